@@ -1,0 +1,57 @@
+"""The one decorator for compiled loops: numba, without the GIL, cached on disk under a key that can be trusted.
+
+numba invalidates a cached function only when the file that defines it changes, not when a function it calls in another
+file does. So the cache folder's name carries a digest of all our files that hold compiled loops, of numba's and llvmlite's versions and of
+the CPU: a stale loop cannot be loaded after an upgrade, and a home shared between machines works.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import llvmlite.binding
+import numba
+
+PACKAGES = ("emulator", "hostagent", "pspin_model")
+
+
+def cache_root() -> Path:
+    """Where everything we cache lives: ``NETSUM_CACHE``, else ``netsum`` under the user's cache folder."""
+    if chosen := os.environ.get("NETSUM_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "netsum"
+
+
+@functools.cache
+def machine_key() -> str:
+    """What compiled code depends on besides its source: compiler versions, CPU and its features."""
+    cpu = llvmlite.binding.get_host_cpu_name()
+    features = llvmlite.binding.get_host_cpu_features().flatten()
+    return f"{numba.__version__} {llvmlite.__version__} {cpu} {features}"
+
+
+def _source_digest() -> str:
+    digest = hashlib.sha256(machine_key().encode())
+    root = Path(__file__).resolve().parents[2]
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            text = path.read_bytes()
+            if b"njit" in text or b"intrinsic" in text:
+                digest.update(text)
+    return digest.hexdigest()[:16]
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    numba.config.CACHE_DIR = str(cache_root() / f"loops-{_source_digest()}")
+
+
+def njit(function: Any = None, **options: Any) -> Any:
+    """``numba.njit`` with ``nogil`` and ``cache``; takes the same options."""
+    settings = {"nogil": True, "cache": True, "error_model": "numpy", **options}
+    return numba.njit(**settings) if function is None else numba.njit(**settings)(function)
