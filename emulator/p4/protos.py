@@ -34,8 +34,8 @@ def _serialized_descriptor(module_name: str) -> bytes:
     if spec is None or spec.origin is None:
         raise ImportError(f"{module_name} not found: install the package p4runtime", name=module_name)
     for node in ast.walk(ast.parse(Path(spec.origin).read_bytes())):
-        if isinstance(node, ast.keyword) and node.arg == "serialized_pb" and isinstance(node.value, ast.Constant):
-            return bytes(node.value.value)
+        if isinstance(node, ast.keyword) and node.arg == "serialized_pb":
+            return bytes(ast.literal_eval(node.value))
     raise ImportError(f"{spec.origin} holds no serialized descriptor: reinstall p4runtime", name=module_name)
 
 
