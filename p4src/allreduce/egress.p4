@@ -1,0 +1,41 @@
+// Each multicast copy gets its child's addresses here; a reply to one child was addressed in ingress.
+
+control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    action address_copy(
+            bit<16> child, mac_t source_mac, mac_t destination_mac, ipv4_t source_ip, ipv4_t destination_ip,
+            bit<1> compute_checksum) {
+        hdr.netsum.child = child;
+        hdr.ethernet.source = source_mac;
+        hdr.ethernet.destination = destination_mac;
+        hdr.ipv4.source = source_ip;
+        hdr.ipv4.destination = destination_ip;
+        meta.compute_checksum = compute_checksum;
+    }
+
+    action no_such_copy() {
+        mark_to_drop(standard_metadata);
+    }
+
+    table copies {
+        key = {
+            standard_metadata.egress_port: exact @name("port");
+            standard_metadata.egress_rid: exact @name("rid");
+        }
+        actions = { address_copy; no_such_copy; }
+        default_action = no_such_copy();
+        size = 4096;
+    }
+
+    apply {
+        if (standard_metadata.egress_rid != 0) {
+            copies.apply();
+        }
+        hdr.ipv4.ttl = 64;
+        hdr.udp.checksum = 0;
+        if (meta.compute_checksum == 1) {
+            bit<16> sum;
+            hash(sum, HashAlgorithm.csum16, 16w0, UDP_FULL_CHECKSUM_LIST, 32w65536);
+            hdr.udp.checksum = sum == 0 ? 16w0xFFFF : sum;
+        }
+    }
+}

@@ -1,0 +1,320 @@
+// The slot rule. A job owns a range of slots; chunk c uses slot c mod W and, in it, set (c div W) mod 2. A set
+// remembers which chunk of which epoch it holds, who has contributed, and the sum so far.
+//
+// Every step that touches all lanes is one action (store, clear, add, max, read): v1model has no loops over fields, and
+// bmv2 no conditions in actions, so the verdict is found first, in the apply block.
+
+#define LANE_SUM(i) register<bit<32>>(2 * SLOTS) sum##i;
+
+#define LANE_STORE(i) sum##i.write(index, hdr.lanes.lane##i);
+#define LANE_CLEAR(i) sum##i.write(index, 0);
+#define LANE_ADD(i) { bit<32> held; sum##i.read(held, index); sum##i.write(index, held + hdr.lanes.lane##i); }
+#define LANE_MAX(i) { \
+    bit<32> held; \
+    sum##i.read(held, index); \
+    sum##i.write(index, (int<32>)held < (int<32>)hdr.lanes.lane##i ? hdr.lanes.lane##i : held); }
+#define LANE_READ(i) sum##i.read(hdr.lanes.lane##i, index);
+
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    // What a set remembers.
+    register<epoch_t>(2 * SLOTS) set_epoch;
+    register<chunk_t>(2 * SLOTS) set_chunk;
+    register<bit<8>>(2 * SLOTS) set_state;
+    register<children_t>(2 * SLOTS) set_children;
+    register<bit<32>>(2 * SLOTS) set_operation;       // of the first contribution
+    register<bit<16>>(2 * SLOTS) set_first_child;
+    register<bit<32>>(2 * SLOTS) set_other_operation; // of the contribution that made it fail
+    register<bit<16>>(2 * SLOTS) set_other_child;
+    EACH_LANE(LANE_SUM)
+
+    counter(1024, CounterType.packets_and_bytes) verdicts;
+    counter(8, CounterType.packets_and_bytes) drops;
+
+    set_index_t index = 0;
+
+    // --- The entries of the job and of the child -----------------------------------------------------------------
+
+    action set_job(
+            epoch_t epoch, chunk_t base, chunk_t window, bit<8> window_log2, bit<32> first_slot, children_t full,
+            bit<16> group, bit<1> short_allowed, bit<16> statistics) {
+        meta.epoch = epoch;
+        meta.base = base;
+        meta.window = window;
+        meta.window_log2 = window_log2;
+        meta.first_slot = first_slot;
+        meta.full = full;
+        meta.group = group;
+        meta.short_allowed = short_allowed;
+        meta.statistics = (bit<32>)statistics;
+    }
+
+    table jobs {
+        key = { hdr.netsum.job: exact @name("job"); }
+        actions = { set_job; NoAction; }
+        default_action = NoAction();
+        size = 256;
+    }
+
+    action set_child(children_t bit_mask, bit<1> zero_checksum_allowed) {
+        meta.bit_mask = bit_mask;
+        meta.zero_checksum_allowed = zero_checksum_allowed;
+    }
+
+    // A frame that fits no child's port and addresses is a stranger's.
+    table children {
+        key = {
+            hdr.netsum.job: exact @name("job");
+            hdr.netsum.child: exact @name("child");
+            standard_metadata.ingress_port: exact @name("port");
+            hdr.ethernet.source: exact @name("source_mac");
+            hdr.ipv4.source: exact @name("source_ip");
+        }
+        actions = { set_child; NoAction; }
+        default_action = NoAction();
+        size = 4096;
+    }
+
+    // --- Lanes: one action for each verdict ----------------------------------------------------------------------
+
+    // A reply carries lanes also when the contribution came without.
+    action make_full() {
+        hdr.lanes.setValid();
+        hdr.udp.length_bytes = UDP_FULL_BYTES;
+        hdr.ipv4.total_bytes = IPV4_BYTES + UDP_FULL_BYTES;
+        hdr.netsum.lanes = LANES;
+    }
+
+    action store_lanes() {
+        EACH_LANE(LANE_STORE)
+    }
+
+    action clear_lanes() {
+        EACH_LANE(LANE_CLEAR)
+    }
+
+    action add_lanes() {
+        EACH_LANE(LANE_ADD)
+    }
+
+    action max_lanes() {
+        EACH_LANE(LANE_MAX)
+    }
+
+    action read_lanes() {
+        make_full();
+        EACH_LANE(LANE_READ)
+    }
+
+    // --- Where a frame goes ---------------------------------------------------------------------------------------
+
+    action refuse(in drop_t reason) {
+        drops.count((bit<32>)reason);
+        mark_to_drop(standard_metadata);
+    }
+
+    action count_verdict(in verdict_t verdict) {
+        verdicts.count((meta.statistics << 4) + (bit<32>)verdict);
+    }
+
+    // To all children, by multicast: egress addresses the copies.
+    action answer_all(in kind_t kind) {
+        hdr.netsum.kind = kind;
+        hdr.netsum.flags = 0;
+        standard_metadata.mcast_grp = meta.group;
+    }
+
+    // To the sender alone, with addresses swapped.
+    action answer_sender(in kind_t kind) {
+        mac_t own_mac = hdr.ethernet.destination;
+        ipv4_t own_ip = hdr.ipv4.destination;
+        hdr.ethernet.destination = hdr.ethernet.source;
+        hdr.ethernet.source = own_mac;
+        hdr.ipv4.destination = hdr.ipv4.source;
+        hdr.ipv4.source = own_ip;
+        hdr.netsum.kind = kind;
+        hdr.netsum.flags = 0;
+        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    }
+
+    action tell_children(in children_t who) {
+        make_full();
+        hdr.lanes.lane_000 = who[63:32];
+        hdr.lanes.lane_001 = who[31:0];
+    }
+
+    action tell_mismatch(
+            in bit<32> operation, in bit<16> child, in bit<32> other_operation, in bit<16> other_child) {
+        make_full();
+        hdr.lanes.lane_000 = operation;
+        hdr.lanes.lane_001 = other_operation;
+        hdr.lanes.lane_002 = (bit<32>)child;
+        hdr.lanes.lane_003 = (bit<32>)other_child;
+    }
+
+    apply {
+        // Is it a contribution, whole and unharmed, of a child that the job's entry knows, in the job's epoch?
+        if (!hdr.netsum.isValid()) {
+            refuse(drop_t.NOT_OURS);
+            return;
+        }
+        if (standard_metadata.checksum_error == 1) {
+            refuse(drop_t.CHECKSUM);
+            return;
+        }
+        if (hdr.ipv4.total_bytes != IPV4_BYTES + hdr.udp.length_bytes
+                || standard_metadata.packet_length != 14 + (bit<32>)hdr.ipv4.total_bytes) {
+            refuse(drop_t.LENGTH);
+            return;
+        }
+        bool no_data = (hdr.netsum.flags & FLAG_NO_DATA) != 0;
+        if (hdr.netsum.version != NETSUM_VERSION
+                || hdr.netsum.kind != kind_t.CONTRIBUTION
+                || (hdr.netsum.operator != operator_t.SUM && (hdr.netsum.operator != operator_t.MAX || no_data))) {
+            refuse(drop_t.KIND);
+            return;
+        }
+        if (!jobs.apply().hit) {
+            refuse(drop_t.JOB);
+            return;
+        }
+        if (!children.apply().hit) {
+            refuse(drop_t.CHILD);
+            return;
+        }
+        if (hdr.lanes.isValid()) {
+            if (hdr.netsum.lanes != LANES) {
+                refuse(drop_t.LENGTH);
+                return;
+            }
+        } else if (hdr.udp.length_bytes != UDP_SHORT_BYTES || !no_data || meta.short_allowed == 0) {
+            refuse(drop_t.LENGTH);
+            return;
+        }
+
+        // The one's complement sum over a list with its own checksum is 0xFFFF, and csum16 its complement. Zero on the
+        // wire means that the sender computed none.
+        if (hdr.udp.checksum != 0) {
+            bit<16> difference;
+            if (hdr.lanes.isValid()) {
+                hash(difference, HashAlgorithm.csum16, 16w0, UDP_FULL_CHECKSUM_LIST, 32w65536);
+            } else {
+                hash(difference, HashAlgorithm.csum16, 16w0, UDP_SHORT_CHECKSUM_LIST, 32w65536);
+            }
+            if (difference != 0) {
+                refuse(drop_t.CHECKSUM);
+                return;
+            }
+            meta.compute_checksum = 1;
+        } else if (meta.zero_checksum_allowed == 0) {
+            refuse(drop_t.CHECKSUM);
+            return;
+        }
+        if (hdr.netsum.epoch != meta.epoch) {
+            refuse(drop_t.EPOCH);
+            return;
+        }
+
+        // The switch computes the place, never the frame.
+        bit<32> slot = meta.first_slot + (hdr.netsum.chunk & (meta.window - 1));
+        if (slot >= SLOTS) {
+            refuse(drop_t.INDEX);
+            return;
+        }
+        index = (slot << 1) | ((hdr.netsum.chunk >> meta.window_log2) & 1);
+
+        epoch_t epoch;
+        chunk_t chunk;
+        bit<8> status;
+        children_t came;
+        bit<32> operation;
+        bit<16> first_child;
+        set_epoch.read(epoch, index);
+        set_chunk.read(chunk, index);
+        set_state.read(status, index);
+        set_children.read(came, index);
+        set_operation.read(operation, index);
+        set_first_child.read(first_child, index);
+
+        // Does the frame open the set, or belong to what it holds? A set of another epoch is empty. A complete one
+        // gives way to the exact successor: whoever sends that has the result.
+        bool first = false;
+        if (epoch != meta.epoch) {
+            first = (hdr.netsum.chunk - meta.base) < (meta.window << 1);
+        } else if (hdr.netsum.chunk != chunk) {
+            first = (status == SET_COMPLETE) && (hdr.netsum.chunk == chunk + (meta.window << 1));
+        }
+        if (!first && (epoch != meta.epoch || hdr.netsum.chunk != chunk)) {
+            count_verdict(verdict_t.OUTSIDE_WINDOW);
+            mark_to_drop(standard_metadata);
+            return;
+        }
+
+        if (first) {
+            came = 0;
+            status = SET_FILLING;
+            operation = hdr.netsum.operation;
+            set_epoch.write(index, hdr.netsum.epoch);
+            set_chunk.write(index, hdr.netsum.chunk);
+            set_state.write(index, status);
+            set_operation.write(index, operation);
+            set_first_child.write(index, hdr.netsum.child);
+        } else if (status == SET_FAILED || operation != hdr.netsum.operation) {
+            // Ranks that disagree on what they compute: the set stays failed for the rest of the epoch.
+            bit<32> other_operation = hdr.netsum.operation;
+            bit<16> other_child = hdr.netsum.child;
+            if (status == SET_FAILED) {
+                set_other_operation.read(other_operation, index);
+                set_other_child.read(other_child, index);
+                answer_sender(in kind_t.ERROR);
+            } else {
+                set_state.write(index, SET_FAILED);
+                set_other_operation.write(index, other_operation);
+                set_other_child.write(index, other_child);
+                count_verdict(verdict_t.MISMATCH);
+                answer_all(in kind_t.ERROR);
+            }
+            tell_mismatch(operation, first_child, other_operation, other_child);
+            count_verdict(verdict_t.ERROR);
+            return;
+        } else if ((came & meta.bit_mask) != 0) {
+            // A repeat is never added. It asks for the result, or for who is missing.
+            if (status == SET_COMPLETE) {
+                read_lanes();
+                answer_sender(in kind_t.RESULT);
+                count_verdict(verdict_t.SERVED_AGAIN);
+            } else {
+                tell_children(came);
+                answer_sender(in kind_t.WAITING);
+                count_verdict(verdict_t.WAITING);
+            }
+            return;
+        }
+
+        // A first copy.
+        came = came | meta.bit_mask;
+        set_children.write(index, came);
+        if (no_data) {
+            count_verdict(verdict_t.ACCEPTED_NO_DATA);
+            if (first) {
+                clear_lanes();
+            }
+        } else {
+            count_verdict(verdict_t.ACCEPTED);
+            if (first) {
+                store_lanes();
+            } else if (hdr.netsum.operator == operator_t.MAX) {
+                max_lanes();
+            } else {
+                add_lanes();
+            }
+        }
+        if (came != meta.full) {
+            mark_to_drop(standard_metadata);
+            return;
+        }
+        set_state.write(index, SET_COMPLETE);
+        read_lanes();
+        answer_all(in kind_t.RESULT);
+        count_verdict(verdict_t.COMPLETED);
+    }
+}
