@@ -1,0 +1,96 @@
+# Generated from session.proto by `python -m hostagent.protocol.services.generate`; do not edit.
+# ruff: noqa
+# mypy: ignore-errors
+# source: hostagent/protocol/services/session.proto
+# Protobuf Python Version: 7.35.1
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import descriptor_pool as _descriptor_pool
+from google.protobuf import symbol_database as _symbol_database
+from google.protobuf.internal import builder as _builder
+# @@protoc_insertion_point(imports)
+
+_sym_db = _symbol_database.Default()
+
+
+
+
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)hostagent/protocol/services/session.proto\x12\x11netsum.session.v1\"\xf5\x03\n\rClientMessage\x12\x0f\n\x07request\x18\x01 \x01(\x04\x12)\n\x05hello\x18\x02 \x01(\x0b\x32\x18.netsum.session.v1.HelloH\x00\x12\'\n\x04join\x18\x03 \x01(\x0b\x32\x17.netsum.session.v1.JoinH\x00\x12\x30\n\x05lease\x18\x04 \x01(\x0b\x32\x1f.netsum.session.v1.LeaseRequestH\x00\x12+\n\x06\x66rozen\x18\x05 \x01(\x0b\x32\x19.netsum.session.v1.FrozenH\x00\x12-\n\x07resumed\x18\x06 \x01(\x0b\x32\x1a.netsum.session.v1.ResumedH\x00\x12\'\n\x04\x66\x61il\x18\x07 \x01(\x0b\x32\x17.netsum.session.v1.FailH\x00\x12\x31\n\tdescribed\x18\x08 \x01(\x0b\x32\x1c.netsum.session.v1.DescribedH\x00\x12)\n\x05leave\x18\t \x01(\x0b\x32\x18.netsum.session.v1.LeaveH\x00\x12\x33\n\nstatistics\x18\n \x01(\x0b\x32\x1d.netsum.session.v1.StatisticsH\x00\x12-\n\x07goodbye\x18\x0b \x01(\x0b\x32\x1a.netsum.session.v1.GoodbyeH\x00\x42\x06\n\x04\x62ody\"v\n\x05Hello\x12\x0f\n\x07process\x18\x01 \x01(\x04\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\r\x12\x12\n\ntransports\x18\x04 \x03(\t\x12-\n\x04jobs\x18\x05 \x03(\x0b\x32\x1f.netsum.session.v1.Announcement\"{\n\x0c\x41nnouncement\x12%\n\x04join\x18\x01 \x01(\x0b\x32\x17.netsum.session.v1.Join\x12\x0b\n\x03job\x18\x02 \x01(\r\x12\'\n\x05lease\x18\x03 \x01(\x0b\x32\x18.netsum.session.v1.Lease\x12\x0e\n\x06\x66rozen\x18\x04 \x01(\x08\"1\n\x04Join\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x0c\n\x04size\x18\x03 \x01(\r\"/\n\x0cLeaseRequest\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\x12\n\ntimeout_ns\x18\x02 \x01(\x04\"?\n\x06\x46rozen\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05round\x18\x02 \x01(\x04\x12\x19\n\x11lowest_unfinished\x18\x03 \x01(\x04\"%\n\x07Resumed\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05round\x18\x02 \x01(\x04\"Q\n\x04\x46\x61il\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05\x63\x61use\x18\x02 \x01(\t\x12-\n\x08mismatch\x18\x03 \x01(\x0b\x32\x1b.netsum.session.v1.Mismatch\"^\n\x08Mismatch\x12\x12\n\nfirst_hash\x18\x01 \x01(\r\x12\x13\n\x0b\x66irst_child\x18\x02 \x01(\r\x12\x13\n\x0bsecond_hash\x18\x03 \x01(\r\x12\x14\n\x0csecond_child\x18\x04 \x01(\r\"9\n\tDescribed\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\x11\n\toperation\x18\x02 \x01(\r\x12\x0c\n\x04text\x18\x03 \x01(\t\"(\n\x05Leave\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\x12\n\nnext_chunk\x18\x02 \x01(\x04\"G\n\nStatistics\x12\x0b\n\x03job\x18\x01 \x01(\r\x12,\n\x08\x63ounters\x18\x02 \x03(\x0b\x32\x1a.netsum.session.v1.Counter\"&\n\x07\x43ounter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04\"\t\n\x07Goodbye\"\xf1\x03\n\rServerMessage\x12\x0f\n\x07request\x18\x01 \x01(\x04\x12-\n\x07welcome\x18\x02 \x01(\x0b\x32\x1a.netsum.session.v1.WelcomeH\x00\x12+\n\x06joined\x18\x03 \x01(\x0b\x32\x19.netsum.session.v1.JoinedH\x00\x12)\n\x05lease\x18\x04 \x01(\x0b\x32\x18.netsum.session.v1.LeaseH\x00\x12-\n\x07refused\x18\x05 \x01(\x0b\x32\x1a.netsum.session.v1.RefusedH\x00\x12+\n\x06\x66reeze\x18\x06 \x01(\x0b\x32\x19.netsum.session.v1.FreezeH\x00\x12+\n\x06resume\x18\x07 \x01(\x0b\x32\x19.netsum.session.v1.ResumeH\x00\x12+\n\x06\x66\x61iled\x18\x08 \x01(\x0b\x32\x19.netsum.session.v1.FailedH\x00\x12/\n\x08\x64\x65scribe\x18\t \x01(\x0b\x32\x1b.netsum.session.v1.DescribeH\x00\x12\x30\n\tpeer_left\x18\n \x01(\x0b\x32\x1b.netsum.session.v1.PeerLeftH\x00\x12\'\n\x04left\x18\x0b \x01(\x0b\x32\x17.netsum.session.v1.LeftH\x00\x42\x06\n\x04\x62ody\"!\n\x07Welcome\x12\x16\n\x0eheartbeat_port\x18\x01 \x01(\r\"\x15\n\x06Joined\x12\x0b\n\x03job\x18\x01 \x01(\r\"\xb5\x02\n\x05Lease\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05\x63hild\x18\x02 \x01(\r\x12\x10\n\x08\x63hildren\x18\x03 \x01(\r\x12\r\n\x05\x65poch\x18\x04 \x01(\r\x12\x0c\n\x04\x62\x61se\x18\x05 \x01(\x04\x12\x0e\n\x06window\x18\x06 \x01(\r\x12\r\n\x05lanes\x18\x07 \x01(\r\x12\x0c\n\x04port\x18\x08 \x01(\t\x12\x10\n\x08host_mac\x18\t \x01(\x04\x12\x0f\n\x07host_ip\x18\n \x01(\r\x12\x12\n\nswitch_mac\x18\x0b \x01(\x04\x12\x11\n\tswitch_ip\x18\x0c \x01(\r\x12\x1d\n\x15zero_checksum_allowed\x18\r \x01(\x08\x12\x15\n\rshort_no_data\x18\x0e \x01(\x08\x12\x13\n\x0bport_number\x18\x0f \x01(\r\x12\x12\n\nfirst_slot\x18\x10 \x01(\r\x12\x0b\n\x03row\x18\x11 \x01(\r\"\xc8\x01\n\x07Refused\x12\x31\n\x06reason\x18\x01 \x01(\x0e\x32!.netsum.session.v1.Refused.Reason\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x15\n\rmissing_ranks\x18\x03 \x03(\r\"e\n\x06Reason\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x0b\n\x07INVALID\x10\x01\x12\x11\n\rMISSING_RANKS\x10\x02\x12\r\n\tEXHAUSTED\x10\x03\x12\x0e\n\nJOB_FAILED\x10\x04\x12\x0f\n\x0bUNAVAILABLE\x10\x05\"$\n\x06\x46reeze\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05round\x18\x02 \x01(\x04\"A\n\x06Resume\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05round\x18\x02 \x01(\x04\x12\r\n\x05\x65poch\x18\x03 \x01(\r\x12\x0c\n\x04\x62\x61se\x18\x04 \x01(\x04\"$\n\x06\x46\x61iled\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05\x63\x61use\x18\x02 \x01(\t\"*\n\x08\x44\x65scribe\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\x11\n\toperation\x18\x02 \x01(\r\"9\n\x08PeerLeft\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x12\n\nnext_chunk\x18\x03 \x01(\x04\"\x13\n\x04Left\x12\x0b\n\x03job\x18\x01 \x01(\r\"\x0f\n\rStatusRequest\"\xe3\x01\n\x0bStatusReply\x12\x12\n\naggregator\x18\x01 \x01(\t\x12\x18\n\x10\x61ggregator_ready\x18\x02 \x01(\x08\x12\x1a\n\x12\x61ggregator_problem\x18\x03 \x01(\t\x12\r\n\x05slots\x18\x04 \x01(\r\x12\x12\n\nslots_free\x18\x05 \x01(\r\x12\r\n\x05lanes\x18\x06 \x01(\r\x12*\n\x04jobs\x18\x07 \x03(\x0b\x32\x1c.netsum.session.v1.JobStatus\x12,\n\x05ports\x18\x08 \x03(\x0b\x32\x1d.netsum.session.v1.PortStatus\"\xd8\x01\n\tJobStatus\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\r\x12\r\n\x05state\x18\x04 \x01(\t\x12\r\n\x05\x63\x61use\x18\x05 \x01(\t\x12\r\n\x05\x65poch\x18\x06 \x01(\r\x12\x0c\n\x04\x62\x61se\x18\x07 \x01(\x04\x12\x0e\n\x06window\x18\x08 \x01(\r\x12\x12\n\nfirst_slot\x18\t \x01(\r\x12\x10\n\x08restarts\x18\n \x01(\r\x12\x30\n\x07members\x18\x0b \x03(\x0b\x32\x1f.netsum.session.v1.MemberStatus\"[\n\x0cMemberStatus\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\x0c\n\x04host\x18\x03 \x01(\t\x12\x13\n\x0bport_number\x18\x04 \x01(\r\x12\r\n\x05state\x18\x05 \x01(\t\"7\n\nPortStatus\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0c\n\x04spec\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\r\"\x0f\n\rReportRequest\"d\n\x0bReportReply\x12*\n\x04jobs\x18\x01 \x03(\x0b\x32\x1c.netsum.session.v1.JobReport\x12)\n\x05\x64rops\x18\x02 \x03(\x0b\x32\x1a.netsum.session.v1.Counter\"\xd7\x01\n\tJobReport\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\r\x12\r\n\x05lanes\x18\x04 \x01(\r\x12,\n\x08verdicts\x18\x05 \x03(\x0b\x32\x1a.netsum.session.v1.Counter\x12\x30\n\x07members\x18\x06 \x03(\x0b\x32\x1f.netsum.session.v1.MemberReport\x12\x31\n\rverdict_bytes\x18\x07 \x03(\x0b\x32\x1a.netsum.session.v1.Counter\"J\n\x0cMemberReport\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12,\n\x08\x63ounters\x18\x02 \x03(\x0b\x32\x1a.netsum.session.v1.Counter2\xf3\x01\n\x07Session\x12P\n\x06\x41ttach\x12 .netsum.session.v1.ClientMessage\x1a .netsum.session.v1.ServerMessage(\x01\x30\x01\x12J\n\x06Status\x12 .netsum.session.v1.StatusRequest\x1a\x1e.netsum.session.v1.StatusReply\x12J\n\x06Report\x12 .netsum.session.v1.ReportRequest\x1a\x1e.netsum.session.v1.ReportReplyb\x06proto3')
+
+_globals = globals()
+_builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hostagent.protocol.services.session_pb2', _globals)
+if not _descriptor._USE_C_DESCRIPTORS:
+  DESCRIPTOR._loaded_options = None
+  _globals['_CLIENTMESSAGE']._serialized_start=65
+  _globals['_CLIENTMESSAGE']._serialized_end=566
+  _globals['_HELLO']._serialized_start=568
+  _globals['_HELLO']._serialized_end=686
+  _globals['_ANNOUNCEMENT']._serialized_start=688
+  _globals['_ANNOUNCEMENT']._serialized_end=811
+  _globals['_JOIN']._serialized_start=813
+  _globals['_JOIN']._serialized_end=862
+  _globals['_LEASEREQUEST']._serialized_start=864
+  _globals['_LEASEREQUEST']._serialized_end=911
+  _globals['_FROZEN']._serialized_start=913
+  _globals['_FROZEN']._serialized_end=976
+  _globals['_RESUMED']._serialized_start=978
+  _globals['_RESUMED']._serialized_end=1015
+  _globals['_FAIL']._serialized_start=1017
+  _globals['_FAIL']._serialized_end=1098
+  _globals['_MISMATCH']._serialized_start=1100
+  _globals['_MISMATCH']._serialized_end=1194
+  _globals['_DESCRIBED']._serialized_start=1196
+  _globals['_DESCRIBED']._serialized_end=1253
+  _globals['_LEAVE']._serialized_start=1255
+  _globals['_LEAVE']._serialized_end=1295
+  _globals['_STATISTICS']._serialized_start=1297
+  _globals['_STATISTICS']._serialized_end=1368
+  _globals['_COUNTER']._serialized_start=1370
+  _globals['_COUNTER']._serialized_end=1408
+  _globals['_GOODBYE']._serialized_start=1410
+  _globals['_GOODBYE']._serialized_end=1419
+  _globals['_SERVERMESSAGE']._serialized_start=1422
+  _globals['_SERVERMESSAGE']._serialized_end=1919
+  _globals['_WELCOME']._serialized_start=1921
+  _globals['_WELCOME']._serialized_end=1954
+  _globals['_JOINED']._serialized_start=1956
+  _globals['_JOINED']._serialized_end=1977
+  _globals['_LEASE']._serialized_start=1980
+  _globals['_LEASE']._serialized_end=2289
+  _globals['_REFUSED']._serialized_start=2292
+  _globals['_REFUSED']._serialized_end=2492
+  _globals['_REFUSED_REASON']._serialized_start=2391
+  _globals['_REFUSED_REASON']._serialized_end=2492
+  _globals['_FREEZE']._serialized_start=2494
+  _globals['_FREEZE']._serialized_end=2530
+  _globals['_RESUME']._serialized_start=2532
+  _globals['_RESUME']._serialized_end=2597
+  _globals['_FAILED']._serialized_start=2599
+  _globals['_FAILED']._serialized_end=2635
+  _globals['_DESCRIBE']._serialized_start=2637
+  _globals['_DESCRIBE']._serialized_end=2679
+  _globals['_PEERLEFT']._serialized_start=2681
+  _globals['_PEERLEFT']._serialized_end=2738
+  _globals['_LEFT']._serialized_start=2740
+  _globals['_LEFT']._serialized_end=2759
+  _globals['_STATUSREQUEST']._serialized_start=2761
+  _globals['_STATUSREQUEST']._serialized_end=2776
+  _globals['_STATUSREPLY']._serialized_start=2779
+  _globals['_STATUSREPLY']._serialized_end=3006
+  _globals['_JOBSTATUS']._serialized_start=3009
+  _globals['_JOBSTATUS']._serialized_end=3225
+  _globals['_MEMBERSTATUS']._serialized_start=3227
+  _globals['_MEMBERSTATUS']._serialized_end=3318
+  _globals['_PORTSTATUS']._serialized_start=3320
+  _globals['_PORTSTATUS']._serialized_end=3375
+  _globals['_REPORTREQUEST']._serialized_start=3377
+  _globals['_REPORTREQUEST']._serialized_end=3392
+  _globals['_REPORTREPLY']._serialized_start=3394
+  _globals['_REPORTREPLY']._serialized_end=3494
+  _globals['_JOBREPORT']._serialized_start=3497
+  _globals['_JOBREPORT']._serialized_end=3712
+  _globals['_MEMBERREPORT']._serialized_start=3714
+  _globals['_MEMBERREPORT']._serialized_end=3788
+  _globals['_SESSION']._serialized_start=3791
+  _globals['_SESSION']._serialized_end=4034
+# @@protoc_insertion_point(module_scope)
