@@ -1,0 +1,55 @@
+# One door: every verb a developer needs. `make` alone lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SHELL_VENV := .venv-shell
+SOURCES := emulator hostagent pspin_model tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup shell-setup demo test check format bench clean protos
+
+help: ## list the verbs
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
+
+setup: $(VENV)/.done shell-setup ## make .venv with everything pinned, and .venv-shell for p4runtime-shell
+
+# torch first, by its exact version: a range would take the newest build with its CUDA packages.
+$(VENV)/.done: pyproject.toml .constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("netsum needs Python 3.11 or newer; set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' .constraints.txt)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c .constraints.txt -e '.[test]'
+	touch $@
+
+# p4runtime-shell pins an old protobuf, so it lives alone and is run as a program.
+shell-setup: $(SHELL_VENV)/.done
+
+$(SHELL_VENV)/.done: .constraints-shell.txt
+	test -x $(SHELL_VENV)/bin/python || $(PYTHON) -m venv $(SHELL_VENV)
+	$(SHELL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r .constraints-shell.txt
+	touch $@
+
+demo: setup ## train a real model through the P4 switch, then on gloo, and compare
+	$(BIN)/netsum demo
+
+test: setup ## everything that CI runs: checks, then the tests
+	@$(MAKE) --no-print-directory check
+	$(BIN)/python -m pytest tests --ignore=tests/bench
+
+check: setup ## format, lint, types, layering
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/unit/test_layering.py
+
+format: setup ## write the format
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+bench: setup ## the measured tables of the README, each figure beside its peer
+	$(BIN)/netsum bench all
+
+clean: ## remove what was built here (not the cache in the home folder)
+	rm -rf $(VENV) $(SHELL_VENV) build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
