@@ -280,10 +280,48 @@ class Concat:
     type: Type
 
 
+@dataclass(frozen=True, slots=True)
+class LaneField:
+    """Only in a ``Repeat``: in turn i, the field that lies ``i * stride_bits`` after ``first`` in ``header``."""
+
+    header: Header
+    first: HeaderField
+    stride_bits: int
+
+    @property
+    def type(self) -> Type:
+        return self.first.type
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRun:
+    """Only in list arguments: neighbouring fields of one header, in order, as one stretch of its bits."""
+
+    header: Header
+    offset_bits: int
+    width_bits: int
+
+    @property
+    def type(self) -> Type:
+        return Bits(self.width_bits)
+
+
 Expr: TypeAlias = (
-    Constant | Variable | FieldRef | IsValid | StackLastIndex | Unary | Binary | Mux | Cast | Slice | Concat
+    Constant
+    | Variable
+    | FieldRef
+    | IsValid
+    | StackLastIndex
+    | Unary
+    | Binary
+    | Mux
+    | Cast
+    | Slice
+    | Concat
+    | LaneField
+    | FieldRun
 )
-Place: TypeAlias = Variable | FieldRef
+Place: TypeAlias = Variable | FieldRef | LaneField
 """What can be assigned to. Writes to slices are lowered to read, merge, write by the front end."""
 
 
@@ -375,13 +413,34 @@ Argument: TypeAlias = Expr | Text | tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class LaneInstances:
+    """Only in a ``Repeat``: in turn i, the i-th of these; they are neighbours in one of ``Program.groups``."""
+
+    instances: tuple[ExternInstance, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CallExtern:
     """An extern function (``instance`` is None) or method. The architecture gives it its meaning in both engines."""
 
     name: str
     """Function name, or ``type.method`` (``register.read``)."""
     arguments: tuple[Argument, ...]
-    instance: ExternInstance | None = None
+    instance: ExternInstance | LaneInstances | None = None
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``count`` turns of ``body``, which no turn's result reaches another's: they may run side by side.
+
+    The body is straight: ``Assign`` and ``CallExtern`` only. What differs from turn to turn is ``LaneField`` and
+    ``LaneInstances``. Variables that the body writes are private to a turn: zero at its start, gone at its end.
+    Made by the pass ``reroll``; front ends don't.
+    """
+
+    count: int
+    body: Block
     span: Span | None = field(default=None, compare=False)
 
 
@@ -463,6 +522,7 @@ Statement: TypeAlias = (
     | Switch
     | ApplyTable
     | CallExtern
+    | Repeat
     | Region
     | Return
     | Exit
@@ -658,6 +718,8 @@ class Program:
     externs: tuple[ExternInstance, ...]
     errors: tuple[str, ...]
     """Names by number, core.p4's first."""
+    groups: tuple[tuple[str, ...], ...] = ()
+    """Registers (by name) that lie side by side in memory, cell by cell. Made by the pass ``group_registers``."""
 
     def block(self, name: str) -> Parser | Control:
         return dict(self.blocks)[name]
