@@ -1,0 +1,168 @@
+"""Who may write: election of one primary controller for each role of a device, as a state machine without I/O.
+
+Rules (P4Runtime, "Client Arbitration and Controller Replication"):
+
+* Every live stream that has sent an accepted update belongs to one role, with an election id or without one.
+  Election ids are unique among a role's live streams.
+* The highest election id ever seen for a role is remembered. The live stream that holds it is the primary; when that
+  stream has gone there is none, until an update brings an id at least as high. A stream without an id never is.
+* Whenever the primary changes, goes or repeats itself, every live stream of the role is told; a new backup is told
+  alone.
+
+An update that breaks a rule raises and ends its stream; the caller then reports `disconnect`. Roles come into being
+with their first stream and stay. ``role.config`` has no agreed scheme here, so none is accepted and every role has
+full access to the pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from emulator.p4runtime.errors import Code, RequestError, invalid
+
+MAX_STREAMS = 16
+"""Streams of one role (bmv2 and PI take as many); each holds a thread of the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A MasterArbitrationUpdate to send to one stream."""
+
+    stream: Hashable
+    role: str
+    election_id: int | None
+    """The highest ever seen for the role; None before there was any."""
+    code: Code
+    """OK for the primary, ALREADY_EXISTS for its backups, NOT_FOUND for all when there is no primary."""
+    message: str
+
+
+@dataclass(slots=True)
+class _Role:
+    name: str
+    highest_id: int | None = None
+    streams: dict[Hashable, int | None] = field(default_factory=dict)
+    """Live stream -> its election id."""
+
+    def primary(self) -> Hashable | None:
+        if self.highest_id is None:
+            return None
+        return next((stream for stream, election_id in self.streams.items() if election_id == self.highest_id), None)
+
+    def notify(self, stream: Hashable) -> Notification:
+        primary = self.primary()
+        if primary is None:
+            code, message = Code.NOT_FOUND, "There is no primary"
+        elif primary == stream:
+            code, message = Code.OK, "Is primary"
+        else:
+            code, message = Code.ALREADY_EXISTS, "Is backup"
+        return Notification(stream, self.name, self.highest_id, code, message)
+
+    def notify_all(self) -> list[Notification]:
+        """The primary last: the others learn first that they are not (section "Rules for Handling")."""
+        primary = self.primary()
+        backups = [self.notify(stream) for stream in self.streams if stream != primary]
+        return backups if primary is None else [*backups, self.notify(primary)]
+
+
+class Arbiter:
+    """The elections of one device. Not thread-safe: the caller serialises."""
+
+    def __init__(self, device_id: int, max_streams: int = MAX_STREAMS) -> None:
+        self._device_id = device_id
+        self._max_streams = max_streams
+        self._roles: dict[str, _Role] = {}
+        self._role_of_stream: dict[Hashable, _Role] = {}
+
+    def update(
+        self,
+        stream: Hashable,
+        device_id: int,
+        role_name: str,
+        election_id: int | None,
+        *,
+        has_role_config: bool = False,
+    ) -> list[Notification]:
+        """Take a MasterArbitrationUpdate; returns what to send, in order.
+
+        Raises RequestError when the stream must end, having changed nothing.
+        """
+        joined = self._role_of_stream.get(stream)
+        self._check_device(device_id, first=joined is None)
+        if joined is not None and joined.name != role_name:
+            raise RequestError(
+                Code.FAILED_PRECONDITION,
+                f'this stream has role "{joined.name}" and asks for "{role_name}": open another stream for that',
+            )
+        if has_role_config:
+            raise invalid("role.config is set, and no scheme of role configurations has been agreed on: leave it unset")
+        role = joined or self._roles.get(role_name) or _Role(role_name)
+        self._check_unique(role, stream, election_id)
+        if joined is None and len(role.streams) >= self._max_streams:
+            raise RequestError(
+                Code.RESOURCE_EXHAUSTED, f"{self._max_streams} streams are open for this role, and no more are allowed"
+            )
+        return self._admit(role, stream, election_id)
+
+    def disconnect(self, stream: Hashable) -> list[Notification]:
+        """A stream has ended (also one that never sent an update: nothing happens then)."""
+        role = self._role_of_stream.pop(stream, None)
+        if role is None:
+            return []
+        was_primary = role.primary() == stream
+        del role.streams[stream]
+        return role.notify_all() if was_primary else []
+
+    def check_may_write(self, role_name: str, election_id: int | None) -> None:
+        """Raises NOT_FOUND for a role nobody has announced, PERMISSION_DENIED unless the id is the primary's."""
+        role = self._roles.get(role_name)
+        if role is None:
+            if role_name:
+                raise RequestError(Code.NOT_FOUND, f'no controller has announced the role "{role_name}"')
+            raise _not_primary("there is no primary: open a StreamChannel and send a MasterArbitrationUpdate first")
+        if role.primary() is None:
+            raise _not_primary("there is no primary")
+        if election_id is None:
+            raise _not_primary("the request carries no election id")
+        if election_id != role.highest_id:
+            raise _not_primary(f"election id {election_id} is not the primary's, which is {role.highest_id}")
+
+    def primary(self, role_name: str = "") -> Hashable | None:
+        """The stream that gets packets and digests; None when there is no primary."""
+        role = self._roles.get(role_name)
+        return role.primary() if role else None
+
+    def _check_device(self, device_id: int, *, first: bool) -> None:
+        if device_id == self._device_id:
+            return
+        if first:
+            raise RequestError(
+                Code.NOT_FOUND, f"there is no device {device_id}: this server has device {self._device_id}"
+            )
+        raise RequestError(
+            Code.FAILED_PRECONDITION, f"this stream belongs to device {self._device_id} and cannot move to {device_id}"
+        )
+
+    def _check_unique(self, role: _Role, stream: Hashable, election_id: int | None) -> None:
+        if election_id is None:
+            return
+        if any(other != stream and taken == election_id for other, taken in role.streams.items()):
+            raise invalid(f"election id {election_id} is in use by another controller")
+
+    def _admit(self, role: _Role, stream: Hashable, election_id: int | None) -> list[Notification]:
+        was_primary = stream in role.streams and role.primary() == stream
+        self._roles[role.name] = role
+        self._role_of_stream[stream] = role
+        role.streams[stream] = election_id
+        wins = election_id is not None and (role.highest_id is None or election_id >= role.highest_id)
+        if wins:
+            role.highest_id = election_id
+        if wins or was_primary:
+            return role.notify_all()
+        return [role.notify(stream)]
+
+
+def _not_primary(reason: str) -> RequestError:
+    return RequestError(Code.PERMISSION_DENIED, f"Not primary: {reason}")
