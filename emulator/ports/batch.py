@@ -1,0 +1,241 @@
+"""Frames in arrays: the memory that machine code, compiled loops and Python share.
+
+A batch is how frames reach a switch; a TxRing is how they leave it. Both are plain memory with a fixed layout, given as
+numpy structured types so that all three kinds of code read the same fields. Compiled loops take the address of a record
+and the offsets below (``TX_TAIL`` and so on); Python takes the numpy view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.ports.intrinsics import copy_memory, read32, read64, write32, write64
+from emulator.ports.jit import njit
+
+CACHE_LINE_BYTES = 64
+
+FRAME_HEADROOM_BYTES = 62
+"""Where a frame starts in its cell: lanes follow 66 bytes of headers (14 + 20 + 8 + 24), so they land on a cache line."""
+
+CELL_BYTES = 8704
+"""Distance of two frames in a ring, so also the largest frame: 2,048 lanes are 8,258 bytes, the rest is room for longer
+headers. A multiple of 64, so that every frame of a ring lies on cache lines alike."""
+
+MAX_PORTS = 512
+"""v1model's egress_spec has 9 bits."""
+
+TX_RING = np.dtype(
+    [
+        ("cells", "<u8"),
+        ("stride_bytes", "<u4"),
+        ("mask", "<u4"),
+        ("tail", "<u8"),
+        ("limit", "<u8"),
+        ("lengths", "<u8"),
+        ("frames", "<u8"),
+        ("bytes", "<u8"),
+        ("dropped_full", "<u8"),
+        ("dropped_too_long", "<u8"),
+        ("reserved", "<u8"),
+    ],
+    align=True,
+)
+"""Where a switch puts frames for one egress port, 80 bytes.
+
+cells             address of frame 0 (frame i is at cells + (i & mask) * stride_bytes); 0: there is no such port
+stride_bytes      distance of two cells, and the longest frame one holds
+mask              number of cells - 1; a power of two cells
+tail              next frame to write, free running; only the switch moves it
+limit             the switch may write while tail < limit; only the port moves it
+lengths           address of a uint32 per cell, the frame's length in bytes
+frames, bytes     counted by the switch for frames it appended
+dropped_full      counted by the switch for frames it could not append because tail == limit
+dropped_too_long  counted by the switch for frames longer than stride_bytes
+"""
+
+
+def offset_of(record: np.dtype[Any], field: str) -> int:
+    """Byte offset of a field, for compiled loops that hold the record's address."""
+    assert record.fields is not None
+    return int(record.fields[field][1])
+
+
+TX_CELLS = offset_of(TX_RING, "cells")
+TX_STRIDE = offset_of(TX_RING, "stride_bytes")
+TX_MASK = offset_of(TX_RING, "mask")
+TX_TAIL = offset_of(TX_RING, "tail")
+TX_LIMIT = offset_of(TX_RING, "limit")
+TX_LENGTHS = offset_of(TX_RING, "lengths")
+TX_FRAMES = offset_of(TX_RING, "frames")
+TX_BYTES = offset_of(TX_RING, "bytes")
+TX_DROPPED_FULL = offset_of(TX_RING, "dropped_full")
+TX_DROPPED_TOO_LONG = offset_of(TX_RING, "dropped_too_long")
+TX_RING_BYTES = TX_RING.itemsize
+
+BATCH = np.dtype([("addresses", "<u8"), ("lengths", "<u8"), ("ports", "<u8"), ("capacity", "<i8"), ("count", "<i8")])
+"""A FrameBatch as compiled loops see it: addresses of its three arrays, and how many entries they have and hold."""
+
+BATCH_ADDRESSES = offset_of(BATCH, "addresses")
+BATCH_LENGTHS = offset_of(BATCH, "lengths")
+BATCH_PORTS = offset_of(BATCH, "ports")
+BATCH_CAPACITY = offset_of(BATCH, "capacity")
+BATCH_COUNT = offset_of(BATCH, "count")
+
+
+def aligned_bytes(size_bytes: int, alignment: int = CACHE_LINE_BYTES) -> NDArray[np.uint8]:
+    """Zeroed private memory that starts on a multiple of ``alignment``; untouched pages cost nothing."""
+    memory = np.zeros(size_bytes + alignment, np.uint8)
+    start = -memory.ctypes.data % alignment
+    return memory[start : start + size_bytes]
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """Where an array's first element lies. The caller keeps the array alive."""
+    return int(array.ctypes.data)
+
+
+class FrameBatch:
+    """Up to ``capacity`` frames: address, length in bytes and ingress port of each.
+
+    The frames are borrowed from the ports they came from, until those ports' ``release()``; nobody writes into them.
+    """
+
+    def __init__(self, capacity: int = 256) -> None:
+        self.address: NDArray[np.uint64] = np.zeros(capacity, np.uint64)
+        self.length_bytes: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
+        self.port: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
+        self.record: NDArray[Any] = np.zeros(1, BATCH)
+        self.record["addresses"] = address_of(self.address)
+        self.record["lengths"] = address_of(self.length_bytes)
+        self.record["ports"] = address_of(self.port)
+        self.record["capacity"] = capacity
+        self.record_address = address_of(self.record)
+        self._kept: list[NDArray[np.uint8]] = []
+
+    @property
+    def count(self) -> int:
+        """How many frames the batch holds."""
+        return int(self.record["count"][0])
+
+    @count.setter
+    def count(self, value: int) -> None:
+        self.record["count"][0] = value
+
+    @property
+    def capacity(self) -> int:
+        """How many frames it can hold."""
+        return int(self.record["capacity"][0])
+
+    def clear(self) -> None:
+        """Forget all frames."""
+        self.count = 0
+        self._kept.clear()
+
+    def append(self, frame: bytes | NDArray[np.uint8], port: int) -> None:
+        """Add a copy of a frame that the batch itself keeps alive; for tests and tools, not for hot loops."""
+        if self.count == self.capacity:
+            raise IndexError(f"the batch is full: it holds {self.capacity} frames")
+        copy = np.frombuffer(bytes(frame) or b"\0", np.uint8).copy()
+        self._kept.append(copy)
+        self.address[self.count] = address_of(copy)
+        self.length_bytes[self.count] = len(frame)
+        self.port[self.count] = port
+        self.count += 1
+
+    def frames(self) -> Iterator[tuple[int, bytes]]:
+        """(port, a copy of the frame) of each, in order."""
+        for index in range(self.count):
+            yield int(self.port[index]), frame_at(int(self.address[index]), int(self.length_bytes[index]))
+
+
+def frame_at(address: int, length_bytes: int) -> bytes:
+    """A copy of the bytes at an address."""
+    copy = np.empty(length_bytes, np.uint8)
+    copy_bytes(address_of(copy), address, length_bytes)
+    return copy.tobytes()
+
+
+@njit
+def copy_bytes(target: int, source: int, length_bytes: int) -> None:
+    """memcpy, callable from Python."""
+    copy_memory(target, source, length_bytes)
+
+
+@njit
+def batch_append(batch: int, address: int, length_bytes: int, port: int) -> None:
+    """Add one borrowed frame to the batch record at ``batch``; the caller has checked that there is room."""
+    index = read64(batch + BATCH_COUNT)
+    write64(read64(batch + BATCH_ADDRESSES) + 8 * index, address)
+    write32(read64(batch + BATCH_LENGTHS) + 4 * index, length_bytes)
+    write32(read64(batch + BATCH_PORTS) + 4 * index, port)
+    write64(batch + BATCH_COUNT, index + 1)
+
+
+@njit
+def batch_room(batch: int) -> int:
+    """How many more frames the batch record takes."""
+    return read64(batch + BATCH_CAPACITY) - read64(batch + BATCH_COUNT)
+
+
+@njit
+def tx_append(ring: int, address: int, length_bytes: int) -> int:
+    """Copy a frame into the TX_RING at ``ring``, as a switch does: 1, or 0 for a counted drop.
+
+    A ring of no port (``cells`` 0) takes nothing and counts nothing: the switch counts that itself.
+    """
+    cells = read64(ring + TX_CELLS)
+    if cells == 0:
+        return 0
+    if length_bytes > read32(ring + TX_STRIDE):
+        write64(ring + TX_DROPPED_TOO_LONG, read64(ring + TX_DROPPED_TOO_LONG) + 1)
+        return 0
+    tail = read64(ring + TX_TAIL)
+    if tail >= read64(ring + TX_LIMIT):
+        write64(ring + TX_DROPPED_FULL, read64(ring + TX_DROPPED_FULL) + 1)
+        return 0
+    cell = tail & read32(ring + TX_MASK)
+    copy_memory(cells + cell * read32(ring + TX_STRIDE), address, length_bytes)
+    write32(read64(ring + TX_LENGTHS) + 4 * cell, length_bytes)
+    write64(ring + TX_FRAMES, read64(ring + TX_FRAMES) + 1)
+    write64(ring + TX_BYTES, read64(ring + TX_BYTES) + length_bytes)
+    write64(ring + TX_TAIL, tail + 1)
+    return 1
+
+
+@njit
+def tx_frame(ring: int, index: int) -> int:
+    """Address of frame ``index`` (free running) of a TX_RING."""
+    return read64(ring + TX_CELLS) + (index & read32(ring + TX_MASK)) * read32(ring + TX_STRIDE)
+
+
+@njit
+def tx_length(ring: int, index: int) -> int:
+    """Length in bytes of frame ``index`` (free running) of a TX_RING."""
+    return read32(read64(ring + TX_LENGTHS) + 4 * (index & read32(ring + TX_MASK)))
+
+
+class TxPortTable:
+    """The TX_RINGs of all egress ports, indexed by port number; ``rings[n]["cells"] == 0`` where there is no port n."""
+
+    def __init__(self) -> None:
+        self.rings: NDArray[Any] = aligned_bytes(MAX_PORTS * TX_RING_BYTES).view(TX_RING)
+        self.address = address_of(self.rings)
+
+    def ring_address(self, port: int) -> int:
+        """Where the ring of an egress port lies."""
+        return self.address + port * TX_RING_BYTES
+
+    def append(self, port: int, frame: bytes | Iterable[int]) -> bool:
+        """Append a frame from Python, as the interpreter does. False: dropped (no such port, full, or too long)."""
+        memory = np.frombuffer(bytes(frame) or b"\0", np.uint8)
+        if not 0 <= port < MAX_PORTS:
+            return False
+        return bool(tx_append(self.ring_address(port), address_of(memory), len(bytes(frame))))
+
+    def numbers(self) -> list[int]:
+        """The port numbers that exist."""
+        return [int(number) for number in np.flatnonzero(self.rings["cells"])]

@@ -1,0 +1,235 @@
+"""What a port is asked to be, as people write it: ``3=shm:job-3?delay=1ms&loss=0.3&seed=7``.
+
+    N=shm:NAME                        a cable in shared memory to a host on this machine
+    N=udp:HOST:PORT[,HOST:PORT]       one frame is one datagram; local address, remote address (learned if absent)
+    N=memory:NAME                     in this process only
+
+The switch's number N is left out where a host names its end. Impairments follow a question mark: rate, delay, jitter,
+loss, duplicate, reorder, reorder_by, corrupt, seed, queue, direction (in, out or both; as the switch sees it). Times take ns, us, ms, s; rates bit, kbit, Mbit, Gbit; probabilities are fractions (0.3) or per cent (30%).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from emulator.ports.batch import MAX_PORTS
+from emulator.ports.errors import PortError
+
+TIME_UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+RATE_UNITS_BPS = {"bit": 1, "kbit": 1_000, "mbit": 1_000_000, "gbit": 1_000_000_000}
+
+SHM_NAME = re.compile(r"[A-Za-z0-9_.+-]{1,128}")
+"""It becomes part of a file name in one folder, so no slash."""
+
+DEFAULT_QUEUE_FRAMES = 1000
+"""As tc-netem's limit."""
+
+DEFAULT_REORDER_BY_NS = 100_000
+
+
+class PortKind(Enum):
+    """How frames travel."""
+
+    MEMORY = "memory"
+    SHM = "shm"
+    UDP = "udp"
+
+
+@dataclass(frozen=True, slots=True)
+class Impairments:
+    """What a link does to frames; the default does nothing. Probabilities are per frame and independent."""
+
+    rate_bps: int = 0
+    """Bits per second of the frames themselves; 0: unlimited."""
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    """Each frame takes up to this much longer, uniformly; frames never overtake each other because of it."""
+    loss: float = 0.0
+    duplicate: float = 0.0
+    reorder: float = 0.0
+    """Probability that a frame is held back for up to reorder_by_ns, so that later ones overtake it."""
+    reorder_by_ns: int = 0
+    """0: as long as delay and jitter together, or 100 us without them."""
+    corrupt: float = 0.0
+    """Probability that one bit of a frame, any bit, is flipped."""
+    seed: int = 0
+    queue_frames: int = DEFAULT_QUEUE_FRAMES
+    """Frames on the link at a time; more are dropped and counted."""
+
+    @property
+    def active(self) -> bool:
+        """Whether the link does anything to a frame."""
+        return any(
+            (self.rate_bps, self.delay_ns, self.jitter_ns, self.loss, self.duplicate, self.reorder, self.corrupt)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PortSpec:
+    """One end of a cable."""
+
+    kind: PortKind
+    number: int | None = None
+    """The switch's port number; None where a host names its end."""
+    name: str = ""
+    """Of a shm or memory port."""
+    local: tuple[str, int] | None = None
+    """Of a udp port."""
+    remote: tuple[str, int] | None = None
+    inbound: Impairments | None = None
+    """On frames into the switch; None: none."""
+    outbound: Impairments | None = None
+
+    def __str__(self) -> str:
+        number = "" if self.number is None else f"{self.number}="
+        return f"{number}{self.address_text}"
+
+    @property
+    def address_text(self) -> str:
+        """``shm:NAME`` or ``udp:LOCAL[,REMOTE]``, without number and impairments."""
+        if self.kind is not PortKind.UDP:
+            return f"{self.kind.value}:{self.name}"
+        ends = [end for end in (self.local, self.remote) if end is not None]
+        return "udp:" + ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in ends)
+
+
+def parse_port(text: str, *, numbered: bool = True) -> PortSpec:
+    """Read a port's text; ``numbered`` says whether ``N=`` must be there (a switch) or must not (a host).
+
+    Raises PortError that quotes the part it does not understand.
+    """
+    body, _, tail = text.partition("?")
+    number: int | None = None
+    if numbered:
+        number_text, equals, body = body.partition("=")
+        if not equals:
+            raise _error(text, f"no port number before {number_text!r}", "write N=KIND:ADDRESS, for example 1=shm:left")
+        number = _number(text, number_text)
+    kind_text, colon, address = body.partition(":")
+    try:
+        kind = PortKind(kind_text)
+    except ValueError:
+        raise _error(text, f"unknown kind {kind_text!r}", "use shm, udp or memory") from None
+    if not colon or not address:
+        raise _error(text, f"nothing after {kind_text!r}", "write KIND:ADDRESS")
+    inbound, outbound = _impairments(text, tail)
+    if kind is PortKind.UDP:
+        local, remote = _udp_ends(text, address)
+        return PortSpec(kind, number, "", local, remote, inbound, outbound)
+    if not SHM_NAME.fullmatch(address):
+        raise _error(text, f"bad name {address!r}", "use letters, digits and . _ + -, at most 128")
+    return PortSpec(kind, number, address, None, None, inbound, outbound)
+
+
+def parse_ports(texts: list[str]) -> list[PortSpec]:
+    """Read the ports of one switch; no number and no address may come twice."""
+    specs = [parse_port(text) for text in texts]
+    numbers: dict[int | None, str] = {}
+    addresses: dict[str, str] = {}
+    for spec, text in zip(specs, texts, strict=True):
+        own = f"udp:{spec.local}" if spec.kind is PortKind.UDP else spec.address_text
+        if spec.number in numbers:
+            raise _error(text, f"port number {spec.number} is already {numbers[spec.number]!r}", "number ports apart")
+        if own in addresses and not (spec.local and spec.local[1] == 0):
+            raise _error(text, f"its address is already {addresses[own]!r}", "give each port an address of its own")
+        numbers[spec.number] = addresses[own] = text
+    return specs
+
+
+def _error(text: str, problem: str, fix: str) -> PortError:
+    return PortError(f"port {text!r}: {problem}; {fix}")
+
+
+def _number(text: str, number_text: str) -> int:
+    if not number_text.isascii() or not number_text.isdigit() or not 0 <= int(number_text) < MAX_PORTS:
+        raise _error(text, f"bad port number {number_text!r}", f"use 0 to {MAX_PORTS - 1}")
+    return int(number_text)
+
+
+def _udp_ends(text: str, address: str) -> tuple[tuple[str, int], tuple[str, int] | None]:
+    parts = address.split(",")
+    if len(parts) > 2:
+        raise _error(text, f"{len(parts)} addresses", "write udp:LOCAL_HOST:PORT[,REMOTE_HOST:PORT]")
+    local = _endpoint(text, parts[0])
+    remote = _endpoint(text, parts[1]) if len(parts) == 2 else None
+    if remote is not None and remote[1] == 0:
+        raise _error(text, f"remote port 0 in {parts[1]!r}", "name the port the other end is bound to")
+    return local, remote
+
+
+def _endpoint(text: str, endpoint: str) -> tuple[str, int]:
+    host, colon, port = endpoint.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host:
+        raise _error(text, f"{endpoint!r} is not HOST:PORT", "write for example 127.0.0.1:9001 or [::1]:9001")
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise _error(text, f"bad UDP port {port!r}", "use 0 (any) to 65535")
+    return host, int(port)
+
+
+OPTIONS = (
+    "rate",
+    "delay",
+    "jitter",
+    "loss",
+    "duplicate",
+    "reorder",
+    "reorder_by",
+    "corrupt",
+    "seed",
+    "queue",
+    "direction",
+)
+
+
+def _impairments(text: str, tail: str) -> tuple[Impairments | None, Impairments | None]:
+    values: dict[str, float | int] = {}
+    direction = "both"
+    for item in filter(None, tail.split("&")):
+        key, equals, value = item.partition("=")
+        if key not in OPTIONS:
+            raise _error(text, f"unknown option {key!r}", f"the options are {', '.join(OPTIONS)}")
+        if not equals or not value:
+            raise _error(text, f"{key!r} has no value", f"write {key}=VALUE")
+        if key == "direction":
+            if value not in ("in", "out", "both"):
+                raise _error(text, f"bad direction {value!r}", "use in, out or both (as the switch sees it)")
+            direction = value
+            continue
+        field, number = _option(text, key, value)
+        values[field] = number
+    chosen = Impairments(**values)  # type: ignore[arg-type]
+    if not chosen.active:
+        return None, None
+    return chosen if direction != "out" else None, chosen if direction != "in" else None
+
+
+def _option(text: str, key: str, value: str) -> tuple[str, float | int]:
+    if key == "rate":
+        return "rate_bps", _quantity(text, key, value, RATE_UNITS_BPS, "a rate such as 100Mbit")
+    if key in ("delay", "jitter", "reorder_by"):
+        return f"{key}_ns", _quantity(text, key, value, TIME_UNITS_NS, "a time such as 1ms or 250us")
+    if key in ("seed", "queue"):
+        if not value.isascii() or not value.isdigit() or (key == "queue" and not 1 <= int(value) <= 1 << 16):
+            raise _error(
+                text, f"bad {key} {value!r}", "use a whole number" + (" from 1 to 65536" if key == "queue" else "")
+            )
+        return ("queue_frames" if key == "queue" else key), int(value)
+    return key, _probability(text, key, value)
+
+
+def _quantity(text: str, key: str, value: str, units: dict[str, int], wanted: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([A-Za-z]+)", value)
+    if match is None or match[2].lower() not in units:
+        raise _error(text, f"bad {key} {value!r}", f"give {wanted}, with one of the units {', '.join(units)}")
+    return round(float(match[1]) * units[match[2].lower()])
+
+
+def _probability(text: str, key: str, value: str) -> float:
+    match = re.fullmatch(r"(\d*\.?\d+)(%?)", value)
+    probability = float(match[1]) / (100 if match[2] else 1) if match else 2.0
+    if probability > 1.0:
+        raise _error(text, f"bad {key} {value!r}", "give a probability from 0 to 1, such as 0.3 or 30%")
+    return probability
