@@ -19,7 +19,7 @@ parser Parse(
         packet.extract(hdr.ipv4);
         transition select(
                 hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
-            (4, 5, 0 &&& 1, 0, PROTOCOL_UDP): parse_udp;
+            (4, 5, 3w0 &&& 3w1, 0, PROTOCOL_UDP): parse_udp;
             default: accept;
         }
     }

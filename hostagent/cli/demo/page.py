@@ -22,7 +22,7 @@ pre { background: #f8fafc; padding: .8rem 1rem; border-radius: 6px; overflow-x: 
 """
 
 PATH = """tensor -> DDP bucket -> chunks of {lanes} int32 -> frame -> shm port -> parse, find slot, add (in P4)
-tensor <- dequantized in place <- frame <- shm port <- multicast of the sum, when the last child has contributed"""
+tensor <- dequantized in place <- frame <- shm port <- multicast of the sum, once all have come"""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]], css: str = "") -> str:

@@ -84,5 +84,6 @@ def ports(report: Report) -> str:
     axes.bar([n - 0.2 for n in numbers], incoming, width=0.4, color=NETSUM, label="in: contributions")
     axes.bar([n + 0.2 for n in numbers], outgoing, width=0.4, color=FAINT, label="out: results")
     axes.set_xticks(list(numbers), [str(port.number) for port in report.network.ports])
-    axes.legend(frameon=False, loc="lower right")
+    axes.set_ylim(0, 1.25 * max([*incoming, *outgoing, 1e-9]))
+    axes.legend(frameon=False, loc="upper center", ncols=2)
     return _svg(figure)
