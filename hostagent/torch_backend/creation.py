@@ -1,0 +1,66 @@
+"""Inside ``init_process_group("netsum")`` and ``new_group``: a name that all members agree on, and a channel."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from torch._C._distributed_c10d import Store
+
+from hostagent.torch_backend.errors import NetsumError, RefusedError
+from hostagent.torch_backend.group import NetsumProcessGroup
+from hostagent.transport.channel import Channel
+from hostagent.transport.errors import TransportError
+from hostagent.transport.loopback import local_channel
+
+CONTROLLER_VARIABLE = "NETSUM_CONTROLLER"
+
+
+def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
+    """torch's creator with the extended interface; raises where the controller is not known or not there."""
+    if backend_options is not None:
+        raise RefusedError(
+            f"netsum: pg_options must be None, got {type(backend_options).__name__}: "
+            "the backend has no options of its own; `netsum run` and `netsum controller` have"
+        )
+    rank, size, timeout = options.group_rank, options.group_size, options.timeout
+    channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
+    return NetsumProcessGroup(options.store, rank, size, timeout, channel)
+
+
+def controller_address() -> str:
+    """HOST:PORT of the controller, from the environment."""
+    address = os.environ.get(CONTROLLER_VARIABLE, "")
+    host, separator, port = address.rpartition(":")
+    if not address:
+        raise NetsumError(
+            "netsum: no controller to talk to. Start the script with `netsum run -n N SCRIPT`, "
+            f"or start `netsum controller` and set {CONTROLLER_VARIABLE}=HOST:PORT"
+        )
+    if not (host and separator and port.isdigit()):
+        raise NetsumError(f"netsum: {CONTROLLER_VARIABLE} is {address!r}, expected HOST:PORT")
+    return address
+
+
+def agree_on_name(store: Store, group: str, rank: int) -> str:
+    """A name for the job that all members of the group derive from the store, and no other job has.
+
+    A store may outlive a group (torchrun's does) and torch then gives the next group of the same name the same keys: so
+    each rank counts its own groups of the name, and the n-th of one rank meets the n-th of the others.
+    """
+    incarnation = store.add(f"netsum/incarnation of rank {rank}", 1)
+    mine = f"{group}.{incarnation}.{uuid.uuid4().hex}"
+    return str(store.compare_set(f"netsum/job {incarnation}", "", mine).decode())
+
+
+def _open_channel(store: Store, group: str, rank: int, size: int, timeout: timedelta) -> Channel:
+    from hostagent.transport.process import open_job
+
+    address = controller_address()
+    name = agree_on_name(store, group, rank)
+    try:
+        return open_job(address, name, rank, size, timeout.total_seconds())
+    except TransportError as error:
+        raise NetsumError(f"netsum: rank {rank} cannot join the process group: {error}") from error

@@ -1,0 +1,343 @@
+"""The process group "netsum": what torch.distributed, DDP, FSDP and the functional collectives call.
+
+Every collective is the same three steps: a plan (``plans``), its operations submitted to the group's channel, a handle
+(``work``). Torch calls some collectives by several names; the names C++ reaches and the names only Python uses are
+listed in torch 2.13's ``ProcessGroup``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch._C._distributed_c10d import Store
+
+from hostagent.torch_backend import plans
+from hostagent.torch_backend.completer import Completer
+from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
+from hostagent.torch_backend.plans import Member, Plan
+from hostagent.torch_backend.tensors import OTHER_GROUP, parse_reduction
+from hostagent.torch_backend.untraced import untraced
+from hostagent.torch_backend.work import NetsumWork
+from hostagent.transport.channel import Channel
+from hostagent.transport.errors import Cause, TransportError
+
+RECENT_WORKS = 1024
+"""Handles kept referenced: C++ does not keep a handle's Python half alive, and hangs in ``wait`` without it."""
+
+HELD_OUTPUTS = 16
+"""Of so many recent handles that nobody waited for, the output tensors are kept, for a future asked for late."""
+
+_ProcessGroup: Any = dist.ProcessGroup  # its declared overloads fit neither its own callers nor a subclass
+
+
+class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
+    """A group whose collectives are computed by an aggregator in the network."""
+
+    def __init__(self, store: Store, rank: int, size: int, timeout: timedelta, channel: Channel) -> None:
+        super().__init__(rank, size)
+        self._store = store
+        self._member = Member(rank, size)
+        self._timeout_s = timeout.total_seconds()
+        self._channel = channel
+        self._name = "netsum"
+        self._description = "undefined"
+        self._completer = Completer(f"netsum rank {rank}")
+        self._pending: deque[NetsumWork] = deque()
+        self._recent: deque[NetsumWork] = deque(maxlen=RECENT_WORKS)
+        self._order = threading.RLock()
+        self._coalesced: list[NetsumWork] | None = None
+
+    # What C++ and DeviceMesh ask about the group itself.
+
+    def getBackendName(self) -> str:
+        return "netsum"
+
+    def _get_backend_name(self) -> str:
+        return "netsum"
+
+    def name(self) -> str:
+        return "netsum"
+
+    def get_group_store(self) -> Store:
+        return self._store
+
+    def getRank(self) -> int:
+        return self._member.rank
+
+    def getSize(self) -> int:
+        return self._member.size
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    def setGroupName(self, name: str) -> None:
+        self._name = name
+
+    def getGroupName(self) -> str:
+        return self._name
+
+    @property
+    def group_name(self) -> str:
+        return self._name
+
+    def _set_group_desc(self, description: str) -> None:
+        self._description = description
+
+    def setGroupDesc(self, description: str) -> None:
+        self._description = description
+
+    def getGroupDesc(self) -> str:
+        return self._description
+
+    @property
+    def group_desc(self) -> str:
+        return self._description
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        self._timeout_s = timeout.total_seconds()
+
+    def _set_default_timeout(self, timeout: timedelta) -> None:
+        self._timeout_s = timeout.total_seconds()
+
+    # Reductions.
+
+    @untraced
+    def allreduce(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
+        reduction = parse_reduction(_reduce_op(opts), "all_reduce")
+        plan = plans.all_reduce(plans.only(_listed(tensors), "all_reduce"), reduction)
+        return self._start("all_reduce", plan, opts, timeout)
+
+    @untraced
+    def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = None) -> NetsumWork:
+        reduction = parse_reduction(_reduce_op(opts), "all_reduce_coalesced")
+        return self._start("all_reduce_coalesced", plans.all_reduce_coalesced(tensors, reduction), opts)
+
+    @untraced
+    def reduce(self, tensors: Sequence[Tensor], opts: Any) -> NetsumWork:
+        reduction = parse_reduction(_reduce_op(opts), "reduce")
+        plan = plans.reduce(plans.only(_listed(tensors), "reduce"), opts.rootRank, reduction, self._member)
+        return self._start("reduce", plan, opts)
+
+    @untraced
+    def reduce_scatter(
+        self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any = None
+    ) -> NetsumWork:
+        reduction = parse_reduction(_reduce_op(opts), "reduce_scatter")
+        output, parts = plans.only(outputs, "reduce_scatter"), _only_list(inputs, "reduce_scatter")
+        return self._start("reduce_scatter", plans.reduce_scatter(output, parts, reduction, self._member), opts)
+
+    @untraced
+    def reduce_scatter_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> NetsumWork:
+        reduction = parse_reduction(_reduce_op(opts), "reduce_scatter_single")
+        plan = plans.reduce_scatter_single(output, tensor, reduction, self._member)
+        return self._start("reduce_scatter_single", plan, opts)
+
+    @untraced
+    def reduce_scatter_single_coalesced(
+        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
+    ) -> NetsumWork:
+        reduction = parse_reduction(_reduce_op(opts), "reduce_scatter_single")
+        pairs = _pairs(outputs, inputs, "reduce_scatter_single_coalesced")
+        parts = [plans.reduce_scatter_single(out, given, reduction, self._member) for out, given in pairs]
+        return self._start("reduce_scatter_single_coalesced", plans.together(parts), opts)
+
+    # Moves.
+
+    @untraced
+    def broadcast(self, tensors: Sequence[Tensor], opts: Any) -> NetsumWork:
+        plan = plans.broadcast(plans.only(_listed(tensors), "broadcast"), opts.rootRank, self._member)
+        return self._start("broadcast", plan, opts)
+
+    @untraced
+    def allgather(self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None) -> NetsumWork:
+        plan = plans.all_gather(_only_list(outputs, "all_gather"), plans.only(inputs, "all_gather"), self._member)
+        return self._start("all_gather", plan, opts)
+
+    @untraced
+    def allgather_coalesced(
+        self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
+    ) -> NetsumWork:
+        collective = "all_gather_coalesced"
+        if any(len(row) != len(inputs) for row in outputs):
+            raise RefusedError(f"netsum's {collective}: every rank's output list needs {len(inputs)} tensors")
+        parts = [plans.all_gather([row[i] for row in outputs], given, self._member) for i, given in enumerate(inputs)]
+        return self._start(collective, plans.together(parts), opts)
+
+    @untraced
+    def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> NetsumWork:
+        return self._start("all_gather_single", plans.all_gather_single(output, tensor, self._member), opts)
+
+    @untraced
+    def all_gather_single_coalesced(
+        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
+    ) -> NetsumWork:
+        pairs = _pairs(outputs, inputs, "all_gather_single_coalesced")
+        parts = [plans.all_gather_single(output, given, self._member) for output, given in pairs]
+        return self._start("all_gather_single_coalesced", plans.together(parts), opts)
+
+    @untraced
+    def gather(self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any) -> NetsumWork:
+        parts = outputs[0] if outputs else []
+        plan = plans.gather(parts, plans.only(inputs, "gather"), opts.rootRank, self._member)
+        return self._start("gather", plan, opts)
+
+    @untraced
+    def scatter(self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any) -> NetsumWork:
+        parts = inputs[0] if inputs else []
+        plan = plans.scatter(plans.only(outputs, "scatter"), parts, opts.rootRank, self._member)
+        return self._start("scatter", plan, opts)
+
+    @untraced
+    def alltoall(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None) -> NetsumWork:
+        sizes = self._exchange_sizes([tensor.numel() for tensor in inputs], opts)
+        return self._start("all_to_all", plans.all_to_all(outputs, inputs, sizes, self._member), opts)
+
+    @untraced
+    def all_to_all_single(
+        self,
+        output: Tensor,
+        tensor: Tensor,
+        output_split_sizes: Sequence[int] = (),
+        input_split_sizes: Sequence[int] = (),
+        opts: Any = None,
+        timeout: timedelta | None = None,
+    ) -> NetsumWork:
+        collective, size = "all_to_all_single", self._member.size
+        inputs = plans.split_rows(tensor, input_split_sizes, size, collective)
+        outputs = plans.split_rows(output, output_split_sizes, size, collective)
+        if output_split_sizes or input_split_sizes:
+            sizes = self._exchange_sizes([part.numel() for part in inputs], opts)
+        else:
+            sizes = [[inputs[0].numel()] * size] * size
+        plan = plans.all_to_all(outputs, inputs, sizes, self._member)
+        plan.outputs = [output]
+        return self._start(collective, plan, opts, timeout)
+
+    @untraced
+    def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
+        return self._start("barrier", plans.barrier(), opts, timeout)
+
+    # Older names of the same collectives.
+
+    all_gather_into_tensor = _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    alltoall_base = all_to_all_single
+
+    # Point to point, refused by name.
+
+    def send(self, *_: Any, **__: Any) -> NetsumWork:
+        raise _no_point_to_point("send")
+
+    def recv(self, *_: Any, **__: Any) -> NetsumWork:
+        raise _no_point_to_point("recv")
+
+    def recv_anysource(self, *_: Any, **__: Any) -> NetsumWork:
+        raise _no_point_to_point("recv from any source")
+
+    # The coalescing manager, when given a device, brackets plain calls with these.
+
+    def _start_coalescing(self, device: torch.device) -> None:
+        self._coalesced = []
+
+    def _end_coalescing(self, device: torch.device) -> NetsumWork:
+        works, self._coalesced = self._coalesced or [], None
+        merged = NetsumWork.merged(self._channel, works, self._timeout_s, self._completer.watch)
+        self._recent.append(merged)
+        return merged
+
+    # The end.
+
+    def shutdown(self) -> None:
+        """Leave the job: returns once the other ranks have every result of this one, or a bounded wait is over."""
+        self._channel.close()
+        self._completer.close()
+
+    def abort(self) -> None:
+        """End the job on every rank."""
+        reason = f"rank {self._member.rank} aborted the process group"
+        self._channel.fail(TransportError(reason, Cause.PEER))
+
+    # The one way a plan becomes a work.
+
+    def _start(self, event: str, plan: Plan, opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
+        timeout_s = _timeout_s(opts, timeout) or self._timeout_s
+        with _profiled(event), self._order:
+            try:
+                numbers = [self._channel.submit(operation) for operation in plan.operations]
+            except TransportError as error:
+                raise as_torch_error(error, event) from error
+            work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
+            self._remember(work)
+            return work
+
+    def _remember(self, work: NetsumWork) -> None:
+        """Keep the work, and so its tensors, until its operations are over; then its Python half for a while longer."""
+        self._pending.append(work)
+        self._recent.append(work)
+        if len(self._recent) > HELD_OUTPUTS:
+            self._recent[-HELD_OUTPUTS - 1].let_go()
+        if self._coalesced is not None:
+            self._coalesced.append(work)
+        while self._pending and self._pending[0].is_completed():
+            self._pending.popleft()
+
+    def _exchange_sizes(self, row: list[int], opts: Any) -> list[list[int]]:
+        """Every rank's list of element counts; blocks for one small all_gather."""
+        mine = torch.tensor(row, dtype=torch.int64)
+        rows = [torch.empty_like(mine) for _ in range(self._member.size)]
+        if len(row) != self._member.size:
+            raise RefusedError(f"netsum's all_to_all: {len(row)} input tensors for {self._member.size} ranks")
+        self._start("all_to_all sizes", plans.all_gather(rows, mine, self._member), opts).wait()
+        return [row.tolist() for row in rows]
+
+
+def _reduce_op(opts: Any) -> Any:
+    """The operator of an options object, of a bare ReduceOp, or torch's default."""
+    return dist.ReduceOp.SUM if opts is None else getattr(opts, "reduceOp", opts)
+
+
+def _timeout_s(opts: Any, timeout: timedelta | None) -> float:
+    """The call's own time-out; 0 when it has none (torch writes -1 ms for that)."""
+    chosen = timeout if timeout is not None else getattr(opts, "timeout", None)
+    return max(0.0, chosen.total_seconds()) if chosen is not None else 0.0
+
+
+def _listed(tensors: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else tensors
+
+
+def _only_list(lists: Sequence[Sequence[Tensor]], collective: str) -> Sequence[Tensor]:
+    if len(lists) != 1:
+        raise RefusedError(f"netsum's {collective} takes one list of tensors per rank, got {len(lists)}")
+    return lists[0]
+
+
+def _pairs(outputs: Sequence[Tensor], inputs: Sequence[Tensor], collective: str) -> list[tuple[Tensor, Tensor]]:
+    if len(outputs) != len(inputs):
+        raise RefusedError(f"netsum's {collective}: {len(outputs)} output tensors for {len(inputs)} inputs")
+    return list(zip(outputs, inputs, strict=True))
+
+
+def _no_point_to_point(name: str) -> NetsumError:
+    return RefusedError(
+        f"netsum does not do {name}: an aggregator combines what all ranks of a group contribute. "
+        f"For messages between two ranks {OTHER_GROUP}"
+    )
+
+
+def _profiled(event: str) -> contextlib.AbstractContextManager[Any]:
+    """An event ``netsum:<name>`` in a running profile; costs nothing without one."""
+    if torch._C._autograd._profiler_enabled():
+        record: Callable[[str], contextlib.AbstractContextManager[Any]] = torch.autograd.profiler.record_function
+        return record(f"netsum:{event}")
+    return contextlib.nullcontext()

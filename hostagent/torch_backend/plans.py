@@ -1,0 +1,335 @@
+"""From the arguments of a collective to operations on memory: pure functions, nothing is sent here.
+
+A plan keeps every tensor its operations point into, and says what to copy where once they have finished (results for
+tensors that are not one run of memory arrive in scratch first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from hostagent.torch_backend.errors import RefusedError
+from hostagent.torch_backend.tensors import (
+    Reduction,
+    adjacent,
+    check_movable,
+    check_reducible,
+    dtype_name,
+    is_plain,
+    readable,
+    span,
+)
+from hostagent.transport.channel import NOTHING, Kind, Operation, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Who plans: a rank of a group of ``size`` ranks."""
+
+    rank: int
+    size: int
+
+
+@dataclass(slots=True)
+class Plan:
+    """What one call turns into."""
+
+    operations: list[Operation] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
+    """The future's value: the tensors the caller gets its results in."""
+    memory: list[Tensor] = field(default_factory=list)
+    """Kept alive until the operations have finished."""
+    copies: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    """(target, source) pairs to copy once the operations have finished."""
+
+    def finish(self) -> None:
+        """Bring results from scratch to where the caller wants them."""
+        with torch.no_grad():
+            for target, source in self.copies:
+                target.copy_(source)
+
+    def scratch_for(self, tensor: Tensor) -> Tensor:
+        """Memory that the tensor's result may be written to; copied back at the end if not its own."""
+        memory = tensor.detach() if is_plain(tensor) else torch.empty(tensor.shape, dtype=tensor.dtype)
+        return self._copied_back(tensor, memory)
+
+    def in_place(self, tensor: Tensor) -> Tensor:
+        """Memory with the tensor's elements that its result may be written to as well."""
+        return self._copied_back(tensor, readable(tensor))
+
+    def _copied_back(self, tensor: Tensor, memory: Tensor) -> Tensor:
+        self.memory.append(memory)
+        if not is_plain(tensor):
+            self.copies.append((tensor.detach(), memory))
+        return memory
+
+    def input_of(self, tensor: Tensor) -> Tensor:
+        """Memory with the tensor's elements, kept alive."""
+        memory = readable(tensor)
+        self.memory.append(memory)
+        return memory
+
+    def flat_output(self, tensors: Sequence[Tensor]) -> int:
+        """Address of memory for all the tensors one behind the other; scratch where they do not lie so."""
+        if adjacent(tensors):
+            self.memory.extend(tensor.detach() for tensor in tensors)
+            return tensors[0].data_ptr()
+        flat = torch.empty(sum(tensor.numel() for tensor in tensors), dtype=tensors[0].dtype)
+        self.memory.append(flat)
+        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
+        pairs = zip(tensors, parts, strict=True)
+        self.copies.extend((tensor.detach(), part.view(tensor.shape)) for tensor, part in pairs)
+        return flat.data_ptr()
+
+    def flat_input(self, tensors: Sequence[Tensor]) -> int:
+        """Address of all the tensors' elements one behind the other; a copy where they do not lie so."""
+        if adjacent(tensors):
+            self.memory.extend(tensor.detach() for tensor in tensors)
+            return tensors[0].data_ptr()
+        flat = torch.cat([readable(tensor).reshape(-1) for tensor in tensors])
+        self.memory.append(flat)
+        return flat.data_ptr()
+
+
+def _operation(
+    collective: str,
+    like: Tensor,
+    elements: int,
+    reduction: Reduction | None,
+    spans: tuple[Span, Span],
+    root: int = -1,
+) -> Operation:
+    kind = Kind.RAW if reduction is None else reduction.kind
+    average = reduction is not None and reduction.average
+    name, width = dtype_name(like), like.element_size()
+    return Operation(collective, kind, name, width, elements, spans[0], spans[1], average, root)
+
+
+def check_alike(tensors: Sequence[Tensor], like: Tensor, collective: str, what: str) -> None:
+    """Refuse a list whose tensors differ from ``like`` in element type or count."""
+    for index, tensor in enumerate(tensors):
+        check_movable(tensor, collective)
+        if tensor.dtype != like.dtype or tensor.numel() != like.numel():
+            raise RefusedError(
+                f"netsum's {collective}: {what} {index} has {tensor.numel()} elements of {dtype_name(tensor)}, "
+                f"expected {like.numel()} of {dtype_name(like)}"
+            )
+
+
+def only(tensors: Sequence[Tensor], collective: str) -> Tensor:
+    """The one tensor of a list that torch's interface allows to be longer."""
+    if len(tensors) != 1:
+        raise RefusedError(f"netsum's {collective} takes one tensor per rank, got {len(tensors)}")
+    return tensors[0]
+
+
+def check_root(root: int, member: Member, collective: str) -> None:
+    if not 0 <= root < member.size:
+        raise RefusedError(f"netsum's {collective}: rank {root} is not in the group, which has {member.size} ranks")
+
+
+def _check_count(count: int, member: Member, collective: str, what: str) -> None:
+    if count != member.size:
+        raise RefusedError(f"netsum's {collective}: {count} {what}, but the group has {member.size} ranks")
+
+
+def all_reduce(tensor: Tensor, reduction: Reduction, collective: str = "all_reduce") -> Plan:
+    """Every rank contributes the whole tensor and gets the whole result, in place."""
+    check_reducible(tensor, reduction, collective)
+    plan = Plan(outputs=[tensor])
+    memory = plan.in_place(tensor)
+    spans = (span(memory), span(memory))
+    plan.operations.append(_operation(collective, tensor, tensor.numel(), reduction, spans))
+    return plan
+
+
+def all_reduce_coalesced(tensors: Sequence[Tensor], reduction: Reduction) -> Plan:
+    """Several tensors at once: one operation per element type, over all its tensors together."""
+    collective = "all_reduce_coalesced"
+    if not tensors:
+        raise RefusedError(f"netsum's {collective}: the list of tensors is empty")
+    plan = Plan(outputs=list(tensors))
+    for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
+        alike = [tensor for tensor in tensors if tensor.dtype == dtype]
+        for tensor in alike:
+            check_reducible(tensor, reduction, collective)
+        elements = sum(tensor.numel() for tensor in alike)
+        source, target = plan.flat_input(alike), plan.flat_output(alike)
+        spans = (Span(source, 0, elements), Span(target, 0, elements))
+        plan.operations.append(_operation(collective, alike[0], elements, reduction, spans))
+    return plan
+
+
+def broadcast(tensor: Tensor, root: int, member: Member) -> Plan:
+    """The root's elements to all others."""
+    check_movable(tensor, "broadcast")
+    check_root(root, member, "broadcast")
+    plan = Plan(outputs=[tensor])
+    if member.rank == root:
+        spans = (span(plan.input_of(tensor)), NOTHING)
+    else:
+        spans = (NOTHING, span(plan.scratch_for(tensor)))
+    plan.operations.append(_operation("broadcast", tensor, tensor.numel(), None, spans, root))
+    return plan
+
+
+def reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> Plan:
+    """As all_reduce, with the result at the root only; the others' tensors stay as they are."""
+    check_root(root, member, "reduce")
+    if member.rank == root:
+        plan = all_reduce(tensor, reduction, "reduce")
+        spans = (plan.operations[0].input, plan.operations[0].output)
+    else:
+        check_reducible(tensor, reduction, "reduce")
+        plan = Plan(outputs=[tensor])
+        spans = (span(plan.input_of(tensor)), NOTHING)
+    plan.operations = [_operation("reduce", tensor, tensor.numel(), reduction, spans, root)]
+    return plan
+
+
+def all_gather(outputs: Sequence[Tensor], tensor: Tensor, member: Member) -> Plan:
+    """Every rank's tensor to every rank, one output tensor per rank."""
+    check_movable(tensor, "all_gather")
+    _check_count(len(outputs), member, "all_gather", "output tensors")
+    check_alike(outputs, tensor, "all_gather", "output tensor")
+    return _gathered("all_gather", outputs, tensor, member)
+
+
+def all_gather_single(output: Tensor, tensor: Tensor, member: Member) -> Plan:
+    """Every rank's tensor to every rank, concatenated or stacked in one output tensor."""
+    _check_single(output, tensor, member, "all_gather_single", ("output", "input"))
+    return _gathered("all_gather_single", [output], tensor, member)
+
+
+def gather(outputs: Sequence[Tensor], tensor: Tensor, root: int, member: Member) -> Plan:
+    """Every rank's tensor to the root, one output tensor per rank there."""
+    check_movable(tensor, "gather")
+    check_root(root, member, "gather")
+    if member.rank == root:
+        _check_count(len(outputs), member, "gather", "output tensors")
+        check_alike(outputs, tensor, "gather", "output tensor")
+    elif outputs:
+        raise RefusedError(f"netsum's gather: only the root (rank {root}) may give output tensors")
+    return _gathered("gather", outputs, tensor, member, root)
+
+
+def _gathered(collective: str, outputs: Sequence[Tensor], tensor: Tensor, member: Member, root: int = -1) -> Plan:
+    plan = Plan(outputs=list(outputs))
+    count = tensor.numel()
+    source = span(plan.input_of(tensor), member.rank * count)
+    target = Span(plan.flat_output(outputs), 0, member.size * count) if outputs else NOTHING
+    plan.operations.append(_operation(collective, tensor, member.size * count, None, (source, target), root))
+    return plan
+
+
+def _check_single(whole: Tensor, part: Tensor, member: Member, collective: str, names: tuple[str, str]) -> None:
+    check_movable(whole, collective)
+    check_movable(part, collective)
+    if whole.dtype != part.dtype or whole.numel() != part.numel() * member.size:
+        raise RefusedError(
+            f"netsum's {collective}: the {names[0]} tensor has {whole.numel()} elements of {dtype_name(whole)}, "
+            f"expected {member.size} times the {names[1]} tensor's, {part.numel()} of {dtype_name(part)}"
+        )
+
+
+def scatter(output: Tensor, inputs: Sequence[Tensor], root: int, member: Member) -> Plan:
+    """The root's list of tensors, one to each rank."""
+    check_movable(output, "scatter")
+    check_root(root, member, "scatter")
+    plan, count, source = Plan(outputs=[output]), output.numel(), NOTHING
+    if member.rank == root:
+        _check_count(len(inputs), member, "scatter", "input tensors")
+        check_alike(inputs, output, "scatter", "input tensor")
+        source = Span(plan.flat_input(inputs), 0, member.size * count)
+    elif inputs:
+        raise RefusedError(f"netsum's scatter: only the root (rank {root}) may give input tensors")
+    target = span(plan.scratch_for(output), member.rank * count)
+    plan.operations.append(_operation("scatter", output, member.size * count, None, (source, target), root))
+    return plan
+
+
+def reduce_scatter(output: Tensor, inputs: Sequence[Tensor], reduction: Reduction, member: Member) -> Plan:
+    """Rank r gets the reduction of every rank's r-th input tensor."""
+    check_reducible(output, reduction, "reduce_scatter")
+    _check_count(len(inputs), member, "reduce_scatter", "input tensors")
+    check_alike(inputs, output, "reduce_scatter", "input tensor")
+    plan = Plan(outputs=[output])
+    return _reduced("reduce_scatter", plan, plan.flat_input(inputs), output, reduction, member)
+
+
+def reduce_scatter_single(output: Tensor, tensor: Tensor, reduction: Reduction, member: Member) -> Plan:
+    """Rank r gets the r-th part of the reduction of every rank's input tensor."""
+    check_reducible(output, reduction, "reduce_scatter_single")
+    _check_single(tensor, output, member, "reduce_scatter_single", ("input", "output"))
+    plan = Plan(outputs=[output])
+    address = plan.input_of(tensor).data_ptr()
+    return _reduced("reduce_scatter_single", plan, address, output, reduction, member)
+
+
+def _reduced(collective: str, plan: Plan, address: int, output: Tensor, reduction: Reduction, member: Member) -> Plan:
+    count = output.numel()
+    target = span(plan.scratch_for(output), member.rank * count)
+    source = Span(address, 0, member.size * count)
+    plan.operations.append(_operation(collective, output, member.size * count, reduction, (source, target)))
+    return plan
+
+
+def all_to_all(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], sizes: Sequence[Sequence[int]], member: Member
+) -> Plan:
+    """Rank r's i-th input becomes rank i's r-th output; ``sizes[r][i]`` elements.
+
+    One gather per destination, so n times what a send would take: every word crosses every port.
+    """
+    collective = "all_to_all"
+    _check_count(len(outputs), member, collective, "output tensors")
+    _check_count(len(inputs), member, collective, "input tensors")
+    for source, output in enumerate(outputs):
+        check_movable(output, collective)
+        if output.numel() != sizes[source][member.rank]:
+            raise RefusedError(
+                f"netsum's {collective}: the output tensor for rank {source} has {output.numel()} elements, "
+                f"but that rank sends {sizes[source][member.rank]}"
+            )
+    plan = Plan(outputs=list(outputs))
+    for destination, tensor in enumerate(inputs):
+        check_movable(tensor, collective)
+        counts = [row[destination] for row in sizes]
+        spans = (span(plan.input_of(tensor), sum(counts[: member.rank])), NOTHING)
+        if destination == member.rank:
+            spans = (spans[0], Span(plan.flat_output(outputs), 0, sum(counts)))
+        plan.operations.append(_operation(collective, tensor, sum(counts), None, spans, destination))
+    return plan
+
+
+def split_rows(tensor: Tensor, sizes: Sequence[int], ranks: int, collective: str) -> list[Tensor]:
+    """The tensor's rows dealt to the ranks: ``sizes`` rows each, or evenly when that is empty."""
+    check_movable(tensor, collective)
+    rows = tensor.shape[0] if tensor.dim() else 0
+    if not sizes and rows % ranks == 0:
+        sizes = [rows // ranks] * ranks
+    if len(sizes) != ranks or sum(sizes) != rows:
+        raise RefusedError(
+            f"netsum's {collective}: {rows} rows cannot be split as {list(sizes) or 'equal parts'} over {ranks} ranks"
+        )
+    return list(torch.split(tensor, list(sizes)))
+
+
+def barrier() -> Plan:
+    """Finishes when every rank has called it."""
+    return Plan(operations=[Operation("barrier", Kind.BARRIER, "uint8", 1, 0)])
+
+
+def together(plans: Sequence[Plan]) -> Plan:
+    """Several plans as one call."""
+    whole = Plan()
+    for plan in plans:
+        whole.operations += plan.operations
+        whole.outputs += plan.outputs
+        whole.memory += plan.memory
+        whole.copies += plan.copies
+    return whole

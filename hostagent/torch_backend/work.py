@@ -1,0 +1,186 @@
+"""The handle of a running collective: waiting, futures, and when its memory is let go.
+
+What torch demands here, each learnt from a crash or a hang of its own:
+- C++ never calls back into ``is_completed``: everything goes through ``wait`` and ``get_future``.
+- ``Future.set_exception`` does not reach C++ (DDP's backward then dies with SIGSEGV). A future therefore fails by
+  raising inside a ``then`` callback, and C++ is handed the child of that ``then``.
+- ``then`` callbacks run in the thread that completes the future, and may start and wait for another collective. So
+  futures are completed by ``completer.Completer``, never by the transport's thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._C._distributed_c10d import Work
+
+from hostagent.torch_backend.errors import NetsumError, OperationTimeoutError, as_torch_error
+from hostagent.torch_backend.plans import Plan
+from hostagent.transport.channel import Channel
+
+
+class NetsumWork(Work):
+    """One call's operations on a channel. Any thread may wait for it, any number of times."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        plan: Plan,
+        numbers: Sequence[int],
+        timeout_s: float,
+        watch: Callable[[NetsumWork], None],
+    ) -> None:
+        super().__init__()
+        self._channel = channel
+        self._plan: Plan | None = plan
+        self._name = plan.operations[0].describe() if plan.operations else "empty call"
+        self._numbers = tuple(numbers)
+        self._timeout_s = timeout_s
+        self._deadline_s = time.monotonic() + timeout_s
+        self._watch = watch
+        self._parts: tuple[NetsumWork, ...] = ()
+        self._lock = threading.Lock()
+        self._held = plan.outputs
+        self._outputs = [weakref.ref(tensor) for tensor in plan.outputs]
+        self._cause: Exception | None = None
+        self._settled = False
+        self._trigger: torch.futures.Future[None] | None = None
+        self._future: torch.futures.Future[list[Tensor]] | None = None
+
+    @classmethod
+    def merged(
+        cls, channel: Channel, works: Sequence[NetsumWork], timeout_s: float, watch: Callable[[NetsumWork], None]
+    ) -> NetsumWork:
+        """One handle for several works of a channel; waiting for it settles each of them."""
+        plan = Plan(outputs=[tensor for work in works for tensor in work.result()])
+        whole = cls(channel, plan, [number for work in works for number in work._numbers], timeout_s, watch)
+        whole._parts = tuple(works)
+        return whole
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Block until the results are in place; True, or an exception.
+
+        A positive ``timeout`` limits this wait only: the operation goes on, and may be waited for again. When the
+        operation's own time-out passes, its job ends with an error on every rank.
+        """
+        seconds = timeout.total_seconds() if timeout is not None else 0.0
+        own_end_s = time.monotonic() + seconds if seconds > 0 else float("inf")
+        if not self._wait_until(min(own_end_s, self._deadline_s)):
+            if own_end_s < self._deadline_s:
+                raise OperationTimeoutError(
+                    f"netsum: {self._name} has not finished within the {seconds:g} s of this wait; it goes on"
+                )
+            self._expire()
+        self.settle()
+        if self._cause is not None:
+            raise as_torch_error(self._cause, self._name)
+        self.let_go()
+        return True
+
+    def let_go(self) -> None:
+        """Hold the outputs no longer than the operations need them: whoever wants them has them by now."""
+        self._held = []
+
+    def _wait_until(self, end_s: float) -> bool:
+        for number in self._numbers:
+            if not self._channel.finished(number) and not self._channel.wait(
+                number, max(0.0, end_s - time.monotonic())
+            ):
+                return False
+        return True
+
+    def _expire(self) -> None:
+        for number in self._numbers:
+            if not self._channel.finished(number):
+                self._cause = self._channel.expire(number, self._timeout_s)
+                return
+
+    def wait_for_future(self) -> None:
+        """What the completer does for a work whose future was asked for: wait, time-outs included; never raises."""
+        if not self._wait_until(self._deadline_s):
+            self._expire()
+        self.settle()
+
+    def complete_future(self) -> None:
+        """Run the future's callbacks in this thread."""
+        with self._lock:
+            trigger, self._trigger, self._future = self._trigger, None, None
+        if trigger is not None:
+            trigger.set_result(None)
+
+    def settle(self) -> None:
+        """After all operations have finished: copy results from scratch and let the memory go. Acts once."""
+        with self._lock:
+            plan, self._plan = self._plan, None
+            if plan is None:
+                return
+            for part in self._parts:
+                part.settle()
+            failures = (self._channel.failure(number) for number in self._numbers)
+            self._cause = self._cause or next((error for error in failures if error is not None), None)
+            if self._cause is None:
+                try:
+                    plan.finish()
+                except RuntimeError as error:  # an output that can't be written, as one made by expand()
+                    self._cause = error
+            self._settled = True
+
+    @property
+    def settled(self) -> bool:
+        """Whether results are in place (or the failure known) and the memory let go."""
+        return self._settled
+
+    def get_future(self) -> torch.futures.Future[list[Tensor]]:
+        """A future of the output tensors; it fails with the exception that ``wait`` raises."""
+        with self._lock:
+            if self._future is not None:
+                return self._future
+            outputs = self._held or self.result()
+            self._held = []
+            self._trigger, self._future = self._new_future(outputs)
+            future, settled = self._future, self._settled
+        if settled:
+            self.complete_future()
+        else:
+            self._watch(self)
+        return future
+
+    def _new_future(
+        self, outputs: list[Tensor]
+    ) -> tuple[torch.futures.Future[None], torch.futures.Future[list[Tensor]]]:
+        trigger: torch.futures.Future[None] = torch.futures.Future()
+
+        def value(_: Any) -> list[Tensor]:
+            if self._cause is not None:
+                raise as_torch_error(self._cause, self._name)
+            return outputs
+
+        return trigger, trigger.then(value)
+
+    def is_completed(self) -> bool:
+        if not self.settled and all(self._channel.finished(number) for number in self._numbers):
+            self.settle()
+        return self.settled
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self._cause is None
+
+    def exception(self) -> NetsumError | None:
+        return as_torch_error(self._cause, self._name) if self.is_completed() and self._cause is not None else None
+
+    def result(self) -> list[Tensor]:
+        """The output tensors that the caller still holds."""
+        return [tensor for reference in self._outputs if (tensor := reference()) is not None]
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def _source_rank(self) -> int:
+        raise NetsumError("netsum: only receives have a source rank")

@@ -1,0 +1,32 @@
+"""What the transport raises; the torch backend turns it into torch's exceptions, other users catch it as it is."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Cause(Enum):
+    """Why an operation could not finish."""
+
+    TIMEOUT = "timeout"
+    """Its own time-out passed: some rank is alive but has not contributed."""
+    PEER = "peer"
+    """A rank died or left."""
+    MISMATCH = "mismatch"
+    """Ranks disagree on what the operation is."""
+    SESSION = "session"
+    """The controller refused the job, ended it, or cannot be reached."""
+    LOCAL = "local"
+    """This process ended the job (closed, aborted) or could not start its transport."""
+
+
+class TransportError(Exception):
+    """An operation or a job that failed: ``str()`` is the sentence for the user, ``cause`` the reason as data."""
+
+    def __init__(self, text: str, cause: Cause = Cause.LOCAL) -> None:
+        super().__init__(text, cause)
+        self.text = text
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return self.text

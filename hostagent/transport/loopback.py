@@ -1,0 +1,155 @@
+"""Channels between ranks that are threads of one process: sums in plain numpy, no packets.
+
+Two uses: groups of one, which never touch the network, and tests of the torch backend without a switch. It keeps the
+contract of ``channel`` in the slowest and most obvious way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hostagent.transport.channel import Kind, Operation, Span
+from hostagent.transport.errors import Cause, TransportError
+
+
+def _memory(span: Span, element_bytes: int) -> np.ndarray[Any, Any]:
+    size = span.count * element_bytes
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(span.address)) if size else np.empty(0, np.uint8)
+
+
+def _to_numbers(raw: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
+    """Numbers to calculate with; bfloat16, which numpy lacks, as the float32 it is the upper half of."""
+    if dtype == "bfloat16":
+        return (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return raw.view(np.dtype(dtype))
+
+
+def _to_bytes(numbers: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
+    if dtype == "bfloat16":
+        words = numbers.astype(np.float32).view(np.uint32)
+        return ((words + 0x7FFF + ((words >> 16) & 1)) >> 16).astype(np.uint16).view(np.uint8)
+    return numbers.astype(np.dtype(dtype)).view(np.uint8)
+
+
+def _combine(operations: list[Operation]) -> np.ndarray[Any, Any]:
+    """The bytes of the whole virtual tensor that the operation leaves behind."""
+    first = operations[0]
+    if first.kind is Kind.RAW:
+        whole = np.zeros(first.elements * first.element_bytes, np.uint8)
+        for operation in operations:
+            start = operation.input.first * first.element_bytes
+            part = _memory(operation.input, first.element_bytes)
+            whole[start : start + part.size] = part
+        return whole
+    numbers = [_to_numbers(_memory(op.input, op.element_bytes), op.dtype) for op in operations]
+    total = numbers[0].copy()
+    for other in numbers[1:]:
+        if first.kind is Kind.SUM:
+            total = total + other
+        else:
+            total = np.maximum(total, other) if first.kind is Kind.MAX else np.minimum(total, other)
+    if first.average:
+        total = total / np.asarray(len(operations), total.dtype)
+    return _to_bytes(total, first.dtype)
+
+
+def _execute(operations: list[Operation]) -> None:
+    if operations[0].kind is Kind.BARRIER or operations[0].elements == 0:
+        return
+    whole = _combine(operations)
+    for operation in operations:
+        start = operation.output.first * operation.element_bytes
+        target = _memory(operation.output, operation.element_bytes)
+        target[:] = whole[start : start + target.size]
+
+
+@dataclass
+class LoopbackHub:
+    """What the channels of one job share. ``hub.channel(rank)`` gives each rank its end."""
+
+    size: int
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    pending: dict[int, dict[int, Operation]] = field(default_factory=dict)
+    failure: Exception | None = None
+    completed: int = 0
+
+    def channel(self, rank: int) -> LoopbackChannel:
+        return LoopbackChannel(self, rank)
+
+    def contribute(self, rank: int, number: int, operation: Operation) -> None:
+        with self.changed:
+            waiting = self.pending.setdefault(number, {})
+            waiting[rank] = operation
+            while len(self.pending.get(self.completed, {})) == self.size and self.failure is None:
+                self._complete(self.pending.pop(self.completed))
+            self.changed.notify_all()
+
+    def _complete(self, waiting: dict[int, Operation]) -> None:
+        operations = [waiting[rank] for rank in range(self.size)]
+        for rank, operation in enumerate(operations):
+            if operation.describe() != operations[0].describe():
+                texts = f"rank 0: {operations[0].describe()}; rank {rank}: {operation.describe()}"
+                self.failure = TransportError(
+                    f"the ranks disagree on operation {self.completed}: {texts}", Cause.MISMATCH
+                )
+                return
+        _execute(operations)
+        self.completed += 1
+
+
+class LoopbackChannel:
+    """One rank's end of a LoopbackHub; see ``channel.Channel``."""
+
+    def __init__(self, hub: LoopbackHub, rank: int) -> None:
+        self._hub = hub
+        self._rank = rank
+        self._submitted = 0
+        self._lock = threading.Lock()
+
+    def submit(self, operation: Operation) -> int:
+        if self._hub.failure is not None:
+            raise self._hub.failure
+        with self._lock:
+            number = self._submitted
+            self._submitted += 1
+            self._hub.contribute(self._rank, number, operation)
+        return number
+
+    def finished(self, number: int) -> bool:
+        return number < self._hub.completed or self._hub.failure is not None
+
+    def wait(self, number: int, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        with self._hub.changed:
+            return self._hub.changed.wait_for(lambda: self.finished(number), deadline - time.monotonic())
+
+    def failure(self, number: int) -> Exception | None:
+        return None if number < self._hub.completed else self._hub.failure
+
+    def expire(self, number: int, timeout_s: float) -> Exception:
+        with self._hub.changed:
+            arrived = self._hub.pending.get(number, {})
+            missing = [rank for rank in range(self._hub.size) if rank not in arrived]
+            text = f"operation {number} timed out after {timeout_s:g} s: rank(s) {missing} have not contributed to it"
+            error = self._hub.failure or TransportError(text, Cause.TIMEOUT)
+        self.fail(error)
+        return error
+
+    def fail(self, error: Exception) -> None:
+        with self._hub.changed:
+            self._hub.failure = self._hub.failure or error
+            self._hub.changed.notify_all()
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def local_channel() -> LoopbackChannel:
+    """The channel of a group of one: every operation is finished when submit returns."""
+    return LoopbackHub(1).channel(0)
