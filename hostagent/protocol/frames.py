@@ -1,0 +1,131 @@
+"""Whole frames in Python: building and strict taking apart, for tests, tools and the reference aggregator.
+
+The compiled builders write the same bytes; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hostagent.protocol.wire import (
+    ETHERNET_BYTES,
+    ETHERTYPE_IPV4,
+    HEADER_AT,
+    IPV4_BYTES,
+    LANE_BYTES,
+    LANES_AT,
+    NETSUM_PORT,
+    NETSUM_VERSION,
+    PROTOCOL_UDP,
+    TIME_TO_LIVE,
+    UDP_BYTES,
+    Header,
+    WireError,
+    decode_header,
+    encode_header,
+)
+
+Lanes = np.ndarray[Any, np.dtype[np.uint32]]
+
+
+def no_lanes() -> Lanes:
+    """The lanes of a short frame."""
+    return np.empty(0, np.uint32)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Who sends a frame and who gets it."""
+
+    source_mac: int
+    destination_mac: int
+    source_ip: int
+    destination_ip: int
+
+    def swapped(self) -> Addresses:
+        """The addresses of an answer."""
+        return Addresses(self.destination_mac, self.source_mac, self.destination_ip, self.source_ip)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame of the protocol. ``lanes`` are host-order numbers; ``checksum`` says whether UDP's is computed."""
+
+    addresses: Addresses
+    header: Header
+    lanes: Lanes = field(default_factory=no_lanes)
+    checksum: bool = False
+
+
+def ones_complement_sum(data: bytes) -> int:
+    """Sum of big-endian 16-bit words with the carries added back; an odd last byte is the high one (RFC 1071)."""
+    padded = data + b"\0" * (len(data) % 2)
+    total = int(np.frombuffer(padded, ">u2").sum(dtype=np.uint64))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def ipv4_header(total_bytes: int, source_ip: int, destination_ip: int) -> bytes:
+    """An IPv4 header without options, its checksum set."""
+    fields = (0x45, 0, total_bytes, 0, 0, TIME_TO_LIVE, PROTOCOL_UDP)
+    start, end = struct.pack(">BBHHHBB", *fields), struct.pack(">II", source_ip, destination_ip)
+    return start + struct.pack(">H", 0xFFFF - ones_complement_sum(start + end)) + end
+
+
+def build_frame(frame: Frame) -> bytes:
+    """The frame's bytes. The header's ``lanes`` is set to the number of lanes given."""
+    lanes = np.asarray(frame.lanes, np.uint32)
+    payload = encode_header(replace(frame.header, lanes=len(lanes))) + lanes.astype(">u4").tobytes()
+    udp_bytes = UDP_BYTES + len(payload)
+    to = frame.addresses
+    macs = to.destination_mac.to_bytes(6, "big") + to.source_mac.to_bytes(6, "big")
+    ethernet = macs + struct.pack(">H", ETHERTYPE_IPV4)
+    ipv4 = ipv4_header(IPV4_BYTES + udp_bytes, to.source_ip, to.destination_ip)
+    udp = struct.pack(">HHH", NETSUM_PORT, NETSUM_PORT, udp_bytes)
+    checksum = udp_checksum(ipv4, udp + b"\0\0" + payload) if frame.checksum else 0
+    return ethernet + ipv4 + udp + struct.pack(">H", checksum) + payload
+
+
+def udp_checksum(ipv4: bytes, udp: bytes) -> int:
+    """What the UDP checksum field must hold, given the datagram with that field zero: never 0 itself."""
+    pseudo = ipv4[12:20] + struct.pack(">BBH", 0, PROTOCOL_UDP, len(udp))
+    return 0xFFFF - ones_complement_sum(pseudo + udp) or 0xFFFF
+
+
+def parse_frame(data: bytes) -> Frame:
+    """A frame from its bytes. Raises WireError for anything but a whole, unharmed frame of this protocol."""
+    if len(data) < LANES_AT:
+        raise WireError(f"frame is {len(data)} bytes, should be at least {LANES_AT}")
+    ipv4, udp = data[ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES], data[ETHERNET_BYTES + IPV4_BYTES :]
+    _expect("ethertype", int.from_bytes(data[12:14], "big"), ETHERTYPE_IPV4)
+    _expect("IPv4 version and header length", ipv4[0], 0x45)
+    _expect("IPv4 total length", int.from_bytes(ipv4[2:4], "big"), len(data) - ETHERNET_BYTES)
+    _expect("IPv4 fragment fields", int.from_bytes(ipv4[6:8], "big") & 0x3FFF, 0)
+    _expect("IPv4 protocol", ipv4[9], PROTOCOL_UDP)
+    _expect("sum over the IPv4 header", ones_complement_sum(ipv4), 0xFFFF)
+    _, port, udp_bytes, checksum = struct.unpack(">HHHH", udp[:UDP_BYTES])
+    _expect("UDP destination port", port, NETSUM_PORT)
+    _expect("UDP length", udp_bytes, len(udp))
+    if checksum:
+        _expect("UDP checksum", checksum, udp_checksum(ipv4, udp[:6] + b"\0\0" + udp[8:]))
+    header = decode_header(data[HEADER_AT:])
+    _expect("version", header.version, NETSUM_VERSION)
+    _expect("bytes of lanes", len(data) - LANES_AT, LANE_BYTES * header.lanes)
+    addresses = Addresses(
+        destination_mac=int.from_bytes(data[0:6], "big"),
+        source_mac=int.from_bytes(data[6:12], "big"),
+        source_ip=int.from_bytes(ipv4[12:16], "big"),
+        destination_ip=int.from_bytes(ipv4[16:20], "big"),
+    )
+    lanes = np.frombuffer(data, ">u4", header.lanes, LANES_AT).astype(np.uint32)
+    return Frame(addresses, header, lanes, checksum != 0)
+
+
+def _expect(what: str, value: int, wanted: int) -> None:
+    if value != wanted:
+        raise WireError(f"{what} is {value:#x}, should be {wanted:#x}")

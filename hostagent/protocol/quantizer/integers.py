@@ -1,0 +1,55 @@
+"""Integers up to 32 bits in lanes: one element a lane, extended by its own sign, cut to its own width on the way back.
+
+Sums wrap as two's complement does. ``complement`` is -1 for MIN, which is MAX of the complement, else 0.
+"""
+
+from __future__ import annotations
+
+from emulator.ports.jit import njit
+from hostagent.protocol.dtypes import DType
+from hostagent.protocol.quantizer.machine import (
+    load_i8,
+    load_i16,
+    load_i32,
+    load_lane,
+    load_u8,
+    store_i8,
+    store_i16,
+    store_i32,
+    store_lane,
+)
+
+INT8 = int(DType.INT8)
+UINT8 = int(DType.UINT8)
+INT16 = int(DType.INT16)
+
+
+@njit
+def integers_to_lanes(dtype: int, source: int, lanes: int, count: int, complement: int) -> None:
+    """``count`` integers of a type to lanes."""
+    if dtype == INT8:
+        for i in range(count):
+            store_lane(lanes, i, load_i8(source, i) ^ complement)
+    elif dtype == UINT8:
+        for i in range(count):
+            store_lane(lanes, i, load_u8(source, i) ^ complement)
+    elif dtype == INT16:
+        for i in range(count):
+            store_lane(lanes, i, load_i16(source, i) ^ complement)
+    else:
+        for i in range(count):
+            store_lane(lanes, i, load_i32(source, i) ^ complement)
+
+
+@njit
+def lanes_to_integers(dtype: int, lanes: int, target: int, count: int, complement: int) -> None:
+    """``count`` lanes to integers of a type."""
+    if dtype in (INT8, UINT8):
+        for i in range(count):
+            store_i8(target, i, load_lane(lanes, i) ^ complement)
+    elif dtype == INT16:
+        for i in range(count):
+            store_i16(target, i, load_lane(lanes, i) ^ complement)
+    else:
+        for i in range(count):
+            store_i32(target, i, load_lane(lanes, i) ^ complement)

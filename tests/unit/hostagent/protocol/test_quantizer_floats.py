@@ -1,0 +1,178 @@
+"""Block floating point: the stated error bound, exact integers, both scale loops, halves rounded once, NaN and Inf."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hostagent.protocol.dtypes import DType
+from hostagent.protocol.quantizer import blocks, classes, floats, ordered
+
+COUNT = 67  # not a multiple of any vector's width
+F32 = np.float32
+
+
+def address(array: np.ndarray) -> int:
+    return array.ctypes.data
+
+
+def aggregate(chunks: list[np.ndarray], divisor: int = 1, odd: bool = False) -> np.ndarray:
+    """What ranks and aggregator make of one float32 chunk of each rank."""
+    workers_log2 = blocks.log2_ceiling(len(chunks))
+    exponent = max(blocks.exponent_of(address(chunk), len(chunk)) for chunk in chunks)
+    total = np.zeros(len(chunks[0]), np.uint32)
+    for chunk in chunks:
+        lanes = np.empty(len(chunk), np.uint32)
+        blocks.quantize(address(chunk), address(lanes), len(chunk), exponent, workers_log2)
+        total += lanes.byteswap()
+    wire, result = total.byteswap(), np.empty(len(total), F32)
+    back = blocks.dequantize_to_odd if odd else blocks.dequantize
+    back(address(wire), address(result), len(total), exponent, workers_log2, divisor)
+    return result
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4, 7, 64])
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 2.0**-140, 2.0**-97, 2.0**-96, 2.0**-30, 2.0**120])
+def test_error_stays_within_the_bound(workers: int, scale: float) -> None:
+    random = np.random.default_rng(workers)
+    chunks = [(random.standard_normal(COUNT) * scale).astype(F32) for _ in range(workers)]
+    largest = float(max(np.abs(chunk).max() for chunk in chunks))
+    exponent = max(blocks.exponent_of(address(chunk), COUNT) for chunk in chunks)
+    assert largest < 2.0**exponent <= max(2 * largest, 2.0**-149)
+    result = aggregate(chunks)
+    for i in range(COUNT):
+        exact = sum((Fraction(float(chunk[i])) for chunk in chunks), Fraction(0))
+        last_place = Fraction(float(np.spacing(np.abs(result[i])))) / 2
+        assert abs(Fraction(float(result[i])) - exact) <= Fraction(blocks.error_bound(workers, exponent)) + last_place
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, 64])
+def test_integers_below_2_to_the_24_are_exact(workers: int) -> None:
+    random = np.random.default_rng(workers)
+    chunks = [random.integers(-(2**24) + 1, 2**24, COUNT).astype(F32) for _ in range(workers)]
+    exact = sum(chunk.astype(np.int64) for chunk in chunks)
+    assert (aggregate(chunks) == exact.astype(F32)).all()
+
+
+def test_the_largest_values_do_not_overflow_their_lanes() -> None:
+    largest = np.finfo(F32).max
+    for workers in (1, 2, 3, 64):
+        chunk = np.full(COUNT, np.nextafter(F32(1), F32(0)), F32)
+        assert (aggregate([chunk] * workers) == F32(workers) * (1 - 2.0**-24)).all() or workers == 64
+        assert np.isinf(aggregate([np.full(3, largest, F32)] * max(workers, 2))).all()
+    assert (aggregate([np.full(3, largest, F32)]) == largest).all()
+
+
+def test_zeros_and_subnormals() -> None:
+    zeros = np.zeros(3, F32)
+    assert blocks.exponent_of(address(zeros), 3) == blocks.EXPONENT_ZERO
+    assert (aggregate([np.zeros(3, F32)] * 2) == 0).all()
+    tiny = np.array([2.0**-149, -(2.0**-149), 2.0**-126], F32)
+    assert (aggregate([tiny, tiny]) == 2 * tiny).all()
+
+
+@pytest.mark.parametrize("workers", [2, 3, 4, 7])
+def test_an_average_is_rounded_once(workers: int) -> None:
+    random = np.random.default_rng(workers)
+    chunks = [random.integers(-(2**24) + 1, 2**24, COUNT).astype(F32) for _ in range(workers)]
+    total = sum(chunk.astype(np.int64) for chunk in chunks)
+    expected = [F32(0) if t == 0 else nearest(Fraction(int(t), workers), 24) for t in total]
+    assert (aggregate(chunks, workers) == np.array(expected, F32)).all()
+
+
+def nearest(value: Fraction, digits: int) -> F32:
+    """A fraction rounded to nearest even with that many binary digits."""
+    exponent = digits - 1 - (int(abs(value)).bit_length() - 1 if abs(value) >= 1 else -1)
+    return F32(float(Fraction(round(value * Fraction(2) ** exponent)) / Fraction(2) ** exponent))
+
+
+@pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16])
+def test_every_half_widens_and_narrows_to_itself(dtype: DType) -> None:
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    wide, back = np.empty(bits.size, F32), np.empty(bits.size, np.uint16)
+    floats.widen(dtype, address(bits), address(wide), bits.size)
+    floats.narrow(dtype, address(wide), address(back), bits.size)
+    number = ~np.isnan(wide)
+    assert (back[number] == bits[number]).all()
+    if dtype == DType.FLOAT16:
+        assert (wide[number] == bits.view(np.float16)[number].astype(F32)).all()
+    else:
+        assert (wide.view(np.uint32) == bits.astype(np.uint32) << 16).all()
+    again = np.empty(bits.size, F32)
+    floats.widen(dtype, address(back), address(again), bits.size)
+    assert np.isnan(again[~number]).all()
+
+
+def test_halves_are_rounded_once() -> None:
+    """A sum of 30 bits just off a midpoint of float16: rounding to float32 first would land on the midpoint."""
+    lanes = np.array([(2**29) + 2**18 + 1, -(2**29) - 2**18 - 1, 2**29 + 2**18, 5, 2**24 - 1], np.int32)
+    wire, values, half = lanes.byteswap(), np.empty(5, F32), np.empty(5, np.float16)
+    for divisor in (1, 3):
+        blocks.dequantize_to_odd(address(wire), address(values), 5, 10, 0, divisor)
+        floats.narrow(DType.FLOAT16, address(values), address(half), 5)
+        expected = [nearest(Fraction(int(lane), divisor * 2**20), 11) for lane in lanes[:3]]
+        assert (half[:3] == np.array(expected, np.float16)).all()
+
+
+def test_round_to_odd_keeps_what_is_exact() -> None:
+    values = [0.0, 1.5, -(2.0**-126), 2.0**-149, 3.0e38]
+    for value in values:
+        exact = float(F32(value))
+        assert blocks.odd_f32_of_f64(exact) == F32(exact)
+    for inexact in (1 + 2.0**-40, 1 - 2.0**-40, -1 - 2.0**-40, 2.0**-150):
+        assert F32(blocks.odd_f32_of_f64(inexact)).view(np.uint32) & 1
+
+
+SPECIAL = {"nan": np.nan, "+inf": np.inf, "-inf": -np.inf, "finite": 1.0}
+
+
+@pytest.mark.parametrize("first", SPECIAL)
+@pytest.mark.parametrize("second", SPECIAL)
+def test_classes_add_as_floating_point_does(first: str, second: str) -> None:
+    total = np.zeros(1, np.uint32)
+    for name in (first, second):
+        chunk, lanes = np.full(1, SPECIAL[name], F32), np.empty(1, np.uint32)
+        classes.count_classes(address(chunk), address(lanes), 1)
+        total += lanes.byteswap()
+    wire, result = total.byteswap(), np.full(1, 1.0, F32)
+    classes.settle_classes(address(wire), address(result), 1)
+    with np.errstate(invalid="ignore"):
+        expected = F32(SPECIAL[first]) + F32(SPECIAL[second])
+    wanted = 1.0 if first == second == "finite" else expected
+    assert np.array_equal(result, np.array([wanted], F32), equal_nan=True)
+
+
+def test_class_counts_of_1023_workers_stay_in_their_fields() -> None:
+    for bits in (0x7FC00000, 0x7F800000, 0xFF800000 - (1 << 32)):
+        counts = classes.class_of_bits(bits) * 1023
+        assert classes.value_of_classes(counts) & 0xFFFFFFFF == bits & 0xFFFFFFFF
+
+
+def test_not_finite_exponent_wins_and_finite_parts_survive() -> None:
+    chunk = np.array([1.0, np.nan, -np.inf, 3.0], F32)
+    assert blocks.exponent_of(address(chunk), 4) == blocks.EXPONENT_NOT_FINITE
+    finite = chunk.copy()
+    floats.zero_not_finite(address(finite), 4)
+    assert (finite == np.array([1, 0, 0, 3], F32)).all()
+    floats.keep_not_finite(address(chunk), address(finite), 4)
+    assert np.array_equal(finite, chunk, equal_nan=True)
+
+
+@pytest.mark.parametrize("complement", [0, -1])
+def test_ordered_lanes_compare_as_the_floats_do_and_nan_wins(complement: int) -> None:
+    values = np.array([-np.inf, -3e38, -1.0, -(2.0**-149), -0.0, 0.0, 2.0**-149, 1.0, 3e38, np.inf], F32)
+    lanes, back = np.empty(values.size, np.uint32), np.empty(values.size, F32)
+    ordered.order_floats(address(values), address(lanes), values.size, complement)
+    numbers = lanes.byteswap().view(np.int32).astype(np.int64)
+    assert (np.diff(numbers) > 0).all() if complement == 0 else (np.diff(numbers) < 0).all()
+    assert numbers.max() < ordered.NAN_LANE
+    assert numbers.min() > ordered.LEAST
+    ordered.unorder_floats(address(lanes), address(back), values.size, complement)
+    assert (back.view(np.uint32) == values.view(np.uint32)).all()
+    nans = np.array([np.nan, -np.nan], F32)
+    ordered.order_floats(address(nans), address(lanes), 2, complement)
+    assert (lanes[:2].byteswap() == ordered.NAN_LANE).all()
+    ordered.unorder_floats(address(lanes), address(back), 2, complement)
+    assert (back[:2].view(np.uint32) == 0x7FC00000).all()
