@@ -69,9 +69,8 @@ def test_callbacks_may_start_and_wait_for_further_collectives():
 
     def body(group, rank):
         def again(future):
-            [tensor] = future.value()
-            start(group, tensor).wait()
-            return tensor
+            start(group, tensor := torch.ones(1)).wait()
+            return tensor + future.value()[0]
 
         futures = [start(group, torch.ones(1)).get_future().then(again) for _ in range(5)]
         return [future.wait().item() for future in futures]
