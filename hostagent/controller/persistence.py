@@ -1,0 +1,125 @@
+"""What outlives the controller's process: a snapshot of the core as JSON-able data, and the way back.
+
+Saved before each effect that makes it matter: above all, an epoch is on disk before the aggregator hears of it. Ranks
+say the rest again when they come back. A lost file is survived too: ranks announce their leases, and epochs begin at the
+wall clock's second, which grows faster than epochs are used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hostagent.controller.effects import Save
+from hostagent.controller.lifecycle import JobState
+from hostagent.controller.model import Job, Member, Presence, Process, Settings, World
+from hostagent.controller.ports import PortBook, PortOffer
+from hostagent.controller.slots import SlotAllocator
+
+FORMAT = 1
+_MEMBER = ("rank", "process", "name", "next_chunk")
+_JOB = ("job", "group", "size", "row", "first_slot", "window", "epoch", "base", "restarts", "cause", "exhausted")
+
+
+class StateFileError(Exception):
+    """The state file can't be read; the message names it and says what to do."""
+
+
+def save(world: World) -> None:
+    """Asks for a snapshot of the world as it is now."""
+    world.effects.append(Save(snapshot(world)))
+
+
+def snapshot(world: World) -> dict[str, Any]:
+    """Everything that ranks can't be relied on to say again."""
+    return {
+        "format": FORMAT,
+        "next_epoch": world.next_epoch,
+        "next_job": world.next_job,
+        "slots": world.slots.total,
+        "ports": {str(number): process for number, process in world.ports.owner.items()},
+        "processes": [_process(process) for process in world.processes.values()],
+        "jobs": [_job(job) for job in world.jobs.values()],
+    }
+
+
+def _process(process: Process) -> dict[str, Any]:
+    return {"token": process.token, "host": process.host, "pid": process.pid, "transports": list(process.transports)}
+
+
+def _job(job: Job) -> dict[str, Any]:
+    members = [
+        {**{name: getattr(member, name) for name in _MEMBER}, "presence": member.presence.value}
+        for member in job.members.values()
+    ]
+    values = {name: getattr(job, name) for name in _JOB}
+    return {**values, "state": job.state.value, "round": job.round.number, "members": members}
+
+
+def new_world(settings: Settings, ports: tuple[PortOffer, ...], now_ns: int, wall_s: int) -> World:
+    """A controller's world before anybody came."""
+    return World(
+        settings=settings,
+        ports=PortBook({offer.number: offer for offer in ports}),
+        slots=SlotAllocator(0, settings.max_window),
+        now_ns=now_ns,
+        next_epoch=max(1, wall_s & 0xFFFF_FFFF),
+        started_ns=now_ns,
+        lost_ns=now_ns,
+    )
+
+
+def restore(world: World, saved: Mapping[str, Any]) -> None:
+    """Puts a snapshot into a new world. Every process is away until it comes back; see `presence`."""
+    world.next_epoch = max(world.next_epoch, saved["next_epoch"])
+    world.next_job = saved["next_job"]
+    world.slots.total = saved["slots"]
+    for values in saved["processes"]:
+        world.processes[values["token"]] = Process(
+            token=values["token"],
+            host=values["host"],
+            pid=values["pid"],
+            transports=tuple(values["transports"]),
+            connection=None,
+            detached_ns=world.now_ns,
+            grace_ns=world.settings.limits.recovery_ns,
+        )
+    for values in saved["jobs"]:
+        job = _restored_job(values)
+        world.jobs[job.job] = job
+        if job.window:
+            world.slots.reserve(job.first_slot, job.window)
+    for number, process in saved["ports"].items():
+        world.ports.reserve(process, int(number))
+
+
+def _restored_job(values: Mapping[str, Any]) -> Job:
+    job = Job(**{name: values[name] for name in _JOB}, state=JobState(values["state"]))
+    job.round.number = values["round"]
+    for member in values["members"]:
+        kept = {name: member[name] for name in _MEMBER}
+        job.members[member["rank"]] = Member(**kept, presence=Presence(member["presence"]))
+    return job
+
+
+def write_state(path: Path, snapshot_: Mapping[str, Any]) -> None:
+    """Replaces the file in one step, so that a controller killed at any moment leaves the old or the new one."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(snapshot_, indent=1) + "\n")
+    os.replace(draft, path)
+
+
+def read_state(path: Path) -> dict[str, Any] | None:
+    """The latest snapshot; None where there is no file. Raises StateFileError."""
+    try:
+        saved = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise StateFileError(f"state file {path} can't be read: {error}; remove it to start afresh") from error
+    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+        raise StateFileError(f"state file {path} is not of format {FORMAT}; remove it to start afresh")
+    return saved

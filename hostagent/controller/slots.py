@@ -1,0 +1,72 @@
+"""Who has which slots of an aggregator. Runs are powers of two and aligned to their size, so free runs merge again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SMALLEST_WINDOW = 8
+LARGEST_WINDOW = 512
+
+
+class SlotsExhausted(Exception):
+    """No run of SMALLEST_WINDOW slots is free."""
+
+
+@dataclass(slots=True)
+class SlotAllocator:
+    """Leases aligned runs of slots; knows nothing of jobs."""
+
+    total: int
+    largest_window: int = LARGEST_WINDOW
+    """The most a single lease gets; a power of two."""
+    leased: dict[int, int] = field(default_factory=dict)
+    """First slot -> number of slots."""
+
+    @property
+    def free(self) -> int:
+        """Slots that nobody has leased."""
+        return self.total - sum(self.leased.values())
+
+    def lease(self) -> tuple[int, int]:
+        """(first slot, W). W is at most half of the largest free run while that leaves a usable window, so that a
+        process group more always finds room beside the first ones. Raises SlotsExhausted."""
+        largest = self._largest_free_run()
+        if largest < SMALLEST_WINDOW:
+            raise SlotsExhausted
+        window = min(self.largest_window, max(SMALLEST_WINDOW, largest // 2))
+        first = min(self._free_runs(window), key=lambda start: self._run_around(start))
+        self.leased[first] = window
+        return first, window
+
+    def reserve(self, first: int, window: int) -> bool:
+        """Leases exactly this run again (after a restart of the controller); False where it isn't free."""
+        if first + window > self.total or not self._is_free(first, window):
+            return False
+        self.leased[first] = window
+        return True
+
+    def release(self, first: int) -> None:
+        """Returns a run; one that isn't leased is ignored."""
+        self.leased.pop(first, None)
+
+    def _is_free(self, first: int, window: int) -> bool:
+        return all(first + window <= start or start + size <= first for start, size in self.leased.items())
+
+    def _free_runs(self, window: int) -> list[int]:
+        starts = range(0, self.total - window + 1, window)
+        return [start for start in starts if self._is_free(start, window)]
+
+    def _largest_free_run(self) -> int:
+        window = 1
+        while window * 2 <= self.total:
+            window *= 2
+        while window and not self._free_runs(window):
+            window //= 2
+        return window
+
+    def _run_around(self, start: int) -> tuple[int, int]:
+        """Sort key: a lease goes into the smallest free aligned run that has room, to keep large ones whole."""
+        size = 1
+        while size * 2 <= self.total and self._is_free(start - start % (size * 2), size * 2):
+            size *= 2
+        return size, start

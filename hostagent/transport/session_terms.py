@@ -1,0 +1,100 @@
+"""The words of a session: what a rank is leased, what can go wrong, and what its heartbeats look like."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+HEARTBEAT = struct.Struct("!8sQQ")
+"""One UDP datagram to `Lease.heartbeat`: HEARTBEAT_MAGIC, the lease's token, a counter that grows. Big-endian."""
+
+HEARTBEAT_MAGIC = b"netsumhb"
+
+HEARTBEAT_INTERVAL_NS = 500_000_000
+"""Ten times in the 5 s of silence after which the controller takes a rank for dead."""
+
+
+class SessionError(Exception):
+    """The controller refused something, cannot be reached, or a job has failed. The text is for the user."""
+
+
+class SessionRefused(SessionError):
+    """The controller refused: a contradictory join, no slots or ports left."""
+
+
+class MissingRanks(SessionError):
+    """Not every member joined within the time-out; `ranks` lists who did not."""
+
+    def __init__(self, message: str, ranks: tuple[int, ...] = ()):
+        super().__init__(message)
+        self.ranks = ranks
+
+
+class JobFailed(SessionError):
+    """The job has ended; the text is the cause every rank is told."""
+
+
+class ControllerLost(SessionError):
+    """No controller answered within the time allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """This process' place in one group."""
+
+    job: int
+    """1..65535; never reused while any member of the earlier job remains."""
+    group: str
+    rank: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a rank needs to speak the aggregation protocol for one job."""
+
+    job: int
+    child: int
+    """Equal to the rank within the group, so a missing child's number names the missing rank."""
+    children: int
+    epoch: int
+    """32 bits, never 0; replaced by each `on_resume`."""
+    base: int
+    """First chunk of the epoch, counted in 64 bits; 0 in a new job."""
+    window: int
+    """W: slots leased, a power of two."""
+    lanes: int
+    port: str
+    """How to attach, in the `--port` notation of the host's end: "shm:NAME" or "udp:LOCAL,REMOTE" (LOCAL's port may be
+    0). The same for every lease of this process."""
+    port_number: int
+    """The switch's number of that port; also stable over the process' life."""
+    host_mac: int
+    """48 bits: the Ethernet source of this child's frames."""
+    host_ip: int
+    """32 bits: their IPv4 source."""
+    switch_mac: int
+    switch_ip: int
+    zero_checksum_allowed: bool
+    """The switch accepts UDP checksum 0 ("not computed") from this child, and sends it so."""
+    short_no_data: bool
+    """no_data frames may end after the header."""
+    heartbeat: tuple[str, int]
+    """UDP address for this process' heartbeats. The same for all leases, and after a restart of the controller."""
+    token: int
+    """64 bits: names the process in its heartbeats. Silence is counted from the first heartbeat that arrives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """What an `error` frame tells: two children contributed different operations to one chunk."""
+
+    first_hash: int
+    first_child: int
+    second_hash: int
+    second_child: int
+
+
+def pack_heartbeat(token: int, counter: int) -> bytes:
+    """The datagram that the transport loop sends every HEARTBEAT_INTERVAL_NS; 24 bytes."""
+    return HEARTBEAT.pack(HEARTBEAT_MAGIC, token, counter)
