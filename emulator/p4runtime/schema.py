@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from emulator.p4.protos import p4info_pb2
 from emulator.p4runtime.errors import Code, RequestError, invalid
@@ -118,7 +118,10 @@ class Schema:
         return _find(self.registers, register_id, "register")
 
 
-def _find(schemas: Mapping[int, Any], wanted_id: int, kind: str) -> Any:
+_S = TypeVar("_S")
+
+
+def _find(schemas: Mapping[int, _S], wanted_id: int, kind: str) -> _S:
     if wanted_id == 0:
         raise invalid(f"{kind} id 0 is not valid here")
     if wanted_id not in schemas:

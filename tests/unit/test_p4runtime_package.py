@@ -57,7 +57,7 @@ def test_a_single_file_is_at_the_root(tree: Path) -> None:
 
 
 def test_unreadable_program_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PackageError, match="nothing.p4"):
+    with pytest.raises(PackageError, match=r"nothing\.p4"):
         pack(tmp_path / "nothing.p4")
 
 
@@ -67,7 +67,7 @@ def test_any_zip_tool_will_do() -> None:
 
 @pytest.mark.parametrize("name", ["../main.p4", "/main.p4", "a/../../main.p4", "a\\main.p4", "./main.p4", "C:main.p4"])
 def test_names_that_leave_the_package(name: str) -> None:
-    with pytest.raises(PackageError, match="plain relative path|twice"):
+    with pytest.raises(PackageError, match=r"plain relative path|twice"):
         unpack(make_zip({"main.p4": "", name: ""}))
 
 

@@ -1,0 +1,218 @@
+"""One P4Runtime device: every RPC's rules, without gRPC. Messages in, messages out; refusals are exceptions.
+
+All requests are serialised by one lock, so that any two of them act as if one came after the other (P4Runtime,
+"Parallelism of Read and Write Requests"), and a new primary is named only when its predecessor's write is done.
+Compilation, which takes seconds, happens outside that lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from emulator.p4.protos import p4runtime_pb2
+from emulator.p4runtime import entities
+from emulator.p4runtime.arbitration import MAX_STREAMS, Arbiter, Notification
+from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
+from emulator.p4runtime.pipeline import Config, Pipeline, Target
+from emulator.p4runtime.view import Change, View, run_change
+from emulator.switch.control import ControlError
+
+_ACTIONS = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action
+_RESPONSE_TYPES = p4runtime_pb2.GetForwardingPipelineConfigRequest.ResponseType
+
+_RESPONSE_FIELDS = {
+    _RESPONSE_TYPES.Value("ALL"): ("p4info", "p4_device_config", "cookie"),
+    _RESPONSE_TYPES.Value("COOKIE_ONLY"): ("cookie",),
+    _RESPONSE_TYPES.Value("P4INFO_AND_COOKIE"): ("p4info", "cookie"),
+    _RESPONSE_TYPES.Value("DEVICE_CONFIG_AND_COOKIE"): ("p4_device_config", "cookie"),
+}
+
+ENTITIES_PER_RESPONSE = 512
+"""A ReadResponse of table entries stays well under gRPC's usual 4 MiB."""
+
+
+class Device:
+    def __init__(self, device_id: int, target: Target, max_streams: int = MAX_STREAMS) -> None:
+        self.device_id = device_id
+        self._arbiter = Arbiter(device_id, max_streams)
+        self._pipeline = Pipeline(target)
+        self._lock = threading.Lock()
+        self._compiling = threading.Lock()
+
+    # --- StreamChannel ------------------------------------------------------------------------------------------
+
+    def arbitrate(self, stream: Hashable, message: Any) -> list[Notification]:
+        """A MasterArbitrationUpdate from a stream. Raises RequestError when the stream must end."""
+        role = message.role
+        with self._lock:
+            return self._arbiter.update(
+                stream,
+                message.device_id,
+                role.name,
+                election_id_of(message),
+                has_role_config=role.HasField("config"),
+            )
+
+    def disconnect(self, stream: Hashable) -> list[Notification]:
+        with self._lock:
+            return self._arbiter.disconnect(stream)
+
+    # --- Write and Read -----------------------------------------------------------------------------------------
+
+    def write(self, request: Any) -> None:
+        """Raises RequestError when nothing was tried, BatchError when some updates failed."""
+        with self._lock:
+            self._check_may_write(request)
+            view = self._view()
+            if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
+                raise RequestError(Code.UNIMPLEMENTED, "only CONTINUE_ON_ERROR is supported as atomicity of a batch")
+            outcomes = [_attempt(entities.prepare_write, view, update) for update in request.updates]
+            errors: list[RequestError | None] = []
+            with view.access():
+                for outcome in outcomes:
+                    errors.append(outcome if isinstance(outcome, RequestError) else _run(outcome))
+        if any(errors):
+            raise BatchError("update", errors)
+
+    def read(self, request: Any) -> Iterator[Any]:
+        """ReadResponses. Raises RequestError before the first, BatchError after the last."""
+        self._check_device(request.device_id)
+        found: list[Any] = []
+        errors: list[RequestError | None] = []
+        with self._lock:
+            view = self._view()
+            for entity in request.entities:
+                errors.append(_read_into(found, view, entity))
+        for start in range(0, len(found), ENTITIES_PER_RESPONSE):
+            yield p4runtime_pb2.ReadResponse(entities=found[start : start + ENTITIES_PER_RESPONSE])
+        if any(errors):
+            raise BatchError("request", errors)
+
+    # --- Forwarding pipeline config -----------------------------------------------------------------------------
+
+    def set_pipeline(self, request: Any) -> None:
+        with self._lock:
+            self._check_may_write(request)
+        action = request.action
+        if action == _ACTIONS.Value("COMMIT"):
+            return self._commit_saved(request)
+        if action not in _ACTIONS.values() or action == _ACTIONS.Value("UNSPECIFIED"):
+            raise invalid(
+                f"action {action} is none of VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT, RECONCILE_..."
+            )
+        if not request.HasField("config"):
+            raise invalid(f"{_ACTIONS.Name(action)} needs a config")
+        with self._compiling:
+            config = self._pipeline.verify(request.config)
+        if action == _ACTIONS.Value("VERIFY"):
+            return None
+        with self._lock:
+            self._check_may_write(request)  # compiling took a while
+            self._apply(action, config)
+        return None
+
+    def _apply(self, action: int, config: Config) -> None:
+        apply = {
+            _ACTIONS.Value("VERIFY_AND_SAVE"): self._pipeline.save,
+            _ACTIONS.Value("VERIFY_AND_COMMIT"): self._pipeline.commit,
+            _ACTIONS.Value("RECONCILE_AND_COMMIT"): self._pipeline.reconcile_and_commit,
+        }
+        apply[action](config)
+
+    def _commit_saved(self, request: Any) -> None:
+        if request.HasField("config"):
+            raise invalid("COMMIT takes the config that VERIFY_AND_SAVE saved, and none of its own")
+        with self._lock:
+            self._check_may_write(request)
+            if not self._pipeline.has_saved:
+                raise RequestError(Code.NOT_FOUND, "no config has been saved by VERIFY_AND_SAVE")
+            self._pipeline.commit_saved()
+
+    def install(self, config_message: Any) -> None:
+        """Load a program by other means than P4Runtime (the command line). Raises RequestError."""
+        config = self._pipeline.verify(config_message)
+        with self._lock:
+            self._pipeline.commit(config)
+
+    def get_pipeline(self, request: Any) -> Any:
+        """The config that Read and Write refer to; an answer without one before there is any."""
+        self._check_device(request.device_id)
+        fields = _RESPONSE_FIELDS.get(request.response_type)
+        if fields is None:
+            raise invalid(f"response type {request.response_type} is not known")
+        response = p4runtime_pb2.GetForwardingPipelineConfigResponse()
+        with self._lock:
+            config = self._pipeline.config
+        if config is not None:
+            response.config.SetInParent()
+            for name in fields:
+                _copy_field(config, response.config, name)
+        return response
+
+    # --- Checks, in the order the specification gives them --------------------------------------------------------
+
+    def _check_device(self, device_id: int) -> None:
+        if device_id != self.device_id:
+            raise RequestError(
+                Code.NOT_FOUND, f"there is no device {device_id}: this server has device {self.device_id}"
+            )
+
+    def _check_may_write(self, request: Any) -> None:
+        self._check_device(request.device_id)
+        self._arbiter.check_may_write(request.role, election_id_of(request))
+
+    def _view(self) -> View:
+        view = self._pipeline.view
+        if view is None:
+            raise RequestError(
+                Code.FAILED_PRECONDITION,
+                "no forwarding pipeline config is set for this device: call SetForwardingPipelineConfig first",
+            )
+        return view
+
+    def hold_still(self) -> AbstractContextManager[Any]:
+        """Keeps every request waiting, for readers of the switch beside P4Runtime."""
+        return self._lock
+
+
+def election_id_of(message: Any) -> int | None:
+    """128 bits; None when unset, which differs from 0 ("Unset Election ID")."""
+    if not message.HasField("election_id"):
+        return None
+    return (int(message.election_id.high) << 64) | int(message.election_id.low)
+
+
+def _attempt(prepare: Any, view: View, update: Any) -> Change | RequestError:
+    try:
+        change: Change = prepare(view, update)
+    except RequestError as error:
+        return error
+    return change
+
+
+def _run(change: Change) -> RequestError | None:
+    try:
+        run_change(change)
+    except RequestError as error:
+        return error
+    return None
+
+
+def _read_into(found: list[Any], view: View, entity: Any) -> RequestError | None:
+    try:
+        found.extend(entities.read(view, entity))
+    except RequestError as error:
+        return error
+    except ControlError as error:
+        return RequestError(Code(int(error.code)), error.message)
+    return None
+
+
+def _copy_field(source: Any, target: Any, name: str) -> None:
+    if name == "p4_device_config":
+        target.p4_device_config = source.p4_device_config
+    elif source.HasField(name):
+        getattr(target, name).CopyFrom(getattr(source, name))

@@ -1,0 +1,244 @@
+"""The gRPC server in front of a device: P4Runtime's service, and one of ours for statistics.
+
+Threads: gRPC's pool runs the handlers. A StreamChannel keeps one of them as long as it lives, so streams are limited
+below the pool's size, from their first moment on, and unary calls always find a thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
+from typing import Any
+
+import grpc
+
+from emulator.p4.protos import p4runtime_pb2, p4runtime_pb2_grpc
+from emulator.p4runtime import statuses
+from emulator.p4runtime.arbitration import MAX_STREAMS, Notification
+from emulator.p4runtime.device import Device
+from emulator.p4runtime.errors import BatchError, Code, RequestError
+
+API_VERSION = "1.4.1"
+"""The P4Runtime release whose messages and rules are implemented."""
+
+MAX_MESSAGE_BYTES = 64 << 20
+"""A package of source is at most 16 MiB; a batch of 100,000 table entries takes about 10."""
+
+UNARY_THREADS = 8
+
+log = logging.getLogger(__name__)
+
+
+class ServerError(Exception):
+    """The server cannot start; the text is for the user."""
+
+
+class P4RuntimeServer:
+    """Serves one device until `stop`."""
+
+    def __init__(self, device: Device, address: str, extra_handlers: tuple[Any, ...] = ()) -> None:
+        """Listens at once on ``HOST:PORT`` (port 0: any free one). Raises ServerError when that cannot be."""
+        self._server = grpc.server(
+            ThreadPoolExecutor(MAX_STREAMS + UNARY_THREADS, thread_name_prefix="netsum-p4runtime"),
+            options=[
+                ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.so_reuseport", 0),  # two switches on one address are a mistake, not load balancing
+            ],
+        )
+        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(_Servicer(device), self._server)
+        self._server.add_generic_rpc_handlers(extra_handlers)
+        self.address = _bind(self._server, address)
+        self._server.start()
+
+    def stop(self, grace_s: float = 0.5) -> None:
+        """End all calls and streams."""
+        self._server.stop(grace_s).wait()
+
+
+def _bind(server: Any, address: str) -> str:
+    host, separator, port = address.rpartition(":")
+    if not separator or not host or not port.isdigit() or int(port) > 65535:
+        raise ServerError(f"{address!r} is no address to listen on: write HOST:PORT, for example 127.0.0.1:9559")
+    try:
+        bound_port = server.add_insecure_port(address)
+    except RuntimeError:
+        bound_port = 0
+    if bound_port == 0:
+        raise ServerError(
+            f"cannot listen on {address}: another program has it, or it is no address of this machine; "
+            f"choose another with --grpc-server-addr ({host}:0 takes any free port)"
+        )
+    return f"{host}:{bound_port}"
+
+
+def _unary(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn refusals, and defects of ours, into gRPC statuses."""
+
+    @wraps(handler)
+    def handle(self: Any, request: Any, context: Any) -> Any:
+        try:
+            return handler(self, request, context)
+        except (RequestError, BatchError) as error:
+            return statuses.abort(context, error)
+        except Exception as error:
+            return statuses.abort(context, _defect(handler.__name__, error))
+
+    return handle
+
+
+def _defect(where: str, error: Exception) -> RequestError:
+    log.exception("%s failed", where)
+    return RequestError(Code.INTERNAL, f"a defect of the switch, please report it: {type(error).__name__}: {error}")
+
+
+class _Servicer(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._streams: dict[int, _Stream] = {}
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+
+    @_unary
+    def Write(self, request: Any, context: Any) -> Any:
+        self._device.write(request)
+        return p4runtime_pb2.WriteResponse()
+
+    def Read(self, request: Any, context: Any) -> Iterator[Any]:
+        try:
+            yield from self._device.read(request)
+        except (RequestError, BatchError) as error:
+            statuses.abort(context, error)
+        except Exception as error:
+            statuses.abort(context, _defect("Read", error))
+
+    @_unary
+    def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
+        self._device.set_pipeline(request)
+        return p4runtime_pb2.SetForwardingPipelineConfigResponse()
+
+    @_unary
+    def GetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
+        return self._device.get_pipeline(request)
+
+    @_unary
+    def Capabilities(self, request: Any, context: Any) -> Any:
+        return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+    # --- StreamChannel ------------------------------------------------------------------------------------------
+
+    def StreamChannel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        stream = self._open()
+        if stream is None:
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MAX_STREAMS} streams are open; no more are allowed")
+            return
+        try:
+            if context.add_callback(stream.end):  # otherwise the call is over already
+                name = f"netsum-stream-{stream.number}"
+                threading.Thread(target=self._listen, args=(stream, requests), name=name, daemon=True).start()
+                yield from stream.answers()
+            if stream.error is not None:
+                statuses.abort(context, stream.error)
+        finally:
+            self._close(stream)
+
+    def _open(self) -> _Stream | None:
+        with self._lock:
+            if len(self._streams) >= MAX_STREAMS:
+                return None
+            stream = _Stream(next(self._numbers))
+            self._streams[stream.number] = stream
+        return stream
+
+    def _close(self, stream: _Stream) -> None:
+        """However it ended, the device learns of it, and through it the other controllers."""
+        with self._lock:
+            del self._streams[stream.number]
+            self._notify(self._device.disconnect(stream.number))
+
+    def _listen(self, stream: _Stream, requests: Iterator[Any]) -> None:
+        """On a thread per stream: handle its messages until it ends."""
+        try:
+            for request in requests:
+                self._handle(stream, request)
+        except RequestError as error:
+            stream.end(error)
+        except grpc.RpcError:
+            stream.end()  # cancelled, or the connection broke
+        except Exception as error:
+            # grpc raises a bare Exception from the iterator of a call that is over.
+            stream.end(None if stream.ended else _defect("StreamChannel", error))
+        else:
+            stream.end()
+
+    def _handle(self, stream: _Stream, request: Any) -> None:
+        kind = request.WhichOneof("update")
+        if kind == "arbitration":
+            with self._lock:  # notifications leave in the order of the changes they tell of
+                if stream.number in self._streams:
+                    self._notify(self._device.arbitrate(stream.number, request.arbitration))
+            return
+        stream.send(p4runtime_pb2.StreamMessageResponse(error=_stream_error(kind, request)))
+
+    def _notify(self, notifications: list[Notification]) -> None:
+        for notification in notifications:
+            target = self._streams.get(notification.stream)  # type: ignore[call-overload]
+            if target is not None:
+                target.send(_arbitration_message(self._device.device_id, notification))
+
+
+class _Stream:
+    """One open StreamChannel: a queue of answers that its generator drains."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.error: RequestError | None = None
+        self.ended = False
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def send(self, response: Any) -> None:
+        self._queue.put(response)
+
+    def end(self, error: RequestError | None = None) -> None:
+        if not self.ended:
+            self.error = error
+            self.ended = True
+        self._queue.put(None)
+
+    def answers(self) -> Iterator[Any]:
+        while (response := self._queue.get()) is not None:
+            yield response
+
+
+def _arbitration_message(device_id: int, notification: Notification) -> Any:
+    response = p4runtime_pb2.StreamMessageResponse()
+    update = response.arbitration
+    update.device_id = device_id
+    if notification.role:
+        update.role.name = notification.role
+    if notification.election_id is not None:
+        update.election_id.high = notification.election_id >> 64
+        update.election_id.low = notification.election_id & ((1 << 64) - 1)
+    update.status.code = int(notification.code)
+    update.status.message = notification.message
+    return response
+
+
+def _stream_error(kind: str | None, request: Any) -> Any:
+    """For stream messages that are not handled (P4Runtime, "Stream Error Reporting")."""
+    error = p4runtime_pb2.StreamError(canonical_code=int(Code.UNIMPLEMENTED), message=f"{kind} is not supported")
+    if kind == "packet":
+        error.packet_out.packet_out.CopyFrom(request.packet)
+    elif kind == "digest_ack":
+        error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
+    else:
+        error.other.SetInParent()
+    if kind is None:
+        error.canonical_code = int(Code.INVALID_ARGUMENT)
+        error.message = "the message is empty, or of a kind this version of P4Runtime does not know"
+    return error
