@@ -1,7 +1,7 @@
 """Makes ``init_process_group("netsum")`` known to torch; light, because ``import torch`` runs it.
 
 torch calls ``register`` through the entry point ``torch.backends`` (unless TORCH_DEVICE_BACKEND_AUTOLOAD=0), and turns
-any exception of ours into a failure of ``import torch`` itself. So nothing is imported here but torch's own
+any exception of ours into a failure of ``import torch`` itself. So hardly anything is imported here but torch's own
 distributed module, which ``import torch`` has loaded already; everything else waits for the first group.
 """
 
@@ -16,6 +16,9 @@ def register() -> None:
     """Register the backend; again is harmless, and a torch built without distributed is left alone."""
     import torch.distributed as dist
 
+    from hostagent.torch_backend import failure_report
+
+    failure_report.install()
     if dist.is_available() and BACKEND not in dist.Backend.backend_list:
         dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu"])
 

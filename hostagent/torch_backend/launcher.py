@@ -1,0 +1,270 @@
+"""``netsum run``: a switch, its controller and the ranks of a script, started together and ended together.
+
+The supervisor below owns three kinds of processes: services (switch, controller), which are started again when they
+end, and one child that runs torch's launcher with the ranks, whose end is the run's end. Whatever way the supervisor
+ends, nothing stays: on every ordinary path it stops them itself; when it is killed with SIGKILL the kernel ends the
+services (--die-with-parent) and the broken pipe ends the ranks. The next run removes the shared memory it left.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hostagent.torch_backend.processes import LaunchError, Service, netsum_command
+from hostagent.torch_backend.rank_launcher import RankOrder
+
+DEFAULT_LANES = 256
+DEFAULT_PROGRAM = "allreduce.p4"
+RANKS_STOP_TIMEOUT_S = 35.0
+"""torch's launcher gives ranks 30 s between SIGTERM and SIGKILL."""
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What ``netsum run`` was asked for."""
+
+    ranks: int
+    script: str
+    arguments: tuple[str, ...] = ()
+    aggregator: str = "p4"
+    """``p4`` or ``p4:PROGRAM.p4``."""
+    lanes: int = DEFAULT_LANES
+    controller: str | None = None
+    """HOST:PORT of a running controller; then nothing but the ranks is started."""
+    module: bool = False
+    """The script is the name of a module, as with ``python -m``."""
+    prefixed: bool = False
+    """Start every line of a rank's output with its rank."""
+    impairments: str = ""
+    """Appended to every port, as ``loss=0.3&seed=7``."""
+    controller_options: tuple[str, ...] = ()
+    """Further options of the controller, as ``--max-window 32``."""
+    verbose: bool = False
+
+
+@dataclass
+class Aggregator:
+    """A running switch and its controller."""
+
+    address: str
+    """HOST:PORT of the controller, for NETSUM_CONTROLLER."""
+    p4runtime: str
+    services: list[Service] = field(default_factory=list)
+
+
+class _Interrupted(Exception):
+    """A signal asked the run to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def run_training(options: RunOptions) -> int:
+    """Run a training script to its end; the exit code for the shell. Prints one message on stderr when it failed."""
+    try:
+        _check(options)
+        with _signals_raise(), tempfile.TemporaryDirectory(prefix="netsum-run-") as folder:
+            return _Run(options, Path(folder)).run()
+    except _Interrupted as interrupt:
+        return 128 + interrupt.number
+    except LaunchError as error:
+        print(f"netsum run: {error}", file=sys.stderr)
+        return 1
+
+
+@contextmanager
+def running_aggregator(
+    ports: int,
+    program: str = DEFAULT_PROGRAM,
+    *,
+    lanes: int = DEFAULT_LANES,
+    impairments: str = "",
+    controller_options: Sequence[str] = (),
+    folder: Path | None = None,
+) -> Iterator[Aggregator]:
+    """A switch with so many shm ports and its controller, ended with the block. Nothing restarts them."""
+    with tempfile.TemporaryDirectory(prefix="netsum-") as made:
+        services = make_services(folder or Path(made), ports, program, lanes, impairments, controller_options)
+        try:
+            yield start_aggregator(services)
+        finally:
+            for service in reversed(services):
+                service.stop()
+
+
+def make_services(
+    folder: Path, ports: int, program: str, lanes: int, impairments: str = "", controller_options: Sequence[str] = ()
+) -> list[Service]:
+    """The switch and the controller, not yet started."""
+    names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
+    suffix = f"?{impairments}" if impairments else ""
+    switch_ports = [word for name in names for word in ("--port", name + suffix)]
+    plain_ports = [word for name in names for word in ("--port", name)]
+
+    def switch(ready: Mapping[str, Any]) -> Sequence[str]:
+        server = str(ready.get("p4runtime", "127.0.0.1:0"))
+        return netsum_command("switch", *switch_ports, "--p4runtime", server, "--die-with-parent")
+
+    switch_service = Service("switch", folder / "switch.log", switch)
+
+    def controller(ready: Mapping[str, Any]) -> Sequence[str]:
+        listen = str(ready.get("address", "127.0.0.1:0"))
+        target = f"p4runtime://{switch_service.ready['p4runtime']}"
+        chosen = ["--listen", listen, "--aggregator", target, "--program", program, "-D", f"LANES={lanes}"]
+        state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
+        return netsum_command("controller", *chosen, *plain_ports, *state, *controller_options)
+
+    return [switch_service, Service("controller", folder / "controller.log", controller)]
+
+
+def start_aggregator(services: list[Service]) -> Aggregator:
+    """Start them in order; returns when the controller is ready."""
+    for service in services:
+        service.start()
+        service.wait_ready()
+    switch, controller = services
+    return Aggregator(str(controller.ready["address"]), str(switch.ready["p4runtime"]), services)
+
+
+def _check(options: RunOptions) -> None:
+    kind = options.aggregator.partition(":")[0]
+    if kind != "p4":
+        raise LaunchError(f"--aggregator {options.aggregator}: only p4 and p4:PROGRAM.p4 are there so far")
+    if options.ranks < 1:
+        raise LaunchError(f"-n {options.ranks}: at least one rank is needed")
+    if not options.module and not Path(options.script).is_file():
+        raise LaunchError(f"there is no script {options.script}")
+
+
+class _Run:
+    """One supervised run."""
+
+    def __init__(self, options: RunOptions, folder: Path) -> None:
+        self._options = options
+        self._folder = folder
+        self._services: list[Service] = []
+        self._ranks: subprocess.Popen[bytes] | None = None
+        self._pipe: int | None = None
+
+    def run(self) -> int:
+        try:
+            self._start_ranks_waiting()
+            self._tell_ranks(self._options.controller or self._start_services())
+            return self._supervise()
+        except _Interrupted as interrupt:
+            self._stop_ranks(interrupt.number)
+            raise
+        finally:
+            with _signals_held():
+                self._end()
+
+    def _start_services(self) -> str:
+        from emulator.ports.stale import clean_stale
+
+        clean_stale()
+        options = self._options
+        program = options.aggregator.partition(":")[2] or DEFAULT_PROGRAM
+        self._services = make_services(
+            self._folder, options.ranks, program, options.lanes, options.impairments, options.controller_options
+        )
+        return start_aggregator(self._services).address
+
+    def _start_ranks_waiting(self) -> None:
+        """The child imports torch meanwhile; it starts no rank before it is told the controller's address."""
+        options = self._options
+        target = ["-m", options.script] if options.module else [options.script]
+        program = (sys.executable, "-u", *target, *options.arguments)
+        reader, self._pipe = os.pipe()
+        order = RankOrder(options.ranks, program, str(self._folder / "ranks"), options.prefixed, reader)
+        command = [sys.executable, "-m", "hostagent.torch_backend.rank_launcher", order.as_json()]
+        self._ranks = subprocess.Popen(command, pass_fds=[reader], start_new_session=True)
+        os.close(reader)
+
+    def _tell_ranks(self, address: str) -> None:
+        assert self._pipe is not None
+        with suppress(BrokenPipeError):
+            os.write(self._pipe, f"{address}\n".encode())
+
+    def _supervise(self) -> int:
+        """Start services again that end, until the ranks have ended; the ranks' exit code."""
+        assert self._ranks is not None
+        while self._ranks.poll() is None:
+            processes: list[subprocess.Popen[Any]] = [
+                self._ranks,
+                *(service.process for service in self._services if service.process),
+            ]
+            watched = [os.pidfd_open(process.pid) for process in processes]
+            try:
+                select.select(watched, [], [])
+            finally:
+                for descriptor in watched:
+                    os.close(descriptor)
+            for service in self._services:
+                if self._ranks.poll() is None and not service.running():
+                    self._restart(service)
+        return self._exit_code(self._ranks.returncode)
+
+    def _restart(self, service: Service) -> None:
+        ending = service.restart()
+        print(f"netsum run: the {service.name} {ending}; started again", file=sys.stderr)
+        service.wait_ready()
+
+    def _exit_code(self, code: int) -> int:
+        if code < 0:
+            print(f"netsum run: the launcher of the ranks was killed by signal {-code}", file=sys.stderr)
+            return 128 - code
+        return code
+
+    def _stop_ranks(self, number: int) -> None:
+        """Pass the signal on to torch's launcher, which passes it to the ranks."""
+        if self._ranks is not None and self._ranks.poll() is None:
+            self._ranks.send_signal(number if number != signal.SIGHUP else signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired, _Interrupted):
+                self._ranks.wait(RANKS_STOP_TIMEOUT_S)
+
+    def _end(self) -> None:
+        if self._pipe is not None:
+            os.close(self._pipe)  # ends the child and its ranks, if they still run
+        if self._ranks is not None:
+            self._ranks.wait()
+        for service in reversed(self._services):
+            service.stop()
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    """The ending signals as exceptions in the main thread, so that every ``finally`` runs."""
+
+    def interrupt(number: int, _: Any) -> None:
+        raise _Interrupted(number)
+
+    previous = {number: signal.signal(number, interrupt) for number in FORWARDED}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Nothing interrupts the clean-up."""
+    held: Callable[..., Any] = signal.pthread_sigmask
+    held(signal.SIG_BLOCK, FORWARDED)
+    try:
+        yield
+    finally:
+        held(signal.SIG_UNBLOCK, FORWARDED)

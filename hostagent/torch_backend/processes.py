@@ -1,0 +1,140 @@
+"""A switch or controller process that a launcher starts, watches, starts again, and is sure to end.
+
+The start protocol is the same for both: one JSON line on stdout when ready, logs on stderr, SIGTERM ends it in order,
+and ``--die-with-parent`` makes the kernel end it when the launcher is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+START_TIMEOUT_S = 120.0
+"""A cold start compiles the transport's or the switch's loops, on a busy machine for most of a minute."""
+
+STOP_TIMEOUT_S = 5.0
+RESTARTS = 5
+RESTART_WINDOW_S = 60.0
+"""A service that ends more often than RESTARTS times in this long is broken, not unlucky."""
+
+TAIL_BYTES = 4000
+
+
+class LaunchError(Exception):
+    """Something of a run could not be started or kept running; the text names it and says why."""
+
+
+def netsum_command(*arguments: str) -> list[str]:
+    """The argument vector of a netsum command under this very Python."""
+    return [sys.executable, "-m", "hostagent.cli.main", *arguments]
+
+
+@dataclass
+class Service:
+    """One service process over all its incarnations."""
+
+    name: str
+    """For messages: ``switch``, ``controller``."""
+    log: Path
+    """Takes stderr; its end is quoted when the service fails."""
+    command: Callable[[Mapping[str, Any]], Sequence[str]]
+    """Argument vector, given what the first incarnation said when ready: a later one takes the same addresses."""
+    ready: dict[str, Any] = field(default_factory=dict)
+    process: subprocess.Popen[str] | None = None
+    starts: deque[float] = field(default_factory=deque)
+
+    def start(self) -> None:
+        """Start the process; does not wait until it is ready."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                list(self.command(self.ready)),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,  # a Ctrl-C in the terminal is the launcher's to handle, in order
+            )
+        self.starts.append(time.monotonic())
+
+    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> dict[str, Any]:
+        """Block until the process says that it is ready; what it says. Raises LaunchError with the end of its log."""
+        assert self.process is not None
+        assert self.process.stdout is not None
+        stdout = self.process.stdout
+        if not select.select([stdout], [], [], timeout_s)[0]:
+            raise LaunchError(f"the {self.name} was not ready within {timeout_s:g} s{self._quoted_log()}")
+        line = stdout.readline()
+        try:
+            self.ready = self.ready | json.loads(line)
+        except ValueError:
+            code = self.process.wait(STOP_TIMEOUT_S) if not line else None
+            problem = f"said {line.strip()!r} where its ready line should be" if line else _ending(code)
+            raise LaunchError(f"the {self.name} {problem}{self._quoted_log()}") from None
+        threading.Thread(target=stdout.read, name=f"{self.name} stdout", daemon=True).start()
+        return self.ready
+
+    def restart(self) -> str:
+        """Start it again after it ended; says how it ended. Raises LaunchError when it ends too often."""
+        assert self.process is not None
+        ending = _ending(self.process.wait())
+        while self.starts and self.starts[0] < time.monotonic() - RESTART_WINDOW_S:
+            self.starts.popleft()
+        if len(self.starts) > RESTARTS:
+            raise LaunchError(f"the {self.name} {ending} {len(self.starts)} times in a minute{self._quoted_log()}")
+        self.start()
+        return ending
+
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def stop(self) -> None:
+        """End it in order, then by force; returns when it is gone."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        self.process.wait()
+
+    def _quoted_log(self) -> str:
+        text = self.log.read_bytes()[-TAIL_BYTES:].decode(errors="replace").strip() if self.log.exists() else ""
+        lines = text.splitlines()[-20:]
+        return ":\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
+
+
+def _ending(code: int | None) -> str:
+    if code is None:
+        return "is still running"
+    if code < 0:
+        return f"was killed by {signal_name(-code)}"
+    return f"ended with exit code {code}"
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9; the number where it has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def kill_session(pid: int) -> None:
+    """End a process that leads a session of its own, and all that stayed in its group."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,118 @@
+"""The child process of ``netsum run`` that starts the ranks, through torch's own launcher.
+
+It imports torch while the switch and the controller start, then waits for the controller's address on the pipe that
+binds it to its parent. When the pipe breaks, the parent is gone: it ends the ranks and itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hostagent.torch_backend.failure_report import ENABLED_BY
+from hostagent.torch_backend.processes import kill_session, signal_name
+
+ACCEPTED_OUTPUT = {"plain": [], "prefixed": ["--tee", "3"]}
+
+
+@dataclass(frozen=True, slots=True)
+class RankOrder:
+    """What to start; travels as JSON."""
+
+    ranks: int
+    program: tuple[str, ...]
+    """The interpreter and the script with its arguments."""
+    log_folder: str
+    prefixed: bool
+    parent_pipe: int
+    """Descriptor of the read end: one line with the controller's address, then silence while the parent lives."""
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def main() -> int:
+    """Run the order given as the only argument; the exit code is the first failed rank's (128 + N for signal N)."""
+    fields = json.loads(sys.argv[1])
+    order = RankOrder(**{**fields, "program": tuple(fields["program"])})
+    import torch.distributed.run  # the seconds this takes are shared with the switch's start
+
+    pipe = os.fdopen(order.parent_pipe, "r")
+    address = pipe.readline().strip()
+    if not address:
+        return 1
+    watch = threading.Thread(target=_end_with_parent, args=(pipe, order), name="parent watch", daemon=True)
+    watch.start()
+    _prepare_environment(order, address)
+    return _run(torch.distributed.run, order)
+
+
+def _prepare_environment(order: RankOrder, address: str) -> None:
+    os.environ["NETSUM_CONTROLLER"] = address
+    os.environ[ENABLED_BY] = "1"
+    os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "
+    if order.ranks > 1:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun, without its warning
+
+
+def _run(launcher: Any, order: RankOrder) -> int:
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    binder = [sys.executable, "-I", "-S", str(Path(__file__).with_name("rank_exec.py")), str(os.getpid())]
+    options = ["--standalone", f"--nproc-per-node={order.ranks}", "--log-dir", order.log_folder]
+    options += ACCEPTED_OUTPUT["prefixed" if order.prefixed else "plain"]
+    arguments = launcher.parse_args([*options, "--no-python", *binder, *order.program])
+    try:
+        launcher.run(arguments)
+    except ChildFailedError as error:
+        return _report(error)
+    except SignalException as error:
+        return 128 + int(error.sigval)
+    return 0
+
+
+def _report(error: Any) -> int:
+    """One message for the person: which rank failed first, and of what."""
+    rank, failure = error.get_first_failure()
+    others = len(error.failures) - 1
+    print(f"netsum run: rank {rank} {_cause(failure)}", file=sys.stderr)
+    if others:
+        print(f"netsum run: {others} other rank(s) failed after it", file=sys.stderr)
+    code = int(failure.exitcode)
+    return code if code > 0 else 128 - code
+
+
+def _cause(failure: Any) -> str:
+    if failure.exitcode < 0:
+        return f"was killed by {signal_name(-failure.exitcode)} (process {failure.pid})"
+    message = failure.error_file_data.get("message")
+    if isinstance(message, dict) and "message" in message:
+        return f"raised {message['message']}"
+    return f"ended with exit code {failure.exitcode}; what it printed is above"
+
+
+def _end_with_parent(pipe: Any, order: RankOrder) -> None:
+    pipe.read()
+    for pid in _children():
+        kill_session(pid)
+    shutil.rmtree(Path(order.log_folder).parent, ignore_errors=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    with suppress(OSError):
+        return [int(text) for text in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    return []
+
+
+if __name__ == "__main__":
+    sys.exit(main())
