@@ -19,7 +19,7 @@ from emulator.ports.jit import njit
 CACHE_LINE_BYTES = 64
 
 FRAME_HEADROOM_BYTES = 62
-"""Where a frame starts in its cell: lanes follow 66 bytes of headers (14 + 20 + 8 + 24), so they land on a cache line."""
+"""Where a frame starts in its cell: lanes follow 66 bytes of headers (14 + 20 + 8 + 24), so they start a cache line."""
 
 CELL_BYTES = 8704
 """Distance of two frames in a ring, so also the largest frame: 2,048 lanes are 8,258 bytes, the rest is room for longer

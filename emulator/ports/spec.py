@@ -5,8 +5,8 @@
     N=memory:NAME                     in this process only
 
 The switch's number N is left out where a host names its end. Impairments follow a question mark: rate, delay, jitter,
-loss, duplicate, reorder, reorder_by, corrupt, seed, queue, direction (in, out or both; as the switch sees it). Times take ns, us, ms, s; rates bit, kbit, Mbit, Gbit; probabilities are fractions (0.3) or per cent (30%).
-"""
+loss, duplicate, reorder, reorder_by, corrupt, seed, queue, direction (in, out or both; as the switch sees it). Times
+take ns, us, ms, s; rates bit, kbit, Mbit, Gbit; probabilities are fractions (0.3) or per cent (30%)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,334 @@
+"""What bad links do to frames: rate, delay, jitter, loss, duplication, reordering, bit flips. No I/O, virtual time.
+
+``impair_push`` takes a frame at a time and decides its fate; ``impair_pop`` yields the frames that are due. The caller
+owns the clock, so the same compiled code runs in a live port and in a simulation.
+
+Randomness is counted, not drawn from a stream: every decision is a hash of (seed, number of the frame, decision). So
+the fate of frame 17 under ``loss`` stays the same when ``delay`` is changed, and a run is repeated by its seed alone.
+
+Order of events for a frame: lost? duplicated? and then for each copy: one bit flipped? wait for the link to be free and
+for its own bits to pass (rate), delay, jitter; held back? Frames not held back leave in the order they came.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from emulator.ports.batch import (
+    BATCH_ADDRESSES,
+    BATCH_COUNT,
+    BATCH_LENGTHS,
+    CELL_BYTES,
+    FRAME_HEADROOM_BYTES,
+    address_of,
+    aligned_bytes,
+    batch_append,
+    batch_room,
+    offset_of,
+    tx_append,
+)
+from emulator.ports.intrinsics import copy_memory, read8, read32, read64, write8, write32, write64
+from emulator.ports.jit import njit
+from emulator.ports.spec import DEFAULT_REORDER_BY_NS, Impairments
+
+_FIELDS = (
+    "rate_bps",
+    "delay_ns",
+    "jitter_ns",
+    "reorder_by_ns",
+    "loss",  # probabilities, in units of 2^-53
+    "duplicate",
+    "reorder",
+    "corrupt",
+    "seed",
+    "frame",  # number of the next frame
+    "order",  # number of the next copy: ties of time leave in the order they came
+    "link_free_ns",
+    "last_due_ns",
+    "limit",  # copies on the link at most
+    "waiting",  # copies on the link
+    "free_count",
+    "lent_count",
+    "heap",  # int64 triples (due_ns, order, slot), a binary heap
+    "free",  # int64 stack of slots
+    "lent",  # int64 list of slots that were popped and not yet released
+    "store",
+    "lengths",
+    "pushed",
+    "lost",
+    "duplicated",
+    "reordered",
+    "corrupted",
+    "dropped_full",
+    "dropped_too_long",
+)
+IMPAIRMENT = np.dtype([(name, "<i8") for name in _FIELDS])
+COUNTERS = ("pushed", "lost", "duplicated", "reordered", "corrupted", "dropped_full", "dropped_too_long")
+
+RATE = offset_of(IMPAIRMENT, "rate_bps")
+DELAY = offset_of(IMPAIRMENT, "delay_ns")
+JITTER = offset_of(IMPAIRMENT, "jitter_ns")
+REORDER_BY = offset_of(IMPAIRMENT, "reorder_by_ns")
+LOSS = offset_of(IMPAIRMENT, "loss")
+DUPLICATE = offset_of(IMPAIRMENT, "duplicate")
+REORDER = offset_of(IMPAIRMENT, "reorder")
+CORRUPT = offset_of(IMPAIRMENT, "corrupt")
+SEED = offset_of(IMPAIRMENT, "seed")
+FRAME = offset_of(IMPAIRMENT, "frame")
+ORDER = offset_of(IMPAIRMENT, "order")
+LINK_FREE = offset_of(IMPAIRMENT, "link_free_ns")
+LAST_DUE = offset_of(IMPAIRMENT, "last_due_ns")
+LIMIT = offset_of(IMPAIRMENT, "limit")
+WAITING = offset_of(IMPAIRMENT, "waiting")
+FREE_COUNT = offset_of(IMPAIRMENT, "free_count")
+LENT_COUNT = offset_of(IMPAIRMENT, "lent_count")
+HEAP = offset_of(IMPAIRMENT, "heap")
+FREE = offset_of(IMPAIRMENT, "free")
+LENT = offset_of(IMPAIRMENT, "lent")
+STORE = offset_of(IMPAIRMENT, "store")
+LENGTHS = offset_of(IMPAIRMENT, "lengths")
+PUSHED = offset_of(IMPAIRMENT, "pushed")
+LOST = offset_of(IMPAIRMENT, "lost")
+DUPLICATED = offset_of(IMPAIRMENT, "duplicated")
+REORDERED = offset_of(IMPAIRMENT, "reordered")
+CORRUPTED = offset_of(IMPAIRMENT, "corrupted")
+DROPPED_FULL = offset_of(IMPAIRMENT, "dropped_full")
+DROPPED_TOO_LONG = offset_of(IMPAIRMENT, "dropped_too_long")
+
+ENTRY_BYTES = 24
+PROBABILITY_ONE = 1 << 53
+
+DRAW_LOSS, DRAW_DUPLICATE, DRAW_COPY = 0, 1, 2
+DRAWS_PER_COPY = 5
+DRAWS_PER_FRAME = DRAW_COPY + 2 * DRAWS_PER_COPY
+"""The decisions of one frame: lost, duplicated, and five for each of two copies."""
+
+MASK_63 = (1 << 63) - 1
+
+GOLDEN = -7046029254386353131
+MIX_1, MIX_2 = -4658895280553007687, -7723592293110705685
+"""0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9 and 0x94D049BB133111EB of splitmix64, as int64."""
+
+
+class ImpairmentState:
+    """The state of one impaired direction; ``address`` is what the compiled functions take."""
+
+    def __init__(self, impairments: Impairments, *, stream: int = 0, frame_bytes: int = CELL_BYTES) -> None:
+        """``stream`` keeps several directions with one seed apart; ``frame_bytes`` is the longest frame it carries."""
+        slots = impairments.queue_frames
+        self.record: Any = np.zeros(1, IMPAIRMENT)
+        self._heap = np.zeros(slots * ENTRY_BYTES // 8, np.int64)
+        self._free = np.arange(slots - 1, -1, -1, dtype=np.int64)
+        self._lent = np.zeros(slots, np.int64)
+        self._lengths = np.zeros(slots, np.uint32)
+        self._store = aligned_bytes(slots * CELL_BYTES + FRAME_HEADROOM_BYTES)
+        self._configure(impairments)
+        self.record["seed"] = splitmix(splitmix(impairments.seed & MASK_63) ^ stream)
+        self.record["limit"] = self.record["free_count"] = slots
+        for name, array in (
+            ("heap", self._heap),
+            ("free", self._free),
+            ("lent", self._lent),
+            ("lengths", self._lengths),
+        ):
+            self.record[name] = address_of(array)
+        self.record["store"] = address_of(self._store) + FRAME_HEADROOM_BYTES
+        self.address = address_of(self.record)
+        if frame_bytes > CELL_BYTES:
+            raise ValueError(f"an impaired link carries frames of at most {CELL_BYTES} bytes, not {frame_bytes}")
+
+    def _configure(self, impairments: Impairments) -> None:
+        for name in ("rate_bps", "delay_ns", "jitter_ns"):
+            self.record[name] = getattr(impairments, name)
+        for name in ("loss", "duplicate", "reorder", "corrupt"):
+            self.record[name] = round(getattr(impairments, name) * PROBABILITY_ONE)
+        natural = impairments.delay_ns + impairments.jitter_ns
+        self.record["reorder_by_ns"] = impairments.reorder_by_ns or natural or DEFAULT_REORDER_BY_NS
+
+    def statistics(self) -> dict[str, int]:
+        """Frames pushed, and what became of them, so far."""
+        return {name: int(self.record[name][0]) for name in COUNTERS}
+
+
+@njit
+def splitmix(value: int) -> Any:
+    """One step of splitmix64 (Steele, Lea, Flood 2014) on int64."""
+    value += GOLDEN
+    value = (value ^ ((value >> 30) & 0x3FFFFFFFF)) * MIX_1
+    value = (value ^ ((value >> 27) & 0x1FFFFFFFFF)) * MIX_2
+    return value ^ ((value >> 31) & 0x1FFFFFFFF)
+
+
+@njit
+def _draw(state: int, decision: int) -> Any:
+    """53 random bits for one decision on the present frame."""
+    counter = read64(state + FRAME) * DRAWS_PER_FRAME + decision
+    return (splitmix(read64(state + SEED) + counter * GOLDEN) >> 11) & (PROBABILITY_ONE - 1)
+
+
+@njit
+def _count(address: int) -> None:
+    write64(address, read64(address) + 1)
+
+
+@njit
+def _earlier(one: int, other: int) -> bool:
+    due, other_due = read64(one), read64(other)
+    return due < other_due or (due == other_due and read64(one + 8) < read64(other + 8))
+
+
+@njit
+def _swap(one: int, other: int) -> None:
+    for part in range(0, ENTRY_BYTES, 8):
+        kept = read64(one + part)
+        write64(one + part, read64(other + part))
+        write64(other + part, kept)
+
+
+@njit
+def _heap_push(state: int, due_ns: int, slot: int) -> None:
+    heap = read64(state + HEAP)
+    index = read64(state + WAITING)
+    entry = heap + index * ENTRY_BYTES
+    write64(entry, due_ns)
+    write64(entry + 8, read64(state + ORDER))
+    write64(entry + 16, slot)
+    _count(state + ORDER)
+    write64(state + WAITING, index + 1)
+    while index > 0:
+        parent = (index - 1) // 2
+        if not _earlier(heap + index * ENTRY_BYTES, heap + parent * ENTRY_BYTES):
+            break
+        _swap(heap + index * ENTRY_BYTES, heap + parent * ENTRY_BYTES)
+        index = parent
+
+
+@njit
+def _heap_pop(state: int) -> int:
+    """Remove the earliest entry; returns its slot."""
+    heap = read64(state + HEAP)
+    slot = read64(heap + 16)
+    count = read64(state + WAITING) - 1
+    write64(state + WAITING, count)
+    _swap(heap, heap + count * ENTRY_BYTES)
+    index = 0
+    while True:
+        child = 2 * index + 1
+        if child >= count:
+            break
+        if child + 1 < count and _earlier(heap + (child + 1) * ENTRY_BYTES, heap + child * ENTRY_BYTES):
+            child += 1
+        if not _earlier(heap + child * ENTRY_BYTES, heap + index * ENTRY_BYTES):
+            break
+        _swap(heap + child * ENTRY_BYTES, heap + index * ENTRY_BYTES)
+        index = child
+    return slot
+
+
+@njit
+def _due_ns(state: int, length_bytes: int, now_ns: int, first_draw: int) -> Any:
+    """When a copy that enters the link now leaves it; moves the link's clocks on."""
+    departs = now_ns
+    rate = read64(state + RATE)
+    if rate > 0:
+        departs = max(now_ns, read64(state + LINK_FREE)) + (length_bytes * 8 * 1_000_000_000 + rate - 1) // rate
+        write64(state + LINK_FREE, departs)
+    due = departs + read64(state + DELAY)
+    jitter = read64(state + JITTER)
+    if jitter > 0:
+        due += _draw(state, first_draw + 2) % (jitter + 1)
+    if _draw(state, first_draw + 3) < read64(state + REORDER):
+        _count(state + REORDERED)
+        return due + 1 + _draw(state, first_draw + 4) % read64(state + REORDER_BY)
+    due = max(due, read64(state + LAST_DUE))
+    write64(state + LAST_DUE, due)
+    return due
+
+
+@njit
+def _push_copy(state: int, address: int, length_bytes: int, now_ns: int, first_draw: int) -> None:
+    free = read64(state + FREE_COUNT)
+    if free == 0:
+        _count(state + DROPPED_FULL)
+        return
+    write64(state + FREE_COUNT, free - 1)
+    slot = read64(read64(state + FREE) + 8 * (free - 1))
+    frame = read64(state + STORE) + slot * CELL_BYTES
+    copy_memory(frame, address, length_bytes)
+    write32(read64(state + LENGTHS) + 4 * slot, length_bytes)
+    if length_bytes > 0 and _draw(state, first_draw) < read64(state + CORRUPT):
+        bit = _draw(state, first_draw + 1) % (8 * length_bytes)
+        write8(frame + bit // 8, read8(frame + bit // 8) ^ (1 << (bit % 8)))
+        _count(state + CORRUPTED)
+    _heap_push(state, _due_ns(state, length_bytes, now_ns, first_draw), slot)
+
+
+@njit
+def impair_push(state: int, address: int, length_bytes: int, now_ns: int) -> None:
+    """Put a copy of a frame on the link (or none, or two); ``now_ns`` never goes back."""
+    _count(state + PUSHED)
+    if length_bytes > CELL_BYTES:
+        _count(state + DROPPED_TOO_LONG)
+    elif _draw(state, DRAW_LOSS) < read64(state + LOSS):
+        _count(state + LOST)
+    else:
+        _push_copy(state, address, length_bytes, now_ns, DRAW_COPY)
+        if _draw(state, DRAW_DUPLICATE) < read64(state + DUPLICATE):
+            _count(state + DUPLICATED)
+            _push_copy(state, address, length_bytes, now_ns, DRAW_COPY + DRAWS_PER_COPY)
+    _count(state + FRAME)
+
+
+@njit
+def impair_push_batch(state: int, batch: int, now_ns: int) -> None:
+    """Put all frames of a batch on the link and empty the batch."""
+    addresses, lengths = read64(batch + BATCH_ADDRESSES), read64(batch + BATCH_LENGTHS)
+    for index in range(read64(batch + BATCH_COUNT)):
+        impair_push(state, read64(addresses + 8 * index), read32(lengths + 4 * index), now_ns)
+    write64(batch + BATCH_COUNT, 0)
+
+
+@njit
+def impair_next_ns(state: int) -> int:
+    """When the next frame is due; -1 when the link is empty."""
+    return read64(read64(state + HEAP)) if read64(state + WAITING) > 0 else -1
+
+
+@njit
+def impair_pop(state: int, batch: int, port: int, most: int, now_ns: int) -> Any:
+    """Append up to ``most`` due frames to a batch, as from ``port``; they are lent until impair_release."""
+    lengths = read64(state + LENGTHS)
+    taken = 0
+    while taken < most and batch_room(batch) > 0 and read64(state + WAITING) > 0:
+        if read64(read64(state + HEAP)) > now_ns:
+            break
+        slot = _heap_pop(state)
+        lent = read64(state + LENT_COUNT)
+        write64(read64(state + LENT) + 8 * lent, slot)
+        write64(state + LENT_COUNT, lent + 1)
+        batch_append(batch, read64(state + STORE) + slot * CELL_BYTES, read32(lengths + 4 * slot), port)
+        taken += 1
+    return taken
+
+
+@njit
+def impair_release(state: int) -> None:
+    """Take back all frames lent by impair_pop."""
+    lent, free = read64(state + LENT_COUNT), read64(state + FREE_COUNT)
+    for index in range(lent):
+        write64(read64(state + FREE) + 8 * (free + index), read64(read64(state + LENT) + 8 * index))
+    write64(state + FREE_COUNT, free + lent)
+    write64(state + LENT_COUNT, 0)
+
+
+@njit
+def impair_transmit(state: int, ring: int, now_ns: int) -> None:
+    """Move all due frames into a TX_RING, which counts those it has no room for."""
+    while read64(state + WAITING) > 0 and read64(read64(state + HEAP)) <= now_ns:
+        slot = _heap_pop(state)
+        tx_append(ring, read64(state + STORE) + slot * CELL_BYTES, read32(read64(state + LENGTHS) + 4 * slot))
+        free = read64(state + FREE_COUNT)
+        write64(read64(state + FREE) + 8 * free, slot)
+        write64(state + FREE_COUNT, free + 1)

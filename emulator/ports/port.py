@@ -1,0 +1,297 @@
+"""The switch's end of a port, whatever its kind: what the live loop calls, and what people can read of it.
+
+A turn of a loop is: ``port_refresh`` and ``port_receive`` for each port, the switch's process(), ``port_release`` and
+``port_flush`` for each port; before it sleeps it asks ``port_has_input`` and ``port_next_ns``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.ports.batch import (
+    CELL_BYTES,
+    FRAME_HEADROOM_BYTES,
+    TX_LIMIT,
+    TX_MASK,
+    TX_RING,
+    TX_TAIL,
+    FrameBatch,
+    TxPortTable,
+    address_of,
+    aligned_bytes,
+    tx_frame,
+    tx_length,
+)
+from emulator.ports.cable import (
+    cable_switch_has_input,
+    cable_switch_publish,
+    cable_switch_receive,
+    cable_switch_refresh,
+    cable_switch_release,
+)
+from emulator.ports.errors import PortError
+from emulator.ports.impairments import (
+    ImpairmentState,
+    impair_next_ns,
+    impair_pop,
+    impair_push,
+    impair_push_batch,
+    impair_release,
+    impair_transmit,
+)
+from emulator.ports.intrinsics import read32, read64, write64
+from emulator.ports.jit import njit
+from emulator.ports.peer import leave_peer, ring_peer
+from emulator.ports.spec import PortSpec
+from emulator.ports.state import (
+    BLOCKED,
+    IMPAIR_IN,
+    IMPAIR_OUT,
+    KIND,
+    KIND_CABLE,
+    NUMBER,
+    OWN_TX,
+    PORT,
+    SCRATCH,
+    TX,
+    WIRE_TX,
+)
+from emulator.ports.udp_wire import udp_receive, udp_release, udp_switch_flush
+
+RETRY_BLOCKED_NS = 1_000_000
+"""A full socket buffer empties at the speed of the network; ask again this much later."""
+
+IMPAIRED_CELLS = 1024
+"""Frames the switch can append between two flushes of a port with outbound impairments."""
+
+MOST = 1 << 30
+"""As many frames as the batch takes."""
+
+BROKEN_PEER = ("bad_descriptors", "bad_rings")
+DROP_REASONS = (*BROKEN_PEER, "too_long_in", "too_long_out", "no_remote", "refused", "io_errors")
+
+
+@njit
+def port_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
+    """Append up to ``most`` frames to a batch; returns how many entries of the wire, or due frames, were taken."""
+    link = read64(port + IMPAIR_IN)
+    target = batch if link == 0 else read64(port + SCRATCH)
+    if read64(port + KIND) == KIND_CABLE:
+        taken = cable_switch_receive(port, target, most)
+    else:
+        taken = udp_receive(port, target, most)
+    if link == 0:
+        return taken
+    impair_push_batch(link, target, now_ns)
+    _wire_release(port)
+    return impair_pop(link, batch, read64(port + NUMBER), most, now_ns)
+
+
+@njit
+def _wire_release(port: int) -> None:
+    if read64(port + KIND) == KIND_CABLE:
+        cable_switch_release(port)
+    else:
+        udp_release(port)
+
+
+@njit
+def port_release(port: int) -> None:
+    """All frames received from the port have been read."""
+    if read64(port + IMPAIR_IN) == 0:
+        _wire_release(port)
+    else:
+        impair_release(read64(port + IMPAIR_IN))
+
+
+@njit
+def port_refresh(port: int) -> None:
+    """Let the switch use the room that the other end has made since."""
+    if read64(port + KIND) == KIND_CABLE:
+        cable_switch_refresh(port)
+
+
+@njit
+def port_flush(port: int, now_ns: int) -> Any:
+    """Send what the switch has appended and what the link has held back until now; how many frames that are."""
+    link = read64(port + IMPAIR_OUT)
+    if link != 0:
+        ring = read64(port + TX)
+        tail = read64(ring + TX_TAIL)
+        # of a ring that is emptied at once, limit less the number of cells is where it was emptied to
+        first = read64(ring + TX_LIMIT) - read32(ring + TX_MASK) - 1
+        for index in range(first, tail):
+            impair_push(link, tx_frame(ring, index), tx_length(ring, index), now_ns)
+        write64(ring + TX_LIMIT, tail + read32(ring + TX_MASK) + 1)
+        impair_transmit(link, read64(port + WIRE_TX), now_ns)
+    if read64(port + KIND) == KIND_CABLE:
+        sent = cable_switch_publish(port)
+        if sent > 0:
+            ring_peer(port)
+        return sent
+    return udp_switch_flush(port) if _has_output(port) else 0
+
+
+@njit
+def _has_output(port: int) -> bool:
+    ring = read64(port + WIRE_TX)
+    return read64(ring + TX_LIMIT) - read32(ring + TX_MASK) - 1 != read64(ring + TX_TAIL)
+
+
+@njit
+def port_has_input(port: int) -> bool:
+    """Whether frames wait in memory; a socket's are told by ppoll."""
+    return read64(port + KIND) == KIND_CABLE and cable_switch_has_input(port)
+
+
+@njit
+def port_next_ns(port: int, now_ns: int) -> int:
+    """When the port wants a turn even if nothing comes in; -1: never."""
+    soonest = -1
+    for link_field in (IMPAIR_IN, IMPAIR_OUT):
+        link = read64(port + link_field)
+        due = impair_next_ns(link) if link != 0 else -1
+        if due >= 0 and (soonest < 0 or due < soonest):
+            soonest = due
+    if read64(port + BLOCKED) != 0 and (soonest < 0 or soonest > now_ns + RETRY_BLOCKED_NS):
+        soonest = now_ns + RETRY_BLOCKED_NS
+    return soonest
+
+
+@dataclass(frozen=True, slots=True)
+class PortStatistics:
+    """What has passed one end of a port since it was opened. "In" is towards the owner of the end."""
+
+    frames_in: int
+    bytes_in: int
+    frames_out: int
+    bytes_out: int
+    drops: dict[str, int] = field(default_factory=dict)
+    """By reason, zeros left out. bad_descriptors and bad_rings tell of a broken peer; io_errors of the network."""
+    bells_rung: int = 0
+    """System calls made to wake the peer."""
+    peer_changes: int = 0
+    """How often another process has taken the other end."""
+    links: dict[str, dict[str, int]] = field(default_factory=dict)
+    """What the impairments did, by direction (in, out)."""
+
+
+def common_statistics(state: Any) -> dict[str, Any]:
+    """The fields of PortStatistics that a PORT record tells, for either end."""
+    return {
+        "frames_in": int(state["in_frames"]),
+        "bytes_in": int(state["in_bytes"]),
+        "frames_out": int(state["out_frames"]),
+        "bytes_out": int(state["out_bytes"]),
+        "drops": {name: int(state[name]) for name in DROP_REASONS if state[name]},
+        "bells_rung": int(state["rings"]),
+        "peer_changes": int(state["peer_changes"]),
+    }
+
+
+class SwitchPort:
+    """One port of a switch. The kinds fill in the wire in their constructors, then call ``_connect_switch``."""
+
+    def __init__(self, spec: PortSpec, table: TxPortTable) -> None:
+        if spec.number is None:
+            raise PortError(f"port {spec}: a switch's port needs a number; write N={spec}")
+        self.spec = spec
+        self.number = spec.number
+        self.records: NDArray[Any] = aligned_bytes(PORT.itemsize).view(PORT)
+        self.state = self.records[0]
+        self.address = address_of(self.records)
+        """What the compiled functions take."""
+        self._table = table
+        self._inbound: ImpairmentState | None = None
+        self._outbound: ImpairmentState | None = None
+        self._kept: list[Any] = []
+        self.state["number"] = spec.number
+        if table.rings[spec.number]["cells"]:
+            raise PortError(f"port {spec}: number {spec.number} is in use; number ports apart")
+
+    @property
+    def descriptor(self) -> int:
+        """The socket to wait for, or -1: the port rings the process's bell instead."""
+        return -1
+
+    @property
+    def max_frame_bytes(self) -> int:
+        """The longest frame that can leave."""
+        return int(self.wire_ring["stride_bytes"])
+
+    @property
+    def switch_ring(self) -> Any:
+        """The TX_RING that the switch writes."""
+        return self._table.rings[self.number]
+
+    @property
+    def wire_ring(self) -> Any:
+        """The TX_RING whose frames travel."""
+        return self.state["own_tx"] if self.spec.outbound else self.switch_ring
+
+    def _connect_switch(self) -> None:
+        """Put the impairments between the switch and the wire, or nothing."""
+        ring_address = self._table.ring_address(self.number)
+        self.state["tx"] = ring_address
+        self.state["wire_tx"] = self.address + OWN_TX if self.spec.outbound else ring_address
+        if self.spec.inbound:
+            self._inbound = ImpairmentState(self.spec.inbound, stream=2 * self.number)
+            self._scratch = FrameBatch(64)
+            self.state["impair_in"] = self._inbound.address
+            self.state["scratch"] = self._scratch.record_address
+        if self.spec.outbound:
+            self._outbound = ImpairmentState(self.spec.outbound, stream=2 * self.number + 1)
+            self.state["impair_out"] = self._outbound.address
+            self._kept += make_private_ring(self.switch_ring, IMPAIRED_CELLS)
+
+    def receive_into(self, batch: FrameBatch, now_ns: int = 0, most: int = MOST) -> int:
+        """See port_receive; makes room for output first."""
+        port_refresh(self.address)
+        return int(port_receive(self.address, batch.record_address, most, now_ns))
+
+    def release(self) -> None:
+        """See port_release."""
+        port_release(self.address)
+
+    def flush(self, now_ns: int = 0) -> int:
+        """See port_flush."""
+        return int(port_flush(self.address, now_ns))
+
+    def next_timer_ns(self, now_ns: int = 0) -> int | None:
+        """See port_next_ns; None: never."""
+        due = int(port_next_ns(self.address, now_ns))
+        return None if due < 0 else due
+
+    def statistics(self) -> PortStatistics:
+        """What has passed so far; may be called while a loop runs."""
+        values = common_statistics(self.state)
+        rings = [self.wire_ring, self.switch_ring] if self.spec.outbound else [self.wire_ring]
+        for reason, name in (("ring_full", "dropped_full"), ("longer_than_port", "dropped_too_long")):
+            if total := sum(int(ring[name]) for ring in rings):
+                values["drops"][reason] = total
+        links = {"in": self._inbound, "out": self._outbound}
+        values["links"] = {name: link.statistics() for name, link in links.items() if link is not None}
+        return PortStatistics(**values)
+
+    def close(self) -> None:
+        """Take the port away from the switch. No loop may be using it."""
+        leave_peer(self.address)
+        self.switch_ring["cells"] = 0
+
+
+def make_private_ring(ring: Any, cells: int) -> list[Any]:
+    """Give a TX_RING cells of its own; returns the memory, for the caller to keep."""
+    assert ring.dtype == TX_RING
+    memory = aligned_bytes(cells * CELL_BYTES + FRAME_HEADROOM_BYTES)
+    lengths = np.zeros(cells, np.uint32)
+    ring["stride_bytes"] = CELL_BYTES
+    ring["mask"] = cells - 1
+    ring["tail"] = 0
+    ring["limit"] = cells
+    ring["lengths"] = address_of(lengths)
+    ring["cells"] = address_of(memory) + FRAME_HEADROOM_BYTES
+    return [memory, lengths]
