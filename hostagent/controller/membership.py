@@ -93,8 +93,7 @@ def progress(world: World, job: Job) -> None:
 def _allocate(world: World, job: Job) -> None:
     """Slots, a row and ports for a complete job, or an error that says which of them ran out."""
     assert world.capacity is not None, "ready implies a known capacity"
-    rows = {other.row for other in world.jobs.values()}
-    row = next((row for row in range(world.capacity.rows) if row not in rows), None)
+    row = _free_row(world, job.job, world.capacity.rows)
     if row is None:
         _exhausted(world, job, f"all {world.capacity.rows} jobs that the aggregator can hold at a time are taken")
         return
@@ -116,6 +115,12 @@ def _allocate(world: World, job: Job) -> None:
         if not world.is_active(member.process):
             world.processes[member.process].heard_ns = None
     install(world, job)
+
+
+def _free_row(world: World, job: int, rows: int) -> int | None:
+    """In turn with the job numbers: counters are never cleared, so a row is used again as late as possible."""
+    taken = {other.row for other in world.jobs.values()}
+    return next((row % rows for row in range(job - 1, job - 1 + rows) if row % rows not in taken), None)
 
 
 def _exhausted(world: World, job: Job, why: str) -> None:

@@ -1,8 +1,8 @@
 """What outlives the controller's process: a snapshot of the core as JSON-able data, and the way back.
 
 Saved before each effect that makes it matter: above all, an epoch is on disk before the aggregator hears of it. Ranks
-say the rest again when they come back. A lost file is survived too: ranks announce their leases, and epochs begin at the
-wall clock's second, which grows faster than epochs are used.
+say the rest again when they come back. A lost file is survived too: ranks announce their leases, and epochs begin at
+the wall clock's second, which grows faster than epochs are used.
 """
 
 from __future__ import annotations

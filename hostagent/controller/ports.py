@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs
+
+from emulator.ports.errors import PortError
+from emulator.ports.spec import PortKind, PortSpec, parse_port
 
 SWITCH_MAC = 0x026E_73FF_FFFE
 SWITCH_IP = 0x0A4E_FFFE
 _HOST_MAC = 0x026E_7300_0000
 _HOST_IP = 0x0A4E_0000
 """Locally administered MACs and 10.78.0.0/16, the port's number in the low bytes: unique on one switch."""
-
-
-class PortSpecError(ValueError):
-    """A `--port` text that can't be understood; the message quotes it."""
 
 
 class NoPort(Exception):
@@ -29,7 +27,7 @@ class PortOffer:
     kind: str
     """"shm" or "udp"."""
     spec: str
-    """The text after `N=`, for people."""
+    """The switch's end, without impairments, for people."""
     host_end: str
     """What the host attaches with."""
     flips_bits: bool
@@ -51,26 +49,22 @@ class PortOffer:
         return _HOST_IP | self.number
 
 
-def parse_port(text: str) -> PortOffer:
-    """Reads `N=shm:NAME` or `N=udp:SWITCH_END[,HOST_END]`, impairments after `?` allowed. Raises PortSpecError."""
-    number_text, equals, spec = text.partition("=")
-    kind, colon, rest = spec.partition(":")
-    place, _, options = rest.partition("?")
-    if not equals or not number_text.isdecimal() or not 0 < int(number_text) < 512:
-        raise PortSpecError(f"--port {text!r}: expected NUMBER=KIND:..., with a number from 1 to 511")
-    if kind not in ("shm", "udp") or not colon or not place:
-        raise PortSpecError(f"--port {text!r}: expected shm:NAME or udp:HOST:PORT[,HOST:PORT] after the =")
-    flips = any(value not in ("0", "0.0") for value in parse_qs(options).get("corrupt", []))
-    return PortOffer(int(number_text), kind, spec, _host_end(kind, place), flips)
+def offer_from(text: str) -> PortOffer:
+    """The offer that a switch's `--port` text makes to hosts. Raises emulator.ports.errors.PortError."""
+    spec = parse_port(text)
+    if not spec.number or spec.kind is PortKind.MEMORY:
+        why = "port 0 is not for hosts" if not spec.number else "a memory port is inside one process"
+        raise PortError(f"--port {text!r}: {why}; use NUMBER=shm:NAME or NUMBER=udp:HOST:PORT, with a number from 1 up")
+    flips = any(way is not None and way.corrupt > 0 for way in (spec.inbound, spec.outbound))
+    return PortOffer(spec.number, spec.kind.value, spec.address_text, _host_end(spec), flips)
 
 
-def _host_end(kind: str, place: str) -> str:
+def _host_end(spec: PortSpec) -> str:
     """A cable's other end: the switch's local address is the host's remote one. No remote given: any local port."""
-    if kind == "shm":
-        return f"shm:{place}"
-    switch_end, _, host_end = place.partition(",")
-    host_end = host_end or f"{switch_end.rpartition(':')[0]}:0"
-    return f"udp:{host_end},{switch_end}"
+    if spec.kind is PortKind.SHM or spec.local is None:
+        return spec.address_text
+    host_local = spec.remote or (spec.local[0], 0)
+    return PortSpec(PortKind.UDP, local=host_local, remote=spec.local).address_text
 
 
 @dataclass(slots=True)

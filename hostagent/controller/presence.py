@@ -48,20 +48,24 @@ def _announced(world: World, process: Process, announcement: pb.Announcement) ->
 def _adopt(world: World, process: Process, announcement: pb.Announcement) -> tuple[Job, Member] | None:
     """Rebuilds a job that the state file didn't have from what its ranks say; only just after a start."""
     lease, told = announcement.lease, announcement.join
+    leased = announcement.HasField("lease")
     young = world.now_ns - world.started_ns < world.settings.limits.detached_at_most_ns
     job = world.jobs.get(announcement.job)
     if not young or (job is not None and (job.group != told.group or told.rank in job.members)):
         return None
+    if leased and not world.ports.reserve(process.token, lease.port_number):
+        return None
+    rebuilt = job is None
     if job is None:
         job = Job(announcement.job, told.group, told.size)
-        if announcement.HasField("lease") and not _take_lease(world, job, lease):
+        if leased and not _take_lease(world, job, lease):
             return None
         world.jobs[job.job] = job
         world.log(f"{job} is unknown here and rebuilt from what rank {told.rank} says")
-    if announcement.HasField("lease") and not world.ports.reserve(process.token, lease.port_number):
-        return None
     world.next_epoch = max(world.next_epoch, lease.epoch % 0xFFFF_FFFF + 1)
     job.members[told.rank] = Member(told.rank, process.token, str(process))
+    if rebuilt and leased:
+        restart.start_round(world, job)  # the aggregator may know the job or not: both are right under a new epoch
     save(world)
     return job, job.members[told.rank]
 

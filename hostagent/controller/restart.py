@@ -1,8 +1,9 @@
 """Carrying jobs over the loss of the aggregator's state: freeze, collect, install, resume.
 
 Each attempt is a round with its own number; whatever goes wrong on the way starts a further round, and every
-installation takes a further epoch. Nothing that a rank sent under an older epoch can reach a set again, so rounds may overlap in the
-network without harm. A rank that is away is asked when it comes back, or is found dead and fails the job.
+installation takes a further epoch. Nothing that a rank sent under an older epoch can reach a set again, so rounds may
+overlap in the network without harm. A rank that is away is asked when it comes back, or is found dead and fails the
+job.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def resumed(world: World, process: int, message: pb.Resumed) -> None:
 def check(world: World, job: Job) -> None:
     """Moves a round on when everyone who takes part has answered; also called when someone stops taking part."""
     ranks = {member.rank for member in job.participants}
-    if job.state is JobState.FREEZING and ranks and ranks <= job.round.frozen.keys():
+    if job.state is JobState.FREEZING and not job.missing_ranks and ranks and ranks <= job.round.frozen.keys():
         _collected(world, job, min(job.round.frozen[rank] for rank in ranks))
     elif job.state is JobState.RESUMING and ranks <= job.round.resumed:
         job.advance(JobEvent.ALL_RESUMED)
@@ -121,7 +122,9 @@ def overdue(world: World, job: Job) -> None:
     if job.state in (JobState.FREEZING, JobState.RESUMING) and world.now_ns >= job.round.deadline_ns:
         answered = job.round.frozen.keys() if job.state is JobState.FREEZING else job.round.resumed
         silent = [m for m in job.participants if m.rank not in answered]
-        names = ", ".join(f"rank {m.rank} ({m.name})" for m in silent)
+        names = ", ".join(
+            [f"rank {m.rank} ({m.name})" for m in silent] + [f"rank {rank}" for rank in job.missing_ranks]
+        )
         seconds = limits.answer_ns // SECOND_NS
         failure.fail_job(world, job, f"restart of {job}: {names} did not answer within {seconds} s")
     elif job.install_deadline_ns and world.now_ns >= job.install_deadline_ns and job.state in AWAITS_INSTALLATION:

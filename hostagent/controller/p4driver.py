@@ -1,0 +1,256 @@
+"""Drives a P4 switch by P4Runtime: tables and multicast groups, nothing else; counters are only read, for reports.
+
+One thread owns the connection: it connects, makes sure that the switch runs the right program, compares what the switch
+knows with what it should, and then carries out orders until the stream breaks or a look every few seconds finds the
+program or an entry gone. The switch's own memory of jobs is never trusted to be complete, nor is it wiped without need:
+training goes on through a controller's restart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from google.protobuf import text_format
+
+from hostagent.controller.driver import (
+    DROPS,
+    VERDICTS,
+    VERDICTS_PER_ROW,
+    AggregatorCounters,
+    AggregatorUnavailable,
+    DriverEvents,
+)
+from hostagent.controller.entries import JobEntries
+from hostagent.controller.p4client import P4Client, SwitchAway, SwitchRefused
+from hostagent.controller.p4names import DROP_COUNTER, VERDICT_COUNTER, P4Names, WrongProgram
+from hostagent.controller.p4protos import p4info_pb2
+from hostagent.controller.p4protos import p4runtime_pb2 as p4
+from hostagent.controller.p4tables import SwitchTables
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
+LOOK_INTERVAL_S = 5.0
+"""Between looks at whether program and jobs are still there; two small reads."""
+
+log = logging.getLogger("netsum.controller")
+
+
+class ProgramError(Exception):
+    """The files given to the driver can't be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to load into the switch; both empty: use what it runs."""
+
+    device_config: bytes = b""
+    p4info: Any = None
+
+    @property
+    def cookie(self) -> int:
+        """Tells this program from others on the switch, across restarts of the controller."""
+        text = self.p4info.SerializeToString(deterministic=True) if self.p4info is not None else b""
+        return int.from_bytes(hashlib.sha256(text + self.device_config).digest()[:8], "big")
+
+
+def read_program(pipeline: Path | None, p4info: Path | None, device_config: Path | None) -> Program:
+    """A netsum package, or what p4c wrote (P4Info as text, and bmv2's JSON). Raises ProgramError."""
+    if (p4info is None) != (device_config is None) or (pipeline is not None and p4info is not None):
+        raise ProgramError("give either --pipeline FILE.zip, or --p4info FILE and --device-config FILE")
+    try:
+        if pipeline is not None:
+            return Program(pipeline.read_bytes())
+        if p4info is None or device_config is None:
+            return Program()
+        info = text_format.Parse(p4info.read_text(), p4info_pb2.P4Info())
+        return Program(device_config.read_bytes(), info)
+    except (OSError, ValueError, text_format.ParseError) as error:
+        raise ProgramError(f"can't read the switch's program: {error}") from error
+
+
+class P4RuntimeDriver:
+    """See hostagent.controller.driver.Driver."""
+
+    def __init__(self, address: str, program: Program, device_id: int = 0):
+        self._address = address
+        self._program = program
+        self._device_id = device_id
+        self._orders: SimpleQueue[JobEntries | int | None] = SimpleQueue()
+        """A job to tell, the number of one to forget, or None: look up."""
+        self._told: dict[int, JobEntries] = {}
+        self._stopping = threading.Event()
+        self._broken = threading.Event()
+        self._session: tuple[P4Client, P4Names] | None = None
+        self._thread = threading.Thread(target=self._run, name="netsum-driver", daemon=True)
+        self._events: DriverEvents | None = None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"p4runtime://{self._address}"
+
+    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
+        """See Driver."""
+        self._events = events
+        self._told = {entries.job: entries for entries in told}
+        self._thread.start()
+
+    def install(self, entries: JobEntries) -> None:
+        """See Driver."""
+        self._orders.put(entries)
+
+    def remove(self, job: int) -> None:
+        """See Driver."""
+        self._orders.put(job)
+
+    def stop(self) -> None:
+        """See Driver."""
+        self._stopping.set()
+        self._orders.put(None)
+        if self._thread.is_alive():
+            self._thread.join(10.0)
+
+    def counters(self, timeout_s: float) -> AggregatorCounters:
+        """See Driver."""
+        session = self._session
+        if session is None:
+            raise AggregatorUnavailable(f"{self.name} is not connected")
+        client, names = session
+        try:
+            verdicts = client.read([_whole_counter(names.counter_id(VERDICT_COUNTER))], timeout_s)
+            drops = client.read([_whole_counter(names.counter_id(DROP_COUNTER))], timeout_s)
+        except (SwitchAway, SwitchRefused) as error:
+            raise AggregatorUnavailable(f"{self.name}: {error}") from error
+        return _counters(verdicts, drops)
+
+    # --- the thread ---
+
+    def _run(self) -> None:
+        assert self._events is not None, "start sets it"
+        pause_s = FIRST_PAUSE_S
+        while not self._stopping.is_set():
+            hopeless = False
+            try:
+                self._serve(self._events)
+                pause_s = FIRST_PAUSE_S
+                why = "the connection ended"
+            except SwitchAway as error:
+                why = str(error)
+            except (SwitchRefused, WrongProgram) as error:
+                why, hopeless = str(error), True
+            except Exception as error:
+                log.exception("the P4Runtime driver failed")
+                why = f"the driver failed: {error!r}"
+            if not self._stopping.is_set():
+                self._events.lost(f"{self.name}: {why}", hopeless=hopeless)
+                self._stopping.wait(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def _serve(self, events: DriverEvents) -> None:
+        """One connection, from its beginning to its end."""
+        self._broken.clear()
+        client = P4Client(self._address, self._device_id, self._on_broken)
+        try:
+            client.open()
+            loaded = self._load(client)
+            names = P4Names(client.pipeline("P4INFO_AND_COOKIE").p4info)
+            tables = SwitchTables(client, names)
+            wiped = loaded or not tables.has_all(self._told.values())
+            if wiped:
+                self._told.clear()
+            tables.keep_only(self._told.values())
+            self._session = client, names
+            self._forget_old_orders()
+            events.ready(names.capacity(), wiped)
+            self._obey(events, client, tables)
+        finally:
+            self._session = None
+            client.close()
+
+    def _on_broken(self) -> None:
+        self._broken.set()
+        self._orders.put(None)
+
+    def _load(self, client: P4Client) -> bool:
+        """Puts the program into a switch that doesn't run it; True if it did."""
+        running = client.pipeline("COOKIE_ONLY")
+        if not self._program.device_config:
+            if running is None:
+                raise WrongProgram("the switch has no program, and the controller was given none (--pipeline FILE.zip)")
+            return False
+        if running is not None and running.cookie.cookie == self._program.cookie:
+            return False
+        config = p4.ForwardingPipelineConfig(p4_device_config=self._program.device_config)
+        if self._program.p4info is not None:
+            config.p4info.CopyFrom(self._program.p4info)
+        config.cookie.cookie = self._program.cookie
+        client.set_pipeline(config)
+        return True
+
+    def _forget_old_orders(self) -> None:
+        """Orders from before the connection broke: the core gives them anew once it hears `ready`."""
+        while True:
+            try:
+                order = self._orders.get_nowait()
+            except Empty:
+                return
+            if isinstance(order, int):
+                self._told.pop(order, None)
+
+    def _obey(self, events: DriverEvents, client: P4Client, tables: SwitchTables) -> None:
+        """Carries out orders until there is a reason to connect again."""
+        look_s = time.monotonic() + LOOK_INTERVAL_S
+        while not self._stopping.is_set() and not self._broken.is_set():
+            try:
+                order = self._orders.get(timeout=max(0.0, look_s - time.monotonic()))
+            except Empty:
+                self._look(client, tables)
+                look_s = time.monotonic() + LOOK_INTERVAL_S
+                continue
+            if isinstance(order, JobEntries):
+                self._install(events, tables, order)
+            elif order is not None:
+                self._told.pop(order, None)
+                tables.keep_only(self._told.values())
+
+    def _install(self, events: DriverEvents, tables: SwitchTables, entries: JobEntries) -> None:
+        try:
+            tables.tell(entries)
+        except SwitchRefused as error:
+            events.install_failed(entries.job, entries.epoch, str(error))
+            return
+        self._told[entries.job] = entries
+        events.installed(entries.job, entries.epoch)
+
+    def _look(self, client: P4Client, tables: SwitchTables) -> None:
+        """Finds a program or a job that went away though the stream stands."""
+        running = client.pipeline("COOKIE_ONLY")
+        if running is None or (self._program.device_config and running.cookie.cookie != self._program.cookie):
+            raise SwitchAway("the switch's program has been replaced")
+        if not tables.has_all(self._told.values()):
+            raise SwitchAway("the switch has forgotten a job")
+
+
+def _whole_counter(counter_id: int) -> Any:
+    return p4.Entity(counter_entry=p4.CounterEntry(counter_id=counter_id))
+
+
+def _counters(verdicts: list[Any], drops: list[Any]) -> AggregatorCounters:
+    """Cells that P4Runtime read, by row and name; rows without traffic are left out."""
+    found = AggregatorCounters()
+    for cell in (entity.counter_entry for entity in verdicts):
+        row, verdict = divmod(cell.index.index, VERDICTS_PER_ROW)
+        if cell.data.packet_count and verdict < len(VERDICTS):
+            found.verdicts.setdefault(row, {})[VERDICTS[verdict]] = cell.data.packet_count
+            found.verdict_bytes.setdefault(row, {})[VERDICTS[verdict]] = cell.data.byte_count
+    for cell in (entity.counter_entry for entity in drops):
+        if cell.index.index < len(DROPS):
+            found.drops[DROPS[cell.index.index]] = cell.data.packet_count
+    return found

@@ -1,0 +1,179 @@
+"""The controller's process: what `netsum controller` runs, and `python -m hostagent.controller.process` too.
+
+Prints one JSON line on stdout when the aggregator is ready and ranks may come (or says why it gave up); everything else
+goes to stderr, a line for each event. SIGTERM and SIGINT end it in order; the aggregator keeps what it knows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ctypes
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.ports.errors import PortError
+from hostagent.controller.core import Controller
+from hostagent.controller.driver import Driver
+from hostagent.controller.model import Settings
+from hostagent.controller.p4driver import P4RuntimeDriver, Program, ProgramError, read_program
+from hostagent.controller.persistence import StateFileError, read_state
+from hostagent.controller.ports import offer_from
+from hostagent.controller.server import ControllerServer, ListenError
+from hostagent.controller.slots import LARGEST_WINDOW, SMALLEST_WINDOW
+from hostagent.transport.session import host_identity
+
+READY_TIMEOUT_S = 90.0
+"""For the aggregator's first readiness: connecting, and compiling a large program that no cache has."""
+
+_PR_SET_PDEATHSIG = 1
+
+log = logging.getLogger("netsum.controller")
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """Everything a controller is told."""
+
+    aggregator: str
+    """p4runtime://HOST:PORT"""
+    ports: tuple[str, ...]
+    """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
+    program: Program = Program()
+    listen: str = "127.0.0.1:0"
+    max_window: int = LARGEST_WINDOW
+    full_length_no_data: bool = False
+    """no_data frames come at full length: for bmv2, which can't lengthen a frame by more than 512 bytes."""
+    device_id: int = 0
+    state: Path | None = None
+    die_with_parent: bool = False
+
+
+class OptionError(Exception):
+    """An option that can't be used; the text names it."""
+
+
+def run_controller(options: ControllerOptions) -> int:
+    """Runs until SIGTERM; returns the exit status. Errors of the operator end in one line on stderr."""
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s controller: %(message)s", datefmt="%H:%M:%S")
+    log.setLevel(logging.INFO)
+    if options.die_with_parent:
+        _die_with_parent()
+    try:
+        return asyncio.run(_serve(options))
+    except (OptionError, PortError, StateFileError, ListenError, ProgramError) as error:
+        print(f"netsum controller: {error}", file=sys.stderr)
+        return 1
+
+
+async def _serve(options: ControllerOptions) -> int:
+    host, port = _address("--listen", options.listen)
+    core = Controller(
+        Settings(host_identity(), _window(options.max_window), not options.full_length_no_data),
+        tuple(offer_from(text) for text in options.ports),
+        now_ns=time.monotonic_ns(),
+        wall_s=int(time.time()),
+        saved=read_state(options.state) if options.state is not None else None,
+    )
+    server = ControllerServer(core, make_driver(options), options.state)
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    await server.start(host, port)
+    try:
+        return await _live(server, host, core, ended)
+    finally:
+        await server.stop()
+
+
+async def _live(server: ControllerServer, host: str, core: Controller, ended: asyncio.Event) -> int:
+    """From the first news of the aggregator to the end."""
+    stop = asyncio.ensure_future(ended.wait())
+    await asyncio.wait({stop, server.first_news}, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+    if not stop.done():
+        why = server.first_news.result() if server.first_news.done() else core.world.problem
+        if why:
+            stop.cancel()
+            print(f"netsum controller: {why}", file=sys.stderr)
+            return 1
+        address = f"{host}:{server.port}"
+        print(json.dumps({"ready": True, "controller": address, "address": address, "pid": os.getpid()}), flush=True)
+        await stop
+    return 0
+
+
+def make_driver(options: ControllerOptions) -> Driver:
+    """The driver for an aggregator's address. Raises OptionError."""
+    kind, separator, address = options.aggregator.partition("://")
+    if kind != "p4runtime" or not separator:
+        raise OptionError(f"--aggregator {options.aggregator!r}: expected p4runtime://HOST:PORT")
+    host, port = _address("--aggregator", address)
+    return P4RuntimeDriver(f"{host}:{port}", options.program, options.device_id)
+
+
+def _address(option: str, text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 0xFFFF:
+        raise OptionError(f"{option} {text!r}: expected HOST:PORT")
+    return host, int(port)
+
+
+def _window(window: int) -> int:
+    if not SMALLEST_WINDOW <= window <= LARGEST_WINDOW or window & (window - 1):
+        raise OptionError(f"--max-window {window}: expected a power of two from {SMALLEST_WINDOW} to {LARGEST_WINDOW}")
+    return window
+
+
+def _die_with_parent() -> None:
+    """SIGTERM when the parent goes, however it goes; at once where it went before we asked."""
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The options as words."""
+    parser = argparse.ArgumentParser(
+        prog="netsum controller", description="Control one aggregator and serve its ranks."
+    )
+    parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT")
+    parser.add_argument("--aggregator", required=True, metavar="p4runtime://HOST:PORT")
+    parser.add_argument("--port", action="append", default=[], metavar="N=SPEC")
+    parser.add_argument("--pipeline", type=Path, metavar="FILE.zip")
+    parser.add_argument("--p4info", type=Path, metavar="FILE")
+    parser.add_argument("--device-config", type=Path, metavar="FILE")
+    parser.add_argument("--device-id", type=int, default=0)
+    parser.add_argument("--max-window", type=int, default=LARGEST_WINDOW)
+    parser.add_argument("--full-length-no-data", action="store_true")
+    parser.add_argument("--state", type=Path, metavar="FILE")
+    parser.add_argument("--die-with-parent", action="store_true")
+    given = parser.parse_args(arguments)
+    try:
+        program = read_program(given.pipeline, given.p4info, given.device_config)
+    except ProgramError as error:
+        print(f"netsum controller: {error}", file=sys.stderr)
+        return 1
+    options = ControllerOptions(
+        aggregator=given.aggregator,
+        ports=tuple(given.port),
+        program=program,
+        listen=given.listen,
+        max_window=given.max_window,
+        full_length_no_data=given.full_length_no_data or program.p4info is not None,
+        device_id=given.device_id,
+        state=given.state,
+        die_with_parent=given.die_with_parent,
+    )
+    return run_controller(options)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,74 @@
+"""Turns what the core knows and what the aggregator counted into answers for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hostagent.controller.driver import AggregatorCounters
+from hostagent.controller.model import Job, World
+from hostagent.protocol.services import session_pb2 as pb
+
+
+def status(world: World, aggregator: str) -> pb.StatusReply:
+    """Jobs, ports and slots as they are now."""
+    reply = pb.StatusReply(
+        aggregator=aggregator,
+        aggregator_ready=world.ready,
+        aggregator_problem=world.problem,
+        slots=world.slots.total,
+        slots_free=world.slots.free,
+        lanes=world.capacity.lanes if world.capacity is not None else 0,
+    )
+    reply.jobs.extend(_job_status(world, job) for job in world.jobs.values())
+    for number, offer in sorted(world.ports.offers.items()):
+        owner = world.processes.get(world.ports.owner.get(number, 0))
+        reply.ports.append(pb.PortStatus(number=number, spec=offer.spec, pid=owner.pid if owner is not None else 0))
+    return reply
+
+
+def _job_status(world: World, job: Job) -> pb.JobStatus:
+    message = pb.JobStatus(
+        job=job.job,
+        group=job.group,
+        size=job.size,
+        state=job.state.value,
+        cause=job.cause,
+        epoch=job.epoch,
+        base=job.base,
+        window=job.window,
+        first_slot=max(0, job.first_slot),
+        restarts=job.restarts,
+    )
+    for rank, member in sorted(job.members.items()):
+        process, port = world.processes.get(member.process), world.ports.of(member.process)
+        told = pb.MemberStatus(rank=rank, state=member.presence.value, port_number=port.number if port else 0)
+        if process is not None:
+            told.pid, told.host = process.pid, process.host
+            if process.connection is None and member.takes_part:
+                told.state = "away"
+        message.members.append(told)
+    return message
+
+
+def report(world: World, counters: AggregatorCounters) -> pb.ReportReply:
+    """The aggregator's counters by job, beside the ranks' own.
+
+    A row belongs to the latest job that had it; it counts on from what earlier jobs left there.
+    """
+    reply = pb.ReportReply(drops=_counters(counters.drops))
+    rows: set[int] = set()
+    for job in [*world.jobs.values(), *reversed(world.ended)]:
+        told = pb.JobReport(job=job.job, group=job.group, size=job.size)
+        told.lanes = world.capacity.lanes if world.capacity is not None else 0
+        if job.row not in rows:
+            told.verdicts.extend(_counters(counters.verdicts.get(job.row, {})))
+            told.verdict_bytes.extend(_counters(counters.verdict_bytes.get(job.row, {})))
+        rows.add(job.row)
+        for rank, member in sorted(job.members.items()):
+            told.members.append(pb.MemberReport(rank=rank, counters=_counters(member.statistics)))
+        reply.jobs.append(told)
+    return reply
+
+
+def _counters(values: Mapping[str, int]) -> list[pb.Counter]:
+    return [pb.Counter(name=name, value=value) for name, value in values.items()]

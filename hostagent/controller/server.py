@@ -1,0 +1,246 @@
+"""The controller with I/O: gRPC streams, heartbeats, timers and the driver, all on one asyncio loop around the core.
+
+Everything that happens is handed to the core with the time, and what the core wants is performed at once and in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from hostagent.controller import reporting
+from hostagent.controller.core import Controller
+from hostagent.controller.driver import AggregatorUnavailable, Driver
+from hostagent.controller.effects import Disconnect, Effect, Install, Log, Remove, Save, Send
+from hostagent.controller.heartbeats import HeartbeatReceiver
+from hostagent.controller.model import Capacity
+from hostagent.controller.persistence import write_state
+from hostagent.protocol.services import session_pb2 as pb
+from hostagent.protocol.services.session_pb2_grpc import add_SessionServicer_to_server
+
+LISTEN_ATTEMPTS = 20
+"""A free UDP port whose number is free for TCP too is found at the first attempt nearly always."""
+
+COUNTER_TIMEOUT_S = 5.0
+
+SERVER_OPTIONS = (
+    ("grpc.so_reuseport", 0),  # a second controller on the same port must fail, not share its connections
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),  # ranks ping every 10 s
+    ("grpc.http2.max_ping_strikes", 0),
+)
+
+log = logging.getLogger("netsum.controller")
+
+
+class ListenError(Exception):
+    """The address can't be listened on; the text names it."""
+
+
+class ControllerServer:
+    """One controller process' inside. Create and use it on a running event loop."""
+
+    def __init__(self, core: Controller, driver: Driver, state_path: Path | None):
+        self._core = core
+        self._driver = driver
+        self._state_path = state_path
+        self._loop = asyncio.get_running_loop()
+        self._streams: dict[int, asyncio.Queue[pb.ServerMessage | None]] = {}
+        self._connections = itertools.count(1)
+        self._timer: asyncio.TimerHandle | None = None
+        self._server: Any = None
+        self._heartbeats: asyncio.DatagramTransport | None = None
+        self.port = 0
+        """TCP for sessions and UDP for heartbeats: one number, so that a controller that comes back is found."""
+        self.first_news: asyncio.Future[str] = self._loop.create_future()
+        """Done when the aggregator is ready (""), or is known to be hopeless (why)."""
+
+    async def start(self, host: str, port: int) -> None:
+        """Listens, and lets the driver connect. Raises ListenError."""
+        await self._listen(host, port)
+        await self._server.start()
+        self._perform()
+        self._driver.start(self, self._core.expected_entries())
+        self._arm()
+
+    async def stop(self) -> None:
+        """Ends all streams; ranks take it for a controller that may come back."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await asyncio.to_thread(self._driver.stop)
+        for queue in self._streams.values():
+            queue.put_nowait(None)
+        if self._server is not None:
+            await self._server.stop(0.5)
+        if self._heartbeats is not None:
+            self._heartbeats.close()
+
+    async def _listen(self, host: str, port: int) -> None:
+        for _ in range(LISTEN_ATTEMPTS if port == 0 else 1):
+            try:
+                self._heartbeats, _ = await self._loop.create_datagram_endpoint(
+                    lambda: HeartbeatReceiver(self._heartbeat), local_addr=(host.strip("[]"), port)
+                )
+                self.port = self._heartbeats.get_extra_info("sockname")[1]
+                self._server = grpc.aio.server(options=SERVER_OPTIONS)
+                add_SessionServicer_to_server(self, self._server)  # type: ignore[no-untyped-call]  # generated
+                if self._server.add_insecure_port(f"{host}:{self.port}"):
+                    return
+                why = "gRPC gave no reason"
+            except (OSError, RuntimeError) as error:
+                why = str(error)
+            if self._heartbeats is not None:
+                self._heartbeats.close()
+        raise ListenError(f"can't listen on {host}:{port} (TCP and UDP): {why}; is another controller running there?")
+
+    # --- what happens ---
+
+    def _now(self) -> int:
+        return time.monotonic_ns()
+
+    def _heartbeat(self, token: int) -> None:
+        """Only moves deadlines away, so the timer may stay as it is."""
+        self._core.heartbeat(token, self._now())
+
+    def _on_timer(self) -> None:
+        self._core.timer(self._now())
+        self._done()
+
+    def _done(self) -> None:
+        """After anything but a heartbeat: perform, and look at the clock again."""
+        self._perform()
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_s = max(0, self._core.next_timer_ns() - self._now()) / 1e9
+        self._timer = self._loop.call_later(delay_s, self._on_timer)
+
+    async def Attach(self, requests: AsyncIterator[pb.ClientMessage], context: Any) -> AsyncIterator[pb.ServerMessage]:
+        """A process' stream. Its end, however it comes, is told to the core."""
+        connection = next(self._connections)
+        outgoing: asyncio.Queue[pb.ServerMessage | None] = asyncio.Queue()
+        self._streams[connection] = outgoing
+        outgoing.put_nowait(pb.ServerMessage(welcome=pb.Welcome(heartbeat_port=self.port)))
+        reader = self._loop.create_task(self._read(connection, requests, outgoing))
+        try:
+            while (message := await outgoing.get()) is not None:
+                yield message
+        finally:
+            reader.cancel()
+            self._streams.pop(connection, None)
+            self._core.disconnected(connection, self._now())
+            self._done()
+
+    async def _read(
+        self,
+        connection: int,
+        requests: AsyncIterator[pb.ClientMessage],
+        outgoing: asyncio.Queue[pb.ServerMessage | None],
+    ) -> None:
+        try:
+            async for message in requests:
+                self._core.client_message(connection, message, self._now())
+                self._done()
+        except Exception:
+            log.exception("a session's stream ended badly")
+        finally:
+            outgoing.put_nowait(None)
+
+    async def Status(self, request: pb.StatusRequest, context: Any) -> pb.StatusReply:
+        """What `netsum status` shows."""
+        return reporting.status(self._core.world, self._driver.name)
+
+    async def Report(self, request: pb.ReportRequest, context: Any) -> pb.ReportReply:
+        """Counters of the aggregator and of the ranks."""
+        try:
+            counters = await asyncio.to_thread(self._driver.counters, COUNTER_TIMEOUT_S)
+        except AggregatorUnavailable as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        return reporting.report(self._core.world, counters)
+
+    # --- what the driver says, from its own threads ---
+
+    def ready(self, capacity: Capacity, wiped: bool) -> None:
+        """See DriverEvents."""
+
+        def happen() -> None:
+            self._core.aggregator_ready(capacity, wiped, self._now())
+            self._news("")
+
+        self._later(happen)
+
+    def lost(self, why: str, *, hopeless: bool = False) -> None:
+        """See DriverEvents."""
+
+        def happen() -> None:
+            self._core.aggregator_lost(why, self._now())
+            if hopeless:
+                self._news(why)
+
+        self._later(happen)
+
+    def installed(self, job: int, epoch: int) -> None:
+        """See DriverEvents."""
+        self._later(lambda: self._core.installed(job, epoch, self._now()))
+
+    def install_failed(self, job: int, epoch: int, why: str) -> None:
+        """See DriverEvents."""
+        self._later(lambda: self._core.install_failed(job, epoch, why, self._now()))
+
+    def _later(self, happen: Callable[[], object]) -> None:
+        def on_loop() -> None:
+            happen()
+            self._done()
+
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(on_loop)
+
+    def _news(self, why: str) -> None:
+        if not self.first_news.done():
+            self.first_news.set_result(why)
+
+    # --- what the core wants ---
+
+    def _perform(self) -> None:
+        """In order; of snapshots that nothing stands between, only the last is written."""
+        unsaved: Save | None = None
+        for effect in self._core.take_effects():
+            if isinstance(effect, Save):
+                unsaved = effect
+                continue
+            if not isinstance(effect, Log):
+                self._write(unsaved)
+                unsaved = None
+            self._perform_one(effect)
+        self._write(unsaved)
+
+    def _write(self, save: Save | None) -> None:
+        if save is None or self._state_path is None:
+            return
+        try:
+            write_state(self._state_path, save.snapshot)
+        except OSError as error:
+            log.error("can't write %s: %s; a restart of the controller would lose its jobs", self._state_path, error)
+
+    def _perform_one(self, effect: Effect) -> None:
+        match effect:
+            case Send(connection, message):
+                if connection in self._streams:
+                    self._streams[connection].put_nowait(message)
+            case Disconnect(connection):
+                if connection in self._streams:
+                    self._streams[connection].put_nowait(None)
+            case Install(entries):
+                self._driver.install(entries)
+            case Remove(job):
+                self._driver.remove(job)
+            case Log(text):
+                log.info(text)
