@@ -60,6 +60,9 @@ class Program:
         return int.from_bytes(hashlib.sha256(text + self.device_config).digest()[:8], "big")
 
 
+USE_WHAT_RUNS = Program()
+
+
 def read_program(pipeline: Path | None, p4info: Path | None, device_config: Path | None) -> Program:
     """A netsum package, or what p4c wrote (P4Info as text, and bmv2's JSON). Raises ProgramError."""
     if (p4info is None) != (device_config is None) or (pipeline is not None and p4info is not None):
@@ -68,7 +71,7 @@ def read_program(pipeline: Path | None, p4info: Path | None, device_config: Path
         if pipeline is not None:
             return Program(pipeline.read_bytes())
         if p4info is None or device_config is None:
-            return Program()
+            return USE_WHAT_RUNS
         info = text_format.Parse(p4info.read_text(), p4info_pb2.P4Info())
         return Program(device_config.read_bytes(), info)
     except (OSError, ValueError, text_format.ParseError) as error:

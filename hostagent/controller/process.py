@@ -23,7 +23,7 @@ from emulator.ports.errors import PortError
 from hostagent.controller.core import Controller
 from hostagent.controller.driver import Driver
 from hostagent.controller.model import Settings
-from hostagent.controller.p4driver import P4RuntimeDriver, Program, ProgramError, read_program
+from hostagent.controller.p4driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError, read_program
 from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.ports import offer_from
 from hostagent.controller.server import ControllerServer, ListenError
@@ -46,7 +46,7 @@ class ControllerOptions:
     """p4runtime://HOST:PORT"""
     ports: tuple[str, ...]
     """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
-    program: Program = Program()
+    program: Program = USE_WHAT_RUNS
     listen: str = "127.0.0.1:0"
     max_window: int = LARGEST_WINDOW
     full_length_no_data: bool = False
@@ -95,10 +95,11 @@ async def _serve(options: ControllerOptions) -> int:
 
 async def _live(server: ControllerServer, host: str, core: Controller, ended: asyncio.Event) -> int:
     """From the first news of the aggregator to the end."""
-    stop = asyncio.ensure_future(ended.wait())
-    await asyncio.wait({stop, server.first_news}, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+    stop: asyncio.Future[object] = asyncio.ensure_future(ended.wait())
+    news: asyncio.Future[object] = asyncio.ensure_future(_news(server))
+    await asyncio.wait({stop, news}, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
     if not stop.done():
-        why = server.first_news.result() if server.first_news.done() else core.world.problem
+        why = str(news.result()) if news.done() else core.world.problem
         if why:
             stop.cancel()
             print(f"netsum controller: {why}", file=sys.stderr)
@@ -107,6 +108,10 @@ async def _live(server: ControllerServer, host: str, core: Controller, ended: as
         print(json.dumps({"ready": True, "controller": address, "address": address, "pid": os.getpid()}), flush=True)
         await stop
     return 0
+
+
+async def _news(server: ControllerServer) -> str:
+    return await server.first_news
 
 
 def make_driver(options: ControllerOptions) -> Driver:

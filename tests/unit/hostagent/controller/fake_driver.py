@@ -1,0 +1,50 @@
+"""A driver without an aggregator: remembers what it was told, and fails on command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hostagent.controller.driver import AggregatorCounters, DriverEvents
+from hostagent.controller.entries import JobEntries
+from hostagent.controller.model import Capacity
+
+CAPACITY = Capacity(slots=512, lanes=64, rows=64)
+
+
+class FakeDriver:
+    """Answers at once, from the caller's thread."""
+
+    name = "fake://aggregator"
+
+    def __init__(self, capacity: Capacity = CAPACITY) -> None:
+        self.capacity = capacity
+        self.told: dict[int, JobEntries] = {}
+        self.epochs: list[int] = []
+        self.events: DriverEvents | None = None
+
+    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
+        self.events = events
+        self.told = {entries.job: entries for entries in told}
+        events.ready(self.capacity, wiped=False)
+
+    def install(self, entries: JobEntries) -> None:
+        assert self.events is not None
+        self.told[entries.job] = entries
+        self.epochs.append(entries.epoch)
+        self.events.installed(entries.job, entries.epoch)
+
+    def remove(self, job: int) -> None:
+        self.told.pop(job, None)
+
+    def restart(self) -> None:
+        """The aggregator comes back without its state."""
+        assert self.events is not None
+        self.events.lost("restarted")
+        self.told.clear()
+        self.events.ready(self.capacity, wiped=True)
+
+    def counters(self, timeout_s: float) -> AggregatorCounters:
+        return AggregatorCounters(verdicts={0: {"accepted": 7}}, drops={"length": 3})
+
+    def stop(self) -> None:
+        self.events = None
