@@ -88,8 +88,12 @@ def bell_cancel(sleeper: int) -> None:
 
 
 @njit
-def bell_sleep(sleeper: int, sequence: int, timeout_ns: int) -> None:
-    """Sleep until a ring, input on a watched socket, a signal, or ``timeout_ns`` have passed (negative: for ever)."""
+def bell_sleep(sleeper: int, sequence: int, timeout_ns: int) -> int:
+    """Sleep until a ring, input on a watched socket, a signal, or ``timeout_ns`` have passed (negative: for ever).
+
+    Returns how many watched sockets have input.
+    """
+    readable = 0
     bell = read64(sleeper + SLEEPER_BELL)
     fifo = read64(sleeper + SLEEPER_FIFO)
     if fifo < 0:
@@ -97,9 +101,12 @@ def bell_sleep(sleeper: int, sequence: int, timeout_ns: int) -> None:
     else:
         polled = read64(sleeper + SLEEPER_POLLED)
         ready = ppoll(polled, read64(sleeper + SLEEPER_COUNT), timeout_ns)
+        readable = max(ready, 0)
         if ready > 0 and read16(polled + POLL_REVENTS) != 0:
             read_descriptor(fifo, bell + DRAIN, DRAIN_BYTES)
+            readable -= 1
     store_release32(bell + ASLEEP, 0)
+    return readable
 
 
 @njit

@@ -67,7 +67,11 @@ class SharedFile:
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
         self.descriptor = descriptor
-        self.bytes: NDArray[np.uint8] = np.frombuffer(mmap.mmap(descriptor, 0), np.uint8)
+        # mapped through a description of its own: mmap keeps a duplicate, which would keep the locks after close()
+        mapped = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+        self._map = mmap.mmap(mapped, 0)
+        os.close(mapped)
+        self.bytes: NDArray[np.uint8] = np.frombuffer(self._map, np.uint8)
         self.address = address_of(self.bytes)
         _OPEN.add(self)
 
@@ -89,6 +93,10 @@ class SharedFile:
         """Remove the name, if it still is this file's."""
         if self.is_named():
             self.path.unlink(missing_ok=True)
+
+    def discard(self, offset: int, size_bytes: int) -> None:
+        """Give the memory behind whole pages back to the machine; they read as zeros again."""
+        self._map.madvise(mmap.MADV_REMOVE, offset, size_bytes)
 
     def close(self) -> None:
         """Drop all locks. The memory itself goes when the last array over it does."""

@@ -26,7 +26,7 @@ from emulator.ports.cable import (
 from emulator.ports.errors import PortError
 from emulator.ports.intrinsics import exchange64, load_acquire64, monotonic_ns, pause, read64, store_release64
 from emulator.ports.jit import njit
-from emulator.ports.peer import leave_peer, ring_peer
+from emulator.ports.peer import attend_peer, leave_peer, ring_peer
 from emulator.ports.port import RETRY_BLOCKED_NS, PortStatistics, common_statistics
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import BLOCKED, KIND, KIND_CABLE, OUT_NEXT, OUT_TAKEN, PORT, WAKE_REQUESTED
@@ -104,10 +104,14 @@ def _pending(port: int) -> int:
 def host_wait(port: int, sleeper: int, spin_ns: int, timeout_ns: int) -> Any:
     """Wait for input or wake(): look for ``spin_ns``, then sleep. Negative timeout: for ever.
 
-    INPUT, WOKEN or TIMEOUT; on sockets TIMEOUT may also mean input. Spurious returns are possible: look again.
+    INPUT, WOKEN or TIMEOUT; any of them may be a false alarm, so look again. On a socket there is no looking without a
+    system call, so there it sleeps at once.
     """
+    attend_peer(port)
     start_ns = monotonic_ns()
     limit_ns = spin_ns if timeout_ns < 0 else min(spin_ns, timeout_ns)
+    if read64(port + KIND) != KIND_CABLE:
+        limit_ns = 0
     found = _pending(port)
     while found == TIMEOUT and monotonic_ns() - start_ns < limit_ns:
         for _ in range(SPINS_PER_CLOCK):
@@ -122,8 +126,8 @@ def host_wait(port: int, sleeper: int, spin_ns: int, timeout_ns: int) -> Any:
         sequence = bell_prepare(sleeper)
         found = _pending(port)
         if found == TIMEOUT:
-            bell_sleep(sleeper, sequence, left_ns)
-            found = _pending(port)
+            readable = bell_sleep(sleeper, sequence, left_ns)
+            found = INPUT if readable != 0 else _pending(port)
         else:
             bell_cancel(sleeper)
     if exchange64(port + WAKE_REQUESTED, 0) != 0 and found == TIMEOUT:
@@ -189,7 +193,7 @@ class HostPort:
             )
 
     def frame_pool(self, count: int, stride_bytes: int) -> FramePool:
-        """``count`` frames of at least ``stride_bytes`` whose lanes start on cache lines; give it back by release_pool."""
+        """``count`` frames of at least ``stride_bytes``, lanes on cache lines; give the pool back by release_pool."""
         raise NotImplementedError
 
     def release_pool(self, pool: FramePool) -> None:

@@ -1,0 +1,1 @@
+"""Topologies, and links in virtual time: hosts and switches put together without sockets or clocks."""

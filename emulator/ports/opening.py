@@ -1,0 +1,60 @@
+"""From a specification to an open port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from emulator.ports.batch import TxPortTable
+from emulator.ports.bell import Bell
+from emulator.ports.errors import PortError
+from emulator.ports.host import HostPort
+from emulator.ports.memory import MemoryPort
+from emulator.ports.port import SwitchPort
+from emulator.ports.shm import ShmHostPort, ShmSwitchPort
+from emulator.ports.spec import PortKind, PortSpec, parse_port
+from emulator.ports.udp import UdpHostPort, UdpSwitchPort
+
+
+def make_switch_bell(specs: Sequence[PortSpec]) -> Bell:
+    """The bell of a switch process with these ports."""
+    kinds = {spec.kind for spec in specs}
+    return Bell(shared=PortKind.SHM in kinds, poll=PortKind.UDP in kinds)
+
+
+def open_switch_port(spec: PortSpec, table: TxPortTable, bell: Bell) -> SwitchPort:
+    """The switch's end of a port; its egress frames go through ``table``. Raises PortError."""
+    if spec.kind is PortKind.SHM:
+        return ShmSwitchPort(spec, table, bell)
+    if spec.kind is PortKind.MEMORY:
+        return MemoryPort(spec, table, bell)
+    port = UdpSwitchPort(spec, table)
+    bell.watch(port.descriptor)
+    return port
+
+
+def open_switch_ports(specs: Sequence[PortSpec], table: TxPortTable, bell: Bell) -> list[SwitchPort]:
+    """All of them, or none: where one can't be had the others are closed again."""
+    ports: list[SwitchPort] = []
+    try:
+        for spec in specs:
+            ports.append(open_switch_port(spec, table, bell))
+    except BaseException:
+        for port in ports:
+            port.close()
+        raise
+    return ports
+
+
+def open_host_port(spec: PortSpec | str) -> HostPort:
+    """The host's end of a port: ``shm:NAME`` or ``udp:LOCAL,REMOTE``. Raises PortError."""
+    if isinstance(spec, str):
+        spec = parse_port(spec, numbered=False)
+    if spec.inbound or spec.outbound:
+        raise PortError(
+            f"port {spec}: impairments belong to the switch's end; leave out what follows the question mark"
+        )
+    if spec.kind is PortKind.SHM:
+        return ShmHostPort(spec)
+    if spec.kind is PortKind.UDP:
+        return UdpHostPort(spec)
+    raise PortError(f"port {spec}: memory ports exist inside the switch's process only; use shm or udp")
