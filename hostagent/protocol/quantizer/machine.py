@@ -165,6 +165,16 @@ def half_of_f32(typing_context: Any, value: Any) -> Any:
 
 
 @_inlined
+def trailing_zeros(typing_context: Any, value: Any) -> Any:
+    """Number of the lowest bit set in an int64 that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(types.int64), generate
+
+
+@_inlined
 def copy_bytes(typing_context: Any, target: Any, source: Any, length_bytes: Any) -> Any:
     """``memcpy``: the two ranges may not overlap."""
 

@@ -1,0 +1,49 @@
+"""Which part of an operation each of its chunk numbers is. Pure arithmetic, the same on every rank.
+
+A float SUM of C data chunks is cut into groups of G, the last perhaps short. E(g) carries the exponents of group g and
+D(g) its data, numbered E(0), E(1), D(0), E(2), D(1), ..., D(last): exponents are known one group ahead. Flagged chunks
+(a NaN or Inf somewhere) follow once more in the same order, numbered from 0 among themselves: the tail. A 64-bit MIN or MAX
+is C chunks of high words, then C of low words; anything else is C data chunks.
+"""
+
+from __future__ import annotations
+
+from emulator.ports.jit import njit
+
+LARGEST_GROUP = 256
+"""Exponents one chunk may carry; with fewer lanes, as many as there are."""
+
+
+@njit
+def group_count(chunks: int, group: int) -> int:
+    """Groups that ``chunks`` data chunks make."""
+    return (chunks + group - 1) // group
+
+
+@njit
+def grouped_part(position: int, chunks: int, group: int) -> tuple[bool, int]:
+    """(is it data, index of the data chunk or of the group) of one position in the grouped order."""
+    if position == 0:
+        return False, 0
+    last = group_count(chunks, group) - 1
+    block = (position - 1) // (1 + group)
+    within = (position - 1) - block * (1 + group)
+    if block >= last:
+        return True, last * group + (position - 1) - last * (1 + group)
+    if within == 0:
+        return False, block + 1
+    return True, block * group + within - 1
+
+
+@njit
+def exponent_position(number: int, group: int) -> int:
+    """Position of E(number)."""
+    return 0 if number == 0 else 1 + (number - 1) * (1 + group)
+
+
+@njit
+def data_position(index: int, chunks: int, group: int) -> int:
+    """Position of data chunk ``index``."""
+    number = index // group
+    start = 1 + number * (1 + group)
+    return start + index - number * group + (1 if number < group_count(chunks, group) - 1 else 0)

@@ -1,0 +1,203 @@
+"""What a core does with a frame from the aggregator.
+
+A frame is trusted only when everything about it fits a chunk in flight; anything else is counted by reason and otherwise
+without effect, whoever sent it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.jit import njit
+from hostagent.protocol.quantizer.machine import load_i64, load_u8, store_i64
+from hostagent.protocol.wire import LANES_AT, Kind
+from hostagent.protocol.worker.header import (
+    CHILD_AT,
+    CHUNK_AT,
+    EPOCH_AT,
+    JOB_AT,
+    KIND_AT,
+    OPERATION_AT,
+    OPERATOR_AT,
+    check_frame,
+    read16,
+    read32,
+)
+from hostagent.protocol.worker.lists import chunk_of, leave_list, move_to
+from hostagent.protocol.worker.operations import finish_if_stored, operation_in, report
+from hostagent.protocol.worker.records import (
+    EXPONENT,
+    FAILED,
+    FAILED_MISMATCH,
+    HIGH,
+    NO_LIST,
+    REJECT,
+    REJECTED_AT,
+    RUNNING,
+    TAIL_EXPONENT,
+    UNANSWERED,
+    WAITED,
+    core_at,
+)
+from hostagent.protocol.worker.repeats import note_overtaken, note_progress, take_sample
+from hostagent.protocol.worker.store import store_lanes
+from hostagent.protocol.worker.transmit import clear_blocked, set_ready
+
+RESULT, WAITING, ERROR = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
+REJECT_JOB, REJECT_EPOCH, REJECT_CHILD, REJECT_KIND = (REJECT[name] for name in ("job", "epoch", "child", "kind"))
+REJECT_OPERATOR, REJECT_OPERATION = REJECT["operator"], REJECT["operation"]
+REJECT_NOT_IN_FLIGHT, REJECT_NOT_RUNNING = REJECT["not_in_flight"], REJECT["not_running"]
+CHUNK_MASK = 0xFFFFFFFF
+
+
+@njit
+def core_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
+    """Take one frame, which is only read, and only during the call. 0 when it was used, else its place in REASONS plus 1."""
+    core = core_at(address)
+    reason = judge(core, frame, length)
+    if reason == 0:
+        kind = load_u8(frame + KIND_AT, 0)
+        if kind == ERROR:
+            take_error(core, frame)
+        else:
+            reason = take_answer(core, kind, frame, now_ns)
+    if reason != 0:
+        count_rejected(address, reason)
+    return reason
+
+
+@njit
+def judge(core: Any, frame: int, length: int) -> Any:
+    """Is the frame whole, unharmed, and for this rank in this epoch?"""
+    reason = check_frame(frame, length, core.lanes, core.checksum != 0)
+    if reason != 0:
+        return reason
+    if read16(frame, JOB_AT) != core.job:
+        return REJECT_JOB
+    if core.state != RUNNING:
+        return REJECT_NOT_RUNNING
+    if read32(frame, EPOCH_AT) != core.epoch:
+        return REJECT_EPOCH
+    if read16(frame, CHILD_AT) != core.child:
+        return REJECT_CHILD
+    kind = load_u8(frame + KIND_AT, 0)
+    return 0 if kind == RESULT or kind == WAITING or kind == ERROR else REJECT_KIND
+
+
+@njit
+def take_answer(core: Any, kind: int, frame: int, now_ns: int) -> int:
+    """A result or a `waiting`: find its chunk among those in flight."""
+    number = core.floor + ((read32(frame, CHUNK_AT) - core.floor) & CHUNK_MASK)
+    if number >= core.floor + core.ahead * core.window:
+        if kind == RESULT and number - (CHUNK_MASK + 1) >= core.base:
+            core.duplicate_results += 1  # of a chunk below the lowest unfinished
+        return REJECT_NOT_IN_FLIGHT
+    chunk = chunk_of(core, number)
+    if chunk.number != number or chunk.list == NO_LIST:
+        if kind == RESULT and chunk.number == number and chunk.seen_epoch == core.epoch:
+            core.duplicate_results += 1
+        return REJECT_NOT_IN_FLIGHT
+    if load_u8(frame + OPERATOR_AT, 0) != chunk.operator:
+        return REJECT_OPERATOR
+    if kind == WAITING:
+        take_waiting(core, number, frame, now_ns)
+        return 0
+    if read32(frame, OPERATION_AT) != chunk.operation_hash:
+        return REJECT_OPERATION
+    take_result(core, number, frame, now_ns)
+    return 0
+
+
+@njit
+def take_waiting(core: Any, number: int, frame: int, now_ns: int) -> None:
+    """The aggregator has our contribution, and says whose it has."""
+    core.waiting_received += 1
+    chunk = chunk_of(core, number)
+    if chunk.tries == 2:
+        take_sample(core, now_ns - chunk.sent_ns)
+    if number <= core.waiting_chunk or core.waiting_chunk < core.floor:
+        core.waiting_chunk = number
+        core.waiting_children = (read32(frame, LANES_AT) << 32) | read32(frame, LANES_AT + 4)
+    if chunk.list == UNANSWERED:
+        move_to(core, number & (core.ring - 1), WAITED)
+
+
+@njit
+def take_result(core: Any, number: int, frame: int, now_ns: int) -> None:
+    """Store a chunk's result if it is the first, and open the window by one chunk."""
+    chunk = chunk_of(core, number)
+    core.results_received += 1
+    if chunk.tries == 1:
+        take_sample(core, now_ns - chunk.sent_ns)
+    leave_list(core, number & (core.ring - 1))
+    chunk.seen_epoch = core.epoch
+    note_progress(core, now_ns)
+    set_ready(core, number + core.window)
+    if chunk.stored == 0:
+        store_first(core, chunk, frame + LANES_AT)
+    while is_seen(core, core.floor):
+        core.floor += 1
+    note_overtaken(core, chunk.first_sent_ns)
+
+
+@njit
+def is_seen(core: Any, number: int) -> Any:
+    """Has the chunk's result come in this epoch?"""
+    chunk = chunk_of(core, number)
+    return chunk.number == number and chunk.seen_epoch == core.epoch
+
+
+@njit
+def store_first(core: Any, chunk: Any, lanes: int) -> None:
+    """A result that this rank has not had in any epoch."""
+    operation = operation_in(core, chunk.operation_slot)
+    chunk.stored = 1
+    core.chunks_stored += 1
+    operation.stored += 1
+    store_lanes(core, operation, chunk.part, chunk.index, lanes)
+    low = core.low
+    while chunk_of(core, core.low).number == core.low and chunk_of(core, core.low).stored:
+        core.low += 1
+    if chunk.part in (EXPONENT, TAIL_EXPONENT, HIGH) or (core.tails > 0 and core.low != low):
+        clear_blocked(core)
+    finish_if_stored(core, operation)
+
+
+@njit
+def take_error(core: Any, frame: int) -> None:
+    """Two children disagree: the job has failed."""
+    core.errors_received += 1
+    lanes = frame + LANES_AT
+    core.first_hash = read32(lanes, 0)
+    core.other_hash = read32(lanes, 4)
+    core.first_child = read32(lanes, 8)
+    core.other_child = read32(lanes, 12)
+    core.failed_chunk = read32(frame, CHUNK_AT)
+    fail(core, FAILED_MISMATCH)
+
+
+@njit
+def fail(core: Any, code: int) -> None:
+    """End the job: every unfinished operation completes with this code, nothing is sent any more. The first cause stays."""
+    if core.state == FAILED:
+        return
+    core.state = FAILED
+    core.failure = code
+    for sequence in range(core.first_operation, core.submitted_operations):
+        operation = operation_in(core, sequence & (core.operation_ring - 1))
+        if not operation.finished:
+            operation.finished = 1
+            report(core, sequence, code)
+
+
+@njit
+def core_fail(address: int, code: int) -> None:
+    """End the job for the caller's own cause (16 and above)."""
+    fail(core_at(address), code)
+
+
+@njit
+def count_rejected(address: int, reason: int) -> None:
+    """Count a frame that was left aside, in the core's ``rejected_`` fields."""
+    counter = address + REJECTED_AT + 8 * (reason - 1)
+    store_i64(counter, 0, load_i64(counter, 0) + 1)

@@ -1,0 +1,142 @@
+"""The worker core's memory: three kinds of records and a few plain arrays in one block, all reached by address.
+
+``CORE`` is the job's state on one rank, ``OPERATION`` one collective, ``CHUNK`` one number of the job's chunk sequence.
+Operations live in a ring by sequence number, chunks (and their frames in the pool) in a ring by chunk number. ``REQUEST`` is
+what a caller submits, ``TRANSMIT`` and ``COMPLETION`` what it gets back. Integers are 64 bits wide unless space matters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hostagent.protocol.quantizer.machine import record_at
+
+
+def _integers(*names: str) -> list[tuple[str, type]]:
+    return [(name, np.int64) for name in names]
+
+
+REASONS = (
+    "length",
+    "not_ours",
+    "checksum",
+    "job",
+    "epoch",
+    "child",
+    "kind",
+    "operator",
+    "operation",
+    "not_in_flight",
+    "not_running",
+)
+"""Why a received frame was left aside; ``core_receive`` returns 1 + the position, 0 for a frame that was used."""
+REJECT = {name: 1 + number for number, name in enumerate(REASONS)}
+
+STATISTICS = (
+    "frames_sent",
+    "bytes_sent",
+    "repeats_sent",
+    "repeats_by_timeout",
+    "repeats_by_overtaking",
+    "repeats_by_probe",
+    "results_received",
+    "duplicate_results",
+    "waiting_received",
+    "errors_received",
+    "chunks_stored",
+    "operations_finished",
+    "resumptions",
+)
+
+CORE = np.dtype(
+    [
+        # what the lease says
+        *_integers("job", "child", "workers", "workers_log2", "lanes", "window", "ahead", "epoch", "base"),
+        *_integers("short_no_data", "checksum", "minimum_rto_ns"),
+        # memory
+        *_integers("pool", "stride_bytes", "posted", "ring", "chunks", "operations", "operation_ring", "completions"),
+        *_integers("ready", "blocked", "lists", "template", "scratch", "scratch_two"),
+        # progress
+        *_integers("state", "low", "floor", "top", "numbered_end"),
+        *_integers("first_operation", "numbered_operations", "submitted_operations", "sending_operation"),
+        *_integers("completed", "completions_taken", "tails"),
+        # repeats
+        *_integers("smoothed_rtt_ns", "rtt_variance_ns", "rto_ns", "backoff", "sampled", "backoff_at_ns"),
+        *_integers("answered_ns", "probe_from_ns", "probe_interval_ns"),
+        # who is missing, and why it failed
+        *_integers("waiting_chunk", "waiting_children"),
+        *_integers("failure", "first_hash", "other_hash", "first_child", "other_child", "failed_chunk"),
+        *_integers(*STATISTICS),
+        *_integers(*(f"rejected_{reason}" for reason in REASONS)),
+    ],
+    align=True,
+)
+
+REQUEST = np.dtype(
+    _integers("kind", "dtype", "elements", "average", "tag")
+    + _integers("input_address", "input_first", "input_count", "output_address", "output_first", "output_count")
+    + _integers("scratch_address"),
+    align=True,
+)
+
+OPERATION = np.dtype(
+    [
+        *((name, REQUEST.fields[name][0]) for name in REQUEST.names or () if REQUEST.fields),
+        *_integers("sequence", "hash", "element_bytes", "per_chunk", "chunks", "groups", "group_chunks"),
+        *_integers("first", "count", "numbered", "tail", "tail_groups"),
+        *_integers("stored", "exponents_stored", "flagged", "finished"),
+    ],
+    align=True,
+)
+
+CHUNK = np.dtype(
+    [
+        *_integers("number", "first_sent_ns", "sent_ns", "built_epoch", "seen_epoch"),
+        ("operation_hash", np.uint32),
+        ("operation_slot", np.int32),
+        ("index", np.int32),
+        ("length", np.int32),
+        ("previous", np.int32),
+        ("next", np.int32),
+        ("tries", np.int32),
+        ("part", np.int8),
+        ("operator", np.int8),
+        ("stored", np.int8),
+        ("list", np.int8),
+    ],
+    align=True,
+)
+
+TRANSMIT = np.dtype([("address", np.uint64), ("length", np.uint32), ("frame", np.uint32)], align=True)
+"""A frame to post: where it is, its bytes, and its number in the core's pool (the index into ``posted``)."""
+
+COMPLETION = np.dtype(_integers("sequence", "status"), align=True)
+"""An operation that ended: status 0, or the failure's code."""
+
+REJECTED_AT = int((CORE.fields or {"": (CORE, 0)})["rejected_" + REASONS[0]][1])
+"""Offset of the first counter of rejected frames; the others follow in order."""
+
+core_at = record_at(CORE)
+request_at = record_at(REQUEST)
+operation_at = record_at(OPERATION)
+chunk_at = record_at(CHUNK)
+transmit_at = record_at(TRANSMIT)
+completion_at = record_at(COMPLETION)
+
+OPERATION_BYTES = OPERATION.itemsize
+CHUNK_BYTES = CHUNK.itemsize
+TRANSMIT_BYTES = TRANSMIT.itemsize
+COMPLETION_BYTES = COMPLETION.itemsize
+
+RUNNING, FROZEN, FAILED = 0, 1, 2
+"""A core's states: sending and receiving; between freeze and resume; for ever, with a cause."""
+
+FAILED_MISMATCH, FAILED_RETENTION, FAILED_BY_CALLER = 1, 2, 16
+"""Failure codes: two children disagree (hashes and children are in the core); the controller resumes at a chunk whose frame
+is gone; 16 and above are the caller's own."""
+
+EXPONENT, DATA, TAIL_EXPONENT, TAIL_DATA, HIGH, LOW = 0, 1, 2, 3, 4, 5
+"""A chunk's part in its operation; see ``plan``."""
+
+NO_LIST, UNANSWERED, WAITED, DUE = 0, 1, 2, 3
+"""Where a chunk in flight is: sent and unanswered, known to have arrived, to be sent again; see ``lists``."""

@@ -1,0 +1,118 @@
+"""When a chunk in flight is asked for again.
+
+- UNANSWERED: after a round-trip estimate (RFC 6298's, with Karn's rule: only what was sent once is a sample, or a `waiting`
+  answer to the first repeat, which nothing else can have caused). Rounds without any sample double it, up to 1 s.
+- Early, by time of sending as in RACK (RFC 8985): when the result of a chunk first sent a quarter of a round trip later
+  has come. First sent: a result may be another rank's doing, so the last of several sendings proves nothing.
+- WAITED: the aggregator has it, another rank is late. Only the lowest unfinished one is probed, after an estimate, then at
+  intervals that double up to 1 s and start afresh at any progress; the others only when overtaken.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.jit import njit
+from hostagent.protocol.worker.lists import NONE, chunk_in, chunk_of, head, move_to
+from hostagent.protocol.worker.records import DUE, RUNNING, UNANSWERED, WAITED, core_at
+
+FIRST_RTO_NS = 20_000_000
+"""Before any sample. Ranks and a switch sharing two busy cores answer within a few scheduler slices of 3 ms."""
+LARGEST_RTO_NS = 1_000_000_000
+SMALLEST_WINDOW_NS = 50_000
+"""Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
+NEVER_NS = 2**62
+
+
+@njit
+def restart_repeats(core: Any, now_ns: int) -> None:
+    """Forget what was learnt of the path but the round trip itself: a new epoch."""
+    core.backoff = 0
+    core.sampled = 0
+    core.backoff_at_ns = now_ns
+    core.answered_ns = 0
+    note_progress(core, now_ns)
+
+
+@njit
+def note_progress(core: Any, now_ns: int) -> None:
+    """A result has come: the probe starts afresh."""
+    core.probe_from_ns = now_ns
+    core.probe_interval_ns = core.rto_ns
+
+
+@njit
+def take_sample(core: Any, rtt_ns: int) -> None:
+    """RFC 6298 section 2, in integers."""
+    if core.smoothed_rtt_ns == 0:
+        core.smoothed_rtt_ns = rtt_ns
+        core.rtt_variance_ns = rtt_ns // 2
+    else:
+        error = rtt_ns - core.smoothed_rtt_ns
+        core.rtt_variance_ns += (abs(error) - core.rtt_variance_ns) // 4
+        core.smoothed_rtt_ns += error // 8
+    estimate = core.smoothed_rtt_ns + max(4 * core.rtt_variance_ns, core.smoothed_rtt_ns // 8)
+    core.rto_ns = min(max(estimate, core.minimum_rto_ns), LARGEST_RTO_NS)
+    core.sampled = 1
+    core.backoff = 0
+
+
+@njit
+def effective_rto_ns(core: Any) -> Any:
+    """The estimate with its doublings. The first silent round is common under loss and does not double it."""
+    return min(core.rto_ns << max(0, core.backoff - 1), LARGEST_RTO_NS)
+
+
+@njit
+def note_overtaken(core: Any, first_sent_ns: int) -> None:
+    """A chunk first sent then has its result: what was last sent clearly before is due again."""
+    core.answered_ns = max(core.answered_ns, first_sent_ns)
+    edge_ns = core.answered_ns - max(core.smoothed_rtt_ns // 4, SMALLEST_WINDOW_NS)
+    for which in (UNANSWERED, WAITED):
+        place = head(core, which)
+        while place != NONE and chunk_in(core, place).sent_ns < edge_ns:
+            move_to(core, place, DUE)
+            core.repeats_by_overtaking += 1
+            place = head(core, which)
+
+
+@njit
+def note_timeouts(core: Any, now_ns: int) -> None:
+    """Make due what has waited for an estimate, and the lowest unfinished chunk's probe."""
+    rto_ns = effective_rto_ns(core)
+    place = head(core, UNANSWERED)
+    timed_out = False
+    while place != NONE and chunk_in(core, place).sent_ns + rto_ns <= now_ns:
+        move_to(core, place, DUE)
+        core.repeats_by_timeout += 1
+        timed_out = True
+        place = head(core, UNANSWERED)
+    if timed_out and now_ns >= core.backoff_at_ns:
+        core.backoff = 0 if core.sampled else min(core.backoff + 1, 30)
+        core.sampled = 0
+        core.backoff_at_ns = now_ns + rto_ns
+    lowest = chunk_of(core, core.floor)
+    if lowest.number == core.floor and lowest.list == WAITED and now_ns >= core.probe_from_ns + core.probe_interval_ns:
+        move_to(core, core.floor & (core.ring - 1), DUE)
+        core.repeats_by_probe += 1
+        core.probe_from_ns = now_ns
+        core.probe_interval_ns = min(2 * core.probe_interval_ns, LARGEST_RTO_NS)
+
+
+@njit
+def core_next_timer(address: int) -> Any:
+    """When ``core_poll_transmit`` must be called at the latest, in the clock of ``now_ns``; NEVER_NS for never.
+
+    A frame that waits for its memory or for room on the port is not in it: the caller knows when it has made room.
+    """
+    core = core_at(address)
+    if core.state != RUNNING:
+        return NEVER_NS
+    when_ns = NEVER_NS
+    place = head(core, UNANSWERED)
+    if place != NONE:
+        when_ns = chunk_in(core, place).sent_ns + effective_rto_ns(core)
+    lowest = chunk_of(core, core.floor)
+    if lowest.number == core.floor and lowest.list == WAITED:
+        when_ns = min(when_ns, core.probe_from_ns + core.probe_interval_ns)
+    return when_ns

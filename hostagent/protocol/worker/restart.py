@@ -1,0 +1,59 @@
+"""Freeze and resume: what a rank does when its aggregator has restarted.
+
+The controller freezes every rank, collects the lowest chunk each has not got, installs a new epoch that begins at the
+least of them, and resumes the ranks there. A rank that is ahead contributes again, from kept frames, to chunks whose
+results it has; those results are not stored twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.jit import njit
+from hostagent.protocol.quantizer.machine import zero_bytes
+from hostagent.protocol.worker.lists import chunk_in, clear_lists
+from hostagent.protocol.worker.receive import fail
+from hostagent.protocol.worker.records import FAILED, FAILED_RETENTION, FROZEN, NO_LIST, RUNNING, core_at
+from hostagent.protocol.worker.repeats import restart_repeats
+from hostagent.protocol.worker.transmit import clear_blocked, set_ready
+
+
+@njit
+def core_freeze(address: int) -> Any:
+    """Stop sending and listening. Returns the lowest chunk whose result this rank has not got; a failed core stays failed."""
+    core = core_at(address)
+    if core.state != FAILED:
+        core.state = FROZEN
+    return core.low
+
+
+@njit
+def core_resume(address: int, epoch: int, base: int, now_ns: int) -> bool:
+    """Go on in a new epoch that begins at chunk ``base``. False when the job has failed, also by this."""
+    core = core_at(address)
+    if core.state == FAILED:
+        return False
+    if base > core.low or base < core.top - core.ring:
+        fail(core, FAILED_RETENTION)  # beyond what we have, or a frame is gone: only a wrong controller asks for that
+        return False
+    core.epoch = epoch
+    core.base = base
+    core.floor = base
+    core.state = RUNNING
+    core.resumptions += 1
+    core.waiting_chunk = -1
+    clear_lists(core)
+    for place in range(core.ring):
+        chunk_in(core, place).list = NO_LIST
+    zero_bytes(core.ready, core.ring // 8)
+    clear_blocked(core)
+    for number in range(base, base + core.window):
+        set_ready(core, number)
+    restart_repeats(core, now_ns)
+    return True
+
+
+@njit
+def core_lowest_unfinished(address: int) -> Any:
+    """The lowest chunk whose result this rank has not got."""
+    return core_at(address).low

@@ -1,0 +1,82 @@
+"""The elements of one chunk, and where this rank's input and output meet them.
+
+A rank holds part of an operation's virtual tensor in its input memory and wants part of it in its output memory. Both may
+start or end within a chunk, be empty, or be the same memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.jit import njit
+from hostagent.protocol.dtypes import DType
+from hostagent.protocol.quantizer.floats import widen, zero_not_finite
+from hostagent.protocol.quantizer.machine import zero_bytes
+
+FLOAT32 = int(DType.FLOAT32)
+
+
+@njit
+def chunk_span(operation: Any, index: int) -> tuple[int, int]:
+    """(first element, count) of a data chunk."""
+    first = index * operation.per_chunk
+    return first, min(operation.per_chunk, operation.elements - first)
+
+
+@njit
+def overlap(first: int, count: int, other_first: int, other_count: int) -> tuple[int, int]:
+    """(first, count) of what two ranges share; a count of 0 when nothing."""
+    start = max(first, other_first)
+    return start, max(0, min(first + count, other_first + other_count) - start)
+
+
+@njit
+def input_overlap(operation: Any, first: int, count: int) -> Any:
+    """What of a range this rank has to give."""
+    return overlap(first, count, operation.input_first, operation.input_count)
+
+
+@njit
+def output_overlap(operation: Any, first: int, count: int) -> Any:
+    """What of a range this rank wants."""
+    return overlap(first, count, operation.output_first, operation.output_count)
+
+
+@njit
+def input_of(operation: Any, element: int) -> Any:
+    """Address of an element of the input."""
+    return operation.input_address + (element - operation.input_first) * operation.element_bytes
+
+
+@njit
+def output_of(operation: Any, element: int) -> Any:
+    """Address of an element of the output."""
+    return operation.output_address + (element - operation.output_first) * operation.element_bytes
+
+
+@njit
+def input_floats(core: Any, operation: Any, first: int, count: int) -> Any:
+    """Address of this rank's values in a range as float32, 0 where it has none: the input itself, or scratch memory."""
+    start, given = input_overlap(operation, first, count)
+    if given == count and operation.dtype == FLOAT32:
+        return input_of(operation, first)
+    if given < count:
+        zero_bytes(core.scratch, 4 * count)
+    widen(operation.dtype, input_of(operation, start), core.scratch + 4 * (start - first), given)
+    return core.scratch
+
+
+@njit
+def tail_floats(core: Any, operation: Any, first: int, count: int) -> Any:
+    """As ``input_floats`` for a flagged chunk's second round: NaN and Inf as 0.
+
+    What the first round settled is read from the output, so that the answer does not depend on whether input and output
+    are the same memory.
+    """
+    zero_bytes(core.scratch, 4 * count)
+    start, given = input_overlap(operation, first, count)
+    widen(operation.dtype, input_of(operation, start), core.scratch + 4 * (start - first), given)
+    start, wanted = output_overlap(operation, first, count)
+    widen(operation.dtype, output_of(operation, start), core.scratch + 4 * (start - first), wanted)
+    zero_not_finite(core.scratch, count)
+    return core.scratch

@@ -1,0 +1,224 @@
+"""What a core sends: repeats that are due, then new chunks as far as the window, their inputs and frame memory allow.
+
+Chunk c + W may go when result c has come (a bit in ``ready``), up to ``ahead`` windows beyond the lowest unfinished one.
+Some wait for a result of their own operation (a data chunk for its exponents); such are marked in ``blocked`` until
+any result of that sort comes. Both are bitmaps over the chunk ring.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.jit import njit
+from hostagent.protocol.quantizer.machine import load_i32, load_i64, store_i64, store_u16, trailing_zeros, zero_bytes
+from hostagent.protocol.wire import LANES_AT
+from hostagent.protocol.worker.fill import fill_lanes, takes_maximum
+from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write32, write_checksum, write_header
+from hostagent.protocol.worker.lists import NONE, chunk_in, enter_list, head, leave_list
+from hostagent.protocol.worker.operations import (
+    flagged_list,
+    has_result,
+    operation_at_number,
+    operation_of,
+    part_of,
+)
+from hostagent.protocol.worker.plan import data_position, exponent_position
+from hostagent.protocol.worker.records import (
+    DATA,
+    DUE,
+    LOW,
+    NO_LIST,
+    RUNNING,
+    TAIL_DATA,
+    TAIL_EXPONENT,
+    TRANSMIT_BYTES,
+    UNANSWERED,
+    core_at,
+    transmit_at,
+)
+from hostagent.protocol.worker.repeats import note_timeouts
+
+WORD_BITS = 64
+
+
+@njit
+def set_ready(core: Any, number: int) -> None:
+    """The window allows this chunk now."""
+    place = number & (core.ring - 1)
+    word = place // WORD_BITS
+    store_i64(core.ready, word, load_i64(core.ready, word) | (1 << (place % WORD_BITS)))
+
+
+@njit
+def clear_ready(core: Any, number: int) -> None:
+    """It has been sent."""
+    place = number & (core.ring - 1)
+    word = place // WORD_BITS
+    store_i64(core.ready, word, load_i64(core.ready, word) & ~(1 << (place % WORD_BITS)))
+
+
+@njit
+def set_blocked(core: Any, number: int) -> None:
+    """It waits for another chunk's result."""
+    place = number & (core.ring - 1)
+    word = place // WORD_BITS
+    store_i64(core.blocked, word, load_i64(core.blocked, word) | (1 << (place % WORD_BITS)))
+
+
+@njit
+def clear_blocked(core: Any) -> None:
+    """Something that chunks wait for has come: look at all of them again."""
+    zero_bytes(core.blocked, core.ring // 8)
+
+
+@njit
+def has_inputs(core: Any, operation: Any, part: int, index: int) -> Any:
+    """Have the results come that this chunk's contribution is made with?"""
+    if part == LOW:
+        return has_result(core, operation.first + index)
+    group = operation.group_chunks
+    if part == DATA:
+        return operation.groups == 0 or has_result(core, operation.first + exponent_position(index // group, group))
+    tail_first = operation.first + operation.chunks + operation.groups
+    if part == TAIL_DATA:
+        return has_result(core, tail_first + exponent_position(index // group, group))
+    if part == TAIL_EXPONENT:
+        # its chunks' first rounds must be settled; waiting for all before the last of them is simpler and never wrong
+        last = min((index + 1) * group, operation.tail) - 1
+        chunk = load_i32(flagged_list(operation), last)
+        return core.low > operation.first + data_position(chunk, operation.chunks, group)
+    return True
+
+
+@njit
+def frame_address(core: Any, place: int) -> Any:
+    """Where the frame of a place of the ring is."""
+    return core.pool + place * core.stride_bytes
+
+
+@njit
+def is_free(core: Any, place: int, consumed: int) -> Any:
+    """May the frame be written: has whoever read its last posting finished?"""
+    return load_i64(core.posted, place) <= consumed
+
+
+@njit
+def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
+    """Write a chunk's contribution into its frame and fill in its record."""
+    operation = operation_of(core, sequence)
+    place = number & (core.ring - 1)
+    frame, chunk = frame_address(core, place), chunk_in(core, place)
+    lanes = frame + LANES_AT
+    has_data = fill_lanes(core, operation, part, index, lanes)
+    is_short = not has_data and core.short_no_data != 0
+    if not has_data and not is_short:
+        zero_bytes(lanes, 4 * core.lanes)
+    operator = 1 if takes_maximum(operation, part) else 0
+    write_header(core, frame, is_short, not has_data, operator, number, operation.hash)
+    length = LANES_AT if is_short else LANES_AT + 4 * core.lanes
+    if core.checksum:
+        write_checksum(frame, length)
+    chunk.number = number
+    chunk.built_epoch = core.epoch
+    chunk.seen_epoch = 0
+    chunk.operation_hash = operation.hash
+    chunk.operation_slot = sequence & (core.operation_ring - 1)
+    chunk.part = part
+    chunk.index = index
+    chunk.operator = operator
+    chunk.stored = 0
+    chunk.length = length
+    core.top = max(core.top, number + 1)
+
+
+@njit
+def readdress(core: Any, place: int) -> None:
+    """Bring a kept frame into the current epoch; its lanes stay as they were."""
+    frame, chunk = frame_address(core, place), chunk_in(core, place)
+    write32(frame, EPOCH_AT, core.epoch)
+    if core.checksum:
+        store_u16(frame + CHECKSUM_AT, 0, 0)
+        write_checksum(frame, chunk.length)
+    chunk.built_epoch = core.epoch
+
+
+@njit
+def emit(core: Any, out: int, count: int, place: int, now_ns: int) -> None:
+    """Hand a frame over for posting, and start to wait for its answer."""
+    chunk, order = chunk_in(core, place), transmit_at(out + count * TRANSMIT_BYTES)
+    order.address = frame_address(core, place)
+    order.length = chunk.length
+    order.frame = place
+    leave_list(core, place)
+    chunk.sent_ns = now_ns
+    if chunk.tries == 0:
+        chunk.first_sent_ns = now_ns
+    else:
+        core.repeats_sent += 1
+    chunk.tries += 1
+    core.frames_sent += 1
+    core.bytes_sent += chunk.length
+    enter_list(core, place, UNANSWERED)
+
+
+@njit
+def prepare(core: Any, number: int, consumed: int) -> bool:
+    """Make a ready chunk's frame, or find that it has to wait."""
+    place = number & (core.ring - 1)
+    chunk = chunk_in(core, place)
+    if not is_free(core, place, consumed):
+        return False
+    if chunk.number == number:
+        readdress(core, place)  # sent in an earlier epoch: a replay has the same bits
+    else:
+        sequence = operation_at_number(core, number)
+        part, index = part_of(operation_of(core, sequence), number)
+        if not has_inputs(core, operation_of(core, sequence), part, index):
+            set_blocked(core, number)
+            return False
+        build(core, number, sequence, part, index)
+    chunk.tries = 0
+    chunk.list = NO_LIST
+    return True
+
+
+@njit
+def core_poll_transmit(address: int, out: int, capacity: int, consumed: int, now_ns: int) -> Any:
+    """Frames to post now, in order, as TRANSMIT records at ``out``; returns how many (at most ``capacity``).
+
+    All of them count as sent: the caller posts each and writes the posting's sequence number to ``posted[frame]``.
+    ``consumed`` is the last sequence number whose reader has finished. Also does what the timer is for. Call it after
+    receiving, after submitting, when ``core_next_timer`` is due, and when there is room again after a full ``out``.
+    """
+    core = core_at(address)
+    if core.state != RUNNING:
+        return 0
+    note_timeouts(core, now_ns)
+    count = 0
+    place = head(core, DUE)
+    while place != NONE and count < capacity:
+        emit(core, out, count, place, now_ns)
+        count += 1
+        place = head(core, DUE)
+    end = min(core.floor + core.ahead * core.window, core.numbered_end)
+    return send_new(core, out, capacity, count, consumed, end, now_ns)
+
+
+@njit
+def send_new(core: Any, out: int, capacity: int, count: int, consumed: int, end: int, now_ns: int) -> int:
+    """Go through the ready chunks from the lowest unfinished up to ``end``, 64 at a time."""
+    base = core.floor - (core.floor & (WORD_BITS - 1))
+    while base < end and count < capacity:
+        word = (base & (core.ring - 1)) // WORD_BITS
+        candidates = load_i64(core.ready, word) & ~load_i64(core.blocked, word)
+        while candidates != 0 and count < capacity:
+            number = base + trailing_zeros(candidates)
+            candidates &= candidates - 1
+            if number < core.floor or number >= end:
+                continue
+            if prepare(core, number, consumed):
+                clear_ready(core, number)
+                emit(core, out, count, number & (core.ring - 1), now_ns)
+                count += 1
+        base += WORD_BITS
+    return count
