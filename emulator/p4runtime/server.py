@@ -1,5 +1,8 @@
 """The gRPC server in front of a device: P4Runtime's service, and one of ours for statistics.
 
+Requests are parsed here and not by gRPC: bytes that are no message become INVALID_ARGUMENT, and grpcio's own refusal
+of one in a stream sometimes leaves a call behind that keeps the server from stopping (grpcio 1.85).
+
 Threads: gRPC's pool runs the handlers. A StreamChannel keeps one of them as long as it lives, so streams are limited
 below the pool's size, from their first moment on, and unary calls always find a thread.
 """
@@ -12,16 +15,16 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 
-from emulator.p4.protos import p4runtime_pb2, p4runtime_pb2_grpc
+from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime import statuses
 from emulator.p4runtime.arbitration import MAX_STREAMS, Notification
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.errors import BatchError, Code, RequestError
+from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 
 API_VERSION = "1.4.1"
 """The P4Runtime release whose messages and rules are implemented."""
@@ -30,6 +33,9 @@ MAX_MESSAGE_BYTES = 64 << 20
 """A package of source is at most 16 MiB; a batch of 100,000 table entries takes about 10."""
 
 UNARY_THREADS = 8
+
+STOP_TIMEOUT_S = 5
+"""Only a defect in gRPC would make a stopped server take longer; the process ends then all the same."""
 
 log = logging.getLogger(__name__)
 
@@ -51,14 +57,13 @@ class P4RuntimeServer:
                 ("grpc.so_reuseport", 0),  # two switches on one address are a mistake, not load balancing
             ],
         )
-        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(_Servicer(device), self._server)
-        self._server.add_generic_rpc_handlers(extra_handlers)
+        self._server.add_generic_rpc_handlers((_service(_Servicer(device)), *extra_handlers))
         self.address = _bind(self._server, address)
         self._server.start()
 
     def stop(self, grace_s: float = 0.5) -> None:
-        """End all calls and streams."""
-        self._server.stop(grace_s).wait()
+        """End all calls and streams, at once after ``grace_s``."""
+        self._server.stop(grace_s).wait(grace_s + STOP_TIMEOUT_S)
 
 
 def _bind(server: Any, address: str) -> str:
@@ -77,62 +82,100 @@ def _bind(server: Any, address: str) -> str:
     return f"{host}:{bound_port}"
 
 
-def _unary(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn refusals, and defects of ours, into gRPC statuses."""
+def _service(servicer: _Servicer) -> Any:
+    handlers = {
+        "Write": _unary(servicer.write, p4runtime_pb2.WriteRequest),
+        "Read": _unary_stream(servicer.read, p4runtime_pb2.ReadRequest),
+        "SetForwardingPipelineConfig": _unary(servicer.set_pipeline, p4runtime_pb2.SetForwardingPipelineConfigRequest),
+        "GetForwardingPipelineConfig": _unary(servicer.get_pipeline, p4runtime_pb2.GetForwardingPipelineConfigRequest),
+        "Capabilities": _unary(servicer.capabilities, p4runtime_pb2.CapabilitiesRequest),
+        "StreamChannel": grpc.stream_stream_rpc_method_handler(
+            servicer.stream_channel, _parser(p4runtime_pb2.StreamMessageRequest), _serialize
+        ),
+    }
+    return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", handlers)
 
-    @wraps(handler)
-    def handle(self: Any, request: Any, context: Any) -> Any:
+
+def _unary(handler: Callable[[Any], Any], request_type: Any) -> Any:
+    """Turns refusals, and defects of ours, into gRPC statuses."""
+
+    def handle(request: Any, context: Any) -> Any:
         try:
-            return handler(self, request, context)
+            return handler(_checked(request))
         except (RequestError, BatchError) as error:
             return statuses.abort(context, error)
         except Exception as error:
-            return statuses.abort(context, _defect(handler.__name__, error))
+            return statuses.abort(context, _defect(error))
 
-    return handle
+    return grpc.unary_unary_rpc_method_handler(handle, _parser(request_type), _serialize)
 
 
-def _defect(where: str, error: Exception) -> RequestError:
-    log.exception("%s failed", where)
+def _unary_stream(handler: Callable[[Any], Iterator[Any]], request_type: Any) -> Any:
+    def handle(request: Any, context: Any) -> Iterator[Any]:
+        try:
+            yield from handler(_checked(request))
+        except (RequestError, BatchError) as error:
+            statuses.abort(context, error)
+        except Exception as error:
+            statuses.abort(context, _defect(error))
+
+    return grpc.unary_stream_rpc_method_handler(handle, _parser(request_type), _serialize)
+
+
+def _parser(message_type: Any) -> Callable[[bytes], Any]:
+    """Bytes to a message, or to the RequestError that `_checked` raises inside the handler."""
+
+    def parse(data: bytes) -> Any:
+        try:
+            return message_type.FromString(data)
+        except DecodeError as error:
+            return invalid(f"the request is no {message_type.DESCRIPTOR.full_name}: {error}")
+
+    return parse
+
+
+def _checked(request: Any) -> Any:
+    if isinstance(request, RequestError):
+        raise request
+    return request
+
+
+def _serialize(message: Any) -> bytes:
+    return bytes(message.SerializeToString())
+
+
+def _defect(error: Exception) -> RequestError:
+    log.exception("a P4Runtime call failed")
     return RequestError(Code.INTERNAL, f"a defect of the switch, please report it: {type(error).__name__}: {error}")
 
 
-class _Servicer(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
+class _Servicer:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._streams: dict[int, _Stream] = {}
         self._lock = threading.Lock()
         self._numbers = itertools.count()
 
-    @_unary
-    def Write(self, request: Any, context: Any) -> Any:
+    def write(self, request: Any) -> Any:
         self._device.write(request)
         return p4runtime_pb2.WriteResponse()
 
-    def Read(self, request: Any, context: Any) -> Iterator[Any]:
-        try:
-            yield from self._device.read(request)
-        except (RequestError, BatchError) as error:
-            statuses.abort(context, error)
-        except Exception as error:
-            statuses.abort(context, _defect("Read", error))
+    def read(self, request: Any) -> Iterator[Any]:
+        return self._device.read(request)
 
-    @_unary
-    def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
+    def set_pipeline(self, request: Any) -> Any:
         self._device.set_pipeline(request)
         return p4runtime_pb2.SetForwardingPipelineConfigResponse()
 
-    @_unary
-    def GetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
+    def get_pipeline(self, request: Any) -> Any:
         return self._device.get_pipeline(request)
 
-    @_unary
-    def Capabilities(self, request: Any, context: Any) -> Any:
+    def capabilities(self, request: Any) -> Any:
         return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     # --- StreamChannel ------------------------------------------------------------------------------------------
 
-    def StreamChannel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
+    def stream_channel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
         stream = self._open()
         if stream is None:
             context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MAX_STREAMS} streams are open; no more are allowed")
@@ -165,14 +208,14 @@ class _Servicer(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
         """On a thread per stream: handle its messages until it ends."""
         try:
             for request in requests:
-                self._handle(stream, request)
+                self._handle(stream, _checked(request))
         except RequestError as error:
             stream.end(error)
         except grpc.RpcError:
             stream.end()  # cancelled, or the connection broke
         except Exception as error:
             # grpc raises a bare Exception from the iterator of a call that is over.
-            stream.end(None if stream.ended else _defect("StreamChannel", error))
+            stream.end(None if stream.ended else _defect(error))
         else:
             stream.end()
 

@@ -186,6 +186,8 @@ def test_full_table(device: Device) -> None:
 
 
 TERNARY = 'match { field_id: 1 ternary { value: "\\x01" mask: "\\xff" } }'
+ZERO_MASK = 'match { field_id: 1 ternary { value: "\\x00" mask: "\\x00" } }'
+VALUE_OUTSIDE_MASK = 'match { field_id: 1 ternary { value: "\\x03" mask: "\\x01" } }'
 KIND = 'match { field_id: 2 exact { value: "\\x01" } }'
 
 
@@ -227,11 +229,11 @@ KIND = 'match { field_id: 2 exact { value: "\\x01" } }'
             "priority must be positive",
         ),
         (
-            f'table_entry {{ table_id: {FILTER} {KIND} match {{ field_id: 1 ternary {{ value: "\\0" mask: "\\0" }} }} }}',
+            f"table_entry {{ table_id: {FILTER} {KIND} {ZERO_MASK} }}",
             "leave the field out",
         ),
         (
-            f'table_entry {{ table_id: {FILTER} {KIND} match {{ field_id: 1 ternary {{ value: "\\3" mask: "\\1" }} }} }}',
+            f"table_entry {{ table_id: {FILTER} {KIND} {VALUE_OUTSIDE_MASK} }}",
             "outside the mask",
         ),
     ],
@@ -312,11 +314,10 @@ def test_a_read_batch_reports_each_request_after_the_answers(device: Device) -> 
     request = p4rt.ReadRequest(device_id=DEVICE_ID)
     for text in (f"table_entry {{ table_id: {JOBS} }}", "table_entry { table_id: 77 }", "meter_entry {}", ""):
         request.entities.append(text_format.Parse(text, p4rt.Entity()))
-    found = []
+    found: list[Any] = []
     with pytest.raises(BatchError) as caught:
-        for response in device.read(request):
-            found.extend(response.entities)
-    assert len(found) == 1
+        found.extend(device.read(request))
+    assert [len(response.entities) for response in found] == [1]
     assert codes(caught.value) == [Code.OK, Code.INVALID_ARGUMENT, Code.UNIMPLEMENTED, Code.INVALID_ARGUMENT]
 
 
