@@ -393,7 +393,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class ApplyTable:
-    """Look up, run the action found. ``hit`` (bool) and ``action_run`` (index into ``Table.actions``) when asked for."""
+    """Look up, run the action found; ``hit`` (bool) and ``action_run`` (index in ``Table.actions``) when asked for."""
 
     table: str
     hit: Variable | None = None

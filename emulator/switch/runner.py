@@ -90,7 +90,7 @@ def _add(address: int, value: int) -> None:
 
 
 @njit
-def _gather(run: int, now_ns: int) -> int:
+def _gather(run: int, now_ns: int) -> Any:
     """Fill the batch from all ports; how many entries the ports took."""
     batch, ports, count = read64(run + BATCH), read64(run + PORTS), read64(run + PORT_COUNT)
     write64(batch + BATCH_COUNT, 0)
@@ -129,7 +129,7 @@ def _process(run: int, now_ns: int) -> None:
 
 
 @njit
-def _turn(run: int) -> int:
+def _turn(run: int) -> Any:
     """One turn; how much was moved."""
     now_ns = monotonic_ns()
     moved = _gather(run, now_ns)
@@ -146,13 +146,11 @@ def _turn(run: int) -> int:
 @njit
 def _wanted(run: int) -> bool:
     """Whether there is something to do that memory tells of."""
-    if load_acquire64(run + ATTENTION) != 0:
-        return True
+    reasons = load_acquire64(run + ATTENTION)
     ports = read64(run + PORTS)
     for index in range(read64(run + PORT_COUNT)):
-        if port_has_input(read64(ports + 8 * index)):
-            return True
-    return False
+        reasons += port_has_input(read64(ports + 8 * index))
+    return reasons != 0
 
 
 @njit

@@ -1,0 +1,1 @@
+"""The fast engine: IR to machine code through LLVM."""

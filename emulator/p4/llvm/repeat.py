@@ -1,0 +1,162 @@
+"""``Repeat`` as vector code.
+
+Two loops are written. The fast one runs when every extern call of the body is known to stay in range for all turns: it
+does ``VECTOR_BITS`` worth of turns at once and then the rest one by one. The other, for indices out of range, does one
+turn at a time with all checks and gives the exact effects of the statements one after the other.
+
+A header that the fast loop overwrites from first to last bit is not copied into scratch before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emulator.p4 import ir, walk
+from emulator.p4.layout import cell_bytes, width_of
+from emulator.p4.llvm.bits import I64, Value, constant, i64
+from emulator.p4.target import Target
+
+if TYPE_CHECKING:
+    from emulator.p4.llvm.emitter import Emitter
+
+VECTOR_BITS = 512
+"""One AVX-512 register, two of AVX2; more per turn of the loop measured no faster."""
+
+
+def emit_repeat(e: Emitter, repeat: ir.Repeat) -> None:
+    condition = _in_range(e, repeat)
+    if condition is None:
+        _fast(e, repeat)
+        return
+    before = set(e.storage.owned)
+    fast, slow, end = e.new_block("repeat.fast"), e.new_block("repeat.slow"), e.new_block("repeat.end")
+    e.b.cbranch(condition, fast, slow)
+    e.b.position_at_end(fast)
+    _fast(e, repeat)
+    owned = set(e.storage.owned)
+    e.b.branch(end)
+    e.b.position_at_end(slow)
+    e.storage.owned = before
+    _slow(e, repeat)
+    owned &= e.storage.owned
+    e.b.branch(end)
+    e.b.position_at_end(end)
+    e.storage.owned = owned
+
+
+def _in_range(e: Emitter, repeat: ir.Repeat) -> Value | None:
+    """The condition under which no extern call needs a check; None without such calls."""
+    conditions = []
+    for statement in repeat.body:
+        if isinstance(statement, ir.CallExtern):
+            conditions.append(e.hooks.unchecked[statement.name](e, statement))
+    if not conditions:
+        return None
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = e.b.and_(result, condition)
+    return result
+
+
+def _fast(e: Emitter, repeat: ir.Repeat) -> None:
+    sources = {}
+    for header in _written_headers(e, repeat.body):
+        if _overwrites(header, repeat):
+            sources[header.name] = e.storage.base(e.b, header)
+            e.storage.adopt(e.b, header)
+        else:
+            e.storage.own(e.b, header)
+    lanes = vector_lanes(repeat)
+    done = repeat.count - repeat.count % lanes if lanes else 0
+    if done:
+        _loop(e, repeat, 0, done, lanes, checked=False, sources=sources)
+    if done < repeat.count:
+        _loop(e, repeat, done, repeat.count, None, checked=False, sources=sources)
+
+
+def _slow(e: Emitter, repeat: ir.Repeat) -> None:
+    for header in _written_headers(e, repeat.body):
+        e.storage.own(e.b, header)
+    _loop(e, repeat, 0, repeat.count, None, checked=True, sources={})
+
+
+def _loop(
+    e: Emitter, repeat: ir.Repeat, first: int, last: int, lanes: int | None, *, checked: bool, sources: dict[str, Value]
+) -> None:
+    from emulator.p4.llvm.emitter import Turn
+
+    start, body, end = e.b.block, e.new_block("turn"), e.new_block("turns.end")
+    e.b.branch(body)
+    e.b.position_at_end(body)
+    index = e.b.phi(I64)
+    index.add_incoming(i64(first), start)
+    e.turn = Turn(index, lanes, checked, sources=dict(sources))
+    for variable in written_variables(repeat.body, e.target):
+        e.turn.private[variable.name] = constant(0, width_of(variable.type), lanes)
+    e.block(repeat.body)
+    e.turn = None
+    following = e.b.add(index, i64(lanes or 1))
+    index.add_incoming(following, e.b.block)
+    e.b.cbranch(e.b.icmp_unsigned("<", following, i64(last)), body, end)
+    e.b.position_at_end(end)
+
+
+def written_places(body: ir.Block, target: Target) -> list[ir.Argument]:
+    """What the body assigns, or hands to an extern that may assign it."""
+    places: list[ir.Argument] = []
+    for statement in body:
+        if isinstance(statement, ir.Assign):
+            places.append(statement.target)
+        elif isinstance(statement, ir.CallExtern):
+            places.extend(statement.arguments[i] for i in target.outs(statement.name))
+    return places
+
+
+def written_variables(body: ir.Block, target: Target) -> list[ir.Variable]:
+    """The variables private to a turn."""
+    return list({p.name: p for p in written_places(body, target) if isinstance(p, ir.Variable)}.values())
+
+
+def _written_headers(e: Emitter, body: ir.Block) -> list[ir.Header]:
+    lanes = [p for p in written_places(body, e.target) if isinstance(p, ir.LaneField)]
+    return list({lane.header.name: lane.header for lane in lanes}.values())
+
+
+def _overwrites(header: ir.Header, repeat: ir.Repeat) -> bool:
+    """Does the body write the header from first to last bit, reading of it nothing but the turn's own field?"""
+    lanes = [x for x in _lane_fields(repeat.body) if x.header.name == header.name]
+    first = lanes[0]
+    whole = first.first.offset_bits == 0 and first.stride_bits == width_of(first.type)
+    alike = all(x.first.offset_bits == 0 and x.stride_bits == first.stride_bits for x in lanes)
+    plain = any(
+        isinstance(x, ir.FieldRef) and x.header == header for s in repeat.body for x in _expressions(s)
+    )
+    return whole and alike and not plain and repeat.count * first.stride_bits == header.type.length_bits
+
+
+def _expressions(statement: ir.Statement) -> list[ir.Expr]:
+    return [x for root, _ in walk.own_expressions(statement) for x in walk.subexpressions(root)]
+
+
+def _lane_fields(body: ir.Block) -> list[ir.LaneField]:
+    return [x for s in body for x in _expressions(s) if isinstance(x, ir.LaneField)]
+
+
+def vector_lanes(repeat: ir.Repeat) -> int | None:
+    """How many turns a vector register takes; None when fields or cells don't lie as a vector's lanes do."""
+    widths = {width_of(x.type) for x in _lane_fields(repeat.body)}
+    for statement in repeat.body:
+        if isinstance(statement, ir.CallExtern) and isinstance(statement.instance, ir.LaneInstances):
+            widths.add(width_of(statement.instance.instances[0].type_arguments[0]))
+    dense = all(
+        x.stride_bits == width_of(x.type) and x.first.offset_bits % 8 == 0 for x in _lane_fields(repeat.body)
+    )
+    divides = any(
+        isinstance(x, ir.Binary) and x.op in (ir.BinaryOp.DIV, ir.BinaryOp.MOD)
+        for s in repeat.body
+        for x in _expressions(s)
+    )
+    if not widths or not dense or divides or any(w not in (8, 16, 32, 64) for w in widths):
+        return None
+    return VECTOR_BITS // (8 * max(cell_bytes(w) for w in widths))
+

@@ -1,0 +1,30 @@
+"""From what the front end made to what code generation wants, in small steps.
+
+Each pass is a pure function ``(Program, Target) -> Program`` that says what it expects and what it leaves. The
+interpreter runs a program after any of them with the same outcome, and ``verify`` accepts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from emulator.p4 import ir
+from emulator.p4.passes.lower_stacks import lower_stacks
+from emulator.p4.target import Target
+
+Pass: TypeAlias = Callable[[ir.Program, Target], ir.Program]
+
+PIPELINE: tuple[Pass, ...] = (lower_stacks,)
+"""In this order."""
+
+
+def run_passes(
+    program: ir.Program, target: Target, *, after: Callable[[str, ir.Program], None] | None = None
+) -> ir.Program:
+    """Run the pipeline; ``after`` is told each pass' name and result (for dumps and for verification)."""
+    for step in PIPELINE:
+        program = step(program, target)
+        if after is not None:
+            after(step.__name__, program)
+    return program

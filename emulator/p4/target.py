@@ -1,0 +1,24 @@
+"""What passes and engines must know of an architecture's externs, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Names are as in ``CallExtern``: ``hash``, ``register.read``."""
+
+    out_arguments: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Positions of arguments that are places the extern may write."""
+    repeatable: frozenset[str] = frozenset()
+    """Methods of cell arrays that may stand in a ``Repeat``: a turn's effect stays in its own instance's cell."""
+    index_argument: Mapping[str, int] = field(default_factory=dict)
+    """For those, which argument is the index."""
+    hidden_variables: frozenset[str] = frozenset()
+    """Variables that the architecture itself reads after the program wrote them."""
+
+    def outs(self, name: str) -> tuple[int, ...]:
+        """The out positions of one extern."""
+        return self.out_arguments.get(name, ())

@@ -1,0 +1,129 @@
+"""The two ways to run a program, behind one small interface."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Protocol
+
+import numpy as np
+
+from emulator.p4.llvm.machine import LoadedCode
+from emulator.ports.batch import MAX_PORTS, FrameBatch, TxPortTable, address_of
+from emulator.switch.control import CounterValue, Replicas
+from emulator.switch.flat_table import FlatTable
+from emulator.switch.memory import Memory
+from emulator.switch.tables import Scan, Table
+from emulator.v1model.compiled import CompiledProgram
+from emulator.v1model.interpreted import Interpreter, new_state
+from emulator.v1model.llvm.pipeline import SYMBOL
+from emulator.v1model.metadata import Drop, Fault
+
+
+class Engine(Protocol):
+    """A loaded program and its state. Indices have been checked; values are unsigned bit patterns."""
+
+    tables: dict[str, Table]
+
+    def process(self, batch: FrameBatch, now_ns: int) -> None: ...
+    def read_register(self, name: str, index: int) -> int: ...
+    def write_register(self, name: str, index: int, value: int) -> None: ...
+    def read_counter(self, name: str, index: int) -> CounterValue: ...
+    def write_counter(self, name: str, index: int, value: CounterValue) -> None: ...
+    def set_multicast(self, group: int, replicas: Replicas) -> None: ...
+    def drops(self) -> dict[Drop, int]: ...
+    def faults(self) -> dict[Fault, int]: ...
+    def received(self, port: int) -> tuple[int, int]: ...
+
+
+class CompiledEngine:
+    """Machine code over flat memory."""
+
+    SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_uint64] * 4, *[ctypes.c_int64] * 2)
+
+    def __init__(self, program: CompiledProgram, ports: TxPortTable) -> None:
+        assert program.layout is not None
+        self._code = LoadedCode(program.object_code, SYMBOL)
+        self._function = self.SIGNATURE(self._code.address)
+        self.memory = Memory(program.layout, ports)
+        self.tables = {}
+        for view, layout in zip(program.view.tables, program.layout.tables, strict=True):
+            self.tables[view.name] = Table(view, FlatTable(layout, self.memory.tables[layout.number]))
+        self.program_address = self._code.address
+        self.context_address = self.memory.address
+        self.read_register = self.memory.read_register
+        self.write_register = self.memory.write_register
+        self.read_counter = self.memory.read_counter
+        self.write_counter = self.memory.write_counter
+        self.set_multicast = self.memory.set_multicast
+
+    def process(self, batch: FrameBatch, now_ns: int) -> None:
+        """All frames of the batch; the GIL is released meanwhile."""
+        arrays = (address_of(a) for a in (batch.address, batch.length_bytes, batch.port))
+        self._function(self.context_address, *arrays, batch.count, now_ns)
+
+    def drops(self) -> dict[Drop, int]:
+        return {reason: int(self.memory.drops[reason.index]) for reason in Drop}
+
+    def faults(self) -> dict[Fault, int]:
+        return {fault: int(self.memory.faults[fault.index]) for fault in Fault}
+
+    def received(self, port: int) -> tuple[int, int]:
+        frames, size = self.memory.rx_counters[port]
+        return int(frames), int(size)
+
+
+class InterpretedEngine:
+    """The oracle."""
+
+    def __init__(self, program: CompiledProgram, ports: TxPortTable) -> None:
+        assert program.program is not None
+        self._ports = ports
+        self.tables = {view.name: Table(view, None) for view in program.view.tables}
+        self._groups: dict[int, Replicas] = {}
+        self.state = new_state(program.program)
+        self._rx = np.zeros((MAX_PORTS, 2), np.uint64)
+        self._interpreter = Interpreter(
+            program.program, Scan(self.tables), lambda group: self._groups.get(group, ()), self.state
+        )
+        self.program_address = self.context_address = 0
+
+    def process(self, batch: FrameBatch, now_ns: int) -> None:
+        for port, frame in batch.frames():
+            self._rx[port % MAX_PORTS] += np.array([1, len(frame)], np.uint64)
+            for egress_port, copy in self._interpreter.process(frame, port, now_ns):
+                self._transmit(egress_port, copy)
+
+    def _transmit(self, port: int, frame: bytes) -> None:
+        exists = port < MAX_PORTS and int(self._ports.rings["cells"][port]) != 0
+        if not exists:
+            self.state.drops[Drop.NO_SUCH_PORT] += 1
+            return
+        full = int(self._ports.rings["dropped_full"][port])
+        if not self._ports.append(port, frame):
+            was_full = int(self._ports.rings["dropped_full"][port]) > full
+            self.state.drops[Drop.RING_FULL if was_full else Drop.TOO_LONG] += 1
+
+    def read_register(self, name: str, index: int) -> int:
+        return self.state.registers[name][index]
+
+    def write_register(self, name: str, index: int, value: int) -> None:
+        self.state.registers[name][index] = value
+
+    def read_counter(self, name: str, index: int) -> CounterValue:
+        return CounterValue(*self.state.counters[name][index])
+
+    def write_counter(self, name: str, index: int, value: CounterValue) -> None:
+        self.state.counters[name][index] = [value.packets, value.bytes]
+
+    def set_multicast(self, group: int, replicas: Replicas) -> None:
+        self._groups[group] = replicas
+
+    def drops(self) -> dict[Drop, int]:
+        return dict(self.state.drops)
+
+    def faults(self) -> dict[Fault, int]:
+        return dict(self.state.faults)
+
+    def received(self, port: int) -> tuple[int, int]:
+        frames, size = self._rx[port]
+        return int(frames), int(size)

@@ -1,0 +1,192 @@
+"""A program ready for a switch: compiled, or to be interpreted; and the cache that makes the second start quick.
+
+What a cached program is keyed by is everything that decides its machine code: the texts of the source and of all files
+it includes, the macros, this compiler's own sources, and the machine. A small index (by path and macros) remembers
+which files a program includes, so that a warm load reads files and runs no front end.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from emulator.p4 import ir
+from emulator.p4.llvm.machine import make_object
+from emulator.p4.passes import run_passes
+from emulator.p4.verify import verify
+from emulator.ports.jit import cache_root, machine_key
+from emulator.v1model.layout import PipelineLayout, lay_out
+from emulator.v1model.llvm import library, pipeline
+from emulator.v1model.target import V1MODEL_TARGET
+from emulator.v1model.view import ControlView, make_view
+
+ENGINES = ("llvm", "interpreter")
+
+
+class Checked(Protocol):
+    """What compilation starts from; the front end's result, or a test's."""
+
+    @property
+    def program(self) -> ir.Program: ...
+    @property
+    def p4info(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledProgram:
+    name: str
+    engine: str
+    view: ControlView
+    layout: PipelineLayout | None
+    """None for the interpreter."""
+    object_code: bytes
+    """An object file with `pipeline.SYMBOL`; empty for the interpreter."""
+    program: ir.Program | None
+    """As the front end left it; kept for the interpreter only."""
+    p4info_bytes: bytes = b""
+    """Serialised P4Info; empty where there is none."""
+    warnings: tuple[str, ...] = ()
+    sources: tuple[tuple[str, str], ...] = field(default=())
+    """(path, SHA-256) of every file read."""
+
+    @property
+    def p4info(self) -> Any:
+        from emulator.p4.protos import p4info_pb2
+
+        return p4info_pb2.P4Info.FromString(self.p4info_bytes)
+
+
+def compile_program(checked: Checked, *, engine: str = "llvm", cache: bool = True) -> CompiledProgram:
+    """From the front end's result to something a switch loads. ``cache`` is about machine code on disk."""
+    if engine not in ENGINES:
+        raise ValueError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
+    program, p4info = checked.program, checked.p4info
+    view = make_view(program, p4info)
+    rest: dict[str, Any] = {
+        "p4info_bytes": p4info.SerializeToString() if p4info is not None else b"",
+        "warnings": tuple(str(w) for w in getattr(checked, "warnings", ())),
+        "sources": tuple(getattr(checked, "sources", ())),
+    }
+    if engine == "interpreter":
+        verify(program, V1MODEL_TARGET)
+        return CompiledProgram(program.name, engine, view, None, b"", program, **rest)
+    layout, text = generate(program)
+    code = _cached_object(text) if cache else make_object(text)
+    return CompiledProgram(program.name, engine, view, layout, code, None, **rest)
+
+
+def generate(program: ir.Program) -> tuple[PipelineLayout, str]:
+    """Memory layout and LLVM text of a program."""
+    verify(program, V1MODEL_TARGET)
+    lowered = run_passes(program, V1MODEL_TARGET)
+    layout = lay_out(lowered)
+    module = pipeline.write_module(lowered, layout, V1MODEL_TARGET)
+    text = str(module)
+    if library.needed(module):
+        text = library.link(text)
+    return layout, text
+
+
+# --- The cache --------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def compiler_digest() -> str:
+    """SHA-256 over this compiler's own sources and the machine."""
+    digest = hashlib.sha256(machine_key().encode())
+    root = Path(__file__).resolve().parents[1]
+    for folder in ("p4", "v1model", "ports"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".py", ".p4") and "__pycache__" not in path.parts:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _folder() -> Path:
+    return cache_root() / "programs"
+
+
+def _store(path: Path, content: bytes) -> None:
+    """All or nothing, also with several processes at once; a cache that can't be written is no error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError:
+        return
+
+
+def _fetch(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _cached_object(text: str) -> bytes:
+    key = hashlib.sha256(f"{machine_key()}\n{text}".encode()).hexdigest()
+    path = _folder() / f"{key}.o"
+    code = _fetch(path)
+    if code is None:
+        code = make_object(text)
+        _store(path, code)
+    return code
+
+
+def load(
+    path: str | Path,
+    defines: Mapping[str, str] | None = None,
+    *,
+    engine: str = "llvm",
+    include_paths: Sequence[str | Path] = (),
+    cache: bool = True,
+) -> CompiledProgram:
+    """Find a program (as given, else among those shipped) and compile it, or take it from the cache."""
+    from emulator.p4.library import find_program
+
+    found = Path(find_program(str(path)))
+    settings = (str(found), engine, tuple(sorted((defines or {}).items())), tuple(map(str, include_paths)))
+    index = _folder() / f"{hashlib.sha256(repr((compiler_digest(), settings)).encode()).hexdigest()}.index"
+    if cache and (known := _warm(index)) is not None:
+        return known
+    compiled = _compile_file(found, defines or {}, include_paths, engine, cache=cache)
+    if cache:
+        _store(index, pickle.dumps(compiled))
+    return compiled
+
+
+def _warm(index: Path) -> CompiledProgram | None:
+    """The cached program, if every file it was made from still has the same content."""
+    content = _fetch(index)
+    if content is None:
+        return None
+    try:
+        compiled = pickle.loads(content)
+    except Exception:
+        # written by something else, or cut short: as good as absent
+        return None
+    if not isinstance(compiled, CompiledProgram) or not compiled.sources:
+        return None
+    return compiled if all(_unchanged(Path(p), digest) for p, digest in compiled.sources) else None
+
+
+def _unchanged(path: Path, digest: str) -> bool:
+    content = _fetch(path)
+    return content is not None and hashlib.sha256(content).hexdigest() == digest
+
+
+def _compile_file(
+    path: Path, defines: Mapping[str, str], include_paths: Sequence[str | Path], engine: str, *, cache: bool
+) -> CompiledProgram:
+    from emulator.p4.frontend import compile_source
+    from emulator.v1model.architecture import V1MODEL
+
+    checked = compile_source(path, architecture=V1MODEL, defines=defines, include_paths=tuple(include_paths))
+    return compile_program(checked, engine=engine, cache=cache)

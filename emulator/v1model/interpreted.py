@@ -1,0 +1,276 @@
+"""v1model for the interpreter: externs, and the life of one packet from ingress port to egress ports.
+
+The second telling of ``emulator.v1model.llvm``, in Python's own words; the two must agree on every packet and every
+cell of state.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from emulator.p4 import ir
+from emulator.p4.arithmetic import wrap
+from emulator.p4.interpreter import Discard, Machine, Tables
+from emulator.v1model.hashing import FUNCTIONS
+from emulator.v1model.metadata import DROP_PORT, INSTANCE_REPLICATED, Algorithm, Drop, Fault, standard
+from emulator.v1model.target import V1MODEL_TARGET
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class State:
+    """What outlives a packet, apart from tables."""
+
+    registers: dict[str, list[int]] = field(default_factory=dict)
+    counters: dict[str, list[list[int]]] = field(default_factory=dict)
+    """[packets, bytes] of each index."""
+    drops: dict[Drop, int] = field(default_factory=lambda: dict.fromkeys(Drop, 0))
+    faults: dict[Fault, int] = field(default_factory=lambda: dict.fromkeys(Fault, 0))
+
+
+def new_state(program: ir.Program) -> State:
+    state = State()
+    for instance in program.externs:
+        if instance.extern == "register":
+            state.registers[instance.name] = [0] * int(instance.arguments[0])
+        elif instance.extern == "counter":
+            state.counters[instance.name] = [[0, 0] for _ in range(int(instance.arguments[0]))]
+    return state
+
+
+# --- Externs ----------------------------------------------------------------------------------------------------
+
+
+def _state(m: Machine) -> State:
+    state: State = m.notes["state"]
+    return state
+
+
+def _instance(m: Machine, call: ir.CallExtern) -> ir.ExternInstance:
+    if isinstance(call.instance, ir.LaneInstances):
+        return call.instance.instances[m.turn]
+    assert call.instance is not None
+    return call.instance
+
+
+def _value(m: Machine, argument: ir.Argument) -> int:
+    assert not isinstance(argument, ir.Text | tuple)
+    return m.value(argument)
+
+
+def _assign(m: Machine, argument: ir.Argument, value: int) -> None:
+    assert isinstance(argument, ir.Variable | ir.FieldRef | ir.LaneField)
+    m.assign(argument, wrap(value, argument.type))
+
+
+def register_read(m: Machine, call: ir.CallExtern) -> None:
+    cells = _state(m).registers[_instance(m, call).name]
+    index = _value(m, call.arguments[1])
+    if index < len(cells):
+        _assign(m, call.arguments[0], cells[index])
+    else:
+        _state(m).faults[Fault.REGISTER_INDEX] += 1
+
+
+def register_write(m: Machine, call: ir.CallExtern) -> None:
+    instance = _instance(m, call)
+    cells = _state(m).registers[instance.name]
+    index = _value(m, call.arguments[0])
+    if index < len(cells):
+        cells[index] = wrap(_value(m, call.arguments[1]), _unsigned(instance.type_arguments[0]))
+    else:
+        _state(m).faults[Fault.REGISTER_INDEX] += 1
+
+
+def _unsigned(kind: ir.Type) -> ir.Type:
+    return ir.Bits(kind.width_bits) if isinstance(kind, ir.Bits) else kind
+
+
+def counter_count(m: Machine, call: ir.CallExtern) -> None:
+    cells = _state(m).counters[_instance(m, call).name]
+    index = _value(m, call.arguments[0])
+    if index < len(cells):
+        cells[index][0] += 1
+        cells[index][1] += len(m.frame)
+    else:
+        _state(m).faults[Fault.COUNTER_INDEX] += 1
+
+
+def nothing(m: Machine, call: ir.CallExtern) -> None:
+    """direct_counter.count: a direct counter counts every hit of its table, whatever the action says (bmv2)."""
+
+
+def mark_to_drop(m: Machine, call: ir.CallExtern) -> None:
+    m.assign(standard("egress_spec"), DROP_PORT)
+    m.assign(standard("mcast_grp"), 0)
+
+
+def _hash_input(m: Machine, data: ir.Argument) -> bytes:
+    """The list's bits one after the other, zeros up to a byte; fields of invalid headers are left out."""
+    assert not isinstance(data, ir.Text)
+    bits, length = 0, 0
+    for expr in data if isinstance(data, tuple) else (data,):
+        if isinstance(expr, ir.FieldRef | ir.FieldRun):
+            header = m.resolve(expr.header)
+            if header is None or not header.valid:
+                continue
+        width = expr.type.width_bits if isinstance(expr.type, ir.Bits) else 1
+        bits = bits << width | m.value(expr) & ((1 << width) - 1)
+        length += width
+    padding = -length % 8
+    return (bits << padding).to_bytes((length + padding) // 8, "big")
+
+
+def _checksum(m: Machine, call: ir.CallExtern, algorithm: ir.Argument, data: ir.Argument) -> int:
+    content = _hash_input(m, data)
+    if call.name.endswith("_with_payload"):
+        content += m.frame[m.cursor :]
+    return FUNCTIONS[Algorithm(_value(m, algorithm))](content)
+
+
+def hash_(m: Machine, call: ir.CallExtern) -> None:
+    out, algorithm, base, data, limit = call.arguments
+    rest = _checksum(m, call, algorithm, data) % ((_value(m, limit) & (2**64 - 1)) or 1)
+    _assign(m, out, (_value(m, base) + rest) & (2**64 - 1))
+
+
+def verify_checksum(m: Machine, call: ir.CallExtern) -> None:
+    condition, data, expected, algorithm = call.arguments
+    if isinstance(expected, ir.FieldRef):
+        header = m.resolve(expected.header)
+        if header is None or not header.valid:
+            return
+    if _value(m, condition) and _checksum(m, call, algorithm, data) != _value(m, expected):
+        m.assign(standard("checksum_error"), 1)
+
+
+def update_checksum(m: Machine, call: ir.CallExtern) -> None:
+    condition, data, target, algorithm = call.arguments
+    if _value(m, condition):
+        _assign(m, target, _checksum(m, call, algorithm, data))
+
+
+def assertion(m: Machine, call: ir.CallExtern) -> None:
+    if not _value(m, call.arguments[0]):
+        _state(m).drops[Drop.ASSERTION] += 1
+        raise Discard
+
+
+def log_message(m: Machine, call: ir.CallExtern) -> None:
+    text = call.arguments[0]
+    values = call.arguments[1] if len(call.arguments) > 1 else ()
+    values = values if isinstance(values, tuple) else (values,)
+    log.info("%s %s", text.text if isinstance(text, ir.Text) else text, [_value(m, v) for v in values])
+
+
+EXTERNS: Mapping[str, Callable[[Machine, ir.CallExtern], None]] = {
+    "register.read": register_read,
+    "register.write": register_write,
+    "counter.count": counter_count,
+    "direct_counter.count": nothing,
+    "mark_to_drop": mark_to_drop,
+    "hash": hash_,
+    "verify_checksum": verify_checksum,
+    "verify_checksum_with_payload": verify_checksum,
+    "update_checksum": update_checksum,
+    "update_checksum_with_payload": update_checksum,
+    "assert": assertion,
+    "assume": assertion,
+    "log_msg": log_message,
+}
+
+
+# --- The pipeline -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Interpreter:
+    """Packets through a program, one by one. ``replicas`` gives a multicast group's (port, rid) pairs."""
+
+    program: ir.Program
+    tables: Tables
+    replicas: Callable[[int], tuple[tuple[int, int], ...]]
+    state: State
+
+    def process(self, frame: bytes, port: int, now_ns: int) -> Iterator[tuple[int, bytes]]:
+        """The (egress port, frame) pairs that a frame becomes; whether those ports exist is the caller's concern."""
+        m = Machine(self.program, self.tables, EXTERNS, V1MODEL_TARGET, frame)
+        m.notes = {"state": self.state, "length": len(frame)}
+        try:
+            self._ingress(m, port, now_ns)
+        except Discard:
+            return
+        for egress_port, rid in self._copies(m):
+            each = copy.copy(m)
+            each.variables = dict(m.variables)
+            each.headers = copy.deepcopy(m.headers)
+            each.notes = dict(m.notes)
+            each.output = bytearray()
+            try:
+                if self._egress(each, egress_port, rid, now_ns):
+                    yield egress_port, bytes(each.output)
+            except Discard:
+                continue
+
+    def _control(self, m: Machine, name: str) -> None:
+        control = self.program.block(name)
+        assert isinstance(control, ir.Control)
+        m.control(control.body)
+
+    def _set(self, m: Machine, name: str, value: int) -> None:
+        variable = standard(name)
+        m.assign(variable, wrap(value, variable.type))
+
+    def _get(self, m: Machine, name: str) -> int:
+        return m.value(standard(name))
+
+    def _ingress(self, m: Machine, port: int, now_ns: int) -> None:
+        self._set(m, "ingress_port", port)
+        self._set(m, "packet_length", len(m.frame))
+        self._set(m, "ingress_global_timestamp", now_ns // 1000)
+        parser = self.program.block("p")
+        assert isinstance(parser, ir.Parser)
+        self._set(m, "parser_error", m.parse(parser))
+        self._control(m, "vr")
+        self._control(m, "ig")
+
+    def _copies(self, m: Machine) -> tuple[tuple[int, int], ...]:
+        group, spec = self._get(m, "mcast_grp"), self._get(m, "egress_spec")
+        copies: tuple[tuple[int, int], ...] = ((spec, 0),)
+        if group:
+            copies = self.replicas(group)
+            if not copies:
+                return self._dropped(Drop.NO_SUCH_GROUP)
+        elif spec == DROP_PORT:
+            return self._dropped(Drop.INGRESS)
+        if self._get(m, "priority"):
+            return self._dropped(Drop.PRIORITY)
+        self._set(m, "instance_type", INSTANCE_REPLICATED if group else 0)
+        return copies
+
+    def _dropped(self, reason: Drop) -> tuple[tuple[int, int], ...]:
+        self.state.drops[reason] += 1
+        return ()
+
+    def _egress(self, m: Machine, port: int, rid: int, now_ns: int) -> bool:
+        for name, value in (
+            ("egress_port", port),
+            ("egress_rid", rid),
+            ("egress_spec", 0),
+            ("packet_length", m.notes["length"]),
+            ("egress_global_timestamp", now_ns // 1000),
+            ("enq_timestamp", now_ns // 1000),
+        ):
+            self._set(m, name, value)
+        self._control(m, "eg")
+        if self._get(m, "egress_spec") == DROP_PORT:
+            self._dropped(Drop.EGRESS)
+            return False
+        self._control(m, "ck")
+        self._control(m, "dep")
+        m.output += m.frame[m.cursor :]
+        return True

@@ -1,0 +1,284 @@
+"""hash, verify_checksum and update_checksum as LLVM code.
+
+A list of fields is hashed as one bit string without gaps; fields of invalid headers are left out (bmv2). Two ways:
+
+* csum16 is a sum, so where each piece's position in its 16-bit word is known, pieces are summed where they lie, and a
+  long run of fields as one stretch of memory. Positions are known if the headers that would shift the rest (their part
+  isn't a whole number of words) are valid; that is asked at run time.
+* Otherwise the bit string is gathered in a buffer and a small function of the run-time library goes over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.p4 import ir
+from emulator.p4.layout import width_of
+from emulator.p4.llvm.arithmetic import divide
+from emulator.p4.llvm.bits import (
+
+    I64,
+    Value,
+    at,
+    constant,
+    copy_bytes,
+    i64,
+    integer,
+    load,
+    resize,
+    store,
+    swap_bytes,
+)
+from emulator.p4.llvm.emitter import Emitter
+from emulator.v1model.layout import MAX_PAYLOAD_BYTES, Word
+from emulator.v1model.llvm import library
+from emulator.v1model.metadata import Algorithm, standard
+
+VECTOR_FROM_BYTES = 128
+"""Shorter stretches are summed by straight code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the list: a run of one header's bits, or a computed value."""
+
+    header: ir.Header | None
+    """Left out when this one is invalid."""
+    position_bits: int
+    """In the list, if nothing before it is left out."""
+    width_bits: int
+    expr: ir.Expr
+
+    @property
+    def offset_bits(self) -> int | None:
+        """Where the piece lies in its header; None for a computed value."""
+        match self.expr:
+            case ir.FieldRef(_, field):
+                return field.offset_bits
+            case ir.FieldRun(_, offset, _):
+                return offset
+        return None
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whole bytes of a header at a whole byte of the list."""
+        offset = self.offset_bits
+        return offset is not None and all(n % 8 == 0 for n in (offset, self.position_bits, self.width_bits))
+
+
+def pieces_of(data: ir.Argument) -> list[Piece]:
+    pieces, position = [], 0
+    for expr in data if isinstance(data, tuple) else (data,):
+        assert not isinstance(expr, ir.Text)
+        header = expr.header if isinstance(expr, ir.FieldRef | ir.FieldRun) else None
+        assert header is None or isinstance(header, ir.Header)
+        pieces.append(Piece(header, position, width_of(expr.type), expr))
+        position += width_of(expr.type)
+    return pieces
+
+
+def shifting_headers(pieces: list[Piece]) -> list[ir.Header]:
+    """Headers without which the pieces after theirs would lie otherwise in their 16-bit words."""
+    found, run = {}, 0
+    for i, piece in enumerate(pieces):
+        name = piece.header.name if piece.header else None
+        run += piece.width_bits
+        last = i + 1 == len(pieces) or (pieces[i + 1].header.name if pieces[i + 1].header else None) != name
+        if last:
+            if piece.header is not None and run % 16 and i + 1 < len(pieces):
+                found[piece.header.name] = piece.header
+            run = 0
+    return list(found.values())
+
+
+def emit_checksum(e: Emitter, algorithm: ir.Argument, data: ir.Argument, *, payload: bool) -> Value:
+    """The hash value, 64 bits."""
+    assert isinstance(algorithm, ir.Constant), "the algorithm of a hash is a constant (the checker refuses others)"
+    kind, pieces = Algorithm(algorithm.value), pieces_of(data)
+    if kind is not Algorithm.CSUM16 or payload:
+        return _gathered(e, kind, pieces, payload=payload)
+    shifting = shifting_headers(pieces)
+    if not shifting:
+        return _summed(e, pieces, set())
+    b = e.b
+    known = constant(1, 1)
+    for header in shifting:
+        known = b.and_(known, e.storage.valid(b, header))
+    fast, slow, end = e.new_block("sum"), e.new_block("gather"), e.new_block("hashed")
+    b.cbranch(known, fast, slow)
+    b.position_at_end(fast)
+    quick = _summed(e, pieces, {h.name for h in shifting})
+    fast_end = b.block
+    b.branch(end)
+    b.position_at_end(slow)
+    thorough = _gathered(e, kind, pieces, payload=False)
+    slow_end = b.block
+    b.branch(end)
+    b.position_at_end(end)
+    result = b.phi(I64)
+    result.add_incoming(quick, fast_end)
+    result.add_incoming(thorough, slow_end)
+    return result
+
+
+# --- Summing in place (RFC 1071: in any byte order, to be swapped at the end) -------------------------------------
+
+
+def _fold(b: Any, value: Value) -> Value:
+    """A 64-bit sum of 16-bit words, end-around carries added: at most 16 bits."""
+    for shift, mask in ((32, 0xFFFF_FFFF), (16, 0xFFFF), (16, 0xFFFF), (16, 0xFFFF)):
+        value = b.add(b.and_(value, i64(mask)), b.lshr(value, i64(shift)))
+    return value
+
+
+def _swap16(b: Any, value: Value) -> Value:
+    return resize(b, swap_bytes(b, resize(b, value, 16)), 64)
+
+
+def _summed(e: Emitter, pieces: list[Piece], known_valid: set[str]) -> Value:
+    b = e.b
+    total: Value = i64(0)
+    swapped: Value = i64(0)
+    for piece in pieces:
+        amount, in_memory_order = _piece_sum(e, piece)
+        if piece.header is not None and piece.header.name not in known_valid:
+            amount = b.select(e.storage.valid(b, piece.header), amount, i64(0))
+        if in_memory_order:
+            swapped = b.add(swapped, amount)
+        else:
+            total = b.add(total, amount)
+    total = _fold(b, b.add(total, _swap16(b, _fold(b, swapped))))
+    return b.xor(total, i64(0xFFFF))
+
+
+def _piece_sum(e: Emitter, piece: Piece) -> tuple[Value, bool]:
+    """The piece's share of the sum, below 2**48, and whether it is in memory's byte order."""
+    b = e.b
+    if piece.is_bytes:
+        assert piece.header is not None
+        assert piece.offset_bits is not None
+        start = at(b, e.storage.base(b, piece.header), piece.offset_bits // 8)
+        share = _memory_sum(e, start, piece.width_bits // 8)
+        odd = piece.position_bits // 8 % 2 == 1
+        return (_swap16(b, _fold(b, share)), True) if odd else (share, True)
+    lead = piece.position_bits % 16
+    total = -(-(lead + piece.width_bits) // 16) * 16
+    value = b.shl(resize(b, e.value(piece.expr), total), constant(total - lead - piece.width_bits, total))
+    share = i64(0)
+    for word in range(total // 16):
+        part = resize(b, b.lshr(value, constant(16 * word, total)), 16)
+        share = b.add(share, resize(b, part, 64))
+    return share, False
+
+
+def _memory_sum(e: Emitter, start: Value, length: int) -> Value:
+    """Sum of the 16-bit words in memory's byte order; an odd last byte counts as the word's first."""
+    b = e.b
+    total: Value = i64(0)
+    done = 0
+    if length >= VECTOR_FROM_BYTES:
+        done = length // library.SUM_BLOCK_BYTES * library.SUM_BLOCK_BYTES
+        total = b.call(library.declare(b.module, "netsum_sum"), [start, i64(done)])
+    while done < length:
+        size = next(s for s in (4, 2, 1) if s <= length - done)
+        word = load(b, integer(size * 8), start, done)
+        total = b.add(total, resize(b, word, 64))
+        done += size
+    return total
+
+
+# --- Gathering --------------------------------------------------------------------------------------------------
+
+
+def _gathered(e: Emitter, kind: Algorithm, pieces: list[Piece], *, payload: bool) -> Value:
+    b = e.b
+    buffer = e.context_word(Word.HASH_BUFFER)
+    position = e.storage.slot("$hash_bits", I64)
+    b.store(i64(0), position)
+    for piece in pieces:
+        _gather(e, piece, buffer, position)
+    length = b.lshr(b.add(b.load(position, typ=I64), i64(7)), i64(3))
+    if payload:
+        start, size = e.notes["payload"]
+        size = b.select(b.icmp_unsigned(">", size, i64(MAX_PAYLOAD_BYTES)), i64(MAX_PAYLOAD_BYTES), size)
+        copy_bytes(b, at(b, buffer, length), start, size)
+        length = b.add(length, size)
+    return b.call(library.declare(b.module, library.FUNCTIONS[kind]), [buffer, length])
+
+
+def _gather(e: Emitter, piece: Piece, buffer: Value, position: Value) -> None:
+    b = e.b
+    if piece.header is None:
+        _gather_value(e, piece, buffer, position)
+        return
+    with b.if_then(e.storage.valid(b, piece.header)):
+        offset = piece.offset_bits
+        assert offset is not None
+        if offset % 8 == 0:
+            start = at(b, e.storage.base(b, piece.header), offset // 8)
+            _append(e, start, piece.width_bits, buffer, position)
+        else:
+            _gather_value(e, piece, buffer, position)
+
+
+def _gather_value(e: Emitter, piece: Piece, buffer: Value, position: Value) -> None:
+    """A value goes to memory first, its top bit at the top of a byte."""
+    b = e.b
+    total = -(-piece.width_bits // 8) * 8
+    memory = e.storage.slot(f"$hash_value{total}", integer(total))
+    value = b.shl(resize(b, e.value(piece.expr), total), constant(total - piece.width_bits, total))
+    store(b, swap_bytes(b, value), memory)
+    _append(e, memory, piece.width_bits, buffer, position)
+
+
+def _append(e: Emitter, start: Value, width: int, buffer: Value, position: Value) -> None:
+    here = e.b.load(position, typ=I64)
+    e.b.call(library.declare(e.b.module, "netsum_append"), [buffer, here, start, i64(width)])
+    e.b.store(e.b.add(here, i64(width)), position)
+
+
+# --- The externs --------------------------------------------------------------------------------------------------
+
+
+def emit_hash(e: Emitter, call: ir.CallExtern) -> None:
+    """``hash(out, algorithm, base, data, max)``: base + H mod max, in 64 bits; max 0 counts as 1."""
+    b = e.b
+    out, algorithm, base, data, limit = call.arguments
+    value = emit_checksum(e, algorithm, data, payload=False)
+    maximum = resize(b, e.value(limit), 64)
+    maximum = b.select(b.icmp_unsigned("==", maximum, i64(0)), i64(1), maximum)
+    rest = divide(b, ir.BinaryOp.MOD, value, maximum)
+    result = b.add(resize(b, e.value(base), 64), rest)
+    e.assign(out, resize(b, result, width_of(out.type)))
+
+
+def emit_verify(e: Emitter, call: ir.CallExtern) -> None:
+    """Sets checksum_error unless the checksum is right, or its header is invalid, or the condition is false."""
+    b = e.b
+    condition, data, expected, algorithm = call.arguments
+    wanted = _wanted(e, condition, expected)
+    with b.if_then(wanted):
+        value = emit_checksum(e, algorithm, data, payload=call.name.endswith("_with_payload"))
+        width = max(64, width_of(expected.type))
+        differs = b.icmp_unsigned("!=", resize(b, value, width), resize(b, e.value(expected), width))
+        error = standard("checksum_error")
+        e.assign(error, b.or_(e.value(error), differs))
+
+
+def _wanted(e: Emitter, condition: ir.Argument, expected: ir.Argument) -> Value:
+    wanted = e.value(condition)
+    if isinstance(expected, ir.FieldRef) and isinstance(expected.header, ir.Header):
+        wanted = e.b.and_(wanted, e.storage.valid(e.b, expected.header))
+    return wanted
+
+
+def emit_update(e: Emitter, call: ir.CallExtern) -> None:
+    condition, data, target, algorithm = call.arguments
+    owned = set(e.storage.owned)
+    with e.b.if_then(e.value(condition)):
+        value = emit_checksum(e, algorithm, data, payload=call.name.endswith("_with_payload"))
+        e.assign(target, resize(e.b, value, width_of(target.type)))
+    e.storage.owned = owned
+
+

@@ -1,0 +1,207 @@
+"""v1model's externs as LLVM code, one small function each; the registry at the end names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.p4 import ir
+from emulator.p4.layout import ENTRY_BYTES, ENTRY_PACKETS, cell_bytes
+from emulator.p4.llvm.bits import I32, Value, at, constant, i64, integer, load, resize, store
+from emulator.p4.llvm.emitter import Emitter, Hooks
+from emulator.v1model.layout import CounterLayout, PipelineLayout, RegisterLayout, Word
+from emulator.v1model.llvm.checksums import emit_hash, emit_update, emit_verify
+from emulator.v1model.metadata import DROP_PORT, Drop, Fault, standard
+
+
+class Notes:
+    """What the pipeline tells the externs; kept in ``Emitter.notes``."""
+
+    LENGTH = "length"
+    """Length of the frame on arrival, i64."""
+    LAYOUT = "layout"
+    PAYLOAD = "payload"
+    """(address, length) of what the parser left."""
+    REGISTERS = "registers"
+    COUNTERS = "counters"
+
+
+def note_layout(notes: dict[str, Any], layout: PipelineLayout) -> None:
+    notes[Notes.LAYOUT] = layout
+    notes[Notes.REGISTERS] = {r.name: r for r in layout.registers}
+    notes[Notes.COUNTERS] = {c.name: c for c in layout.counters}
+
+
+def count_fault(e: Emitter, fault: Fault) -> None:
+    e.add_to(at(e.b, e.context_word(Word.FAULTS), 8 * fault.index), 1)
+
+
+# --- Registers --------------------------------------------------------------------------------------------------
+
+
+def _register(e: Emitter, call: ir.CallExtern) -> RegisterLayout:
+    instance = call.instance
+    if isinstance(instance, ir.LaneInstances):
+        instance = instance.instances[0]
+    assert instance is not None
+    layout: RegisterLayout = e.notes[Notes.REGISTERS][instance.name]
+    return layout
+
+
+def _in_range(e: Emitter, index: Value, size: int) -> Value:
+    width = max(index.type.width, size.bit_length())
+    return e.b.icmp_unsigned("<", resize(e.b, index, width), constant(size, width))
+
+
+def _cell(e: Emitter, call: ir.CallExtern, register: RegisterLayout, index: Value) -> Value:
+    b = e.b
+    row = b.mul(resize(b, index, 64), i64(register.row_bytes))
+    pointer = at(b, at(b, e.context_word(register.word), row), register.offset_bytes)
+    if isinstance(call.instance, ir.LaneInstances):
+        assert e.turn is not None
+        pointer = at(b, pointer, b.mul(e.turn.index, i64(cell_bytes(register.width_bits))))
+    return pointer
+
+
+def _stored_width(register: RegisterLayout) -> int:
+    return cell_bytes(register.width_bits) * 8
+
+
+def _alignment(register: RegisterLayout) -> int:
+    return min(cell_bytes(register.width_bits), 8)
+
+
+def _guarded(e: Emitter, index: Value, size: int, fault: Fault) -> tuple[Any, Any] | None:
+    """Unless a Repeat has checked already: branch past the access when out of range. Returns (past, nothing)."""
+    if e.turn is not None and not e.turn.checked:
+        return None
+    inside, outside, past = e.new_block("cell"), e.new_block("out_of_range"), e.new_block("past")
+    e.b.cbranch(_in_range(e, index, size), inside, outside)
+    e.b.position_at_end(outside)
+    count_fault(e, fault)
+    e.b.branch(past)
+    e.b.position_at_end(inside)
+    return past, outside
+
+
+def register_read(e: Emitter, call: ir.CallExtern) -> None:
+    register = _register(e, call)
+    target, index_expr = call.arguments
+    index = e.invariant(index_expr)
+    pointer_kind = integer(_stored_width(register), e.lanes)
+    guard = _guarded(e, index, register.size, Fault.REGISTER_INDEX)
+    private = e.turn is not None and isinstance(target, ir.Variable)
+    before = e.turn.private.get(target.name) if private else None
+    owned = set(e.storage.owned)
+    stored = load(e.b, pointer_kind, _cell(e, call, register, index), 0, align=_alignment(register))
+    value = resize(e.b, stored, register.width_bits)
+    e.assign(target, value)
+    if guard is not None:
+        past, outside = guard
+        inside_end = e.b.block
+        e.b.branch(past)
+        e.b.position_at_end(past)
+        e.storage.owned &= owned
+        if before is not None:
+            merged = e.b.phi(value.type)
+            merged.add_incoming(value, inside_end)
+            merged.add_incoming(before, outside)
+            e.turn.private[target.name] = merged
+
+
+def register_write(e: Emitter, call: ir.CallExtern) -> None:
+    register = _register(e, call)
+    index_expr, value_expr = call.arguments
+    index, value = e.invariant(index_expr), e.value(value_expr)
+    guard = _guarded(e, index, register.size, Fault.REGISTER_INDEX)
+    wide = resize(e.b, value, _stored_width(register))
+    store(e.b, wide, _cell(e, call, register, index), 0, align=_alignment(register))
+    if guard is not None:
+        e.b.branch(guard[0])
+        e.b.position_at_end(guard[0])
+
+
+def _register_unchecked(argument: int) -> Any:
+    def condition(e: Emitter, call: ir.CallExtern) -> Value:
+        return _in_range(e, e.invariant(call.arguments[argument]), _register(e, call).size)
+
+    return condition
+
+
+# --- Counters ---------------------------------------------------------------------------------------------------
+
+
+def counter_count(e: Emitter, call: ir.CallExtern) -> None:
+    counter: CounterLayout = e.notes[Notes.COUNTERS][call.instance.name]
+    index = e.value(call.arguments[0])
+    past, _ = _guarded(e, index, counter.size, Fault.COUNTER_INDEX)
+    record = at(e.b, e.context_word(counter.word), e.b.mul(resize(e.b, index, 64), i64(16)))
+    e.add_to(record, 1)
+    e.add_to(at(e.b, record, 8), e.notes[Notes.LENGTH])
+    e.b.branch(past)
+    e.b.position_at_end(past)
+
+
+def direct_counter_count(e: Emitter, call: ir.CallExtern) -> None:
+    """Nothing: a direct counter counts every hit of its table, whatever the action says (bmv2)."""
+
+
+def count_hit(e: Emitter, table: ir.Table, entry: Value) -> None:
+    if any(instance.extern == "direct_counter" for instance in table.attached):
+        e.add_to(at(e.b, entry, ENTRY_PACKETS), 1)
+        e.add_to(at(e.b, entry, ENTRY_BYTES), e.notes[Notes.LENGTH])
+
+
+# --- The packet -------------------------------------------------------------------------------------------------
+
+
+def mark_to_drop(e: Emitter, call: ir.CallExtern) -> None:
+    e.assign(standard("egress_spec"), constant(DROP_PORT, 9))
+    e.assign(standard("mcast_grp"), constant(0, 16))
+
+
+def assertion(e: Emitter, call: ir.CallExtern) -> None:
+    """A false one drops the packet, counted; bmv2 would end the process."""
+    drop, going_on = e.new_block("assertion.failed"), e.new_block("assertion.holds")
+    e.b.cbranch(e.value(call.arguments[0]), going_on, drop)
+    e.b.position_at_end(drop)
+    e.add_to(at(e.b, e.context_word(Word.DROPS), 8 * Drop.ASSERTION.index), 1)
+    e.b.branch(e.notes["next_copy"])
+    e.b.position_at_end(going_on)
+
+
+def log_message(e: Emitter, call: ir.CallExtern) -> None:
+    """Nothing: compiled code has nobody to tell. The interpreter logs."""
+
+
+def change_length(e: Emitter, header: ir.Header, valid: bool, was: Value) -> None:
+    """packet_length in egress: setValid and setInvalid change it, nothing else does (bmv2)."""
+    slot = e.storage.slot("$length", I32)
+    size = header.type.length_bits // 8
+    changes = e.b.xor(was, constant(1, 1)) if valid else was
+    change = e.b.select(changes, constant(size if valid else -size, 32), constant(0, 32))
+    e.b.store(e.b.add(e.b.load(slot, typ=I32), change), slot)
+
+
+EXTERNS: Mapping[str, Any] = {
+    "register.read": register_read,
+    "register.write": register_write,
+    "counter.count": counter_count,
+    "direct_counter.count": direct_counter_count,
+    "mark_to_drop": mark_to_drop,
+    "hash": emit_hash,
+    "verify_checksum": emit_verify,
+    "verify_checksum_with_payload": emit_verify,
+    "update_checksum": emit_update,
+    "update_checksum_with_payload": emit_update,
+    "assert": assertion,
+    "assume": assertion,
+    "log_msg": log_message,
+}
+
+HOOKS = Hooks(
+    on_hit=count_hit,
+    on_validity=change_length,
+    unchecked={"register.read": _register_unchecked(1), "register.write": _register_unchecked(0)},
+)
+

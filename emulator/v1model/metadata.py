@@ -1,0 +1,86 @@
+"""v1model's standard metadata, and what its numbers mean (v1model.p4; bmv2's simple_switch)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from emulator.p4 import ir
+
+DROP_PORT = 511
+"""egress_spec of a packet to drop."""
+INSTANCE_REPLICATED = 5
+"""instance_type of a multicast copy."""
+PREFIX = "standard_metadata."
+
+WIDTHS_BITS = {
+    "ingress_port": 9,
+    "egress_spec": 9,
+    "egress_port": 9,
+    "instance_type": 32,
+    "packet_length": 32,
+    "enq_timestamp": 32,
+    "enq_qdepth": 19,
+    "deq_timedelta": 32,
+    "deq_qdepth": 19,
+    "ingress_global_timestamp": 48,
+    "egress_global_timestamp": 48,
+    "mcast_grp": 16,
+    "egress_rid": 16,
+    "checksum_error": 1,
+    "parser_error": 32,
+    "priority": 3,
+}
+
+
+def standard(name: str) -> ir.Variable:
+    """The variable of a standard metadata field."""
+    return ir.Variable(PREFIX + name, ir.Bits(WIDTHS_BITS[name]))
+
+
+class Algorithm(Enum):
+    """``HashAlgorithm``, numbered as v1model.p4 declares it."""
+
+    CRC32 = 0
+    CRC32_CUSTOM = 1
+    CRC16 = 2
+    CRC16_CUSTOM = 3
+    RANDOM = 4
+    IDENTITY = 5
+    CSUM16 = 6
+    XOR16 = 7
+
+
+class Drop(Enum):
+    """Why the switch itself dropped a packet or a copy: index of the counter, and the words for it."""
+
+    INGRESS = (0, "dropped by ingress")
+    EGRESS = (1, "dropped by egress")
+    NO_SUCH_PORT = (2, "no such port")
+    RING_FULL = (3, "egress ring full")
+    TOO_LONG = (4, "longer than the egress port takes")
+    NO_SUCH_GROUP = (5, "no such multicast group")
+    PRIORITY = (6, "priority without priority queues")
+    ASSERTION = (7, "failed assertion")
+
+    @property
+    def index(self) -> int:
+        return self.value[0]
+
+    @property
+    def words(self) -> str:
+        return self.value[1]
+
+
+class Fault(Enum):
+    """Things a program did that have no effect: counted, never undefined."""
+
+    REGISTER_INDEX = (0, "register index out of range")
+    COUNTER_INDEX = (1, "counter index out of range")
+
+    @property
+    def index(self) -> int:
+        return self.value[0]
+
+    @property
+    def words(self) -> str:
+        return self.value[1]
