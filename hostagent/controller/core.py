@@ -141,6 +141,9 @@ class Controller:
                 deadlines.append(deadline_ns)
         for job in self.world.jobs.values():
             deadlines += [waiter.deadline_ns for waiter in job.waiters.values()]
+            linger_ns = self.world.settings.limits.linger_ns
+            lingering = (member for member in job.members.values() if member.presence is Presence.LEAVING)
+            deadlines += [at for m in lingering if (at := m.leaving_ns + linger_ns) > self.world.now_ns]
             if job.investigation is not None:
                 deadlines.append(job.investigation.deadline_ns)
         self._due_ns = max(self.world.now_ns, min(deadlines))

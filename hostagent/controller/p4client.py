@@ -26,6 +26,9 @@ LARGEST_MESSAGE_BYTES = 256 << 20
 CHANNEL_OPTIONS = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),  # gRPC would wait a second before it looks for a switch that comes back
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
     ("grpc.max_send_message_length", LARGEST_MESSAGE_BYTES),
 )
@@ -126,7 +129,8 @@ class P4Client:
         kind = p4.GetForwardingPipelineConfigRequest.ResponseType.Value(response_type)
         request = p4.GetForwardingPipelineConfigRequest(device_id=self._device_id, response_type=kind)
         try:
-            return self._stub.GetForwardingPipelineConfig(request, timeout=CALL_TIMEOUT_S).config
+            answer = self._stub.GetForwardingPipelineConfig(request, timeout=CALL_TIMEOUT_S)
+            return answer.config if answer.HasField("config") else None
         except grpc.RpcError as error:
             if error.code() == grpc.StatusCode.FAILED_PRECONDITION:
                 return None

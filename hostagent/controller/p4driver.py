@@ -183,7 +183,7 @@ class P4RuntimeDriver:
 
     def _load(self, client: P4Client) -> bool:
         """Puts the program into a switch that doesn't run it; True if it did."""
-        running = client.pipeline("COOKIE_ONLY")
+        running = client.pipeline("P4INFO_AND_COOKIE")
         if not self._program.device_config:
             if running is None:
                 raise WrongProgram("the switch has no program, and the controller was given none (--pipeline FILE.zip)")
@@ -234,9 +234,10 @@ class P4RuntimeDriver:
 
     def _look(self, client: P4Client, tables: SwitchTables) -> None:
         """Finds a program or a job that went away though the stream stands."""
-        running = client.pipeline("COOKIE_ONLY")
-        if running is None or (self._program.device_config and running.cookie.cookie != self._program.cookie):
-            raise SwitchAway("the switch's program has been replaced")
+        if self._program.device_config:
+            running = client.pipeline("COOKIE_ONLY")
+            if running is None or running.cookie.cookie != self._program.cookie:
+                raise SwitchAway("the switch's program has been replaced")
         if not tables.has_all(self._told.values()):
             raise SwitchAway("the switch has forgotten a job")
 

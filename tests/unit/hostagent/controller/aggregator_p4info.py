@@ -1,0 +1,75 @@
+"""The P4Info of p4src/allreduce.p4 as far as the controller uses it, so that these tests need no compiler.
+
+tests/conformance compares the names and widths with what the compiler makes of the program itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf import text_format
+
+from hostagent.controller.p4protos import p4info_pb2
+
+TABLES = {
+    "Ingress.jobs": ({"job": 16}, "Ingress.set_job"),
+    "Ingress.children": ({"job": 16, "child": 16, "port": 9, "source_mac": 48, "source_ip": 32}, "Ingress.set_child"),
+    "Egress.copies": ({"port": 9, "rid": 16}, "Egress.address_copy"),
+}
+ACTIONS = {
+    "Ingress.set_job": {
+        "epoch": 32,
+        "base": 32,
+        "window": 32,
+        "window_log2": 8,
+        "first_slot": 32,
+        "full": 64,
+        "group": 16,
+        "short_allowed": 1,
+        "statistics": 16,
+    },
+    "Ingress.set_child": {"bit_mask": 64, "zero_checksum_allowed": 1},
+    "Egress.address_copy": {
+        "child": 16,
+        "source_mac": 48,
+        "destination_mac": 48,
+        "source_ip": 32,
+        "destination_ip": 32,
+        "compute_checksum": 1,
+    },
+}
+COUNTERS = {"Ingress.verdicts": 1024, "Ingress.drops": 8}
+
+
+def aggregator_p4info(lanes: int = 64, slots: int = 512) -> Any:
+    """A P4Info with made-up ids."""
+    info = p4info_pb2.P4Info()
+    info.pkg_info.arch = "v1model"
+    numbers = {}
+    for index, (name, params) in enumerate(ACTIONS.items()):
+        action = info.actions.add()
+        action.preamble.id, action.preamble.name = 0x01000001 + index, name
+        numbers[name] = action.preamble.id
+        for position, (param, width) in enumerate(params.items(), 1):
+            action.params.add(id=position, name=param, bitwidth=width)
+    for index, (name, (keys, action_name)) in enumerate(TABLES.items()):
+        table = info.tables.add(size=4096)
+        table.preamble.id, table.preamble.name = 0x02000001 + index, name
+        table.action_refs.add(id=numbers[action_name])
+        for position, (key, width) in enumerate(keys.items(), 1):
+            table.match_fields.add(id=position, name=key, bitwidth=width, match_type=p4info_pb2.MatchField.EXACT)
+    for index, (name, size) in enumerate(COUNTERS.items()):
+        counter = info.counters.add(size=size)
+        counter.preamble.id, counter.preamble.name = 0x12000001 + index, name
+        counter.spec.unit = p4info_pb2.CounterSpec.BOTH
+    names = ["Ingress.set_epoch", *(f"Ingress.sum{lane:03}" for lane in range(lanes))]
+    for index, name in enumerate(names):
+        register = info.registers.add(size=2 * slots)
+        register.preamble.id, register.preamble.name = 0x16000001 + index, name
+        register.type_spec.bitstring.bit.bitwidth = 32
+    return info
+
+
+def aggregator_p4info_text(lanes: int = 64) -> str:
+    """The same as text."""
+    return text_format.MessageToString(aggregator_p4info(lanes))
