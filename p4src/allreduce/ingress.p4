@@ -21,7 +21,8 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     register<chunk_t>(2 * SLOTS) set_chunk;
     register<bit<8>>(2 * SLOTS) set_state;
     register<children_t>(2 * SLOTS) set_children;
-    register<bit<32>>(2 * SLOTS) set_operation;       // of the first contribution
+    register<bit<8>>(2 * SLOTS) set_operator;         // of the first contribution, as the next two
+    register<bit<32>>(2 * SLOTS) set_operation;
     register<bit<16>>(2 * SLOTS) set_first_child;
     register<bit<32>>(2 * SLOTS) set_other_operation; // of the contribution that made it fail
     register<bit<16>>(2 * SLOTS) set_other_child;
@@ -186,7 +187,8 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 refuse(drop_t.LENGTH);
                 return;
             }
-        } else if (hdr.udp.length_bytes != UDP_SHORT_BYTES || !no_data || meta.short_allowed == 0) {
+        } else if (hdr.udp.length_bytes != UDP_SHORT_BYTES
+                || hdr.netsum.lanes != 0 || !no_data || meta.short_allowed == 0) {
             refuse(drop_t.LENGTH);
             return;
         }
@@ -226,12 +228,14 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         chunk_t chunk;
         bit<8> status;
         children_t came;
+        bit<8> sum_or_max;
         bit<32> operation;
         bit<16> first_child;
         set_epoch.read(epoch, index);
         set_chunk.read(chunk, index);
         set_state.read(status, index);
         set_children.read(came, index);
+        set_operator.read(sum_or_max, index);
         set_operation.read(operation, index);
         set_first_child.read(first_child, index);
 
@@ -252,13 +256,16 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         if (first) {
             came = 0;
             status = SET_FILLING;
+            sum_or_max = (bit<8>)hdr.netsum.operator;
             operation = hdr.netsum.operation;
             set_epoch.write(index, hdr.netsum.epoch);
             set_chunk.write(index, hdr.netsum.chunk);
             set_state.write(index, status);
+            set_operator.write(index, sum_or_max);
             set_operation.write(index, operation);
             set_first_child.write(index, hdr.netsum.child);
-        } else if (status == SET_FAILED || operation != hdr.netsum.operation) {
+        } else if (status == SET_FAILED
+                || operation != hdr.netsum.operation || sum_or_max != (bit<8>)hdr.netsum.operator) {
             // Ranks that disagree on what they compute: the set stays failed for the rest of the epoch.
             bit<32> other_operation = hdr.netsum.operation;
             bit<16> other_child = hdr.netsum.child;
