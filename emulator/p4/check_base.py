@@ -1,0 +1,221 @@
+"""What all parts of the checker share: scopes, reporting, and types from their syntax."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from emulator.p4 import resolved as r
+from emulator.p4 import syntax as s
+from emulator.p4 import types as t
+from emulator.p4.architecture import Architecture
+from emulator.p4.constants import fits, wrap
+from emulator.p4.errors import Abandoned, Diagnostic, Diagnostics, Kind
+from emulator.p4.source import Tokens
+
+MAX_WIDTH = 2048
+"""Widest ``bit<W>``: p4c's own default limit."""
+
+
+class Where:
+    """Kinds of places that allow or forbid statements and expressions."""
+
+    TOP, PARSER, STATE, CONTROL, APPLY, ACTION, FUNCTION, TABLE = (
+        "the top level", "a parser", "a parser's state", "a control", "a control's apply block", "an action",
+        "a function", "a table",
+    )  # fmt: skip
+
+
+class BaseChecker:
+    def __init__(self, tokens: Tokens, diagnostics: Diagnostics, architecture: Architecture) -> None:
+        self.tokens = tokens
+        self.diagnostics = diagnostics
+        self.architecture = architecture
+        self.scopes: list[dict[str, Any]] = [{}]
+        self.where = Where.TOP
+        self.errors: dict[str, int] = {}
+        self.match_kinds: dict[str, int] = {}
+
+    # --- reporting -----------------------------------------------------------------------------------------------
+
+    def report(self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()) -> None:
+        """``at`` is a token number, or a syntax node whose whole extent is underlined."""
+        if isinstance(at, s.Node):
+            first, last = at.at, s.last_token(at)
+        else:
+            first = last = at if isinstance(at, int) else at.at
+        place, spelled = self.tokens.places[first], self.tokens.spelled[first]
+        if place != spelled:
+            notes = (*notes, f"in a macro's expansion: {self.tokens.texts[first]!r} at {self.tokens.sources.span(spelled)}")
+        line = self.tokens.sources.line_at(place)
+        self.diagnostics.report(Diagnostic(kind, message, self.tokens.span(first, last), line, notes))
+
+    def fail(self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()) -> NoReturn:
+        self.report(at, message, kind, notes)
+        raise Abandoned
+
+    def warn(self, at: int | s.Node | Any, message: str) -> None:
+        self.report(at, message, Kind.WARNING)
+
+    def unsupported(self, at: int | s.Node | Any, construct: str) -> NoReturn:
+        self.fail(at, f"{construct} is not supported yet", Kind.UNSUPPORTED)
+
+    def declared_at(self, at: int) -> tuple[str, ...]:
+        return (f"declared at {self.tokens.span(at)}",)
+
+    # --- scopes --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def scope(self, where: str | None = None) -> Iterator[None]:
+        outer = self.where
+        self.where = where or outer
+        self.scopes.append({})
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+            self.where = outer
+
+    def declare(self, name: str, symbol: Any, at: int) -> None:
+        scope = self.scopes[-1]
+        if name in scope:
+            old = getattr(scope[name], "at", None)
+            notes = self.declared_at(old) if isinstance(old, int) and old else ()
+            self.report(at, f"{name!r} is declared twice in this scope", Kind.DUPLICATE, notes)
+            return
+        scope[name] = symbol
+
+    def find(self, name: str, is_absolute: bool = False) -> Any:
+        """The symbol or type of that name, None when there is none."""
+        if is_absolute:
+            return self.scopes[0].get(name)
+        for scope in reversed(self.scopes):
+            found = scope.get(name)
+            if found is not None:
+                return found
+        return None
+
+    # --- types ---------------------------------------------------------------------------------------------------
+
+    def type_of(self, node: s.TypeNode) -> t.Type:
+        """The type that ``node`` writes; ``_`` is None's business of the caller."""
+        if isinstance(node, s.BitType):
+            return self._bit_type(node)
+        if isinstance(node, s.SimpleType):
+            return _SIMPLE[node.name]
+        if isinstance(node, s.NamedType):
+            return self.named_type(node)
+        if isinstance(node, s.StackTypeNode):
+            return self._stack_type(node)
+        if isinstance(node, s.TupleTypeNode):
+            return t.tuple_of(tuple(self._element_type(a) for a in node.arguments))
+        return t.list_of(self._element_type(node.argument))
+
+    def _element_type(self, node: s.TypeNode) -> t.Type:
+        found = self.type_of(node)
+        if found is t.VOID or found is t.UNKNOWN:
+            self.fail(node, f"{found} cannot be an element's type")
+        return found
+
+    def named_type(self, node: s.NamedType) -> t.Type:
+        found = self.find(node.name, node.is_absolute)
+        if found is None:
+            self.fail(node, f"type {node.name!r} is not declared", Kind.NAME)
+        if isinstance(found, t.Generic):
+            return self._specialised(node, found)
+        if not isinstance(found, t.Type):
+            self.fail(node, f"{node.name!r} is not a type")
+        if node.arguments is not None:
+            self.fail(node, f"{node.name} takes no type arguments")
+        return found
+
+    def _specialised(self, node: s.NamedType, generic: t.Generic) -> t.Type:
+        if node.arguments is None:
+            self.fail(node, f"{node.name} needs {len(generic.parameters)} type arguments")
+        if len(node.arguments) != len(generic.parameters):
+            wanted = f"{len(generic.parameters)} type arguments"
+            self.fail(node, f"{node.name} takes {wanted}, {len(node.arguments)} are given")
+        for argument in node.arguments:
+            if isinstance(argument, s.SimpleType) and argument.name == "_":
+                self.fail(argument, "'_' cannot be inferred here")
+        return generic.specialise(tuple(self.type_of(a) for a in node.arguments))
+
+    def _bit_type(self, node: s.BitType) -> t.Type:
+        if isinstance(node.width, s.IntLiteral):
+            width = node.width.value
+        else:
+            width = self.constant_int(node.width, "a width")
+        least = 1 if node.kind == "int" else 0
+        if width < least:
+            self.fail(node.width, f"{node.kind}<{width}>: the width must be at least {least}", Kind.CONSTANT)
+        if width > MAX_WIDTH:
+            self.fail(node.width, f"{node.kind}<{width}> is wider than {MAX_WIDTH} bits", Kind.CONSTANT)
+        if node.kind == "varbit":
+            return t.varbit(width)
+        return t.bits(width, node.kind == "int")
+
+    def _stack_type(self, node: s.StackTypeNode) -> t.Type:
+        element = self.type_of(node.element)
+        if not isinstance(element, t.StructLike) or element.kind == "struct":
+            self.fail(node.element, f"a stack's elements are headers, not {element}")
+        size = self.constant_int(node.size, "a stack's size")
+        if size < 1:
+            self.fail(node.size, "a stack's size must be at least 1", Kind.CONSTANT)
+        return t.stack(element, size)
+
+    def storable_type(self, node: s.TypeNode, what: str) -> t.Type:
+        """A type that a variable may have."""
+        found = self.type_of(node)
+        if found is t.VOID or found is t.MATCH_KIND or isinstance(found, t.ExternType | t.BlockType):
+            self.fail(node, f"{what} cannot have type {found}")
+        if found is t.STRING or found is t.INT:
+            self.fail(node, f"{what} cannot have type {found}: only compile-time values can")
+        self.refuse_unsupported(node, found)
+        return found
+
+    def refuse_unsupported(self, at: Any, found: t.Type) -> None:
+        if isinstance(found, t.VarbitType):
+            self.unsupported(at, f"{found} (varbit)")
+        if isinstance(found, t.StructLike) and found.kind == "header_union":
+            self.unsupported(at, f"header_union {found}")
+        if isinstance(found, t.ListType):
+            self.unsupported(at, f"{found} as a variable's type")
+        if isinstance(found, t.StackType):
+            self.refuse_unsupported(at, found.element)
+
+    # --- constants -----------------------------------------------------------------------------------------------
+
+    def constant_int(self, node: s.Expr, what: str) -> int:
+        """The value of an integer that must be known now."""
+        found = self.expression(node)
+        base = t.unwrapped(found.type)
+        if found.type is t.UNKNOWN:
+            raise Abandoned
+        if base is not t.INT and not isinstance(base, t.BitsType):
+            self.fail(node, f"{what} must be an integer, not {found.type}")
+        if not isinstance(found, r.Literal):
+            self.fail(node, f"{what} must be known at compile time", Kind.CONSTANT)
+        return int(found.value)
+
+    def literal_in(self, literal: r.Literal, target: t.BitsType) -> r.Literal:
+        """An ``int`` value in a fixed width: cut with a warning when it does not fit, as p4c does."""
+        if not fits(literal.value, target):
+            value = wrap(literal.value, target)
+            self.warn(literal, f"{literal.value} does not fit in {target}: it becomes {value}")
+            return r.Literal(literal.at, target, value)
+        return r.Literal(literal.at, target, literal.value)
+
+    def expression(self, node: s.Expr) -> r.Expr:
+        raise NotImplementedError
+
+
+_SIMPLE = {
+    "bool": t.BOOL,
+    "error": t.ERROR,
+    "string": t.STRING,
+    "match_kind": t.MATCH_KIND,
+    "int": t.INT,
+    "void": t.VOID,
+    "_": t.UNKNOWN,
+}

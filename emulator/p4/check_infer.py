@@ -1,0 +1,90 @@
+"""Type arguments found from arguments: one-sided unification (section 8.20)."""
+
+from __future__ import annotations
+
+from emulator.p4 import types as t
+
+
+class InferenceError(Exception):
+    """The two types cannot be made one; the text says why."""
+
+
+class Inference:
+    """``known`` grows as parameters' types meet arguments' types."""
+
+    __slots__ = ("known", "variables")
+
+    def __init__(self, variables: tuple[t.TypeVariable, ...]) -> None:
+        self.variables = variables
+        self.known: dict[t.TypeVariable, t.Type] = {}
+
+    def result(self, type_: t.Type) -> t.Type:
+        return t.substitute(type_, self.known)
+
+    def arguments(self) -> tuple[t.Type, ...]:
+        return tuple(self.known[v] for v in self.variables)
+
+    def unify(self, wanted: t.Type, given: t.Type) -> None:
+        if wanted is given or t.UNKNOWN in (wanted, given):
+            return
+        if isinstance(wanted, t.TypeVariable) and wanted in self.variables:
+            self._bind(wanted, given)
+        elif isinstance(wanted, t.BlockType) and isinstance(given, t.BlockType):
+            self._blocks(wanted, given)
+        elif isinstance(wanted, t.ExternType | t.StructLike) and type(wanted) is type(given):
+            self._nominal(wanted, given)
+        elif isinstance(wanted, t.TupleType) and isinstance(given, t.TupleType | t.ListLiteralType):
+            if len(wanted.items) != len(given.items):
+                raise InferenceError(f"{given} where {wanted} is needed")
+            for a, b in zip(wanted.items, given.items, strict=True):
+                self.unify(a, b)
+        elif isinstance(wanted, t.StackType) and isinstance(given, t.StackType) and wanted.size == given.size:
+            self.unify(wanted.element, given.element)
+        # everything else is decided by the conversion that follows, with a better message
+
+    def _bind(self, variable: t.TypeVariable, given: t.Type) -> None:
+        given = self._own_type(given)
+        known = self.known.get(variable)
+        if known is None or known is t.INT:
+            self.known[variable] = given
+        elif known is not given and given is not t.INT and not isinstance(given, t.TupleType):
+            raise InferenceError(f"{variable} would be both {known} and {given}")
+
+    def _own_type(self, given: t.Type) -> t.Type:
+        """A list literal on its own is a tuple."""
+        if isinstance(given, t.ListLiteralType):
+            return t.tuple_of(tuple(self._own_type(item) for item in given.items))
+        if isinstance(given, t.StructLiteralType | t.SetType) or given in (t.INVALID_HEADER, t.DEFAULTS, t.VOID):
+            raise InferenceError(f"the type of {given} cannot be inferred")
+        if isinstance(given, t.BlockType | t.TableType | t.ActionType | t.ActionRunType | t.ApplyResultType):
+            raise InferenceError(f"{given} cannot be a type argument")
+        return given
+
+    def _nominal(self, wanted: t.ExternType | t.StructLike, given: t.Type) -> None:
+        assert isinstance(given, t.ExternType | t.StructLike)
+        if wanted.declaration is given.declaration and len(wanted.arguments) == len(given.arguments):
+            for a, b in zip(wanted.arguments, given.arguments, strict=True):
+                self.unify(a, b)
+
+    def _blocks(self, wanted: t.BlockType, given: t.BlockType) -> None:
+        """A declared parser or control against a type of block: kind, parameters, directions."""
+        if wanted.kind != given.kind:
+            raise InferenceError(f"a {given.kind} where a {wanted.kind} is needed")
+        first, second = wanted.apply.parameters, given.apply.parameters
+        if len(first) != len(second):
+            raise InferenceError(f"{given} has {len(second)} parameters where {wanted} has {len(first)}")
+        for a, b in zip(first, second, strict=True):
+            if a.direction != b.direction:
+                raise InferenceError(
+                    f"parameter {b.name!r} of {given} has direction {b.direction or 'none'!r}, "
+                    f"{wanted} wants {a.direction or 'none'!r}"
+                )
+            self.unify(a.type, b.type)
+            found = self.result(a.type)
+            if found is not b.type and not t.has_variables(found):
+                raise InferenceError(f"parameter {b.name!r} of {given} has type {b.type}, {wanted} wants {found}")
+
+    def has_int(self, type_: t.Type) -> bool:
+        if isinstance(type_, t.TupleType):
+            return any(map(self.has_int, type_.items))
+        return type_ is t.INT

@@ -1,0 +1,252 @@
+"""Tables: keys, action lists, default actions and entries (section 14.2)."""
+
+from __future__ import annotations
+
+from emulator.p4 import resolved as r
+from emulator.p4 import syntax as s
+from emulator.p4 import types as t
+from emulator.p4.check_base import Where
+from emulator.p4.check_statements import StatementChecker
+from emulator.p4.errors import Abandoned, Kind
+
+_LANGUAGE = ("key", "actions", "default_action", "size", "entries", "largest_priority_wins", "priority_delta")
+
+
+class TableChecker(StatementChecker):
+    def table(self, node: s.Table) -> r.TableSymbol:
+        symbol = r.TableSymbol(node.name, t.TableType(node.name), node.name_at, node.annotations, node.end)
+        properties = self._properties(node)
+        with self.scope(Where.TABLE):
+            for name, check in (
+                ("key", self._keys), ("actions", self._actions), ("size", self._size),
+                ("default_action", self._default), ("entries", self._entries),
+            ):  # fmt: skip
+                if name in properties:
+                    self._guarded(check, symbol, properties[name])
+            if "actions" not in properties:
+                self.report(node.name_at, f"table {node.name!r} has no 'actions'")
+            if symbol.default is None and "default_action" not in properties:
+                self._no_action(symbol, node)
+            for name, found in properties.items():
+                if name not in _LANGUAGE:
+                    self._guarded(self._architecture_property, symbol, found)
+        self.declare(node.name, symbol, node.name_at)
+        return symbol
+
+    def _guarded(self, check, symbol: r.TableSymbol, node: s.Property) -> None:  # type: ignore[no-untyped-def]
+        try:
+            check(symbol, node)
+        except Abandoned:
+            if node.name == "default_action":
+                symbol.default = symbol.default or None
+
+    def _properties(self, node: s.Table) -> dict[str, s.Property]:
+        found: dict[str, s.Property] = {}
+        for prop in node.properties:
+            if prop.name in found:
+                self.report(prop.name_at, f"table {node.name!r} has {prop.name!r} twice", Kind.DUPLICATE)
+            found.setdefault(prop.name, prop)
+        return found
+
+    # --- keys ----------------------------------------------------------------------------------------------------
+
+    def _keys(self, symbol: r.TableSymbol, node: s.Property) -> None:
+        assert isinstance(node.value, tuple)
+        for element in node.value:
+            assert isinstance(element, s.KeyElement)
+            try:
+                symbol.keys.append(self._key(element))
+            except Abandoned:
+                continue
+
+    def _key(self, node: s.KeyElement) -> r.KeyElement:
+        outer, self.where = self.where, Where.APPLY
+        try:
+            value = self.value(node.value)
+        finally:
+            self.where = outer
+        kind = node.match_kind.name
+        if kind not in self.match_kinds:
+            self.fail(node.match_kind, f"{kind!r} is not a match kind", Kind.NAME)
+        if kind not in self.architecture.match_kinds:
+            self.unsupported(node.match_kind, f"match kind {kind!r}")
+        if value.type is t.INT:
+            self.fail(node.value, "the width of this key cannot be inferred")
+        if not t.is_scalar(value.type):
+            if value.type is t.UNKNOWN:
+                raise Abandoned
+            self.fail(node.value, f"a key cannot have type {value.type}")
+        if isinstance(value, r.Literal):
+            self.warn(node.value, "this key is a constant")
+        return r.KeyElement(value, kind, node.annotations, node.at, node.value)
+
+    # --- actions -------------------------------------------------------------------------------------------------
+
+    def _find_action(self, name: s.Name) -> r.ActionSymbol:
+        found = self.find(name.name, name.is_absolute)
+        if found is None:
+            self.fail(name, f"action {name.name!r} is not declared", Kind.NAME)
+        if not isinstance(found, r.ActionSymbol):
+            if getattr(found, "type", None) is t.UNKNOWN:
+                raise Abandoned
+            self.fail(name, f"{name.name!r} is not an action")
+        return found
+
+    def _actions(self, symbol: r.TableSymbol, node: s.Property) -> None:
+        assert isinstance(node.value, tuple)
+        for ref in node.value:
+            assert isinstance(ref, s.ActionRef)
+            try:
+                action = self._find_action(ref.name)
+                if any(listed.action is action for listed in symbol.actions):
+                    self.fail(ref, f"action {action.name!r} stands twice in the list", Kind.DUPLICATE)
+                bound = self._bound_arguments(ref, action)
+                symbol.actions.append(r.TableAction(action, bound, ref.annotations, ref.at))
+            except Abandoned:
+                continue
+
+    def _bound_arguments(self, ref: s.ActionRef, action: r.ActionSymbol) -> tuple[r.Bound, ...]:
+        """Arguments in the list are for the parameters with directions; the control plane gives the others."""
+        directed = tuple(p for p in action.signature.parameters if p.direction)
+        signature = t.Signature(action.name, (), directed, t.VOID)
+        call = s.Call(ref.at, ref.name, None, ref.arguments or ())
+        outer, self.where = self.where, Where.APPLY
+        try:
+            return self.match(call, signature, f"action {action.name!r} in the table's list", is_action=True)[0]
+        finally:
+            self.where = outer
+
+    def _choice(self, symbol: r.TableSymbol, node: s.Expr | s.ActionRef, what: str) -> r.ActionChoice:
+        """``a`` or ``a(arguments)`` of a default action or an entry."""
+        name, arguments = self._action_and_arguments(node, what)
+        action = self._find_action(name)
+        listed = next((a for a in symbol.actions if a.action is action), None)
+        if listed is None:
+            self.fail(name, f"{what}: {action.name!r} is not in the table's action list", Kind.NAME)
+        parameters = action.signature.parameters
+        directed = [p for p in parameters if p.direction]
+        if arguments and directed and len(arguments) == len(parameters):
+            arguments = arguments[len(directed) :]  # repeats the list's bound arguments, which must be the same
+        own = tuple(p for p in parameters if not p.direction)
+        call = s.Call(node.at, name, None, arguments)
+        bound, _ = self.match(call, t.Signature(action.name, (), own, t.VOID), f"{what}: {action.name}()")
+        return r.ActionChoice(action, tuple(b.value for b in bound if b.value is not None), node.at)
+
+    def _action_and_arguments(self, node: s.Expr | s.ActionRef, what: str) -> tuple[s.Name, tuple[s.Argument, ...]]:
+        if isinstance(node, s.ActionRef):
+            return node.name, node.arguments or ()
+        if isinstance(node, s.Name):
+            return node, ()
+        if isinstance(node, s.Call) and isinstance(node.callee, s.Name):
+            return node.callee, node.arguments
+        self.fail(node, f"{what} must be an action of the table")
+
+    def _default(self, symbol: r.TableSymbol, node: s.Property) -> None:
+        assert not isinstance(node.value, tuple)
+        symbol.default = self._choice(symbol, node.value, "default_action")
+        symbol.default_is_const = node.is_const
+
+    def _no_action(self, symbol: r.TableSymbol, node: s.Table) -> None:
+        """Without default_action it is NoAction, which joins the list (facts: as ``@defaultonly``)."""
+        action = self.scopes[0].get("NoAction")
+        if not isinstance(action, r.ActionSymbol):
+            self.report(node.name_at, f"table {node.name!r} needs NoAction: include core.p4", Kind.NAME)
+            return
+        if all(listed.action is not action for listed in symbol.actions):
+            only_default = s.Annotation(node.at, "defaultonly", None, False)
+            symbol.actions.append(r.TableAction(action, (), (only_default,), node.at))
+        symbol.default = r.ActionChoice(action, (), node.at)
+
+    # --- other properties ----------------------------------------------------------------------------------------
+
+    def _size(self, symbol: r.TableSymbol, node: s.Property) -> None:
+        assert not isinstance(node.value, tuple)
+        symbol.size = self.constant_int(node.value, "a table's size")
+        if symbol.size < 0:
+            self.fail(node.value, "a table's size cannot be negative", Kind.CONSTANT)
+
+    def _architecture_property(self, symbol: r.TableSymbol, node: s.Property) -> None:
+        wanted = self.architecture.table_properties.get(node.name)
+        if wanted is None:
+            self.unsupported(node.name_at, f"the table property {node.name!r}")
+        assert not isinstance(node.value, tuple)
+        value = self.value(node.value)
+        is_instance = isinstance(value, r.Ref) and isinstance(value.symbol, r.InstanceSymbol)
+        if not isinstance(value.type, t.ExternType) or value.type.name != wanted:
+            self.fail(node.value, f"{node.name} must be an instance of {wanted}, not {value.type}")
+        if not is_instance:
+            self.unsupported(node.value, f"an instance made in {node.name!r} itself")
+        symbol.properties[node.name] = (value, node.at)
+
+    # --- entries -------------------------------------------------------------------------------------------------
+
+    def _entries(self, symbol: r.TableSymbol, node: s.Property) -> None:
+        assert isinstance(node.value, tuple)
+        symbol.entries_are_const = node.is_const
+        if not symbol.keys:
+            self.fail(node.name_at, f"table {symbol.name!r} has entries but no key")
+        for entry in node.value:
+            assert isinstance(entry, s.Entry)
+            try:
+                symbol.entries.append(self._entry(symbol, entry, node.is_const))
+            except Abandoned:
+                continue
+
+    def _entry(self, symbol: r.TableSymbol, node: s.Entry, is_const: bool) -> r.Entry:
+        has_priorities = any(k.match_kind not in ("exact", "lpm") for k in symbol.keys)
+        priority = None
+        if node.priority is not None:
+            if is_const:
+                self.fail(node.priority, "const entries are matched in order and take no priorities")
+            if not has_priorities:
+                self.fail(node.priority, "entries of a table with exact and lpm keys only take no priorities")
+            priority = self.constant_int(node.priority, "a priority")
+        elements = node.keyset.items if isinstance(node.keyset, s.TupleKeyset) else (node.keyset,)
+        if isinstance(node.keyset, s.DontCare) and len(symbol.keys) > 1:
+            elements = (node.keyset,) * len(symbol.keys)
+        if len(elements) != len(symbol.keys):
+            self.fail(node.keyset, f"{len(elements)} keys where table {symbol.name!r} has {len(symbol.keys)}")
+        keyset = tuple(self.keyset_for(e, k.value.type, "an entry") for e, k in zip(elements, symbol.keys, strict=True))
+        for element, key, found in zip(elements, symbol.keys, keyset, strict=True):
+            self._check_match(element, key, found)
+        choice = self._choice(symbol, node.action, "an entry's action")
+        return r.Entry(keyset, choice, priority, node.annotations, is_const or node.is_const, node.at, node.end)
+
+    def _check_match(self, node: s.Expr, key: r.KeyElement, found: r.Expr) -> None:
+        if isinstance(found, r.Range) and key.match_kind != "range":
+            self.fail(node, f"a range cannot match a key of kind {key.match_kind!r}")
+        if isinstance(found, r.Mask | r.DontCare) and key.match_kind == "exact":
+            self.fail(node, "a key of kind 'exact' needs one value")
+        if isinstance(found, r.Mask) and key.match_kind == "lpm":
+            assert isinstance(found.mask, r.Literal)
+            width = t.width_bits(key.value.type) or 32
+            free = ~found.mask.value & ((1 << width) - 1)
+            if free & (free + 1):
+                self.fail(node, "the mask of a key of kind 'lpm' must be a prefix: ones, then zeros", Kind.CONSTANT)
+
+    def keyset_for(self, node: s.Expr, target: t.Type, what: str) -> r.Expr:
+        """One element of a keyset, for a key of that type; all numbers in it are known."""
+        if isinstance(node, s.DontCare):
+            return r.DontCare(node.at, target)
+        found = self.value(node)
+        if isinstance(found, r.Mask | r.Range):
+            base = t.unwrapped(target)
+            if not isinstance(base, t.BitsType):
+                self.fail(node, f"{what}: a mask or range cannot match a key of type {target}")
+            parts = (found.value, found.mask) if isinstance(found, r.Mask) else (found.low, found.high)
+            first, second = (self._known(self.coerce(p, base, node, what), node, what) for p in parts)
+            if isinstance(found, r.Mask):
+                return r.Mask(node.at, t.set_of(base), first, second)
+            if first.value > second.value:
+                self.fail(node, f"{what}: the range {first.value}..{second.value} is empty", Kind.CONSTANT)
+            return r.Range(node.at, t.set_of(base), first, second)
+        if isinstance(found.type, t.SetType):
+            self.unsupported(node, "a value set in a keyset")
+        return self._known(self.coerce(found, target, node, what), node, what)
+
+    def _known(self, value: r.Expr, node: s.Expr, what: str) -> r.Literal:
+        if value.type is t.UNKNOWN:
+            raise Abandoned
+        if not isinstance(value, r.Literal):
+            self.fail(node, f"{what}: the value must be known at compile time", Kind.CONSTANT)
+        return value

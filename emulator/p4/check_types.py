@@ -1,0 +1,231 @@
+"""Declarations of types: structs, headers, enums, typedefs, externs, block types (sections 7.2, 15, 17)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from emulator.p4 import resolved as r
+from emulator.p4 import syntax as s
+from emulator.p4 import types as t
+from emulator.p4.check_tables import TableChecker
+from emulator.p4.errors import Kind
+
+
+class TypeChecker(TableChecker):
+    def control_plane_name(self, annotations: s.Annotations, name: str) -> str:
+        """``@name``'s text, else the name."""
+        for annotation in annotations:
+            if annotation.name == "name" and annotation.tokens:
+                return "".join(token[1:-1] for token in annotation.tokens if token[0] == '"')
+        return name
+
+    # --- structs and headers -------------------------------------------------------------------------------------
+
+    def struct(self, node: s.Struct) -> t.Type | t.Generic:
+        if not node.type_parameters:
+            return self._struct_type(node, node, ())
+        generic = self._generic(node.name, node.type_parameters)
+
+        def make(arguments: tuple[t.Type, ...]) -> t.Type:
+            with self._bound(generic.parameters, arguments, scopes):
+                return self._struct_type(node, generic, arguments)
+
+        scopes = list(self.scopes)
+        generic.make = make
+        generic.specialise(generic.parameters)  # reports what is wrong whatever the arguments
+        return generic
+
+    def _struct_type(self, node: s.Struct, declaration: object, arguments: tuple[t.Type, ...]) -> t.StructLike:
+        fields: dict[str, t.Field] = {}
+        for field in node.fields:
+            type_ = self.type_of(field.type)
+            if field.name in fields:
+                self.report(field.name_at, f"{node.name} has two fields {field.name!r}", Kind.DUPLICATE)
+                continue
+            self._check_field(node, field, type_)
+            fields[field.name] = t.Field(field.name, type_, field.annotations, field.name_at)
+        control_name = self.control_plane_name(node.annotations, node.name)
+        return t.StructLike(node.kind, node.name, fields, arguments, declaration, control_name)
+
+    def _check_field(self, node: s.Struct, field: s.StructField, type_: t.Type) -> None:
+        """Section 7.2.8's table of what may stand in what."""
+        base = t.unwrapped(type_)
+        if isinstance(base, t.TypeVariable):
+            return
+        if node.kind == "header_union":
+            legal = isinstance(base, t.StructLike) and base.kind == "header"
+        elif node.kind == "header":
+            legal = isinstance(base, t.BitsType | t.VarbitType) or base is t.BOOL
+            legal = legal or (isinstance(base, t.StructLike) and base.kind == "struct")
+        else:
+            legal = isinstance(base, t.BitsType | t.VarbitType | t.EnumType | t.StructLike | t.StackType | t.TupleType)
+            legal = legal or base in (t.BOOL, t.ERROR)
+        if not legal:
+            self.report(field.type, f"a field of a {node.kind} cannot have type {type_}")
+        elif isinstance(base, t.VarbitType):
+            self.report(field.type, f"{base} (varbit) is not supported yet", Kind.UNSUPPORTED)
+        elif node.kind == "header" and isinstance(base, t.StructLike):
+            self.report(field.type, "a struct inside a header is not supported yet", Kind.UNSUPPORTED)
+
+    def _generic(self, name: str, parameters: tuple[str, ...]) -> t.Generic:
+        def unmade(arguments: tuple[t.Type, ...]) -> t.Type:
+            raise AssertionError(name)
+
+        return t.Generic(name, tuple(t.TypeVariable(p) for p in parameters), unmade)
+
+    def _bound(self, variables: Iterable[t.TypeVariable], arguments: Iterable[t.Type], scopes: list[dict[str, object]]):  # type: ignore[no-untyped-def]
+        """A scope, where the declaration stood, in which the type parameters have values."""
+        from contextlib import contextmanager
+
+        @contextmanager
+        def scope():  # type: ignore[no-untyped-def]
+            outer = self.scopes
+            self.scopes = [*scopes, {v.name: a for v, a in zip(variables, arguments, strict=True)}]
+            try:
+                yield
+            finally:
+                self.scopes = outer
+
+        return scope()
+
+    # --- enums and names -----------------------------------------------------------------------------------------
+
+    def enum(self, node: s.Enum) -> t.EnumType:
+        base = None
+        if node.type is not None:
+            found = t.unwrapped(self.type_of(node.type))
+            if not isinstance(found, t.BitsType):
+                self.fail(node.type, f"an enum's representation must be bit<W> or int<W>, not {found}")
+            base = found
+        members: dict[str, int] = {}
+        for position, (name, at, value) in enumerate(node.members):
+            if name in members:
+                self.report(at, f"{node.name} has two members {name!r}", Kind.DUPLICATE)
+                continue
+            members[name] = position
+            if base is not None and value is not None:
+                number = self.typed(value, base, f"value of {node.name}.{name}")
+                if not isinstance(number, r.Literal):
+                    self.fail(value, "a member's value must be known at compile time", Kind.CONSTANT)
+                members[name] = number.value
+        return t.EnumType(node.name, members, base, node)
+
+    def typedef(self, node: s.Typedef) -> t.Type:
+        if isinstance(node.type, s.Struct):
+            inner = self.struct(node.type)
+            self.declare(node.type.name, inner, node.type.name_at)
+            assert isinstance(inner, t.Type)
+            return inner
+        if isinstance(node.type, s.Enum):
+            enum = self.enum(node.type)
+            self.declare(node.type.name, enum, node.type.name_at)
+            return enum
+        type_ = self.type_of(node.type)
+        if not node.is_new:
+            return type_
+        base = t.unwrapped(type_)
+        if not (isinstance(base, t.BitsType) or base is t.BOOL):
+            self.fail(node.type, f"'type' cannot make a new type of {type_}: it takes bit<W>, int<W> and bool")
+        return t.NewType(node.name, type_, node)
+
+    def members(self, node: s.Members) -> None:
+        table = self.errors if node.name == "error" else self.match_kinds
+        for name, at in node.members:
+            if name in table:
+                self.report(at, f"{node.name}.{name} is declared twice", Kind.DUPLICATE)
+            table.setdefault(name, len(table))
+
+    # --- signatures ----------------------------------------------------------------------------------------------
+
+    def parameters(self, nodes: tuple[s.Parameter, ...]) -> tuple[t.Parameter, ...]:
+        found: list[t.Parameter] = []
+        for node in nodes:
+            type_ = self.type_of(node.type)
+            if any(p.name == node.name for p in found):
+                self.report(node.name_at, f"two parameters are called {node.name!r}", Kind.DUPLICATE)
+            self._check_direction(node, type_)
+            default = None
+            if node.default is not None:
+                if node.direction in ("out", "inout"):
+                    self.fail(node.default, f"an {node.direction} parameter cannot have a default value", Kind.DIRECTION)
+                default = self.typed(node.default, type_, f"default value of {node.name!r}")
+            is_optional = any(a.name == "optional" for a in node.annotations)
+            found.append(
+                t.Parameter(node.name, node.direction, type_, default, is_optional, node.annotations, node.name_at)
+            )
+        return tuple(found)
+
+    def _check_direction(self, node: s.Parameter, type_: t.Type) -> None:
+        if type_ is t.VOID or type_ is t.MATCH_KIND:
+            self.report(node.type, f"a parameter cannot have type {type_}")
+        if not node.direction:
+            return
+        if isinstance(type_, t.ExternType | t.BlockType) or type_ is t.STRING:
+            self.report(node, f"a parameter of type {type_} has no direction", Kind.DIRECTION)
+        if type_ is t.INT and node.direction != "in":
+            self.report(node, "a parameter of type int cannot be out or inout", Kind.DIRECTION)
+
+    def signature(self, node: s.Prototype, result: t.Type | None = None) -> t.Signature:
+        variables = tuple(t.TypeVariable(name) for name in node.type_parameters)
+        with self._bound(variables, variables, self.scopes):
+            parameters = self.parameters(node.parameters)
+            if node.return_type is not None:
+                result = self.type_of(node.return_type)
+        return t.Signature(node.name, variables, parameters, result or t.VOID, node, node.is_abstract)
+
+    # --- externs -------------------------------------------------------------------------------------------------
+
+    def extern(self, node: s.ExternObject) -> t.Type | t.Generic:
+        if not node.type_parameters:
+            type_ = t.ExternType(node.name, (), {}, [], None, node)
+            self.declare(node.name, type_, node.name_at)
+            self._extern_methods(type_, node)
+            return type_
+        generic = self._generic(node.name, node.type_parameters)
+        scopes = list(self.scopes)
+
+        def make(arguments: tuple[t.Type, ...]) -> t.Type:
+            made = t.ExternType(node.name, arguments, {}, [], None, generic)
+            generic.made[arguments] = made
+            with self._bound(generic.parameters, arguments, scopes):
+                self._extern_methods(made, node)
+            return made
+
+        generic.make = make
+        self.declare(node.name, generic, node.name_at)
+        generic.specialise(generic.parameters)
+        return generic
+
+    def _extern_methods(self, type_: t.ExternType, node: s.ExternObject) -> None:
+        for method in node.methods:
+            if method.return_type is None:
+                type_.constructors.append(self.signature(method, t.VOID))
+                continue
+            if method.is_abstract:
+                self.report(method.name_at, "abstract methods are not supported yet", Kind.UNSUPPORTED)
+            overloads = type_.methods.setdefault(method.name, [])
+            if any(len(o.parameters) == len(method.parameters) for o in overloads):
+                self.report(method.name_at, f"{node.name}.{method.name} is declared twice with as many parameters", Kind.DUPLICATE)
+            overloads.append(self.signature(method))
+
+    # --- block types ---------------------------------------------------------------------------------------------
+
+    def block_type(self, node: s.BlockType) -> t.Type | t.Generic:
+        if not node.type_parameters:
+            return self._make_block_type(node, node, ())
+        generic = self._generic(node.name, node.type_parameters)
+        scopes = list(self.scopes)
+
+        def make(arguments: tuple[t.Type, ...]) -> t.Type:
+            with self._bound(generic.parameters, arguments, scopes):
+                return self._make_block_type(node, generic, arguments)
+
+        generic.make = make
+        generic.specialise(generic.parameters)
+        return generic
+
+    def _make_block_type(self, node: s.BlockType, declaration: object, arguments: tuple[t.Type, ...]) -> t.BlockType:
+        parameters = self.parameters(node.parameters)
+        signature = t.Signature(node.name, (), parameters, t.VOID)
+        constructor = signature if node.kind == "package" else None
+        return t.BlockType(node.kind, node.name, signature, constructor, arguments, declaration)

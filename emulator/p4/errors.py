@@ -1,0 +1,92 @@
+"""What the compiler tells the user: diagnostics with a span, several in one run, never a traceback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from emulator.p4.ir import Span
+
+MAX_ERRORS = 20
+"""p4c stops after 20 errors too; what follows is mostly echo."""
+
+
+class Kind(Enum):
+    """What sort of mistake it is; tests and tools compare this rather than the wording."""
+
+    PREPROCESSOR = "preprocessor"
+    SYNTAX = "syntax"
+    NAME = "name"
+    """Not declared, or not declared before its use."""
+    DUPLICATE = "duplicate"
+    TYPE = "type"
+    CONSTANT = "constant"
+    """A value that must be known when compiling is not, or is out of bounds."""
+    DIRECTION = "direction"
+    """Not an l-value, or against a parameter's direction."""
+    PLACE = "place"
+    """Legal elsewhere, but not here (apply in an action, stack.next in a control)."""
+    UNSUPPORTED = "unsupported"
+    """Legal P4_16 that this compiler does not take yet."""
+    TARGET = "target"
+    """Legal P4_16 that the architecture refuses."""
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    kind: Kind
+    message: str
+    span: Span
+    source_line: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        word = "warning" if self.kind is Kind.WARNING else "error"
+        lines = [f"{self.span}: {word}: {self.message}"]
+        if self.source_line:
+            lines += ["  " + self.source_line.expandtabs(1), "  " + " " * (self.span.column - 1) + self._carets()]
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def _carets(self) -> str:
+        end = self.span.end_column if self.span.end_line == self.span.line else len(self.source_line) + 1
+        return "^" + "~" * (max(end - self.span.column, 1) - 1)
+
+
+class CompileError(Exception):
+    """The program is wrong (or uses what is not supported); ``diagnostics`` says where, most important first."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__(diagnostics)
+        self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        return "\n".join(str(d) for d in self.diagnostics)
+
+
+class Abandoned(Exception):
+    """Raised inside the front end to leave the construct at hand; its error has been reported already."""
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Collects what is found; the same message at the same place is kept once."""
+
+    errors: list[Diagnostic] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        kept = self.warnings if diagnostic.kind is Kind.WARNING else self.errors
+        if diagnostic in kept:
+            return
+        kept.append(diagnostic)
+        if len(self.errors) >= MAX_ERRORS:
+            raise CompileError(self.sorted_errors())
+
+    def sorted_errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(self.errors)
+
+    def raise_if_any(self) -> None:
+        if self.errors:
+            raise CompileError(self.sorted_errors())

@@ -1,0 +1,496 @@
+"""The resolved tree: names bound, types known, casts explicit, calls matched with what they call.
+
+The checker makes it from the syntax tree, the lowering reads it. Constants are folded: an expression whose value is
+known is a `Literal` (scalars) or an `Aggregate` of them. ``at`` is the number of the first token, as in `syntax`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from emulator.p4 import syntax, types
+
+# --- Symbols ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Symbol:
+    name: str
+    type: types.Type
+    at: int
+
+
+@dataclass(eq=False, slots=True)
+class VariableSymbol(Symbol):
+    """A variable or a parameter with storage."""
+
+    direction: str = "var"
+    """``var`` for variables, else the parameter's: ``in``, ``out``, ``inout`` or empty."""
+    is_writable: bool = True
+    is_constructor: bool = False
+    """A constructor's parameter: its value is known when the block is instantiated."""
+    annotations: syntax.Annotations = ()
+
+
+@dataclass(eq=False, slots=True)
+class ConstantSymbol(Symbol):
+    value: Expr
+
+
+@dataclass(eq=False, slots=True)
+class InstanceSymbol(Symbol):
+    """An instantiated extern, parser or control."""
+
+    construct: Construct
+    annotations: syntax.Annotations
+    end: int
+
+
+@dataclass(eq=False, slots=True)
+class FunctionSymbol(Symbol):
+    signature: types.Signature
+    parameters: tuple[VariableSymbol, ...]
+    body: Block
+    end: int
+
+
+@dataclass(eq=False, slots=True)
+class ExternFunctionSymbol(Symbol):
+    """All overloads of an extern function."""
+
+    signatures: list[types.Signature]
+
+
+@dataclass(eq=False, slots=True)
+class ActionSymbol(Symbol):
+    signature: types.Signature
+    parameters: tuple[VariableSymbol, ...]
+    body: Block
+    annotations: syntax.Annotations
+    end: int
+    owner: BlockSymbol | None
+    """The control it is declared in."""
+
+
+@dataclass(eq=False, slots=True)
+class KeyElement:
+    value: Expr
+    match_kind: str
+    annotations: syntax.Annotations
+    at: int
+    node: syntax.Expr
+    """As written, for the name the control plane sees."""
+
+
+@dataclass(eq=False, slots=True)
+class TableAction:
+    action: ActionSymbol
+    bound: tuple[Bound, ...]
+    """Arguments of the parameters with directions."""
+    annotations: syntax.Annotations
+    at: int
+
+
+@dataclass(eq=False, slots=True)
+class ActionChoice:
+    """An action with the control plane's arguments: a default action or an entry's."""
+
+    action: ActionSymbol
+    arguments: tuple[Expr, ...]
+    at: int
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    keyset: tuple[Expr, ...]
+    choice: ActionChoice
+    priority: int | None
+    annotations: syntax.Annotations
+    is_const: bool
+    at: int
+    end: int
+
+
+@dataclass(eq=False, slots=True)
+class TableSymbol(Symbol):
+    annotations: syntax.Annotations
+    end: int
+    keys: list[KeyElement] = field(default_factory=list)
+    actions: list[TableAction] = field(default_factory=list)
+    default: ActionChoice | None = None
+    default_is_const: bool = False
+    size: int | None = None
+    entries: list[Entry] = field(default_factory=list)
+    entries_are_const: bool = False
+    properties: dict[str, tuple[Expr, int]] = field(default_factory=dict)
+    """The architecture's ones: (value, token)."""
+
+
+@dataclass(eq=False, slots=True)
+class ValueSetSymbol(Symbol):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class State:
+    name: str
+    body: Block
+    keys: tuple[Expr, ...]
+    """Of the select; empty for a plain transition."""
+    cases: tuple[tuple[tuple[Expr, ...], str], ...]
+    """Keysets and next state; a plain transition is one case without keysets."""
+    at: int
+    end: int
+    select_at: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class BlockSymbol(Symbol):
+    """A parser or control with its body."""
+
+    kind: str
+    parameters: tuple[VariableSymbol, ...]
+    constructor: tuple[VariableSymbol, ...]
+    annotations: syntax.Annotations
+    locals: list[Statement] = field(default_factory=list)
+    """Variables, in order."""
+    members: list[Symbol] = field(default_factory=list)
+    """Instances, actions and tables, in order."""
+    body: Block | None = None
+    states: list[State] = field(default_factory=list)
+
+
+# --- Expressions ------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Literal:
+    """A known scalar: int, bool, an enum's or error's number, or a string."""
+
+    at: int
+    type: types.Type
+    value: Any
+
+
+@dataclass(eq=False, slots=True)
+class Ref:
+    at: int
+    type: types.Type
+    symbol: Symbol
+
+
+@dataclass(eq=False, slots=True)
+class TypeRef:
+    """A type's name where an expression may stand; ``type`` is what it names."""
+
+    at: int
+    type: types.Type
+    symbol: Any = None
+
+
+@dataclass(eq=False, slots=True)
+class FieldOf:
+    at: int
+    type: types.Type
+    base: Expr
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class ElementOf:
+    """An element of a stack, tuple or list."""
+
+    at: int
+    type: types.Type
+    base: Expr
+    index: Expr
+
+
+@dataclass(eq=False, slots=True)
+class StackProperty:
+    """``next``, ``last`` or ``lastIndex``."""
+
+    at: int
+    type: types.Type
+    base: Expr
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class SliceOf:
+    at: int
+    type: types.Type
+    base: Expr
+    high: int
+    low: int
+
+
+@dataclass(eq=False, slots=True)
+class Unary:
+    at: int
+    type: types.Type
+    op: str
+    operand: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Binary:
+    """Operands have the types the operator wants; ``++`` is here too."""
+
+    at: int
+    type: types.Type
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Mux:
+    at: int
+    type: types.Type
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Cast:
+    at: int
+    type: types.Type
+    operand: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Aggregate:
+    """A list, tuple, struct or header value; parts in the type's order."""
+
+    at: int
+    type: types.Type
+    items: tuple[Expr, ...]
+
+
+@dataclass(eq=False, slots=True)
+class InvalidHeader:
+    at: int
+    type: types.Type
+
+
+@dataclass(eq=False, slots=True)
+class Mask:
+    at: int
+    type: types.Type
+    value: Expr
+    mask: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Range:
+    at: int
+    type: types.Type
+    low: Expr
+    high: Expr
+
+
+@dataclass(eq=False, slots=True)
+class DontCare:
+    at: int
+    type: types.Type
+
+
+@dataclass(eq=False, slots=True)
+class Bound:
+    """An argument matched with its parameter; ``value`` is None for ``_`` (an out nobody reads)."""
+
+    parameter: types.Parameter
+    value: Expr | None
+
+
+@dataclass(eq=False, slots=True)
+class BuiltinCall:
+    """``isValid``, ``setValid``, ``setInvalid`` of a header; ``push_front``, ``pop_front`` of a stack."""
+
+    at: int
+    type: types.Type
+    base: Expr
+    method: str
+    count: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class ExternCall:
+    at: int
+    type: types.Type
+    name: str
+    """Function, or ``extern.method``."""
+    instance: Expr | None
+    signature: types.Signature
+    arguments: tuple[Bound, ...]
+    type_arguments: tuple[types.Type, ...]
+
+
+@dataclass(eq=False, slots=True)
+class FunctionCall:
+    at: int
+    type: types.Type
+    function: FunctionSymbol
+    arguments: tuple[Bound, ...]
+    type_arguments: dict[types.TypeVariable, types.Type]
+
+
+@dataclass(eq=False, slots=True)
+class ActionCall:
+    at: int
+    type: types.Type
+    action: ActionSymbol
+    arguments: tuple[Bound, ...]
+
+
+@dataclass(eq=False, slots=True)
+class TableApply:
+    at: int
+    type: types.Type
+    table: TableSymbol
+
+
+@dataclass(eq=False, slots=True)
+class ApplyResult:
+    """``hit``, ``miss`` or ``action_run`` of a table's application."""
+
+    at: int
+    type: types.Type
+    apply: TableApply
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class BlockApply:
+    at: int
+    type: types.Type
+    instance: Expr
+    """A `Ref` to an instance or constructor parameter, or a `Construct` for direct application."""
+    arguments: tuple[Bound, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Construct:
+    at: int
+    type: types.Type
+    block: BlockSymbol | None
+    """None for externs and packages."""
+    arguments: tuple[Bound, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Method:
+    """A member that can only be called; never left in a finished tree."""
+
+    at: int
+    type: types.Type
+    base: Expr
+    name: str
+
+
+Call: TypeAlias = BuiltinCall | ExternCall | FunctionCall | ActionCall | TableApply | BlockApply
+Expr: TypeAlias = (
+    Literal
+    | Ref
+    | TypeRef
+    | FieldOf
+    | ElementOf
+    | StackProperty
+    | SliceOf
+    | Unary
+    | Binary
+    | Mux
+    | Cast
+    | Aggregate
+    | InvalidHeader
+    | Mask
+    | Range
+    | DontCare
+    | Call
+    | ApplyResult
+    | Construct
+    | Method
+)
+
+# --- Statements -------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Assign:
+    at: int
+    end: int
+    target: Expr
+    value: Expr
+
+
+@dataclass(eq=False, slots=True)
+class CallStatement:
+    at: int
+    end: int
+    call: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Declare:
+    """A local variable; without a value it keeps what it holds (headers become invalid)."""
+
+    at: int
+    end: int
+    symbol: VariableSymbol
+    value: Expr | None
+
+
+@dataclass(eq=False, slots=True)
+class If:
+    at: int
+    end: int
+    condition: Expr
+    then: Block
+    otherwise: Block
+
+
+@dataclass(eq=False, slots=True)
+class SwitchCase:
+    labels: tuple[int, ...]
+    """Values, or positions in the table's action list."""
+    is_default: bool
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class Switch:
+    at: int
+    end: int
+    value: Expr
+    cases: tuple[SwitchCase, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Return:
+    at: int
+    end: int
+    value: Expr | None
+
+
+@dataclass(eq=False, slots=True)
+class Exit:
+    at: int
+    end: int
+
+
+Statement: TypeAlias = Assign | CallStatement | Declare | If | Switch | Return | Exit
+Block: TypeAlias = list[Statement]
+
+
+@dataclass(eq=False, slots=True)
+class Program:
+    main: InstanceSymbol | None
+    main_block: Construct | None
+    errors: tuple[str, ...]
+    globals: list[InstanceSymbol]
+    """Extern instances at the top level."""
+    declarations: list[Symbol | types.Type]
+    """Everything at the top level, in order (P4Info and tools look there)."""

@@ -1,0 +1,393 @@
+"""Types as the checker sees them.
+
+Structural types (``bit<W>``, tuples, stacks) are made by cached functions, so equal types are one object; nominal ones
+(structs, headers, enums, externs, blocks) are objects of their own, one for each declaration and list of type arguments.
+Therefore types are compared with ``is``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(eq=False, slots=True)
+class Type:
+    """Base of all types; ``str()`` is how it is written in P4."""
+
+
+@dataclass(eq=False, slots=True)
+class SimpleType(Type):
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BOOL = SimpleType("bool")
+INT = SimpleType("int")
+"""Arbitrary precision; only compile-time values have it."""
+STRING = SimpleType("string")
+ERROR = SimpleType("error")
+MATCH_KIND = SimpleType("match_kind")
+VOID = SimpleType("void")
+INVALID_HEADER = SimpleType("{#}")
+"""Of the literal, until it meets a header type."""
+DEFAULTS = SimpleType("...")
+UNKNOWN = SimpleType("unknown")
+"""Of an expression whose error was reported already; accepted everywhere, silently."""
+PACKET = SimpleType("packet")
+
+
+@dataclass(eq=False, slots=True)
+class BitsType(Type):
+    width: int
+    is_signed: bool
+
+    def __str__(self) -> str:
+        return f"{'int' if self.is_signed else 'bit'}<{self.width}>"
+
+
+@functools.cache
+def bits(width: int, is_signed: bool = False) -> BitsType:
+    return BitsType(width, is_signed)
+
+
+@dataclass(eq=False, slots=True)
+class VarbitType(Type):
+    width: int
+
+    def __str__(self) -> str:
+        return f"varbit<{self.width}>"
+
+
+@functools.cache
+def varbit(width: int) -> VarbitType:
+    return VarbitType(width)
+
+
+@dataclass(eq=False, slots=True)
+class TypeVariable(Type):
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True)
+class Field:
+    name: str
+    type: Type
+    annotations: Any = ()
+    at: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class StructLike(Type):
+    """A struct, header or header union."""
+
+    kind: str
+    name: str
+    fields: dict[str, Field]
+    arguments: tuple[Type, ...] = ()
+    declaration: Any = None
+    control_name: str = ""
+
+    def __str__(self) -> str:
+        return self.name + _written(self.arguments)
+
+
+@dataclass(eq=False, slots=True)
+class StackType(Type):
+    element: Type
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.element}[{self.size}]"
+
+
+@functools.cache
+def stack(element: Type, size: int) -> StackType:
+    return StackType(element, size)
+
+
+@dataclass(eq=False, slots=True)
+class TupleType(Type):
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return "tuple" + (_written(self.items) or "<>")
+
+
+@functools.cache
+def tuple_of(items: tuple[Type, ...]) -> TupleType:
+    return TupleType(items)
+
+
+@dataclass(eq=False, slots=True)
+class ListLiteralType(Type):
+    """Of ``{a, b}`` until it meets a tuple, struct, header or list type."""
+
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(map(str, self.items)) + "}"
+
+
+@functools.cache
+def list_literal(items: tuple[Type, ...]) -> ListLiteralType:
+    return ListLiteralType(items)
+
+
+@dataclass(eq=False, slots=True)
+class StructLiteralType(Type):
+    """Of ``{f = a}`` until it meets a struct or header type."""
+
+    items: tuple[tuple[str, Type], ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{n} = {t}" for n, t in self.items) + "}"
+
+
+@dataclass(eq=False, slots=True)
+class ListType(Type):
+    element: Type
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+@functools.cache
+def list_of(element: Type) -> ListType:
+    return ListType(element)
+
+
+@dataclass(eq=False, slots=True)
+class SetType(Type):
+    """Of masks, ranges and value sets."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"set<{self.element}>"
+
+
+@functools.cache
+def set_of(element: Type) -> SetType:
+    return SetType(element)
+
+
+@dataclass(eq=False, slots=True)
+class EnumType(Type):
+    name: str
+    members: dict[str, int]
+    """Values of a serializable enum, else numbers in declaration order."""
+    base: BitsType | None = None
+    declaration: Any = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True)
+class NewType(Type):
+    name: str
+    base: Type
+    declaration: Any = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True)
+class Parameter:
+    name: str
+    direction: str
+    type: Type
+    default: Any = None
+    is_optional: bool = False
+    annotations: Any = ()
+    at: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Signature:
+    """A function, method, action, constructor, or a block's ``apply``."""
+
+    name: str
+    type_parameters: tuple[TypeVariable, ...]
+    parameters: tuple[Parameter, ...]
+    result: Type
+    declaration: Any = None
+    is_abstract: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class ExternType(Type):
+    name: str
+    arguments: tuple[Type, ...]
+    methods: dict[str, list[Signature]]
+    constructors: list[Signature]
+    generic: ExternType | None = None
+    """The declaration this is a specialisation of."""
+    declaration: Any = None
+
+    def __str__(self) -> str:
+        return self.name + _written(self.arguments)
+
+
+@dataclass(eq=False, slots=True)
+class BlockType(Type):
+    """A parser, control or package: its type, or one that is declared with a body."""
+
+    kind: str
+    name: str
+    apply: Signature
+    constructor: Signature | None
+    """None where it cannot be instantiated (a type without a body)."""
+    arguments: tuple[Type, ...] = ()
+    declaration: Any = None
+
+    def __str__(self) -> str:
+        return self.name + _written(self.arguments)
+
+
+@dataclass(eq=False, slots=True)
+class ActionType(Type):
+    name: str
+
+    def __str__(self) -> str:
+        return f"action {self.name}"
+
+
+@dataclass(eq=False, slots=True)
+class TableType(Type):
+    name: str
+
+    def __str__(self) -> str:
+        return f"table {self.name}"
+
+
+@dataclass(eq=False, slots=True)
+class ApplyResultType(Type):
+    """Of ``t.apply()``: has hit, miss and action_run."""
+
+    table: Any
+
+    def __str__(self) -> str:
+        return f"apply_result({self.table.name})"
+
+
+@dataclass(eq=False, slots=True)
+class ActionRunType(Type):
+    """Of ``t.apply().action_run``."""
+
+    table: Any
+
+    def __str__(self) -> str:
+        return f"action_list({self.table.name})"
+
+
+@dataclass(eq=False, slots=True)
+class Generic:
+    """A type declaration with type parameters: ``make`` builds a specialisation, once for each list of arguments."""
+
+    name: str
+    parameters: tuple[TypeVariable, ...]
+    make: Callable[[tuple[Type, ...]], Type]
+    made: dict[tuple[Type, ...], Type] = field(default_factory=dict)
+
+    def specialise(self, arguments: tuple[Type, ...]) -> Type:
+        found = self.made.get(arguments)
+        if found is None:
+            found = self.made[arguments] = self.make(arguments)
+        return found
+
+
+def _written(arguments: tuple[Type, ...]) -> str:
+    return "<" + ", ".join(map(str, arguments)) + ">" if arguments else ""
+
+
+def has_variables(type_: Type) -> bool:
+    if isinstance(type_, TypeVariable):
+        return True
+    if isinstance(type_, StackType | SetType | ListType):
+        return has_variables(type_.element)
+    if isinstance(type_, TupleType | ListLiteralType):
+        return any(map(has_variables, type_.items))
+    if isinstance(type_, StructLike | ExternType | BlockType):
+        return any(map(has_variables, type_.arguments))
+    return False
+
+
+def substitute(type_: Type, known: Mapping[TypeVariable, Type]) -> Type:
+    """The type with type variables replaced by what ``known`` says."""
+    if not known:
+        return type_
+    if isinstance(type_, TypeVariable):
+        return known.get(type_, type_)
+    if not has_variables(type_):
+        return type_
+    if isinstance(type_, StackType):
+        return stack(substitute(type_.element, known), type_.size)
+    if isinstance(type_, SetType):
+        return set_of(substitute(type_.element, known))
+    if isinstance(type_, ListType):
+        return list_of(substitute(type_.element, known))
+    if isinstance(type_, TupleType):
+        return tuple_of(tuple(substitute(t, known) for t in type_.items))
+    if isinstance(type_, ListLiteralType):
+        return list_literal(tuple(substitute(t, known) for t in type_.items))
+    if isinstance(type_, StructLike | ExternType | BlockType):
+        generic = type_.declaration
+        return generic.specialise(tuple(substitute(t, known) for t in type_.arguments))  # type: ignore[no-any-return]
+    return type_
+
+
+def substitute_signature(signature: Signature, known: Mapping[TypeVariable, Type]) -> Signature:
+    parameters = tuple(
+        Parameter(p.name, p.direction, substitute(p.type, known), p.default, p.is_optional, p.annotations, p.at)
+        for p in signature.parameters
+    )
+    return Signature(
+        signature.name, signature.type_parameters, parameters, substitute(signature.result, known),
+        signature.declaration, signature.is_abstract,
+    )  # fmt: skip
+
+
+def unwrapped(type_: Type) -> Type:
+    """Behind ``type`` names and serializable enums: what the value is made of."""
+    while True:
+        if isinstance(type_, NewType):
+            type_ = type_.base
+        elif isinstance(type_, EnumType) and type_.base is not None:
+            type_ = type_.base
+        else:
+            return type_
+
+
+def is_scalar(type_: Type) -> bool:
+    type_ = unwrapped(type_)
+    return isinstance(type_, BitsType | EnumType) or type_ is BOOL or type_ is ERROR
+
+
+def width_bits(type_: Type) -> int | None:
+    """Bits on the wire (section 9.1's minSizeInBits for fixed types); None where a type has no such width."""
+    type_ = unwrapped(type_)
+    if isinstance(type_, BitsType):
+        return type_.width
+    if type_ is BOOL:
+        return 1
+    if isinstance(type_, StructLike):
+        if type_.kind == "header_union":
+            return None
+        parts = [width_bits(f.type) for f in type_.fields.values()]
+    elif isinstance(type_, TupleType):
+        parts = [width_bits(t) for t in type_.items]
+    elif isinstance(type_, StackType):
+        parts = [width_bits(type_.element)] * type_.size
+    else:
+        return None
+    return None if None in parts else sum(p for p in parts if p is not None)
