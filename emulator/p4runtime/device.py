@@ -16,7 +16,7 @@ from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime import entities
 from emulator.p4runtime.arbitration import MAX_STREAMS, Arbiter, Notification
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
-from emulator.p4runtime.pipeline import Config, Pipeline, Target
+from emulator.p4runtime.pipeline import Compiled, Config, Pipeline, Target, make_config
 from emulator.p4runtime.view import Change, View, run_change
 from emulator.switch.control import ControlError
 
@@ -131,11 +131,10 @@ class Device:
                 raise RequestError(Code.NOT_FOUND, "no config has been saved by VERIFY_AND_SAVE")
             self._pipeline.commit_saved()
 
-    def install(self, config_message: Any) -> None:
-        """Load a program by other means than P4Runtime (the command line). Raises RequestError."""
-        config = self._pipeline.verify(config_message)
+    def install(self, message: Any, compiled: Compiled) -> None:
+        """Load a program that came another way than by P4Runtime; ``message`` is the config to show for it."""
         with self._lock:
-            self._pipeline.commit(config)
+            self._pipeline.commit(make_config(message, compiled))
 
     def get_pipeline(self, request: Any) -> Any:
         """The config that Read and Write refer to; an answer without one before there is any."""

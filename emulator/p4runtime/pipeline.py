@@ -65,6 +65,18 @@ class Config:
     schema: Schema
 
 
+def make_config(message: Any, compiled: Compiled) -> Config:
+    """The config to keep: the message, completed by our P4Info. INVALID_ARGUMENT where the P4Info given disagrees."""
+    kept = p4runtime_pb2.ForwardingPipelineConfig()
+    kept.CopyFrom(message)
+    if message.HasField("p4info") and message.p4info.ByteSize():
+        check_agreement(compiled.p4info, message.p4info)
+    else:
+        kept.p4info.CopyFrom(compiled.p4info)
+    # The given P4Info agrees with ours in all that the schema holds, so either builds the same one.
+    return Config(compiled, kept, build_schema(compiled.p4info))
+
+
 class Pipeline:
     """Not thread-safe but for `verify`: the caller serialises the rest."""
 
@@ -93,14 +105,7 @@ class Pipeline:
             compiled = self._target.compile(unpack(message.p4_device_config))
         except (PackageError, CompileFailure) as error:
             raise invalid(str(error)) from error
-        kept = p4runtime_pb2.ForwardingPipelineConfig()
-        kept.CopyFrom(message)
-        if message.HasField("p4info") and message.p4info.ByteSize():
-            check_agreement(compiled.p4info, message.p4info)
-        else:
-            kept.p4info.CopyFrom(compiled.p4info)
-        # The given P4Info agrees with ours in all that the schema holds, so either builds the same one.
-        return Config(compiled, kept, build_schema(compiled.p4info))
+        return make_config(message, compiled)
 
     def save(self, config: Config) -> None:
         switch = self._target.spare_switch()

@@ -1,0 +1,99 @@
+"""From a package of source to a program a switch loads, without letting the source out of its package.
+
+The compiler reads files through `PackageReader`, which knows the package's members and the include files that come with
+the switch, and nothing else: an ``#include "/etc/passwd"`` from a controller finds no such file. Programs are cached on
+disk by content, so a controller that pushes the same package again waits for no compiler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+
+import emulator.p4
+from emulator.p4.errors import CompileError
+from emulator.p4.source import read_from_disk
+from emulator.p4runtime.package import Package
+from emulator.p4runtime.pipeline import Compiled, CompileFailure
+from emulator.ports.jit import cache_root
+from emulator.v1model.architecture import V1MODEL
+from emulator.v1model.compiled import CompiledProgram, compile_program, compiler_digest
+
+SYSTEM_FOLDERS = (*V1MODEL.include_folders, str(Path(emulator.p4.__file__).parent / "include"))
+
+
+@dataclass(frozen=True, slots=True)
+class PackageReader:
+    """The compiler's view of files: see ``emulator.p4.source.FileReader``."""
+
+    package: Package
+
+    def __call__(self, path: str) -> str | None:
+        text = self.package.files.get(posixpath.normpath(path))
+        if text is not None:
+            return text.decode()
+        real = os.path.realpath(path)
+        if os.path.isabs(path) and any(Path(real).is_relative_to(folder) for folder in SYSTEM_FOLDERS):
+            return read_from_disk(real)
+        return None
+
+
+def compile_package(package: Package, engine: str = "llvm") -> Compiled:
+    """Compile, or take from the cache. Raises CompileFailure with all diagnostics."""
+    cached = cache_root() / "packages" / f"{_content_key(package, engine)}.pickle"
+    program = _fetch(cached)
+    if program is None:
+        program = _compile(package, engine)
+        _store(cached, program)
+    return Compiled(program.p4info, program)
+
+
+def _compile(package: Package, engine: str) -> CompiledProgram:
+    from emulator.p4.frontend import compile_source  # a warm start needs no front end
+
+    try:
+        checked = compile_source(
+            package.main,
+            architecture=V1MODEL,
+            defines=package.defines,
+            include_paths=package.include_paths,
+            file_reader=PackageReader(package),
+        )
+    except CompileError as error:
+        raise CompileFailure(str(error)) from error
+    return compile_program(checked, engine=engine)
+
+
+def _content_key(package: Package, engine: str) -> str:
+    parts = (
+        compiler_digest(),
+        engine,
+        package.main,
+        sorted(package.defines.items()),
+        package.include_paths,
+        sorted((name, hashlib.sha256(text).hexdigest()) for name, text in package.files.items()),
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _fetch(path: Path) -> CompiledProgram | None:
+    try:
+        program = pickle.loads(path.read_bytes())
+    except Exception:  # absent, cut short, or written by something else: as good as absent
+        return None
+    return program if isinstance(program, CompiledProgram) else None
+
+
+def _store(path: Path, program: CompiledProgram) -> None:
+    """All or nothing; a cache that cannot be written is no error."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(pickle.dumps(program))
+        temporary.replace(path)
+    except OSError:
+        return

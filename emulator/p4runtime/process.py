@@ -1,0 +1,287 @@
+"""A switch in a process of its own: what ``netsum switch`` runs (``python -m emulator.p4runtime.process`` too).
+
+When it is ready it prints one JSON line on stdout; everything else goes to stderr. SIGTERM and SIGINT end it in order.
+
+Threads: the main thread waits for signals, one runs the data plane without the GIL, gRPC's serve the control plane.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from emulator.p4.errors import CompileError
+from emulator.p4.protos import p4runtime_pb2
+from emulator.p4runtime.compilation import compile_package
+from emulator.p4runtime.device import Device
+from emulator.p4runtime.package import PackageError, pack
+from emulator.p4runtime.pipeline import Compiled, Target
+from emulator.p4runtime.server import P4RuntimeServer, ServerError
+from emulator.p4runtime.statistics import statistics_handler
+from emulator.ports.errors import PortError
+from emulator.ports.opening import make_switch_bell, open_switch_ports
+from emulator.ports.port import SwitchPort
+from emulator.ports.spec import parse_ports
+from emulator.ports.stale import clean_stale
+from emulator.switch.core import Switch
+from emulator.switch.interpreted_runner import InterpretedRunner
+from emulator.switch.runner import SwitchRunner
+from emulator.v1model.compiled import ENGINES, load
+
+DEFAULT_ADDRESS = "127.0.0.1:9559"
+"""9559 is P4Runtime's port with IANA. Not all interfaces, as bmv2 has it: there is no authentication."""
+
+ENDING_SIGNALS = {signal.SIGTERM, signal.SIGINT}
+
+log = logging.getLogger("netsum.switch")
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchOptions:
+    """Everything ``netsum switch`` is told."""
+
+    program: str | None = None
+    """P4 source: a path, or the name of a shipped program. None: start without, and wait for P4Runtime."""
+    ports: tuple[str, ...] = ()
+    """``N=SPEC`` texts; see ``emulator.ports.spec``."""
+    defines: Mapping[str, str] = field(default_factory=dict)
+    include_paths: tuple[str, ...] = ()
+    grpc_server_addr: str = DEFAULT_ADDRESS
+    device_id: int = 0
+    engine: str = "llvm"
+    die_with_parent: bool = False
+    quiet: bool = False
+    """No line for people on stderr beside the JSON line."""
+
+
+class OptionError(Exception):
+    """An option that cannot be used; the text names it."""
+
+
+class DataPlaneFailure(Exception):
+    """The live loop has ended by itself."""
+
+
+# --- The switch, assembled ----------------------------------------------------------------------------------------
+
+
+class RunningSwitch:
+    """Switch, ports, live loop and server; a context manager. Raises what `run_switch` reports."""
+
+    def __init__(self, options: SwitchOptions) -> None:
+        self.options = options
+        self.switch = Switch()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._serve, name="netsum-data-plane", daemon=True)
+        self._stack = ExitStack()
+        try:
+            self._assemble()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def _assemble(self) -> None:
+        options = self.options
+        _check(options)
+        specs = parse_ports(list(options.ports))
+        compiled = _compile(options)
+        clean_stale()
+        bell = make_switch_bell(specs)
+        self._stack.callback(bell.close)
+        self.ports: list[SwitchPort] = open_switch_ports(specs, self.switch.ports, bell)
+        for port in self.ports:
+            self._stack.callback(port.close)
+        runner = InterpretedRunner if options.engine == "interpreter" else _compiled_runner
+        self.runner = runner(self.switch, self.ports, bell)
+        self.device = Device(options.device_id, self._target())
+        if compiled is not None:
+            self.device.install(_config_of(options), compiled)
+        self._stack.callback(self._stop_data_plane)
+        self.server = P4RuntimeServer(self.device, options.grpc_server_addr, (statistics_handler(self.statistics),))
+        self._stack.callback(self.server.stop)
+
+    def _target(self) -> Target:
+        engine = self.options.engine
+        return Target(self.switch, self.runner.paused, lambda package: compile_package(package, engine), Switch)
+
+    def __enter__(self) -> RunningSwitch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _stop_data_plane(self) -> None:
+        self.runner.stop()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        try:
+            self.runner.run()
+        except BaseException as error:
+            self._failure = error
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def wait(self) -> None:
+        """Until a signal ends the process (they must be blocked in all threads). Raises DataPlaneFailure."""
+        signal.sigwait(ENDING_SIGNALS)
+        if self._failure is not None:
+            raise DataPlaneFailure(f"the data plane failed: {self._failure!r}") from self._failure
+
+    def ready_line(self) -> dict[str, Any]:
+        return {
+            "ready": True,
+            "p4runtime": self.server.address,
+            "device_id": self.options.device_id,
+            "pid": os.getpid(),
+            "program": self._program_name(),
+            "engine": self.options.engine,
+            "ports": {str(port.number): str(port.spec) for port in self.ports},
+        }
+
+    def statistics(self) -> dict[str, Any]:
+        """See ``statistics`` for the keys."""
+        with self.device.hold_still():  # not while another program is being loaded
+            loaded = self.switch.program is not None
+            return {
+                **{key: value for key, value in self.ready_line().items() if key != "ready"},
+                "ports": {str(port.number): _port_statistics(port) for port in self.ports},
+                "drops": dict(self.switch.drops) if loaded else {},
+                "faults": dict(self.switch.faults) if loaded else {},
+                "loop": asdict(self.runner.statistics()),
+            }
+
+    def _program_name(self) -> str | None:
+        return self.switch.program.name if self.switch.program is not None else None
+
+
+def _compiled_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) -> SwitchRunner:
+    return SwitchRunner(switch, ports, bell, lock=switch.lock)
+
+
+def _port_statistics(port: SwitchPort) -> dict[str, Any]:
+    return {"spec": str(port.spec), **asdict(port.statistics())}
+
+
+def _check(options: SwitchOptions) -> None:
+    if options.engine not in ENGINES:
+        raise OptionError(f"--engine {options.engine}: choose one of {', '.join(ENGINES)}")
+    if not 0 <= options.device_id < 1 << 64:
+        raise OptionError(f"--device-id {options.device_id}: must fit in 64 bits")
+
+
+def _compile(options: SwitchOptions) -> Compiled | None:
+    if options.program is None:
+        return None
+    program = load(options.program, dict(options.defines), engine=options.engine, include_paths=options.include_paths)
+    return Compiled(program.p4info, program)
+
+
+def _config_of(options: SwitchOptions) -> Any:
+    """What GetForwardingPipelineConfig gives for a program that came from the command line."""
+    from emulator.p4.library import find_program
+
+    assert options.program is not None
+    path = Path(find_program(options.program))
+    return p4runtime_pb2.ForwardingPipelineConfig(p4_device_config=pack(path, options.defines, options.include_paths))
+
+
+# --- The process --------------------------------------------------------------------------------------------------
+
+
+def run_switch(options: SwitchOptions) -> int:
+    """Run until SIGTERM or SIGINT; returns the exit status. What the operator can mend ends in a message on stderr."""
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s switch: %(message)s", datefmt="%H:%M:%S")
+    # Blocked before any thread starts, so that all inherit it and only `wait` takes the signals.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    if options.die_with_parent:
+        die_with_parent()
+    try:
+        with RunningSwitch(options) as running:
+            print(json.dumps(running.ready_line()), flush=True)
+            if not options.quiet:
+                print(_for_people(running), file=sys.stderr, flush=True)
+            running.wait()
+    except CompileError as error:
+        print(f"{error}\nnetsum switch: {options.program} does not compile", file=sys.stderr)
+        return 1
+    except (OptionError, PortError, ServerError, PackageError, DataPlaneFailure, FileNotFoundError) as error:
+        print(f"netsum switch: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _for_people(running: RunningSwitch) -> str:
+    program = running.options.program or "no program yet"
+    ports = ", ".join(str(port.spec) for port in running.ports) or "none"
+    return f"switch {running.options.device_id}: {program}; P4Runtime on {running.server.address}; ports: {ports}"
+
+
+def die_with_parent() -> None:
+    """SIGTERM to ourselves when the parent process has ended, however it ended.
+
+    A pidfd and not PR_SET_PDEATHSIG, which fires when the parent's *thread* that started us ends.
+    """
+    parent = os.getppid()
+    try:
+        descriptor = os.pidfd_open(parent)
+    except ProcessLookupError:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return
+    if os.getppid() != parent:  # it ended while we looked, and its number may have gone to another
+        os.kill(os.getpid(), signal.SIGTERM)
+    threading.Thread(target=_watch, args=(descriptor,), name="netsum-parent", daemon=True).start()
+
+
+def _watch(descriptor: int) -> None:
+    select.select([descriptor], [], [])
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The options as words."""
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="netsum switch", description="Run a P4 program behind a P4Runtime server.")
+    parser.add_argument("program", nargs="?", metavar="PROGRAM.p4")
+    parser.add_argument("--no-program", action="store_true", help="start without; a controller sets one")
+    parser.add_argument("--port", action="append", default=[], metavar="N=SPEC", help="shm:NAME or udp:HOST:PORT[,...]")
+    parser.add_argument("-D", "--define", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("-I", "--include", action="append", default=[], metavar="FOLDER")
+    parser.add_argument("--grpc-server-addr", default=DEFAULT_ADDRESS, metavar="HOST:PORT")
+    parser.add_argument("--device-id", type=int, default=0)
+    parser.add_argument("--engine", choices=ENGINES, default="llvm")
+    parser.add_argument("--die-with-parent", action="store_true")
+    parser.add_argument("--json", action="store_true", help="nothing for people beside the JSON line")
+    given = parser.parse_args(arguments)
+    if (given.program is None) != given.no_program:
+        parser.error("name a PROGRAM.p4, or give --no-program")
+    definitions = (text.partition("=") for text in given.define)
+    return run_switch(
+        SwitchOptions(
+            program=given.program,
+            ports=tuple(given.port),
+            defines={name: value if separator else "1" for name, separator, value in definitions},
+            include_paths=tuple(given.include),
+            grpc_server_addr=given.grpc_server_addr,
+            device_id=given.device_id,
+            engine=given.engine,
+            die_with_parent=given.die_with_parent,
+            quiet=given.json,
+        )
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,78 @@
+"""The live loop for interpreted programs: the same turns as ``runner``'s, in Python, for looking into a program.
+
+Slow by design (some hundred frames a second); the compiled loop is the one for work.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from emulator.ports.batch import FrameBatch
+from emulator.ports.bell import Bell, bell_cancel, bell_prepare, bell_sleep
+from emulator.ports.port import SwitchPort, port_has_input
+from emulator.switch.core import Switch
+from emulator.switch.runner import PER_PORT, RunnerStatistics
+
+
+class InterpretedRunner:
+    """Serves a switch's ports in the caller's thread; see ``runner.SwitchRunner``."""
+
+    def __init__(self, switch: Switch, ports: Sequence[SwitchPort], bell: Bell) -> None:
+        self.switch = switch
+        self.ports = tuple(ports)
+        self.bell = bell
+        self._batch = FrameBatch(max(1, len(self.ports)) * PER_PORT)
+        self._stopping = threading.Event()
+        self._turns = self._frames = self._sleeps = self._no_program = 0
+
+    def run(self) -> None:
+        """Serve until stop()."""
+        while not self._stopping.is_set():
+            if not self._turn():
+                self._sleep()
+
+    def stop(self) -> None:
+        """End run()."""
+        self._stopping.set()
+        self.bell.ring()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The switch between two batches."""
+        with self.switch.lock:
+            yield
+
+    def statistics(self) -> RunnerStatistics:
+        return RunnerStatistics(self._turns, self._frames, self._sleeps, self._no_program)
+
+    def _turn(self) -> int:
+        """One turn; how much was moved."""
+        now_ns = time.monotonic_ns()
+        with self.switch.lock:
+            self._batch.clear()
+            moved = sum(port.receive_into(self._batch, now_ns, PER_PORT) for port in self.ports)
+            if self._batch.count and self.switch.program is not None:
+                self.switch.process(self._batch, now_ns)
+                self._frames += self._batch.count
+            else:
+                self._no_program += self._batch.count
+            for port in self.ports:
+                port.release()
+            moved += sum(port.flush(now_ns) for port in self.ports)
+        self._turns += 1
+        return moved
+
+    def _sleep(self) -> None:
+        """Until there is input or a timer is due; ``bell`` tells why no wake-up is lost."""
+        now_ns = time.monotonic_ns()
+        due = [timer for port in self.ports if (timer := port.next_timer_ns(now_ns)) is not None]
+        wait_ns = max(0, min(due) - now_ns) if due else -1
+        sequence = bell_prepare(self.bell.sleeper_address)
+        if self._stopping.is_set() or any(port_has_input(port.address) for port in self.ports):
+            bell_cancel(self.bell.sleeper_address)
+            return
+        self._sleeps += 1
+        bell_sleep(self.bell.sleeper_address, sequence, wait_ns)
