@@ -16,6 +16,8 @@ class Target:
     """Methods of cell arrays that may stand in a ``Repeat``: a turn's effect stays in its own instance's cell."""
     index_argument: Mapping[str, int] = field(default_factory=dict)
     """For those, which argument is the index."""
+    bit_lists: frozenset[str] = frozenset()
+    """Externs that read a list argument as the bits of its items, one after the other."""
     hidden_variables: frozenset[str] = frozenset()
     """Variables that the architecture itself reads after the program wrote them."""
 

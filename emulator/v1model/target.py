@@ -15,5 +15,14 @@ V1MODEL_TARGET = Target(
     },
     repeatable=frozenset({"register.read", "register.write"}),
     index_argument={"register.read": 1, "register.write": 0},
+    bit_lists=frozenset(
+        {
+            "hash",
+            "verify_checksum",
+            "verify_checksum_with_payload",
+            "update_checksum",
+            "update_checksum_with_payload",
+        }
+    ),
     hidden_variables=frozenset(PREFIX + name for name in WIDTHS_BITS),
 )

@@ -77,6 +77,16 @@ def resize(b: Builder, value: Value, width_bits: int, *, signed: bool = False) -
     return b.sext(value, target) if signed else b.zext(value, target)
 
 
+def _bswap(b: Builder, value: Value, width: int, lanes: int | None) -> Value:
+    """LLVM's intrinsic; llvmlite's own wrapper takes no vectors."""
+    if lanes is None:
+        return b.bswap(value)
+    name = f"llvm.bswap.v{lanes}i{width}"
+    if name not in b.module.globals:
+        ir.Function(b.module, ir.FunctionType(value.type, [value.type]), name)
+    return b.call(b.module.globals[name], [value])
+
+
 def swap_bytes(b: Builder, value: Value) -> Value:
     """Reverse the bytes of an integer (or of each lane) of a whole number of bytes. LLVM's own needs an even number."""
     lanes = value.type.count if isinstance(value.type, ir.VectorType) else None
@@ -84,8 +94,8 @@ def swap_bytes(b: Builder, value: Value) -> Value:
     if width == 8:
         return value
     if width % 16 == 0:
-        return b.bswap(value)
-    wide = b.bswap(b.zext(value, integer(width + 8, lanes)))
+        return _bswap(b, value, width, lanes)
+    wide = _bswap(b, b.zext(value, integer(width + 8, lanes)), width + 8, lanes)
     return b.trunc(b.lshr(wide, constant(8, width + 8, lanes)), integer(width, lanes))
 
 

@@ -29,6 +29,7 @@ from emulator.p4.llvm.bits import (
     resize,
     splat,
     store_field,
+    swap_bytes,
 )
 from emulator.p4.llvm.storage import Storage, header_bytes
 from emulator.p4.target import Target
@@ -173,7 +174,7 @@ class Emitter:
         if self.lanes is None:
             return load_field(self.b, pointer, lane.first.offset_bits, width)
         value = load(self.b, integer(width, self.lanes), pointer, lane.first.offset_bits // 8)
-        return value if width == 8 else self.b.bswap(value)
+        return swap_bytes(self.b, value)
 
     # --- Assignment -------------------------------------------------------------------------------------------
 
@@ -198,8 +199,7 @@ class Emitter:
         if self.lanes is None:
             store_field(self.b, value, pointer, lane.first.offset_bits, width)
         else:
-            swapped = value if width == 8 else self.b.bswap(value)
-            self.b.store(swapped, at(self.b, pointer, lane.first.offset_bits // 8), align=1)
+            self.b.store(swap_bytes(self.b, value), at(self.b, pointer, lane.first.offset_bits // 8), align=1)
 
     def copy_header(self, target: ir.Header, source: ir.Header) -> None:
         """An invalid source only makes the target invalid. Bytes are shared where nothing can change them."""

@@ -10,12 +10,24 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from emulator.p4 import ir
+from emulator.p4.passes.dead import remove_dead
+from emulator.p4.passes.field_runs import merge_field_runs
+from emulator.p4.passes.fold import fold_constants
 from emulator.p4.passes.lower_stacks import lower_stacks
+from emulator.p4.passes.registers import group_registers
+from emulator.p4.passes.reroll import reroll
 from emulator.p4.target import Target
 
 Pass: TypeAlias = Callable[[ir.Program, Target], ir.Program]
 
-PIPELINE: tuple[Pass, ...] = (lower_stacks,)
+PIPELINE: tuple[Pass, ...] = (
+    reroll,
+    group_registers,
+    merge_field_runs,
+    lower_stacks,
+    fold_constants,
+    remove_dead,
+)
 """In this order."""
 
 

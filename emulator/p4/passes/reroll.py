@@ -1,0 +1,217 @@
+"""Runs of like statements become one ``Repeat``.
+
+A program without loops over fields writes every lane out: ``sum0.write(i, h.x0); sum1.write(i, h.x1); ...``. This pass finds
+stretches of a block that repeat with some period, where from one turn to the next
+
+* header fields advance by a constant number of bits within one header,
+* extern instances advance by one in the order of their declaration,
+* variables written in a turn are that turn's own: not mentioned outside the stretch, written before they are read,
+* all else is the same,
+
+and where turns are independent: no turn touches a field or a cell that another one writes. It runs before all other
+passes, for it makes a long program short; its work is linear in the program's length.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from emulator.p4 import ir, walk
+from emulator.p4.passes.stretch import Shaper, Stretch, make_repeat
+from emulator.p4.target import Target
+
+LONGEST_PERIOD = 8
+FEWEST_TURNS = 4
+"""Shorter runs are as well left as straight code."""
+
+
+def reroll(program: ir.Program, target: Target) -> ir.Program:
+    work = _Reroll(program, target)
+    return walk.map_blocks(program, work.block)
+
+
+@dataclass(slots=True)
+class _Reroll:
+    program: ir.Program
+    target: Target
+    mentions: Counter[str] = field(default_factory=Counter)
+    """How often each variable stands anywhere in the program."""
+    shaper: Any = None
+
+    def __post_init__(self) -> None:
+        self.shaper = Shaper(self.program, self.target)
+        for block in walk.root_blocks(self.program):
+            for statement in walk.statements(block):
+                self.mentions.update(mentioned(statement))
+        for _, root in self.program.blocks:
+            if isinstance(root, ir.Parser):
+                for state in root.states:
+                    if isinstance(state.transition, ir.Select):
+                        self.mentions.update(v for k in state.transition.keys for v in variables_in(k))
+        for table in self.program.tables:
+            self.mentions.update(v for k in table.keys for v in variables_in(k.value))
+        self.mentions.update(self.target.hidden_variables)
+        for action in self.program.actions:
+            self.mentions.update(p.name for p in action.parameters)
+
+    def block(self, block: ir.Block) -> ir.Block:
+        if len(block) < FEWEST_TURNS:
+            return tuple(self._nested(s) for s in block)
+        shapes = [self.shaper.shape(s) for s in block]
+        result: list[ir.Statement] = []
+        position = 0
+        while position < len(block):
+            stretch = self._longest(block, shapes, position)
+            if stretch is not None and self._is_legal(stretch):
+                result.append(make_repeat(stretch))
+                position += stretch.length
+                continue
+            following = position + (stretch.length if stretch is not None else 1)
+            result.extend(self._nested(s) for s in block[position:following])
+            position = following
+        return tuple(result)
+
+    def _nested(self, statement: ir.Statement) -> ir.Statement:
+        return walk.map_statement(statement, lambda e: e, self.block, self.target.outs)
+
+    def _longest(self, block: ir.Block, shapes: list[Any], start: int) -> Stretch | None:
+        """The stretch from here that covers most, if any; the smallest period of equals."""
+        best: Stretch | None = None
+        if shapes[start] is None:
+            return None
+        for period in range(1, min(LONGEST_PERIOD, len(block) // FEWEST_TURNS) + 1):
+            if start + period >= len(block) or shapes[start + period] is None:
+                break
+            stretch = Stretch(block, shapes, start, period)
+            if stretch.turns >= FEWEST_TURNS and (best is None or stretch.length > best.length):
+                best = stretch
+        return best
+
+    def _is_legal(self, stretch: Stretch) -> bool:
+        return (
+            self._variables_are_private(stretch)
+            and _indices_are_invariant(stretch, self.target)
+            and _fields_are_independent(stretch, self.target)
+            and _instances_are_independent(stretch)
+        )
+
+    def _variables_are_private(self, stretch: Stretch) -> bool:
+        inside = Counter(v for s in stretch.statements for v in mentioned(s))
+        written: set[str] = set()
+        read_first: set[str] = set()
+        for statement in stretch.body:
+            reads, writes = accesses(statement, self.target)
+            read_first |= reads - written
+            written |= writes
+        if written & read_first:
+            return False
+        for turn in stretch.variable_names(written):
+            if any(self.mentions[name] != inside[name] for name in turn):
+                return False
+        return stretch.unwritten_are_constant(written)
+
+
+def variables_in(expr: ir.Expr) -> list[str]:
+    return [e.name for e in walk.subexpressions(expr) if isinstance(e, ir.Variable)]
+
+
+def mentioned(statement: ir.Statement) -> list[str]:
+    """Variables in the statement itself, with repetition; not in nested blocks."""
+    return [v for expr, _ in walk.own_expressions(statement) for v in variables_in(expr)]
+
+
+def accesses(statement: ir.Statement, target: Target) -> tuple[set[str], set[str]]:
+    """(variables read, variables written) by an assignment or extern call."""
+    if isinstance(statement, ir.Assign):
+        written = {statement.target.name} if isinstance(statement.target, ir.Variable) else set()
+        return set(variables_in(statement.value)), written
+    assert isinstance(statement, ir.CallExtern)
+    outs = target.outs(statement.name)
+    reads: set[str] = set()
+    writes: set[str] = set()
+    for i, argument in enumerate(statement.arguments):
+        assert not isinstance(argument, ir.Text | tuple)
+        if i in outs and isinstance(argument, ir.Variable):
+            writes.add(argument.name)
+        else:
+            reads.update(variables_in(argument))
+    return reads, writes
+
+
+def _indices_are_invariant(stretch: Stretch, target: Target) -> bool:
+    written = {name for s in stretch.body for name in accesses(s, target)[1]}
+    for s in stretch.body:
+        if isinstance(s, ir.CallExtern):
+            index = s.arguments[target.index_argument[s.name]]
+            assert not isinstance(index, ir.Text | tuple)
+            if written & set(variables_in(index)) or stretch.advances_in(index):
+                return False
+            headers = [e.header for e in walk.subexpressions(index) if isinstance(e, ir.FieldRef | ir.IsValid)]
+            if headers:
+                return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """The bits of a header that one field of the body touches over all turns."""
+
+    header: str
+    offset: int
+    stride: int
+    width: int
+    written: bool
+
+    def end(self, turns: int) -> int:
+        return self.offset + (turns - 1) * self.stride + self.width
+
+
+def _fields_are_independent(stretch: Stretch, target: Target) -> bool:
+    uses = []
+    for statement in stretch.body:
+        for expr, written in _fields(statement, target):
+            stride = stretch.stride_of(expr)
+            width = expr.field.width_bits
+            if stride and (stride < width or stride % 8):
+                return False
+            assert isinstance(expr.header, ir.Header)
+            uses.append(_Use(expr.header.name, expr.field.offset_bits, stride, width, written))
+    for one in uses:
+        if one.written and not one.stride:
+            return False
+        for other in uses:
+            if not one.written or one.header != other.header:
+                continue
+            same = (one.offset, one.stride, one.width) == (other.offset, other.stride, other.width)
+            apart = one.end(stretch.turns) <= other.offset or other.end(stretch.turns) <= one.offset
+            if not same and not apart:
+                return False
+    return True
+
+
+def _fields(statement: ir.Statement, target: Target) -> list[tuple[ir.FieldRef, bool]]:
+    """Field references of a statement, and whether each is written."""
+    written: list[ir.Argument] = []
+    if isinstance(statement, ir.Assign):
+        written = [statement.target]
+    elif isinstance(statement, ir.CallExtern):
+        written = [statement.arguments[i] for i in target.outs(statement.name)]
+    return [
+        (e, any(e is w for w in written))
+        for root, _ in walk.own_expressions(statement)
+        for e in walk.subexpressions(root)
+        if isinstance(e, ir.FieldRef)
+    ]
+
+
+def _instances_are_independent(stretch: Stretch) -> bool:
+    """Families of instances are the same or have none in common."""
+    families = stretch.families()
+    if any(step != 1 for _, step in families):
+        return False
+    starts = sorted({first for first, _ in families})
+    return all(b - a >= stretch.turns for a, b in zip(starts, starts[1:], strict=False))
+
+
