@@ -42,7 +42,7 @@ from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool
 from emulator.ports.intrinsics import load_acquire64, store_release64
 from emulator.ports.jit import njit
 from emulator.ports.peer import bell_path_template, ring_peer
-from emulator.ports.port import SwitchPort
+from emulator.ports.port import SwitchPort, port_refresh
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import WireKind
 
@@ -189,6 +189,7 @@ class ShmSwitchPort(SwitchPort):
         self.state["in_next"] = self.state["in_released"] = head
         self.state["out_published"] = published
         place_tx(self.wire_ring, self.state, published)
+        port_refresh(self.address)
 
     def close(self) -> None:
         """Leave the cable; the file goes with the last end."""
