@@ -59,7 +59,6 @@ RUN = np.dtype(
             "sleeper",
             "program",  # address of process(), or 0
             "context",
-            "timer_ns",  # when process() wants to be called again, or -1
             "spin_ns",
             "turns",
             "frames",
@@ -76,7 +75,6 @@ BATCH = offset_of(RUN, "batch")
 SLEEPER = offset_of(RUN, "sleeper")
 PROGRAM = offset_of(RUN, "program")
 CONTEXT = offset_of(RUN, "context")
-TIMER = offset_of(RUN, "timer_ns")
 SPIN = offset_of(RUN, "spin_ns")
 TURNS = offset_of(RUN, "turns")
 FRAMES = offset_of(RUN, "frames")
@@ -106,16 +104,16 @@ def _gather(run: int, now_ns: int) -> Any:
 
 @njit
 def _process(run: int, now_ns: int) -> None:
-    """Give the batch to the program, also an empty one when its timer is due."""
+    """Give the batch to the program. Programs have no timers of their own, so what process() returns is not used."""
     batch = read64(run + BATCH)
     count = read64(batch + BATCH_COUNT)
-    program, timer = read64(run + PROGRAM), read64(run + TIMER)
-    if count == 0 and (timer < 0 or timer > now_ns):
+    program = read64(run + PROGRAM)
+    if count == 0:
         return
     if program == 0:
         _add(run + NO_PROGRAM, count)
         return
-    timer = call_address(
+    call_address(
         program,
         read64(run + CONTEXT),
         read64(batch + BATCH_ADDRESSES),
@@ -124,7 +122,6 @@ def _process(run: int, now_ns: int) -> None:
         count,
         now_ns,
     )
-    write64(run + TIMER, timer)
     _add(run + FRAMES, count)
 
 
@@ -156,7 +153,7 @@ def _wanted(run: int) -> bool:
 @njit
 def _wait_ns(run: int, now_ns: int) -> int:
     """How long to sleep at most; -1: for ever."""
-    soonest = read64(run + TIMER)
+    soonest = -1
     ports = read64(run + PORTS)
     for index in range(read64(run + PORT_COUNT)):
         due = port_next_ns(read64(ports + 8 * index), now_ns)
@@ -202,10 +199,7 @@ class Program(Protocol):
 
     @property
     def program_address(self) -> int:
-        """Machine code ``int64 process(context, addresses, lengths, ports, count, now_ns)``; 0: no program.
-
-        It returns when it wants to be called even without frames, in CLOCK_MONOTONIC nanoseconds, or -1.
-        """
+        """Machine code ``int64 process(context, addresses, lengths, ports, count, now_ns)``; 0: no program."""
 
     @property
     def context_address(self) -> int:
@@ -262,7 +256,6 @@ class SwitchRunner:
         self._record["port_count"] = len(self.ports)
         self._record["batch"] = self._batch.record_address
         self._record["sleeper"] = self.bell.sleeper_address
-        self._record["timer_ns"] = -1
         self._record["spin_ns"] = spin_ns
 
     def _warm_up(self) -> None:
@@ -284,10 +277,8 @@ class SwitchRunner:
 
     def _take_program(self) -> None:
         """The program may be another one since the last slice."""
-        program, context = self.switch.program_address, self.switch.context_address
-        if (program, context) != (int(self._record["program"][0]), int(self._record["context"][0])):
-            self._record["timer_ns"] = -1
-        self._record["program"], self._record["context"] = program, context
+        self._record["program"] = self.switch.program_address
+        self._record["context"] = self.switch.context_address
 
     def start(self) -> SwitchRunner:
         """Serve in a thread."""

@@ -30,7 +30,7 @@ def _forward(context: int, addresses: int, lengths: int, ports: int, count: int,
         egress = read64(context + ROUTES + 8 * read32(ports + 4 * index))
         if egress >= 0:
             tx_append(read64(context + TABLE) + egress * TX_RING_BYTES, address, length)
-    return -1
+    return count
 
 
 class Forwarder:
