@@ -272,26 +272,26 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             if (status == SET_FAILED) {
                 set_other_operation.read(other_operation, index);
                 set_other_child.read(other_child, index);
-                answer_sender(in kind_t.ERROR);
+                answer_sender(kind_t.ERROR);
+                count_verdict(verdict_t.ERROR);
             } else {
                 set_state.write(index, SET_FAILED);
                 set_other_operation.write(index, other_operation);
                 set_other_child.write(index, other_child);
+                answer_all(kind_t.ERROR);
                 count_verdict(verdict_t.MISMATCH);
-                answer_all(in kind_t.ERROR);
             }
             tell_mismatch(operation, first_child, other_operation, other_child);
-            count_verdict(verdict_t.ERROR);
             return;
         } else if ((came & meta.bit_mask) != 0) {
             // A repeat is never added. It asks for the result, or for who is missing.
             if (status == SET_COMPLETE) {
                 read_lanes();
-                answer_sender(in kind_t.RESULT);
+                answer_sender(kind_t.RESULT);
                 count_verdict(verdict_t.SERVED_AGAIN);
             } else {
                 tell_children(came);
-                answer_sender(in kind_t.WAITING);
+                answer_sender(kind_t.WAITING);
                 count_verdict(verdict_t.WAITING);
             }
             return;
@@ -321,7 +321,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         }
         set_state.write(index, SET_COMPLETE);
         read_lanes();
-        answer_all(in kind_t.RESULT);
+        answer_all(kind_t.RESULT);
         count_verdict(verdict_t.COMPLETED);
     }
 }
