@@ -75,10 +75,12 @@ class Sources:
         return self.files[file].line(line)
 
     def digests(self) -> tuple[tuple[str, str], ...]:
-        """(path, sha256 of the text) of every file, each once."""
+        """(path, SHA-256 of the text) of every file, each once; text that came from no file is left out."""
         seen: dict[str, str] = {}
         for file in self.files:
-            seen.setdefault(file.path, hashlib.sha256(file.text.encode("utf-8", "surrogateescape")).hexdigest())
+            if not file.path.startswith("<"):
+                text = file.text.encode("utf-8", "surrogateescape")
+                seen.setdefault(file.path, hashlib.sha256(text).hexdigest())
         return tuple(seen.items())
 
 

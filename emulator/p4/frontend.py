@@ -1,0 +1,161 @@
+"""From source text to the IR and P4Info: the front end's stages in order, each with a name to dump after."""
+
+from __future__ import annotations
+
+import gc
+import os.path
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from emulator.p4 import ir
+from emulator.p4 import resolved as r
+from emulator.p4 import syntax as s
+from emulator.p4.architecture import Architecture
+from emulator.p4.check import check
+from emulator.p4.errors import CompileError, Diagnostic, Diagnostics, Kind
+from emulator.p4.lower import Lowered, lower
+from emulator.p4.parser import parse
+from emulator.p4.p4info import make_p4info
+from emulator.p4.preprocess import Preprocessor
+from emulator.p4.source import FileReader, Tokens, read_from_disk
+
+CORE_FOLDER = str(Path(__file__).parent / "include")
+STAGES = ("preprocess", "parse", "check", "lower")
+"""Names for ``--dump-after``; the passes over the IR follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A program without errors."""
+
+    program: ir.Program
+    p4info: Any
+    """``p4.config.v1.P4Info``."""
+    sources: tuple[tuple[str, str], ...]
+    """(path, SHA-256) of every file read, the program's first."""
+    warnings: tuple[Diagnostic, ...]
+
+
+@dataclass(slots=True)
+class Stages:
+    """What each stage made, as far as the run came."""
+
+    tokens: Tokens | None = None
+    syntax: s.Program | None = None
+    resolved: r.Program | None = None
+    lowered: Lowered | None = None
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """A front end only builds; looking for garbage meanwhile costs a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def compile_source(
+    path_or_text: str,
+    *,
+    architecture: Architecture,
+    defines: Mapping[str, str] | None = None,
+    include_paths: Sequence[str] = (),
+    file_reader: FileReader | None = None,
+) -> Checked:
+    """Compile a file, or program text (anything with a line break in it), down to the IR.
+
+    ``defines`` are the -D macros; ``file_reader`` stands in for the file system. Raises `CompileError`.
+    """
+    stages, diagnostics = run_stages(
+        path_or_text,
+        architecture=architecture,
+        defines=defines,
+        include_paths=include_paths,
+        file_reader=file_reader,
+        until="lower",
+    )
+    assert stages.tokens is not None and stages.lowered is not None and stages.resolved is not None
+    p4info = make_p4info(stages.lowered, stages.resolved, stages.tokens, diagnostics, architecture)
+    diagnostics.raise_if_any()
+    return Checked(
+        stages.lowered.program, p4info, stages.tokens.sources.digests(), tuple(diagnostics.warnings)
+    )
+
+
+def run_stages(
+    path_or_text: str,
+    *,
+    architecture: Architecture,
+    defines: Mapping[str, str] | None = None,
+    include_paths: Sequence[str] = (),
+    file_reader: FileReader | None = None,
+    until: str = "lower",
+) -> tuple[Stages, Diagnostics]:
+    """Run the stages up to and including ``until``; raises `CompileError` at the first stage with errors."""
+    path, text = _source(path_or_text, file_reader or read_from_disk)
+    diagnostics, stages = Diagnostics(), Stages()
+    preprocessor = Preprocessor(
+        diagnostics,
+        search=tuple(include_paths),
+        system_folders=(*architecture.include_folders, CORE_FOLDER),
+        read_file=_with_own_files(file_reader, architecture),
+    )
+    with _no_collection():
+        stages.tokens = preprocessor.run(path, text, {**architecture.defines, **(defines or {})})
+        diagnostics.raise_if_any()
+        if until == "preprocess":
+            return stages, diagnostics
+        stages.syntax = parse(stages.tokens, diagnostics)
+        diagnostics.raise_if_any()
+        if until == "parse":
+            return stages, diagnostics
+        stages.resolved = _guarded(lambda: check(stages.syntax, stages.tokens, diagnostics, architecture), path)  # type: ignore[arg-type]
+        diagnostics.raise_if_any()
+        if until == "check":
+            return stages, diagnostics
+        name = os.path.splitext(os.path.basename(path))[0]
+        stages.lowered = _guarded(
+            lambda: lower(stages.resolved, name, stages.tokens, diagnostics, architecture),  # type: ignore[arg-type]
+            path,
+        )
+    return stages, diagnostics
+
+
+def _guarded(stage: Any, path: str) -> Any:
+    try:
+        return stage()
+    except RecursionError:
+        span = ir.Span(path, 1, 1, 1, 2)
+        message = "something in this program is nested too deeply to be compiled"
+        raise CompileError((Diagnostic(Kind.SYNTAX, message, span),)) from None
+
+
+def _source(path_or_text: str, read: FileReader) -> tuple[str, str]:
+    if "\n" in path_or_text:
+        return "<text>", path_or_text
+    text = read(path_or_text)
+    if text is None:
+        span = ir.Span(path_or_text, 1, 1, 1, 2)
+        raise CompileError((Diagnostic(Kind.PREPROCESSOR, "there is no such file, or it cannot be read", span),))
+    return path_or_text, text
+
+
+def _with_own_files(read: FileReader | None, architecture: Architecture) -> FileReader:
+    """The given reader for the program's files, the disk for the include files that come with us."""
+    if read is None:
+        return read_from_disk
+    own = (*architecture.include_folders, CORE_FOLDER)
+
+    def chosen(path: str) -> str | None:
+        if any(path.startswith(folder) for folder in own):
+            return read_from_disk(path)
+        return read(path)
+
+    return chosen

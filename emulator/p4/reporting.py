@@ -1,0 +1,40 @@
+"""Errors at tokens and syntax nodes: what the checker and the lowering share."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from emulator.p4 import syntax as s
+from emulator.p4.errors import Abandoned, Diagnostic, Diagnostics, Kind
+from emulator.p4.source import Tokens
+
+
+class Reporter:
+    def __init__(self, tokens: Tokens, diagnostics: Diagnostics) -> None:
+        self.tokens = tokens
+        self.diagnostics = diagnostics
+
+    def report(self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()) -> None:
+        """``at`` is a token number, or a syntax node whose whole extent is underlined."""
+        if isinstance(at, s.Node):
+            first, last = at.at, s.last_token(at)
+        else:
+            first = last = at if isinstance(at, int) else at.at
+        place, spelled = self.tokens.places[first], self.tokens.spelled[first]
+        if place != spelled:
+            notes = (*notes, f"in a macro's expansion: {self.tokens.texts[first]!r} at {self.tokens.sources.span(spelled)}")
+        line = self.tokens.sources.line_at(place)
+        self.diagnostics.report(Diagnostic(kind, message, self.tokens.span(first, last), line, notes))
+
+    def fail(self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()) -> NoReturn:
+        self.report(at, message, kind, notes)
+        raise Abandoned
+
+    def warn(self, at: int | s.Node | Any, message: str) -> None:
+        self.report(at, message, Kind.WARNING)
+
+    def unsupported(self, at: int | s.Node | Any, construct: str) -> NoReturn:
+        self.fail(at, f"{construct} is not supported yet", Kind.UNSUPPORTED)
+
+    def declared_at(self, at: int) -> tuple[str, ...]:
+        return (f"declared at {self.tokens.span(at)}",)
