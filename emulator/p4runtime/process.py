@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
 from emulator.ports.spec import parse_ports
 from emulator.ports.stale import clean_stale
+from emulator.ports.udp import UdpSwitchPort
 from emulator.switch.core import Switch
 from emulator.switch.interpreted_runner import InterpretedRunner
 from emulator.switch.runner import SwitchRunner
@@ -147,7 +148,7 @@ class RunningSwitch:
             "pid": os.getpid(),
             "program": self._program_name(),
             "engine": self.options.engine,
-            "ports": {str(port.number): str(port.spec) for port in self.ports},
+            "ports": {str(port.number): _spec_of(port) for port in self.ports},
         }
 
     def statistics(self) -> dict[str, Any]:
@@ -171,7 +172,12 @@ def _compiled_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) -> 
 
 
 def _port_statistics(port: SwitchPort) -> dict[str, Any]:
-    return {"spec": str(port.spec), **asdict(port.statistics())}
+    return {"spec": _spec_of(port), **asdict(port.statistics())}
+
+
+def _spec_of(port: SwitchPort) -> str:
+    """As given, with the UDP port that was taken where any was asked for."""
+    return str(replace(port.spec, local=port.local) if isinstance(port, UdpSwitchPort) else port.spec)
 
 
 def _check(options: SwitchOptions) -> None:
@@ -224,7 +230,7 @@ def run_switch(options: SwitchOptions) -> int:
 
 def _for_people(running: RunningSwitch) -> str:
     program = running.options.program or "no program yet"
-    ports = ", ".join(str(port.spec) for port in running.ports) or "none"
+    ports = ", ".join(map(_spec_of, running.ports)) or "none"
     return f"switch {running.options.device_id}: {program}; P4Runtime on {running.server.address}; ports: {ports}"
 
 

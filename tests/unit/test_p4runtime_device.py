@@ -13,7 +13,7 @@ from google.protobuf import text_format
 from emulator.p4.protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
-from tests.unit.fake_switch import (
+from tests.support.fake_switch import (
     DROP,
     DROPS,
     FILTER,

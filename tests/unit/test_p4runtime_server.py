@@ -18,8 +18,8 @@ from emulator.p4runtime import statuses
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.server import MAX_STREAMS, P4RuntimeServer, ServerError
-from tests.unit.fake_switch import JOBS, fake_target
-from tests.unit.p4runtime_client import TIMEOUT_S, Controller, details_of, make_package, scenario
+from tests.support.fake_switch import JOBS, fake_target
+from tests.support.p4runtime_client import TIMEOUT_S, Controller, details_of, make_package, scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 SHELL_PYTHON = ROOT / ".venv-shell" / "bin" / "python"
@@ -70,7 +70,7 @@ def test_it_goes_the_same_way_under_the_old_protobuf() -> None:
     if not SHELL_PYTHON.exists():
         pytest.skip("no .venv-shell (p4runtime 1.4.1 with protobuf 3.20): run `make setup`")
     done = subprocess.run(
-        [SHELL_PYTHON, "-m", "tests.unit.p4runtime_client"], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [SHELL_PYTHON, "-m", "tests.support.p4runtime_client"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == list(scenario())

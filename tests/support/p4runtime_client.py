@@ -1,6 +1,6 @@
 """A plain P4Runtime client for tests, and a scenario that must come out the same under every protobuf.
 
-Run as a program (``python -m tests.unit.p4runtime_client``) it plays the scenario and prints the outcome as JSON.
+Run as a program (``python -m tests.support.p4runtime_client``) it plays the scenario and prints the outcome as JSON.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def scenario() -> Iterator[str]:
     """The whole way of a controller, told in one line per step."""
     from emulator.p4runtime.device import Device
     from emulator.p4runtime.server import P4RuntimeServer
-    from tests.unit.fake_switch import DROPS, FORWARD, JOBS, SUMS, fake_target
+    from tests.support.fake_switch import DROPS, FORWARD, JOBS, SUMS, fake_target
 
     server = P4RuntimeServer(Device(0, fake_target()), "127.0.0.1:0")
     controller = Controller(server.address)

@@ -1,0 +1,120 @@
+"""p4runtime-shell, a P4Runtime client that is not ours, as a program against our server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from emulator.p4runtime import shell
+from emulator.p4runtime.device import Device
+from emulator.p4runtime.server import P4RuntimeServer
+from tests.support.fake_switch import DROPS, fake_target
+from tests.support.p4runtime_client import Controller, make_package
+
+ROOT = Path(__file__).resolve().parents[2]
+
+needs_shell = pytest.mark.skipif(
+    not (shell.SHELL_VENV / "bin" / "python").exists(), reason="no .venv-shell: run `make setup`"
+)
+
+
+@pytest.fixture
+def server() -> Iterator[P4RuntimeServer]:
+    server = P4RuntimeServer(Device(0, fake_target()), "127.0.0.1:0")
+    loader = Controller(server.address)
+    loader.arbitrate(0)
+    loader.set_pipeline(make_package())
+    yield server
+    loader.close()
+    server.stop(grace_s=0)
+
+
+def play(address: str, folder: Path, script: str, *more: str) -> str:
+    """Type a script into ``netsum shell``; returns all it printed."""
+    arguments = [address, 0, shell.DEFAULT_ELECTION_ID, list(more)]
+    done = subprocess.run(
+        [sys.executable, "-c", f"from emulator.p4runtime.shell import run_shell; exit(run_shell(*{arguments!r}))"],
+        input=script + "\nexit\n",
+        cwd=ROOT,
+        env={**os.environ, "IPYTHONDIR": str(folder), "IPY_TEST_SIMPLE_PROMPT": "1", "TERM": "dumb", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+INSERT = """
+te = table_entry["Ingress.jobs"](action="Ingress.forward")
+te.match["job"] = "7"
+te.match["port"] = "1"
+te.action["port"] = "2"
+te.action["mac"] = "00:00:00:00:00:aa"
+te.insert()
+"""
+
+
+@needs_shell
+def test_it_reads_and_writes(server: P4RuntimeServer, tmp_path: Path) -> None:
+    counter = f"counter_entry {{ counter_id: {DROPS} index {{ index: 3 }} data {{ packet_count: 41 }} }}"
+    setter = Controller(server.address)
+    setter.arbitrate(1)
+    setter.write(("MODIFY", counter))
+    setter.close()
+    script = f"""{INSERT}
+te.insert()
+table_entry["jobs"].read(lambda e: print("entry", e.action.action_name, e.match["job"].exact.value))
+c = counter_entry["drops"]
+c.index = 3
+c.read(lambda e: print("counter", e.index, e.packet_count))
+m = multicast_group_entry(5)
+m.add(1, 1).add(2, 2)
+m.insert()
+multicast_group_entry(5).read(lambda e: print("group", len(e.replicas)))
+print(APIVersion())
+"""
+    printed = play(server.address, tmp_path, script)
+    assert "At index 0: ALREADY_EXISTS" in printed
+    assert "entry Ingress.forward b'\\x07'" in printed
+    assert "counter 3 41" in printed
+    assert "group 2" in printed
+    assert "1.4.1" in printed
+
+
+@needs_shell
+def test_beside_a_controller_it_only_reads(server: P4RuntimeServer, tmp_path: Path) -> None:
+    controller = Controller(server.address)
+    controller.arbitrate(1_000)
+    printed = play(server.address, tmp_path, INSERT + 'print("tables", len(list(tables)))')
+    assert "only have read access" in printed
+    assert "PERMISSION_DENIED" in printed
+    assert "tables 5" in printed
+    assert controller.read("table_entry {}") == []
+    controller.close()
+
+
+@needs_shell
+def test_it_pushes_a_program(server: P4RuntimeServer, tmp_path: Path) -> None:
+    (tmp_path / "program.zip").write_bytes(make_package())
+    (tmp_path / "p4info.txt").write_text("")
+    files = f"{tmp_path}/p4info.txt,{tmp_path}/program.zip"
+    assert "tables 5" in play(server.address, tmp_path, 'print("tables", len(list(tables)))', "--config", files)
+
+
+def test_no_shell_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(shell, "SHELL_VENV", Path("/nonexistent"))
+    assert shell.run_shell("127.0.0.1:1") == 1
+    assert capsys.readouterr().err.startswith("netsum shell: p4runtime-shell is not installed: run `make setup`")
+
+
+@needs_shell
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere", "127.0.0.1:99999"])
+def test_no_switch_is_said_in_one_line(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.run_shell(address) == 1
+    assert capsys.readouterr().err.startswith(f"netsum shell: no switch answers at {address!r}")

@@ -1,0 +1,158 @@
+"""``netsum switch`` as a process: readiness, ends, and messages for what the operator can mend."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from emulator.p4runtime.statistics import StatisticsError, read_statistics
+from emulator.ports import files
+from tests.support.p4runtime_client import Controller
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-m", "emulator.p4runtime.process"]
+TIMEOUT_S = 100
+"""Compiled loops may have to be compiled first, on a busy machine."""
+
+Start = Callable[..., tuple["subprocess.Popen[str]", dict[str, Any]]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start a switch and wait for its JSON line."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str, command: list[str] = COMMAND) -> tuple[subprocess.Popen[str], dict[str, Any]]:
+        words = [*command, "--grpc-server-addr", "127.0.0.1:0", "--json", *arguments]
+        process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        return process, json.loads(line)
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def fails(*arguments: str) -> tuple[int, str]:
+    """Exit status and stderr of a switch that does not start."""
+    done = subprocess.run([*COMMAND, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+def shm_ports() -> set[str]:
+    return {path.name for path in files.shared_folder().iterdir() if "netsum" in path.name}
+
+
+def test_without_a_program_it_waits_for_one(start: Start) -> None:
+    before = shm_ports()
+    process, ready = start("--no-program", "--device-id", "4", "--port", "7=shm:t-wait", "--port", "8=udp:127.0.0.1:0")
+    assert (ready["ready"], ready["device_id"], ready["pid"], ready["program"]) == (True, 4, process.pid, None)
+    assert ready["ports"]["7"] == "7=shm:t-wait"
+    assert not ready["ports"]["8"].endswith(":0")
+    controller = Controller(ready["p4runtime"], device_id=4)
+    assert controller.arbitrate(1).arbitration.status.message == "Is primary"
+    with pytest.raises(grpc.RpcError) as caught:
+        controller.read("table_entry {}")
+    assert caught.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    host, port = ready["ports"]["8"].partition("udp:")[2].split(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(bytes(64), (host, int(port)))
+    statistics = wait_for(ready["p4runtime"], lambda s: s["loop"]["no_program"] == 1)
+    assert (statistics["ports"]["8"]["frames_in"], statistics["ports"]["8"]["bytes_in"]) == (1, 64)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(TIMEOUT_S) == 0
+    assert shm_ports() <= before
+    controller.close()
+
+
+def wait_for(address: str, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Statistics once they are so; for what another process does in its own time."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        statistics = read_statistics(address)
+        if condition(statistics) or time.monotonic() > deadline:
+            return statistics
+        time.sleep(0.01)
+
+
+def test_sigint_ends_it_too(start: Start) -> None:
+    process, _ = start("--no-program")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(TIMEOUT_S) == 0
+
+
+def test_it_dies_with_its_parent(start: Start) -> None:
+    launcher = "import subprocess, sys; sys.exit(subprocess.Popen(sys.argv[1:]).wait())"
+    parent, ready = start("--no-program", "--die-with-parent", command=[sys.executable, "-c", launcher, *COMMAND])
+    assert ready["pid"] != parent.pid
+    watched = os.pidfd_open(ready["pid"])
+    parent.kill()
+    assert wait_readable(watched)
+    os.close(watched)
+
+
+def wait_readable(descriptor: int) -> bool:
+    import select
+
+    return bool(select.select([descriptor], [], [], TIMEOUT_S)[0])
+
+
+def test_address_in_use(start: Start) -> None:
+    _, ready = start("--no-program")
+    status, message = fails("--no-program", "--grpc-server-addr", ready["p4runtime"])
+    assert status == 1
+    assert message.splitlines()[-1].startswith(f"netsum switch: cannot listen on {ready['p4runtime']}: ")
+
+
+def test_udp_port_in_use() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 0))
+        port = other.getsockname()[1]
+        status, message = fails(
+            "--no-program", "--port", f"1=udp:127.0.0.1:{port}", "--grpc-server-addr", "127.0.0.1:0"
+        )
+    assert status == 1
+    assert message.count("\n") == 1
+    assert message.startswith("netsum switch: ")
+    assert str(port) in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "complaint"),
+    [
+        ([], 2, "name a PROGRAM.p4, or give --no-program"),
+        (["x.p4", "--no-program"], 2, "name a PROGRAM.p4, or give --no-program"),
+        (["--no-program", "--color"], 2, "unrecognized arguments: --color"),
+        (["--no-program", "--engine", "jvm"], 2, "jvm"),
+        (["--no-program", "--port", "1"], 1, "netsum switch: port '1'"),
+        (["--no-program", "--port", "1=tin:can"], 1, "unknown kind 'tin'"),
+        (["--no-program", "--port", "1=shm:a", "--port", "1=shm:b"], 1, "port number 1 is already"),
+        (["--no-program", "--grpc-server-addr", "here"], 1, "write HOST:PORT"),
+        (["--no-program", "--device-id", "-1"], 1, "--device-id -1"),
+    ],
+)
+def test_wrong_options(arguments: list[str], status: int, complaint: str) -> None:
+    found_status, message = fails(*arguments)
+    assert found_status == status
+    assert complaint in message.splitlines()[-1]
+
+
+def test_no_statistics() -> None:
+    with pytest.raises(StatisticsError, match=r"127\.0\.0\.1:1"):
+        read_statistics("127.0.0.1:1", timeout_s=2)
