@@ -1,8 +1,9 @@
 """The one decorator for compiled loops: numba, without the GIL, cached on disk under a key that can be trusted.
 
 numba invalidates a cached function only when the file that defines it changes, not when a function it calls in another
-file does. So the cache folder's name carries a digest of all our files that hold compiled loops, of numba's and llvmlite's versions and of
-the CPU: a stale loop cannot be loaded after an upgrade, and a home shared between machines works.
+file does. So the cache folder's name carries a digest of all our files that hold compiled loops, of numba's and
+llvmlite's versions and of the CPU: a stale loop cannot be loaded after an upgrade, and a home shared between machines
+works.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def _source_digest() -> str:
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(cache_root() / f"loops-{_source_digest()}")
+    numba.config.CACHE_DIR = str(  # type: ignore[attr-defined]
+        cache_root() / f"loops-{_source_digest()}"
+    )
 
 
 def njit(function: Any = None, **options: Any) -> Any:

@@ -1,0 +1,298 @@
+"""What ports cost by themselves: ``run_bench_ports()``, or ``python -m emulator.ports.bench`` for a table and JSON.
+
+shm: a host in this process, a reflector (or a sink) in another, nothing but the rings and the bell between them. udp:
+both ends in one thread over loopback, beside the same datagrams by sendmmsg and recvmmsg alone, so the difference is
+what our port adds to the kernel. Every figure is a median of several runs.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from emulator.ports.batch import (
+    BATCH_ADDRESSES,
+    BATCH_COUNT,
+    BATCH_LENGTHS,
+    FrameBatch,
+    TxPortTable,
+    address_of,
+    tx_append,
+)
+from emulator.ports.bell import Bell, bell_cancel, bell_prepare, bell_sleep
+from emulator.ports.host import (
+    SPIN_NS,
+    HostPort,
+    host_consumed,
+    host_flush,
+    host_post,
+    host_posted,
+    host_receive,
+    host_release,
+    host_wait,
+)
+from emulator.ports.intrinsics import load_acquire64, monotonic_ns, pause, read32, read64, recvmmsg, sendmmsg, write64
+from emulator.ports.jit import njit
+from emulator.ports.opening import open_host_port
+from emulator.ports.port import port_flush, port_has_input, port_receive, port_refresh, port_release
+from emulator.ports.shm import ShmSwitchPort
+from emulator.ports.spec import parse_port
+from emulator.ports.udp import UdpSwitchPort
+from emulator.ports.udp_wire import MSG_DONTWAIT, UDP_BATCH
+
+FRAME_BYTES = 1090
+"""A frame of 256 lanes: 66 bytes of headers and 1 KiB."""
+
+RUNS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PortBench:
+    """Medians. Round trips are of one descriptor through both rings and two processes."""
+
+    shm_round_trip_busy_ns: float
+    """Both ends looking, nobody asleep."""
+    shm_round_trip_asleep_ns: float
+    """Both ends asleep at each frame: two wake-ups."""
+    shm_frames_per_s: float
+    """1,090-byte frames posted without copying, read and released by the other process."""
+    udp_frames_per_s: float
+    """Host port to switch port, send and receive in one thread, per second of its processor time."""
+    plain_udp_frames_per_s: float
+    """The same by sendmmsg and recvmmsg alone."""
+
+    @property
+    def udp_share_of_plain(self) -> float:
+        """1.0: our port costs nothing."""
+        return self.udp_frames_per_s / self.plain_udp_frames_per_s
+
+
+# --- the other process -----------------------------------------------------------------------------------------------
+
+
+@njit
+def _serve(port: int, batch: int, ring: int, sleeper: int, stop: int, spin_ns: int, reflect: int) -> None:
+    """A switch that sends every frame back where it came from, or reads only its first bytes."""
+    idle_since_ns = monotonic_ns()
+    while load_acquire64(stop) == 0:
+        write64(batch + BATCH_COUNT, 0)
+        port_refresh(port)
+        taken = port_receive(port, batch, 64, 0)
+        addresses, lengths = read64(batch + BATCH_ADDRESSES), read64(batch + BATCH_LENGTHS)
+        for index in range(read64(batch + BATCH_COUNT) * reflect):
+            tx_append(ring, read64(addresses + 8 * index), read32(lengths + 4 * index))
+        port_release(port)
+        port_flush(port, 0)
+        if taken > 0:
+            idle_since_ns = monotonic_ns()
+            continue
+        pause()
+        if monotonic_ns() - idle_since_ns < spin_ns:
+            continue
+        sequence = bell_prepare(sleeper)
+        if port_has_input(port) or load_acquire64(stop) != 0:
+            bell_cancel(sleeper)
+        else:
+            bell_sleep(sleeper, sequence, -1)
+
+
+def _serve_process(name: str, spin_ns: int, reflect: int) -> None:
+    """Serve until standard input closes."""
+    import threading
+
+    table, bell, batch, stop = TxPortTable(), Bell(), FrameBatch(64), np.zeros(1, np.int64)
+    port = ShmSwitchPort(parse_port(f"1=shm:{name}"), table, bell)
+    ring = table.ring_address(1)
+    arguments = (port.address, batch.record_address, ring, bell.sleeper_address, address_of(stop), spin_ns, reflect)
+    thread = threading.Thread(target=_serve, args=arguments)
+    thread.start()
+    print("ready", flush=True)
+    sys.stdin.read()
+    stop[0] = 1
+    bell.ring()
+    thread.join()
+    port.close()
+    bell.close()
+
+
+class _Server:
+    def __init__(self, name: str, spin_ns: int, reflect: bool) -> None:
+        command = [sys.executable, "-m", "emulator.ports.bench", "serve", name, str(spin_ns), str(int(reflect))]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        if self.process.stdout.readline() != "ready\n":
+            raise RuntimeError("the benchmark's other process did not start; its message is above")
+
+    def __enter__(self) -> _Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.communicate("")
+
+
+# --- loops to be timed -----------------------------------------------------------------------------------------------
+
+
+@njit
+def _round_trips(port: int, sleeper: int, batch: int, frame: int, spin_ns: int, times: int, count: int) -> None:
+    """Send a frame and wait for it, ``count`` times; nanoseconds of each go to ``times``."""
+    for index in range(count):
+        start_ns = monotonic_ns()
+        host_post(port, frame, FRAME_BYTES)
+        host_flush(port)
+        write64(batch + BATCH_COUNT, 0)
+        while host_receive(port, batch, 1) == 0:
+            host_wait(port, sleeper, spin_ns, -1)
+        host_release(port)
+        write64(times + 8 * index, monotonic_ns() - start_ns)
+
+
+@njit
+def _stream(port: int, frame: int, stride_bytes: int, frames: int, count: int) -> int:
+    """Post ``count`` kept frames as fast as the other end reads them; nanoseconds until the last is consumed."""
+    start_ns = monotonic_ns()
+    for index in range(count):
+        while host_post(port, frame + index % frames * stride_bytes, FRAME_BYTES) == 0:
+            host_flush(port)
+            pause()
+        if index % 64 == 0:
+            host_flush(port)
+    host_flush(port)
+    while host_consumed(port) < host_posted(port):
+        pause()
+    return monotonic_ns() - start_ns
+
+
+@njit
+def _udp_stream(host: int, switch: int, batch: int, frame: int, rounds: int) -> int:
+    """Batches from a host's port to a switch's, in turns; how many frames arrived."""
+    arrived = 0
+    for _ in range(rounds):
+        for _ in range(UDP_BATCH):
+            host_post(host, frame, FRAME_BYTES)
+        host_flush(host)
+        write64(batch + BATCH_COUNT, 0)
+        arrived += port_receive(switch, batch, UDP_BATCH, 0)
+        port_release(switch)
+    return arrived
+
+
+@njit
+def _plain_udp(sender: int, out: int, receiver: int, messages: int, rounds: int) -> int:
+    """The same system calls with nothing around them."""
+    arrived = 0
+    for _ in range(rounds):
+        sendmmsg(sender, out, UDP_BATCH, MSG_DONTWAIT)
+        arrived += max(0, recvmmsg(receiver, messages, UDP_BATCH, MSG_DONTWAIT, 0))
+    return arrived
+
+
+# --- the benchmarks --------------------------------------------------------------------------------------------------
+
+
+def _median(measure: Callable[[], float]) -> float:
+    measure()  # loads the machine code and touches the memory
+    return statistics.median(measure() for _ in range(RUNS))
+
+
+def _measure_round_trip(name: str, spin_ns: int, count: int) -> float:
+    with _Server(name, spin_ns, reflect=True):
+        port = open_host_port(f"shm:{name}")
+        pool, batch, times = port.frame_pool(1, FRAME_BYTES), FrameBatch(4), np.zeros(count, np.int64)
+        arguments = (port.address, port.sleeper_address, batch.record_address, pool.address, spin_ns)
+
+        def measure() -> float:
+            _round_trips(*arguments, address_of(times), count)
+            return float(np.median(times))
+
+        result = _median(measure)
+        port.close()
+    return result
+
+
+def _measure_stream(name: str, count: int) -> float:
+    with _Server(name, SPIN_NS, reflect=False):
+        port: HostPort = open_host_port(f"shm:{name}")
+        pool = port.frame_pool(512, FRAME_BYTES)
+        result = _median(
+            lambda: count / _stream(port.address, pool.address, pool.stride_bytes, pool.count, count) * 1e9
+        )
+        port.close()
+    return result
+
+
+def _measure_udp(rounds: int) -> tuple[float, float]:
+    """(through our ports, by the system calls alone), measured in turn so that both see the same machine."""
+    switch = UdpSwitchPort(parse_port("1=udp:127.0.0.1:0"), TxPortTable())
+    host = open_host_port(f"udp:127.0.0.1:0,127.0.0.1:{switch.local[1]}")
+    pool, batch = host.frame_pool(1, FRAME_BYTES), FrameBatch(UDP_BATCH)
+
+    def ours() -> float:
+        return _rate(lambda: _udp_stream(host.address, switch.address, batch.record_address, pool.address, rounds))
+
+    def plain() -> float:
+        out, into = int(host.state["messages_out"]), int(switch.state["messages_in"])
+        return _rate(lambda: _plain_udp(int(host.state["socket"]), out, int(switch.state["socket"]), into, rounds))
+
+    ours(), plain()
+    pairs = [(ours(), plain()) for _ in range(RUNS)]
+    host.close()
+    switch.close()
+    return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
+
+
+def _rate(work: Callable[[], int]) -> float:
+    """Per second of this thread's processor time: over loopback that is all the work, and others don't count."""
+    start_ns = time.thread_time_ns()
+    done = work()
+    return done / (time.thread_time_ns() - start_ns) * 1e9
+
+
+def run_bench_ports(*, round_trips: int = 5000, frames: int = 300_000, udp_rounds: int = 500) -> PortBench:
+    """Measure; some seconds on two cores. On one core "busy" round trips are scheduler switches."""
+    name = f"bench-{time.monotonic_ns():x}"
+    ours, plain = _measure_udp(udp_rounds)
+    return PortBench(
+        shm_round_trip_busy_ns=_measure_round_trip(f"{name}-busy", 1_000_000, round_trips),
+        shm_round_trip_asleep_ns=_measure_round_trip(f"{name}-asleep", 0, round_trips),
+        shm_frames_per_s=_measure_stream(f"{name}-stream", frames),
+        udp_frames_per_s=ours,
+        plain_udp_frames_per_s=plain,
+    )
+
+
+def format_bench(result: PortBench) -> str:
+    """A table for people."""
+    rows = [
+        ("shm round trip, both awake", f"{result.shm_round_trip_busy_ns / 1e3:10.2f} us"),
+        ("shm round trip, both asleep", f"{result.shm_round_trip_asleep_ns / 1e3:10.2f} us"),
+        (f"shm, {FRAME_BYTES}-byte frames", f"{result.shm_frames_per_s / 1e6:10.2f} M/s"),
+        (f"udp loopback, {FRAME_BYTES}-byte frames", f"{result.udp_frames_per_s / 1e3:10.1f} k/s"),
+        ("  plain sendmmsg + recvmmsg", f"{result.plain_udp_frames_per_s / 1e3:10.1f} k/s"),
+        ("  our share of plain", f"{result.udp_share_of_plain:10.2f}"),
+    ]
+    return "\n".join(f"{what:34}{value}" for what, value in rows)
+
+
+def main() -> None:
+    """The command line."""
+    if sys.argv[1:2] == ["serve"]:
+        name, spin_ns, reflect = sys.argv[2:5]
+        _serve_process(name, int(spin_ns), int(reflect))
+        return
+    result = run_bench_ports()
+    values: dict[str, Any] = asdict(result) | {"udp_share_of_plain": result.udp_share_of_plain}
+    print(format_bench(result), file=sys.stderr)
+    print(json.dumps(values))
+
+
+if __name__ == "__main__":
+    main()
