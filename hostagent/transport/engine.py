@@ -1,0 +1,96 @@
+"""The process' transport thread: one port, one compiled loop, any number of jobs."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.ports.batch import FrameBatch, address_of
+from emulator.ports.host import HostPort
+from hostagent.transport.loop import LEAST_STALL_NS, run_loop
+from hostagent.transport.loop_calls import publish_word, wake
+from hostagent.transport.loop_records import ENGINE, ENGINE_SLOTS_USED, ENGINE_STOP, MAX_JOBS, RECEIVE_MOST
+from hostagent.transport.session_terms import pack_heartbeat
+
+JOB_NUMBERS = 1 << 16
+
+
+class Engine:
+    """Owns the port until ``stop``."""
+
+    def __init__(self, port: HostPort, heartbeat: tuple[str, int] | None, token: int) -> None:
+        self.port = port
+        self._batch = FrameBatch(RECEIVE_MOST)
+        self._jobs: NDArray[np.int64] = np.zeros(MAX_JOBS, np.int64)
+        self._slot_of_job: NDArray[np.uint8] = np.zeros(JOB_NUMBERS, np.uint8)
+        self._heartbeat_frame = np.frombuffer(pack_heartbeat(token, 0), np.uint8).copy()
+        self._heartbeat_socket = _connected(heartbeat) if heartbeat else None
+        self.record = self._make_record()
+        self._thread = threading.Thread(target=self._run, name="netsum-transport", daemon=True)
+        self._lock = threading.Lock()
+
+    def _make_record(self) -> NDArray[Any]:
+        record = np.zeros(1, ENGINE)
+        record["port"] = self.port.address
+        record["sleeper"] = self.port.sleeper_address
+        record["batch"] = self._batch.record_address
+        record["jobs"] = address_of(self._jobs)
+        record["slot_of_job"] = address_of(self._slot_of_job)
+        record["heartbeat_socket"] = self._heartbeat_socket.fileno() if self._heartbeat_socket else -1
+        record["heartbeat_frame"] = address_of(self._heartbeat_frame)
+        record["stall_ns"] = LEAST_STALL_NS
+        return record
+
+    @property
+    def address(self) -> int:
+        """Of the ENGINE record."""
+        return address_of(self.record)
+
+    def start(self) -> None:
+        """Start the thread; it takes the GIL only to load the compiled loop."""
+        self._thread.start()
+
+    def _run(self) -> None:
+        run_loop(self.address)
+
+    def serve(self, number: int, job: int) -> None:
+        """Have the loop serve the JOB record at an address, until that job's DETACH is carried out."""
+        with self._lock:
+            free = np.flatnonzero(self._jobs == 0)
+            if not len(free):
+                raise RuntimeError(f"a process can be in {MAX_JOBS} process groups at a time; destroy some")
+            slot = int(free[0])
+            self._slot_of_job[number] = slot + 1
+            publish_word(address_of(self._jobs) + 8 * slot, job)
+            publish_word(self.address + ENGINE_SLOTS_USED, max(slot + 1, int(self.record["slots_used"][0])))
+        self.wake()
+
+    def wake(self) -> None:
+        """Make the loop look at everything once more."""
+        wake(self.port.address, self.port.bell.address, self.port.bell.writing_end)
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End the loop and leave the port; all jobs must have been detached."""
+        publish_word(self.address + ENGINE_STOP, 1)
+        if self._thread.ident is not None:
+            self.wake()
+            self._thread.join()
+        self.port.close()
+        if self._heartbeat_socket is not None:
+            self._heartbeat_socket.close()
+
+
+def _connected(address: tuple[str, int]) -> socket.socket:
+    """A socket that never blocks and needs no address with each datagram."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.setblocking(False)
+    made.connect(address)
+    return made

@@ -1,0 +1,371 @@
+"""A process group's end of its job: operations go in, completions come out, the compiled loop does the rest.
+
+The life of a job: JOINED (members are being gathered; operations may be submitted already) -> OPEN (leased, served by
+the loop) -> FAILED or CLOSED. The lease is asked for with the first operation, in a thread of its own, so that
+submitting returns at once.
+
+What ends a job is told to the controller by whoever learns of it first, and comes back from there as one text for all
+ranks. Only when the controller does not answer in time does a rank make do with what it knows itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.ports.batch import address_of
+from emulator.ports.errors import PortError
+from emulator.ports.host import FramePool
+from hostagent.protocol.wire import full_frame_bytes
+from hostagent.protocol.worker import (
+    FAILED_BY_CALLER,
+    FAILED_MISMATCH,
+    REQUEST,
+    TRANSMIT,
+    CoreMemory,
+    frame_stride_bytes,
+    ring_chunks,
+)
+from hostagent.transport import loop, loop_calls
+from hostagent.transport.channel import Operation
+from hostagent.transport.errors import Cause, TransportError
+from hostagent.transport.loop_records import DETACH, FAIL, FREEZE, JOB, JOB_LIMIT, NO_LIMIT, RESUME, TRANSMIT_CAPACITY
+from hostagent.transport.requests import core_settings, hash_of, request_fields, scratch_memory
+from hostagent.transport.session_terms import Lease, Membership, Mismatch, SessionError
+
+if TYPE_CHECKING:
+    from hostagent.transport.process import Transport
+
+REQUESTS = 4096
+"""Operations that may be submitted and not yet finished; more make ``submit`` wait."""
+
+SMALLEST_LANES = 64
+"""Of any program; scratch memory is measured with it until the lease says better."""
+
+SLICE_S = 1.0
+"""Longest wait without looking for Python signals and for a transport that has gone."""
+
+TOLD_TIMEOUT_S = 3.0
+"""How long to wait for the controller's word on a failure that this rank has reported."""
+
+COMMAND_TIMEOUT_S = 5.0
+FAILED_LOCALLY = FAILED_BY_CALLER
+DESTROYED = "the process group has been destroyed"
+
+
+class JobChannel:
+    """See ``channel.Channel``. ``on_...`` are called by the transport, on the session thread."""
+
+    def __init__(self, transport: Transport, membership: Membership, timeout_s: float) -> None:
+        self.membership = membership
+        self._transport = transport
+        self._timeout_s = timeout_s
+        self._order = threading.Lock()  # of submissions; may be held long, so the session thread never takes it
+        self._lock = threading.RLock()  # of commands and of the job's state; held briefly
+        self._told = threading.Event()
+        self._failure: TransportError | None = None
+        self._own_cause: Cause | None = None
+        self._peer_left = -1
+        self._asked = False
+        self._attached = False
+        self._closed = False
+        self._next = 0
+        self._tickets = 0
+        self._lanes = SMALLEST_LANES
+        self._scratch: deque[tuple[int, NDArray[np.uint8]]] = deque()
+        self._operations: dict[int, Operation] = {}
+        self._requests: NDArray[np.int64] = np.zeros((REQUESTS, REQUEST.itemsize // 8), np.int64)
+        self._done: NDArray[np.int64] = np.zeros(REQUESTS, np.int64)
+        self._record: NDArray[Any] = np.zeros(1, JOB)
+        self._record["requests"], self._record["request_mask"] = address_of(self._requests), REQUESTS - 1
+        self._record["done"], self._record["done_mask"] = address_of(self._done), REQUESTS - 1
+        self._record["limit_chunk"] = NO_LIMIT
+        self._address = address_of(self._record)
+        self._core: CoreMemory | None = None
+        self._pool: FramePool | None = None
+
+    # --- what process groups call ---
+
+    def submit(self, operation: Operation) -> int:
+        """See Channel."""
+        with self._order:
+            number = self._next
+            self._wait_for_room(number)
+            self._forget_finished()
+            scratch = scratch_memory(operation, self._lanes)
+            if scratch is not None:
+                self._scratch.append((number, scratch))
+            self._requests[number % REQUESTS] = request_fields(operation, scratch)
+            with self._lock:
+                self._check_usable()
+                self._operations[number] = operation
+                self._next = number + 1
+                if self._attached:
+                    self._describe(number, operation)
+                    self._publish()
+                elif not self._asked:
+                    self._asked = True
+                    threading.Thread(target=self._lease, name="netsum-lease", daemon=True).start()
+            return number
+
+    def wait(self, number: int, timeout_s: float) -> bool:
+        """See Channel."""
+        end_s = time.monotonic() + timeout_s
+        while not self.finished(number):
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            loop_calls.wait_done(self._address, number, int(min(left_s, SLICE_S) * 1e9))
+            self._check_loop()
+        return True
+
+    def _check_loop(self) -> None:
+        """A transport thread that has ended by itself (a bug) must not leave anybody waiting."""
+        if self._attached and not self._transport.loop_runs:
+            with self._lock:
+                self._attached = False
+                self._failure = self._failure or TransportError("the transport thread has ended; this is a bug")
+
+    def finished(self, number: int) -> bool:
+        """See Channel."""
+        return bool(loop_calls.is_done(self._address, number)) or (self._failure is not None and not self._attached)
+
+    def failure(self, number: int) -> Exception | None:
+        """See Channel."""
+        if loop_calls.is_done(self._address, number):
+            status = int(loop_calls.status_of(self._address, number))
+            return None if status == 0 else self._cause(status, number)
+        return self._failure
+
+    def expire(self, number: int, timeout_s: float) -> Exception:
+        """See Channel."""
+        return self._report_failure(self._timeout_text(number, timeout_s), Cause.TIMEOUT)
+
+    def fail(self, error: Exception) -> None:
+        """See Channel."""
+        self._report_failure(str(error), Cause.PEER)
+
+    def close(self) -> None:
+        """See Channel."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._leave()
+        with self._lock:
+            self._failure = self._failure or TransportError(DESTROYED, Cause.LOCAL)
+            self._detach()
+        self._transport.forget(self)
+
+    # --- what the session calls ---
+
+    def attach(self, lease: Lease) -> None:
+        """The job's lease is here: make its core and have the loop serve it. On the session thread."""
+        with self._lock:
+            if self._failure is not None or self._attached:
+                return
+            try:
+                self._open(lease)
+            except (PortError, OSError, RuntimeError, ValueError) as error:
+                text = f"rank {self.membership.rank} cannot attach to the network: {error}"
+                self._failure = TransportError(text, Cause.LOCAL)
+                self._transport.session.fail(self.membership.job, text)
+
+    def on_freeze(self) -> int:
+        """Stop; returns the lowest chunk without a result."""
+        with self._lock:
+            return self._command(FREEZE) if self._attached else 0
+
+    def on_resume(self, epoch: int, base: int) -> None:
+        """Go on in a new epoch."""
+        with self._lock:
+            if self._attached:
+                self._record["command_epoch"], self._record["command_base"] = epoch, base
+                self._command(RESUME)
+
+    def on_failed(self, cause: str) -> None:
+        """The job has ended, for this reason."""
+        self._fail_locally(TransportError(cause, self._own_cause or Cause.SESSION))
+        self._told.set()
+
+    def on_peer_left(self, rank: int, next_chunk: int) -> None:
+        """A rank left in order; it has contributed to nothing from this chunk on."""
+        with self._lock:
+            if next_chunk < int(self._record["limit_chunk"][0]):
+                self._peer_left = rank
+                loop_calls.publish_word(self._address + JOB_LIMIT, next_chunk)
+                self._transport.wake()
+
+    # --- opening ---
+
+    def _lease(self) -> None:
+        try:
+            self._transport.session.lease(self.membership, self._timeout_s, attach=self.attach)
+        except SessionError as error:
+            self._fail_locally(TransportError(str(error), Cause.SESSION))
+            self._told.set()
+
+    def _open(self, lease: Lease) -> None:
+        engine = self._transport.engine_for(lease)
+        ring = ring_chunks(lease.window)
+        engine.port.require_frame_bytes(full_frame_bytes(lease.lanes))
+        self._pool = engine.port.frame_pool(ring, frame_stride_bytes(lease.lanes))
+        self._posted: NDArray[np.uint64] = np.zeros(ring, np.uint64)
+        self._transmit: NDArray[Any] = np.zeros(TRANSMIT_CAPACITY, TRANSMIT)
+        self._core = CoreMemory(
+            core_settings(lease), self._pool.address, self._pool.stride_bytes, address_of(self._posted)
+        )
+        self._lanes = lease.lanes
+        self._fill_record(lease)
+        engine.serve(lease.job, self._address)
+        self._attached = True
+        self._publish()
+        for number, operation in self._operations.items():
+            self._describe(number, operation)
+
+    def _fill_record(self, lease: Lease) -> None:
+        assert self._core is not None
+        values = {
+            "number": lease.job,
+            "core": self._core.address,
+            "posted": address_of(self._posted),
+            "transmit": address_of(self._transmit),
+        }
+        for name, value in values.items():
+            self._record[name] = value
+
+    # --- operations ---
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise TransportError(DESTROYED, Cause.LOCAL)
+        if self._failure is not None:
+            raise self._failure
+
+    def _describe(self, number: int, operation: Operation) -> None:
+        self._transport.session.describe(self.membership.job, hash_of(operation, number), operation.describe)
+
+    def _publish(self) -> None:
+        port, bell, fifo = self._transport.wake_words
+        loop_calls.publish(self._address, self._next, port, bell, fifo)
+
+    def _wait_for_room(self, number: int) -> None:
+        while number >= REQUESTS and not self.wait(number - REQUESTS, SLICE_S):
+            pass
+
+    def _forget_finished(self) -> None:
+        while self._scratch and loop_calls.is_done(self._address, self._scratch[0][0]):
+            self._scratch.popleft()
+        while self._operations and loop_calls.is_done(self._address, oldest := next(iter(self._operations))):
+            del self._operations[oldest]
+
+    # --- failure ---
+
+    def _cause(self, status: int, number: int) -> TransportError:
+        """Why an operation ended with this status; tells the controller first where nobody has."""
+        if self._failure is not None:
+            return self._failure
+        if status == FAILED_MISMATCH:
+            return self._report_mismatch()
+        if status == loop.FAILED_PEER_LEFT:
+            text = f"rank {self._peer_left} has left the group, and {self._name(number)} needs it"
+            return self._fail_locally(TransportError(text, Cause.PEER))
+        what = "was refused by the transport" if status == loop.FAILED_REFUSED else f"failed with code {status}"
+        return self._report_failure(f"{self._name(number)} {what}; this is a bug", Cause.LOCAL)
+
+    def _name(self, number: int) -> str:
+        operation = self._operations.get(number)
+        return f"{operation.describe()} (operation {number})" if operation else f"operation {number}"
+
+    def _report_mismatch(self) -> TransportError:
+        assert self._core is not None
+        record = self._core.record[0]
+        words = (int(record[name]) for name in ("first_hash", "first_child", "other_hash", "other_child"))
+        return self._report_failure("ranks disagree on an operation", Cause.MISMATCH, Mismatch(*words))
+
+    def _report_failure(self, text: str, cause: Cause, mismatch: Mismatch | None = None) -> TransportError:
+        """Tell the controller, and take its word as the job's cause; our own where it does not come in time."""
+        if self._failure is None:
+            self._own_cause = cause
+            self._transport.session.fail(self.membership.job, text, mismatch=mismatch)
+            self._told.wait(TOLD_TIMEOUT_S)
+        return self._fail_locally(TransportError(text, cause))
+
+    def _fail_locally(self, error: TransportError) -> TransportError:
+        """End the job here; the first cause stays. Returns when the loop no longer touches the operations' memory."""
+        with self._lock:
+            self._failure = self._failure or error
+            if self._attached:
+                self._record["command_code"] = FAILED_LOCALLY
+                self._command(FAIL)
+            else:
+                loop.announce(self._address)
+            return self._failure
+
+    def _timeout_text(self, number: int, timeout_s: float) -> str:
+        missing = self._missing()
+        waited = f"rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
+        if missing:
+            return f"{waited}, to which rank {_listed(missing)} had not contributed"
+        if self._attached:
+            return f"{waited}, and the aggregator did not say who was missing: is it alive?"
+        return f"{waited}, but not all ranks have joined the group"
+
+    def _missing(self) -> list[int]:
+        """Ranks that the aggregator had not heard of when it last said so."""
+        if self._core is None:
+            return []
+        record = self._core.record[0]
+        if int(record["waiting_chunk"]) < int(record["floor"]):
+            return []
+        came = int(record["waiting_children"])
+        return [rank for rank in range(self.membership.size) if not came >> rank & 1]
+
+    # --- the end ---
+
+    def _leave(self) -> None:
+        """Stay until the other ranks have every result of ours, or the controller's patience ends."""
+        job, session = self.membership.job, self._transport.session
+        if self._core is not None:
+            session.report(job, self.statistics())
+            record = self._core.record[0]
+            unfinished = self._next > 0 and not self.finished(self._next - 1)
+            next_chunk = int(record["low"] if unfinished else record["numbered_end"])
+        else:
+            next_chunk = 0
+        session.leave(job, next_chunk)
+
+    def statistics(self) -> dict[str, int]:
+        """The core's counters."""
+        return self._core.statistics() if self._core is not None else {}
+
+    def _detach(self) -> None:
+        if not self._attached:
+            return
+        self._record["command_code"] = FAILED_LOCALLY
+        self._command(DETACH)
+        self._attached = False
+        if self._pool is not None:
+            self._transport.release_pool(self._pool)
+            self._pool = None
+
+    def _command(self, command: int) -> int:
+        """Have the loop do something and wait until it has; returns what it says."""
+        self._tickets += 1
+        self._record["command"] = command
+        port, bell, fifo = self._transport.wake_words
+        loop_calls.command(self._address, self._tickets, port, bell, fifo)
+        end_s = time.monotonic() + COMMAND_TIMEOUT_S
+        while not loop_calls.wait_command(self._address, self._tickets, int(0.1 * 1e9)):
+            if not self._transport.loop_runs or time.monotonic() > end_s:
+                raise TransportError("the transport thread does not answer; this is a bug", Cause.LOCAL)
+        return int(self._record["command_result"][0])
+
+
+def _listed(ranks: list[int]) -> str:
+    return " and ".join(filter(None, [", ".join(map(str, ranks[:-1])), str(ranks[-1])]))
