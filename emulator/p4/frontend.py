@@ -154,7 +154,8 @@ def _with_own_files(read: FileReader | None, architecture: Architecture) -> File
     own = (*architecture.include_folders, CORE_FOLDER)
 
     def chosen(path: str) -> str | None:
-        if any(path.startswith(folder) for folder in own):
+        # normalised, so that FOLDER/../../etc/passwd from a package that a controller sent is none of ours
+        if any(os.path.dirname(os.path.normpath(path)) == os.path.normpath(folder) for folder in own):
             return read_from_disk(path)
         return read(path)
 
