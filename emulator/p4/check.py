@@ -203,8 +203,17 @@ class Checker(ParserChecker):
                         symbol.body = self.block(node.body)
                 else:
                     self.states(symbol, node)
+        self._hide_block_type(node)
         self._declare_type(node, type_)
         return symbol
+
+    def _hide_block_type(self, node: s.Parser | s.Control) -> None:
+        """A parser or control may take the name of one of the architecture's block types; p4c refuses that."""
+        known = self.scopes[0].get(node.name)
+        is_block_type = isinstance(known, t.Generic) and isinstance(known.made[known.parameters], t.BlockType)
+        if is_block_type or (isinstance(known, t.BlockType) and known.constructor is None):
+            self.warn(node.name_at, f"{node.name!r} is also the name of a {node.head.kind} type; p4c refuses this")
+            del self.scopes[0][node.name]
 
     def _local(self, symbol: r.BlockSymbol, node: s.Decl) -> None:
         if isinstance(node, s.Variable):

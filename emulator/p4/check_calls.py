@@ -97,7 +97,7 @@ class CallChecker(ExpressionChecker):
         base, name = method.base, method.name
         type_ = base.type
         if name in _SIZES:
-            return self._size(node, base, name)
+            return self._size_method(node, base, name)
         if isinstance(base, r.TypeRef):
             return self._direct_application(node, base)
         if isinstance(type_, t.ExternType):
@@ -110,7 +110,7 @@ class CallChecker(ExpressionChecker):
             return self._table_apply(node, base)
         return self._block_apply(node, base, type_)
 
-    def _size(self, node: s.Call, base: r.Expr, name: str) -> r.Expr:
+    def _size_method(self, node: s.Call, base: r.Expr, name: str) -> r.Expr:
         width = t.width_bits(base.type)
         if width is None:
             self.unsupported(node, f"{name}() of {base.type}")

@@ -52,19 +52,19 @@ class ParserChecker(TypeChecker):
     def _select(
         self, node: s.Select, names: dict[str, int]
     ) -> tuple[tuple[r.Expr, ...], tuple[tuple[tuple[r.Expr, ...], str], ...]]:
-        keys = tuple(self._key(key) for key in node.keys)
+        keys = tuple(self._select_key(key) for key in node.keys)
         if not node.cases:
             self.warn(node, "this select has no cases")
         cases: list[tuple[tuple[r.Expr, ...], str]] = []
         for case in node.cases:
             try:
                 target = self._target(case.state, names)
-                cases.append((self._keyset(case.keyset, node.keys, keys), target))
+                cases.append((self._case(case.keyset, node.keys, keys), target))
             except Abandoned:
                 continue
         return keys, tuple(cases)
 
-    def _key(self, node: s.Expr) -> r.Expr:
+    def _select_key(self, node: s.Expr) -> r.Expr:
         key = self.value(node)
         if key.type is t.INT:
             self.fail(node, "the width of this key cannot be inferred")
@@ -72,7 +72,7 @@ class ParserChecker(TypeChecker):
             self.fail(node, f"a select's key cannot have type {key.type}")
         return key
 
-    def _keyset(self, node: s.Expr, nodes: tuple[s.Expr, ...], keys: tuple[r.Expr, ...]) -> tuple[r.Expr, ...]:
+    def _case(self, node: s.Expr, nodes: tuple[s.Expr, ...], keys: tuple[r.Expr, ...]) -> tuple[r.Expr, ...]:
         elements = node.items if isinstance(node, s.TupleKeyset | s.ListOf) else (node,)
         if isinstance(node, s.DontCare):
             elements = (node,) * len(keys)

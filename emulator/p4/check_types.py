@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
@@ -25,14 +26,8 @@ class TypeChecker(TableChecker):
         if not node.type_parameters:
             return self._struct_type(node, node, ())
         generic = self._generic(node.name, node.type_parameters)
-
-        def make(arguments: tuple[t.Type, ...]) -> t.Type:
-            with self._bound(generic.parameters, arguments, scopes):
-                return self._struct_type(node, generic, arguments)
-
-        scopes = list(self.scopes)
-        generic.make = make
-        generic.specialise(generic.parameters)  # reports what is wrong whatever the arguments
+        with self._bound(generic.parameters):
+            generic.made[generic.parameters] = self._struct_type(node, generic, generic.parameters)
         return generic
 
     def _struct_type(self, node: s.Struct, declaration: object, arguments: tuple[t.Type, ...]) -> t.StructLike:
@@ -68,25 +63,15 @@ class TypeChecker(TableChecker):
             self.report(field.type, "a struct inside a header is not supported yet", Kind.UNSUPPORTED)
 
     def _generic(self, name: str, parameters: tuple[str, ...]) -> t.Generic:
-        def unmade(arguments: tuple[t.Type, ...]) -> t.Type:
-            raise AssertionError(name)
+        return t.Generic(name, tuple(t.TypeVariable(p) for p in parameters))
 
-        return t.Generic(name, tuple(t.TypeVariable(p) for p in parameters), unmade)
-
-    def _bound(self, variables: Iterable[t.TypeVariable], arguments: Iterable[t.Type], scopes: list[dict[str, object]]):  # type: ignore[no-untyped-def]
-        """A scope, where the declaration stood, in which the type parameters have values."""
-        from contextlib import contextmanager
-
-        @contextmanager
-        def scope():  # type: ignore[no-untyped-def]
-            outer = self.scopes
-            self.scopes = [*scopes, {v.name: a for v, a in zip(variables, arguments, strict=True)}]
-            try:
-                yield
-            finally:
-                self.scopes = outer
-
-        return scope()
+    @contextmanager
+    def _bound(self, variables: Iterable[t.TypeVariable]) -> Iterator[None]:
+        """A scope with type parameters."""
+        with self.scope():
+            for variable in variables:
+                self.scopes[-1][variable.name] = variable
+            yield
 
     # --- enums and names -----------------------------------------------------------------------------------------
 
@@ -167,7 +152,7 @@ class TypeChecker(TableChecker):
 
     def signature(self, node: s.Prototype, result: t.Type | None = None) -> t.Signature:
         variables = tuple(t.TypeVariable(name) for name in node.type_parameters)
-        with self._bound(variables, variables, self.scopes):
+        with self._bound(variables):
             parameters = self.parameters(node.parameters)
             if node.return_type is not None:
                 result = self.type_of(node.return_type)
@@ -177,23 +162,16 @@ class TypeChecker(TableChecker):
 
     def extern(self, node: s.ExternObject) -> t.Type | t.Generic:
         if not node.type_parameters:
-            type_ = t.ExternType(node.name, (), {}, [], None, node)
+            type_ = t.ExternType(node.name, (), {}, [], node)
             self.declare(node.name, type_, node.name_at)
             self._extern_methods(type_, node)
             return type_
         generic = self._generic(node.name, node.type_parameters)
-        scopes = list(self.scopes)
-
-        def make(arguments: tuple[t.Type, ...]) -> t.Type:
-            made = t.ExternType(node.name, arguments, {}, [], None, generic)
-            generic.made[arguments] = made
-            with self._bound(generic.parameters, arguments, scopes):
-                self._extern_methods(made, node)
-            return made
-
-        generic.make = make
+        pattern = t.ExternType(node.name, generic.parameters, {}, [], generic)
+        generic.made[generic.parameters] = pattern
         self.declare(node.name, generic, node.name_at)
-        generic.specialise(generic.parameters)
+        with self._bound(generic.parameters):
+            self._extern_methods(pattern, node)
         return generic
 
     def _extern_methods(self, type_: t.ExternType, node: s.ExternObject) -> None:
@@ -214,14 +192,8 @@ class TypeChecker(TableChecker):
         if not node.type_parameters:
             return self._make_block_type(node, node, ())
         generic = self._generic(node.name, node.type_parameters)
-        scopes = list(self.scopes)
-
-        def make(arguments: tuple[t.Type, ...]) -> t.Type:
-            with self._bound(generic.parameters, arguments, scopes):
-                return self._make_block_type(node, generic, arguments)
-
-        generic.make = make
-        generic.specialise(generic.parameters)
+        with self._bound(generic.parameters):
+            generic.made[generic.parameters] = self._make_block_type(node, generic, generic.parameters)
         return generic
 
     def _make_block_type(self, node: s.BlockType, declaration: object, arguments: tuple[t.Type, ...]) -> t.BlockType:

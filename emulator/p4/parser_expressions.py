@@ -121,7 +121,7 @@ class ExpressionParser(BaseParser):
         at = self.position
         self.position += 1
         if self.kinds[self.position] in NAME_KINDS and self.peek() == "=":
-            return self._struct(at)
+            return self._struct_expression(at)
         items: list[s.Expr] = []
         while not self.is_at("}"):
             items.append(self.expression())
@@ -130,7 +130,7 @@ class ExpressionParser(BaseParser):
         self.expect("}", "after a list's elements")
         return s.ListOf(at, tuple(items))
 
-    def _struct(self, at: int) -> s.Expr:
+    def _struct_expression(self, at: int) -> s.Expr:
         found: list[tuple[str, s.Expr, int]] = []
         has_defaults = False
         while not self.is_at("}"):

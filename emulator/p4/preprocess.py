@@ -295,8 +295,10 @@ class Preprocessor:
     def _conditional(self, name: str, line: list[Token], reader: _Reader, is_skipping: bool) -> None:
         conditions = reader.conditions
         if name in ("if", "ifdef", "ifndef"):
-            live = not is_skipping and self._holds(name, line)
-            conditions.append(_Condition(line[1][3], live, is_skipping or live))
+            # an #if that is wrong in itself skips all its branches, so that it is one error
+            conditions.append(condition := _Condition(line[1][3], False, True))
+            condition.is_live = not is_skipping and self._holds(name, line)
+            condition.was_taken = is_skipping or condition.is_live
             return
         if not conditions:
             raise MacroError(f"#{name} without #if")

@@ -8,7 +8,7 @@ Therefore types are compared with ``is``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,9 +50,15 @@ class BitsType(Type):
         return f"{'int' if self.is_signed else 'bit'}<{self.width}>"
 
 
-@functools.cache
+_BITS: dict[tuple[int, bool], BitsType] = {}
+
+
 def bits(width: int, is_signed: bool = False) -> BitsType:
-    return BitsType(width, is_signed)
+    """The one object for each width and sign (not `functools.cache`: it tells ``bits(8)`` from ``bits(8, False)``)."""
+    found = _BITS.get((width, is_signed))
+    if found is None:
+        found = _BITS[width, is_signed] = BitsType(width, is_signed)
+    return found
 
 
 @dataclass(eq=False, slots=True)
@@ -230,8 +236,6 @@ class ExternType(Type):
     arguments: tuple[Type, ...]
     methods: dict[str, list[Signature]]
     constructors: list[Signature]
-    generic: ExternType | None = None
-    """The declaration this is a specialisation of."""
     declaration: Any = None
 
     def __str__(self) -> str:
@@ -292,18 +296,42 @@ class ActionRunType(Type):
 
 @dataclass(eq=False, slots=True)
 class Generic:
-    """A type declaration with type parameters: ``make`` builds a specialisation, once for each list of arguments."""
+    """A type declaration with type parameters; ``made`` holds its specialisations, the first for the parameters."""
 
     name: str
     parameters: tuple[TypeVariable, ...]
-    make: Callable[[tuple[Type, ...]], Type]
     made: dict[tuple[Type, ...], Type] = field(default_factory=dict)
 
     def specialise(self, arguments: tuple[Type, ...]) -> Type:
         found = self.made.get(arguments)
         if found is None:
-            found = self.made[arguments] = self.make(arguments)
+            found = _specialised(self, arguments)
         return found
+
+
+def _specialised(generic: Generic, arguments: tuple[Type, ...]) -> Type:
+    """The declaration's type with the parameters replaced; entered before it is filled, as it may name itself."""
+    pattern = generic.made[generic.parameters]
+    known = dict(zip(generic.parameters, arguments, strict=True))
+    if isinstance(pattern, StructLike):
+        struct = StructLike(pattern.kind, pattern.name, {}, arguments, generic, pattern.control_name)
+        generic.made[arguments] = struct
+        for f in pattern.fields.values():
+            struct.fields[f.name] = Field(f.name, substitute(f.type, known), f.annotations, f.at)
+        return struct
+    if isinstance(pattern, ExternType):
+        extern = ExternType(pattern.name, arguments, {}, [], generic)
+        generic.made[arguments] = extern
+        for name, overloads in pattern.methods.items():
+            extern.methods[name] = [substitute_signature(o, known) for o in overloads]
+        extern.constructors += [substitute_signature(c, known) for c in pattern.constructors]
+        return extern
+    assert isinstance(pattern, BlockType)
+    apply = substitute_signature(pattern.apply, known)
+    constructor = apply if pattern.constructor is not None else None
+    block = BlockType(pattern.kind, pattern.name, apply, constructor, arguments, generic)
+    generic.made[arguments] = block
+    return block
 
 
 def _written(arguments: tuple[Type, ...]) -> str:
