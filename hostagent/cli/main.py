@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from hostagent.cli.options import AsJson
+
 app = typer.Typer(
     name="netsum",
     help="Sum gradients in an emulated network: a P4 switch on your laptop, under an unmodified torch script.",
@@ -20,17 +22,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Define = Annotated[
-    list[str] | None, typer.Option("-D", "--define", metavar="NAME=VALUE", help="Preprocessor definition; repeat.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
-
-def parse_defines(definitions: list[str] | None) -> dict[str, str]:
-    """``["LANES=256"]`` to ``{"LANES": "256"}``; a bare name is defined as 1, as cpp does."""
-    pairs = (text.partition("=") for text in definitions or [])
-    return {name: value if separator else "1" for name, separator, value in pairs}
 
 
 @app.command()

@@ -1,0 +1,140 @@
+"""``netsum switch``, ``controller`` and ``shell``: the parts of a network, each started by itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hostagent.cli.options import Define, Include, parse_defines
+
+DieWithParent = Annotated[bool, typer.Option("--die-with-parent", help="End when the process that started this does.")]
+
+
+def switch(
+    program: Annotated[
+        str | None,
+        typer.Argument(help="P4 source: a file, or the name of a shipped program. None: wait for P4Runtime."),
+    ] = None,
+    port: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N=SPEC", help="N=udp:LOCAL[,REMOTE] or N=shm:NAME, with impairments behind a '?'; repeat."
+        ),
+    ] = None,
+    define: Define = None,
+    include: Include = None,
+    server: Annotated[
+        str, typer.Option("--p4runtime", "--grpc-server-addr", metavar="HOST:PORT", help="Where P4Runtime listens.")
+    ] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option(help="P4Runtime's device id.")] = 0,
+    engine: Annotated[str, typer.Option(help="llvm, or interpreter (slow: the oracle).")] = "llvm",
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only the JSON line that says it is ready.")] = False,
+    die_with_parent: DieWithParent = False,
+) -> None:
+    """Run a P4 program as a switch with a P4Runtime server, until SIGTERM.
+
+    Example: [bold]netsum switch p4src/router.p4 --port 1=udp:127.0.0.1:5001 --port 2=udp:127.0.0.1:5002[/bold]
+    """
+    from emulator.p4runtime.process import SwitchOptions, run_switch
+
+    options = SwitchOptions(
+        program=program,
+        ports=tuple(port or ()),
+        defines=parse_defines(define),
+        include_paths=tuple(str(folder) for folder in include or ()),
+        grpc_server_addr=server,
+        device_id=device_id,
+        engine=engine,
+        die_with_parent=die_with_parent,
+        quiet=quiet,
+    )
+    raise typer.Exit(run_switch(options))
+
+
+def controller(
+    aggregator: Annotated[
+        str, typer.Option(metavar="p4runtime://HOST:PORT", help="The switch to control.")
+    ] = "p4runtime://127.0.0.1:9559",
+    port: Annotated[
+        list[str] | None,
+        typer.Option(metavar="N=SPEC", help="A port of the switch, written as for the switch; repeat."),
+    ] = None,
+    program: Annotated[
+        str | None, typer.Option(help="P4 source to load into the switch. None: use what it runs.")
+    ] = None,
+    define: Define = None,
+    include: Include = None,
+    p4info: Annotated[Path | None, typer.Option(help="With --device-config: what p4c wrote, for bmv2.")] = None,
+    device_config: Annotated[Path | None, typer.Option(help="bmv2's JSON.")] = None,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where ranks find it; port 0: any.")] = "127.0.0.1:0",
+    device_id: Annotated[int, typer.Option(help="P4Runtime's device id.")] = 0,
+    max_window: Annotated[int, typer.Option(help="Most slots for one job, a power of two; bmv2 needs 32.")] = 512,
+    full_length_no_data: Annotated[
+        bool, typer.Option("--full-length-no-data", help="For bmv2, which cannot lengthen frames at will.")
+    ] = False,
+    state: Annotated[Path | None, typer.Option(help="File that keeps epochs unique over restarts.")] = None,
+    die_with_parent: DieWithParent = False,
+) -> None:
+    """Control one aggregator and serve its ranks, until SIGTERM.
+
+    Example: [bold]netsum controller --port 1=shm:a --port 2=shm:b --program allreduce.p4 -D LANES=256[/bold]
+    """
+    from emulator.p4runtime.package import PackageError
+    from hostagent.controller.p4driver import Program, ProgramError, read_program
+    from hostagent.controller.process import ControllerOptions, run_controller
+
+    try:
+        if program is not None:
+            loaded = Program(_packed(program, define, include))
+        else:
+            loaded = read_program(None, p4info, device_config)
+    except (ProgramError, PackageError, OSError) as error:
+        print(f"netsum controller: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    options = ControllerOptions(
+        aggregator=aggregator,
+        ports=tuple(port or ()),
+        program=loaded,
+        listen=listen,
+        max_window=max_window,
+        full_length_no_data=full_length_no_data,
+        device_id=device_id,
+        state=state,
+        die_with_parent=die_with_parent,
+    )
+    raise typer.Exit(run_controller(options))
+
+
+def _packed(program: str, define: list[str] | None, include: list[Path] | None) -> bytes:
+    """The program and its includes as a device config package."""
+    from emulator.p4.library import find_program
+    from emulator.p4runtime.package import pack
+
+    return pack(find_program(program), parse_defines(define), tuple(include or ()))
+
+
+def shell(
+    server: Annotated[
+        str, typer.Option("--p4runtime", "--grpc-addr", metavar="HOST:PORT", help="The switch's P4Runtime server.")
+    ] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option(help="P4Runtime's device id.")] = 0,
+    election_id: Annotated[
+        str, typer.Option(metavar="HIGH,LOW", help="Larger than the controller's to take over.")
+    ] = "0,1",
+) -> None:
+    """Open p4runtime-shell on a running switch.
+
+    Example: [bold]netsum shell --p4runtime 127.0.0.1:9559[/bold]
+    """
+    from emulator.p4runtime.shell import run_shell
+
+    raise typer.Exit(run_shell(server, device_id, election_id))
+
+
+def register(app: typer.Typer) -> None:
+    """Add this file's commands."""
+    for command in (switch, controller, shell):
+        app.command()(command)

@@ -1,0 +1,92 @@
+"""``netsum run``, ``status`` and ``doctor``: what somebody with a training script needs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from hostagent.cli.options import AsJson
+
+
+def run(
+    context: typer.Context,
+    script: Annotated[str, typer.Argument(help="The training script; its own arguments follow it.")],
+    ranks: Annotated[int, typer.Option("-n", "--nproc", min=1, help="Training processes.")] = 2,
+    aggregator: Annotated[str, typer.Option(help="Where to sum: p4, or p4:PROGRAM.p4.")] = "p4",
+    lanes: Annotated[
+        int | None, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 or 2048.", show_default="256")
+    ] = None,
+    controller: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Use this running controller; start nothing but the ranks.")
+    ] = None,
+    module: Annotated[bool, typer.Option("-m", "--module", help="SCRIPT is a module's name, as in python -m.")] = False,
+    prefix: Annotated[bool, typer.Option("--prefix", help="Start each line of output with its rank.")] = False,
+    impair: Annotated[
+        str, typer.Option(metavar="TEXT", help="Impair every port, e.g. 'loss=0.05&delay=1ms&seed=7'.")
+    ] = "",
+    report: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write what switch and ranks counted, as JSON.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the switch's and controller's logs.")] = False,
+) -> None:
+    """Run a torch script on N ranks, its gradients summed in a switch of its own.
+
+    The script calls init_process_group("netsum"); the environment is torchrun's.
+
+    Example: [bold]netsum run -n 4 train.py --epochs 3[/bold]
+    """
+    from hostagent.torch_backend.launcher import DEFAULT_LANES, RunOptions, run_training
+
+    options = RunOptions(
+        ranks=ranks,
+        script=script,
+        arguments=tuple(context.args),
+        aggregator=aggregator,
+        lanes=lanes or DEFAULT_LANES,
+        controller=controller,
+        module=module,
+        prefixed=prefix,
+        impairments=impair,
+        verbose=verbose,
+        report=report,
+    )
+    raise typer.Exit(run_training(options))
+
+
+def status(
+    controller: Annotated[
+        str | None, typer.Argument(metavar="[HOST:PORT]", help="The controller; default: NETSUM_CONTROLLER.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a controller knows: jobs and their members, ports, slots.
+
+    Example: [bold]netsum status 127.0.0.1:50100[/bold]
+    """
+    from hostagent.torch_backend.status import run_status
+
+    address = controller or os.environ.get("NETSUM_CONTROLLER")
+    if not address:
+        print("netsum status: which controller? Give HOST:PORT, or set NETSUM_CONTROLLER.", file=sys.stderr)
+        raise typer.Exit(2)
+    raise typer.Exit(run_status(address, as_json))
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """What this machine lacks for netsum, and why it matters.
+
+    Example: [bold]netsum doctor[/bold]
+    """
+    from hostagent.torch_backend.doctor import run_doctor
+
+    raise typer.Exit(run_doctor(as_json))
+
+
+def register(app: typer.Typer) -> None:
+    """Add this file's commands. What follows SCRIPT is the script's, options included."""
+    app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})(run)
+    app.command()(status)
+    app.command()(doctor)
