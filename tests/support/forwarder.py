@@ -43,7 +43,7 @@ class Forwarder:
         self._context[ROUTES // 8 :] = np.arange(MAX_PORTS)
         for ingress, egress in (routes or {}).items():
             self._context[ROUTES // 8 + ingress] = egress
-        self.program_address = int(_forward.address)
+        self.program_address = _forward.address or 0
         self.context_address = address_of(self._context)
 
     @property

@@ -141,7 +141,7 @@ def _call(function: int) -> int:
 
 
 def test_a_function_is_called_by_its_address_with_arguments_in_order() -> None:
-    assert _call(int(_weigh.address)) == 654_321
+    assert _call(_weigh.address) == 654_321
 
 
 def test_functions_made_of_intrinsics_are_cached_on_disk() -> None:

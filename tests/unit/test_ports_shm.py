@@ -75,7 +75,7 @@ def test_frames_pass_both_ways_and_nothing_stays_behind(shm_folder: Path) -> Non
 def test_the_file_goes_with_the_last_end(first: str) -> None:
     switch, _, bell = open_switch()
     host = open_host()
-    ends = [host, switch] if first == "host" else [switch, host]
+    ends: list[ShmHostPort | ShmSwitchPort] = [host, switch] if first == "host" else [switch, host]
     ends[0].close()
     assert port_path("a").exists()
     ends[1].close()
