@@ -5,7 +5,8 @@ The oracle for the P4 program, and an aggregator for tests of the worker core. T
 - Chunk c uses slot c mod W, set (c div W) mod 2. A set of another epoch is empty and takes only base <= c < base + 2W.
   A complete set takes its exact successor c + 2W. A set's own chunk is added the first time a child sends it.
   Everything else is dropped.
-- Complete: the result goes to all children. A repeat is answered to its sender alone: with the result when complete, with
+- Complete: the result goes to all children. A repeat is answered to its sender alone: with the result when complete,
+  with
   `waiting` and who has come when not.
 - A copy with another operation hash or operator than the set's first marks the set failed: `error` to all, and to all
   who ask later.

@@ -1,4 +1,4 @@
-"""The worker core: one job on one rank, without I/O. Compiled functions over flat memory, for a transport's loop to call.
+"""The worker core: one job on one rank, without I/O. Compiled functions over flat memory, for a transport's loop.
 
 Make a ``CoreMemory`` (settings from the lease; a frame pool of ``ring_chunks(window)`` frames, at least
 ``frame_stride_bytes(lanes)`` apart; an array of as many uint64 for posting numbers) and pass its ``address``. All

@@ -48,7 +48,7 @@ RUN_AHEAD_WINDOWS = 2
 SMALLEST_RING = 128
 """Chunks; a multiple of 64, the width of a bitmap's word, with room for the word that the lowest chunk begins in."""
 MINIMUM_RTO_NS = 4_000_000
-"""A little more than one scheduler slice (2.8 to 3 ms): how late an answer is when the switch has lost its core to us."""
+"""A little more than one scheduler slice (2.8 to 3 ms): how late an answer is when the switch lost its core to us."""
 MAXIMUM_WORKERS = 1023
 """Class counts have 10 bits; one aggregator has at most 64 children."""
 
@@ -99,7 +99,7 @@ class CoreSettings:
 
 
 def ring_chunks(window: int) -> int:
-    """Chunks a core keeps, and frames its pool must have: (a + 1) windows of retention, rounded up to a power of two."""
+    """Chunks a core keeps, and frames its pool must have: (a + 1) windows of retention, rounded up to a power of 2."""
     return max((RUN_AHEAD_WINDOWS + 2) * window, SMALLEST_RING)
 
 
@@ -111,9 +111,9 @@ def frame_stride_bytes(lanes: int) -> int:
 class CoreMemory:
     """A core in memory of its own. ``address`` is what the compiled functions take.
 
-    ``pool_address`` and ``stride_bytes`` say where the ``ring_chunks`` frames are that the core builds contributions in;
-    ``posted_address`` where the transport writes, as one uint64 for each frame, the sequence number of its last posting
-    (0 for none). Both belong to the caller and must outlive the core.
+    ``pool_address`` and ``stride_bytes`` say where the ``ring_chunks`` frames are that the core builds contributions
+    in; ``posted_address`` where the transport writes, as one uint64 for each frame, the sequence number of its last
+    posting (0 for none). Both belong to the caller and must outlive the core.
     """
 
     def __init__(self, settings: CoreSettings, pool_address: int, stride_bytes: int, posted_address: int) -> None:
@@ -272,7 +272,10 @@ class WorkerCore:
         self._scratch: dict[int, Array] = {}
 
     def submit(self, operation: Operation) -> int:
-        """Queue an operation; returns its sequence number. Raises OperationRefused, JobFailed, or BlockingIOError when full."""
+        """Queue an operation; returns its sequence number.
+
+        Raises OperationRefused, JobFailed, or BlockingIOError when too many are in flight.
+        """
         check_operation(operation)
         scratch = scratch_for(operation, self.memory.settings.lanes)
         fill_request(self._request, operation, scratch.ctypes.data)

@@ -1,7 +1,7 @@
 """The bytes of a frame around its lanes, compiled: writing a contribution's, reading an answer's.
 
-All of a job's contributions share their first bytes but for three fields, so they are copied from a template. Offsets come
-from ``wire``.
+All of a job's contributions share their first bytes but for three fields, so they are copied from a template. Offsets
+come from ``wire``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def folded(total: int) -> int:
 
 @njit
 def words_sum(address: int, words: int) -> int:
-    """Sum of 32-bit words in the machine's own byte order: one's complement sums don't mind until the end (RFC 1071)."""
+    """Sum of 32-bit words in the machine's own byte order, which one's complement sums don't mind (RFC 1071)."""
     total = 0
     for i in range(words):
         total += load_u32(address, i)

@@ -1,7 +1,7 @@
 """Submitted operations: what they cut into, when they get their chunk numbers, when they are finished.
 
-Numbers run on through the operations in submission order. The tail of a float SUM is as long as its exponent results say, so
-the operation after it is numbered only when all of those have come.
+Numbers run on through the operations in submission order. The tail of a float SUM is as long as its exponent results
+say, so the operation after it is numbered only when all of those have come.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Which part of an operation each of its chunk numbers is. Pure arithmetic, the same on every rank.
 
-A float SUM of C data chunks is cut into groups of G, the last perhaps short. E(g) carries the exponents of group g and
-D(g) its data, numbered E(0), E(1), D(0), E(2), D(1), ..., D(last): exponents are known one group ahead. Flagged chunks
-(a NaN or Inf somewhere) follow once more in the same order, numbered from 0 among themselves: the tail. A 64-bit MIN or MAX
-is C chunks of high words, then C of low words; anything else is C data chunks.
+A float SUM of C data chunks is cut into groups of G, the last perhaps short. E(g) carries the exponents of group g
+and D(g) its data, numbered E(0), E(1), D(0), E(2), D(1), ..., D(last): exponents are known one group ahead. Flagged
+chunks (a NaN or Inf somewhere) follow once more in the same order, numbered from 0 among themselves: the tail. A
+64-bit MIN or MAX is C chunks of high words, then C of low words; anything else is C data chunks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a core does with a frame from the aggregator.
 
-A frame is trusted only when everything about it fits a chunk in flight; anything else is counted by reason and otherwise
-without effect, whoever sent it.
+A frame is trusted only when everything about it fits a chunk in flight; anything else is counted by reason and
+otherwise without effect, whoever sent it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ CHUNK_MASK = 0xFFFFFFFF
 
 @njit
 def core_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
-    """Take one frame, which is only read, and only during the call. 0 when it was used, else its place in REASONS plus 1."""
+    """Take one frame, which is only read, and only during the call.
+
+    Returns 0 when it was used, else 1 + the reason's place in REASONS.
+    """
     core = core_at(address)
     reason = judge(core, frame, length)
     if reason == 0:
@@ -81,7 +84,7 @@ def judge(core: Any, frame: int, length: int) -> Any:
     if read16(frame, CHILD_AT) != core.child:
         return REJECT_CHILD
     kind = load_u8(frame + KIND_AT, 0)
-    return 0 if kind == RESULT or kind == WAITING or kind == ERROR else REJECT_KIND
+    return 0 if kind in (RESULT, WAITING, ERROR) else REJECT_KIND
 
 
 @njit
@@ -178,7 +181,7 @@ def take_error(core: Any, frame: int) -> None:
 
 @njit
 def fail(core: Any, code: int) -> None:
-    """End the job: every unfinished operation completes with this code, nothing is sent any more. The first cause stays."""
+    """End the job: unfinished operations complete with this code, nothing is sent any more. The first cause stays."""
     if core.state == FAILED:
         return
     core.state = FAILED

@@ -1,8 +1,9 @@
 """The worker core's memory: three kinds of records and a few plain arrays in one block, all reached by address.
 
-``CORE`` is the job's state on one rank, ``OPERATION`` one collective, ``CHUNK`` one number of the job's chunk sequence.
-Operations live in a ring by sequence number, chunks (and their frames in the pool) in a ring by chunk number. ``REQUEST`` is
-what a caller submits, ``TRANSMIT`` and ``COMPLETION`` what it gets back. Integers are 64 bits wide unless space matters.
+``CORE`` is the job's state on one rank, ``OPERATION`` one collective, ``CHUNK`` one number of the job's chunk
+sequence. Operations live in a ring by sequence number, chunks (and their frames in the pool) in a ring by chunk
+number. ``REQUEST`` is what a caller submits, ``TRANSMIT`` and ``COMPLETION`` what it gets back. Integers are 64 bits
+wide unless space matters.
 """
 
 from __future__ import annotations
@@ -132,8 +133,8 @@ RUNNING, FROZEN, FAILED = 0, 1, 2
 """A core's states: sending and receiving; between freeze and resume; for ever, with a cause."""
 
 FAILED_MISMATCH, FAILED_RETENTION, FAILED_BY_CALLER = 1, 2, 16
-"""Failure codes: two children disagree (hashes and children are in the core); the controller resumes at a chunk whose frame
-is gone; 16 and above are the caller's own."""
+"""Failure codes: two children disagree (hashes and children are in the core); the controller resumes at a chunk whose
+frame is gone; 16 and above are the caller's own."""
 
 EXPONENT, DATA, TAIL_EXPONENT, TAIL_DATA, HIGH, LOW = 0, 1, 2, 3, 4, 5
 """A chunk's part in its operation; see ``plan``."""

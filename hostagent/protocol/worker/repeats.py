@@ -1,10 +1,12 @@
 """When a chunk in flight is asked for again.
 
-- UNANSWERED: after a round-trip estimate (RFC 6298's, with Karn's rule: only what was sent once is a sample, or a `waiting`
+- UNANSWERED: after a round-trip estimate (RFC 6298's, with Karn's rule: only what was sent once is a sample, or a
+  `waiting`
   answer to the first repeat, which nothing else can have caused). Rounds without any sample double it, up to 1 s.
 - Early, by time of sending as in RACK (RFC 8985): when the result of a chunk first sent a quarter of a round trip later
   has come. First sent: a result may be another rank's doing, so the last of several sendings proves nothing.
-- WAITED: the aggregator has it, another rank is late. Only the lowest unfinished one is probed, after an estimate, then at
+- WAITED: the aggregator has it, another rank is late. Only the lowest unfinished one is probed, after an estimate,
+  then at
   intervals that double up to 1 s and start afresh at any progress; the others only when overtaken.
 """
 

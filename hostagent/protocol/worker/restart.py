@@ -20,7 +20,7 @@ from hostagent.protocol.worker.transmit import clear_blocked, set_ready
 
 @njit
 def core_freeze(address: int) -> Any:
-    """Stop sending and listening. Returns the lowest chunk whose result this rank has not got; a failed core stays failed."""
+    """Stop sending and listening; returns the lowest chunk without a result here. A failed core stays failed."""
     core = core_at(address)
     if core.state != FAILED:
         core.state = FROZEN

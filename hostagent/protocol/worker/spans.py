@@ -1,7 +1,7 @@
 """The elements of one chunk, and where this rank's input and output meet them.
 
-A rank holds part of an operation's virtual tensor in its input memory and wants part of it in its output memory. Both may
-start or end within a chunk, be empty, or be the same memory.
+A rank holds part of an operation's virtual tensor in its input memory and wants part of it in its output memory. Both
+may start or end within a chunk, be empty, or be the same memory.
 """
 
 from __future__ import annotations

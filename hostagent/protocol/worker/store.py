@@ -103,7 +103,10 @@ def store_exponents(core: Any, operation: Any, group: int, lanes: int) -> None:
 
 @njit
 def pack_exponents(lanes: int, target: int, begin: int, count: int) -> int:
-    """Lanes to 16 bits each; returns how many are of chunks that are not finite. A senseless lane is taken as the nearest."""
+    """Lanes to 16 bits each; returns how many are of chunks that are not finite.
+
+    A lane that is no exponent is taken as the nearest that is.
+    """
     flagged = 0
     for i in range(count):
         exponent = load_lane(lanes, i)
@@ -142,7 +145,7 @@ def store_sums(core: Any, operation: Any, index: int, exponent: int, is_tail: bo
 
 @njit
 def store_classes(core: Any, operation: Any, first: int, count: int, lanes: int) -> None:
-    """A flagged chunk's first round: the output holds NaN and Inf where they are the result, else the own finite input."""
+    """A flagged chunk's first round, to the output: NaN and Inf where they are the result, else the own input."""
     start, wanted = output_overlap(operation, first, count)
     values = first_round_floats(core, operation, first, count) + 4 * (start - first)
     settle_classes(lanes + 4 * (start - first), values, wanted)

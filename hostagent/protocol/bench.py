@@ -1,0 +1,157 @@
+"""What a frame costs a host, in nanoseconds: ``python -m hostagent.protocol.bench [lanes]``.
+
+CPU time, so that a busy machine tells the same. Times the compiled core end to end (numbers, windows, lists, headers and all) over a tensor larger than the caches, by
+looping its own contributions back as results: a job of one worker, whose sum is its own contribution.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from emulator.ports.jit import njit
+from hostagent.protocol.dtypes import ELEMENT_BYTES, DType, OperationKind
+from hostagent.protocol.frames import Addresses
+from hostagent.protocol.quantizer.blocks import dequantize, exponent_of, quantize
+from hostagent.protocol.quantizer.machine import copy_bytes, store_u8
+from hostagent.protocol.worker import (
+    CoreMemory,
+    CoreSettings,
+    Operation,
+    Span,
+    core_poll_transmit,
+    core_receive,
+    core_submit,
+    fill_request,
+    frame_stride_bytes,
+    ring_chunks,
+    scratch_for,
+    transmit_at,
+)
+from hostagent.protocol.worker.header import KIND_AT, udp_sum
+from hostagent.protocol.worker.operations import core_take_completion
+from hostagent.protocol.worker.records import REQUEST, TRANSMIT, TRANSMIT_BYTES
+
+WINDOW = 256
+BATCH = 64
+"""Frames between two polls, as a ring would deliver them."""
+
+
+@njit
+def repeat_quantize(values: int, lanes: int, count: int, times: int) -> None:
+    """The loop alone, from and to the first-level cache."""
+    for _ in range(times):
+        quantize(values, lanes, count, 3, 2)
+
+
+@njit
+def repeat_dequantize(lanes: int, values: int, count: int, times: int) -> None:
+    """The loop alone."""
+    for _ in range(times):
+        dequantize(lanes, values, count, 3, 2, 1)
+
+
+@njit
+def repeat_exponent(values: int, count: int, times: int) -> Any:
+    """The loop alone."""
+    total = 0
+    for _ in range(times):
+        total += exponent_of(values, count)
+    return total
+
+
+@njit
+def repeat_sum(frame: int, length: int, times: int) -> Any:
+    """The loop alone."""
+    total = 0
+    for _ in range(times):
+        total += udp_sum(frame, length)
+    return total
+
+
+@njit
+def echo(core: int, out: int, copies: int, copy_stride: int, batch: int) -> Any:
+    """Run a core to its next completion against an aggregator that returns every contribution as the result.
+
+    Frames are copied, as a switch would write its own. Returns the frames sent.
+    """
+    frames = 0
+    while True:
+        count = core_poll_transmit(core, out, batch, 2**62, 0)
+        if count == 0 and core_take_completion(core)[0] >= 0:
+            return frames
+        for i in range(count):
+            order = transmit_at(out + i * TRANSMIT_BYTES)
+            copy_bytes(copies + i * copy_stride, np.int64(order.address), np.int64(order.length))
+            store_u8(copies + i * copy_stride + KIND_AT, 0, 1)
+        for i in range(count):
+            order = transmit_at(out + i * TRANSMIT_BYTES)
+            core_receive(core, copies + i * copy_stride, np.int64(order.length), 0)
+        frames += count
+
+
+@njit
+def echo_copies(out: int, copies: int, copy_stride: int, source: int, length: int, times: int) -> None:
+    """The aggregator's copying alone, to be subtracted."""
+    for i in range(times):
+        copy_bytes(copies + (i & (BATCH - 1)) * copy_stride, source + (i & 255) * copy_stride, length)
+
+
+def nanoseconds(function: Any, *arguments: int, times: int) -> float:
+    """Best of five runs after a first that compiles, per repetition; ``times`` is the last argument."""
+    function(*arguments, 1)
+    best = float("inf")
+    for _ in range(5):
+        start = time.thread_time_ns()
+        function(*arguments, times)
+        best = min(best, time.thread_time_ns() - start)
+    return best / times
+
+
+def core_nanoseconds(lanes: int, dtype: DType, tensor_bytes: int) -> float:
+    """A frame's whole way through the core, out and back, but for the copy."""
+    ring, stride = ring_chunks(WINDOW), frame_stride_bytes(lanes)
+    pool, posted = np.zeros(ring * stride, np.uint8), np.zeros(ring, np.uint64)
+    settings = CoreSettings(1, 0, 1, 1, lanes, WINDOW, Addresses(1, 2, 3, 4), checksum=False)
+    memory = CoreMemory(settings, pool.ctypes.data, stride, posted.ctypes.data)
+    elements = tensor_bytes // ELEMENT_BYTES[dtype]
+    source = np.ones(tensor_bytes, np.uint8)
+    target, out, copies = (
+        np.zeros(tensor_bytes, np.uint8),
+        np.zeros(BATCH, TRANSMIT),
+        np.zeros(BATCH * stride, np.uint8),
+    )
+    spans = Span(source.ctypes.data, 0, elements), Span(target.ctypes.data, 0, elements)
+    operation = Operation(OperationKind.SUM, dtype, elements, *spans)
+    request, scratch = np.zeros(1, REQUEST), scratch_for(operation, lanes)
+    fill_request(request, operation, scratch.ctypes.data)
+    best = float("inf")
+    for _ in range(4 if tensor_bytes > 1 << 20 else 200):
+        core_submit(memory.address, request.ctypes.data)
+        start = time.thread_time_ns()
+        frames = echo(memory.address, out.ctypes.data, copies.ctypes.data, stride, BATCH)
+        best = min(best, (time.thread_time_ns() - start) / frames)
+    arguments = (out.ctypes.data, copies.ctypes.data, stride, pool.ctypes.data, 66 + 4 * lanes)
+    return best - nanoseconds(echo_copies, *arguments, times=100_000)
+
+
+def main() -> None:
+    """Print the table."""
+    lanes = int(sys.argv[1]) if len(sys.argv) > 1 else 256
+    values, words = np.random.default_rng(1).standard_normal(lanes).astype(np.float32), np.zeros(lanes + 16, np.uint32)
+    near, far = values.ctypes.data, words.ctypes.data + 2
+    print(f"{lanes} lanes, ns per frame")
+    print(f"  quantize, in cache     {nanoseconds(repeat_quantize, near, far, lanes, times=200_000):7.1f}")
+    print(f"  dequantize, in cache   {nanoseconds(repeat_dequantize, far, near, lanes, times=200_000):7.1f}")
+    print(f"  exponent, in cache     {nanoseconds(repeat_exponent, near, lanes, times=200_000):7.1f}")
+    print(f"  UDP sum, in cache      {nanoseconds(repeat_sum, near, 66 + 4 * lanes - 64, times=200_000):7.1f}")
+    for dtype in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.INT32, DType.INT64):
+        small, large = (core_nanoseconds(lanes, dtype, size) for size in (256 << 10, 64 << 20))
+        print(f"  core, {dtype.name.lower():9}        {small:7.1f} (256 KiB) {large:7.1f} (64 MiB)")
+
+
+if __name__ == "__main__":
+    main()
