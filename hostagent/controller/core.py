@@ -157,7 +157,8 @@ class Controller:
             presence.forgive(self.world, late_ns)
         presence.check_processes(self.world)
         for job in list(self.world.jobs.values()):
-            self._check_job(job.job)
+            if job.job in self.world.jobs:
+                self._check_job(job.job)
 
     def _check_job(self, number: int) -> None:
         world, job = self.world, self.world.jobs[number]

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hostagent.controller.effects import Save
 from hostagent.controller.lifecycle import JobState
-from hostagent.controller.model import Job, Member, Presence, Process, Settings, World
+from hostagent.controller.model import Capacity, Job, Member, Presence, Process, Settings, World
 from hostagent.controller.ports import PortBook, PortOffer
 from hostagent.controller.slots import SlotAllocator
 
@@ -39,7 +40,7 @@ def snapshot(world: World) -> dict[str, Any]:
         "format": FORMAT,
         "next_epoch": world.next_epoch,
         "next_job": world.next_job,
-        "slots": world.slots.total,
+        "capacity": asdict(world.capacity) if world.capacity is not None else None,
         "ports": {str(number): process for number, process in world.ports.owner.items()},
         "processes": [_process(process) for process in world.processes.values()],
         "jobs": [_job(job) for job in world.jobs.values()],
@@ -67,6 +68,7 @@ def new_world(settings: Settings, ports: tuple[PortOffer, ...], now_ns: int, wal
         slots=SlotAllocator(0, settings.max_window),
         now_ns=now_ns,
         next_epoch=max(1, wall_s & 0xFFFF_FFFF),
+        next_job=1 + wall_s % 0xFFFF,
         started_ns=now_ns,
         lost_ns=now_ns,
     )
@@ -76,7 +78,9 @@ def restore(world: World, saved: Mapping[str, Any]) -> None:
     """Puts a snapshot into a new world. Every process is away until it comes back; see `presence`."""
     world.next_epoch = max(world.next_epoch, saved["next_epoch"])
     world.next_job = saved["next_job"]
-    world.slots.total = saved["slots"]
+    if saved["capacity"] is not None:
+        world.capacity = Capacity(**saved["capacity"])
+        world.slots.total = world.capacity.slots
     for values in saved["processes"]:
         world.processes[values["token"]] = Process(
             token=values["token"],

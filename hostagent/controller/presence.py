@@ -32,42 +32,43 @@ def attach(world: World, connection: int, hello: pb.Hello) -> None:
 
 def _announced(world: World, process: Process, announcement: pb.Announcement) -> None:
     """Brings what a rank says of a job together with what is known here."""
-    found = departure.find(world, process.token, announcement.job)
-    if found is None:
-        found = _adopt(world, process, announcement)
+    found = departure.find(world, process.token, announcement.job) or _adopt(world, process, announcement)
+    leased = announcement.HasField("lease")
+    if found is not None and leased and found[0].state is JobState.GATHERING:
+        found = found if _rebuild(world, process, found[0], announcement.lease) else None
     if found is None:
         cause = f"the controller no longer knows group {announcement.join.group!r}: it lost its state, or ended the job"
         world.send(process.token, pb.ServerMessage(failed=pb.Failed(job=announcement.job, cause=cause)))
         return
-    job, _ = found
-    strays = announcement.frozen or announcement.lease.epoch != job.epoch
-    if job.state is JobState.RUNNING and announcement.HasField("lease") and strays:
-        restart.start_round(world, job)
+    strays = announcement.frozen or announcement.lease.epoch != found[0].epoch
+    if leased and strays and found[0].state is JobState.RUNNING:
+        restart.start_round(world, found[0])
 
 
 def _adopt(world: World, process: Process, announcement: pb.Announcement) -> tuple[Job, Member] | None:
-    """Rebuilds a job that the state file didn't have from what its ranks say; only just after a start."""
-    lease, told = announcement.lease, announcement.join
-    leased = announcement.HasField("lease")
-    young = world.now_ns - world.started_ns < world.settings.limits.detached_at_most_ns
+    """Takes in a rank that the state file didn't have, and its job; only just after a start."""
+    told = announcement.join
     job = world.jobs.get(announcement.job)
+    young = world.now_ns - world.started_ns < world.settings.limits.detached_at_most_ns
     if not young or (job is not None and (job.group != told.group or told.rank in job.members)):
         return None
-    if leased and not world.ports.reserve(process.token, lease.port_number):
+    if announcement.HasField("lease") and not world.ports.reserve(process.token, announcement.lease.port_number):
         return None
-    rebuilt = job is None
     if job is None:
-        job = Job(announcement.job, told.group, told.size)
-        if leased and not _take_lease(world, job, lease):
-            return None
-        world.jobs[job.job] = job
-        world.log(f"{job} is unknown here and rebuilt from what rank {told.rank} says")
-    world.next_epoch = max(world.next_epoch, lease.epoch % 0xFFFF_FFFF + 1)
+        job = world.jobs[announcement.job] = Job(announcement.job, told.group, told.size)
+        world.log(f"{job} is unknown here and rebuilt from what its ranks say")
     job.members[told.rank] = Member(told.rank, process.token, str(process))
-    if rebuilt and leased:
-        restart.start_round(world, job)  # the aggregator may know the job or not: both are right under a new epoch
+    world.next_epoch = max(world.next_epoch, announcement.lease.epoch % 0xFFFF_FFFF + 1)
     save(world)
     return job, job.members[told.rank]
+
+
+def _rebuild(world: World, process: Process, job: Job, lease: pb.Lease) -> bool:
+    """A job that only its ranks remember gets its slots back, and a new epoch: the aggregator may know it or not."""
+    reserved = world.ports.reserve(process.token, lease.port_number) and _take_lease(world, job, lease)
+    if reserved:
+        restart.start_round(world, job)
+    return reserved
 
 
 def _take_lease(world: World, job: Job, lease: pb.Lease) -> bool:
@@ -117,6 +118,8 @@ def heartbeat(world: World, token: int) -> None:
 
 def died(world: World, token: int, how: str) -> None:
     """Ends every job that still counted on a process. One that was only lingering has done its part."""
+    process = world.processes[token]
+    process.detached_ns = process.heard_ns = None  # nothing more to find out about it
     for job, member in world.jobs_of(token):
         if member.presence is Presence.JOINED:
             member.presence = Presence.DEAD
@@ -133,7 +136,8 @@ def check_processes(world: World) -> None:
     """Finds who has died since."""
     for process in list(world.processes.values()):
         deadline_ns = deadline_of(world, process)
-        if deadline_ns is not None and world.now_ns >= deadline_ns:
+        overdue = deadline_ns is not None and world.now_ns >= deadline_ns
+        if overdue and process.token in world.processes:  # the end of a job forgets processes that are away
             died(world, process.token, _how(world, process))
 
 

@@ -30,6 +30,9 @@ LISTEN_ATTEMPTS = 20
 
 COUNTER_TIMEOUT_S = 5.0
 
+SHORTEST_TIMER_NS = 1_000_000
+"""No bound here is finer; a deadline that stays in the past must not take a core."""
+
 SERVER_OPTIONS = (
     ("grpc.so_reuseport", 0),  # a second controller on the same port must fail, not share its connections
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),  # ranks ping every 10 s
@@ -120,7 +123,7 @@ class ControllerServer:
     def _arm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        delay_s = max(0, self._core.next_timer_ns() - self._now()) / 1e9
+        delay_s = max(SHORTEST_TIMER_NS, self._core.next_timer_ns() - self._now()) / 1e9
         self._timer = self._loop.call_later(delay_s, self._on_timer)
 
     async def Attach(self, requests: AsyncIterator[pb.ClientMessage], context: Any) -> AsyncIterator[pb.ServerMessage]:
