@@ -50,7 +50,8 @@ class ControllerOptions:
     listen: str = "127.0.0.1:0"
     max_window: int = LARGEST_WINDOW
     full_length_no_data: bool = False
-    """no_data frames come at full length: for bmv2, which can't lengthen a frame by more than 512 bytes."""
+    """no_data frames come at full length: for bmv2, which can't lengthen a frame by more than 512 bytes. Implied where
+    the program is what p4c wrote."""
     device_id: int = 0
     state: Path | None = None
     die_with_parent: bool = False
@@ -75,8 +76,9 @@ def run_controller(options: ControllerOptions) -> int:
 
 async def _serve(options: ControllerOptions) -> int:
     host, port = _address("--listen", options.listen)
+    full_length = options.full_length_no_data or options.program.p4info is not None  # p4c's output runs on bmv2
     core = Controller(
-        Settings(host_identity(), _window(options.max_window), not options.full_length_no_data),
+        Settings(host_identity(), _window(options.max_window), not full_length),
         tuple(offer_from(text) for text in options.ports),
         now_ns=time.monotonic_ns(),
         wall_s=int(time.time()),
@@ -172,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         program=program,
         listen=given.listen,
         max_window=given.max_window,
-        full_length_no_data=given.full_length_no_data or program.p4info is not None,
+        full_length_no_data=given.full_length_no_data,
         device_id=given.device_id,
         state=given.state,
         die_with_parent=given.die_with_parent,

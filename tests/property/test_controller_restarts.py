@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from hostagent.controller.model import SECOND_NS
-from tests.unit.hostagent.controller.virtual import Laboratory, Rank
+from tests.support.controller_lab import Laboratory, Rank
 
 SEEDS = range(120)
 CALM_NS = 100 * SECOND_NS

@@ -11,9 +11,7 @@ Op = ir.BinaryOp
 
 def lane_program(lanes: int, slots: int = 16, *, width: int = 32, prefix_bytes: int = 8) -> ir.Program:
     """Frame: {op 8, unused, slot 32} then lanes. op 0 store, 1 add, 2 signed max, 3 clear, 4 read back, 5 checksum."""
-    head = ir.Header(
-        "hdr.head", header_type("head_t", ("op", 8), ("pad", 8 * (prefix_bytes - 5)), ("slot", 32))
-    )
+    head = ir.Header("hdr.head", header_type("head_t", ("op", 8), ("pad", 8 * (prefix_bytes - 5)), ("slot", 32)))
     kind = header_type("lanes_t", *((f"x{i}", width) for i in range(lanes)))
     data = ir.Header("hdr.lanes", kind)
     cells = [register(f"Ingress.sum{i}", width, slots) for i in range(lanes)]

@@ -7,7 +7,7 @@ import pytest
 from hostagent.controller.lifecycle import TRANSITIONS, IllegalTransition, JobEvent, JobState, next_state
 from hostagent.controller.model import SECOND_NS, Capacity
 from hostagent.protocol.services import session_pb2 as pb
-from tests.unit.hostagent.controller.virtual import CAPACITY, Laboratory, Rank
+from tests.support.controller_lab import CAPACITY, Laboratory, Rank
 
 TEN_SECONDS_NS = 10 * SECOND_NS
 

@@ -19,8 +19,8 @@ from hostagent.controller.driver import AggregatorUnavailable
 from hostagent.controller.entries import Child, JobEntries
 from hostagent.controller.model import Capacity
 from hostagent.controller.p4driver import P4RuntimeDriver, Program, ProgramError, read_program
+from tests.support.aggregator_p4info import aggregator_p4info, aggregator_p4info_text
 from tests.support.fake_switch import FakeSwitch, fake_target
-from tests.unit.hostagent.controller.aggregator_p4info import aggregator_p4info, aggregator_p4info_text
 
 WAIT_S = 20.0
 

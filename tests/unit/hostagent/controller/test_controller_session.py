@@ -30,7 +30,7 @@ from hostagent.transport.session import (
     SessionRefused,
     pack_heartbeat,
 )
-from tests.unit.hostagent.controller.fake_driver import FakeDriver
+from tests.support.controller_fake_driver import FakeDriver
 
 PORTS = tuple(offer_from(f"{number}=shm:test-{number}") for number in range(1, 5))
 SHORT = Limits(detached_ns=SECOND_NS // 10, linger_ns=SECOND_NS // 5, silence_ns=SECOND_NS // 2)
