@@ -30,7 +30,10 @@ control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         if (standard_metadata.egress_rid != 0) {
             copies.apply();
         }
+        // Nothing a sender may fill in as it likes is passed on.
         hdr.ipv4.ttl = 64;
+        hdr.udp.source_port = NETSUM_PORT;
+        hdr.netsum.reserved = 0;
         hdr.udp.checksum = 0;
         if (meta.compute_checksum == 1) {
             bit<16> sum;

@@ -59,6 +59,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     action set_child(children_t bit_mask, bit<1> zero_checksum_allowed) {
         meta.bit_mask = bit_mask;
         meta.zero_checksum_allowed = zero_checksum_allowed;
+        meta.compute_checksum = ~zero_checksum_allowed;
     }
 
     // A frame that fits no child's port and addresses is a stranger's.
@@ -206,7 +207,6 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 refuse(drop_t.CHECKSUM);
                 return;
             }
-            meta.compute_checksum = 1;
         } else if (meta.zero_checksum_allowed == 0) {
             refuse(drop_t.CHECKSUM);
             return;
