@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,7 +29,7 @@ def run(
         str, typer.Option(metavar="TEXT", help="Impair every port, e.g. 'loss=0.05&delay=1ms&seed=7'.")
     ] = "",
     report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write what switch and ranks counted, as JSON.")
+        Path | None, typer.Option(metavar="FILE", help="Write what switch and ranks counted, as JSON.")
     ] = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the switch's and controller's logs.")] = False,
 ) -> None:
@@ -38,7 +39,13 @@ def run(
 
     Example: [bold]netsum run -n 4 train.py --epochs 3[/bold]
     """
-    from hostagent.torch_backend.launcher import DEFAULT_LANES, RunOptions, run_training
+    from hostagent.torch_backend.launcher import DEFAULT_LANES, Aggregator, RunOptions, run_training
+
+    def write_report(aggregator: Aggregator) -> None:
+        from hostagent.cli.measured import write
+
+        if report is not None:
+            write(aggregator, report)
 
     options = RunOptions(
         ranks=ranks,
@@ -51,7 +58,7 @@ def run(
         prefixed=prefix,
         impairments=impair,
         verbose=verbose,
-        report=report,
+        at_end=write_report,
     )
     raise typer.Exit(run_training(options))
 

@@ -52,6 +52,8 @@ class RunOptions:
     controller_options: tuple[str, ...] = ()
     """Further options of the controller, as ``--max-window 32``."""
     verbose: bool = False
+    at_end: Callable[[Aggregator], None] | None = None
+    """Called when the ranks have ended, while the switch and the controller still answer; not with ``controller``."""
 
 
 @dataclass
@@ -156,6 +158,7 @@ class _Run:
         self._options = options
         self._folder = folder
         self._services: list[Service] = []
+        self._aggregator: Aggregator | None = None
         self._ranks: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
 
@@ -180,7 +183,8 @@ class _Run:
         self._services = make_services(
             self._folder, options.ranks, program, options.lanes, options.impairments, options.controller_options
         )
-        return start_aggregator(self._services).address
+        self._aggregator = start_aggregator(self._services)
+        return self._aggregator.address
 
     def _start_ranks_waiting(self) -> None:
         """The child imports torch meanwhile; it starts no rank before it is told the controller's address."""
@@ -215,6 +219,8 @@ class _Run:
             for service in self._services:
                 if self._ranks.poll() is None and not service.running():
                     self._restart(service)
+        if self._aggregator is not None and self._options.at_end is not None:
+            self._options.at_end(self._aggregator)
         return self._exit_code(self._ranks.returncode)
 
     def _restart(self, service: Service) -> None:

@@ -1,0 +1,55 @@
+"""What a run has counted, gathered from the controller and the switch while both still answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from emulator.p4runtime.statistics import StatisticsError, read_statistics
+from hostagent.torch_backend.launcher import Aggregator
+
+TIMEOUT_S = 10.0
+
+
+def gather(aggregator: Aggregator) -> dict[str, Any]:
+    """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto and GetStatistics.
+
+    Raises grpc.RpcError when the controller does not answer. A switch that does not is None: an aggregator need not
+    be one of ours.
+    """
+    import grpc
+
+    from hostagent.protocol.services import session_pb2, session_pb2_grpc
+
+    with grpc.insecure_channel(aggregator.address) as channel:
+        stub: Any = session_pb2_grpc.SessionStub(channel)  # type: ignore[no-untyped-call]
+        reply = stub.Report(session_pb2.ReportRequest(), timeout=TIMEOUT_S)
+    try:
+        switch: dict[str, Any] | None = read_statistics(aggregator.p4runtime)
+    except StatisticsError:
+        switch = None
+    return {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops), "switch": switch}
+
+
+def _job(job: Any) -> dict[str, Any]:
+    members = [{"rank": member.rank, "counters": _counters(member.counters)} for member in job.members]
+    return {
+        "job": job.job,
+        "group": job.group,
+        "size": job.size,
+        "lanes": job.lanes,
+        "verdicts": _counters(job.verdicts),
+        "verdict_bytes": _counters(job.verdict_bytes),
+        "members": sorted(members, key=lambda member: member["rank"]),
+    }
+
+
+def _counters(counters: Any) -> dict[str, int]:
+    return {counter.name: counter.value for counter in counters}
+
+
+def write(aggregator: Aggregator, path: Path) -> None:
+    """Gather and write as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(gather(aggregator), indent=1) + "\n")
