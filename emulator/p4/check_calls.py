@@ -264,6 +264,10 @@ class CallChecker(ExpressionChecker):
             (parameter, argument, None if argument is None or argument.value is None else self._argument(argument))
             for parameter, argument in pairs
         ]
+        for parameter, argument, value in values:
+            if argument is not None and value is None and parameter.direction != "out":
+                text = f"{what}: argument {parameter.name!r}: '_' can only stand for an out parameter"
+                self.fail(argument, text, Kind.DIRECTION)
         if inference.variables:
             self._infer(node, what, inference, values)
         bound: list[r.Bound] = []
@@ -356,8 +360,6 @@ class CallChecker(ExpressionChecker):
             return r.Bound(parameter, parameter.default)
         text = f"{what}: argument {parameter.name!r}"
         if value is None:
-            if parameter.direction != "out":
-                self.fail(argument, f"{text}: '_' can only stand for an out parameter", Kind.DIRECTION)
             return r.Bound(parameter, None)
         at = argument.value or argument
         if parameter.direction in ("out", "inout"):

@@ -14,6 +14,7 @@ NAME_KEYWORDS = frozenset("apply key actions state entries type priority list".s
 NAME_KINDS = NAME_KEYWORDS | {"ID"}
 SIMPLE_TYPES = frozenset("bool error string match_kind".split())
 TYPE_STARTS = SIMPLE_TYPES | frozenset("bit int varbit tuple list void".split())
+_ANGLES = {"<": 1, ">": -1, ">>": -2}
 VALUE, TYPE, GENERIC_TYPE, GENERIC_FUNCTION = range(4)
 
 
@@ -273,6 +274,24 @@ class BaseParser:
         if self.accept("_"):
             return s.SimpleType(at, "_")
         return self.type()
+
+    def behind_type(self) -> int:
+        """Where the type at hand ends, found by brackets alone: looking ahead must not cut a ``>>``."""
+        kinds = self.kinds
+        position = self.position + (kinds[self.position] == ".") + 1
+        if kinds[position] == "<":
+            depth = 0
+            while kinds[position] != "EOF":
+                kind = kinds[position]
+                depth += _ANGLES.get(kind, 0)
+                position += 1
+                if depth <= 0 and kind in _ANGLES:
+                    break
+        while kinds[position] == "[":
+            while kinds[position] not in ("]", "EOF"):
+                position += 1
+            position += kinds[position] == "]"
+        return position
 
     def at_close_angle(self) -> bool:
         return self.texts[self.position][:1] == ">"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from emulator.p4 import syntax as s
-from emulator.p4.errors import Abandoned
+from emulator.p4.errors import Abandoned, Kind
 from emulator.p4.lexer import integer_value
-from emulator.p4.parser_base import GENERIC_FUNCTION, GENERIC_TYPE, TYPE, VALUE
+from emulator.p4.parser_base import GENERIC_FUNCTION, GENERIC_TYPE, NAME_KINDS, TYPE, VALUE
 from emulator.p4.parser_statements import StatementParser
 
 _TABLE_NAME_KEYWORDS = frozenset(("ID", "apply", "state", "type", "priority"))
@@ -37,12 +37,13 @@ class DeclarationParser(StatementParser):
     # --- functions and instances ---------------------------------------------------------------------------------
 
     def _function_or_instantiation(self, at: int, annotations: s.Annotations) -> s.Function | s.Instantiation:
-        start = self.position
         if self.is_type_start():
-            target = self.type()
-            if self.is_at("("):
-                return self.instantiation(at, annotations, target)
-            self.position = start
+            behind = self.behind_type()
+            if self.kinds[behind] == "(":
+                return self.instantiation(at, annotations, self.type())
+            if self.kinds[behind] in NAME_KINDS and self.kinds[behind + 1] in (";", "="):
+                self.report("a variable cannot be declared at the top level", at, Kind.PLACE)
+                raise Abandoned
         head = self.prototype(at, annotations, declare=True)
         self.names.enter()
         self._declare_head(head.type_parameters, head.parameters)

@@ -65,13 +65,7 @@ class StatementParser(ExpressionParser):
 
     def _is_declaration(self) -> bool:
         """A type here begins a declaration unless it is ``T.apply(...)``, ``E.member`` or ``T<...>.apply(...)``."""
-        start = self.position
-        if self.peek(2 if self.is_at(".") else 1) == "<":
-            self.type()
-            is_declaration = not self.is_at(".")
-            self.position = start
-            return is_declaration
-        return self.peek(2 if self.is_at(".") else 1) != "."
+        return self.kinds[self.behind_type()] != "."
 
     def _check_undeclared(self) -> None:
         """``T x;`` with T unknown: say that rather than "expected '='"."""
@@ -180,11 +174,12 @@ class StatementParser(ExpressionParser):
         if not self.is_type_start() or not self._is_declaration():
             self.position = start
             return None
-        target = self.type()
-        name, _ = self.name("of a loop's variable")
-        if not self.accept("in"):
+        if self.kinds[self.behind_type() + 1] != "in":
             self.position = start
             return None
+        target = self.type()
+        name, _ = self.name("of a loop's variable")
+        self.expect("in", "")
         self.declare(name)
         collection = self.simple_keyset()
         self.expect(")", "after a loop's head")
