@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Protocol
 
 import numpy as np
 
 from emulator.p4.llvm.machine import LoadedCode
-from emulator.ports.batch import MAX_PORTS, FrameBatch, TxPortTable, address_of
+from emulator.ports.batch import (
+    BATCH_ADDRESSES,
+    BATCH_COUNT,
+    BATCH_LENGTHS,
+    BATCH_PORTS,
+    MAX_PORTS,
+    FrameBatch,
+    TxPortTable,
+)
+from emulator.ports.intrinsics import call_address, read64
+from emulator.ports.jit import njit
 from emulator.switch.control import CounterValue, Replicas
 from emulator.switch.flat_table import FlatTable
 from emulator.switch.memory import Memory
@@ -17,6 +26,20 @@ from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Interpreter, new_state
 from emulator.v1model.llvm.pipeline import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
+
+
+@njit
+def call_program(program: int, context: int, batch: int, now_ns: int) -> int:
+    """Machine code over the batch record at ``batch``, without Python in between."""
+    return call_address(
+        program,
+        context,
+        read64(batch + BATCH_ADDRESSES),
+        read64(batch + BATCH_LENGTHS),
+        read64(batch + BATCH_PORTS),
+        read64(batch + BATCH_COUNT),
+        now_ns,
+    )
 
 
 class Engine(Protocol):
@@ -38,12 +61,9 @@ class Engine(Protocol):
 class CompiledEngine:
     """Machine code over flat memory."""
 
-    SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_uint64] * 4, *[ctypes.c_int64] * 2)
-
     def __init__(self, program: CompiledProgram, ports: TxPortTable) -> None:
         assert program.layout is not None
         self._code = LoadedCode(program.object_code, SYMBOL)
-        self._function = self.SIGNATURE(self._code.address)
         self.memory = Memory(program.layout, ports)
         self.tables = {}
         for view, layout in zip(program.view.tables, program.layout.tables, strict=True):
@@ -58,8 +78,7 @@ class CompiledEngine:
 
     def process(self, batch: FrameBatch, now_ns: int) -> None:
         """All frames of the batch; the GIL is released meanwhile."""
-        arrays = (address_of(a) for a in (batch.address, batch.length_bytes, batch.port))
-        self._function(self.context_address, *arrays, batch.count, now_ns)
+        call_program(self.program_address, self.context_address, batch.record_address, now_ns)
 
     def drops(self) -> dict[Drop, int]:
         return {reason: int(self.memory.drops[reason.index]) for reason in Drop}

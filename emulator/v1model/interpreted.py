@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
@@ -207,7 +207,7 @@ class Interpreter:
         for egress_port, rid in self._copies(m):
             each = copy.copy(m)
             each.variables = dict(m.variables)
-            each.headers = copy.deepcopy(m.headers)
+            each.headers = {name: replace(h, fields=dict(h.fields)) for name, h in m.headers.items()}
             each.notes = dict(m.notes)
             each.output = bytearray()
             try:

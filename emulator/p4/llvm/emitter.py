@@ -21,7 +21,6 @@ from emulator.p4.llvm.bits import (
     Value,
     at,
     constant,
-    copy_bytes,
     i64,
     integer,
     load,
@@ -31,7 +30,7 @@ from emulator.p4.llvm.bits import (
     store_field,
     swap_bytes,
 )
-from emulator.p4.llvm.storage import Storage, header_bytes
+from emulator.p4.llvm.storage import Storage
 from emulator.p4.target import Target
 
 ExternEmitter: TypeAlias = Callable[["Emitter", ir.CallExtern], None]
@@ -112,7 +111,7 @@ class Emitter:
             case ir.LaneField():
                 return self._read_lane(expr)
             case ir.FieldRun(header, offset, width):
-                return load_field(b, self.storage.base(b, header), offset, width)
+                return self.storage.read_bits(b, header, offset, width)
             case ir.IsValid(header):
                 return splat(b, self.storage.valid(b, _plain(header)), self.lanes)
             case ir.Unary(op, operand, _):
@@ -156,7 +155,10 @@ class Emitter:
 
     def _read_field(self, ref: ir.HeaderRef, field_: ir.HeaderField) -> Value:
         header = _plain(ref)
-        return load_field(self.b, self._source(header), field_.offset_bits, field_.width_bits)
+        turn = self.turn
+        if turn is not None and header.name in turn.sources:
+            return load_field(self.b, self._source(header), field_.offset_bits, field_.width_bits)
+        return self.storage.read_bits(self.b, header, field_.offset_bits, field_.width_bits)
 
     def _source(self, header: ir.Header) -> Value:
         turn = self.turn
@@ -186,8 +188,7 @@ class Emitter:
                 else:
                     self.b.store(value, self.storage.variable(place))
             case ir.FieldRef(header, field_):
-                base = self.storage.own(self.b, _plain(header))
-                store_field(self.b, value, base, field_.offset_bits, field_.width_bits)
+                self.storage.write_bits(self.b, _plain(header), field_.offset_bits, value)
             case ir.LaneField():
                 self._write_lane(place, value)
 
@@ -202,29 +203,21 @@ class Emitter:
             self.b.store(swap_bytes(self.b, value), at(self.b, pointer, lane.first.offset_bits // 8), align=1)
 
     def copy_header(self, target: ir.Header, source: ir.Header) -> None:
-        """An invalid source only makes the target invalid. Bytes are shared where nothing can change them."""
+        """An invalid source only makes the target invalid."""
         b, storage = self.b, self.storage
         if target.name == source.name:
             return
         valid = storage.valid(b, source)
         storage.set_valid(b, target, valid)
         with b.if_then(valid):
-            base = storage.base(b, source)
-            with b.if_else(b.icmp_unsigned("==", base, storage.home(b, source))) as (mine, shared):
-                with mine:
-                    home = storage.home(b, target)
-                    copy_bytes(b, home, base, header_bytes(source.type))
-                    storage.set_base(b, target, home)
-                with shared:
-                    storage.set_base(b, target, base)
+            storage.copy_header(b, target, source)
 
     def set_validity(self, header: ir.Header, valid: bool) -> None:
         b, storage = self.b, self.storage
         was = storage.valid(b, header)
         self.hooks.on_validity(self, header, valid, was)
         if valid:
-            base = b.select(was, storage.base(b, header), storage.zero)
-            storage.set_base(b, header, base)
+            storage.keep_if(b, header, was)
         storage.set_valid(b, header, valid)
 
     # --- Control flow -----------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def _move(e: Emitter, cursor: Value, size: Value) -> None:
 def extract(e: Emitter, header: ir.Header) -> None:
     size = i64(header_bytes(header.type))
     cursor = _need(e, size)
-    e.storage.set_base(e.b, header, at(e.b, e.parse.frame, cursor))
+    e.storage.load_header(e.b, header, at(e.b, e.parse.frame, cursor))
     e.storage.set_valid(e.b, header, True)
     _move(e, cursor, size)
 
@@ -99,19 +99,28 @@ def verify(e: Emitter, statement: ir.Verify) -> None:
 def emit(e: Emitter, header: ir.Header) -> None:
     b = e.b
     with b.if_then(e.storage.valid(b, header)):
-        append(e, e.storage.base(b, header), i64(header_bytes(header.type)))
+        size = i64(header_bytes(header.type))
+        out = _room_for(e, size)
+        e.storage.store_header(b, header, out)
+        b.store(at(b, out, size), e.storage.slot("$out", PTR))
 
 
 def append(e: Emitter, source: Value, size: Value) -> None:
     """Write bytes to the cell, or leave for ``too_long``."""
+    out = _room_for(e, size)
+    copy_bytes(e.b, out, source, size)
+    e.b.store(at(e.b, out, size), e.storage.slot("$out", PTR))
+
+
+def _room_for(e: Emitter, size: Value) -> Value:
+    """Where the next bytes go, if the cell has room for so many."""
     b, state = e.b, e.parse
     out = b.load(e.storage.slot("$out", PTR), typ=PTR)
     room = b.sub(b.ptrtoint(state.limit, I64), b.ptrtoint(out, I64))
     fits = e.new_block("fits")
     b.cbranch(b.icmp_unsigned("<=", size, room), fits, state.too_long)
     b.position_at_end(fits)
-    copy_bytes(b, out, source, size)
-    b.store(at(b, out, size), e.storage.slot("$out", PTR))
+    return out
 
 
 def emit_parser(e: Emitter, parser: ir.Parser, frame: Value, length: Value) -> None:

@@ -141,15 +141,11 @@ def accesses(statement: ir.Statement, target: Target) -> tuple[set[str], set[str
 
 
 def _indices_are_invariant(stretch: Stretch, target: Target) -> bool:
+    """An index reads no field at all, and no variable of the turn."""
     written = {name for s in stretch.body for name in accesses(s, target)[1]}
-    for s in stretch.body:
-        if isinstance(s, ir.CallExtern):
-            index = s.arguments[target.index_argument[s.name]]
-            assert not isinstance(index, ir.Text | tuple)
-            if written & set(variables_in(index)) or stretch.advances_in(index):
-                return False
-            headers = [e.header for e in walk.subexpressions(index) if isinstance(e, ir.FieldRef | ir.IsValid)]
-            if headers:
+    for statement, position, expr, _ in stretch.leaves():
+        if isinstance(statement, ir.CallExtern) and position == target.index_argument[statement.name]:
+            if isinstance(expr, ir.FieldRef) or (isinstance(expr, ir.Variable) and expr.name in written):
                 return False
     return True
 
@@ -170,14 +166,14 @@ class _Use:
 
 def _fields_are_independent(stretch: Stretch, target: Target) -> bool:
     uses = []
-    for statement in stretch.body:
-        for expr, written in _fields(statement, target):
-            stride = stretch.stride_of(expr)
+    for statement, position, expr, stride in stretch.leaves():
+        if isinstance(expr, ir.FieldRef):
             width = expr.field.width_bits
             if stride and (stride < width or stride % 8):
                 return False
+            outs = (0,) if isinstance(statement, ir.Assign) else target.outs(_name(statement))
             assert isinstance(expr.header, ir.Header)
-            uses.append(_Use(expr.header.name, expr.field.offset_bits, stride, width, written))
+            uses.append(_Use(expr.header.name, expr.field.offset_bits, stride, width, position in outs))
     for one in uses:
         if one.written and not one.stride:
             return False
@@ -191,19 +187,9 @@ def _fields_are_independent(stretch: Stretch, target: Target) -> bool:
     return True
 
 
-def _fields(statement: ir.Statement, target: Target) -> list[tuple[ir.FieldRef, bool]]:
-    """Field references of a statement, and whether each is written."""
-    written: list[ir.Argument] = []
-    if isinstance(statement, ir.Assign):
-        written = [statement.target]
-    elif isinstance(statement, ir.CallExtern):
-        written = [statement.arguments[i] for i in target.outs(statement.name)]
-    return [
-        (e, any(e is w for w in written))
-        for root, _ in walk.own_expressions(statement)
-        for e in walk.subexpressions(root)
-        if isinstance(e, ir.FieldRef)
-    ]
+def _name(statement: ir.Statement) -> str:
+    assert isinstance(statement, ir.CallExtern)
+    return statement.name
 
 
 def _instances_are_independent(stretch: Stretch) -> bool:

@@ -149,21 +149,16 @@ class Stretch:
             if first not in written
         )
 
-    def _fields(self) -> Iterator[tuple[ir.FieldRef, int]]:
+    def leaves(self) -> Iterator[tuple[ir.Statement, int, ir.Expr, int]]:
+        """(statement, argument's position, variable or field, step) of the body's holes; instances left out.
+
+        By place and not by identity: one and the same node may stand in several places.
+        """
         for statement, steps in zip(self.body, self.steps, strict=True):
-            holes = iter(steps)
-            if isinstance(statement, ir.CallExtern):
-                next(holes)
-            for expr in leaves(statement):
-                step = next(holes)
-                if isinstance(expr, ir.FieldRef):
-                    yield expr, step
-
-    def stride_of(self, field: ir.FieldRef) -> int:
-        return next(step for expr, step in self._fields() if expr is field)
-
-    def advances_in(self, root: ir.Expr) -> bool:
-        return any(step for expr, step in self._fields() for e in hole_leaves(root) if e is expr)
+            holes = iter(steps[1:] if isinstance(statement, ir.CallExtern) else steps)
+            for position, argument in enumerate(arguments_of(statement)):
+                for expr in hole_leaves(argument):
+                    yield statement, position, expr, next(holes)
 
     def families(self) -> list[tuple[int, int]]:
         """(position of the first instance, step) of each extern call of the body."""
@@ -190,14 +185,12 @@ def hole_leaves(expr: ir.Argument) -> Iterator[ir.Expr]:
             yield from hole_leaves(otherwise)
 
 
-def leaves(statement: ir.Statement) -> Iterator[ir.Expr]:
-    """Likewise of a whole statement (an extern call's instance comes before them)."""
+def arguments_of(statement: ir.Statement) -> tuple[ir.Argument, ...]:
+    """An assignment's target is its argument 0."""
     if isinstance(statement, ir.Assign):
-        yield from hole_leaves(statement.target)
-        yield from hole_leaves(statement.value)
-    elif isinstance(statement, ir.CallExtern):
-        for argument in statement.arguments:
-            yield from hole_leaves(argument)
+        return statement.target, statement.value
+    assert isinstance(statement, ir.CallExtern)
+    return statement.arguments
 
 
 def make_repeat(stretch: Stretch) -> ir.Repeat:

@@ -155,8 +155,7 @@ def _summed(e: Emitter, pieces: list[Piece], known_valid: set[str]) -> Value:
 def _piece_sum(e: Emitter, piece: Piece) -> tuple[Value, bool]:
     """The piece's share of the sum, below 2**48, and whether it is in memory's byte order."""
     b = e.b
-    if piece.is_bytes:
-        assert piece.header is not None
+    if piece.is_bytes and piece.header is not None and e.storage.in_memory(piece.header):
         assert piece.offset_bits is not None
         start = at(b, e.storage.base(b, piece.header), piece.offset_bits // 8)
         share = _memory_sum(e, start, piece.width_bits // 8)
@@ -165,11 +164,16 @@ def _piece_sum(e: Emitter, piece: Piece) -> tuple[Value, bool]:
     lead = piece.position_bits % 16
     total = -(-(lead + piece.width_bits) // 16) * 16
     value = b.shl(resize(b, e.value(piece.expr), total), constant(total - lead - piece.width_bits, total))
-    share = i64(0)
-    for word in range(total // 16):
-        part = resize(b, b.lshr(value, constant(16 * word, total)), 16)
+    return _value_sum(b, value, total), False
+
+
+def _value_sum(b: Any, value: Value, width: int) -> Value:
+    """Sum of a number's 16-bit words, taken 32 bits at a time: the high half's weight is 1 in one's complement too."""
+    share: Value = i64(0)
+    for start in range(0, width, 32):
+        part = resize(b, b.lshr(value, constant(start, width)), min(32, width - start))
         share = b.add(share, resize(b, part, 64))
-    return share, False
+    return share
 
 
 def _memory_sum(e: Emitter, start: Value, length: int) -> Value:
@@ -215,7 +219,7 @@ def _gather(e: Emitter, piece: Piece, buffer: Value, position: Value) -> None:
     with b.if_then(e.storage.valid(b, piece.header)):
         offset = piece.offset_bits
         assert offset is not None
-        if offset % 8 == 0:
+        if offset % 8 == 0 and e.storage.in_memory(piece.header):
             start = at(b, e.storage.base(b, piece.header), offset // 8)
             _append(e, start, piece.width_bits, buffer, position)
         else:

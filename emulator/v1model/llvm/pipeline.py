@@ -14,7 +14,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from emulator.p4 import ir
-from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, integer, load, resize, store
+from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
 from emulator.p4.llvm.emitter import Emitter
 from emulator.p4.llvm.packet import Deparsing, append, emit_parser
 from emulator.p4.llvm.storage import Storage
@@ -141,11 +141,7 @@ class _Pipeline:
         b.branch(after_restore)
 
     def _saved_slots(self) -> list[tuple[Value, Value, Any]]:
-        storage = self.e.storage
-        slots = [(s, storage.types[n]) for n, s in storage.variables.items() if not n.startswith("$")]
-        slots.append((storage.slot("$length", I32), I32))
-        slots += [(s, PTR) for s in storage.bases.values()]
-        slots += [(s, integer(1)) for s in storage.valids.values()]
+        slots = [*self.e.storage.packet_slots(), (self.e.storage.slot("$length", I32), I32)]
         return [(slot, self.allocas.alloca(kind), kind) for slot, kind in slots]
 
     def _packet(self) -> None:
