@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from emulator.ports.intrinsics import copy_memory, read32, read64, write32, write64
 from emulator.ports.jit import njit
+from emulator.ports.limits import MAX_PORTS as MAX_PORTS
 
 CACHE_LINE_BYTES = 64
 
@@ -24,9 +25,6 @@ FRAME_HEADROOM_BYTES = 62
 CELL_BYTES = 8704
 """Distance of two frames in a ring, so also the largest frame: 2,048 lanes are 8,258 bytes, the rest is room for longer
 headers. A multiple of 64, so that every frame of a ring lies on cache lines alike."""
-
-MAX_PORTS = 512
-"""v1model's egress_spec has 9 bits."""
 
 TX_RING = np.dtype(
     [
