@@ -21,8 +21,8 @@ def make_report(**changes: object) -> figures.Report:
     netsum = figures.Training("netsum", losses, [0.01] * STEPS, 0.98, PARAMETERS)
     gloo = dataclasses.replace(netsum, backend="gloo", losses=[loss * (1 + 1e-6) for loss in losses])
     operations = [
-        figures.Operations("allreduce", "SUM", "float32", PARAMETERS, STEPS),
-        figures.Operations("allreduce", "SUM", "float32", 1, STEPS),
+        figures.Operations("all_reduce", "SUM", "float32", PARAMETERS, STEPS),
+        figures.Operations("all_reduce", "SUM", "float32", 1, STEPS),
         figures.Operations("broadcast", "RAW", "float32", PARAMETERS, 1),
     ]
     accepted = 4 * (STEPS * (4 + 1) + STEPS * 2 + 4)
@@ -80,11 +80,15 @@ def test_a_gradient_that_went_elsewhere_fails() -> None:
         ("SUM", "float32", 256 * 256, 257),
         ("SUM", "float32", 256 * 256 + 1, 259),
         ("SUM", "int32", 257, 2),
-        ("RAW", "uint8", 0, 1),
+        ("RAW", "uint8", 1025, 2),
+        ("RAW", "int64", 129, 2),
+        ("SUM", "int64", 86, 2),
+        ("MAX", "int64", 257, 4),
+        ("BARRIER", "uint8", 0, 1),
     ],
 )
 def test_chunks_that_tensors_imply(operator: str, dtype: str, elements: int, chunks: int) -> None:
-    assert figures.Operations("allreduce", operator, dtype, elements, 1).chunks(LANES) == chunks
+    assert figures.Operations("all_reduce", operator, dtype, elements, 1).chunks(LANES) == chunks
 
 
 def test_the_report_is_shown_and_saved_whole() -> None:

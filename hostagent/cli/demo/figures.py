@@ -13,6 +13,18 @@ FIRST_STEPS = 20
 LOSS_TOLERANCE = 1e-4
 ACCURACY_TOLERANCE = 0.01
 ACCURACY_GOAL = 0.97
+WIDTH_BYTES = {
+    "float64": 8,
+    "int64": 8,
+    "float32": 4,
+    "int32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int16": 2,
+    "int8": 1,
+    "uint8": 1,
+    "bool": 1,
+}
 EXPONENT_GROUP = 256
 """Chunks whose exponents travel in one frame, at most: protocol.md, Numbers in lanes."""
 
@@ -59,11 +71,22 @@ class Operations:
     calls: int
 
     def chunks(self, lanes: int) -> int:
-        """Frames a rank owes the switch for these calls: data chunks, and exponents for sums of floats."""
-        data = max(1, -(-self.elements // lanes))
-        floats = self.operator in ("SUM", "AVG") and self.dtype in ("float32", "float16", "bfloat16")
+        """Frames a rank owes the switch for these calls: data chunks, and exponents for sums of floats.
+
+        Counted here from the protocol's text, not by the code that sends them.
+        """
+        if self.operator == "BARRIER":
+            return self.calls
+        per_chunk, passes = lanes, 1
+        if self.operator == "RAW":
+            per_chunk = 4 * lanes // WIDTH_BYTES[self.dtype]
+        elif self.dtype == "int64":
+            per_chunk = lanes // 3 if self.operator == "SUM" else lanes
+            passes = 1 if self.operator == "SUM" else 2
+        data = -(-self.elements // per_chunk)
+        floats = self.operator == "SUM" and self.dtype in ("float32", "float16", "bfloat16")
         exponents = -(-data // min(lanes, EXPONENT_GROUP)) if floats else 0
-        return self.calls * (data + exponents)
+        return self.calls * (passes * data + exponents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +168,7 @@ class Report:
             sum(
                 o.elements * o.calls
                 for o in rank
-                if (o.collective, o.operator, o.dtype) == ("allreduce", "SUM", "float32")
+                if (o.collective, o.operator, o.dtype) == ("all_reduce", "SUM", "float32")
             )
             for rank in self.network.operations
         ]
