@@ -1,8 +1,8 @@
 """From a package of source to a program a switch loads, without letting the source out of its package.
 
-The compiler reads files through `PackageReader`, which knows the package's members and the include files that come with
-the switch, and nothing else: an ``#include "/etc/passwd"`` from a controller finds no such file. Programs are cached on
-disk by content, so a controller that pushes the same package again waits for no compiler.
+The compiler reads files through `PackageReader`, which knows the package's members; the include files that come with
+the switch it knows itself, and there is nothing else: an ``#include "/etc/passwd"`` from a controller finds no such
+file. Programs are cached on disk by content, so a controller that pushes the same package again waits for no compiler.
 """
 
 from __future__ import annotations
@@ -14,16 +14,12 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
-import emulator.p4
 from emulator.p4.errors import CompileError
-from emulator.p4.source import read_from_disk
 from emulator.p4runtime.package import Package
 from emulator.p4runtime.pipeline import Compiled, CompileFailure
 from emulator.ports.jit import cache_root
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.compiled import CompiledProgram, compile_program, compiler_digest
-
-SYSTEM_FOLDERS = (*V1MODEL.include_folders, str(Path(emulator.p4.__file__).parent / "include"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +30,7 @@ class PackageReader:
 
     def __call__(self, path: str) -> str | None:
         text = self.package.files.get(posixpath.normpath(path))
-        if text is not None:
-            return text.decode()
-        real = os.path.realpath(path)
-        if os.path.isabs(path) and any(Path(real).is_relative_to(folder) for folder in SYSTEM_FOLDERS):
-            return read_from_disk(real)
-        return None
+        return None if text is None else text.decode()
 
 
 def compile_package(package: Package, engine: str = "llvm") -> Compiled:

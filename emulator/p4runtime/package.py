@@ -219,6 +219,8 @@ def _check(package: Package) -> None:
 
 def _check_name(name: str) -> None:
     parts = PurePosixPath(name).parts
-    unsafe = name.startswith("/") or "\\" in name or "\0" in name or ":" in name or ".." in parts or not parts
+    unsafe = (
+        name.startswith("/") or ".." in parts or not parts or any(c in name for c in "\\:") or not name.isprintable()
+    )
     if unsafe or name != PurePosixPath(name).as_posix():
         raise PackageError(f"{name!r} is not a plain relative path")

@@ -17,10 +17,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from emulator.p4.errors import CompileError
+from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.compilation import compile_package
 from emulator.p4runtime.device import Device
@@ -196,11 +196,9 @@ def _compile(options: SwitchOptions) -> Compiled | None:
 
 def _config_of(options: SwitchOptions) -> Any:
     """What GetForwardingPipelineConfig gives for a program that came from the command line."""
-    from emulator.p4.library import find_program
-
     assert options.program is not None
-    path = Path(find_program(options.program))
-    return p4runtime_pb2.ForwardingPipelineConfig(p4_device_config=pack(path, options.defines, options.include_paths))
+    package = pack(find_program(options.program), options.defines, options.include_paths)
+    return p4runtime_pb2.ForwardingPipelineConfig(p4_device_config=package)
 
 
 # --- The process --------------------------------------------------------------------------------------------------
@@ -222,7 +220,7 @@ def run_switch(options: SwitchOptions) -> int:
     except CompileError as error:
         print(f"{error}\nnetsum switch: {options.program} does not compile", file=sys.stderr)
         return 1
-    except (OptionError, PortError, ServerError, PackageError, DataPlaneFailure, FileNotFoundError) as error:
+    except (OptionError, PortError, ServerError, PackageError, DataPlaneFailure, ProgramNotFound) as error:
         print(f"netsum switch: {error}", file=sys.stderr)
         return 1
     return 0

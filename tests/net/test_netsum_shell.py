@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from emulator.p4.library import find_program
 from emulator.p4runtime import shell
+from emulator.p4runtime.compilation import compile_package
 from emulator.p4runtime.device import Device
+from emulator.p4runtime.package import pack
+from emulator.p4runtime.pipeline import Target
 from emulator.p4runtime.server import P4RuntimeServer
+from emulator.ports.batch import FrameBatch
+from emulator.switch.core import Switch
 from tests.support.fake_switch import DROPS, fake_target
 from tests.support.p4runtime_client import Controller, make_package
 
@@ -50,6 +56,20 @@ def play(address: str, folder: Path, script: str, *more: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.fixture
+def router() -> Iterator[tuple[P4RuntimeServer, Switch]]:
+    """A real switch with the IPv4 router."""
+    switch = Switch()
+    target = Target(switch, lambda: switch.lock, compile_package, Switch)
+    server = P4RuntimeServer(Device(0, target), "127.0.0.1:0")
+    loader = Controller(server.address)
+    loader.arbitrate(0)
+    loader.set_pipeline(pack(find_program("router.p4")))
+    yield server, switch
+    loader.close()
+    server.stop(grace_s=0)
+
+
 INSERT = """
 te = table_entry["Ingress.jobs"](action="Ingress.forward")
 te.match["job"] = "7"
@@ -85,6 +105,34 @@ print(APIVersion())
     assert "counter 3 41" in printed
     assert "group 2" in printed
     assert "1.4.1" in printed
+
+
+ROUTER_SCRIPT = """
+print("tables", sorted(table.name for table in tables))
+te = table_entry["RouterIngress.routes"](action="RouterIngress.set_nhop")
+te.match["destination"] = "10.1.0.0/16"
+te.action["port"] = "2"
+te.action["dmac"] = "02:00:00:00:00:02"
+te.insert()
+te = table_entry["routes"]
+te.counter_data
+te.read(lambda e: print("route", e.match["destination"].lpm.prefix_len, e.counter_data.packet_count))
+c = counter_entry["RouterIngress.drops"]
+c.index = 0
+c.read(lambda e: print("drops", e.index, e.packet_count))
+"""
+
+
+@needs_shell
+def test_it_sets_up_the_router(router: tuple[P4RuntimeServer, Switch], tmp_path: Path) -> None:
+    server, switch = router
+    batch = FrameBatch()
+    batch.append(bytes(60), port=1)  # no IPv4
+    switch.process(batch, 0)
+    printed = play(server.address, tmp_path, ROUTER_SCRIPT)
+    assert "tables ['RouterEgress.source_macs', 'RouterIngress.routes']" in printed
+    assert "route 16 0" in printed
+    assert "drops 0 1" in printed
 
 
 @needs_shell

@@ -17,11 +17,17 @@ import grpc
 import pytest
 
 from emulator.p4runtime.statistics import StatisticsError, read_statistics
-from emulator.ports import files
+from emulator.v1model.compiled import ENGINES
 from tests.support.p4runtime_client import Controller
+from tests.support.shared_memory import shm_folder
+
+__all__ = ["shm_folder"]
+
+pytestmark = pytest.mark.usefixtures("shm_folder")
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "emulator.p4runtime.process"]
+PROGRAM = ROOT / "tests" / "support" / "small.p4"
 TIMEOUT_S = 100
 """Compiled loops may have to be compiled first, on a busy machine."""
 
@@ -55,12 +61,7 @@ def fails(*arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def shm_ports() -> set[str]:
-    return {path.name for path in files.shared_folder().iterdir() if "netsum" in path.name}
-
-
-def test_without_a_program_it_waits_for_one(start: Start) -> None:
-    before = shm_ports()
+def test_without_a_program_it_waits_for_one(start: Start, shm_folder: Path) -> None:
     process, ready = start("--no-program", "--device-id", "4", "--port", "7=shm:t-wait", "--port", "8=udp:127.0.0.1:0")
     assert (ready["ready"], ready["device_id"], ready["pid"], ready["program"]) == (True, 4, process.pid, None)
     assert ready["ports"]["7"] == "7=shm:t-wait"
@@ -77,7 +78,7 @@ def test_without_a_program_it_waits_for_one(start: Start) -> None:
     assert (statistics["ports"]["8"]["frames_in"], statistics["ports"]["8"]["bytes_in"]) == (1, 64)
     process.send_signal(signal.SIGTERM)
     assert process.wait(TIMEOUT_S) == 0
-    assert shm_ports() <= before
+    assert list(shm_folder.iterdir()) == []
     controller.close()
 
 
@@ -89,6 +90,77 @@ def wait_for(address: str, condition: Callable[[dict[str, Any]], bool]) -> dict[
         if condition(statistics) or time.monotonic() > deadline:
             return statistics
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_frames_from_host_to_host(start: Start, engine: str) -> None:
+    """The program decides by what P4Runtime has written, and the counts tell."""
+    left, right = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    for host in (left, right):
+        host.bind(("127.0.0.1", 0))
+        host.settimeout(TIMEOUT_S)
+    remote = f"127.0.0.1:{right.getsockname()[1]}"
+    ports = ("--port", "1=udp:127.0.0.1:0", "--port", f"2=udp:127.0.0.1:0,{remote}")
+    process, ready = start(str(PROGRAM), "--engine", engine, "-D", "REGISTER_SIZE=3", *ports)
+    assert (ready["program"], ready["engine"]) == ("small", engine)
+    controller = Controller(ready["p4runtime"])
+    controller.arbitrate(1)
+    ids = {
+        item.preamble.alias: item.preamble.id
+        for kind in ("tables", "actions")
+        for item in getattr(controller.p4info(), kind)
+    }
+    params = 'params { param_id: 1 value: "\\002" } params { param_id: 2 value: "\\177" }'
+    default = f"table_entry {{ table_id: {ids['hosts']} is_default_action: true action {{ action {{"
+    try:
+        controller.write(("MODIFY", f"{default} action_id: {ids['drop']} }} }} }}"))
+        controller.write(
+            ("MODIFY", f'{default} action_id: {ids["flood"]} params {{ param_id: 1 value: "1" }} }} }} }}')
+        )
+        where = ready["ports"]["1"].partition("udp:")[2].split(",")[0].split(":")
+        left.sendto(bytes(60), (where[0], int(where[1])))
+        wait_for(ready["p4runtime"], lambda s: s["loop"]["frames"] == 1)
+        controller.write(("MODIFY", f"{default} action_id: {ids['forward']} {params} }} }} }}"))
+        left.sendto(bytes(60), (where[0], int(where[1])))
+        assert right.recv(2048) == bytes(5) + b"\x7f" + bytes(54)
+        statistics = wait_for(ready["p4runtime"], lambda s: s["ports"]["2"]["frames_out"] == 1)
+        assert statistics["ports"]["1"]["frames_in"] == 2
+        assert statistics["ports"]["2"]["bytes_out"] == 60
+        assert sum(statistics["drops"].values()) == 1
+        assert len(controller.read("register_entry {}")) == 3
+    finally:
+        controller.close()
+        left.close()
+        right.close()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(TIMEOUT_S) == 0
+
+
+def test_killed_and_started_again_on_the_same_ports(start: Start, shm_folder: Path) -> None:
+    process, first = start("--no-program", "--port", "1=shm:t-killed")
+    process.kill()
+    process.wait()
+    words = ("--no-program", "--port", "1=shm:t-killed", "--grpc-server-addr", first["p4runtime"])
+    process, second = start(*words)
+    assert second["p4runtime"] == first["p4runtime"]
+    process.terminate()
+    assert process.wait(TIMEOUT_S) == 0
+    assert list(shm_folder.iterdir()) == []
+
+
+def test_a_program_that_does_not_compile(tmp_path: Path, shm_folder: Path) -> None:
+    (tmp_path / "wrong.p4").write_text("#include <core.p4>\n\ncontrol c() { apply { x = 1; } }\n")
+    status, message = fails(str(tmp_path / "wrong.p4"), "--port", "1=shm:t-wrong")
+    assert status == 1
+    assert message.startswith(f"{tmp_path}/wrong.p4:3:23: error: ")
+    assert message.splitlines()[-1] == f"netsum switch: {tmp_path}/wrong.p4 does not compile"
+    assert list(shm_folder.iterdir()) == []
+
+
+def test_a_program_that_is_not_there() -> None:
+    status, message = fails("nothing.p4")
+    assert (status, message.count("\n")) == (1, 1)
+    assert message.startswith("netsum switch: there is no P4 program 'nothing.p4'")
 
 
 def test_sigint_ends_it_too(start: Start) -> None:

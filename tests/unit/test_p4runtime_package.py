@@ -65,7 +65,9 @@ def test_any_zip_tool_will_do() -> None:
     assert unpack(make_zip({"main.p4": "// x\n" * 1000}, compression=zipfile.ZIP_DEFLATED)).main == "main.p4"
 
 
-@pytest.mark.parametrize("name", ["../main.p4", "/main.p4", "a/../../main.p4", "a\\main.p4", "./main.p4", "C:main.p4"])
+@pytest.mark.parametrize(
+    "name", ["../main.p4", "/main.p4", "a/../../main.p4", "a\\main.p4", "./main.p4", "C:main.p4", "a\nb.p4"]
+)
 def test_names_that_leave_the_package(name: str) -> None:
     with pytest.raises(PackageError, match=r"plain relative path|twice"):
         unpack(make_zip({"main.p4": "", name: ""}))
