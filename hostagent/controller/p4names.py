@@ -16,7 +16,8 @@ from hostagent.controller.p4protos import p4runtime_pb2 as p4
 VERDICT_COUNTER, DROP_COUNTER = "Ingress.verdicts", "Ingress.drops"
 STATE_REGISTER = "Ingress.set_epoch"
 """One element per set, two sets per slot."""
-LANE_REGISTER = re.compile(r"Ingress\.sum\d+")
+LANE_REGISTER = re.compile(r"Ingress\.sum_[0-9a-f]+")
+"""One array for each lane of a frame."""
 
 TABLES = ("Ingress.jobs", "Ingress.children", "Egress.copies")
 
@@ -40,6 +41,8 @@ class P4Names:
         self._registers = {register.preamble.name: register for register in p4info.registers}
         known = self._tables.keys() | self._counters.keys() | self._registers.keys()
         missing = sorted({*TABLES, VERDICT_COUNTER, DROP_COUNTER, STATE_REGISTER} - known)
+        if not any(LANE_REGISTER.fullmatch(name) for name in self._registers):
+            missing.append("registers Ingress.sum_...")
         if missing:
             raise WrongProgram(
                 f"the switch's program has no {', '.join(missing)}: it is not an aggregator like allreduce.p4"

@@ -62,7 +62,7 @@ def aggregator_p4info(lanes: int = 64, slots: int = 512) -> Any:
         counter = info.counters.add(size=size)
         counter.preamble.id, counter.preamble.name = 0x12000001 + index, name
         counter.spec.unit = p4info_pb2.CounterSpec.BOTH
-    names = ["Ingress.set_epoch", *(f"Ingress.sum{lane:03}" for lane in range(lanes))]
+    names = ["Ingress.set_epoch", *(f"Ingress.sum_{lane:03x}" for lane in range(lanes))]
     for index, name in enumerate(names):
         register = info.registers.add(size=2 * slots)
         register.preamble.id, register.preamble.name = 0x16000001 + index, name
