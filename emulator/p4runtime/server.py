@@ -55,6 +55,10 @@ class P4RuntimeServer:
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),  # two switches on one address are a mistake, not load balancing
+                # A controller whose machine vanished must not stay primary: it is asked for a sign of life.
+                ("grpc.keepalive_time_ms", 10_000),
+                ("grpc.keepalive_timeout_ms", 5_000),
+                ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
             ],
         )
         self._server.add_generic_rpc_handlers((_service(_Servicer(device)), *extra_handlers))

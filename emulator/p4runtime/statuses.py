@@ -18,8 +18,13 @@ from emulator.p4runtime.errors import BatchError, Code, RequestError
 DETAILS_KEY = "grpc-status-details-bin"
 
 MAX_TEXT_BYTES = 4096
-"""Of a status text as sent (percent-encoded). gRPC clients refuse answers with more than 8 KiB of metadata."""
+"""Of a status text as sent (percent-encoded)."""
 MAX_DETAIL_TEXT_BYTES = 512
+DETAILS_BYTES = 7_000
+"""For all details of a batch: gRPC clients with default settings begin to refuse trailers at 8 KiB. One error has to
+come for every update, so from some 150 updates on a client needs a larger ``grpc.max_metadata_size``."""
+BYTES_PER_DETAIL = 44
+"""Of a p4.v1.Error packed in an Any, but for its text."""
 
 _BY_NUMBER = {status.value[0]: status for status in grpc.StatusCode}
 
@@ -38,10 +43,12 @@ def abort(context: Any, error: RequestError | BatchError) -> None:
 def batch_status(text: str, errors: list[RequestError | None]) -> Any:
     """A google.rpc.Status with one p4.v1.Error for each member of the batch, code OK where it succeeded."""
     status = status_pb2.Status(code=int(Code.UNKNOWN), message=text)
+    failed = sum(error is not None for error in errors)
+    room = max(0, DETAILS_BYTES - BYTES_PER_DETAIL * len(errors)) // max(1, failed)
     for error in errors:
         detail = p4runtime_pb2.Error(canonical_code=int(Code.OK))
         if error is not None:
-            text = shorten(error.message, MAX_DETAIL_TEXT_BYTES)
+            text = shorten(error.message, min(room, MAX_DETAIL_TEXT_BYTES))
             detail = p4runtime_pb2.Error(canonical_code=int(error.code), message=text)
         status.details.add().Pack(detail)
     return status

@@ -219,6 +219,16 @@ def test_long_compiler_output_arrives(connect: Connect) -> None:
     assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
+def test_a_batch_of_many_failures_fits_a_default_client(connect: Connect) -> None:
+    controller = connect()
+    controller.arbitrate(1)
+    controller.set_pipeline(make_package())
+    for count in (1, 20, 150):
+        with pytest.raises(grpc.RpcError) as caught:
+            controller.write(*[("INSERT", f"table_entry {{ table_id: {JOBS} is_default_action: true }}")] * count)
+        assert [d.canonical_code for d in details_of(caught.value)] == [Code.INVALID_ARGUMENT] * count
+
+
 def test_shorten_counts_what_travels() -> None:
     assert statuses.shorten("abc", 3) == "abc"
     assert statuses.shorten("abcd", 3) == "abc..."
