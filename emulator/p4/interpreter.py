@@ -8,6 +8,7 @@ invalid, and reads 0 before any write (the architecture's rule, bmv2's without i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -57,15 +58,16 @@ class HeaderState:
 
     def bits(self) -> int:
         """All fields as one number, first field on top."""
-        value = 0
-        for f in self.type.fields:
-            value = value << f.width_bits | self.fields.get(f.name, 0) & ((1 << f.width_bits) - 1)
-        return value
+        pieces = [
+            f"{self.fields.get(f.name, 0) & ((1 << f.width_bits) - 1):0{f.width_bits}b}" for f in self.type.fields
+        ]
+        return int("".join(pieces) or "0", 2)
 
     def load(self, bits: int) -> None:
+        """From one number; in text, for shifting a long number once per field takes quadratic time."""
+        text = f"{bits:0{self.type.length_bits}b}"
         for f in self.type.fields:
-            raw = bits >> (self.type.length_bits - f.offset_bits - f.width_bits)
-            self.fields[f.name] = wrap(raw, f.type)
+            self.fields[f.name] = wrap(int(text[f.offset_bits : f.offset_bits + f.width_bits], 2), f.type)
 
 
 @dataclass(slots=True)
@@ -177,10 +179,8 @@ class Machine:
 
     def control(self, block: ir.Block) -> None:
         """A whole control, however it ends."""
-        try:
+        with suppress(_Return, _Exit):
             self.block(block)
-        except (_Return, _Exit):
-            pass
 
     def statement(self, s: ir.Statement) -> None:
         match s:
@@ -315,10 +315,8 @@ class Machine:
         action = self.program.action(table.actions[number].action)
         for parameter, value in zip(action.parameters, parameters, strict=True):
             self.variables[parameter.name] = wrap(value, parameter.type)
-        try:
+        with suppress(_Return):
             self.block(action.body)
-        except _Return:
-            pass
 
     def _key(self, expr: ir.Expr) -> int:
         """Unsigned bits of the key; a field of an invalid header counts as zero."""

@@ -95,7 +95,8 @@ class HeaderType:
 
     @property
     def length_bits(self) -> int:
-        return sum(f.width_bits for f in self.fields)
+        """Fields follow each other without gaps (``verify`` checks), so the last one tells."""
+        return self.fields[-1].offset_bits + self.fields[-1].width_bits if self.fields else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,6 +429,18 @@ class CallExtern:
     arguments: tuple[Argument, ...]
     instance: ExternInstance | LaneInstances | None = None
     span: Span | None = field(default=None, compare=False)
+
+    def expr(self, position: int) -> Expr:
+        """An argument that the extern's signature says is a value."""
+        argument = self.arguments[position]
+        assert not isinstance(argument, Text | tuple)
+        return argument
+
+    def place(self, position: int) -> Place:
+        """An argument that the extern's signature says is written."""
+        argument = self.arguments[position]
+        assert isinstance(argument, Variable | FieldRef | LaneField)
+        return argument
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """How values, action data and tables lie in memory: one description for the code that reads and the code that writes.
 
-A *cell* holds one value in the machine's byte order. Widths up to 64 bits take 1, 2, 4 or 8 bytes; wider ones whole 64-bit
-words, least significant first. Tables are described in ``emulator.p4.llvm.lookup`` and built in ``emulator.switch``.
+A *cell* holds one value in the machine's byte order. Widths up to 64 bits take 1, 2, 4 or 8 bytes; wider ones whole
+64-bit words, least significant first. Tables are described in ``emulator.p4.llvm.lookup`` and built in
+``emulator.switch``.
 """
 
 from __future__ import annotations

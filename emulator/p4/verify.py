@@ -1,7 +1,7 @@
 """The executable specification of the IR: what every front end must make and every pass must leave.
 
-`verify` raises `VerifyError` for the first rule broken, saying where. A failure is a fault of the compiler, never of the
-program being compiled. The rules' reasons stand in ``emulator.p4.ir``.
+`verify` raises `VerifyError` for the first rule broken, saying where. A failure is a fault of the compiler, never of
+the program being compiled. The rules' reasons stand in ``emulator.p4.ir``.
 """
 
 from __future__ import annotations
@@ -270,4 +270,3 @@ class _Verifier:
             _check(left == right == expr.type and isinstance(left, ir.Bits), text)
             signed = isinstance(left, ir.Bits) and left.signed
             _check(not (op in UNSIGNED_ONLY and signed), text)
-

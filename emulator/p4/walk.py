@@ -76,9 +76,9 @@ def map_statement(statement: ir.Statement, f: ExprMap, block: BlockMap, outs: Ou
         case ir.SetValidity(header) | ir.Extract(header) | ir.Emit(header):
             h = map_header(header, f)
             return statement if h is header else replace(statement, header=h)
-        case ir.CopyHeader(target, source):
-            t, s = map_header(target, f), map_header(source, f)
-            return statement if t is target and s is source else replace(statement, target=t, source=s)
+        case ir.CopyHeader(to, source):
+            h, s = map_header(to, f), map_header(source, f)
+            return statement if h is to and s is source else replace(statement, target=h, source=s)
         case ir.If(condition, then, otherwise):
             c, a, b = map_expr(condition, f), block(then), block(otherwise)
             same = c is condition and a is then and b is otherwise

@@ -25,9 +25,7 @@ def _big(cell: Any, offset: int, size: int) -> int:
 
 
 @njit
-def bare_batch(
-    words: Any, cells: Any, out: Any, slots: Any, sums: Any, lanes: int, window: int, children: int
-) -> int:
+def bare_batch(words: Any, cells: Any, out: Any, slots: Any, sums: Any, lanes: int, window: int, children: int) -> int:
     """One batch. ``slots`` rows are {chunk + 1, bitmap}; returns the number of result frames written to ``out``."""
     results = 0
     full = (1 << children) - 1

@@ -69,7 +69,7 @@ class Switch(Control):
 
     @property
     def program_address(self) -> int:
-        """Of ``int64 process(void *context, uint64 *address, uint32 *length, uint32 *port, int64 count, int64 now_ns)``;
+        """Of ``int64 process(void *context, uint64 *address, uint32 *length, uint32 *port, int64 count, int64 now)``;
         0 for an interpreted program, which only `process` runs."""
         return self._engine.program_address if isinstance(self._engine, CompiledEngine) else 0
 
@@ -146,7 +146,9 @@ class Switch(Control):
 
     def _check_group(self, group_id: int) -> None:
         if not 0 < group_id < MULTICAST_GROUPS:
-            raise ControlError(Code.OUT_OF_RANGE, f"a multicast group id is 1 .. {MULTICAST_GROUPS - 1}, not {group_id}")
+            raise ControlError(
+                Code.OUT_OF_RANGE, f"a multicast group id is 1 .. {MULTICAST_GROUPS - 1}, not {group_id}"
+            )
 
     def _check_group_exists(self, group_id: int) -> None:
         if group_id not in self._groups:

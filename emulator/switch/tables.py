@@ -67,7 +67,13 @@ class Table:
         self._positions = {k.id: i for i, k in enumerate(view.keys)}
         self._reset_default()
         for entry in view.entries:
-            self._put(entry.keys, self._priority(entry.keys, entry.priority), entry.action, entry.params, const=view.entries_are_const)
+            self._put(
+                entry.keys,
+                self._priority(entry.keys, entry.priority),
+                entry.action,
+                entry.params,
+                const=view.entries_are_const,
+            )
 
     # --- What the control plane does ------------------------------------------------------------------------------
 
@@ -174,7 +180,9 @@ class Table:
         forbidden = ir.ActionScope.TABLE_ONLY if default else ir.ActionScope.DEFAULT_ONLY
         if action.scope is forbidden:
             place = "the default action" if default else "an entry"
-            raise ControlError(Code.PERMISSION_DENIED, f"table {self.view.name}: {action.name} can't be {place}'s action")
+            raise ControlError(
+                Code.PERMISSION_DENIED, f"table {self.view.name}: {action.name} can't be {place}'s action"
+            )
         self._check_params(action, entry.params)
         return index
 

@@ -188,5 +188,7 @@ def _compile_file(
     from emulator.p4.frontend import compile_source
     from emulator.v1model.architecture import V1MODEL
 
-    checked = compile_source(str(path), architecture=V1MODEL, defines=defines, include_paths=tuple(include_paths))
+    checked = compile_source(
+        str(path), architecture=V1MODEL, defines=defines, include_paths=tuple(map(str, include_paths))
+    )
     return compile_program(checked, engine=engine, cache=cache)

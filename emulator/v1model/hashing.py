@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 
 from emulator.v1model.metadata import Algorithm
 
@@ -43,7 +44,7 @@ def identity(data: bytes) -> int:
     return int.from_bytes(data[:8], "big")
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[Algorithm, Callable[[bytes], int]] = {
     Algorithm.CRC16: crc16,
     Algorithm.CRC16_CUSTOM: crc16,
     Algorithm.CRC32: zlib.crc32,

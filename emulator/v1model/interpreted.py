@@ -162,8 +162,8 @@ def assertion(m: Machine, call: ir.CallExtern) -> None:
 
 def log_message(m: Machine, call: ir.CallExtern) -> None:
     text = call.arguments[0]
-    values = call.arguments[1] if len(call.arguments) > 1 else ()
-    values = values if isinstance(values, tuple) else (values,)
+    given = call.arguments[1] if len(call.arguments) > 1 else ()
+    values = given if isinstance(given, tuple) else (given,)
     log.info("%s %s", text.text if isinstance(text, ir.Text) else text, [_value(m, v) for v in values])
 
 

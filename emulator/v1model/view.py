@@ -1,6 +1,7 @@
-"""What a control plane can reach in a program: tables, actions, counters and registers with their ids. Small and picklable.
+"""What a control plane can reach in a program: tables, actions, counters and registers with their ids.
 
-A switch is controlled by this and needs no IR, so that loading a compiled program from the cache stays fast.
+Small and picklable. A switch is controlled by this and needs no IR, so that loading a compiled program from the cache
+stays fast.
 """
 
 from __future__ import annotations

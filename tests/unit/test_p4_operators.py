@@ -71,7 +71,9 @@ def operator_program(width: int, *, signed: bool) -> tuple[ir.Program, list[Op]]
     body: list[ir.Statement] = [send_to(1), ir.SetValidity(results, True), ir.SetValidity(pairs, False)]
     for op in ops:
         body.append(ir.Assign(ref(results, op.name), binary(op, a, n if op in SHIFTS else b)))
-    kept = make_program([pairs, results], body, parser=ir.Parser("P", (ir.State("start", (ir.Extract(pairs),), ir.Goto("accept")),)))
+    kept = make_program(
+        [pairs, results], body, parser=ir.Parser("P", (ir.State("start", (ir.Extract(pairs),), ir.Goto("accept")),))
+    )
     return kept, ops
 
 
@@ -91,7 +93,9 @@ def expected(op: Op, a: int, b: int, n: int, width: int, *, signed: bool) -> tup
 def test_operators(width: int, signed: bool) -> None:
     program, ops = operator_program(width, signed=signed)
     values = interesting(width)
-    cases = [(a, b, n) for i, a in enumerate(values) for b in values[i % 3 :: 3] for n in (0, 1, width - 1, width, 65535)]
+    cases = [
+        (a, b, n) for i, a in enumerate(values) for b in values[i % 3 :: 3] for n in (0, 1, width - 1, width, 65535)
+    ]
     frames = []
     for a, b, n in cases:
         total = (a << width | b) << 16 | n
@@ -121,14 +125,15 @@ def unary_program(width: int) -> ir.Program:
         ir.Slice(a, width - 1, width // 2),
         ir.Slice(a, width // 2, 0),
         ir.Concat(a, ir.Slice(a, 0, 0), ir.Bits(width + 1)),
-        ir.Mux(binary(Op.GT, a, ir.Constant(1, unsigned)), a, ir.Constant(0, unsigned), unsigned)
-        if width > 1
-        else a,
+        ir.Mux(binary(Op.GT, a, ir.Constant(1, unsigned)), a, ir.Constant(0, unsigned), unsigned) if width > 1 else a,
     ]
     fields: list[tuple[str, int]] = []
     for i, out in enumerate(outs):
         assert isinstance(out.type, ir.Bits)
-        fields += [*((("pad%d" % i, -out.type.width_bits % 8),) if out.type.width_bits % 8 else ()), (f"o{i}", out.type.width_bits)]
+        fields += [
+            *(((f"pad{i}", -out.type.width_bits % 8),) if out.type.width_bits % 8 else ()),
+            (f"o{i}", out.type.width_bits),
+        ]
     results = ir.Header("hdr.o", header_type("o_t", *fields))
     body = [send_to(1), ir.SetValidity(results, True), ir.SetValidity(head, False)]
     body += [ir.Assign(ref(results, f"o{i}"), out) for i, out in enumerate(outs)]

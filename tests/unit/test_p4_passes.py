@@ -23,7 +23,6 @@ from tests.support.p4_programs import (
     make_program,
     outcome,
     read,
-    ref,
     register,
     run_both,
     send_to,
@@ -70,7 +69,9 @@ def test_names_of_passes_are_told_in_order() -> None:
     assert told == [p.__name__ for p in PIPELINE]
 
 
-@pytest.mark.parametrize(("lanes", "width"), [(16, 32), (17, 32), (5, 32), (70, 8), (33, 16), (9, 64), (12, 24), (6, 48)])
+@pytest.mark.parametrize(
+    ("lanes", "width"), [(16, 32), (17, 32), (5, 32), (70, 8), (33, 16), (9, 64), (12, 24), (6, 48)]
+)
 def test_lanes_of_any_count_and_width(lanes: int, width: int) -> None:
     program = lane_program(lanes, 16, width=width)
     verify(program, V1MODEL_TARGET)
@@ -99,7 +100,9 @@ NOT_INDEPENDENT: dict[str, list[ir.Statement]] = {
     "a lane reads its neighbour, which was written before": [ir.Assign(X[i + 1], X[i]) for i in range(7)],
     "a sum over lanes": [ir.Assign(T[0], binary(Op.ADD, T[0], X[i])) for i in range(8)],
     "a temporary used later": [ir.Assign(T[i], X[i]) for i in range(8)] + [ir.Assign(X[0], T[5])],
-    "a temporary read before it is written": [s for i in range(8) for s in (ir.Assign(X[i], T[0]), ir.Assign(T[0], X[i]))],
+    "a temporary read before it is written": [
+        s for i in range(8) for s in (ir.Assign(X[i], T[0]), ir.Assign(T[0], X[i]))
+    ],
     "uneven steps": [ir.Assign(X[i], ZERO) for i in (0, 1, 3, 4, 6, 7)],
     "one register": [write(R[0], const(i % 4, 32), X[i]) for i in range(8)],
     "lanes from the end": [ir.Assign(X[7 - i], ZERO) for i in range(8)],

@@ -41,7 +41,9 @@ def test_return_and_exit_run_cleanups() -> None:
     outer = ir.Region("outer", (inner, add(v, 4), when(3, ir.Return()), add(v, 8)), (add(w, 20),))
     # egress tells what ingress' exit skipped
     ingress = (send_to(1), outer, add(w, 100))
-    program = make_program([head, OUT], ingress, egress=outs(v, w), variables=[v, w], parser=parse(head), deparser=[ir.Emit(OUT)])
+    program = make_program(
+        [head, OUT], ingress, egress=outs(v, w), variables=[v, w], parser=parse(head), deparser=[ir.Emit(OUT)]
+    )
     result = run_both(program, [bytes([n]) for n in range(4)])
     assert [tuple(f[:2]) for f in result.frames[0][1]] == [(15, 130), (13, 130), (1, 30), (7, 130)]
 
@@ -54,8 +56,14 @@ def test_switch_on_action_run_and_hit() -> None:
     table = ir.Table("t", (ir.TableKey("x", ref(head, "x"), "exact"),), tuple(ir.TableAction(a.name) for a in actions),
         ir.ActionCall("act2"), False, 8, entries, True)  # fmt: skip
     cases = (ir.SwitchCase((0,), (add(v, 10),)), ir.SwitchCase((1, 2), (add(v, 20),)))
-    body = (ir.ApplyTable("t", hit, run), ir.Switch(run, cases, (add(v, 99),)), *outs(v, ir.Cast(ir.Cast(hit, ir.Bits(1)), ir.Bits(8))))
-    program = make_program([head, OUT], body, variables=[v, hit, run], actions=actions, tables=[table], parser=parse(head))
+    body = (
+        ir.ApplyTable("t", hit, run),
+        ir.Switch(run, cases, (add(v, 99),)),
+        *outs(v, ir.Cast(ir.Cast(hit, ir.Bits(1)), ir.Bits(8))),
+    )
+    program = make_program(
+        [head, OUT], body, variables=[v, hit, run], actions=actions, tables=[table], parser=parse(head)
+    )
     assert [tuple(f[1:3]) for f in run_both(program, [b"\0", b"\1", b"\7"]).frames[0][1]] == [(10, 1), (21, 1), (22, 0)]
 
 
@@ -84,7 +92,12 @@ def test_copied_headers_are_independent() -> None:
         ir.Assign(ref(c, "x"), const(3, 8)),
         send_to(1),
     )
-    egress = (ir.CopyHeader(a, c), ir.Assign(ref(c, "y"), const(4, 8)), ir.CopyHeader(b, c), ir.Assign(ref(b, "x"), const(5, 8)))
+    egress = (
+        ir.CopyHeader(a, c),
+        ir.Assign(ref(c, "y"), const(4, 8)),
+        ir.CopyHeader(b, c),
+        ir.Assign(ref(b, "x"), const(5, 8)),
+    )
     program = make_program([a, b, c], body, egress=egress, parser=parse(a))
     assert run_both(program, [b"\x10\x20"]).frames[0][1] == [bytes([3, 0x20, 5, 4, 3, 4])]
     empty = make_program([a, b, c], (ir.CopyHeader(a, b), send_to(1)), parser=parse(a))

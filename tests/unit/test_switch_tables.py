@@ -58,7 +58,9 @@ class Model:
 
 
 @pytest.mark.parametrize("engine", ["llvm", "interpreter"])
-@pytest.mark.parametrize(("kind", "width"), [("exact", 32), ("exact", 200), ("lpm", 32), ("lpm", 128), ("ternary", 16), ("ternary", 96)])
+@pytest.mark.parametrize(
+    ("kind", "width"), [("exact", 32), ("exact", 200), ("lpm", 32), ("lpm", 128), ("ternary", 16), ("ternary", 96)]
+)
 def test_against_a_naive_model(kind: str, width: int, engine: str) -> None:
     source = random.Random(f"{kind}{width}")
     rig, model = Rig(table_program(kind, width), engine, ports=[1], cells=64), Model()
@@ -80,7 +82,9 @@ def test_against_a_naive_model(kind: str, width: int, engine: str) -> None:
             model.entries.remove(gone)
         elif not present or kind == "ternary":
             parameter = source.getrandbits(33)
-            rig.switch.insert_entry(table, TableEntry(match(kind, value, mask, width, port), priority, SET, (parameter,)))
+            rig.switch.insert_entry(
+                table, TableEntry(match(kind, value, mask, width, port), priority, SET, (parameter,))
+            )
             model.entries.append((*key, priority if kind == "ternary" else mask.bit_count(), parameter))
         if step % 10 == 0:
             check(rig, model, pool, width)

@@ -73,7 +73,9 @@ def test_multicast_copies_start_from_what_ingress_left_and_change_alone() -> Non
 def test_drops_are_counted_by_reason() -> None:
     head = ir.Header("hdr.h", header_type("h_t", ("port", 8), ("group", 8), ("priority", 8)))
     ingress = (
-        ir.If(binary(Op.EQ, ref(head, "port"), const(255, 8)), (MARK,), (send_to(ir.Cast(ref(head, "port"), ir.Bits(9))),)),
+        ir.If(
+            binary(Op.EQ, ref(head, "port"), const(255, 8)), (MARK,), (send_to(ir.Cast(ref(head, "port"), ir.Bits(9))),)
+        ),
         ir.Assign(standard("mcast_grp"), ir.Cast(ref(head, "group"), ir.Bits(16))),
         ir.Assign(standard("priority"), ir.Slice(ref(head, "priority"), 2, 0)),
     )
@@ -108,7 +110,7 @@ CHUNKS = header_type("chunks_t", ("nibble", 4), ("five", 5), ("seven", 7), ("wor
 
 def deep_parser() -> ir.Parser:
     a, b, c = ir.Header("hdr.a", CHUNKS), ir.Header("hdr.b", BYTE), ir.Header("hdr.c", CHUNKS)
-    peek = var("peek", 12)
+    peek, nonzero = var("peek", 12), binary(Op.NE, ref(a, "word"), const(0, 32))
     return ir.Parser(
         "P",
         (
@@ -121,7 +123,7 @@ def deep_parser() -> ir.Parser:
                 ),
             )),
             ir.State("more", (ir.Lookahead(((peek, 3),), 15), ir.Extract(b)), ir.Goto("last")),
-            ir.State("skip", (ir.Advance(const(24, 32)), ir.Verify(binary(Op.NE, ref(a, "word"), const(0, 32)), const(4, 32))), ir.Goto("last")),
+            ir.State("skip", (ir.Advance(const(24, 32)), ir.Verify(nonzero, const(4, 32))), ir.Goto("last")),
             ir.State("last", (ir.Extract(c),), ir.Goto("accept")),
         ),
     )  # fmt: skip
@@ -141,7 +143,9 @@ def test_short_frames_cut_at_every_byte() -> None:
     )
     program = make_program([a, b, c, out], ingress, variables=[peek], parser=deep_parser(),
         deparser=[ir.Emit(out), ir.Emit(a), ir.Emit(b), ir.Emit(c)])  # fmt: skip
-    whole = [bytes([first, second]) + bytes(range(20, 40)) for first, second in ((0x10, 9), (0x22, 0), (0x90, 1), (0xF0, 0))]
+    whole = [
+        bytes([first, second]) + bytes(range(20, 40)) for first, second in ((0x10, 9), (0x22, 0), (0x90, 1), (0xF0, 0))
+    ]
     whole.append(b"\x22\x00\0\0\0\0" + bytes(16))  # verify fails
     frames = [frame[:n] for frame in whole for n in range(len(frame) + 1)]
     result = run_both(program, frames, cells=256)
@@ -215,7 +219,15 @@ def hash_program(algorithm: Algorithm, *, with_b: bool) -> ir.Program:
     a, b = ir.Header("hdr.a", CHUNKS), ir.Header("hdr.b", BYTE)
     out = ir.Header("hdr.out", header_type("out_t", ("value", 64)))
     value = var("value", 64)
-    items = (ref(a, "word"), ref(b, "x"), const(0xABC, 12), ref(a, "nibble"), ref(a, "five"), ref(a, "seven"), ref(a, "odd"))
+    items = (
+        ref(a, "word"),
+        ref(b, "x"),
+        const(0xABC, 12),
+        ref(a, "nibble"),
+        ref(a, "five"),
+        ref(a, "seven"),
+        ref(a, "odd"),
+    )
     call = ir.CallExtern("hash", (value, const(algorithm.value, 32), const(0, 64), items, const(1 << 40, 64)))
     body = (send_to(1), ir.SetValidity(b, with_b), call, ir.SetValidity(out, True), ir.Assign(ref(out, "value"), value))
     return make_program([a, b, out], body, variables=[value],
@@ -267,14 +279,25 @@ def test_verify_and_update_checksum() -> None:
 def test_checksum_with_payload() -> None:
     head = ir.Header("hdr.h", header_type("h_t", ("checksum", 16), ("x", 24)))
     algorithm = const(Algorithm.CSUM16.value, 32)
-    compute = (ir.CallExtern("update_checksum_with_payload", (ir.Constant(1, ir.BOOL), (ref(head, "x"),), ref(head, "checksum"), algorithm)),)
+    compute = (
+        ir.CallExtern(
+            "update_checksum_with_payload",
+            (ir.Constant(1, ir.BOOL), (ref(head, "x"),), ref(head, "checksum"), algorithm),
+        ),
+    )
     result = run_both(make_program([head], (send_to(1),), compute=compute), [b"\0\0abcdefgh", b"\0\0abc"])
     assert result.frames[0][1] == [struct.pack(">H", csum16(x)) + x for x in (b"abcdefgh", b"abc")]
 
 
 def test_packet_length_in_egress_follows_set_valid_and_set_invalid() -> None:
     a, b = ir.Header("hdr.a", CHUNKS), ir.Header("hdr.b", BYTE)
-    ingress = (send_to(1), ir.SetValidity(a, False), ir.SetValidity(a, False), ir.SetValidity(b, True), ir.SetValidity(b, True))
+    ingress = (
+        send_to(1),
+        ir.SetValidity(a, False),
+        ir.SetValidity(a, False),
+        ir.SetValidity(b, True),
+        ir.SetValidity(b, True),
+    )
     egress = (ir.Assign(ref(b, "x"), ir.Slice(standard("packet_length"), 7, 0)),)
     program = make_program([a, b], ingress, egress=egress,
         parser=ir.Parser("P", (ir.State("start", (ir.Extract(a),), ir.Goto("accept")),)))  # fmt: skip

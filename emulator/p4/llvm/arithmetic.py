@@ -150,4 +150,3 @@ def complement(b: Builder, value: Value) -> Value:
 
 def is_zero(b: Builder, value: Value) -> Value:
     return b.icmp_unsigned("==", value, like(value, 0))
-

@@ -131,9 +131,7 @@ class Emitter:
             case ir.Concat(left, right, kind):
                 width, low = width_of(kind), width_of(right.type)
                 high = resize(b, self.value(left), width)
-                return b.or_(
-                    b.shl(high, constant(low, width, self.lanes)), resize(b, self.value(right), width)
-                )
+                return b.or_(b.shl(high, constant(low, width, self.lanes)), resize(b, self.value(right), width))
         raise TypeError(f"the pass lower_stacks leaves no {type(expr).__name__}")
 
     @property

@@ -128,9 +128,7 @@ def _overwrites(header: ir.Header, repeat: ir.Repeat) -> bool:
     first = lanes[0]
     whole = first.first.offset_bits == 0 and first.stride_bits == width_of(first.type)
     alike = all(x.first.offset_bits == 0 and x.stride_bits == first.stride_bits for x in lanes)
-    plain = any(
-        isinstance(x, ir.FieldRef) and x.header == header for s in repeat.body for x in _expressions(s)
-    )
+    plain = any(isinstance(x, ir.FieldRef) and x.header == header for s in repeat.body for x in _expressions(s))
     return whole and alike and not plain and repeat.count * first.stride_bits == header.type.length_bits
 
 
@@ -148,9 +146,7 @@ def vector_lanes(repeat: ir.Repeat) -> int | None:
     for statement in repeat.body:
         if isinstance(statement, ir.CallExtern) and isinstance(statement.instance, ir.LaneInstances):
             widths.add(width_of(statement.instance.instances[0].type_arguments[0]))
-    dense = all(
-        x.stride_bits == width_of(x.type) and x.first.offset_bits % 8 == 0 for x in _lane_fields(repeat.body)
-    )
+    dense = all(x.stride_bits == width_of(x.type) and x.first.offset_bits % 8 == 0 for x in _lane_fields(repeat.body))
     divides = any(
         isinstance(x, ir.Binary) and x.op in (ir.BinaryOp.DIV, ir.BinaryOp.MOD)
         for s in repeat.body
@@ -159,4 +155,3 @@ def vector_lanes(repeat: ir.Repeat) -> int | None:
     if not widths or not dense or divides or any(w not in (8, 16, 32, 64) for w in widths):
         return None
     return VECTOR_BITS // (8 * max(cell_bytes(w) for w in widths))
-

@@ -1,8 +1,8 @@
 """Header stacks to plain headers.
 
 Before: ``StackAt``, ``StackNext``, ``StackLast``, ``StackLastIndex``, ``PushFront``, ``PopFront``.
-After: only ``Header``. What is chosen at run time becomes a ``Switch`` (statements) or nested ``Mux`` (expressions) over
-the elements; out of range reads give 0 and writes do nothing. A stack's next index becomes the variable
+After: only ``Header``. What is chosen at run time becomes a ``Switch`` (statements) or nested ``Mux`` (expressions)
+over the elements; out of range reads give 0 and writes do nothing. A stack's next index becomes the variable
 ``<stack>.$next``; in parsers ``next`` and ``last`` are checked by ``Verify`` first.
 """
 
@@ -37,7 +37,7 @@ def lower_stacks(program: ir.Program, target: Target) -> ir.Program:
         new,
         stacks=(),
         headers=(*program.headers, *(never_valid(s) for s in program.stacks)),
-        variables=(*program.variables, *(next_index(s) for s in program.stacks)),
+        variables=(*program.variables, *(next_index(s) for s in program.stacks), *lowering.temporaries.values()),
     )
 
 
@@ -47,6 +47,7 @@ class _Lowering:
         number = program.errors.index("StackOutOfBounds") if "StackOutOfBounds" in program.errors else 0
         self.out_of_bounds = ir.Constant(number, ir.INDEX)
         self.checks: list[ir.Statement] = []
+        self.temporaries: dict[str, ir.Variable] = {}
 
     # --- Expressions ------------------------------------------------------------------------------------------
 
@@ -144,9 +145,11 @@ class _Lowering:
         for position in self.target.outs(s.name):
             place = s.arguments[position]
             if isinstance(place, ir.FieldRef) and not isinstance(place.header, ir.Header):
-                temporary = ir.Variable(f"{place.header.stack.name}.$out{position}", place.type)
+                name = f"{place.header.stack.name}.$out{position}.{place.field.name}"
+                temporary = ir.Variable(name, place.type)
                 arguments = (*s.arguments[:position], temporary, *s.arguments[position + 1 :])
-                back = self._choose(place.header, lambda h, f=place.field: (ir.Assign(ir.FieldRef(h, f), temporary),))
+                self.temporaries[temporary.name] = temporary
+                back = self._choose(place.header, _assigns(place.field, temporary))
                 return (ir.Assign(temporary, self.expr(place)), replace(s, arguments=arguments), *back)
         return (s,)
 
@@ -159,6 +162,10 @@ class _Lowering:
             inside = 0 <= source < size
             result.append(ir.CopyHeader(headers[i], headers[source] if inside else never_valid(stack)))
         return (*result, *_move_index(stack, count))
+
+
+def _assigns(field: ir.HeaderField, value: ir.Expr) -> Callable[[ir.Header], ir.Block]:
+    return lambda header: (ir.Assign(ir.FieldRef(header, field), value),)
 
 
 def _move_index(stack: ir.HeaderStack, count: int) -> ir.Block:

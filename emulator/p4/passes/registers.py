@@ -1,7 +1,8 @@
 """Registers side by side: what one packet touches together lies together.
 
-Expects ``reroll`` done. Leaves ``Program.groups``: each family of instances that a Repeat goes over is a group (one row of
-lanes per cell), and so are the other registers of one size that are indexed by the same expression (a record per cell).
+Expects ``reroll`` done. Leaves ``Program.groups``: each family of instances that a Repeat goes over is a group (one
+row of lanes per cell), and so are the other registers of one size that are indexed by the same expression (a record
+per cell).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs of like statements become one ``Repeat``.
 
-A program without loops over fields writes every lane out: ``sum0.write(i, h.x0); sum1.write(i, h.x1); ...``. This pass finds
-stretches of a block that repeat with some period, where from one turn to the next
+A program without loops over fields writes every lane out: ``sum0.write(i, h.x0); sum1.write(i, h.x1); ...``. This pass
+finds stretches of a block that repeat with some period, where from one turn to the next
 
 * header fields advance by a constant number of bits within one header,
 * extern instances advance by one in the order of their declaration,
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from emulator.p4 import ir, walk
@@ -144,9 +145,9 @@ def _indices_are_invariant(stretch: Stretch, target: Target) -> bool:
     """An index reads no field at all, and no variable of the turn."""
     written = {name for s in stretch.body for name in accesses(s, target)[1]}
     for statement, position, expr, _ in stretch.leaves():
-        if isinstance(statement, ir.CallExtern) and position == target.index_argument[statement.name]:
-            if isinstance(expr, ir.FieldRef) or (isinstance(expr, ir.Variable) and expr.name in written):
-                return False
+        is_index = isinstance(statement, ir.CallExtern) and position == target.index_argument[statement.name]
+        if is_index and (isinstance(expr, ir.FieldRef) or (isinstance(expr, ir.Variable) and expr.name in written)):
+            return False
     return True
 
 
@@ -198,6 +199,4 @@ def _instances_are_independent(stretch: Stretch) -> bool:
     if any(step != 1 for _, step in families):
         return False
     starts = sorted({first for first, _ in families})
-    return all(b - a >= stretch.turns for a, b in zip(starts, starts[1:], strict=False))
-
-
+    return all(b - a >= stretch.turns for a, b in pairwise(starts))

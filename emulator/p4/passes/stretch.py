@@ -41,8 +41,9 @@ class Shaper:
     def _statement(self, s: ir.Statement, holes: list[Hole]) -> Any:
         if isinstance(s, ir.Assign):
             return "=", self._expr(s.target, holes), self._expr(s.value, holes)
-        repeatable = isinstance(s, ir.CallExtern) and s.name in self.target.repeatable
-        if not repeatable or not isinstance(s.instance, ir.ExternInstance):
+        if not isinstance(s, ir.CallExtern) or not isinstance(s.instance, ir.ExternInstance):
+            raise _Unlike
+        if s.name not in self.target.repeatable:
             raise _Unlike
         holes.append(self.positions[s.instance.name])
         instance = (s.instance.extern, s.instance.type_arguments, s.instance.arguments)
@@ -113,7 +114,9 @@ class Stretch:
         if second is None:
             return 1
         for (_, a), (_, b) in zip(self.first, second, strict=True):
-            self.steps.append([y - x if isinstance(x, int) and isinstance(y, int) else 0 for x, y in zip(a, b, strict=True)])
+            self.steps.append(
+                [y - x if isinstance(x, int) and isinstance(y, int) else 0 for x, y in zip(a, b, strict=True)]
+            )
         turns = 0
         while (turn := self._turn(turns)) is not None and self._fits(turn, turns):
             turns += 1
@@ -143,10 +146,7 @@ class Stretch:
     def unwritten_are_constant(self, written: set[str]) -> bool:
         """Variables that a turn only reads are the same in every turn."""
         return all(
-            name == first
-            for names in self.names[: self.turns]
-            for first, name in names.items()
-            if first not in written
+            name == first for names in self.names[: self.turns] for first, name in names.items() if first not in written
         )
 
     def leaves(self) -> Iterator[tuple[ir.Statement, int, ir.Expr, int]]:

@@ -17,7 +17,6 @@ from emulator.p4 import ir
 from emulator.p4.layout import width_of
 from emulator.p4.llvm.arithmetic import divide
 from emulator.p4.llvm.bits import (
-
     I64,
     Value,
     at,
@@ -78,15 +77,19 @@ def pieces_of(data: ir.Argument) -> list[Piece]:
     return pieces
 
 
+def _name(piece: Piece) -> str | None:
+    return piece.header.name if piece.header is not None else None
+
+
 def shifting_headers(pieces: list[Piece]) -> list[ir.Header]:
     """Headers without which the pieces after theirs would lie otherwise in their 16-bit words."""
-    found, run = {}, 0
+    found: dict[str, ir.Header] = {}
+    run = 0
     for i, piece in enumerate(pieces):
-        name = piece.header.name if piece.header else None
         run += piece.width_bits
-        last = i + 1 == len(pieces) or (pieces[i + 1].header.name if pieces[i + 1].header else None) != name
-        if last:
-            if piece.header is not None and run % 16 and i + 1 < len(pieces):
+        following = pieces[i + 1] if i + 1 < len(pieces) else None
+        if following is None or _name(following) != _name(piece):
+            if piece.header is not None and run % 16 and following is not None:
                 found[piece.header.name] = piece.header
             run = 0
     return list(found.values())
@@ -248,20 +251,20 @@ def _append(e: Emitter, start: Value, width: int, buffer: Value, position: Value
 def emit_hash(e: Emitter, call: ir.CallExtern) -> None:
     """``hash(out, algorithm, base, data, max)``: base + H mod max, in 64 bits; max 0 counts as 1."""
     b = e.b
-    out, algorithm, base, data, limit = call.arguments
+    out, algorithm, data = call.place(0), call.expr(1), call.arguments[3]
     value = emit_checksum(e, algorithm, data, payload=False)
-    maximum = resize(b, e.value(limit), 64)
+    maximum = resize(b, e.value(call.expr(4)), 64)
     maximum = b.select(b.icmp_unsigned("==", maximum, i64(0)), i64(1), maximum)
     rest = divide(b, ir.BinaryOp.MOD, value, maximum)
-    result = b.add(resize(b, e.value(base), 64), rest)
+    result = b.add(resize(b, e.value(call.expr(2)), 64), rest)
     e.assign(out, resize(b, result, width_of(out.type)))
 
 
 def emit_verify(e: Emitter, call: ir.CallExtern) -> None:
     """Sets checksum_error unless the checksum is right, or its header is invalid, or the condition is false."""
     b = e.b
-    condition, data, expected, algorithm = call.arguments
-    wanted = _wanted(e, condition, expected)
+    data, expected, algorithm = call.arguments[1], call.expr(2), call.expr(3)
+    wanted = _wanted(e, call.expr(0), expected)
     with b.if_then(wanted):
         value = emit_checksum(e, algorithm, data, payload=call.name.endswith("_with_payload"))
         width = max(64, width_of(expected.type))
@@ -270,7 +273,7 @@ def emit_verify(e: Emitter, call: ir.CallExtern) -> None:
         e.assign(error, b.or_(e.value(error), differs))
 
 
-def _wanted(e: Emitter, condition: ir.Argument, expected: ir.Argument) -> Value:
+def _wanted(e: Emitter, condition: ir.Expr, expected: ir.Expr) -> Value:
     wanted = e.value(condition)
     if isinstance(expected, ir.FieldRef) and isinstance(expected.header, ir.Header):
         wanted = e.b.and_(wanted, e.storage.valid(e.b, expected.header))
@@ -278,11 +281,9 @@ def _wanted(e: Emitter, condition: ir.Argument, expected: ir.Argument) -> Value:
 
 
 def emit_update(e: Emitter, call: ir.CallExtern) -> None:
-    condition, data, target, algorithm = call.arguments
+    data, target, algorithm = call.arguments[1], call.place(2), call.expr(3)
     owned = set(e.storage.owned)
-    with e.b.if_then(e.value(condition)):
+    with e.b.if_then(e.value(call.expr(0))):
         value = emit_checksum(e, algorithm, data, payload=call.name.endswith("_with_payload"))
         e.assign(target, resize(e.b, value, width_of(target.type)))
     e.storage.owned = owned
-
-

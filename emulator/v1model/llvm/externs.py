@@ -72,9 +72,13 @@ def _alignment(register: RegisterLayout) -> int:
 
 
 def _guarded(e: Emitter, index: Value, size: int, fault: Fault) -> tuple[Any, Any] | None:
-    """Unless a Repeat has checked already: branch past the access when out of range. Returns (past, nothing)."""
-    if e.turn is not None and not e.turn.checked:
-        return None
+    """As `_check_index`, unless a Repeat has checked already."""
+    return None if e.turn is not None and not e.turn.checked else _check_index(e, index, size, fault)
+
+
+def _check_index(e: Emitter, index: Value, size: int, fault: Fault) -> tuple[Any, Any]:
+    """Go on where the index is in range. Returns the block to go on in after the access, and the one that counts the
+    fault and leads there."""
     inside, outside, past = e.new_block("cell"), e.new_block("out_of_range"), e.new_block("past")
     e.b.cbranch(_in_range(e, index, size), inside, outside)
     e.b.position_at_end(outside)
@@ -86,12 +90,11 @@ def _guarded(e: Emitter, index: Value, size: int, fault: Fault) -> tuple[Any, An
 
 def register_read(e: Emitter, call: ir.CallExtern) -> None:
     register = _register(e, call)
-    target, index_expr = call.arguments
-    index = e.invariant(index_expr)
+    target, index = call.place(0), e.invariant(call.expr(1))
     pointer_kind = integer(_stored_width(register), e.lanes)
     guard = _guarded(e, index, register.size, Fault.REGISTER_INDEX)
-    private = e.turn is not None and isinstance(target, ir.Variable)
-    before = e.turn.private.get(target.name) if private else None
+    turn, name = e.turn, target.name if isinstance(target, ir.Variable) else ""
+    before = turn.private.get(name) if turn is not None else None
     owned = set(e.storage.owned)
     stored = load(e.b, pointer_kind, _cell(e, call, register, index), 0, align=_alignment(register))
     value = resize(e.b, stored, register.width_bits)
@@ -102,17 +105,16 @@ def register_read(e: Emitter, call: ir.CallExtern) -> None:
         e.b.branch(past)
         e.b.position_at_end(past)
         e.storage.owned &= owned
-        if before is not None:
+        if turn is not None and before is not None:
             merged = e.b.phi(value.type)
             merged.add_incoming(value, inside_end)
             merged.add_incoming(before, outside)
-            e.turn.private[target.name] = merged
+            turn.private[name] = merged
 
 
 def register_write(e: Emitter, call: ir.CallExtern) -> None:
     register = _register(e, call)
-    index_expr, value_expr = call.arguments
-    index, value = e.invariant(index_expr), e.value(value_expr)
+    index, value = e.invariant(call.expr(0)), e.value(call.expr(1))
     guard = _guarded(e, index, register.size, Fault.REGISTER_INDEX)
     wide = resize(e.b, value, _stored_width(register))
     store(e.b, wide, _cell(e, call, register, index), 0, align=_alignment(register))
@@ -123,7 +125,7 @@ def register_write(e: Emitter, call: ir.CallExtern) -> None:
 
 def _register_unchecked(argument: int) -> Any:
     def condition(e: Emitter, call: ir.CallExtern) -> Value:
-        return _in_range(e, e.invariant(call.arguments[argument]), _register(e, call).size)
+        return _in_range(e, e.invariant(call.expr(argument)), _register(e, call).size)
 
     return condition
 
@@ -132,9 +134,10 @@ def _register_unchecked(argument: int) -> Any:
 
 
 def counter_count(e: Emitter, call: ir.CallExtern) -> None:
+    assert isinstance(call.instance, ir.ExternInstance)
     counter: CounterLayout = e.notes[Notes.COUNTERS][call.instance.name]
-    index = e.value(call.arguments[0])
-    past, _ = _guarded(e, index, counter.size, Fault.COUNTER_INDEX)
+    index = e.value(call.expr(0))
+    past, _ = _check_index(e, index, counter.size, Fault.COUNTER_INDEX)
     record = at(e.b, e.context_word(counter.word), e.b.mul(resize(e.b, index, 64), i64(16)))
     e.add_to(record, 1)
     e.add_to(at(e.b, record, 8), e.notes[Notes.LENGTH])
@@ -163,7 +166,7 @@ def mark_to_drop(e: Emitter, call: ir.CallExtern) -> None:
 def assertion(e: Emitter, call: ir.CallExtern) -> None:
     """A false one drops the packet, counted; bmv2 would end the process."""
     drop, going_on = e.new_block("assertion.failed"), e.new_block("assertion.holds")
-    e.b.cbranch(e.value(call.arguments[0]), going_on, drop)
+    e.b.cbranch(e.value(call.expr(0)), going_on, drop)
     e.b.position_at_end(drop)
     e.add_to(at(e.b, e.context_word(Word.DROPS), 8 * Drop.ASSERTION.index), 1)
     e.b.branch(e.notes["next_copy"])
@@ -204,4 +207,3 @@ HOOKS = Hooks(
     on_validity=change_length,
     unchecked={"register.read": _register_unchecked(1), "register.write": _register_unchecked(0)},
 )
-

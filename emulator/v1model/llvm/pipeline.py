@@ -35,7 +35,7 @@ from emulator.ports.batch import (
 )
 from emulator.v1model.layout import PipelineLayout, Word
 from emulator.v1model.llvm.externs import EXTERNS, HOOKS, Notes, note_layout
-from emulator.v1model.metadata import DROP_PORT, INSTANCE_REPLICATED, Drop, standard
+from emulator.v1model.metadata import DROP_PORT, INSTANCE_REPLICATED, WIDTHS_BITS, Drop, standard
 
 SYMBOL = "netsum_process"
 NANOSECONDS_PER_MICROSECOND = 1000
@@ -77,8 +77,7 @@ class _Pipeline:
         return self.e.value(standard(name))
 
     def _set(self, name: str, value: Value) -> None:
-        variable = standard(name)
-        self.e.assign(variable, resize(self.e.b, value, variable.type.width_bits))
+        self.e.assign(standard(name), resize(self.e.b, value, WIDTHS_BITS[name]))
 
     def _control(self, name: str) -> None:
         control = self.program.block(name)
