@@ -194,7 +194,9 @@ class BlockLowering(CallLowering):
         if several and instance.parameters is not None:
             passing = self._pass_again(instance, expr, span)
         else:
-            passing = self.pass_arguments(names, expr.arguments, by_reference=not several, span=span)
+            passing = self.pass_arguments(
+                names, expr.arguments, by_reference=not several, span=span, constants=not several
+            )
         instance.parameters = passing.storage
         self._with_instance(instance, expr, passing, span)
         return None
@@ -213,7 +215,7 @@ class BlockLowering(CallLowering):
     def _pass_again(self, instance: BlockInstance, expr: r.BlockApply, span: ir.Span) -> Any:
         """A further application of the same instance: its tables know the parameters' storage of the first one."""
         names = [f"{instance.path}.{p.name}" for p in instance.symbol.parameters]
-        passing = self.pass_arguments(names, expr.arguments, by_reference=False, span=span)
+        passing = self.pass_arguments(names, expr.arguments, by_reference=False, span=span, constants=False)
         assert instance.parameters is not None
         for own, passed, bound in zip(instance.parameters, list(passing.storage), expr.arguments, strict=True):
             if own is not passed and bound.parameter.direction != "out" and not isinstance(own, ir.ExternInstance):

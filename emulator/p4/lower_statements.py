@@ -162,12 +162,19 @@ class StatementLowering(ExpressionLowering):
     # --- arguments -----------------------------------------------------------------------------------------------
 
     def pass_arguments(
-        self, names: Sequence[str], arguments: Sequence[r.Bound], *, by_reference: bool, span: ir.Span | None
+        self,
+        names: Sequence[str],
+        arguments: Sequence[r.Bound],
+        *,
+        by_reference: bool,
+        span: ir.Span | None,
+        constants: bool = True,
     ) -> Passing:
         """Evaluate arguments in order, and make what the parameters stand for.
 
         With ``by_reference`` an argument whose storage nothing else of the call touches stands for the parameter
         itself: copying in and out could not be told apart, as callees see no storage but their parameters.
+        With ``constants`` a constant argument stands for its parameter, too.
         """
         values = self._argument_values(arguments)
         written = [list(roots(v)) for b, v in zip(arguments, values, strict=True) if b.parameter.direction in ("out", "inout")]
@@ -177,6 +184,9 @@ class StatementLowering(ExpressionLowering):
         passing = Passing([], [])
         pending: list[tuple[Value, Value]] = []
         for name, bound, value in zip(names, arguments, values, strict=True):
+            if constants and isinstance(value, ir.Constant):
+                passing.storage.append(value)
+                continue
             storage = self._parameter(name, bound, value, counts, by_reference, passing, pending)
             passing.storage.append(storage)
         for storage, value in pending:
@@ -220,7 +230,7 @@ class StatementLowering(ExpressionLowering):
             return value
         touched = set(roots(value)) if value is not None else set()
         if direction not in ("out", "inout"):
-            if isinstance(value, ir.Constant) or (by_reference and is_static(value) and not touched & counts.keys()):
+            if by_reference and is_static(value) and not touched & counts.keys():
                 return value
             storage = self.allocate(name, type_)
             pending.append((storage, value))

@@ -41,7 +41,7 @@ class DeclarationParser(StatementParser):
             behind = self.behind_type()
             if self.kinds[behind] == "(":
                 return self.instantiation(at, annotations, self.type())
-            if self.kinds[behind] in NAME_KINDS and self.kinds[behind + 1] in (";", "="):
+            if self.kinds[behind] in NAME_KINDS and self.peek(behind + 1 - self.position) in (";", "="):
                 self.report("a variable cannot be declared at the top level", at, Kind.PLACE)
                 raise Abandoned
         head = self.prototype(at, annotations, declare=True)
@@ -304,7 +304,7 @@ class DeclarationParser(StatementParser):
         start = self.position
         while self.is_at("@"):
             self.annotations()
-        found = self.is_at("state") and self.kinds[self.position + 2] == "{"
+        found = self.is_at("state") and self.peek(2) == "{"
         self.position = start
         return found
 

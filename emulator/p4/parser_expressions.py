@@ -31,6 +31,8 @@ class ExpressionParser(BaseParser):
         kinds = self.kinds
         while (level := PRECEDENCE.get(kinds[self.position], 0)) >= lowest:
             op = kinds[self.position]
+            if op == "+" and kinds[self.position + 1] == ":":  # of a slice: base[low +: width]
+                break
             self.position += 1
             left = s.Binary(left.at, op, left, self.binary(level + 1))
         return left
@@ -211,7 +213,7 @@ class ExpressionParser(BaseParser):
     def _argument(self) -> s.Argument:
         at = self.position
         name = None
-        if self.kinds[at + 1] == "=" and self.kinds[at] in NAME_KINDS:
+        if self.kinds[at] in NAME_KINDS and self.kinds[at + 1] == "=":
             name = self.texts[at]
             self.position = at + 2
         if self.accept("_"):

@@ -174,7 +174,7 @@ class StatementParser(ExpressionParser):
         if not self.is_type_start() or not self._is_declaration():
             self.position = start
             return None
-        if self.kinds[self.behind_type() + 1] != "in":
+        if self.peek(self.behind_type() + 1 - self.position) != "in":
             self.position = start
             return None
         target = self.type()
