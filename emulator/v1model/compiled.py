@@ -11,6 +11,7 @@ import functools
 import hashlib
 import os
 import pickle
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,7 +117,7 @@ def _store(path: Path, content: bytes) -> None:
     """All or nothing, also with several processes at once; a cache that can't be written is no error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
         temporary.write_bytes(content)
         temporary.replace(path)
     except OSError:

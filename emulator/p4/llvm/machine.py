@@ -30,11 +30,7 @@ def _target_machine() -> Any:
 def make_object(module_text: str, *, optimise: bool = True) -> bytes:
     """Machine code for this computer, as an object file. Raises `CodeError` with LLVM's words."""
     machine = _target_machine()
-    try:
-        module = binding.parse_assembly(module_text)
-        module.verify()
-    except RuntimeError as error:
-        raise CodeError(f"LLVM rejects the generated code: {error}") from error
+    module = _parse(module_text, machine)
     if optimise:
         _optimise(module, machine)
     return bytes(machine.emit_object(module))
@@ -43,9 +39,21 @@ def make_object(module_text: str, *, optimise: bool = True) -> bytes:
 def optimised_text(module_text: str) -> str:
     """What LLVM makes of the module, as text; for people."""
     machine = _target_machine()
-    module = binding.parse_assembly(module_text)
+    module = _parse(module_text, machine)
     _optimise(module, machine)
     return str(module)
+
+
+def _parse(module_text: str, machine: Any) -> Any:
+    """The module, told what machine it is for: passes reason about byte order and alignment."""
+    try:
+        module = binding.parse_assembly(module_text)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise CodeError(f"LLVM rejects the generated code: {error}") from error
+    return module
 
 
 def _optimise(module: Any, machine: Any) -> None:

@@ -211,6 +211,8 @@ def _gathered(e: Emitter, kind: Algorithm, pieces: list[Piece], *, payload: bool
         size = b.select(b.icmp_unsigned(">", size, i64(MAX_PAYLOAD_BYTES)), i64(MAX_PAYLOAD_BYTES), size)
         copy_bytes(b, at(b, buffer, length), start, size)
         length = b.add(length, size)
+    if kind not in library.FUNCTIONS:
+        raise ValueError(f"HashAlgorithm.{kind.name.lower()} is declared but no switch implements it (nor does bmv2)")
     return b.call(library.declare(b.module, library.FUNCTIONS[kind]), [buffer, length])
 
 
