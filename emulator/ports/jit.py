@@ -11,12 +11,17 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import shutil
+import time
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding
 import numba
+
+DAY_S = 24 * 3600
+UNUSED_S = 30 * DAY_S
 
 PACKAGES = ("emulator", "hostagent", "pspin_model")
 
@@ -48,10 +53,24 @@ def _source_digest() -> str:
     return digest.hexdigest()[:16]
 
 
+def _choose_folder() -> Path:
+    """This version's folder; when it is new, folders of other versions that were not used for a month are removed."""
+    folder = cache_root() / f"loops-{_source_digest()}"
+    try:
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            for other in folder.parent.glob("loops-*"):
+                if time.time() - other.stat().st_mtime > UNUSED_S:
+                    shutil.rmtree(other, ignore_errors=True)
+        elif time.time() - folder.stat().st_mtime > DAY_S:
+            os.utime(folder)
+    except OSError:
+        pass  # no place to cache in: numba compiles anew, and says so where it matters
+    return folder
+
+
 if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(  # type: ignore[attr-defined]
-        cache_root() / f"loops-{_source_digest()}"
-    )
+    numba.config.CACHE_DIR = str(_choose_folder())
 
 
 def njit(function: Any = None, **options: Any) -> Any:
