@@ -11,7 +11,7 @@ import numpy as np
 from emulator.p4 import ir
 from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes, frame_at, tx_frame, tx_length
 from emulator.switch.core import Switch
-from emulator.v1model.compiled import compile_program
+from emulator.v1model.compiled import CompiledProgram, compile_program
 from emulator.v1model.metadata import PREFIX, WIDTHS_BITS, standard
 
 CORE_ERRORS = (
@@ -133,7 +133,7 @@ class Rig:
 
     def __init__(
         self,
-        program: ir.Program,
+        program: ir.Program | CompiledProgram,
         engine: str = "llvm",
         *,
         ports: Sequence[int] = range(8),
@@ -148,7 +148,9 @@ class Rig:
             self._memory += [frames, lengths]
             ring["cells"], ring["lengths"] = address_of(frames), address_of(lengths)
             ring["stride_bytes"], ring["mask"], ring["limit"] = stride_bytes, cells - 1, cells
-        self.switch.load(compile_program(HandMade(program), engine=engine, cache=False))
+        if isinstance(program, ir.Program):
+            program = compile_program(HandMade(program), engine=engine, cache=False)
+        self.switch.load(program)
 
     def run(self, *frames: bytes | tuple[int, bytes], now_ns: int = 5_000_000) -> dict[int, list[bytes]]:
         """Frames (of port 0 if not said) through the switch; what came out of each port. Empties the rings."""

@@ -121,6 +121,22 @@ def test_dependent_turns_stay_as_they_are(name: str) -> None:
     run_both(program, [frame, bytes(32), frame])
 
 
+def test_an_action_inlined_twice_is_rerolled_twice() -> None:
+    body = tuple(s for i in range(8) for s in (read(R[i], T[0], ZERO), write(R[i], ZERO, binary(Op.ADD, T[0], X[i]))))
+    chosen = ir.If(binary(Op.EQ, X[0], ZERO), (ir.Region("add", body),))
+    program = make_program([DATA], (chosen, ir.Region("add", body), send_to(1)), variables=T, externs=R)
+    assert [r.count for r in repeats(reroll(program, V1MODEL_TARGET))] == [8, 8]
+    result = run_both(program, [struct.pack(">8I", *range(8)), struct.pack(">8I", *range(1, 9))])
+    assert [result.registers[f"r{i}"][0] for i in range(8)] == [3 * i + 1 for i in range(8)]
+
+
+def test_a_value_that_passes_between_blocks_keeps_its_way() -> None:
+    body = tuple(read(R[i], T[i], ZERO) for i in range(8))
+    later = ir.If(binary(Op.EQ, X[1], ZERO), (ir.Assign(X[0], T[3]),))
+    program = make_program([DATA], (ir.Region("read", body), later, send_to(1)), variables=T, externs=R)
+    assert repeats(reroll(program, V1MODEL_TARGET)) == []
+
+
 def test_a_part_of_a_header_keeps_the_rest() -> None:
     body = [ir.Assign(X[i], binary(Op.ADD, X[i], const(1, 32))) for i in range(2, 7)]
     program = make_program([DATA], (*body, send_to(1)))

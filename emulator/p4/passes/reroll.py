@@ -5,11 +5,14 @@ finds stretches of a block that repeat with some period, where from one turn to 
 
 * header fields advance by a constant number of bits within one header,
 * extern instances advance by one in the order of their declaration,
-* variables written in a turn are that turn's own: not mentioned outside the stretch, written before they are read,
+* variables written in a turn are that turn's own: written before they are read, not mentioned outside the stretch but
+  for other blocks that write them first, too (an action's locals, where the action is inlined twice),
 * all else is the same,
 
-and where turns are independent: no turn touches a field or a cell that another one writes. It runs before all other
-passes, for it makes a long program short; its work is linear in the program's length.
+and where turns are independent: no turn touches a field or a cell that another one writes. (A read that is out of
+range leaves a turn's variable zero. Straight code would leave what the same action's last call left, if there was one:
+a local that P4 says has no value.) It runs before all other passes, for it makes a long program short; its work is
+linear in the program's length.
 """
 
 from __future__ import annotations
@@ -37,34 +40,57 @@ def reroll(program: ir.Program, target: Target) -> ir.Program:
 class _Reroll:
     program: ir.Program
     target: Target
-    mentions: Counter[str] = field(default_factory=Counter)
-    """How often each variable stands anywhere in the program."""
     shaper: Any = None
+    flowing: set[str] = field(default_factory=set)
+    """Variables whose value may pass from one block to another: read before written in a block, mentioned both in a
+    block and inside one of its statements, keys, parameters, the architecture's own."""
+    here: Counter[str] = field(default_factory=Counter)
+    """How often each variable stands in the statements of the block at hand."""
 
     def __post_init__(self) -> None:
         self.shaper = Shaper(self.program, self.target)
         for block in walk.root_blocks(self.program):
-            for statement in walk.statements(block):
-                self.mentions.update(mentioned(statement))
+            self._find_flowing(block)
         for _, root in self.program.blocks:
             if isinstance(root, ir.Parser):
                 for state in root.states:
                     if isinstance(state.transition, ir.Select):
-                        self.mentions.update(v for k in state.transition.keys for v in variables_in(k))
+                        self.flowing.update(v for k in state.transition.keys for v in variables_in(k))
         for table in self.program.tables:
-            self.mentions.update(v for k in table.keys for v in variables_in(k.value))
-        self.mentions.update(self.target.hidden_variables)
+            self.flowing.update(v for k in table.keys for v in variables_in(k.value))
+        self.flowing |= self.target.hidden_variables
         for action in self.program.actions:
-            self.mentions.update(p.name for p in action.parameters)
+            self.flowing.update(p.name for p in action.parameters)
+
+    def _find_flowing(self, block: ir.Block) -> set[str]:
+        """Add to ``flowing``; returns all variables mentioned in the block and inside its statements."""
+        written: set[str] = set()
+        own: set[str] = set()
+        inside: set[str] = set()
+        for statement in block:
+            names = mentioned(statement)
+            if isinstance(statement, ir.Assign | ir.CallExtern):
+                reads, writes = accesses(statement, self.target)
+            else:
+                reads, writes = set(names), set()
+            self.flowing |= reads - written
+            written |= writes
+            own.update(names)
+            for nested in walk.nested_blocks(statement):
+                inside |= self._find_flowing(nested)
+        self.flowing |= own & inside
+        return own | inside
 
     def block(self, block: ir.Block) -> ir.Block:
         if len(block) < FEWEST_TURNS:
             return tuple(self._nested(s) for s in block)
         shapes = [self.shaper.shape(s) for s in block]
+        here = Counter(v for s in block for v in mentioned(s))
         result: list[ir.Statement] = []
         position = 0
         while position < len(block):
             stretch = self._longest(block, shapes, position)
+            self.here = here
             if stretch is not None and self._is_legal(stretch):
                 result.append(make_repeat(stretch))
                 position += stretch.length
@@ -100,18 +126,21 @@ class _Reroll:
 
     def _variables_are_private(self, stretch: Stretch) -> bool:
         inside = Counter(v for s in stretch.statements for v in mentioned(s))
+        written = {name for s in stretch.body for name in accesses(s, self.target)[1]}
+        for turn in stretch.variable_names(written):
+            if any(name in self.flowing or self.here[name] != inside[name] for name in turn):
+                return False
+        return stretch.unwritten_are_constant(written) and not self._reads_before_writing(stretch)
+
+    def _reads_before_writing(self, stretch: Stretch) -> bool:
+        """Would a turn see what the one before it left?"""
         written: set[str] = set()
         read_first: set[str] = set()
         for statement in stretch.body:
             reads, writes = accesses(statement, self.target)
             read_first |= reads - written
             written |= writes
-        if written & read_first:
-            return False
-        for turn in stretch.variable_names(written):
-            if any(self.mentions[name] != inside[name] for name in turn):
-                return False
-        return stretch.unwritten_are_constant(written)
+        return bool(written & read_first)
 
 
 def variables_in(expr: ir.Expr) -> list[str]:
@@ -133,10 +162,11 @@ def accesses(statement: ir.Statement, target: Target) -> tuple[set[str], set[str
     reads: set[str] = set()
     writes: set[str] = set()
     for i, argument in enumerate(statement.arguments):
-        assert not isinstance(argument, ir.Text | tuple)
         if i in outs and isinstance(argument, ir.Variable):
             writes.add(argument.name)
-        else:
+        elif isinstance(argument, tuple):
+            reads.update(v for item in argument for v in variables_in(item))
+        elif not isinstance(argument, ir.Text):
             reads.update(variables_in(argument))
     return reads, writes
 
