@@ -6,6 +6,8 @@ error abandons the statement or declaration it is in and checking goes on with t
 
 from __future__ import annotations
 
+from typing import Any
+
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
@@ -127,12 +129,13 @@ class Checker(ParserChecker):
         for statement in body:
             if isinstance(statement, r.Return | r.Exit):
                 return True
-            if isinstance(statement, r.If) and statement.otherwise:
-                if self.always_returns(statement.then) and self.always_returns(statement.otherwise):
-                    return True
-            if isinstance(statement, r.Switch) and any(c.is_default for c in statement.cases):
-                if all(self.always_returns(c.body) for c in statement.cases):
-                    return True
+            branches: list[r.Block] = []
+            if isinstance(statement, r.If):
+                branches = [statement.then, statement.otherwise]
+            elif isinstance(statement, r.Switch) and any(c.is_default for c in statement.cases):
+                branches = [c.body for c in statement.cases]
+            if branches and all(map(self.always_returns, branches)):
+                return True
         return False
 
     def parameter_symbols(
@@ -157,7 +160,15 @@ class Checker(ParserChecker):
             body = self.block(node.body)
         signature = t.Signature(node.name, (), parameters, t.VOID, node)
         symbol = r.ActionSymbol(
-            node.name, t.ActionType(node.name), node.name_at, signature, symbols, body, node.annotations, node.end, owner
+            node.name,
+            t.ActionType(node.name),
+            node.name_at,
+            signature,
+            symbols,
+            body,
+            node.annotations,
+            node.end,
+            owner,
         )
         self.declare(node.name, symbol, node.name_at)
         return symbol
@@ -230,7 +241,7 @@ class Checker(ParserChecker):
             self.unsupported(node.at, "value_set")
 
 
-_DECLARATIONS = {
+_DECLARATIONS: dict[Any, Any] = {
     s.Struct: Checker.top_struct,
     s.Enum: Checker.top_enum,
     s.Typedef: Checker.top_typedef,

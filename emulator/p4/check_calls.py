@@ -16,7 +16,7 @@ _SIZES = frozenset(("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSize
 
 
 class CallChecker(ExpressionChecker):
-    def call(self, node: s.Call) -> r.Expr:
+    def call(self, node: s.Call) -> r.Expr:  # noqa: RET503
         callee = self.expression(node.callee)
         if isinstance(callee, r.TypeRef):
             return self.construct(node, callee)
@@ -185,7 +185,8 @@ class CallChecker(ExpressionChecker):
         self._no_arguments(node, "apply")
         if self.where is not Where.APPLY:
             self.fail(node, f"a table cannot be applied in {self.where}", Kind.PLACE)
-        assert isinstance(base, r.Ref) and isinstance(base.symbol, r.TableSymbol)
+        assert isinstance(base, r.Ref)
+        assert isinstance(base.symbol, r.TableSymbol)
         return r.TableApply(node.at, t.ApplyResultType(base.symbol), base.symbol)
 
     def _block_apply(self, node: s.Call, base: r.Expr, type_: t.Type) -> r.Expr:
@@ -287,9 +288,7 @@ class CallChecker(ExpressionChecker):
             return self.value(argument.value)
         return found
 
-    def _paired(
-        self, node: s.Call, signature: t.Signature, what: str
-    ) -> list[tuple[t.Parameter, s.Argument | None]]:
+    def _paired(self, node: s.Call, signature: t.Signature, what: str) -> list[tuple[t.Parameter, s.Argument | None]]:
         parameters, given = signature.parameters, node.arguments
         named = [a for a in given if a.name is not None]
         if named and len(named) != len(given):
@@ -317,7 +316,9 @@ class CallChecker(ExpressionChecker):
             return
         wanted = signature.type_parameters
         if len(node.type_arguments) != len(wanted):
-            self.fail(node, f"{signature.name} takes {len(wanted)} type arguments, {len(node.type_arguments)} are given")
+            self.fail(
+                node, f"{signature.name} takes {len(wanted)} type arguments, {len(node.type_arguments)} are given"
+            )
         for variable, argument in zip(wanted, node.type_arguments, strict=True):
             if not (isinstance(argument, s.SimpleType) and argument.name == "_"):
                 inference.known[variable] = self.type_of(argument)
@@ -345,7 +346,10 @@ class CallChecker(ExpressionChecker):
             if found is t.UNKNOWN:
                 raise Abandoned
             if inference.has_int(found):
-                self.fail(node, f"{what}: the width of an int cannot be inferred ({variable} = {found}); write 16w0 or cast it")
+                self.fail(
+                    node,
+                    f"{what}: the width of an int cannot be inferred ({variable} = {found}); write 16w0 or cast it",
+                )
 
     def _bind(
         self,

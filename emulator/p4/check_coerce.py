@@ -13,7 +13,7 @@ from emulator.p4.errors import Abandoned, Kind
 
 
 class CoercionChecker(BaseChecker):
-    def coerce(self, expr: r.Expr, target: t.Type, at: Any, what: str) -> r.Expr:
+    def coerce(self, expr: r.Expr, target: t.Type, at: Any, what: str) -> r.Expr:  # noqa: RET503
         """``expr`` as a value of type ``target``, by implicit casts only; reports and abandons otherwise."""
         source = expr.type
         if source is target or source is t.UNKNOWN or target is t.UNKNOWN:
@@ -84,7 +84,7 @@ class CoercionChecker(BaseChecker):
             for f in target.fields.values()
         ]
 
-    def default_value(self, position: int, target: t.Type, at: Any) -> r.Expr:
+    def default_value(self, position: int, target: t.Type, at: Any) -> r.Expr:  # noqa: RET503
         """Section 7.3's default values."""
         base = t.unwrapped(target)
         if base is t.BOOL:

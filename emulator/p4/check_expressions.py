@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
@@ -17,7 +19,8 @@ _ORDER = frozenset(("<", ">", "<=", ">="))
 
 class ExpressionChecker(CoercionChecker):
     def expression(self, node: s.Expr) -> r.Expr:
-        return _EXPRESSIONS[type(node)](self, node)
+        found: r.Expr = _EXPRESSIONS[type(node)](self, node)
+        return found
 
     def value(self, node: s.Expr) -> r.Expr:
         """An expression that must have a value: not a type, a method or an instance."""
@@ -49,7 +52,7 @@ class ExpressionChecker(CoercionChecker):
     def _string(self, node: s.StringLiteral) -> r.Expr:
         return r.Literal(node.at, t.STRING, node.value)
 
-    def _name(self, node: s.Name) -> r.Expr:
+    def _name(self, node: s.Name) -> r.Expr:  # noqa: RET503
         symbol = self.find(node.name, node.is_absolute)
         if symbol is None:
             self.fail(node, f"{node.name!r} is not declared", Kind.NAME)
@@ -109,7 +112,7 @@ class ExpressionChecker(CoercionChecker):
 
     # --- members -------------------------------------------------------------------------------------------------
 
-    def _member(self, node: s.Member) -> r.Expr:
+    def _member(self, node: s.Member) -> r.Expr:  # noqa: RET503
         base = self.expression(node.base)
         type_ = base.type
         name = node.name
@@ -145,7 +148,7 @@ class ExpressionChecker(CoercionChecker):
             return name in ("push_front", "pop_front")
         return isinstance(type_, t.TableType | t.BlockType) and name == "apply"
 
-    def _type_member(self, base: r.TypeRef, node: s.Member) -> r.Expr:
+    def _type_member(self, base: r.TypeRef, node: s.Member) -> r.Expr:  # noqa: RET503
         type_ = base.type
         if isinstance(type_, t.EnumType) and node.name in type_.members:
             return r.Literal(node.at, type_, type_.members[node.name])
@@ -165,7 +168,7 @@ class ExpressionChecker(CoercionChecker):
         result = t.bits(32) if node.name == "lastIndex" else type_.element
         return r.StackProperty(node.at, result, base, node.name)
 
-    def _index(self, node: s.Index) -> r.Expr:
+    def _index(self, node: s.Index) -> r.Expr:  # noqa: RET503
         base = self.value(node.base)
         index = self.value(node.index)
         kind = t.unwrapped(index.type)
@@ -176,7 +179,7 @@ class ExpressionChecker(CoercionChecker):
             if isinstance(index, r.Literal):
                 self._check_bounds(node, index.value, type_.size, str(type_))
                 if isinstance(base, r.Aggregate):
-                    return base.items[index.value]
+                    return base.items[int(index.value)]
             elif kind is t.INT:
                 self.fail(node.index, "the width of this index cannot be inferred")
             return r.ElementOf(node.at, type_.element, base, index)
@@ -185,7 +188,7 @@ class ExpressionChecker(CoercionChecker):
                 self.fail(node.index, "a tuple's index must be known at compile time", Kind.CONSTANT)
             self._check_bounds(node, index.value, len(type_.items), str(type_))
             if isinstance(base, r.Aggregate):
-                return base.items[index.value]
+                return base.items[int(index.value)]
             return r.ElementOf(node.at, type_.items[index.value], base, index)
         if type_ is t.UNKNOWN:
             return base
@@ -294,7 +297,9 @@ class ExpressionChecker(CoercionChecker):
             left, right = self.arithmetic(left), self.arithmetic(right)
         type_ = left.type
         legal = type_ is right.type and not isinstance(type_, t.ExternType | t.BlockType | t.TableType | t.ActionType)
-        if not legal or isinstance(type_, t.ListLiteralType | t.StructLiteralType | t.ActionRunType | t.ApplyResultType):
+        if not legal or isinstance(
+            type_, t.ListLiteralType | t.StructLiteralType | t.ActionRunType | t.ApplyResultType
+        ):
             self._bad_operands(node, op, left, right)
         return left, right
 
@@ -320,9 +325,7 @@ class ExpressionChecker(CoercionChecker):
             self.fail(node, f"operator {op!r} is not defined for signed operands ({type_})")
         return left, right
 
-    def _shift(
-        self, node: s.Node, op: str, left: r.Expr, right: r.Expr, right_node: s.Node
-    ) -> tuple[r.Expr, r.Expr]:
+    def _shift(self, node: s.Node, op: str, left: r.Expr, right: r.Expr, right_node: s.Node) -> tuple[r.Expr, r.Expr]:
         if not (isinstance(left.type, t.BitsType) or left.type is t.INT):
             self._bad_operands(node, op, left, right)
         if isinstance(right.type, t.BitsType):
@@ -342,14 +345,16 @@ class ExpressionChecker(CoercionChecker):
 
     def _concat(self, node: s.Node, left: r.Expr, right: r.Expr) -> r.Expr:
         if left.type is t.STRING and right.type is t.STRING:
-            assert isinstance(left, r.Literal) and isinstance(right, r.Literal)
+            assert isinstance(left, r.Literal)
+            assert isinstance(right, r.Literal)
             return r.Literal(node.at, t.STRING, left.value + right.value)
         for operand in (left, right):
             if operand.type is t.INT:
                 self.fail(node, "operator '++' needs operands with a width, not int")
         if not isinstance(left.type, t.BitsType) or not isinstance(right.type, t.BitsType):
             self._bad_operands(node, "++", left, right)
-        assert isinstance(left.type, t.BitsType) and isinstance(right.type, t.BitsType)
+        assert isinstance(left.type, t.BitsType)
+        assert isinstance(right.type, t.BitsType)
         result = t.bits(left.type.width + right.type.width, left.type.is_signed)
         return self._folded(node, "++", left, right, result)
 
@@ -391,7 +396,7 @@ class ExpressionChecker(CoercionChecker):
         raise NotImplementedError
 
 
-_EXPRESSIONS = {
+_EXPRESSIONS: dict[Any, Any] = {
     s.IntLiteral: ExpressionChecker._int,
     s.BoolLiteral: ExpressionChecker._bool,
     s.StringLiteral: ExpressionChecker._string,

@@ -39,7 +39,9 @@ class ParserChecker(TypeChecker):
             if isinstance(node.transition, s.Name):
                 target = self._target(node.transition, names)
                 if target == "reject":
-                    self.warn(node.transition, "on this target an explicit transition to reject ends the parser like accept")
+                    self.warn(
+                        node.transition, "on this target an explicit transition to reject ends the parser like accept"
+                    )
                 return r.State(node.name, body, (), (((), target),), node.name_at, node.end)
             keys, cases = self._select(node.transition, names)
         return r.State(node.name, body, keys, cases, node.name_at, node.end, node.transition.at)

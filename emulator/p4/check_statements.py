@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
@@ -77,7 +79,9 @@ class StatementChecker(CallChecker):
         type_ = self.type_of(node.type)
         value = self.typed(node.value, type_, f"value of the constant {node.name!r}")
         if value.type is not t.UNKNOWN and not self.is_constant(value):
-            self.fail(node.value, f"the value of the constant {node.name!r} must be known at compile time", Kind.CONSTANT)
+            self.fail(
+                node.value, f"the value of the constant {node.name!r} must be known at compile time", Kind.CONSTANT
+            )
         symbol = r.ConstantSymbol(node.name, type_, node.name_at, value)
         self.declare(node.name, symbol, node.name_at)
         return symbol
@@ -148,7 +152,9 @@ class StatementChecker(CallChecker):
             if isinstance(case.label, s.DontCare):
                 is_default = has_default = True
             else:
-                label = self._action_label(case.label, value.type) if on_actions else self._label(case.label, value.type)
+                label = (
+                    self._action_label(case.label, value.type) if on_actions else self._label(case.label, value.type)
+                )
                 if label in seen:
                     self.fail(case.label, "this label stands twice in the switch", Kind.DUPLICATE)
                 seen.add(label)
@@ -175,7 +181,7 @@ class StatementChecker(CallChecker):
             self.fail(node, "a switch's label must be known at compile time", Kind.CONSTANT)
         return int(found.value)
 
-    def _action_label(self, node: s.Expr, type_: t.Type) -> int:
+    def _action_label(self, node: s.Expr, type_: t.Type) -> int:  # noqa: RET503
         """An action's position in the table's list."""
         assert isinstance(type_, t.ActionRunType)
         table: r.TableSymbol = type_.table
@@ -188,7 +194,7 @@ class StatementChecker(CallChecker):
         self.fail(node, f"{node.name!r} is not an action of table {table.name!r}", Kind.NAME)
 
 
-_STATEMENTS = {
+_STATEMENTS: dict[Any, Any] = {
     s.Assign: StatementChecker._assign,
     s.CallStatement: StatementChecker._call,
     s.Variable: StatementChecker._variable,

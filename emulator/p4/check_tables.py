@@ -132,7 +132,7 @@ class TableChecker(StatementChecker):
         bound, _ = self.match(call, t.Signature(action.name, (), own, t.VOID), f"{what}: {action.name}()")
         return r.ActionChoice(action, tuple(b.value for b in bound if b.value is not None), node.at)
 
-    def _action_and_arguments(self, node: s.Expr | s.ActionRef, what: str) -> tuple[s.Name, tuple[s.Argument, ...]]:
+    def _action_and_arguments(self, node: s.Expr | s.ActionRef, what: str) -> tuple[s.Name, tuple[s.Argument, ...]]:  # noqa: RET503
         if isinstance(node, s.ActionRef):
             return node.name, node.arguments or ()
         if isinstance(node, s.Name):

@@ -132,7 +132,9 @@ class TypeChecker(TableChecker):
             default = None
             if node.default is not None:
                 if node.direction in ("out", "inout"):
-                    self.fail(node.default, f"an {node.direction} parameter cannot have a default value", Kind.DIRECTION)
+                    self.fail(
+                        node.default, f"an {node.direction} parameter cannot have a default value", Kind.DIRECTION
+                    )
                 default = self.typed(node.default, type_, f"default value of {node.name!r}")
             is_optional = any(a.name == "optional" for a in node.annotations)
             found.append(
@@ -183,7 +185,11 @@ class TypeChecker(TableChecker):
                 self.report(method.name_at, "abstract methods are not supported yet", Kind.UNSUPPORTED)
             overloads = type_.methods.setdefault(method.name, [])
             if any(len(o.parameters) == len(method.parameters) for o in overloads):
-                self.report(method.name_at, f"{node.name}.{method.name} is declared twice with as many parameters", Kind.DUPLICATE)
+                self.report(
+                    method.name_at,
+                    f"{node.name}.{method.name} is declared twice with as many parameters",
+                    Kind.DUPLICATE,
+                )
             overloads.append(self.signature(method))
 
     # --- block types ---------------------------------------------------------------------------------------------

@@ -51,7 +51,8 @@ def fold_binary(op: str, left: int, right: int, left_type: Type, right_type: Typ
     if op == "||":
         return bool(left or right)
     if op == "++":
-        assert isinstance(left_type, BitsType) and isinstance(right_type, BitsType)
+        assert isinstance(left_type, BitsType)
+        assert isinstance(right_type, BitsType)
         joined = left << right_type.width | (right & ((1 << right_type.width) - 1))
         return wrap(joined, BitsType(left_type.width + right_type.width, left_type.is_signed))
     value = _arithmetic(op, left, right, left_type)

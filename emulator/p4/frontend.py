@@ -17,8 +17,8 @@ from emulator.p4.architecture import Architecture
 from emulator.p4.check import check
 from emulator.p4.errors import CompileError, Diagnostic, Diagnostics, Kind
 from emulator.p4.lower import Lowered, lower
-from emulator.p4.parser import parse
 from emulator.p4.p4info import make_p4info
+from emulator.p4.parser import parse
 from emulator.p4.preprocess import Preprocessor
 from emulator.p4.source import FileReader, Tokens, read_from_disk
 
@@ -81,12 +81,12 @@ def compile_source(
         file_reader=file_reader,
         until="lower",
     )
-    assert stages.tokens is not None and stages.lowered is not None and stages.resolved is not None
+    assert stages.tokens is not None
+    assert stages.lowered is not None
+    assert stages.resolved is not None
     p4info = make_p4info(stages.lowered, stages.resolved, stages.tokens, diagnostics, architecture)
     diagnostics.raise_if_any()
-    return Checked(
-        stages.lowered.program, p4info, stages.tokens.sources.digests(), tuple(diagnostics.warnings)
-    )
+    return Checked(stages.lowered.program, p4info, stages.tokens.sources.digests(), tuple(diagnostics.warnings))
 
 
 def run_stages(
@@ -116,13 +116,13 @@ def run_stages(
         diagnostics.raise_if_any()
         if until == "parse":
             return stages, diagnostics
-        stages.resolved = _guarded(lambda: check(stages.syntax, stages.tokens, diagnostics, architecture), path)  # type: ignore[arg-type]
+        stages.resolved = _guarded(lambda: check(stages.syntax, stages.tokens, diagnostics, architecture), path)
         diagnostics.raise_if_any()
         if until == "check":
             return stages, diagnostics
         name = os.path.splitext(os.path.basename(path))[0]
         stages.lowered = _guarded(
-            lambda: lower(stages.resolved, name, stages.tokens, diagnostics, architecture),  # type: ignore[arg-type]
+            lambda: lower(stages.resolved, name, stages.tokens, diagnostics, architecture),
             path,
         )
     return stages, diagnostics

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import re
 
-KEYWORDS = frozenset(
-    """abstract action actions apply bit bool break const continue control default else entries enum error exit extern
-    false for header header_union if in inout int key list match_kind out package parser priority return select state
-    string struct switch table this transition true tuple type typedef varbit value_set void _""".split()
+_KEYWORDS = (
+    "abstract action actions apply bit bool break const continue control default else entries enum error exit "
+    "extern false for header header_union if in inout int key list match_kind out package parser priority return "
+    "select state string struct switch table this transition true tuple type typedef varbit value_set void _"
 )
+KEYWORDS = frozenset(_KEYWORDS.split())
 """P4_16 grammar 1.2.5; ``@pragma`` is taken by the parser."""
 
-PUNCTUATION = (
+_PUNCTUATION = (
     "|+|= |-|= <<= >>= &&& ... {#} |+| |-| << >> && || == != <= >= ++ += -= *= /= %= &= |= ^= .. ## "
     "{ } ( ) [ ] < > : , ; . = + - * / % & | ^ ~ ! ? @ # \\"
-).split()
-
-_PUNCTUATION_PATTERN = "|".join(re.escape(p) for p in sorted(PUNCTUATION, key=len, reverse=True))
+)
+_PUNCTUATION_PATTERN = "|".join(re.escape(p) for p in sorted(_PUNCTUATION.split(), key=len, reverse=True))
 TOKEN = re.compile(
     r"(?P<space>(?:[ \t\r\f\v\n]|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+)"
     r"|(?P<id>[A-Za-z_][A-Za-z0-9_]*)"

@@ -85,7 +85,9 @@ class Lowering(ParserLowering):
         return found
 
 
-def lower(program: r.Program, name: str, tokens: Tokens, diagnostics: Diagnostics, architecture: Architecture) -> Lowered:
+def lower(
+    program: r.Program, name: str, tokens: Tokens, diagnostics: Diagnostics, architecture: Architecture
+) -> Lowered:
     """The program in the IR; raises `CompileError` when anything in it cannot be lowered."""
     lowering = Lowering(tokens, diagnostics, architecture)
     try:

@@ -99,7 +99,9 @@ class BlockLowering(CallLowering):
         """Two objects of one kind cannot share a control-plane name."""
         known = self.control_names.get(f"{kind} {name}")
         if known is not None:
-            self.fail(at, f"two {kind}s have the control-plane name {name!r}", Kind.DUPLICATE, self.declared_at(known[1]))
+            self.fail(
+                at, f"two {kind}s have the control-plane name {name!r}", Kind.DUPLICATE, self.declared_at(known[1])
+            )
         self.control_names[f"{kind} {name}"] = (kind, at)
 
     # --- instances -----------------------------------------------------------------------------------------------
@@ -190,20 +192,18 @@ class BlockLowering(CallLowering):
         instance = self.instance_of(expr)
         span = self.tokens.span(expr.at)
         several = instance.application_count > 1
-        names = [f"{instance.path}.{p.name}" for p in instance.symbol.parameters]
-        if several and instance.parameters is not None:
-            passing = self._pass_again(instance, expr, span)
-        else:
-            passing = self.pass_arguments(
-                names, expr.arguments, by_reference=not several, span=span, constants=not several
-            )
+        names: list[Any] = [f"{instance.path}.{p.name}" for p in instance.symbol.parameters]
+        if several and instance.parameters is not None:  # its tables know the storage of its first application
+            names = instance.parameters
+        passing = self.pass_arguments(names, expr.arguments, by_reference=not several, span=span, constants=not several)
         instance.parameters = passing.storage
         self._with_instance(instance, expr, passing, span)
         return None
 
     def instance_of(self, expr: r.BlockApply) -> BlockInstance:
         if isinstance(expr.instance, r.Construct):  # direct application: an instance named after its type
-            assert self.instance is not None and expr.instance.block is not None
+            assert self.instance is not None
+            assert expr.instance.block is not None
             block = expr.instance.block
             made = self.make_instance(block, f"{self.instance.path}.{block.name}", ())
             self.instance.members.append(made)
@@ -211,21 +211,6 @@ class BlockLowering(CallLowering):
         found = self.value(expr.instance)
         assert isinstance(found, BlockInstance)
         return found
-
-    def _pass_again(self, instance: BlockInstance, expr: r.BlockApply, span: ir.Span) -> Any:
-        """A further application of the same instance: its tables know the parameters' storage of the first one."""
-        names = [f"{instance.path}.{p.name}" for p in instance.symbol.parameters]
-        passing = self.pass_arguments(names, expr.arguments, by_reference=False, span=span, constants=False)
-        assert instance.parameters is not None
-        for own, passed, bound in zip(instance.parameters, list(passing.storage), expr.arguments, strict=True):
-            if own is not passed and bound.parameter.direction != "out" and not isinstance(own, ir.ExternInstance):
-                self.store(own, passed, span)
-        passing.copy_out = [
-            (argument, place, instance.parameters[passing.storage.index(storage)])
-            for argument, place, storage in passing.copy_out
-        ]
-        passing.storage = instance.parameters
-        return passing
 
     def _with_instance(self, instance: BlockInstance, expr: r.BlockApply, passing: Any, span: ir.Span) -> None:
         outer_instance, outer_path, outer_env = self.instance, self.path, self.env
@@ -406,7 +391,9 @@ class BlockLowering(CallLowering):
         priorities = self._priorities(symbol) if has_priorities else [0] * len(symbol.entries)
         found = []
         for entry, priority in zip(symbol.entries, priorities, strict=True):
-            keysets = tuple(keyset(k, self.scalar(e.value.type)) for k, e in zip(entry.keyset, symbol.keys, strict=True))
+            keysets = tuple(
+                keyset(k, self.scalar(e.value.type)) for k, e in zip(entry.keyset, symbol.keys, strict=True)
+            )
             span = self.tokens.span(entry.at, entry.end)
             found.append(ir.TableEntry(keysets, self._choice(entry.choice), priority, entry.is_const, span))
         return tuple(found)
@@ -431,11 +418,13 @@ def has_return(body: ir.Block) -> bool:
     for statement in body:
         if isinstance(statement, ir.Return):
             return True
-        if isinstance(statement, ir.If) and (has_return(statement.then) or has_return(statement.otherwise)):
+        branches: tuple[ir.Block, ...] = ()
+        if isinstance(statement, ir.If):
+            branches = (statement.then, statement.otherwise)
+        elif isinstance(statement, ir.Switch):
+            branches = (statement.default, *(c.body for c in statement.cases))
+        if any(map(has_return, branches)):
             return True
-        if isinstance(statement, ir.Switch):
-            if has_return(statement.default) or any(has_return(c.body) for c in statement.cases):
-                return True
     return False
 
 
@@ -456,11 +445,13 @@ def keyset(expr: r.Expr, type_: ir.Type) -> ir.KeySet:
     if isinstance(expr, r.DontCare):
         return ir.Masked(0, 0)
     if isinstance(expr, r.Mask):
-        assert isinstance(expr.value, r.Literal) and isinstance(expr.mask, r.Literal)
+        assert isinstance(expr.value, r.Literal)
+        assert isinstance(expr.mask, r.Literal)
         mask = int(expr.mask.value) & ones
         return ir.Masked(int(expr.value.value) & mask, mask)
     if isinstance(expr, r.Range):
-        assert isinstance(expr.low, r.Literal) and isinstance(expr.high, r.Literal)
+        assert isinstance(expr.low, r.Literal)
+        assert isinstance(expr.high, r.Literal)
         return ir.Between(int(expr.low.value) & ones, int(expr.high.value) & ones)
     assert isinstance(expr, r.Literal)
     return ir.Masked(int(expr.value) & ones, ones)

@@ -231,7 +231,9 @@ class ExpressionLowering(Storage):
 
     def _equal_headers(self, left: Value, right: Value) -> ir.Expr:
         """Both invalid, or both valid with equal fields."""
-        valid = [ir.Constant(int(v.valid), ir.BOOL) if isinstance(v, HeaderParts) else ir.IsValid(v) for v in (left, right)]
+        valid = [
+            ir.Constant(int(v.valid), ir.BOOL) if isinstance(v, HeaderParts) else ir.IsValid(v) for v in (left, right)
+        ]
         fields = self._all(
             ir.Binary(ir.BinaryOp.EQ, a, b, ir.BOOL) for a, b in zip(leaves(left), leaves(right), strict=True)
         )

@@ -163,7 +163,7 @@ class StatementLowering(ExpressionLowering):
 
     def pass_arguments(
         self,
-        names: Sequence[str],
+        names: Sequence[Any],
         arguments: Sequence[r.Bound],
         *,
         by_reference: bool,
@@ -174,10 +174,13 @@ class StatementLowering(ExpressionLowering):
 
         With ``by_reference`` an argument whose storage nothing else of the call touches stands for the parameter
         itself: copying in and out could not be told apart, as callees see no storage but their parameters.
-        With ``constants`` a constant argument stands for its parameter, too.
+        With ``constants`` a constant argument stands for its parameter, too. ``names`` are those of fresh storage, or
+        storage that is there already.
         """
         values = self._argument_values(arguments)
-        written = [list(roots(v)) for b, v in zip(arguments, values, strict=True) if b.parameter.direction in ("out", "inout")]
+        written = [
+            list(roots(v)) for b, v in zip(arguments, values, strict=True) if b.parameter.direction in ("out", "inout")
+        ]
         counts: dict[str, int] = {}
         for name in (name for group in written for name in group):
             counts[name] = counts.get(name, 0) + 1
@@ -199,10 +202,10 @@ class StatementLowering(ExpressionLowering):
             before = len(self.out)
             value = None
             if bound.value is not None:
-                is_slice = isinstance(bound.value, r.SliceOf) and bound.parameter.direction in ("out", "inout")
-                value = self.value(bound.value.base if is_slice else bound.value)
-                if is_slice and bound.parameter.direction == "inout":
-                    value = self.value(bound.value)
+                expr = bound.value
+                if isinstance(expr, r.SliceOf) and bound.parameter.direction == "out":
+                    expr = expr.base
+                value = self.value(expr)
             if len(self.out) != before and values:
                 later = self.out[before:]
                 del self.out[before:]
@@ -216,7 +219,7 @@ class StatementLowering(ExpressionLowering):
 
     def _parameter(
         self,
-        name: str,
+        name: Any,
         bound: r.Bound,
         value: Value,
         counts: dict[str, int],
@@ -232,7 +235,7 @@ class StatementLowering(ExpressionLowering):
         if direction not in ("out", "inout"):
             if by_reference and is_static(value) and not touched & counts.keys():
                 return value
-            storage = self.allocate(name, type_)
+            storage = self.allocate(name, type_) if isinstance(name, str) else name
             pending.append((storage, value))
             return storage
         is_slice = isinstance(bound.value, r.SliceOf)
@@ -241,7 +244,7 @@ class StatementLowering(ExpressionLowering):
             if direction == "out":
                 self.invalidate(value)
             return value
-        storage = self.allocate(name, type_)
+        storage = self.allocate(name, type_) if isinstance(name, str) else name
         if direction == "inout":
             pending.append((storage, value))
         else:

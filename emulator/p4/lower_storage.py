@@ -154,7 +154,7 @@ class Storage(Reporter):
     def field(self, header: ir.HeaderRef, name: str) -> ir.FieldRef:
         return ir.FieldRef(header, self._fields[id(header.type)][name])
 
-    def allocate(self, name: str, type_: t.Type) -> Value:
+    def allocate(self, name: str, type_: t.Type) -> Value:  # noqa: RET503
         """Fresh storage of that type; structs become one variable for each scalar, under dotted names."""
         if t.is_scalar(type_):
             variable = ir.Variable(self.unique(name), self.scalar(type_))
@@ -168,12 +168,12 @@ class Storage(Reporter):
             name = self.unique(name)
             items = [self.allocate(f"{name}.{i}", item) for i, item in enumerate(type_.items)]
             return Parts({str(i): i for i in range(len(items))}, items)
-        if isinstance(type_, t.StackType) and isinstance(type_.element, t.StructLike):
-            if type_.element.kind == "header":
-                stack = ir.HeaderStack(self.unique(name), self.header_type(type_.element), type_.size)
-                self.stacks.append(stack)
-                self.headers.extend(stack.headers)
-                return stack
+        element = type_.element if isinstance(type_, t.StackType) else None
+        if isinstance(type_, t.StackType) and isinstance(element, t.StructLike) and element.kind == "header":
+            stack = ir.HeaderStack(self.unique(name), self.header_type(element), type_.size)
+            self.stacks.append(stack)
+            self.headers.extend(stack.headers)
+            return stack
         if isinstance(type_, t.StructLike) and type_.kind == "header":
             header = ir.Header(self.unique(name), self.header_type(type_))
             self.headers.append(header)

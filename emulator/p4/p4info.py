@@ -103,9 +103,9 @@ class _Maker(Reporter):
     def _assign(self) -> dict[tuple[int, str], int]:
         named: dict[int, list[str]] = {}
         explicit: dict[tuple[int, str], int] = {}
-        for prefix, name, annotations, at in self._named():
+        for prefix, name, written, at in self._named():
             named.setdefault(prefix, []).append(name)
-            number = self._explicit_id(annotations, prefix)
+            number = self._explicit_id(written, prefix)
             if number is not None:
                 if number in explicit.values():
                     self.report(at, f"@id({number:#x}) is used twice", Kind.DUPLICATE)
@@ -236,7 +236,9 @@ class _Maker(Reporter):
             reference.id = self.ids.get((ids.ACTION, listed.action), 0)
             reference.scope = listed.scope.value
             for annotation in listed.annotations:
-                reference.annotations.append("@" + annotation.name + ("" if not annotation.body else f"({annotation.body})"))
+                reference.annotations.append(
+                    "@" + annotation.name + ("" if not annotation.body else f"({annotation.body})")
+                )
         default = table.default_action
         default_id = self.ids.get((ids.ACTION, default.action), 0)
         if table.default_is_const:
@@ -262,7 +264,7 @@ class _Maker(Reporter):
             field.id = number
             field.name = lowered.name
             kind = lowered.match_kind.upper()
-            if kind in p4info_pb2.MatchField.MatchType.keys():
+            if kind in list(p4info_pb2.MatchField.MatchType.keys()):
                 field.match_type = p4info_pb2.MatchField.MatchType.Value(kind)
             else:
                 field.other_match_type = lowered.match_kind
@@ -290,7 +292,9 @@ class _Maker(Reporter):
         for parameter, number in zip(own, numbers, strict=True):
             base = t.unwrapped(parameter.type)
             if not (isinstance(base, t.BitsType | t.EnumType) or base is t.BOOL):
-                self.fail(parameter.at, f"the control plane cannot give a parameter of type {parameter.type}", Kind.TARGET)
+                self.fail(
+                    parameter.at, f"the control plane cannot give a parameter of type {parameter.type}", Kind.TARGET
+                )
             found = message.params.add()
             found.id = number
             found.name = parameter.name

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 ACTION, TABLE, VALUE_SET, CONTROLLER_HEADER = 0x01, 0x02, 0x03, 0x04
-ACTION_PROFILE, COUNTER, DIRECT_COUNTER, METER, DIRECT_METER, REGISTER, DIGEST = 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17
+ACTION_PROFILE, COUNTER, DIRECT_COUNTER, METER, DIRECT_METER, REGISTER, DIGEST = (
+    0x11,
+    0x12,
+    0x13,
+    0x14,
+    0x15,
+    0x16,
+    0x17,
+)
 """Type bytes of ids: ``P4Ids.Prefix`` in p4info.proto."""
 
 _WORD = 0xFFFFFFFF
@@ -23,7 +31,9 @@ def name_hash(name: str) -> int:
     return (h + (h << 15)) & _WORD
 
 
-def assign_ids(named: Mapping[int, Iterable[str]], explicit: Mapping[tuple[int, str], int]) -> dict[tuple[int, str], int]:
+def assign_ids(
+    named: Mapping[int, Iterable[str]], explicit: Mapping[tuple[int, str], int]
+) -> dict[tuple[int, str], int]:
     """Ids of (type byte, name): ``explicit`` ones first, then by hash, in order of type and name; the next free one on
     a collision."""
     found = dict(explicit)

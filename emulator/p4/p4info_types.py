@@ -63,7 +63,7 @@ class TypeInfo:
 
     def _bits(self, spec: Any, base: t.Type) -> None:
         if base is t.BOOL:
-            getattr(spec, "bool").SetInParent()
+            spec.bool.SetInParent()
         elif isinstance(base, t.BitsType):
             kind = spec.bitstring.int if base.is_signed else spec.bitstring.bit
             kind.bitwidth = base.width
@@ -93,7 +93,7 @@ class TypeInfo:
             self.type_name(type_)
             (spec.serializable_enum if type_.base is not None else spec.enum).name = type_.name
         elif type_ is t.BOOL:
-            getattr(spec, "bool").SetInParent()
+            spec.bool.SetInParent()
         elif type_ is t.ERROR:
             self.type_name(type_)
             spec.error.SetInParent()

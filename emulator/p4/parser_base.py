@@ -9,11 +9,11 @@ from emulator.p4.errors import Abandoned, Diagnostic, Diagnostics, Kind
 from emulator.p4.lexer import KEYWORDS, integer_value
 from emulator.p4.source import Tokens
 
-NAME_KEYWORDS = frozenset("apply key actions state entries type priority list".split())
+NAME_KEYWORDS = frozenset(["apply", "key", "actions", "state", "entries", "type", "priority", "list"])
 """Keywords that may name things (grammar: nonTypeName and name)."""
 NAME_KINDS = NAME_KEYWORDS | {"ID"}
-SIMPLE_TYPES = frozenset("bool error string match_kind".split())
-TYPE_STARTS = SIMPLE_TYPES | frozenset("bit int varbit tuple list void".split())
+SIMPLE_TYPES = frozenset(["bool", "error", "string", "match_kind"])
+TYPE_STARTS = SIMPLE_TYPES | frozenset(["bit", "int", "varbit", "tuple", "list", "void"])
 _ANGLES = {"<": 1, ">": -1, ">>": -2}
 VALUE, TYPE, GENERIC_TYPE, GENERIC_FUNCTION = range(4)
 
@@ -140,7 +140,7 @@ class BaseParser:
         if self.kinds[position] == ".":
             position += 1
         kind = self.names.kinds.get(self.texts[position], VALUE)
-        return (kind == TYPE or kind == GENERIC_TYPE) and self.kinds[position] in NAME_KINDS
+        return (kind in (TYPE, GENERIC_TYPE)) and self.kinds[position] in NAME_KINDS
 
     def is_type_start(self) -> bool:
         kind = self.kinds[self.position]
@@ -219,7 +219,9 @@ class BaseParser:
         if not self.is_type_name():
             text = self.texts[self.position]
             if self.kinds[self.position] == "ID":
-                self.report(f"type {text!r} is not declared (types are declared before they are used)", self.position, Kind.NAME)
+                self.report(
+                    f"type {text!r} is not declared (types are declared before they are used)", self.position, Kind.NAME
+                )
                 raise Abandoned
             self.fail("expected a type")
         name = self.texts[self.position]

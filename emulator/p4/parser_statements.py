@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from emulator.p4 import syntax as s
 from emulator.p4.errors import Abandoned
 from emulator.p4.parser_expressions import ExpressionParser
 
-ASSIGNMENTS = frozenset("= += -= *= /= %= &= |= ^= <<= >>= |+|= |-|=".split())
+ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "|+|=", "|-|="])
 
 
 class StatementParser(ExpressionParser):
@@ -46,7 +48,8 @@ class StatementParser(ExpressionParser):
         kind = self.kinds[position]
         handler = _STATEMENTS.get(kind)
         if handler is not None:
-            return handler(self)
+            found: s.Statement = handler(self)
+            return found
         annotations: s.Annotations = ()
         if kind == "@":
             annotations = self.annotations()
@@ -59,9 +62,9 @@ class StatementParser(ExpressionParser):
         if self.is_type_start() and self._is_declaration():
             return self.variable_or_instantiation(annotations)
         self._check_undeclared()
-        found = self.assignment_or_call()
+        simple = self.assignment_or_call()
         self.expect(";", "after a statement")
-        return found
+        return simple
 
     def _is_declaration(self) -> bool:
         """A type here begins a declaration unless it is ``T.apply(...)``, ``E.member`` or ``T<...>.apply(...)``."""
@@ -152,7 +155,9 @@ class StatementParser(ExpressionParser):
 
     def _simple(self) -> s.Statement:
         at = self.position
-        node = {"exit": s.Exit, "break": s.Break, "continue": s.Continue}[self.kinds[at]]
+        nodes: dict[str, type[s.Exit | s.Break | s.Continue]]
+        nodes = {"exit": s.Exit, "break": s.Break, "continue": s.Continue}
+        node = nodes[self.kinds[at]]
         self.position += 1
         return node(at, self.expect(";", f"after {self.texts[at]}"))
 
@@ -210,7 +215,7 @@ class StatementParser(ExpressionParser):
         return tuple(found)
 
 
-_STATEMENTS = {
+_STATEMENTS: dict[Any, Any] = {
     "{": StatementParser.block,
     "if": StatementParser._if,
     "switch": StatementParser._switch,

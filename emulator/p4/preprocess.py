@@ -16,13 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from emulator.p4.errors import Diagnostic, Diagnostics, Kind
-from emulator.p4.lexer import TOKEN, kind_of, p4_pieces
+from emulator.p4.lexer import kind_of, p4_pieces
 from emulator.p4.preprocess_condition import evaluate
+from emulator.p4.preprocess_lines import Condition, LineReader
 from emulator.p4.preprocess_macros import (
     ID,
     NUMBER,
-    OTHER,
-    PUNCTUATION,
     STRING,
     Expander,
     Macro,
@@ -34,114 +33,8 @@ from emulator.p4.source import FileReader, Sources, Tokens, pack_place, read_fro
 
 MAX_INCLUDE_DEPTH = 200
 """cpp's own limit."""
-_KINDS = {"id": ID, "number": NUMBER, "string": STRING, "char": STRING, "punctuation": PUNCTUATION, "other": OTHER}
 _HEADER = re.compile(r"\s*#\s*include(?:_next)?\s*(?:<([^>\n]*)>|\"([^\"\n]*)\")")
-_CONDITIONALS = frozenset("if ifdef ifndef elif elifdef elifndef else endif".split())
-
-
-@dataclass(slots=True)
-class _Condition:
-    place: int
-    is_live: bool
-    """This branch's lines count."""
-    was_taken: bool
-    """An earlier branch counted, or the whole is inside a branch that doesn't."""
-    saw_else: bool = False
-
-
-class _Reader:
-    """One open file: cuts it into logical lines of preprocessing tokens."""
-
-    def __init__(self, number: int, text: str, path: str) -> None:
-        self.number = number
-        self.directory = os.path.dirname(path)
-        self.lines = text.split("\n")
-        self.next = 0
-        self.line_shift = 0
-        """What ``#line`` added to the numbers."""
-        self.conditions: list[_Condition] = []
-        self.raw = ""
-
-    def read(self, is_skipping: bool) -> list[Token] | None:
-        """Tokens of the next logical line, None at the end; skipped text comes back empty."""
-        lines = self.lines
-        while self.next < len(lines):
-            start = self.next
-            raw = lines[start]
-            self.next = start + 1
-            if is_skipping and "#" not in raw and "/*" not in raw:
-                continue
-            return self._tokens(raw, start, is_skipping)
-        return None
-
-    def _tokens(self, raw: str, start: int, is_skipping: bool) -> list[Token]:
-        breaks: list[tuple[int, int]] = []
-        raw = self._spliced(raw, breaks)
-        base = pack_place(self.number, start + 1, 0)
-        while True:
-            tokens: list[Token] = []
-            space = False
-            for match in TOKEN.finditer(raw):
-                group = match.lastgroup
-                if group == "space":
-                    space = True
-                elif group in ("open", "quote"):
-                    break
-                else:
-                    assert group is not None
-                    offset = match.start()
-                    tokens.append((_KINDS[group], match.group(), space, base + offset + 1))
-                    space = False
-            else:
-                break
-            if not self._goes_on(group, match.group(), tokens, is_skipping):
-                # a lone quote: cpp takes the rest of the line as one token
-                tokens.append((OTHER, raw[match.start() :], space, base + match.start() + 1))
-                break
-            raw = self._joined(raw, breaks)
-        self.raw = raw
-        return self._placed(tokens, base, breaks) if breaks else tokens
-
-    def _goes_on(self, group: str | None, text: str, tokens: list[Token], is_skipping: bool) -> bool:
-        """Whether an open comment (or, outside directives, a string) goes on in the next line."""
-        if self.next >= len(self.lines):
-            return False
-        if group == "open":
-            return True
-        is_directive = bool(tokens) and tokens[0][1] == "#"
-        return text == '"' and not is_skipping and not is_directive
-
-    def _spliced(self, raw: str, breaks: list[tuple[int, int]]) -> str:
-        while raw.endswith("\\") or (raw.endswith("\\\r")):
-            raw = raw.rstrip("\r")[:-1]
-            if self.next >= len(self.lines):
-                break
-            breaks.append((len(raw), self.next + 1))
-            raw += self.lines[self.next]
-            self.next += 1
-        return raw
-
-    def _joined(self, raw: str, breaks: list[tuple[int, int]]) -> str:
-        raw += "\n"
-        breaks.append((len(raw), self.next + 1))
-        following: list[tuple[int, int]] = []
-        self.next += 1
-        added = self._spliced(self.lines[self.next - 1], following)
-        breaks += [(len(raw) + offset, line) for offset, line in following]
-        return raw + added
-
-    def _placed(self, tokens: list[Token], base: int, breaks: list[tuple[int, int]]) -> list[Token]:
-        """Places of tokens behind a joined line: count line and column from the break before them."""
-        result, position = [], -1
-        for kind, text, space, place in tokens:
-            offset = place - base - 1
-            while position + 1 < len(breaks) and breaks[position + 1][0] <= offset:
-                position += 1
-            if position >= 0:
-                start, line = breaks[position]
-                place = pack_place(self.number, line, offset - start + 1)
-            result.append((kind, text, space, place))
-        return result
+_CONDITIONALS = frozenset(["if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"])
 
 
 @dataclass(slots=True)
@@ -154,7 +47,7 @@ class Preprocessor:
     system_folders: Sequence[str] = ()
     read_file: FileReader = read_from_disk
     macros: dict[str, Macro] = field(default_factory=dict)
-    _readers: list[_Reader] = field(default_factory=list)
+    _readers: list[LineReader] = field(default_factory=list)
     _counter: int = 0
     _place: int = 0
 
@@ -178,7 +71,9 @@ class Preprocessor:
 
     # --- text ----------------------------------------------------------------------------------------------------
 
-    def _emit(self, line: list[Token], expander: Expander, output: tuple[list[str], list[str], list[int], list[int]]) -> None:
+    def _emit(
+        self, line: list[Token], expander: Expander, output: tuple[list[str], list[str], list[int], list[int]]
+    ) -> None:
         macros = self.macros
         marks: list[tuple[int, int]] = []
         for token in line:
@@ -198,7 +93,9 @@ class Preprocessor:
             self._append(line[position:end], origin, output)
             position, origin = end, following
 
-    def _append(self, tokens: list[Token], origin: int, output: tuple[list[str], list[str], list[int], list[int]]) -> None:
+    def _append(
+        self, tokens: list[Token], origin: int, output: tuple[list[str], list[str], list[int], list[int]]
+    ) -> None:
         kinds, texts, places, spelled = output
         known = _KIND_CACHE
         for kind, text, _, place in tokens:
@@ -237,13 +134,13 @@ class Preprocessor:
     def _open(self, path: str, text: str) -> None:
         is_system = any(path.startswith(folder) for folder in self.system_folders)
         number = self.sources.add(path, text, is_system=is_system)
-        self._readers.append(_Reader(number, text, path))
+        self._readers.append(LineReader(number, text, path))
 
     def _close(self) -> None:
         for condition in self._readers.pop().conditions:
             self._error(condition.place, "unterminated conditional: there is no #endif")
 
-    def _include(self, line: list[Token], reader: _Reader) -> None:
+    def _include(self, line: list[Token], reader: LineReader) -> None:
         match = _HEADER.match(reader.raw)
         if match:
             quoted, name = match.group(1) is None, match.group(1) or match.group(2)
@@ -267,7 +164,7 @@ class Preprocessor:
 
     # --- directives ----------------------------------------------------------------------------------------------
 
-    def _directive(self, line: list[Token], reader: _Reader, is_skipping: bool) -> None:
+    def _directive(self, line: list[Token], reader: LineReader, is_skipping: bool) -> None:
         if len(line) == 1:
             return
         name = line[1][1]
@@ -292,11 +189,11 @@ class Preprocessor:
         except MacroError as error:
             self._error(self._place, str(error))
 
-    def _conditional(self, name: str, line: list[Token], reader: _Reader, is_skipping: bool) -> None:
+    def _conditional(self, name: str, line: list[Token], reader: LineReader, is_skipping: bool) -> None:
         conditions = reader.conditions
         if name in ("if", "ifdef", "ifndef"):
             # an #if that is wrong in itself skips all its branches, so that it is one error
-            conditions.append(condition := _Condition(line[1][3], False, True))
+            conditions.append(condition := Condition(line[1][3], False, True))
             condition.is_live = not is_skipping and self._holds(name, line)
             condition.was_taken = is_skipping or condition.is_live
             return
@@ -339,7 +236,7 @@ class Preprocessor:
             index += 1
             if has_parenthesis:
                 if index >= len(tokens) or tokens[index][1] != ")":
-                    raise MacroError('missing \')\' after "defined"')
+                    raise MacroError("missing ')' after \"defined\"")
                 index += 1
         return Expander(self.macros).expand(result)[0]
 
@@ -348,7 +245,7 @@ class Preprocessor:
             raise MacroError("no macro name given in #undef directive")
         self.macros.pop(line[2][1], None)
 
-    def _line_marker(self, tokens: list[Token], reader: _Reader) -> None:
+    def _line_marker(self, tokens: list[Token], reader: LineReader) -> None:
         """``#line N "file"`` and cpp's own ``# N "file" flags``: the next line is line N of that file."""
         tokens = Expander(self.macros).expand(tokens)[0]
         if not tokens or not tokens[0][1].isdigit():
@@ -366,7 +263,9 @@ class Preprocessor:
 
     def _define(self, tokens: list[Token], place: int) -> None:
         if not tokens or tokens[0][0] != ID:
-            raise MacroError("no macro name given in #define directive" if not tokens else "macro names must be identifiers")
+            raise MacroError(
+                "no macro name given in #define directive" if not tokens else "macro names must be identifiers"
+            )
         name, body = tokens[0][1], tokens[1:]
         if name == "defined":
             raise MacroError('"defined" cannot be used as a macro name')
@@ -411,7 +310,7 @@ class Preprocessor:
 
     def _command_line_define(self, name: str, value: str) -> None:
         number = self.sources.add("<command line>", f"{name} {value}")
-        tokens = _Reader(number, f"{name} {value}", "").read(False) or []
+        tokens = LineReader(number, f"{name} {value}", "").read(False) or []
         try:
             self._define(tokens, pack_place(number, 1, 1))
         except MacroError as error:

@@ -113,7 +113,7 @@ class _Evaluator:
             return _Value(0)
         if not text:
             raise MacroError("#if with no expression" if len(self.texts) == 0 else "operand missing in #if expression")
-        raise MacroError(f"token \"{text}\" is not valid in preprocessor expressions")
+        raise MacroError(f'token "{text}" is not valid in preprocessor expressions')
 
 
 def evaluate(tokens: Sequence[Token]) -> bool:

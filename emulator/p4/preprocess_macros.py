@@ -14,7 +14,7 @@ from typing import TypeAlias
 from emulator.p4.lexer import TOKEN
 
 ID, NUMBER, STRING, PUNCTUATION, OTHER, PAINTED, PLACEMARKER = range(7)
-_KINDS = {"id": ID, "number": NUMBER, "string": STRING, "char": STRING, "punctuation": PUNCTUATION, "other": OTHER}
+KINDS = {"id": ID, "number": NUMBER, "string": STRING, "char": STRING, "punctuation": PUNCTUATION, "other": OTHER}
 _WORDS = (ID, NUMBER, PAINTED)
 
 Token: TypeAlias = tuple[int, str, bool, int]
@@ -109,9 +109,9 @@ def glue(left: Token, right: Token) -> list[Token]:
     if left[0] in (ID, PAINTED) and right[0] in _WORDS and text.isidentifier():
         return [(ID, text, left[2], left[3])]
     match = TOKEN.fullmatch(text)
-    if match is None or match.lastgroup not in _KINDS:
+    if match is None or match.lastgroup not in KINDS:
         return [left, right]
-    return [(_KINDS[match.lastgroup], text, left[2], left[3])]
+    return [(KINDS[match.lastgroup], text, left[2], left[3])]
 
 
 class Expander:
@@ -294,7 +294,9 @@ class Expander:
         first = items[0]
         return [(first[0], first[1], space, first[3]), *items[1:]]
 
-    def _paste(self, macro: Macro, op: Op, arguments: list[list[Token]], result: list[Token], items: list[Token]) -> None:
+    def _paste(
+        self, macro: Macro, op: Op, arguments: list[list[Token]], result: list[Token], items: list[Token]
+    ) -> None:
         left = result.pop()
         is_rest = op.kind == RAW and self._in_rest(macro, op.parameter) and macro.parameters is not None
         if is_rest and left[1] == ",":  # GNU: `, ## __VA_ARGS__` drops the comma when there are none

@@ -92,7 +92,10 @@ def _statement(s: ir.Statement, indent: str, depth: int) -> list[str]:
         case ir.Switch():
             lines = [f"{indent}switch {expr_text(s.value)} {{"]
             for case in s.cases:
-                lines += [*_braced(f"case {', '.join(map(str, case.values))}:", case.body, indent, depth), f"{indent}}}"]
+                lines += [
+                    *_braced(f"case {', '.join(map(str, case.values))}:", case.body, indent, depth),
+                    f"{indent}}}",
+                ]
             if s.default:
                 lines += [*_braced("default:", s.default, indent, depth), f"{indent}}}"]
         case ir.Region():
@@ -215,4 +218,3 @@ def call_text(c: ir.ActionCall) -> str:
 def extern_text(e: ir.ExternInstance) -> str:
     types = f"<{', '.join(map(str, e.type_arguments))}>" if e.type_arguments else ""
     return f"{e.name}: {e.extern}{types}({', '.join(map(str, e.arguments))})"
-

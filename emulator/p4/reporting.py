@@ -22,11 +22,16 @@ class Reporter:
             first = last = at if isinstance(at, int) else at.at
         place, spelled = self.tokens.places[first], self.tokens.spelled[first]
         if place != spelled:
-            notes = (*notes, f"in a macro's expansion: {self.tokens.texts[first]!r} at {self.tokens.sources.span(spelled)}")
+            notes = (
+                *notes,
+                f"in a macro's expansion: {self.tokens.texts[first]!r} at {self.tokens.sources.span(spelled)}",
+            )
         line = self.tokens.sources.line_at(place)
         self.diagnostics.report(Diagnostic(kind, message, self.tokens.span(first, last), line, notes))
 
-    def fail(self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()) -> NoReturn:
+    def fail(
+        self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()
+    ) -> NoReturn:
         self.report(at, message, kind, notes)
         raise Abandoned
 

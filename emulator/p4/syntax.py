@@ -583,5 +583,5 @@ def last_token(node: Node) -> int:
     end = getattr(node, "end", None)
     if end is not None:
         return int(end)
-    end = getattr(node, "name_at", node.at)
-    return max([node.at, end, *(last_token(child) for child in children(node))])
+    own = int(getattr(node, "name_at", node.at))
+    return max([node.at, own, *(last_token(child) for child in children(node))])

@@ -1,7 +1,7 @@
 """Types as the checker sees them.
 
 Structural types (``bit<W>``, tuples, stacks) are made by cached functions, so equal types are one object; nominal ones
-(structs, headers, enums, externs, blocks) are objects of their own, one for each declaration and list of type arguments.
+(structs, headers, enums, externs, blocks) are objects of their own, one for each declaration and its type arguments.
 Therefore types are compared with ``is``.
 """
 
@@ -388,12 +388,10 @@ def substitute_signature(signature: Signature, known: Mapping[TypeVariable, Type
 def unwrapped(type_: Type) -> Type:
     """Behind ``type`` names and serializable enums: what the value is made of."""
     while True:
-        if isinstance(type_, NewType):
-            type_ = type_.base
-        elif isinstance(type_, EnumType) and type_.base is not None:
-            type_ = type_.base
-        else:
+        base = type_.base if isinstance(type_, NewType | EnumType) else None
+        if base is None:
             return type_
+        type_ = base
 
 
 def is_scalar(type_: Type) -> bool:
@@ -411,7 +409,7 @@ def width_bits(type_: Type) -> int | None:
     if isinstance(type_, StructLike):
         if type_.kind == "header_union":
             return None
-        parts = [width_bits(f.type) for f in type_.fields.values()]
+        parts: list[int | None] = [width_bits(f.type) for f in type_.fields.values()]
     elif isinstance(type_, TupleType):
         parts = [width_bits(t) for t in type_.items]
     elif isinstance(type_, StackType):

@@ -41,7 +41,9 @@ class Macros:
             return self.random.choice(OBJECTS)
         if chance < 0.5 and parameters:
             name = self.random.choice(parameters)
-            return self.random.choice(["#" + name, f"{name}##{self.random.choice([*parameters, 'x', '1'])}", name, name])
+            return self.random.choice(
+                ["#" + name, f"{name}##{self.random.choice([*parameters, 'x', '1'])}", name, name]
+            )
         return self.call() if chance < 0.7 else self.random.choice(["1", "x", "+", "(1)", "(2,3)"])
 
     def text(self, count: int, parameters: str = "") -> str:

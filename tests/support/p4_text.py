@@ -27,7 +27,9 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 INGRESS = "control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {"
 
 
-def program(*, declarations: str = "", local: str = "", apply: str = "", parser: str = PARSER, types: str = TYPES) -> str:
+def program(
+    *, declarations: str = "", local: str = "", apply: str = "", parser: str = PARSER, types: str = TYPES
+) -> str:
     """A whole program; ``local`` and ``apply`` are the ingress control's."""
     ingress = f"{INGRESS}\n{local}\napply {{\n{apply}\n}}\n}}\n"
     return HEAD + types + declarations + parser + ingress + REST

@@ -236,7 +236,9 @@ def test_several_errors_in_one_run() -> None:
 
 
 def test_several_syntax_errors_in_one_run() -> None:
-    source = program(local="action a() { meta.m8 = ; } action b() { = 3; }", apply="if ( { }", declarations="struct { }\n")
+    source = program(
+        local="action a() { meta.m8 = ; } action b() { = 3; }", apply="if ( { }", declarations="struct { }\n"
+    )
     with pytest.raises(CompileError) as caught:
         compile_text(source)
     assert len(caught.value.diagnostics) >= 3

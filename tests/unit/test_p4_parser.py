@@ -151,7 +151,9 @@ def test_the_whole_grammar() -> None:
 
 
 def test_keywords_that_may_be_names() -> None:
-    read("header h_t { bit<8> type; bit<8> key; bit<8> state; bit<8> apply; bit<8> priority; bit<8> actions; bit<8> list; }")
+    read(
+        "header h_t { bit<8> type; bit<8> key; bit<8> state; bit<8> apply; bit<8> priority; bit<8> actions; bit<8> list; }"
+    )
 
 
 def test_a_name_shadows_a_type() -> None:
@@ -168,7 +170,9 @@ def test_types_are_known_only_after_their_declaration() -> None:
 
 
 def test_errors_leave_the_rest_readable() -> None:
-    found = errors("struct { }\nconst bit<8> a = ;\nheader h { bit<8> }\nconst bit<8> ok = 1;\ncontrol C() { action a() { x = ; y 1; } apply { z = 1 } }")
+    found = errors(
+        "struct { }\nconst bit<8> a = ;\nheader h { bit<8> }\nconst bit<8> ok = 1;\ncontrol C() { action a() { x = ; y 1; } apply { z = 1 } }"
+    )
     assert [f.split(" ", 1)[0] for f in found] == ["1:8", "2:18", "3:19", "5:32", "5:36", "5:55"]
 
 
