@@ -103,26 +103,30 @@ def run_loop(engine_address: int) -> Any:
         engine.turns += 1
         worked = take_frames(engine, now_ns)
         slots = load_acquire64(engine_address + ENGINE_SLOTS_USED)
-        due_ns = NEVER_NS
+        due_ns, starved = NEVER_NS, 0
         for slot in range(slots):
             address = load_acquire64(engine.jobs + 8 * slot)
             if address != 0:
                 worked += serve(engine, address, slot, now_ns)
                 due_ns = min(due_ns, job_at(address).due_ns)
+                starved |= job_at(address).starved
         host_flush(engine.port)
         beat(engine, now_ns)
         if worked == 0:
-            rest(engine, due_ns, now_ns)
+            rest(engine, due_ns, starved != 0, now_ns)
     return engine.turns
 
 
 @njit
-def rest(engine: Any, due_ns: int, now_ns: int) -> None:
-    """Sleep until a frame, a submission or a command comes, or the next timer is due."""
+def rest(engine: Any, due_ns: int, starved: bool, now_ns: int) -> None:
+    """Sleep until a frame, a submission or a command comes, or the next timer is due.
+
+    ``starved``: a core may be waiting to rewrite a frame that the switch was still reading, and nothing wakes us then.
+    """
     until_ns = due_ns
     if engine.heartbeat_socket >= 0:
         until_ns = min(until_ns, engine.next_heartbeat_ns)
-    if host_posted(engine.port) != host_consumed(engine.port):
+    if starved:
         until_ns = min(until_ns, now_ns + engine.stall_ns)
         engine.stall_ns = min(2 * engine.stall_ns, MOST_STALL_NS)
     else:
@@ -175,17 +179,11 @@ def serve(engine: Any, address: int, slot: int, now_ns: int) -> int:
             return worked
     worked += submit_requests(address)
     check_limit(address)
-    if job.busy != 0 or job.transmit_count > 0 or worked > 0 or now_ns >= job.due_ns or has_unread(engine):
+    if job.busy != 0 or job.starved != 0 or worked > 0 or now_ns >= job.due_ns:
         job.busy = 0
         worked += transmit(engine, address, now_ns)
         job.due_ns = core_next_timer(job.core)
     return worked + report_finished(address)
-
-
-@njit
-def has_unread(engine: Any) -> Any:
-    """Whether a core may be waiting for the switch to finish reading a frame."""
-    return host_posted(engine.port) != host_consumed(engine.port)
 
 
 @njit
@@ -265,6 +263,7 @@ def transmit(engine: Any, address: int, now_ns: int) -> Any:
     while True:
         if job.transmit_count == 0:
             consumed = host_consumed(engine.port)
+            job.starved = 1 if consumed != host_posted(engine.port) else 0
             job.transmit_first = 0
             job.transmit_count = core_poll_transmit(job.core, job.transmit, TRANSMIT_CAPACITY, consumed, now_ns)
             if job.transmit_count == 0:
@@ -274,6 +273,7 @@ def transmit(engine: Any, address: int, now_ns: int) -> Any:
         while job.transmit_count > 0:
             order = transmit_at(job.transmit + job.transmit_first * TRANSMIT_BYTES)
             if host_post(engine.port, order.address, order.length) == 0:
+                job.starved = 1
                 return sent
             write64(job.posted + 8 * order.frame, host_posted(engine.port))
             job.transmit_first += 1

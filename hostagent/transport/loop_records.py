@@ -48,7 +48,9 @@ JOB = np.dtype(
         # written by the loop
         *_integers("request_head", "command_done", "command_result", "completions"),
         *_integers("transmit_first", "transmit_count"),
-        *_integers("due_ns", "busy"),
+        *_integers("due_ns"),  # when the core wants a turn though nothing happens
+        *_integers("busy"),  # something has happened to the core since its last turn
+        *_integers("starved"),  # frames were unread, or the port full, at its last turn: ask again soon
     ],
     align=True,
 )
