@@ -244,10 +244,12 @@ class _Maker(Reporter):
         if table.default_is_const:
             message.const_default_action_id = default_id
         message.initial_default_action.action_id = default_id
+        assert symbol.default is not None
         parameters = self.lowered.program.action(default.action).parameters
-        for position, (argument, parameter) in enumerate(zip(default.arguments, parameters, strict=True), 1):
+        numbers = self._parameter_ids(symbol.default.action)
+        for number, argument, parameter in zip(numbers, default.arguments, parameters, strict=True):
             found = message.initial_default_action.arguments.add()
-            found.param_id = position
+            found.param_id = number
             found.value = padded_bytes(argument, parameter.type)
         message.size = table.size
         for instance in sorted(table.attached, key=lambda i: i.extern):
@@ -284,11 +286,14 @@ class _Maker(Reporter):
                 return literal[0]
         return None
 
+    def _parameter_ids(self, action: r.ActionSymbol) -> list[int]:
+        return inner_ids([self._inner_id(p.annotations) for p in action.parameters if not p.direction])
+
     def _action(self, record: ActionRecord) -> None:
         message = self.info.actions.add()
         self._preamble(message.preamble, ids.ACTION, record.name, record.symbol.annotations)
         own = [p for p in record.symbol.parameters if not p.direction]
-        numbers = inner_ids([self._inner_id(p.annotations) for p in own])
+        numbers = self._parameter_ids(record.symbol)
         for parameter, number in zip(own, numbers, strict=True):
             base = t.unwrapped(parameter.type)
             if not (isinstance(base, t.BitsType | t.EnumType) or base is t.BOOL):

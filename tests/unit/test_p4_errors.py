@@ -3,6 +3,7 @@
 The marker ``/*!*/`` stands directly before the token that the error must point at.
 """
 
+# ruff: noqa: E501 (a program on one line reads better than one that is folded)
 from __future__ import annotations
 
 import pytest

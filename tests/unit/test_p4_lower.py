@@ -1,5 +1,6 @@
 """Small programs and the IR they become, as printed."""
 
+# ruff: noqa: E501 (a program on one line reads better than one that is folded)
 from __future__ import annotations
 
 import textwrap

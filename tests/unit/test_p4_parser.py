@@ -1,5 +1,6 @@
 """The grammar: what is accepted, how it is grouped, and that errors leave the rest readable."""
 
+# ruff: noqa: E501 (a program on one line reads better than one that is folded)
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,6 @@
 """The preprocessor: the C standard's own examples, directives, places; and the same tokens as the system's cpp."""
 
+# ruff: noqa: E501 (a program on one line reads better than one that is folded)
 from __future__ import annotations
 
 import re

@@ -1,0 +1,72 @@
+"""``netsum compile``: the shipped programs, dumps after every stage and pass, P4Info files, and what goes wrong."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from emulator.p4.library import ProgramNotFound, find_program, shipped_programs
+from emulator.p4.protos import p4info_pb2
+from emulator.v1model.command import P4INFO_SUFFIXES, PASSES, run_compile
+
+
+def compiled(*arguments: str, **options: object) -> tuple[int, str, str]:
+    output, errors = io.StringIO(), io.StringIO()
+    status = run_compile(*arguments, output=output, errors=errors, **options)  # type: ignore[arg-type]
+    return status, output.getvalue(), errors.getvalue()
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_dump_after(name: str) -> None:
+    status, text, errors = compiled("router.p4", dump_after=name)
+    assert (status, errors) == (0, "")
+    assert "routes" in text
+
+
+@pytest.mark.parametrize("suffix", P4INFO_SUFFIXES)
+def test_p4info_files(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"router{suffix}"
+    assert compiled("router", p4info=str(path)) == (0, "", "")
+    if suffix == ".bin":
+        found = p4info_pb2.P4Info.FromString(path.read_bytes())
+        assert [t.preamble.name for t in found.tables] == ["RouterIngress.routes", "RouterEgress.source_macs"]
+    else:
+        assert "RouterIngress.routes" in path.read_text()
+
+
+def test_defines_and_include_folders(tmp_path: Path) -> None:
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "more.p4").write_text("const bit<8> MORE = N;\n")
+    main = tmp_path / "main.p4"
+    main.write_text('#include "router.p4"\n#include <more.p4>\n')
+    folders = [str(tmp_path / "inc"), str(Path(find_program("router.p4")).parent)]
+    assert compiled(str(main), defines={"N": "7"}, include_paths=folders)[0] == 0
+    status, _, errors = compiled(str(main), include_paths=folders)
+    assert status == 1
+    assert "'N' is not declared" in errors
+    assert "inc/more.p4:1:21" in errors
+
+
+def test_wrong_arguments() -> None:
+    assert compiled("router.p4", dump_after="nothing")[0] == 2
+    assert compiled("router.p4", p4info="x.yaml")[0] == 2
+    status, _, errors = compiled("missing.p4")
+    assert status == 2
+    assert "router.p4" in errors
+
+
+def test_errors_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "bad.p4"
+    path.write_text("const bit<8> a = b;\nconst bit<8> c = ;\n")
+    status, _, errors = compiled(str(path))
+    assert status == 1
+    assert "1 error: nothing was compiled" in errors
+
+
+def test_library() -> None:
+    assert {"allreduce.p4", "router.p4"} <= set(shipped_programs())
+    assert find_program("router") == find_program("router.p4")
+    with pytest.raises(ProgramNotFound):
+        find_program("no/such.p4")
