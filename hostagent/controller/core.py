@@ -164,6 +164,7 @@ class Controller:
         world, job = self.world, self.world.jobs[number]
         for rank in [rank for rank, waiter in job.waiters.items() if world.now_ns >= waiter.deadline_ns]:
             failure.lease_timed_out(world, job, rank)
+        membership.progress(world, job)
         if job.investigation is not None and world.now_ns >= job.investigation.deadline_ns:
             failure.conclude(world, job)
         restart.overdue(world, job)

@@ -82,3 +82,4 @@ def forget_process(world: World, token: int) -> None:
     if process is not None and process.connection is None and not world.jobs_of(token):
         world.ports.release(token)
         del world.processes[token]
+        save(world)

@@ -102,6 +102,8 @@ def _allocate(world: World, job: Job) -> None:
             process = world.processes[job.members[rank].process]
             world.ports.assign(process.token, _kinds(world, process.host, process.transports))
     except NoPort as error:
+        if any(world.processes[owner].connection is None for owner in world.ports.owner.values()):
+            return  # one that is away will be back or forgotten soon; the timer looks again
         _exhausted(world, job, f"rank {rank} ({job.members[rank].name}): {error}")
         return
     try:

@@ -303,6 +303,33 @@ def test_a_port_is_free_again_when_its_process_has_gone() -> None:
     running(lab, lab.group(2, "next"), "next")
 
 
+def test_ports_of_processes_that_are_away_are_waited_for() -> None:
+    lab = Laboratory(ports=2)
+    old = lab.group(2)
+    running(lab, old)
+    for rank in old:
+        rank.leave("world")
+    lab.run(SECOND_NS)
+    for rank in old:
+        rank.kill()  # their sessions are forgotten only after a grace time
+    running(lab, lab.group(2, "next"), "next")
+
+
+def test_ports_of_processes_that_ended_are_free_after_a_restart_of_the_controller() -> None:
+    lab = Laboratory(ports=2)
+    old = lab.group(2)
+    running(lab, old)
+    for rank in old:
+        rank.leave("world")
+        lab.run(SECOND_NS)
+        rank.goodbye()
+    lab.run(SECOND_NS)
+    lab.kill_controller()
+    lab.start_controller()
+    assert not lab.core.world.ports.owner
+    running(lab, lab.group(2, "next"), "next")
+
+
 # --- restarts of the aggregator ---
 
 
