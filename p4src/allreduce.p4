@@ -22,4 +22,10 @@
 #include "allreduce/ingress.p4"
 #include "allreduce/egress.p4"
 
-V1Switch(Parse(), Verify(), Ingress(), Egress(), Compute(), Deparse()) main;
+V1Switch(
+    AllreduceParser(),
+    AllreduceVerifyChecksum(),
+    AllreduceIngress(),
+    AllreduceEgress(),
+    AllreduceComputeChecksum(),
+    AllreduceDeparser()) main;

@@ -153,13 +153,13 @@ class AggregatingSwitch:
 
         log2 = WINDOW.bit_length() - 1
         full = (1 << CHILDREN) - 1
-        insert("Ingress.jobs", "Ingress.set_job", (JOB,), (EPOCH, 0, WINDOW, log2, 0, full, 1, 1, 0))
+        insert("AllreduceIngress.jobs", "AllreduceIngress.set_job", (JOB,), (EPOCH, 0, WINDOW, log2, 0, full, 1, 1, 0))
         for child in range(CHILDREN):
             mac, ip = (int.from_bytes(f(child), "big") for f in (_mac, _ip))
             own_mac, own_ip = (int.from_bytes(f(200), "big") for f in (_mac, _ip))
-            insert("Ingress.children", "Ingress.set_child", (JOB, child, child, mac, ip), (1 << child, 1))
+            insert("AllreduceIngress.children", "AllreduceIngress.set_child", (JOB, child, child, mac, ip), (1 << child, 1))
             insert(
-                "Egress.copies", "Egress.address_copy", (child, child + 1), (child, own_mac, mac, own_ip, ip, wanted)
+                "AllreduceEgress.copies", "AllreduceEgress.address_copy", (child, child + 1), (child, own_mac, mac, own_ip, ip, wanted)
             )
         self.switch.insert_multicast_group(1, tuple((child, child + 1) for child in range(CHILDREN)))
 

@@ -77,7 +77,9 @@ class JobEntries:
             "short_allowed": int(self.short_allowed),
             "statistics": self.row,
         }
-        return TableEntry("Ingress.jobs", (("job", self.job),), "Ingress.set_job", tuple(params.items()))
+        return TableEntry(
+            "AllreduceIngress.jobs", (("job", self.job),), "AllreduceIngress.set_job", tuple(params.items())
+        )
 
     def child_entries(self) -> tuple[TableEntry, ...]:
         """Who may contribute, and how each copy of a result is addressed."""
@@ -95,7 +97,9 @@ class JobEntries:
             "source_ip": child.host_ip,
         }
         params = {"bit_mask": 1 << child.child, "zero_checksum_allowed": int(child.zero_checksum_allowed)}
-        return TableEntry("Ingress.children", tuple(match.items()), "Ingress.set_child", tuple(params.items()))
+        return TableEntry(
+            "AllreduceIngress.children", tuple(match.items()), "AllreduceIngress.set_child", tuple(params.items())
+        )
 
     def _copy(self, child: Child) -> TableEntry:
         params = {
@@ -107,4 +111,4 @@ class JobEntries:
             "compute_checksum": int(not child.zero_checksum_allowed),
         }
         match = (("port", child.port), ("rid", self._rid(child)))
-        return TableEntry("Egress.copies", match, "Egress.address_copy", tuple(params.items()))
+        return TableEntry("AllreduceEgress.copies", match, "AllreduceEgress.address_copy", tuple(params.items()))

@@ -13,13 +13,13 @@ from hostagent.controller.entries import TableEntry
 from hostagent.controller.model import Capacity
 from hostagent.controller.p4protos import p4runtime_pb2 as p4
 
-VERDICT_COUNTER, DROP_COUNTER = "Ingress.verdicts", "Ingress.drops"
-STATE_REGISTER = "Ingress.set_epoch"
+VERDICT_COUNTER, DROP_COUNTER = "AllreduceIngress.verdicts", "AllreduceIngress.drops"
+STATE_REGISTER = "AllreduceIngress.set_epoch"
 """One element per set, two sets per slot."""
-LANE_REGISTER = re.compile(r"Ingress\.sum_[0-9a-f]+")
+LANE_REGISTER = re.compile(r"AllreduceIngress\.sum_[0-9a-f]+")
 """One array for each lane of a frame."""
 
-TABLES = ("Ingress.jobs", "Ingress.children", "Egress.copies")
+TABLES = ("AllreduceIngress.jobs", "AllreduceIngress.children", "AllreduceEgress.copies")
 
 MOST_ROWS = 1023
 """Replication ids are 16 bits: row * 64 + child + 1."""
@@ -42,7 +42,7 @@ class P4Names:
         known = self._tables.keys() | self._counters.keys() | self._registers.keys()
         missing = sorted({*TABLES, VERDICT_COUNTER, DROP_COUNTER, STATE_REGISTER} - known)
         if not any(LANE_REGISTER.fullmatch(name) for name in self._registers):
-            missing.append("registers Ingress.sum_...")
+            missing.append("registers AllreduceIngress.sum_...")
         if missing:
             raise WrongProgram(
                 f"the switch's program has no {', '.join(missing)}: it is not an aggregator like allreduce.p4"

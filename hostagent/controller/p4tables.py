@@ -32,7 +32,7 @@ class SwitchTables:
         wanted = [self._as_read(entries.job_entry()) for entries in jobs]
         if not wanted:
             return True
-        found = self._read_table("Ingress.jobs")
+        found = self._read_table("AllreduceIngress.jobs")
         return all(found.get(entry.key) == entry for entry in wanted)
 
     def tell(self, job: JobEntries) -> None:

@@ -18,13 +18,13 @@
 #define UDP_SHORT_CHECKSUM_LIST { UDP_CHECKSUM_ITEMS }
 #define UDP_FULL_CHECKSUM_LIST { UDP_CHECKSUM_ITEMS EACH_LANE(LANE_ITEM) }
 
-control Verify(inout headers_t hdr, inout metadata_t meta) {
+control AllreduceVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid(), IPV4_CHECKSUM_LIST, hdr.ipv4.checksum, HashAlgorithm.csum16);
     }
 }
 
-control Compute(inout headers_t hdr, inout metadata_t meta) {
+control AllreduceComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(hdr.ipv4.isValid(), IPV4_CHECKSUM_LIST, hdr.ipv4.checksum, HashAlgorithm.csum16);
     }

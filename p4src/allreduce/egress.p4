@@ -1,6 +1,6 @@
 // Each multicast copy gets its child's addresses here; a reply to one child was addressed in ingress.
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     action address_copy(
             bit<16> child, mac_t source_mac, mac_t destination_mac, ipv4_t source_ip, ipv4_t destination_ip,
             bit<1> compute_checksum) {

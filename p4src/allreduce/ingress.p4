@@ -15,7 +15,7 @@
     sum##i.write(index, (int<32>)held < (int<32>)hdr.lanes.lane##i ? hdr.lanes.lane##i : held); }
 #define LANE_READ(i) sum##i.read(hdr.lanes.lane##i, index);
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // What a set remembers.
     register<epoch_t>(2 * SLOTS) set_epoch;
     register<chunk_t>(2 * SLOTS) set_chunk;

@@ -1,7 +1,7 @@
 // Frames of the protocol are parsed up to the lanes; everything else stays without a netsum header, and ingress drops
 // it. A frame cut short keeps its last header invalid (the failing extract takes nothing), which ingress notices too.
 
-parser Parse(
+parser AllreduceParser(
         packet_in packet,
         out headers_t hdr,
         inout metadata_t meta,
@@ -46,7 +46,7 @@ parser Parse(
     }
 }
 
-control Deparse(packet_out packet, in headers_t hdr) {
+control AllreduceDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);

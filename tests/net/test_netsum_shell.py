@@ -71,7 +71,7 @@ def router() -> Iterator[tuple[P4RuntimeServer, Switch]]:
 
 
 INSERT = """
-te = table_entry["Ingress.jobs"](action="Ingress.forward")
+te = table_entry["AllreduceIngress.jobs"](action="AllreduceIngress.forward")
 te.match["job"] = "7"
 te.match["port"] = "1"
 te.action["port"] = "2"
@@ -101,7 +101,7 @@ print(APIVersion())
 """
     printed = play(server.address, tmp_path, script)
     assert "At index 0: ALREADY_EXISTS" in printed
-    assert "entry Ingress.forward b'\\x07'" in printed
+    assert "entry AllreduceIngress.forward b'\\x07'" in printed
     assert "counter 3 41" in printed
     assert "group 2" in printed
     assert "1.4.1" in printed

@@ -12,12 +12,15 @@ from google.protobuf import text_format
 from hostagent.controller.p4protos import p4info_pb2
 
 TABLES = {
-    "Ingress.jobs": ({"job": 16}, "Ingress.set_job"),
-    "Ingress.children": ({"job": 16, "child": 16, "port": 9, "source_mac": 48, "source_ip": 32}, "Ingress.set_child"),
-    "Egress.copies": ({"port": 9, "rid": 16}, "Egress.address_copy"),
+    "AllreduceIngress.jobs": ({"job": 16}, "AllreduceIngress.set_job"),
+    "AllreduceIngress.children": (
+        {"job": 16, "child": 16, "port": 9, "source_mac": 48, "source_ip": 32},
+        "AllreduceIngress.set_child",
+    ),
+    "AllreduceEgress.copies": ({"port": 9, "rid": 16}, "AllreduceEgress.address_copy"),
 }
 ACTIONS = {
-    "Ingress.set_job": {
+    "AllreduceIngress.set_job": {
         "epoch": 32,
         "base": 32,
         "window": 32,
@@ -28,8 +31,8 @@ ACTIONS = {
         "short_allowed": 1,
         "statistics": 16,
     },
-    "Ingress.set_child": {"bit_mask": 64, "zero_checksum_allowed": 1},
-    "Egress.address_copy": {
+    "AllreduceIngress.set_child": {"bit_mask": 64, "zero_checksum_allowed": 1},
+    "AllreduceEgress.address_copy": {
         "child": 16,
         "source_mac": 48,
         "destination_mac": 48,
@@ -38,7 +41,7 @@ ACTIONS = {
         "compute_checksum": 1,
     },
 }
-COUNTERS = {"Ingress.verdicts": 1024, "Ingress.drops": 8}
+COUNTERS = {"AllreduceIngress.verdicts": 1024, "AllreduceIngress.drops": 8}
 
 
 def aggregator_p4info(lanes: int = 64, slots: int = 512) -> Any:
@@ -62,7 +65,7 @@ def aggregator_p4info(lanes: int = 64, slots: int = 512) -> Any:
         counter = info.counters.add(size=size)
         counter.preamble.id, counter.preamble.name = 0x12000001 + index, name
         counter.spec.unit = p4info_pb2.CounterSpec.BOTH
-    names = ["Ingress.set_epoch", *(f"Ingress.sum_{lane:03x}" for lane in range(lanes))]
+    names = ["AllreduceIngress.set_epoch", *(f"AllreduceIngress.sum_{lane:03x}" for lane in range(lanes))]
     for index, name in enumerate(names):
         register = info.registers.add(size=2 * slots)
         register.preamble.id, register.preamble.name = 0x16000001 + index, name

@@ -17,21 +17,21 @@ from emulator.switch.control import Code, ControlError, CounterValue, Replicas, 
 P4INFO_TEXT = """
 pkg_info { arch: "v1model" }
 tables {
-  preamble { id: 0x02000001 name: "Ingress.routes" alias: "routes" }
+  preamble { id: 0x02000001 name: "AllreduceIngress.routes" alias: "routes" }
   match_fields { id: 1 name: "hdr.ipv4.dst" bitwidth: 32 match_type: LPM }
   action_refs { id: 0x01000001 } action_refs { id: 0x01000002 scope: DEFAULT_ONLY } action_refs { id: 0x01000003 }
   direct_resource_ids: 0x13000001
   size: 4
 }
 tables {
-  preamble { id: 0x02000002 name: "Ingress.jobs" alias: "jobs" }
+  preamble { id: 0x02000002 name: "AllreduceIngress.jobs" alias: "jobs" }
   match_fields { id: 1 name: "job" bitwidth: 16 match_type: EXACT }
   match_fields { id: 2 name: "port" bitwidth: 9 match_type: EXACT }
   action_refs { id: 0x01000001 } action_refs { id: 0x01000003 scope: TABLE_ONLY } action_refs { id: 0x01000002 }
   size: 1024
 }
 tables {
-  preamble { id: 0x02000003 name: "Ingress.filter" alias: "filter" }
+  preamble { id: 0x02000003 name: "AllreduceIngress.filter" alias: "filter" }
   match_fields { id: 1 name: "hdr.ethernet.dst" bitwidth: 48 match_type: TERNARY }
   match_fields { id: 2 name: "kind" bitwidth: 4 match_type: EXACT }
   action_refs { id: 0x01000001 } action_refs { id: 0x01000002 }
@@ -39,36 +39,36 @@ tables {
   size: 1024
 }
 tables {
-  preamble { id: 0x02000004 name: "Ingress.fixed" alias: "fixed" }
+  preamble { id: 0x02000004 name: "AllreduceIngress.fixed" alias: "fixed" }
   match_fields { id: 1 name: "kind" bitwidth: 4 match_type: EXACT }
   action_refs { id: 0x01000001 } action_refs { id: 0x01000002 }
   is_const_table: true has_initial_entries: true
   size: 1024
 }
 tables {
-  preamble { id: 0x02000005 name: "Ingress.keyless" alias: "keyless" }
+  preamble { id: 0x02000005 name: "AllreduceIngress.keyless" alias: "keyless" }
   action_refs { id: 0x01000001 } action_refs { id: 0x01000002 }
   size: 1024
 }
 actions {
-  preamble { id: 0x01000001 name: "Ingress.forward" alias: "forward" }
+  preamble { id: 0x01000001 name: "AllreduceIngress.forward" alias: "forward" }
   params { id: 1 name: "port" bitwidth: 9 } params { id: 2 name: "mac" bitwidth: 48 }
 }
 actions { preamble { id: 0x01000002 name: "NoAction" alias: "NoAction" } }
-actions { preamble { id: 0x01000003 name: "Ingress.drop" alias: "drop" } }
-counters { preamble { id: 0x12000001 name: "Ingress.drops" alias: "drops" } spec { unit: BOTH } size: 8 }
+actions { preamble { id: 0x01000003 name: "AllreduceIngress.drop" alias: "drop" } }
+counters { preamble { id: 0x12000001 name: "AllreduceIngress.drops" alias: "drops" } spec { unit: BOTH } size: 8 }
 direct_counters {
-  preamble { id: 0x13000001 name: "Ingress.hits" alias: "hits" } spec { unit: BOTH } direct_table_id: 0x02000001
+  preamble { id: 0x13000001 name: "AllreduceIngress.hits" alias: "hits" } spec { unit: BOTH } direct_table_id: 0x02000001
 }
 registers {
-  preamble { id: 0x16000001 name: "Ingress.sums" alias: "sums" }
+  preamble { id: 0x16000001 name: "AllreduceIngress.sums" alias: "sums" }
   type_spec { bitstring { bit { bitwidth: 32 } } } size: 16
 }
 registers {
-  preamble { id: 0x16000002 name: "Ingress.signed" alias: "signed" }
+  preamble { id: 0x16000002 name: "AllreduceIngress.signed" alias: "signed" }
   type_spec { bitstring { int { bitwidth: 12 } } } size: 2
 }
-registers { preamble { id: 0x16000003 name: "Ingress.flags" alias: "flags" } type_spec { bool {} } size: 2 }
+registers { preamble { id: 0x16000003 name: "AllreduceIngress.flags" alias: "flags" } type_spec { bool {} } size: 2 }
 type_info {}
 """
 

@@ -538,10 +538,13 @@ def test_p4info_must_agree(bare: Device) -> None:
     set_pipeline(bare, SET.VERIFY_AND_COMMIT, p4info=similar)
     assert get_pipeline(bare).config.p4info == similar
     for change, complaint in [
-        (("bitwidth: 16 match", "bitwidth: 17 match"), "table Ingress.jobs has fields"),
-        (('name: "port" bitwidth: 9 }', 'name: "port" bitwidth: 8 }'), "action Ingress.forward has parameters"),
-        (("id: 0x12000001", "id: 0x12000002"), "counter Ingress.drops"),
-        (("size: 16", "size: 17"), "register Ingress.sums has size 17"),
+        (("bitwidth: 16 match", "bitwidth: 17 match"), "table AllreduceIngress.jobs has fields"),
+        (
+            ('name: "port" bitwidth: 9 }', 'name: "port" bitwidth: 8 }'),
+            "action AllreduceIngress.forward has parameters",
+        ),
+        (("id: 0x12000001", "id: 0x12000002"), "counter AllreduceIngress.drops"),
+        (("size: 16", "size: 17"), "register AllreduceIngress.sums has size 17"),
     ]:
         error = denied(bare, SET.VERIFY, p4info=parse_p4info(P4INFO_TEXT.replace(*change)))
         assert error.code == Code.INVALID_ARGUMENT

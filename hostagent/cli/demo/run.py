@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +65,7 @@ def _measure(folder: Path, workers: int, epochs: int, lanes: int, console: Conso
             journal = folder / f"{backend}.jsonl"
             task = progress.add_task(name, total=None, now="starting")
             script = [str(TRAINING), "--backend", backend, "--epochs", str(epochs), "--journal", str(journal)]
-            _train(
-                [*commands[backend], *script], journal, lambda line, task=task: _advance(progress, task, line), backend
-            )
+            _train([*commands[backend], *script], journal, partial(_advance, progress, task), backend)
             trainings[backend] = figures.Training.read(backend, journal)
     network = _network(json.loads(counts.read_text()), lanes)
     return figures.Report(trainings["netsum"], trainings["gloo"], network, machine_facts())

@@ -163,7 +163,7 @@ def play(seed: int, engine: str, frames: int = FRAMES) -> str:
     for job in jobs:
         for verdict in Verdict:
             row = job.entries(1, 0).row
-            counted = real.counter("Ingress.verdicts", row * VERDICT_COLUMNS + verdict)
+            counted = real.counter("AllreduceIngress.verdicts", row * VERDICT_COLUMNS + verdict)
             wanted = model.verdicts.get((job.number, verdict), 0)
             if counted != wanted:
                 return f"seed {seed}: job {job.number} counted {counted} of {verdict.name}, should be {wanted}"

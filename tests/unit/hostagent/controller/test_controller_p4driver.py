@@ -243,7 +243,7 @@ def test_a_program_that_is_no_aggregator_is_named(machine: Machine, tmp_path: Pa
     why, hopeless = started(driver).next("lost")
     assert hopeless
     assert "not an aggregator" in why
-    assert "Ingress.children" in why
+    assert "AllreduceIngress.children" in why
     driver.stop()
 
 

@@ -1,0 +1,103 @@
+"""``netsum bench``: every figure beside its peer, in the same run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hostagent.cli.options import AsJson
+
+app = typer.Typer(no_args_is_help=True, help="Measure; each figure stands beside its peer from the same run.")
+
+UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+
+
+def parse_size(text: str) -> int:
+    """``64MiB`` to bytes; a bare number is bytes. Raises typer.BadParameter."""
+    digits = text.strip().rstrip("BbKkMmGgIi ")
+    unit = text.strip()[len(digits) :].strip().upper() or "B"
+    if unit not in UNITS or not digits.isdecimal():
+        raise typer.BadParameter(f"{text!r}: write a size as 64MiB, 4KiB or a number of bytes")
+    return int(digits) * UNITS[unit]
+
+
+@app.command()
+def allreduce(
+    size: Annotated[str, typer.Option(help="The large tensor.")] = "64MiB",
+    ranks: Annotated[list[int] | None, typer.Option("-n", "--nproc", help="Ranks; repeat. Default: 2 and 4.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Calls with the large tensor.")] = 8,
+    lanes: Annotated[int | None, typer.Option(help="32-bit numbers in a frame; default: as netsum run.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Allreduce through the P4 switch over shared memory, and on gloo beside it.
+
+    Example: [bold]netsum bench allreduce --size 64MiB -n 2 -n 4[/bold]
+    """
+    from hostagent.cli.benchmarks import allreduce as benchmark
+
+    size_bytes = parse_size(size)
+    benchmark.show(benchmark.measure(tuple(ranks or (2, 4)), size_bytes, repeats, lanes), as_json)
+
+
+@app.command()
+def switch(
+    lanes: Annotated[list[int] | None, typer.Option(help="Lanes a frame; repeat. Default: 64, 256 and 2048.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The compiled aggregation program on one core, in memory, beside a bare loop that does the same by hand.
+
+    Example: [bold]netsum bench switch --lanes 256[/bold]
+    """
+    import json
+
+    from emulator.switch import bench
+
+    rows = bench.run_bench_switch(tuple(lanes or (64, 256, 2048)), quiet=as_json)
+    if as_json:
+        print(json.dumps(bench.report(rows)))
+
+
+@app.command()
+def ports(as_json: AsJson = False) -> None:
+    """Rings, wake-ups and datagrams between two processes, beside plain system calls.
+
+    Example: [bold]netsum bench ports[/bold]
+    """
+    import json
+    from dataclasses import asdict
+
+    from emulator.ports.bench import format_bench, run_bench_ports
+
+    result = run_bench_ports()
+    print(json.dumps(asdict(result)) if as_json else format_bench(result))
+
+
+@app.command()
+def load(as_json: AsJson = False) -> None:
+    """Source to running machine code, cold and from the cache; start of a run, beside torchrun with gloo.
+
+    Example: [bold]netsum bench load[/bold]
+    """
+    from hostagent.cli.benchmarks import load as benchmark
+
+    benchmark.show(benchmark.measure(), as_json)
+
+
+@app.command("all")
+def everything(
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write everything as JSON.")] = None,
+) -> None:
+    """All of the above, one after the other: the tables of the README.
+
+    Example: [bold]netsum bench all -o bench.json[/bold]
+    """
+    from hostagent.cli.benchmarks.everything import run_everything
+
+    run_everything(output)
+
+
+def register(root: typer.Typer) -> None:
+    """Add this file's commands."""
+    root.add_typer(app, name="bench")

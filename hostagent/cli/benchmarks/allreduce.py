@@ -1,0 +1,85 @@
+"""``netsum bench allreduce``: starts the ranks on both backends in turn, and compares."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hostagent.cli.benchmarks.facts import machine_facts
+
+RANKS_SCRIPT = Path(__file__).with_name("allreduce_ranks.py")
+TIMEOUT_S = 300
+
+
+class BenchError(Exception):
+    """A run failed; the text holds the end of its output."""
+
+
+def measure(ranks: tuple[int, ...], size_bytes: int, repeats: int, lanes: int | None) -> dict[str, Any]:
+    """For each number of ranks, what both backends did; gloo runs before and after, and its better figure counts."""
+    results = []
+    for count in ranks:
+        options = ["--size-bytes", str(size_bytes), "--repeats", str(repeats)]
+        before = _run("gloo", count, lanes, options)
+        ours = _run("netsum", count, lanes, options)
+        after = _run("gloo", count, lanes, options)
+        results.append({"ranks": count, "netsum": ours, "gloo": _better(before, after), "gloo_runs": [before, after]})
+    return {"size_bytes": size_bytes, "results": results, "machine": machine_facts()}
+
+
+def _better(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The faster figure of each kind."""
+    kinds = ("large", "steady", "after_barrier")
+    return {kind: min(one[kind], other[kind], key=lambda figure: float(figure["median_s"])) for kind in kinds}
+
+
+def _run(backend: str, ranks: int, lanes: int | None, options: list[str]) -> dict[str, Any]:
+    if backend == "netsum":
+        chosen = ["--lanes", str(lanes)] if lanes else []
+        launch = [sys.executable, "-m", "hostagent.cli.main", "run", "-n", str(ranks), *chosen]
+    else:
+        launch = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}"]
+    command = [*launch, str(RANKS_SCRIPT), "--backend", backend, *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+    for line in done.stdout.splitlines():
+        if line.startswith("BENCH "):
+            result: dict[str, Any] = json.loads(line.removeprefix("BENCH "))
+            return result
+    raise BenchError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+
+
+def show(measured: dict[str, Any], as_json: bool) -> None:
+    """Print the comparison."""
+    if as_json:
+        print(json.dumps(measured))
+        return
+    table = Table(title="allreduce, median of the calls", title_justify="left")
+    for name in ("ranks", "what", "P4 switch", "gloo", "netsum / gloo"):
+        table.add_column(name, justify="left" if name == "what" else "right")
+    for result in measured["results"]:
+        for row in _rows(result, measured["size_bytes"]):
+            table.add_row(str(result["ranks"]), *row)
+    Console().print(table)
+
+
+def _rows(result: dict[str, Any], size_bytes: int) -> list[tuple[str, str, str, str]]:
+    ours, gloo = result["netsum"], result["gloo"]
+    large = [size_bytes / run["large"]["median_s"] / 1e9 for run in (ours, gloo)]
+    rows = [
+        (
+            f"{size_bytes / (1 << 20):g} MiB",
+            f"{large[0]:.2f} GB/s",
+            f"{large[1]:.2f} GB/s",
+            f"{large[0] / large[1]:.2f}x",
+        )
+    ]
+    for kind, name in (("steady", "4 KiB, steady"), ("after_barrier", "4 KiB, after a barrier")):
+        times = [1e6 * run[kind]["median_s"] for run in (ours, gloo)]
+        rows.append((name, f"{times[0]:.0f} us", f"{times[1]:.0f} us", f"{times[1] / times[0]:.2f}x as fast"))
+    return rows

@@ -1,0 +1,32 @@
+"""``netsum bench all``: every benchmark in turn, one at a time so that none disturbs another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hostagent.cli.benchmarks import allreduce, load
+from hostagent.cli.benchmarks.facts import machine_facts
+
+
+def run_everything(output: Path | None) -> None:
+    """Run all, print the tables, write JSON where asked."""
+    from emulator.ports.bench import format_bench, run_bench_ports
+    from emulator.switch import bench as switch_bench
+
+    facts = machine_facts()
+    print("  ".join(f"{name} {value}" for name, value in facts.items()) + "\n")
+    results: dict[str, Any] = {"machine": facts}
+    results["switch"] = switch_bench.report(switch_bench.run_bench_switch())
+    ports = run_bench_ports()
+    print("\n" + format_bench(ports) + "\n")
+    results["ports"] = asdict(ports)
+    results["load"] = load.measure()
+    load.show(results["load"], as_json=False)
+    results["allreduce"] = allreduce.measure((2, 4), 64 << 20, 8, None)
+    allreduce.show(results["allreduce"], as_json=False)
+    if output is not None:
+        output.write_text(json.dumps(results, indent=1) + "\n")
+        print(f"written to {output}")
