@@ -1,4 +1,4 @@
-"""A switch in a process of its own: what ``netsum switch`` runs (``python -m emulator.p4runtime.process`` too).
+"""A switch in a process of its own: what ``netsum switch`` runs.
 
 When it is ready it prints one JSON line on stdout; everything else goes to stderr. SIGTERM and SIGINT end it in order.
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import select
 import signal
 import sys
 import threading
@@ -24,6 +23,7 @@ from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.compilation import compile_package
 from emulator.p4runtime.device import Device
+from emulator.p4runtime.ending import AskedToEnd, Ending, die_with_parent
 from emulator.p4runtime.package import PackageError, pack
 from emulator.p4runtime.pipeline import Compiled, Target
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
@@ -41,8 +41,6 @@ from emulator.v1model.compiled import ENGINES, load
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 """9559 is P4Runtime's port with IANA. Not all interfaces, as bmv2 has it: there is no authentication."""
-
-ENDING_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
 log = logging.getLogger("netsum.switch")
 
@@ -77,10 +75,16 @@ class DataPlaneFailure(Exception):
 
 
 class RunningSwitch:
-    """Switch, ports, live loop and server; a context manager. Raises what `run_switch` reports."""
+    """Switch, ports, live loop and server; a context manager. Raises what `run_switch` reports.
 
-    def __init__(self, options: SwitchOptions) -> None:
+    ``compiled`` is the program to start with; `compile_for` makes it.
+    """
+
+    def __init__(self, options: SwitchOptions, compiled: Compiled | None) -> None:
         self.options = options
+        self.ended_in_time = True
+        """Whether all threads were gone when the context was left; one may still be compiling."""
+        self._compiled = compiled
         self.switch = Switch()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name="netsum-data-plane", daemon=True)
@@ -93,9 +97,7 @@ class RunningSwitch:
 
     def _assemble(self) -> None:
         options = self.options
-        _check(options)
         specs = parse_ports(list(options.ports))
-        compiled = _compile(options)
         clean_stale()
         bell = make_switch_bell(specs)
         self._stack.callback(bell.close)
@@ -105,11 +107,11 @@ class RunningSwitch:
         runner = InterpretedRunner if options.engine == "interpreter" else _compiled_runner
         self.runner = runner(self.switch, self.ports, bell)
         self.device = Device(options.device_id, self._target())
-        if compiled is not None:
-            self.device.install(_config_of(options), compiled)
+        if self._compiled is not None:
+            self.device.install(_config_of(options), self._compiled)
         self._stack.callback(self._stop_data_plane)
         self.server = P4RuntimeServer(self.device, options.grpc_server_addr, (statistics_handler(self.statistics),))
-        self._stack.callback(self.server.stop)
+        self._stack.callback(self._stop_server)
 
     def _target(self) -> Target:
         engine = self.options.engine
@@ -121,6 +123,9 @@ class RunningSwitch:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _stop_server(self) -> None:
+        self.ended_in_time = self.server.stop()
 
     def _stop_data_plane(self) -> None:
         self.runner.stop()
@@ -134,9 +139,8 @@ class RunningSwitch:
             self._failure = error
             os.kill(os.getpid(), signal.SIGTERM)
 
-    def wait(self) -> None:
-        """Until a signal ends the process (they must be blocked in all threads). Raises DataPlaneFailure."""
-        signal.sigwait(ENDING_SIGNALS)
+    def check(self) -> None:
+        """Raises DataPlaneFailure where the live loop has ended by itself; it sends us SIGTERM then."""
         if self._failure is not None:
             raise DataPlaneFailure(f"the data plane failed: {self._failure!r}") from self._failure
 
@@ -180,14 +184,13 @@ def _spec_of(port: SwitchPort) -> str:
     return str(replace(port.spec, local=port.local) if isinstance(port, UdpSwitchPort) else port.spec)
 
 
-def _check(options: SwitchOptions) -> None:
+def compile_for(options: SwitchOptions) -> Compiled | None:
+    """The program to start with. Raises OptionError, CompileError, ProgramNotFound."""
     if options.engine not in ENGINES:
         raise OptionError(f"--engine {options.engine}: choose one of {', '.join(ENGINES)}")
     if not 0 <= options.device_id < 1 << 64:
         raise OptionError(f"--device-id {options.device_id}: must fit in 64 bits")
-
-
-def _compile(options: SwitchOptions) -> Compiled | None:
+    parse_ports(list(options.ports))  # a slip in these need not wait for the compiler
     if options.program is None:
         return None
     program = load(options.program, dict(options.defines), engine=options.engine, include_paths=options.include_paths)
@@ -207,85 +210,34 @@ def _config_of(options: SwitchOptions) -> Any:
 def run_switch(options: SwitchOptions) -> int:
     """Run until SIGTERM or SIGINT; returns the exit status. What the operator can mend ends in a message on stderr."""
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s switch: %(message)s", datefmt="%H:%M:%S")
-    # Blocked before any thread starts, so that all inherit it and only `wait` takes the signals.
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    ending = Ending()
     if options.die_with_parent:
         die_with_parent()
     try:
-        with RunningSwitch(options) as running:
+        with ending.at_once():
+            compiled = compile_for(options)
+        with RunningSwitch(options, compiled) as running:
             print(json.dumps(running.ready_line()), flush=True)
             if not options.quiet:
-                print(_for_people(running), file=sys.stderr, flush=True)
-            running.wait()
+                print(_for_people(running, compiled), file=sys.stderr, flush=True)
+            ending.wait()
+            running.check()
+    except AskedToEnd:
+        return 0
     except CompileError as error:
         print(f"{error}\nnetsum switch: {options.program} does not compile", file=sys.stderr)
         return 1
     except (OptionError, PortError, ServerError, PackageError, DataPlaneFailure, ProgramNotFound) as error:
         print(f"netsum switch: {error}", file=sys.stderr)
         return 1
+    if not running.ended_in_time:
+        os._exit(0)  # the interpreter would wait for the thread that compiles
     return 0
 
 
-def _for_people(running: RunningSwitch) -> str:
+def _for_people(running: RunningSwitch, compiled: Compiled | None) -> str:
+    warnings = "".join(f"{text}\n" for text in compiled.program.warnings) if compiled is not None else ""
     program = running.options.program or "no program yet"
     ports = ", ".join(map(_spec_of, running.ports)) or "none"
-    return f"switch {running.options.device_id}: {program}; P4Runtime on {running.server.address}; ports: {ports}"
-
-
-def die_with_parent() -> None:
-    """SIGTERM to ourselves when the parent process has ended, however it ended.
-
-    A pidfd and not PR_SET_PDEATHSIG, which fires when the parent's *thread* that started us ends.
-    """
-    parent = os.getppid()
-    try:
-        descriptor = os.pidfd_open(parent)
-    except ProcessLookupError:
-        os.kill(os.getpid(), signal.SIGTERM)
-        return
-    if os.getppid() != parent:  # it ended while we looked, and its number may have gone to another
-        os.kill(os.getpid(), signal.SIGTERM)
-    threading.Thread(target=_watch, args=(descriptor,), name="netsum-parent", daemon=True).start()
-
-
-def _watch(descriptor: int) -> None:
-    select.select([descriptor], [], [])
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The options as words."""
-    import argparse
-
-    parser = argparse.ArgumentParser(prog="netsum switch", description="Run a P4 program behind a P4Runtime server.")
-    parser.add_argument("program", nargs="?", metavar="PROGRAM.p4")
-    parser.add_argument("--no-program", action="store_true", help="start without; a controller sets one")
-    parser.add_argument("--port", action="append", default=[], metavar="N=SPEC", help="shm:NAME or udp:HOST:PORT[,...]")
-    parser.add_argument("-D", "--define", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("-I", "--include", action="append", default=[], metavar="FOLDER")
-    parser.add_argument("--grpc-server-addr", default=DEFAULT_ADDRESS, metavar="HOST:PORT")
-    parser.add_argument("--device-id", type=int, default=0)
-    parser.add_argument("--engine", choices=ENGINES, default="llvm")
-    parser.add_argument("--die-with-parent", action="store_true")
-    parser.add_argument("--json", action="store_true", help="nothing for people beside the JSON line")
-    given = parser.parse_args(arguments)
-    if (given.program is None) != given.no_program:
-        parser.error("name a PROGRAM.p4, or give --no-program")
-    definitions = (text.partition("=") for text in given.define)
-    return run_switch(
-        SwitchOptions(
-            program=given.program,
-            ports=tuple(given.port),
-            defines={name: value if separator else "1" for name, separator, value in definitions},
-            include_paths=tuple(given.include),
-            grpc_server_addr=given.grpc_server_addr,
-            device_id=given.device_id,
-            engine=given.engine,
-            die_with_parent=given.die_with_parent,
-            quiet=given.json,
-        )
-    )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    who = f"switch {running.options.device_id}"
+    return f"{warnings}{who}: {program}; P4Runtime on {running.server.address}; ports: {ports}"
