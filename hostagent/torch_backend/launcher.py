@@ -183,6 +183,8 @@ class _Run:
         self._services = make_services(
             self._folder, options.ranks, program, options.lanes, options.impairments, options.controller_options
         )
+        for service in self._services:
+            service.verbose = options.verbose
         self._aggregator = start_aggregator(self._services)
         return self._aggregator.address
 

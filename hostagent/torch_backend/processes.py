@@ -53,6 +53,8 @@ class Service:
     ready: dict[str, Any] = field(default_factory=dict)
     process: subprocess.Popen[str] | None = None
     starts: deque[float] = field(default_factory=deque)
+    verbose: bool = False
+    """Let stderr through instead of logging it."""
 
     def start(self) -> None:
         """Start the process; does not wait until it is ready."""
@@ -61,7 +63,7 @@ class Service:
                 list(self.command(self.ready)),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=None if self.verbose else log,
                 text=True,
                 start_new_session=True,  # a Ctrl-C in the terminal is the launcher's to handle, in order
             )
