@@ -72,7 +72,7 @@ def _end(world: World, job: Job) -> None:
     world.ended = [*world.ended, job][-ENDED_KEPT:]
     for member in job.members.values():
         forget_process(world, member.process)
-    world.effects.append(Log(f"{job} has ended" + (f": {job.cause}" if job.cause else "")))
+    world.effects.append(Log(f"{job} has ended"))
     save(world)
 
 

@@ -17,7 +17,7 @@ def fail_job(world: World, job: Job, cause: str) -> None:
     job.advance(JobEvent.FAIL)
     job.cause = cause
     job.investigation = None
-    world.log(f"{job} has failed: {cause}")
+    world.log(f"job {job.job} has failed: {cause}")
     refuse_waiters(world, job)
     world.tell((m for m in job.members.values() if m.takes_part), messages.failed(job))
     save(world)

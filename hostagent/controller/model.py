@@ -163,7 +163,7 @@ class Job:
     install_deadline_ns: int = 0
 
     def __str__(self) -> str:
-        return f"job {self.job} (group {self.group!r}, {self.size} ranks)"
+        return f"job {self.job} ({self.group!r}, {self.size} ranks)"
 
     def advance(self, event: JobEvent) -> None:
         """Moves as the table says."""

@@ -12,8 +12,10 @@ import ctypes
 import json
 import logging
 import os
+import shutil
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,13 +59,28 @@ class ControllerOptions:
     die_with_parent: bool = False
 
 
+class TerminalFormatter(logging.Formatter):
+    """Lines no wider than the terminal they go to; whole ones in files, where people search."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See logging.Formatter."""
+        text = super().format(record)
+        if not sys.stderr.isatty():
+            return text
+        columns = shutil.get_terminal_size().columns
+        lines = (textwrap.wrap(line, columns, subsequent_indent=" " * 9) for line in text.splitlines())
+        return "\n".join(part for line in lines for part in line)
+
+
 class OptionError(Exception):
     """An option that can't be used; the text names it."""
 
 
 def run_controller(options: ControllerOptions) -> int:
     """Runs until SIGTERM; returns the exit status. Errors of the operator end in one line on stderr."""
-    logging.basicConfig(stream=sys.stderr, format="%(asctime)s controller: %(message)s", datefmt="%H:%M:%S")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(TerminalFormatter("%(asctime)s controller: %(message)s", "%H:%M:%S"))
+    log.addHandler(handler)
     log.setLevel(logging.INFO)
     if options.die_with_parent:
         _die_with_parent()

@@ -286,21 +286,28 @@ class SessionClient:
                 member = Membership(message.joined.job, asked.group, asked.rank, asked.size)
                 self._jobs.setdefault(member.job, JobRecord(member))
             case "lease":
-                self._leased(message.lease, pending.attach)
+                pending.error = self._leased(message.lease, pending.attach)
             case "refused":
                 pending.error = refusal(message.refused)
         pending.answer = message
         pending.done.set()
 
-    def _leased(self, told: pb.Lease, attach: Callable[[Lease], None] | None) -> None:
+    def _leased(self, told: pb.Lease, attach: Callable[[Lease], None] | None) -> SessionError | None:
+        """Keeps a lease, and lets the transport attach to it; what went wrong, for the caller of `lease`."""
         record = self._jobs.get(told.job)
         if record is None:
-            return
+            return SessionError(f"job {told.job} was left before its lease came")
         if record.lease is None:
             heartbeat = (_ip_of(self._host_name), self._heartbeat_port)
             record.told, record.lease = told, lease_from(told, heartbeat, self._token)
-        if attach is not None:
-            attach(record.lease)
+        try:
+            if attach is not None:
+                attach(record.lease)
+        except Exception as error:
+            failure = SessionError(f"the lease of job {told.job} came, but this rank can't use it: {error}")
+            failure.__cause__ = error
+            return failure
+        return None
 
     def _freeze(self, message: pb.Freeze) -> None:
         record = self._jobs.get(message.job)

@@ -7,6 +7,7 @@ connection the session says again whatever still matters (`LinkOwner.opening`).
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -33,6 +34,9 @@ CHANNEL_OPTIONS = (
     ("grpc.keepalive_time_ms", 10_000),  # notices a machine that vanished without closing its connections
     ("grpc.keepalive_timeout_ms", 20_000),
 )
+
+
+log = logging.getLogger("netsum.session")
 
 
 class LinkOwner(Protocol):
@@ -119,7 +123,7 @@ class SessionLink:
             try:
                 for message in self._call:
                     heard = True
-                    self._owner.received(message)
+                    self._deliver(message)
             except grpc.RpcError:
                 if not heard:
                     raise
@@ -128,6 +132,13 @@ class SessionLink:
                     self._outgoing = self._call = None
                 outgoing.put(None)
         return heard
+
+    def _deliver(self, message: pb.ServerMessage) -> None:
+        """A callback's error is a defect, but must not silence the session."""
+        try:
+            self._owner.received(message)
+        except Exception:
+            log.exception("a session callback failed on %s", message.WhichOneof("body"))
 
 
 def _until_none(queue: SimpleQueue[pb.ClientMessage | None]) -> Iterator[pb.ClientMessage]:

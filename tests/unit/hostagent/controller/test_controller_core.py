@@ -87,7 +87,7 @@ def test_slots_run_out_with_an_error_that_names_the_job_and_who_has_them() -> No
     lab.until(lambda: bool(third.places["third"].refusals))
     refusal = third.places["third"].refusals[0]
     assert refusal.reason == pb.Refused.EXHAUSTED
-    assert "group 'third'" in refusal.text
+    assert "('third', 1 ranks)" in refusal.text
     assert "'first' has 8, 'second' has 8" in refusal.text
     assert causes(first, "first") == [None]
 
