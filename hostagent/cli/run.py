@@ -94,6 +94,6 @@ def doctor(as_json: AsJson = False) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add this file's commands. What follows SCRIPT is the script's, options included."""
-    app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})(run)
+    app.command(context_settings={"allow_interspersed_args": False, "allow_extra_args": True})(run)
     app.command()(status)
     app.command()(doctor)
