@@ -38,9 +38,9 @@ def lease_timed_out(world: World, job: Job, rank: int) -> None:
     reason, missing = Reason.UNAVAILABLE, job.missing_ranks
     if missing:
         reason = Reason.MISSING_RANKS
-        text = f"{_ranks(missing)} of group {job.group!r} did not join in time (of {job.size} ranks)"
+        text = f"{_ranks(missing)} of group {job.label!r} did not join in time (of {job.size} ranks)"
     elif not world.ready:
-        text = f"the aggregator of group {job.group!r} cannot be reached: {world.problem}"
+        text = f"the aggregator of group {job.label!r} cannot be reached: {world.problem}"
     else:
         text = f"{job} is still {job.state.value}"
     world.send(job.members[rank].process, messages.refused(waiter.request, reason, text, missing))
@@ -91,7 +91,7 @@ def conclude(world: World, job: Job) -> None:
     halves = [
         f"rank {rank} called {text or f'an unknown operation ({hash_:08x})'}" for (rank, hash_), text in told.items()
     ]
-    fail_job(world, job, f"the ranks of group {job.group!r} disagree about an operation: {', but '.join(halves)}")
+    fail_job(world, job, f"the ranks of group {job.label!r} disagree about an operation: {', but '.join(halves)}")
 
 
 def _ranks(ranks: tuple[int, ...]) -> str:

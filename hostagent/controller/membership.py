@@ -7,7 +7,7 @@ from hostagent.controller.effects import Install
 from hostagent.controller.entries import Child, JobEntries
 from hostagent.controller.lifecycle import JobEvent, JobState
 from hostagent.controller.messages import Reason
-from hostagent.controller.model import Capacity, Job, Member, Presence, Waiter, World
+from hostagent.controller.model import Capacity, Job, Member, Presence, Waiter, World, label_of
 from hostagent.controller.persistence import save
 from hostagent.controller.ports import SWITCH_IP, SWITCH_MAC, NoPort
 from hostagent.controller.slots import SMALLEST_WINDOW, SlotsExhausted
@@ -27,7 +27,7 @@ def join(world: World, process: int, request: int, message: pb.Join) -> None:
     if not problem and held is not None and held.process != process:
         problem = f"rank {message.rank} is already taken by {held.name}"
     if problem:
-        text = f"group {message.group!r}: {problem}"
+        text = f"group {label_of(message.group)!r}: {problem}"
         world.send(process, messages.refused(request, Reason.INVALID, text))
         return
     if job is None:
@@ -127,7 +127,7 @@ def _free_row(world: World, job: int, rows: int) -> int | None:
 
 def _exhausted(world: World, job: Job, why: str) -> None:
     job.exhausted = True
-    taken = ", ".join(f"{other.group!r} has {other.window}" for other in world.jobs.values() if other.window)
+    taken = ", ".join(f"{other.label!r} has {other.window}" for other in world.jobs.values() if other.window)
     failure.fail_job(world, job, f"no room for {job} on the aggregator: {why}" + (f" ({taken})" if taken else ""))
 
 

@@ -5,6 +5,7 @@ Times are nanoseconds of whatever monotonic clock the shell passes in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -61,6 +62,14 @@ class Capacity:
     lanes: int
     rows: int
     """Jobs at a time: rows of counters."""
+
+
+_UNIQUE_TAIL = re.compile(r"(?<=.)(\.\d+)?\.[0-9a-f]{32}$")
+
+
+def label_of(group: str) -> str:
+    """A group's name without the number and random word that make it unique: nobody wants to read those."""
+    return _UNIQUE_TAIL.sub("", group)
 
 
 class Presence(Enum):
@@ -163,7 +172,12 @@ class Job:
     install_deadline_ns: int = 0
 
     def __str__(self) -> str:
-        return f"job {self.job} ({self.group!r}, {self.size} ranks)"
+        return f"job {self.job} ({self.label!r}, {self.size} ranks)"
+
+    @property
+    def label(self) -> str:
+        """The group for people."""
+        return label_of(self.group)
 
     def advance(self, event: JobEvent) -> None:
         """Moves as the table says."""

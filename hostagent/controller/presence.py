@@ -10,7 +10,7 @@ from __future__ import annotations
 from hostagent.controller import departure, failure, membership, messages, restart
 from hostagent.controller.effects import Disconnect
 from hostagent.controller.lifecycle import HAS_LEASE, JobState
-from hostagent.controller.model import SECOND_NS, Job, Member, Presence, Process, World
+from hostagent.controller.model import SECOND_NS, Job, Member, Presence, Process, World, label_of
 from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
 
@@ -37,7 +37,8 @@ def _announced(world: World, process: Process, announcement: pb.Announcement) ->
     if found is not None and leased and found[0].state is JobState.GATHERING:
         found = found if _rebuild(world, process, found[0], announcement.lease) else None
     if found is None:
-        cause = f"the controller no longer knows group {announcement.join.group!r}: it lost its state, or ended the job"
+        group = label_of(announcement.join.group)
+        cause = f"the controller no longer knows group {group!r}: it lost its state, or ended the job"
         world.send(process.token, pb.ServerMessage(failed=pb.Failed(job=announcement.job, cause=cause)))
         return
     strays = announcement.frozen or announcement.lease.epoch != found[0].epoch
@@ -123,7 +124,7 @@ def died(world: World, token: int, how: str) -> None:
     for job, member in world.jobs_of(token):
         if member.presence is Presence.JOINED:
             member.presence = Presence.DEAD
-            failure.fail_job(world, job, f"rank {member.rank} of group {job.group!r} ({member.name}) {how}")
+            failure.fail_job(world, job, f"rank {member.rank} of group {job.label!r} ({member.name}) {how}")
         elif member.presence is Presence.LEAVING:
             member.presence = Presence.LEFT
         if job.job in world.jobs:

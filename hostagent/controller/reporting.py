@@ -29,7 +29,7 @@ def status(world: World, aggregator: str) -> pb.StatusReply:
 def _job_status(world: World, job: Job) -> pb.JobStatus:
     message = pb.JobStatus(
         job=job.job,
-        group=job.group,
+        group=job.label,
         size=job.size,
         state=job.state.value,
         cause=job.cause,
@@ -58,7 +58,7 @@ def report(world: World, counters: AggregatorCounters) -> pb.ReportReply:
     reply = pb.ReportReply(drops=_counters(counters.drops))
     rows: set[int] = set()
     for job in [*world.jobs.values(), *reversed(world.ended)]:
-        told = pb.JobReport(job=job.job, group=job.group, size=job.size)
+        told = pb.JobReport(job=job.job, group=job.label, size=job.size)
         told.lanes = world.capacity.lanes if world.capacity is not None else 0
         if job.row not in rows:
             told.verdicts.extend(_counters(counters.verdicts.get(job.row, {})))

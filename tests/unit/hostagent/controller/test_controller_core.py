@@ -113,6 +113,16 @@ def test_two_groups_of_one_process_share_its_port_and_have_their_own_slots() -> 
     assert pair[0].epoch != world[0].epoch
 
 
+def test_what_makes_a_groups_name_unique_is_not_shown() -> None:
+    lab = Laboratory()
+    group = "ddp.3." + "0123456789abcdef" * 2
+    rank = lab.rank()
+    rank.join(group, 0, 2)
+    rank.lease(group, timeout_ns=SECOND_NS)
+    lab.run(2 * SECOND_NS)
+    assert "rank 1 of group 'ddp' did not join" in rank.places[group].refusals[0].text
+
+
 # --- ending ---
 
 
