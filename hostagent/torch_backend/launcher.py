@@ -114,7 +114,6 @@ def make_services(
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
     suffix = f"?{impairments}" if impairments else ""
     switch_ports = [word for name in names for word in ("--port", name + suffix)]
-    plain_ports = [word for name in names for word in ("--port", name)]
 
     def switch(ready: Mapping[str, Any]) -> Sequence[str]:
         server = str(ready.get("p4runtime", "127.0.0.1:0"))
@@ -127,7 +126,7 @@ def make_services(
         target = f"p4runtime://{switch_service.ready['p4runtime']}"
         chosen = ["--listen", listen, "--aggregator", target, "--program", program, "-D", f"LANES={lanes}"]
         state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
-        return netsum_command("controller", *chosen, *plain_ports, *state, *controller_options)
+        return netsum_command("controller", *chosen, *switch_ports, *state, *controller_options)
 
     return [switch_service, Service("controller", folder / "controller.log", controller)]
 

@@ -37,6 +37,7 @@ from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.loop_records import DETACH, FAIL, FREEZE, JOB, JOB_LIMIT, NO_LIMIT, RESUME, TRANSMIT_CAPACITY
 from hostagent.transport.requests import core_settings, hash_of, request_fields, scratch_memory
 from hostagent.transport.session_terms import Lease, Membership, Mismatch, SessionError
+from hostagent.transport.tally import Tally
 
 if TYPE_CHECKING:
     from hostagent.transport.process import Transport
@@ -86,6 +87,7 @@ class JobChannel:
         self._record["done"], self._record["done_mask"] = address_of(self._done), REQUESTS - 1
         self._record["limit_chunk"] = NO_LIMIT
         self._address = address_of(self._record)
+        self._tally = Tally()
         self._core: CoreMemory | None = None
         self._pool: FramePool | None = None
 
@@ -104,6 +106,7 @@ class JobChannel:
             with self._lock:
                 self._check_usable()
                 self._operations[number] = operation
+                self._tally.add(operation)
                 self._next = number + 1
                 if self._attached:
                     self._describe(number, operation)
@@ -341,8 +344,9 @@ class JobChannel:
         session.leave(job, next_chunk)
 
     def statistics(self) -> dict[str, int]:
-        """The core's counters."""
-        return self._core.statistics() if self._core is not None else {}
+        """The core's counters, and what was asked for."""
+        core = self._core.statistics() if self._core is not None else {}
+        return core | self._tally.counters()
 
     def _detach(self) -> None:
         if not self._attached:

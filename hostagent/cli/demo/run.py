@@ -150,7 +150,7 @@ OPERATION = "operation/"
 def _operations(counters: dict[str, int]) -> list[figures.Operations]:
     found = []
     for name, calls in sorted(counters.items()):
-        if name.startswith(OPERATION):
+        if name.count("/") == 4 and name.startswith(OPERATION):
             _, collective, operator, dtype, elements = name.split("/")
             found.append(figures.Operations(collective, operator, dtype, int(elements), calls))
     return found
