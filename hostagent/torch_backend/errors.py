@@ -22,6 +22,4 @@ class OperationTimeoutError(NetsumError):
 def as_torch_error(error: Exception, what: str) -> NetsumError:
     """A fresh exception for one raise of ``error``, which ended ``what`` (an operation, in words)."""
     kind = OperationTimeoutError if isinstance(error, TransportError) and error.cause is Cause.TIMEOUT else NetsumError
-    raised = kind(f"netsum: {what}: {error}")
-    raised.__cause__ = error
-    return raised
+    return kind(f"netsum: {what}: {error}")

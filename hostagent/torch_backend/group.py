@@ -275,7 +275,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
             try:
                 numbers = [self._channel.submit(operation) for operation in plan.operations]
             except TransportError as error:
-                raise as_torch_error(error, event) from error
+                raise as_torch_error(error, event) from None
             work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
             self._remember(work)
             return work

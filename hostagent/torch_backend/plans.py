@@ -95,6 +95,11 @@ class Plan:
         return flat.data_ptr()
 
 
+def wants_whole_output(tensor: Tensor, reduction: Reduction) -> bool:
+    """64-bit comparisons take two passes, the second from what the first left: everywhere, in scratch if need be."""
+    return tensor.dtype is torch.int64 and reduction.kind in (Kind.MIN, Kind.MAX)
+
+
 def _operation(
     collective: str,
     like: Tensor,
@@ -186,7 +191,8 @@ def reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> P
     else:
         check_reducible(tensor, reduction, "reduce")
         plan = Plan(outputs=[tensor])
-        spans = (span(plan.input_of(tensor)), NOTHING)
+        memory = plan.input_of(tensor.clone() if wants_whole_output(tensor, reduction) else tensor)
+        spans = (span(memory), span(memory) if wants_whole_output(tensor, reduction) else NOTHING)
     plan.operations = [_operation("reduce", tensor, tensor.numel(), reduction, spans, root)]
     return plan
 
@@ -272,8 +278,14 @@ def reduce_scatter_single(output: Tensor, tensor: Tensor, reduction: Reduction, 
 
 def _reduced(collective: str, plan: Plan, address: int, output: Tensor, reduction: Reduction, member: Member) -> Plan:
     count = output.numel()
-    target = span(plan.scratch_for(output), member.rank * count)
     source = Span(address, 0, member.size * count)
+    if wants_whole_output(output, reduction):
+        scratch = torch.empty(member.size, count, dtype=output.dtype)
+        plan.memory.append(scratch)
+        plan.copies.append((output.detach(), scratch[member.rank].view(output.shape)))
+        target = span(scratch)
+    else:
+        target = span(plan.scratch_for(output), member.rank * count)
     plan.operations.append(_operation(collective, output, member.size * count, reduction, (source, target)))
     return plan
 

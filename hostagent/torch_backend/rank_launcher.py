@@ -7,6 +7,7 @@ binds it to its parent. When the pipe breaks, the parent is gone: it ends the ra
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -52,6 +53,7 @@ def main() -> int:
     watch = threading.Thread(target=_end_with_parent, args=(pipe, order), name="parent watch", daemon=True)
     watch.start()
     _prepare_environment(order, address)
+    _quieten()
     return _run(torch.distributed.run, order)
 
 
@@ -61,6 +63,13 @@ def _prepare_environment(order: RankOrder, address: str) -> None:
     os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "
     if order.ranks > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun, without its warning
+
+
+def _quieten() -> None:
+    """torch's launcher logs a failed rank in its own words, several times; ours are said once, at the end."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith(("torch.distributed.elastic", "torch.distributed.run", "torch.distributed.launcher")):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _run(launcher: Any, order: RankOrder) -> int:

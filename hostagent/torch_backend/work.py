@@ -80,7 +80,7 @@ class NetsumWork(Work):
             self._expire()
         self.settle()
         if self._cause is not None:
-            raise as_torch_error(self._cause, self._name)
+            raise as_torch_error(self._cause, self._name) from None
         self.let_go()
         return True
 
@@ -159,7 +159,7 @@ class NetsumWork(Work):
 
         def value(_: Any) -> list[Tensor]:
             if self._cause is not None:
-                raise as_torch_error(self._cause, self._name)
+                raise as_torch_error(self._cause, self._name) from None
             return outputs
 
         return trigger, trigger.then(value)
