@@ -28,6 +28,9 @@ def run(
     impair: Annotated[
         str, typer.Option(metavar="TEXT", help="Impair every port, e.g. 'loss=0.05&delay=1ms&seed=7'.")
     ] = "",
+    max_window: Annotated[
+        int | None, typer.Option(metavar="SLOTS", help="Most slots the job may lease, a power of two.")
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what switch and ranks counted, as JSON.")
     ] = None,
@@ -58,6 +61,7 @@ def run(
         prefixed=prefix,
         impairments=impair,
         verbose=verbose,
+        controller_options=("--max-window", str(max_window)) if max_window else (),
         at_end=write_report,
     )
     raise typer.Exit(run_training(options))
