@@ -98,13 +98,13 @@ class JobChannel:
         with self._order:
             number = self._next
             self._wait_for_room(number)
-            self._forget_finished()
             scratch = scratch_memory(operation, self._lanes)
             if scratch is not None:
                 self._scratch.append((number, scratch))
             self._requests[number % REQUESTS] = request_fields(operation, scratch)
             with self._lock:
                 self._check_usable()
+                self._forget_finished()
                 self._operations[number] = operation
                 self._tally.add(operation)
                 self._next = number + 1
@@ -147,6 +147,8 @@ class JobChannel:
 
     def expire(self, number: int, timeout_s: float) -> Exception:
         """See Channel."""
+        if not self._attached:
+            self._told.wait(TOLD_TIMEOUT_S)  # the lease is timing out as well, and knows who has not joined
         return self._report_failure(self._timeout_text(number, timeout_s), Cause.TIMEOUT)
 
     def fail(self, error: Exception) -> None:

@@ -1,0 +1,112 @@
+"""One trouble each; the argument says which. What it prints at the end is what the test looks at."""
+
+import ctypes
+import os
+import sys
+import time
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+RANK = int(os.environ["RANK"])
+
+
+def first_sum():
+    tensor = torch.ones(1000)
+    dist.all_reduce(tensor)
+    assert (tensor == dist.get_world_size()).all()
+
+
+def hold_gil():
+    """Native code that keeps the GIL for 8 s, three more than a rank may be silent."""
+    first_sum()
+    if RANK == 1:
+        ctypes.PyDLL(None).sleep(8)
+    first_sum()
+
+
+def die():
+    first_sum()
+    if RANK == 1:
+        print("dying", flush=True)
+        os.kill(os.getpid(), 9)
+    started = time.monotonic()
+    try:
+        first_sum()
+    except RuntimeError as error:
+        print(f"after {time.monotonic() - started:.1f} s: {error}")
+
+
+def stall():
+    """Alive but absent: an error at the operation's time-out, on every rank."""
+    first_sum()
+    if RANK == 1:
+        time.sleep(6)
+    work = None
+    try:
+        work = dist.all_reduce(torch.ones(10), async_op=True) if RANK == 1 else slow_start()
+        work.wait()
+    except RuntimeError as error:
+        print(f"{type(error).__name__}: {error}")
+
+
+def slow_start():
+    options = dist.AllreduceOptions()
+    options.timeout = timedelta(seconds=2)
+    return dist.group.WORLD.allreduce([torch.ones(10)], options)
+
+
+def wait_briefly():
+    first_sum()
+    if RANK == 1:
+        time.sleep(1.5)
+    tensor = torch.ones(10)
+    work = dist.all_reduce(tensor, async_op=True)
+    if RANK == 0:
+        try:
+            work.wait(timedelta(milliseconds=200))
+        except RuntimeError as error:
+            print(f"{type(error).__name__}: {error}")
+        print("completed" if work.is_completed() else "still running")
+    work.wait()
+    assert (tensor == dist.get_world_size()).all()
+
+
+def disagree():
+    try:
+        dist.all_reduce(torch.ones(10 + RANK))
+    except RuntimeError as error:
+        print(error)
+
+
+def never_joins():
+    try:
+        dist.all_reduce(torch.ones(10))
+    except RuntimeError as error:
+        print(error)
+
+
+def refuse():
+    for tensor in (torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.bool)):
+        try:
+            dist.all_reduce(tensor)
+        except RuntimeError as error:
+            print(error)
+    first_sum()
+
+
+def futures():
+    tensors = [torch.full((1000,), float(value)) for value in range(20)]
+    chained = [
+        dist.all_reduce(tensor, async_op=True).get_future().then(lambda future: future.value()[0].sum().item())
+        for tensor in tensors
+    ]
+    values = torch.futures.wait_all(chained)
+    assert values == [1000.0 * value * dist.get_world_size() for value in range(20)], values
+
+
+timeout = timedelta(seconds=4) if sys.argv[1] == "never_joins" else timedelta(seconds=60)
+dist.init_process_group("netsum", timeout=timeout)
+globals()[sys.argv[1]]()
+print("end of script")
