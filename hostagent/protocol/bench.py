@@ -1,7 +1,7 @@
 """What a frame costs a host, in nanoseconds: ``python -m hostagent.protocol.bench [lanes]``.
 
-CPU time, so that a busy machine tells the same. Times the compiled core end to end (numbers, windows, lists, headers and all) over a tensor larger than the caches, by
-looping its own contributions back as results: a job of one worker, whose sum is its own contribution.
+CPU time, so that a busy machine tells the same. Times the compiled core end to end (numbers, windows, lists, headers
+and all) by looping its own contributions back as results: a job of one worker, whose sum is its own contribution.
 """
 
 from __future__ import annotations

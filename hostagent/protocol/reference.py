@@ -191,6 +191,6 @@ class ReferenceAggregator:
 
     def _answer(self, job: ReferenceJob, number: int, frame: Frame, kind: Kind, lanes: Lanes) -> tuple[int, bytes]:
         child = job.children[number]
-        header = replace(frame.header, kind=kind, child=number, flags=0, lanes=self.lanes)
+        header = replace(frame.header, kind=kind, child=number, flags=0, lanes=self.lanes, reserved=0)
         addresses = Addresses(job.switch_mac, child.mac, job.switch_ip, child.ip)
         return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum))

@@ -101,14 +101,76 @@ def load_lane(typing_context: Any, address: Any, index: Any) -> Any:
     return types.int32(types.int64, types.int64), generate
 
 
+def _big_endian_loader(element: ir.Type) -> Any:
+    @_inlined
+    def load(typing_context: Any, address: Any, offset: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = builder.inttoptr(builder.add(arguments[0], arguments[1]), element.as_pointer())
+            value = builder.load(place)
+            value.align = 1
+            return builder.zext(builder.bswap(value), ir.IntType(64))
+
+        return types.int64(types.int64, types.int64), generate
+
+    return load
+
+
+def _big_endian_storer(element: ir.Type) -> Any:
+    @_inlined
+    def store(typing_context: Any, address: Any, offset: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = builder.inttoptr(builder.add(arguments[0], arguments[1]), element.as_pointer())
+            builder.store(builder.bswap(builder.trunc(arguments[2], element)), place).align = 1
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), generate
+
+    return store
+
+
+read16 = _big_endian_loader(ir.IntType(16))
+"""Big-endian unsigned 16 bits at ``address`` plus a byte ``offset``, as int64."""
+read32 = _big_endian_loader(WORD)
+write16 = _big_endian_storer(ir.IntType(16))
+"""The low 16 bits of an int64, big-endian, to ``address`` plus a byte ``offset``."""
+write32 = _big_endian_storer(WORD)
+
+
 @_inlined
 def swap16(typing_context: Any, value: Any) -> Any:
-    """The two bytes of a uint16, exchanged."""
+    """The two low bytes of an int64, exchanged, without the rest."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bswap(arguments[0])
+        low = builder.trunc(arguments[0], ir.IntType(16))
+        return builder.zext(builder.bswap(low), ir.IntType(64))
 
-    return types.uint16(types.uint16), generate
+    return types.int64(types.int64), generate
+
+
+@_inlined
+def call_compiled(
+    typing_context: Any, function: Any, first: Any, second: Any, third: Any, fourth: Any, fifth: Any
+) -> Any:
+    """Call machine code, int64 of five int64, by its address (see ``entry_address``)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number = ir.IntType(64)
+        pointer = builder.inttoptr(arguments[0], ir.FunctionType(number, [number] * 5).as_pointer())
+        return builder.call(pointer, arguments[1:])
+
+    return types.int64(*([types.int64] * 6)), generate
+
+
+def entry_address(function: Any) -> int:
+    """Address of a compiled function of five int64 that returns one, for ``call_compiled``.
+
+    Calling by address keeps large loops out of the machine code of their callers: numba compiles a function again
+    as part of every function that calls it, at every level.
+    """
+    arguments = (types.int64,) * 5
+    function.compile(types.int64(*arguments))
+    result = function.overloads[arguments]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))
 
 
 def _rounder(number: types.Type, element: ir.Type) -> Any:

@@ -15,7 +15,9 @@ import numpy as np
 from hostagent.protocol.dtypes import FLOATS, RAW_ONLY, DType, OperationKind
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.quantizer.blocks import log2_ceiling
+from hostagent.protocol.quantizer.machine import entry_address
 from hostagent.protocol.wire import LANES_AT, Header, Kind, full_frame_bytes
+from hostagent.protocol.worker.fill import fill_lanes
 from hostagent.protocol.worker.header import TEMPLATE_STRIDE
 from hostagent.protocol.worker.lists import LISTS
 from hostagent.protocol.worker.operations import (
@@ -39,6 +41,7 @@ from hostagent.protocol.worker.records import (
 )
 from hostagent.protocol.worker.repeats import FIRST_RTO_NS, core_next_timer
 from hostagent.protocol.worker.restart import core_freeze, core_lowest_unfinished, core_resume
+from hostagent.protocol.worker.store import store_lanes
 from hostagent.protocol.worker.transmit import core_poll_transmit
 
 Array = np.ndarray[Any, Any]
@@ -158,6 +161,9 @@ class CoreMemory:
         self, settings: CoreSettings, ring: int, pool_address: int, stride_bytes: int, posted_address: int
     ) -> None:
         values = {
+            "address": self.address,
+            "fill_function": entry_address(fill_lanes),
+            "store_function": entry_address(store_lanes),
             "workers_log2": log2_ceiling(settings.workers),
             "ahead": RUN_AHEAD_WINDOWS,
             "pool": pool_address,

@@ -18,11 +18,11 @@ from hostagent.protocol.worker.operations import (
     LAST_SMALL_FLOAT,
     MIN,
     RAW,
-    SUM,
     flagged_list,
     tail_exponents,
+    takes_maximum,
 )
-from hostagent.protocol.worker.records import EXPONENT, HIGH, LOW, TAIL_DATA, TAIL_EXPONENT
+from hostagent.protocol.worker.records import EXPONENT, HIGH, LOW, TAIL_DATA, TAIL_EXPONENT, core_at, operation_at
 from hostagent.protocol.worker.spans import (
     chunk_span,
     input_floats,
@@ -46,40 +46,40 @@ def unpacked_exponent(stored: int) -> int:
 
 
 @njit
-def takes_maximum(operation: Any, part: int) -> Any:
-    """Is the chunk's operator MAX, else SUM?"""
-    if part in (EXPONENT, TAIL_EXPONENT):
-        return True
-    return operation.kind != SUM and operation.kind < RAW
-
-
-@njit
 def complement_of(operation: Any) -> int:
     """-1 for MIN, which is MAX of the complement, else 0."""
     return -1 if operation.kind == MIN else 0
 
 
 @njit
-def fill_lanes(core: Any, operation: Any, part: int, index: int, lanes: int) -> bool:
-    """Write all of the frame's lanes; False when there is nothing to add and the lanes are left as they were."""
+def fill_lanes(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> Any:
+    """Write all of the frame's lanes. Called by address.
+
+    Returns 0 when there is nothing to add; the lanes are then left as they were.
+    """
+    core, operation = core_at(core_address), operation_at(operation_address)
     if part == EXPONENT:
         fill_exponents(core, operation, index, lanes)
-        return True
-    if part == TAIL_EXPONENT:
+    elif part == TAIL_EXPONENT:
         fill_tail_exponents(core, operation, index, lanes)
-        return True
-    if operation.kind == BARRIER:
-        return False
-    if part == TAIL_DATA:
+    elif part == TAIL_DATA:
         fill_tail_data(core, operation, index, lanes)
-        return True
-    first, count = chunk_span(operation, index)
-    if takes_maximum(operation, part):
+    elif operation.kind == BARRIER:
+        return 0
+    elif takes_maximum(operation, part):
         fill_extremes(core, operation, part, index, lanes)
-        return True
+    else:
+        return fill_sum(core, operation, index, lanes)
+    return 1
+
+
+@njit
+def fill_sum(core: Any, operation: Any, index: int, lanes: int) -> Any:
+    """A data chunk that is summed; 0 when this rank has nothing of it."""
+    first, count = chunk_span(operation, index)
     start, given = input_overlap(operation, first, count)
     if given == 0:
-        return False
+        return 0
     if operation.kind == RAW:
         pad(lanes, 0, 4 * core.lanes, start - first, given)
         copy_bytes(lanes + start - first, input_of(operation, start), given)
@@ -98,7 +98,7 @@ def fill_lanes(core: Any, operation: Any, part: int, index: int, lanes: int) -> 
     else:
         pad(lanes, 0, 4 * core.lanes, 4 * (start - first), 4 * given)
         integers_to_lanes(operation.dtype, input_of(operation, start), lanes + 4 * (start - first), given, 0)
-    return True
+    return 1
 
 
 @njit

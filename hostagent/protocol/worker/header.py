@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import (
     copy_bytes,
     load_u8,
     load_u16,
     load_u32,
-    store_lane,
+    read16,
     store_u8,
-    store_u16,
     swap16,
+    write16,
+    write32,
 )
 from hostagent.protocol.wire import (
     ETHERNET_BYTES,
@@ -57,24 +56,6 @@ REJECT_CHECKSUM = REJECT["checksum"]
 
 
 @njit
-def read16(address: int, offset: int) -> Any:
-    """Big-endian 16 bits of a frame."""
-    return np.int64(swap16(load_u16(address + offset, 0)))
-
-
-@njit
-def read32(address: int, offset: int) -> Any:
-    """Big-endian 32 bits of a frame, unsigned."""
-    return (read16(address, offset) << 16) | read16(address, offset + 2)
-
-
-@njit
-def write32(address: int, offset: int, value: int) -> None:
-    """Big-endian 32 bits of a frame; higher bits of the value are left out."""
-    store_lane(address + offset, 0, value)
-
-
-@njit
 def folded(total: int) -> int:
     """A sum of 16-bit words with its carries added back."""
     while total > 0xFFFF:
@@ -96,14 +77,14 @@ def udp_sum(frame: int, length: int) -> Any:
     """One's complement sum over pseudo header, UDP header with its checksum, and data; 0xFFFF when all is well."""
     total = words_sum(frame + IPV4_AT + 12, 2) + words_sum(frame + UDP_AT, (length - UDP_AT) // 4)
     pseudo = PROTOCOL_UDP + (length - UDP_AT)
-    return folded(np.int64(swap16(folded(total))) + pseudo)
+    return folded(swap16(folded(total)) + pseudo)
 
 
 @njit
 def write_checksum(frame: int, length: int) -> None:
     """Set the UDP checksum, which must be zero so far; 0 travels as 0xFFFF."""
     checksum = 0xFFFF - udp_sum(frame, length)
-    store_u16(frame + CHECKSUM_AT, 0, swap16(checksum if checksum else 0xFFFF))
+    write16(frame, CHECKSUM_AT, checksum if checksum else 0xFFFF)
 
 
 @njit

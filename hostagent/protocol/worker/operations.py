@@ -70,6 +70,14 @@ def is_long_extreme(operation: Any) -> Any:
 
 
 @njit
+def takes_maximum(operation: Any, part: int) -> Any:
+    """Is the chunk's operator MAX, else SUM?"""
+    if part in (EXPONENT, TAIL_EXPONENT):
+        return True
+    return operation.kind != SUM and operation.kind < RAW
+
+
+@njit
 def element_bytes_of(dtype: int) -> int:
     """Bytes of one element."""
     if dtype in (INT8, UINT8, BOOL):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import load_i64, load_u8, store_i64
+from hostagent.protocol.quantizer.machine import call_compiled, load_i64, load_u8, read16, read32, store_i64
 from hostagent.protocol.wire import LANES_AT, Kind
 from hostagent.protocol.worker.header import (
     CHILD_AT,
@@ -20,17 +20,16 @@ from hostagent.protocol.worker.header import (
     OPERATION_AT,
     OPERATOR_AT,
     check_frame,
-    read16,
-    read32,
 )
 from hostagent.protocol.worker.lists import chunk_of, leave_list, move_to
-from hostagent.protocol.worker.operations import finish_if_stored, operation_in, report
+from hostagent.protocol.worker.operations import finish_if_stored, number_operations, operation_in, report
 from hostagent.protocol.worker.records import (
     EXPONENT,
     FAILED,
     FAILED_MISMATCH,
     HIGH,
     NO_LIST,
+    OPERATION_BYTES,
     REJECT,
     REJECTED_AT,
     RUNNING,
@@ -39,8 +38,7 @@ from hostagent.protocol.worker.records import (
     WAITED,
     core_at,
 )
-from hostagent.protocol.worker.repeats import note_overtaken, note_progress, take_sample
-from hostagent.protocol.worker.store import store_lanes
+from hostagent.protocol.worker.repeats import note_overtaken, note_progress, sample_answer, weigh_duplicates
 from hostagent.protocol.worker.transmit import clear_blocked, set_ready
 
 RESULT, WAITING, ERROR = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
@@ -116,8 +114,7 @@ def take_waiting(core: Any, number: int, frame: int, now_ns: int) -> None:
     """The aggregator has our contribution, and says whose it has."""
     core.waiting_received += 1
     chunk = chunk_of(core, number)
-    if chunk.tries == 2:
-        take_sample(core, now_ns - chunk.sent_ns)
+    sample_answer(core, chunk, True, now_ns)
     if number <= core.waiting_chunk or core.waiting_chunk < core.floor:
         core.waiting_chunk = number
         core.waiting_children = (read32(frame, LANES_AT) << 32) | read32(frame, LANES_AT + 4)
@@ -130,11 +127,11 @@ def take_result(core: Any, number: int, frame: int, now_ns: int) -> None:
     """Store a chunk's result if it is the first, and open the window by one chunk."""
     chunk = chunk_of(core, number)
     core.results_received += 1
-    if chunk.tries == 1:
-        take_sample(core, now_ns - chunk.sent_ns)
+    sample_answer(core, chunk, False, now_ns)
+    weigh_duplicates(core)
     leave_list(core, number & (core.ring - 1))
     chunk.seen_epoch = core.epoch
-    note_progress(core, now_ns)
+    note_progress(core, number)
     set_ready(core, number + core.window)
     if chunk.stored == 0:
         store_first(core, chunk, frame + LANES_AT)
@@ -157,7 +154,10 @@ def store_first(core: Any, chunk: Any, lanes: int) -> None:
     chunk.stored = 1
     core.chunks_stored += 1
     operation.stored += 1
-    store_lanes(core, operation, chunk.part, chunk.index, lanes)
+    place = core.operations + chunk.operation_slot * OPERATION_BYTES
+    call_compiled(core.store_function, core.address, place, chunk.part, chunk.index, lanes)
+    if chunk.part == EXPONENT and operation.exponents_stored == operation.groups:
+        number_operations(core)
     low = core.low
     while chunk_of(core, core.low).number == core.low and chunk_of(core, core.low).stored:
         core.low += 1

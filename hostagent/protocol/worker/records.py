@@ -55,6 +55,7 @@ CORE = np.dtype(
         *_integers("job", "child", "workers", "workers_log2", "lanes", "window", "ahead", "epoch", "base"),
         *_integers("short_no_data", "checksum", "minimum_rto_ns"),
         # memory
+        *_integers("address", "fill_function", "store_function"),
         *_integers("pool", "stride_bytes", "posted", "ring", "chunks", "operations", "operation_ring", "completions"),
         *_integers("ready", "blocked", "lists", "template", "scratch", "scratch_two"),
         # progress
@@ -62,8 +63,18 @@ CORE = np.dtype(
         *_integers("first_operation", "numbered_operations", "submitted_operations", "sending_operation"),
         *_integers("completed", "completions_taken", "tails"),
         # repeats
-        *_integers("smoothed_rtt_ns", "rtt_variance_ns", "rto_ns", "backoff", "sampled", "backoff_at_ns"),
-        *_integers("answered_ns", "probe_from_ns", "probe_interval_ns"),
+        *_integers(
+            "smoothed_rtt_ns",
+            "rtt_variance_ns",
+            "rto_ns",
+            "backoff",
+            "answered",
+            "patience",
+            "weighed_results",
+            "weighed_duplicates",
+            "backoff_at_ns",
+        ),
+        *_integers("answered_ns", "probed_ns", "probe_interval_ns", "highest"),
         # who is missing, and why it failed
         *_integers("waiting_chunk", "waiting_children"),
         *_integers("failure", "first_hash", "other_hash", "first_child", "other_child", "failed_chunk"),

@@ -1,21 +1,22 @@
 """When a chunk in flight is asked for again.
 
-- UNANSWERED: after a round-trip estimate (RFC 6298's, with Karn's rule: only what was sent once is a sample, or a
-  `waiting`
-  answer to the first repeat, which nothing else can have caused). Rounds without any sample double it, up to 1 s.
+- UNANSWERED: after a round-trip estimate (RFC 6298's, with Karn's rule: only what was sent once is a sample). Rounds
+  in which nothing at all is answered double it, up to 1 s; so do repeats that prove to be mostly in vain.
 - Early, by time of sending as in RACK (RFC 8985): when the result of a chunk first sent a quarter of a round trip later
   has come. First sent: a result may be another rank's doing, so the last of several sendings proves nothing.
-- WAITED: the aggregator has it, another rank is late. Only the lowest unfinished one is probed, after an estimate,
-  then at
-  intervals that double up to 1 s and start afresh at any progress; the others only when overtaken.
+- WAITED: the aggregator has it, another rank is late. Asked for again in rounds: the lowest unfinished one, and those
+  that results of later chunks have overtaken, for their own results may be lost. The rounds' interval starts at an
+  estimate, doubles up to 1 s, and starts afresh at any progress.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from emulator.ports.jit import njit
-from hostagent.protocol.worker.lists import NONE, chunk_in, chunk_of, head, move_to
+from hostagent.protocol.worker.lists import NONE, chunk_in, head, move_to
 from hostagent.protocol.worker.records import DUE, RUNNING, UNANSWERED, WAITED, core_at
 
 FIRST_RTO_NS = 20_000_000
@@ -23,6 +24,8 @@ FIRST_RTO_NS = 20_000_000
 LARGEST_RTO_NS = 1_000_000_000
 SMALLEST_WINDOW_NS = 50_000
 """Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
+PATIENCE_RESULTS = 64
+MOST_PATIENCE = 8
 NEVER_NS = 2**62
 
 
@@ -30,16 +33,18 @@ NEVER_NS = 2**62
 def restart_repeats(core: Any, now_ns: int) -> None:
     """Forget what was learnt of the path but the round trip itself: a new epoch."""
     core.backoff = 0
-    core.sampled = 0
+    core.answered = 0
     core.backoff_at_ns = now_ns
     core.answered_ns = 0
-    note_progress(core, now_ns)
+    core.probed_ns = now_ns
+    core.probe_interval_ns = core.rto_ns
+    core.highest = core.base - 1
 
 
 @njit
-def note_progress(core: Any, now_ns: int) -> None:
-    """A result has come: the probe starts afresh."""
-    core.probe_from_ns = now_ns
+def note_progress(core: Any, number: int) -> None:
+    """A chunk's result has come: probes start afresh."""
+    core.highest = max(core.highest, number)
     core.probe_interval_ns = core.rto_ns
 
 
@@ -55,14 +60,40 @@ def take_sample(core: Any, rtt_ns: int) -> None:
         core.smoothed_rtt_ns += error // 8
     estimate = core.smoothed_rtt_ns + max(4 * core.rtt_variance_ns, core.smoothed_rtt_ns // 8)
     core.rto_ns = min(max(estimate, core.minimum_rto_ns), LARGEST_RTO_NS)
-    core.sampled = 1
+
+
+@njit
+def sample_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
+    """Learn what an answer tells of the round trip: all when sent once; sent twice, a `waiting` is the second's."""
+    core.answered = 1
     core.backoff = 0
+    if chunk.tries == (2 if is_waiting else 1):
+        take_sample(core, now_ns - chunk.sent_ns)
+
+
+@njit
+def weigh_duplicates(core: Any) -> None:
+    """Once every PATIENCE_RESULTS results: are repeats mostly in vain?
+
+    Each repeat that comes too early brings a duplicate result. When the path has become slower than the estimate, no
+    chunk is answered before it is repeated and none is a sample, so this is all there is to learn from.
+    """
+    core.weighed_results += 1
+    if core.weighed_results < PATIENCE_RESULTS:
+        return
+    duplicates = core.duplicate_results - core.weighed_duplicates
+    if 2 * duplicates >= PATIENCE_RESULTS:
+        core.patience = min(core.patience + 1, MOST_PATIENCE)
+    elif 8 * duplicates < PATIENCE_RESULTS:
+        core.patience = max(core.patience - 1, 0)
+    core.weighed_results = 0
+    core.weighed_duplicates = core.duplicate_results
 
 
 @njit
 def effective_rto_ns(core: Any) -> Any:
     """The estimate with its doublings. The first silent round is common under loss and does not double it."""
-    return min(core.rto_ns << max(0, core.backoff - 1), LARGEST_RTO_NS)
+    return min(core.rto_ns << (core.patience + max(0, core.backoff - 1)), LARGEST_RTO_NS)
 
 
 @njit
@@ -80,7 +111,7 @@ def note_overtaken(core: Any, first_sent_ns: int) -> None:
 
 @njit
 def note_timeouts(core: Any, now_ns: int) -> None:
-    """Make due what has waited for an estimate, and the lowest unfinished chunk's probe."""
+    """Make due what has waited for an estimate, and when it is time, probes."""
     rto_ns = effective_rto_ns(core)
     place = head(core, UNANSWERED)
     timed_out = False
@@ -90,15 +121,26 @@ def note_timeouts(core: Any, now_ns: int) -> None:
         timed_out = True
         place = head(core, UNANSWERED)
     if timed_out and now_ns >= core.backoff_at_ns:
-        core.backoff = 0 if core.sampled else min(core.backoff + 1, 30)
-        core.sampled = 0
+        core.backoff = 0 if core.answered else min(core.backoff + 1, 30)
+        core.answered = 0
         core.backoff_at_ns = now_ns + rto_ns
-    lowest = chunk_of(core, core.floor)
-    if lowest.number == core.floor and lowest.list == WAITED and now_ns >= core.probe_from_ns + core.probe_interval_ns:
-        move_to(core, core.floor & (core.ring - 1), DUE)
-        core.repeats_by_probe += 1
-        core.probe_from_ns = now_ns
-        core.probe_interval_ns = min(2 * core.probe_interval_ns, LARGEST_RTO_NS)
+    if head(core, WAITED) != NONE and now_ns >= core.probed_ns + core.probe_interval_ns:
+        probe(core, now_ns)
+
+
+@njit
+def probe(core: Any, now_ns: int) -> None:
+    """One round of probes."""
+    core.probed_ns = now_ns
+    core.probe_interval_ns = min(2 * core.probe_interval_ns, LARGEST_RTO_NS)
+    place = head(core, WAITED)
+    while place != NONE and chunk_in(core, place).sent_ns + core.rto_ns <= now_ns:
+        chunk = chunk_in(core, place)
+        following = np.int64(chunk.next)
+        if chunk.number == core.floor or chunk.number < core.highest:
+            move_to(core, place, DUE)
+            core.repeats_by_probe += 1
+        place = following
 
 
 @njit
@@ -114,7 +156,6 @@ def core_next_timer(address: int) -> Any:
     place = head(core, UNANSWERED)
     if place != NONE:
         when_ns = chunk_in(core, place).sent_ns + effective_rto_ns(core)
-    lowest = chunk_of(core, core.floor)
-    if lowest.number == core.floor and lowest.list == WAITED:
-        when_ns = min(when_ns, core.probe_from_ns + core.probe_interval_ns)
+    if head(core, WAITED) != NONE:
+        when_ns = min(when_ns, core.probed_ns + core.probe_interval_ns)
     return when_ns

@@ -17,7 +17,7 @@ from hostagent.protocol.quantizer.integers import lanes_to_integers
 from hostagent.protocol.quantizer.long_integers import limbs_to_long, settle_high_words, settle_low_words
 from hostagent.protocol.quantizer.machine import copy_bytes, load_i16, load_i32, load_lane, store_i16
 from hostagent.protocol.quantizer.ordered import unorder_floats
-from hostagent.protocol.worker.fill import STORED_ZERO, complement_of, takes_maximum, unpacked_exponent
+from hostagent.protocol.worker.fill import STORED_ZERO, complement_of, unpacked_exponent
 from hostagent.protocol.worker.operations import (
     BARRIER,
     FLAGGED,
@@ -25,10 +25,10 @@ from hostagent.protocol.worker.operations import (
     LAST_SMALL_FLOAT,
     RAW,
     flagged_list,
-    number_operations,
     tail_exponents,
+    takes_maximum,
 )
-from hostagent.protocol.worker.records import EXPONENT, HIGH, LOW, TAIL_DATA, TAIL_EXPONENT
+from hostagent.protocol.worker.records import EXPONENT, HIGH, LOW, TAIL_DATA, TAIL_EXPONENT, core_at, operation_at
 from hostagent.protocol.worker.spans import (
     FLOAT32,
     chunk_span,
@@ -44,8 +44,9 @@ LEAST_EXPONENT, LARGEST_EXPONENT = -148, 128
 
 
 @njit
-def store_lanes(core: Any, operation: Any, part: int, index: int, lanes: int) -> None:
-    """Take a chunk's result, once."""
+def store_lanes(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> int:
+    """Take a chunk's result, once. An entry: called by address."""
+    core, operation = core_at(core_address), operation_at(operation_address)
     if part == EXPONENT:
         store_exponents(core, operation, index, lanes)
     elif part == TAIL_EXPONENT:
@@ -56,6 +57,7 @@ def store_lanes(core: Any, operation: Any, part: int, index: int, lanes: int) ->
         store_sums(core, operation, place, load_i16(tail_exponents(operation), index), True, lanes)
     elif operation.kind != BARRIER:
         store_data(core, operation, part, index, lanes)
+    return 0
 
 
 @njit
@@ -92,13 +94,11 @@ def store_data(core: Any, operation: Any, part: int, index: int, lanes: int) -> 
 
 @njit
 def store_exponents(core: Any, operation: Any, group: int, lanes: int) -> None:
-    """Exponents of a group. With the last of them the operation's length is known, and later ones can be numbered."""
+    """Exponents of a group. With the last of them the operation's length is known."""
     begin = group * operation.group_chunks
     count = min(operation.group_chunks, operation.chunks - begin)
     operation.flagged += pack_exponents(lanes, operation.scratch_address, begin, count)
     operation.exponents_stored += 1
-    if operation.exponents_stored == operation.groups:
-        number_operations(core)
 
 
 @njit

@@ -10,10 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import load_i32, load_i64, store_i64, store_u16, trailing_zeros, zero_bytes
+from hostagent.protocol.quantizer.machine import (
+    call_compiled,
+    load_i32,
+    load_i64,
+    store_i64,
+    trailing_zeros,
+    write16,
+    write32,
+    zero_bytes,
+)
 from hostagent.protocol.wire import LANES_AT
-from hostagent.protocol.worker.fill import fill_lanes, takes_maximum
-from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write32, write_checksum, write_header
+from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write_checksum, write_header
 from hostagent.protocol.worker.lists import NONE, chunk_in, enter_list, head, leave_list
 from hostagent.protocol.worker.operations import (
     flagged_list,
@@ -21,6 +29,7 @@ from hostagent.protocol.worker.operations import (
     operation_at_number,
     operation_of,
     part_of,
+    takes_maximum,
 )
 from hostagent.protocol.worker.plan import data_position, exponent_position
 from hostagent.protocol.worker.records import (
@@ -28,6 +37,7 @@ from hostagent.protocol.worker.records import (
     DUE,
     LOW,
     NO_LIST,
+    OPERATION_BYTES,
     RUNNING,
     TAIL_DATA,
     TAIL_EXPONENT,
@@ -109,7 +119,9 @@ def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
     place = number & (core.ring - 1)
     frame, chunk = frame_address(core, place), chunk_in(core, place)
     lanes = frame + LANES_AT
-    has_data = fill_lanes(core, operation, part, index, lanes)
+    slot = sequence & (core.operation_ring - 1)
+    operation_address = core.operations + slot * OPERATION_BYTES
+    has_data = call_compiled(core.fill_function, core.address, operation_address, part, index, lanes) != 0
     is_short = not has_data and core.short_no_data != 0
     if not has_data and not is_short:
         zero_bytes(lanes, 4 * core.lanes)
@@ -122,7 +134,7 @@ def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
     chunk.built_epoch = core.epoch
     chunk.seen_epoch = 0
     chunk.operation_hash = operation.hash
-    chunk.operation_slot = sequence & (core.operation_ring - 1)
+    chunk.operation_slot = slot
     chunk.part = part
     chunk.index = index
     chunk.operator = operator
@@ -137,7 +149,7 @@ def readdress(core: Any, place: int) -> None:
     frame, chunk = frame_address(core, place), chunk_in(core, place)
     write32(frame, EPOCH_AT, core.epoch)
     if core.checksum:
-        store_u16(frame + CHECKSUM_AT, 0, 0)
+        write16(frame, CHECKSUM_AT, 0)
         write_checksum(frame, chunk.length)
     chunk.built_epoch = core.epoch
 
