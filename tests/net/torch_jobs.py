@@ -37,11 +37,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def ranks(size: int, controller: str, script: str, *arguments: str, only: int | None = None) -> Iterator[list[Rank]]:
-    """So many ranks of a script in torch_scripts; ``only`` so many of them are started. None survives the block."""
+def ranks(size: int, controller: str, script: str, *arguments: str) -> Iterator[list[Rank]]:
+    """So many ranks of a script in torch_scripts. None survives the block."""
     port = free_port()
     started = []
-    for number in range(size if only is None else only):
+    for number in range(size):
         environment = os.environ | {
             "NETSUM_CONTROLLER": controller,
             "RANK": str(number),
@@ -52,7 +52,7 @@ def ranks(size: int, controller: str, script: str, *arguments: str, only: int | 
             "OMP_NUM_THREADS": "1",
         }
         command = [sys.executable, "-u", str(SCRIPTS / script), *arguments]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.PIPE, "text": True}
         started.append(Rank(number, subprocess.Popen(command, env=environment, **pipes)))
     try:
         yield started

@@ -31,7 +31,7 @@ def expect(what, got, wanted, tolerance=0.0):
 
 
 def reduced_by_gloo(tensor, operator):
-    wide = tensor.float() if tensor.dtype in FLOATS else tensor.to(torch.int64)
+    wide = tensor.to(torch.float32 if tensor.dtype in FLOATS else torch.int64, copy=True)
     dist.all_reduce(wide, op=OP.SUM if operator == OP.AVG else operator, group=GLOO)
     return (wide / SIZE if operator == OP.AVG else wide).to(tensor.dtype)
 
