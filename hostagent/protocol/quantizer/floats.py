@@ -5,8 +5,9 @@ from __future__ import annotations
 from emulator.ports.jit import njit
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.quantizer.machine import (
-    bits_of_f32,
+    bfloat16_of_f32,
     copy_bytes,
+    f32_of_bfloat16,
     f32_of_bits,
     f32_of_half,
     half_of_f32,
@@ -34,17 +35,9 @@ def widen(dtype: int, source: int, values: int, count: int) -> None:
             store_f32(values, i, f32_of_half(load_u16(source, i)))
     elif dtype == BFLOAT16:
         for i in range(count):
-            store_i32(values, i, load_u16(source, i) << 16)
+            store_f32(values, i, f32_of_bfloat16(load_u16(source, i)))
     else:
         copy_bytes(values, source, 4 * count)
-
-
-@njit
-def bfloat16_of_f32(value: float) -> int:
-    """float32 to bfloat16's bits, to nearest even; NaN stays NaN."""
-    bits = bits_of_f32(value) & 0xFFFFFFFF
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return (NAN_BITS >> 16) if (bits & 0x7FFFFFFF) > INFINITY_BITS else rounded
 
 
 @njit

@@ -101,6 +101,30 @@ def load_lane(typing_context: Any, address: Any, index: Any) -> Any:
     return types.int32(types.int64, types.int64), generate
 
 
+@_inlined
+def f32_of_bfloat16(typing_context: Any, bits: Any) -> Any:
+    """bfloat16 bits to float32, exactly: they are its upper half."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(builder.shl(builder.zext(arguments[0], WORD), WORD(16)), FLOAT)
+
+    return types.float32(types.uint16), generate
+
+
+@_inlined
+def bfloat16_of_f32(typing_context: Any, value: Any) -> Any:
+    """float32 to bfloat16 bits, to nearest even; NaN becomes the quiet one. 32 bits throughout, to stay in vectors."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bits = builder.bitcast(arguments[0], WORD)
+        half = builder.add(WORD(0x7FFF), builder.and_(builder.lshr(bits, WORD(16)), WORD(1)))
+        rounded = builder.lshr(builder.add(bits, half), WORD(16))
+        is_nan = builder.fcmp_unordered("uno", arguments[0], arguments[0])
+        return builder.trunc(builder.select(is_nan, WORD(0x7FC0), rounded), ir.IntType(16))
+
+    return types.uint16(types.float32), generate
+
+
 def _big_endian_loader(element: ir.Type) -> Any:
     @_inlined
     def load(typing_context: Any, address: Any, offset: Any) -> Any:
