@@ -14,6 +14,8 @@ import traceback
 from types import TracebackType
 
 ENABLED_BY = "NETSUM_REPORT_FAILURES"
+TIME_NS = "time_ns"
+"""Beside torch's own time stamp, which counts seconds: too coarse to tell the first of several failures."""
 
 
 def install() -> None:
@@ -34,7 +36,7 @@ def install() -> None:
 def write(path: str, error: BaseException, trace: TracebackType | None) -> None:
     """The file as torch's ErrorHandler writes it; a failure to write is no reason for another traceback."""
     stack = "".join(traceback.format_exception(type(error), error, trace))
-    extra = {"py_callstack": stack, "timestamp": str(int(time.time()))}
+    extra = {"py_callstack": stack, "timestamp": str(int(time.time())), TIME_NS: time.time_ns()}
     message = {"message": f"{type(error).__name__}: {error}", "extraInfo": extra}
     try:
         with open(path, "w") as file:

@@ -174,9 +174,7 @@ class _Run:
                 self._end()
 
     def _start_services(self) -> str:
-        from emulator.ports.stale import clean_stale
-
-        clean_stale()
+        _clean_shared_memory()
         options = self._options
         program = options.aggregator.partition(":")[2] or DEFAULT_PROGRAM
         self._services = make_services(
@@ -249,6 +247,14 @@ class _Run:
             self._ranks.wait()
         for service in reversed(self._services):
             service.stop()
+        if self._services:
+            _clean_shared_memory()  # of ranks and services that were killed
+
+
+def _clean_shared_memory() -> None:
+    from emulator.ports.stale import clean_stale
+
+    clean_stale()
 
 
 @contextmanager

@@ -18,9 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hostagent.torch_backend.failure_report import ENABLED_BY
+from hostagent.torch_backend.failure_report import ENABLED_BY, TIME_NS
 from hostagent.torch_backend.processes import kill_session, signal_name
 
+CONSEQUENCES = ("NetsumError", "OperationTimeoutError")
 ACCEPTED_OUTPUT = {"plain": [], "prefixed": ["--tee", "3"]}
 
 
@@ -91,21 +92,41 @@ def _run(launcher: Any, order: RankOrder) -> int:
 
 def _report(error: Any) -> int:
     """One message for the person: which rank failed first, and of what."""
-    rank, failure = error.get_first_failure()
+    rank, failure = min(error.failures.items(), key=lambda item: _precedence(item[1]))
     others = len(error.failures) - 1
     print(f"netsum run: rank {rank} {_cause(failure)}", file=sys.stderr)
     if others:
         print(f"netsum run: {others} other rank(s) failed after it", file=sys.stderr)
+    return _exit_code(failure)
+
+
+def _precedence(failure: Any) -> tuple[bool, int]:
+    """Smallest for the failure that brought the others about: errors of our backend are mostly another rank's doing,
+    and SIGTERM is how torch's launcher ends the rest."""
+    message = failure.error_file_data.get("message")
+    if isinstance(message, dict):
+        text, extra = str(message.get("message")), message.get("extraInfo", {})
+        happened_ns = int(extra.get(TIME_NS, int(failure.timestamp) * 1_000_000_000))
+        return text.startswith(CONSEQUENCES), happened_ns
+    return failure.exitcode == -signal.SIGTERM, int(failure.timestamp) * 1_000_000_000
+
+
+def _raised(failure: Any) -> str:
+    """The exception that a rank reported, also where a signal overtook its exit; empty if it reported none."""
+    message = failure.error_file_data.get("message")
+    return str(message.get("message", "")) if isinstance(message, dict) else ""
+
+
+def _exit_code(failure: Any) -> int:
     code = int(failure.exitcode)
-    return code if code > 0 else 128 - code
+    return code if code > 0 else 1 if _raised(failure) else 128 - code
 
 
 def _cause(failure: Any) -> str:
+    if raised := _raised(failure):
+        return f"raised {raised}"
     if failure.exitcode < 0:
         return f"was killed by {signal_name(-failure.exitcode)} (process {failure.pid})"
-    message = failure.error_file_data.get("message")
-    if isinstance(message, dict) and "message" in message:
-        return f"raised {message['message']}"
     return f"ended with exit code {failure.exitcode}; what it printed is above"
 
 

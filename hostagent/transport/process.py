@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from contextlib import suppress
 
@@ -95,6 +96,11 @@ class Transport:
         if self._engine is not None:
             self._engine.stop()
 
+    def fail_jobs(self, what: str) -> None:
+        """End all jobs on every rank: this one has done ``what``."""
+        for channel in list(self._jobs.values()):
+            channel.fail(TransportError(f"rank {channel.membership.rank} {what}", Cause.PEER))
+
     def close_jobs(self) -> None:
         """Leave all jobs in order, at the same time, for each may linger."""
         leaving = [threading.Thread(target=channel.close) for channel in list(self._jobs.values())]
@@ -151,9 +157,12 @@ def _end_if_unused(transport: Transport) -> None:
 
 
 def _close_all() -> None:
-    """At exit: the transport thread must be gone before the memory is."""
+    """At exit: the transport thread must be gone before the memory is. A rank that failed says why, and doesn't linger."""
+    error = getattr(sys, "last_value", None)
     for transport in list(_transports.values()):
         if transport.pid == os.getpid():
+            if error is not None:
+                transport.fail_jobs(f"raised {type(error).__name__}: {error}")
             transport.close_jobs()
 
 

@@ -1,0 +1,168 @@
+"""``netsum run``: what it starts, what it says when something fails, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.net.torch_jobs import SCRIPTS
+
+PATIENCE_S = 100.0
+LANES = "64"
+
+
+@pytest.fixture
+def shared(tmp_path, monkeypatch) -> Iterator[Path]:
+    """A folder of its own for shared memory; what is left there after a test is the run's."""
+    folder = Path(f"/dev/shm/test-{os.getpid()}-{tmp_path.name}")
+    folder.mkdir()
+    monkeypatch.setenv("NETSUM_SHM", str(folder))
+    yield folder
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+def command(*arguments: str, script: str = "steps.py", ranks: int = 2) -> list[str]:
+    options = ["run", "-n", str(ranks), "--lanes", LANES]
+    return [sys.executable, "-m", "hostagent.cli.main", *options, str(SCRIPTS / script), *arguments]
+
+
+def start(*arguments: str, ranks: int = 2) -> subprocess.Popen[str]:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command(*arguments, ranks=ranks), **pipes)
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """All processes below one, with their command lines."""
+    found: dict[int, str] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                line = (folder / "cmdline").read_text().replace("\0", " ").strip()
+            except OSError:
+                continue
+            found[int(folder.name)] = line
+            PARENT[int(folder.name)] = parent
+    return {child: line for child, line in found.items() if line and _below(child, pid)}
+
+
+PARENT: dict[int, int] = {}
+
+
+def _below(pid: int, ancestor: int) -> bool:
+    while pid > 1:
+        pid = PARENT.get(pid, 0)
+        if pid == ancestor:
+            return True
+    return False
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(pids: dict[int, str]) -> bool:
+    end_s = time.monotonic() + 20
+    while time.monotonic() < end_s:
+        if not any(alive(pid) for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def until_step(process: subprocess.Popen[str], step: int) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(f"step {step}"):
+            return
+    raise AssertionError(f"it ended before step {step}: {process.stderr.read() if process.stderr else ''}")
+
+
+def test_a_run_ends_well_and_leaves_nothing(shared):
+    ended = subprocess.run(command(), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr
+    assert "rank 0 of 2 has done 20 steps" in ended.stdout
+    assert "rank 1 of 2 has done 20 steps" in ended.stdout
+    assert list(shared.iterdir()) == []
+
+
+def test_a_rank_that_raises_ends_the_run_with_its_name_and_reason(shared):
+    ended = subprocess.run(command("raise"), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 1
+    assert "netsum run: rank 1 raised ValueError: two is enough" in ended.stderr
+    assert ended.stderr.count("netsum run: rank") == 1
+    assert list(shared.iterdir()) == []
+
+
+def test_a_killed_rank_is_named(shared):
+    ended = subprocess.run(command("kill"), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 128 + 9
+    assert "netsum run: rank 1 was killed by SIGKILL" in ended.stderr
+    assert list(shared.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_everything(shared, number):
+    process = start("endless")
+    until_step(process, 3)
+    below = descendants(process.pid)
+    assert len(below) >= 5  # switch, controller, torch's launcher, two ranks
+    process.send_signal(number)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + number
+    assert gone(below)
+    assert list(shared.iterdir()) == []
+
+
+def test_a_killed_launcher_leaves_no_process_and_the_next_run_cleans_its_memory(shared):
+    process = start("endless")
+    until_step(process, 3)
+    below = descendants(process.pid)
+    process.kill()
+    process.communicate(timeout=PATIENCE_S)
+    assert gone(below), [line for pid, line in below.items() if alive(pid)]
+    ended = subprocess.run(command(), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr
+    assert list(shared.iterdir()) == []
+
+
+@pytest.mark.parametrize("service", ["switch", "controller"])
+def test_a_killed_service_is_started_again_and_no_sum_is_lost(shared, service):
+    process = start("slow")
+    until_step(process, 3)
+    [victim] = [pid for pid, line in descendants(process.pid).items() if f"hostagent.cli.main {service}" in line]
+    os.kill(victim, signal.SIGKILL)
+    output, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, errors
+    assert f"the {service} was killed by SIGKILL; started again" in errors
+    assert "rank 0 of 2 has done 20 steps" in output
+    assert list(shared.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--aggregator", "p4:no-such.p4", str(SCRIPTS / "steps.py")], "no-such.p4"),
+        (["--aggregator", "pspin", str(SCRIPTS / "steps.py")], "only p4"),
+        (["no-such-script.py"], "no-such-script.py"),
+    ],
+)
+def test_what_cannot_be_started_is_said_in_one_message(shared, arguments, message):
+    line = [sys.executable, "-m", "hostagent.cli.main", "run", "-n", "2", *arguments]
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 1
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert list(shared.iterdir()) == []
