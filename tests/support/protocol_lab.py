@@ -393,7 +393,7 @@ def run(schedule: Schedule, *, largest_steps: int = 200_000) -> str:
 
 def shrink(schedule: Schedule) -> Schedule:
     """Make every number of a failing schedule as small as it goes while it still fails."""
-    least = {"workers": 1, "window": 1, "lanes": 4, "operations": 1, "largest_chunks": 1}
+    least = {"workers": 1, "window": 1, "lanes": 4, "operations": 1, "largest_chunks": 1, "delay_ticks": 1}
     changed = True
     while changed:
         changed = False
