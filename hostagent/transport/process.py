@@ -157,7 +157,7 @@ def _end_if_unused(transport: Transport) -> None:
 
 
 def _close_all() -> None:
-    """At exit: the transport thread must be gone before the memory is. A rank that failed says why, without lingering."""
+    """At exit: the transport thread must be gone before the memory is. A rank that failed says why at once."""
     error = getattr(sys, "last_value", None)
     for transport in list(_transports.values()):
         if transport.pid == os.getpid():
