@@ -20,6 +20,7 @@ $(VENV)/.done: pyproject.toml .constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' .constraints.txt)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c .constraints.txt -e '.[test]'
+	$(BIN)/netsum warm
 	touch $@
 
 # p4runtime-shell pins an old protobuf, so it lives alone and is run as a program.
@@ -49,6 +50,10 @@ format: setup ## write the format
 
 bench: setup ## the measured tables of the README, each figure beside its peer
 	$(BIN)/netsum bench all
+
+protos: setup ## generate the stubs of our gRPC services anew (needs grpcio-tools)
+	$(BIN)/python -m hostagent.protocol.services.generate
+	$(BIN)/ruff check hostagent/protocol/services
 
 clean: ## remove what was built here (not the cache in the home folder)
 	rm -rf $(VENV) $(SHELL_VENV) build dist *.egg-info

@@ -43,9 +43,9 @@ def demo(
 
 def main() -> None:
     """Entry point of the ``netsum`` script."""
-    from hostagent.cli import bench, compile, network, run
+    from hostagent.cli import bench, compile, network, run, warm
 
-    for module in (run, network, compile, bench):
+    for module in (run, network, compile, bench, warm):
         module.register(app)
     try:
         app()

@@ -19,6 +19,7 @@ from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
 from hostagent.transport.session import SessionClient
 from hostagent.transport.session_terms import Lease, SessionError
+from hostagent.transport.warm import ensure_warm
 
 JOIN_TIMEOUT_S = 30.0
 
@@ -138,6 +139,7 @@ _transports: dict[str, Transport] = {}
 def open_job(controller_address: str, name: str, rank: int, size: int, timeout_s: float) -> JobChannel:
     """This rank's end of the job of that name. Raises TransportError where the controller is not there or refuses."""
     with _guard:
+        ensure_warm()
         try:
             transport = _transports.get(controller_address) or Transport(controller_address)
             _transports[controller_address] = transport
