@@ -6,6 +6,7 @@ Only growth copies. The caller keeps the data plane still during a change.
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,10 +55,19 @@ class _Group:
     """Entries by masked key, best first; only the best has a slot."""
     ranks: dict[int, int] = field(default_factory=dict)
     """Rank by handle."""
+    _best: list[tuple[int, int]] = field(default_factory=list)
+    """Heap of (-rank, handle); removed entries stay in it until they come to the top."""
+
+    def add(self, handle: int, rank: int) -> None:
+        self.ranks[handle] = rank
+        heapq.heappush(self._best, (-rank, handle))
 
     @property
     def best_rank(self) -> int:
-        return max(self.ranks.values(), default=0)
+        """0 in an empty group."""
+        while self._best and self.ranks.get(self._best[0][1]) != -self._best[0][0]:
+            heapq.heappop(self._best)
+        return -self._best[0][0] if self._best else 0
 
 
 class FlatTable:
@@ -86,7 +96,7 @@ class FlatTable:
         self._write_entry(entry.handle, rank, entry.action, entry.params)
         if not new:
             return
-        group.ranks[entry.handle] = rank
+        group.add(entry.handle, rank)
         chain = group.chains.setdefault(key, [])
         chain.append(entry)
         chain.sort(key=packed_rank, reverse=True)
