@@ -73,6 +73,11 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_choose_folder())
 
 
+def loops_folder() -> Path:
+    """Where compiled loops are cached: ours, or what NUMBA_CACHE_DIR names."""
+    return Path(str(numba.config.CACHE_DIR))  # type: ignore[attr-defined]
+
+
 def njit(function: Any = None, **options: Any) -> Any:
     """``numba.njit`` with ``nogil`` and ``cache``; takes the same options."""
     settings = {"nogil": True, "cache": True, "error_model": "numpy", **options}

@@ -12,10 +12,11 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numba
+
+from emulator.ports.jit import loops_folder
 
 WAIT_S = 300.0
 """For another process that compiles; then this one goes on by itself, which is slow but right."""
@@ -25,7 +26,7 @@ MARKER = "host-loops-complete"
 
 def ensure_warm(*, say: bool = True) -> bool:
     """Returns when the ranks' loops are in the cache; True if this call compiled them. ``say``: tell on stderr."""
-    folder = Path(str(numba.config.CACHE_DIR))  # type: ignore[attr-defined]
+    folder = loops_folder()
     marker = folder / MARKER
     if marker.exists():
         return False
