@@ -56,9 +56,9 @@ def agree_on_name(store: Store, group: str, rank: int) -> str:
 
 
 def _open_channel(store: Store, group: str, rank: int, size: int, timeout: timedelta) -> Channel:
+    address = controller_address()
     from hostagent.transport.process import open_job
 
-    address = controller_address()
     name = agree_on_name(store, group, rank)
     try:
         return open_job(address, name, rank, size, timeout.total_seconds())

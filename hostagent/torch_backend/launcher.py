@@ -131,12 +131,14 @@ def make_services(
     return [switch_service, Service("controller", folder / "controller.log", controller)]
 
 
-def start_aggregator(services: list[Service]) -> Aggregator:
-    """Start them in order; returns when the controller is ready."""
-    for service in services:
-        service.start()
-        service.wait_ready()
+def start_aggregator(services: list[Service], meanwhile: Callable[[], None] = lambda: None) -> Aggregator:
+    """Start them in order, and do something else while the switch starts; returns when the controller is ready."""
     switch, controller = services
+    switch.start()
+    meanwhile()
+    switch.wait_ready()
+    controller.start()
+    controller.wait_ready()
     return Aggregator(str(controller.ready["address"]), str(switch.ready["p4runtime"]), services)
 
 
@@ -174,7 +176,6 @@ class _Run:
                 self._end()
 
     def _start_services(self) -> str:
-        _clean_shared_memory()
         options = self._options
         program = options.aggregator.partition(":")[2] or DEFAULT_PROGRAM
         self._services = make_services(
@@ -182,7 +183,7 @@ class _Run:
         )
         for service in self._services:
             service.verbose = options.verbose
-        self._aggregator = start_aggregator(self._services)
+        self._aggregator = start_aggregator(self._services, meanwhile=_clean_shared_memory)
         return self._aggregator.address
 
     def _start_ranks_waiting(self) -> None:

@@ -169,7 +169,7 @@ def job_of_frame(engine: Any, frame: int, length: int) -> Any:
 
 
 @njit
-def serve(engine: Any, address: int, slot: int, now_ns: int) -> int:
+def serve(engine: Any, address: int, slot: int, now_ns: int) -> Any:
     """One turn of one job; how much was done."""
     job = job_at(address)
     worked = 0

@@ -1,0 +1,150 @@
+"""The pieces of starting and ending a run that need no processes: names, causes, refusals, findings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch.distributed as dist
+
+from hostagent.torch_backend import doctor, failure_report, rank_launcher
+from hostagent.torch_backend.creation import agree_on_name, controller_address, create_group
+from hostagent.torch_backend.errors import NetsumError, RefusedError
+from hostagent.torch_backend.processes import RESTARTS, LaunchError, Service
+from hostagent.torch_backend.untraced import untraced
+
+
+def options(size: int = 1) -> SimpleNamespace:
+    return SimpleNamespace(
+        store=dist.HashStore(), group_rank=0, group_size=size, timeout=timedelta(seconds=5), group_id="0"
+    )
+
+
+def test_a_group_of_one_needs_no_controller(monkeypatch):
+    monkeypatch.delenv("NETSUM_CONTROLLER", raising=False)
+    assert create_group(options(), None).barrier().wait()
+
+
+def test_without_a_controller_the_error_says_how_to_get_one(monkeypatch):
+    monkeypatch.delenv("NETSUM_CONTROLLER", raising=False)
+    with pytest.raises(NetsumError, match=r"netsum run -n N SCRIPT.*NETSUM_CONTROLLER=HOST:PORT"):
+        create_group(options(2), None)
+
+
+@pytest.mark.parametrize("address", ["localhost", ":80", "host:port"])
+def test_a_controller_address_must_be_host_and_port(monkeypatch, address):
+    monkeypatch.setenv("NETSUM_CONTROLLER", address)
+    with pytest.raises(NetsumError, match="expected HOST:PORT"):
+        controller_address()
+
+
+def test_options_of_another_backend_are_refused():
+    with pytest.raises(RefusedError, match="pg_options must be None, got Options"):
+        create_group(options(), dist.Backend.Options("gloo"))
+
+
+def test_members_agree_on_a_name_and_the_next_group_of_the_same_name_has_another():
+    store = dist.HashStore()
+    first = [agree_on_name(store, "0", rank) for rank in range(3)]
+    second = [agree_on_name(store, "0", rank) for rank in (2, 0, 1)]
+    assert len(set(first)) == len(set(second)) == 1
+    assert first[0] != second[0]
+
+
+def test_a_rank_that_begins_again_early_does_not_join_the_old_group():
+    store = dist.HashStore()
+    early = [agree_on_name(store, "0", 0), agree_on_name(store, "0", 0)]
+    late = [agree_on_name(store, "0", 1), agree_on_name(store, "0", 1)]
+    assert early == late
+
+
+@dataclass
+class Failure:
+    exitcode: int
+    text: str = ""
+    at_ns: int = 0
+    pid: int = 7
+    error_file_data: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.timestamp = self.at_ns // 1_000_000_000
+        extra = {"timestamp": str(self.timestamp), failure_report.TIME_NS: self.at_ns}
+        self.error_file_data = {"message": {"message": self.text, "extraInfo": extra} if self.text else "<NONE>"}
+
+
+@pytest.mark.parametrize(
+    ("failures", "culprit"),
+    [
+        ({0: Failure(1, "NetsumError: rank 1 died", 5), 1: Failure(1, "ValueError: x", 6)}, 1),
+        ({0: Failure(1, "NetsumError: rank 1 died", 5), 1: Failure(-9, at_ns=10**12)}, 1),
+        ({0: Failure(-15), 1: Failure(1, "ValueError: x", 10**12)}, 1),
+        ({0: Failure(1, "KeyError: 2", 6), 1: Failure(1, "ValueError: x", 5)}, 1),
+        ({0: Failure(1, "RefusedError: no float64", 6), 1: Failure(1, "NetsumError: rank 0 left", 7)}, 0),
+    ],
+)
+def test_the_rank_that_brought_the_others_down_is_the_one_named(capsys, failures, culprit):
+    code = rank_launcher._report(SimpleNamespace(failures=failures))
+    said = capsys.readouterr().err
+    assert said.startswith(f"netsum run: rank {culprit} ")
+    assert "1 other rank(s) failed after it" in said
+    assert code == (137 if failures[culprit].exitcode == -9 else 1)
+
+
+def test_an_uncaught_exception_is_written_for_the_launcher(tmp_path, monkeypatch):
+    path = tmp_path / "error.json"
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(path))
+    monkeypatch.setenv(failure_report.ENABLED_BY, "1")
+    shown = []
+    monkeypatch.setattr(sys, "excepthook", lambda *what: shown.append(what))
+    failure_report.install()
+    sys.excepthook(KeyError, KeyError("key"), None)
+    assert json.loads(path.read_text())["message"]["message"] == "KeyError: 'key'"
+    assert len(shown) == 1
+
+
+def test_a_service_that_does_not_start_is_quoted(tmp_path):
+    program = "import sys; print('the reason', file=sys.stderr); sys.exit(3)"
+    service = Service("switch", tmp_path / "log", lambda ready: [sys.executable, "-c", program])
+    service.start()
+    with pytest.raises(LaunchError, match=r"the switch ended with exit code 3:\n    the reason"):
+        service.wait_ready()
+
+
+def test_a_service_keeps_its_address_over_a_restart_and_may_not_end_too_often(tmp_path):
+    program = "import json, sys; print(json.dumps({'given': sys.argv[1], 'address': 'a'}), flush=True)"
+    line = [sys.executable, "-c", program]
+    service = Service("switch", tmp_path / "log", lambda ready: [*line, ready.get("address", "any")])
+    service.start()
+    assert service.wait_ready()["given"] == "any"
+    assert service.restart() == "ended with exit code 0"
+    assert service.wait_ready()["given"] == "a"
+    for _ in range(RESTARTS - 1):
+        service.restart()
+    with pytest.raises(LaunchError, match="times in a minute"):
+        service.restart()
+    service.stop()
+
+
+def test_the_doctor_reports_a_check_that_breaks(monkeypatch, capsys):
+    def _odd() -> doctor.Finding:
+        raise OSError("no such thing")
+
+    monkeypatch.setattr(doctor, "CHECKS", (doctor._python, _odd))
+    assert doctor.run_doctor(as_json=True) == 1
+    good, odd = json.loads(capsys.readouterr().out)
+    assert good["verdict"] == "ok"
+    assert odd["subject"] == "odd"
+    assert "no such thing" in odd["text"]
+
+
+def test_methods_are_called_as_they_are_without_dynamo(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
+    calls = []
+    untraced(lambda value: calls.append(value))(5)
+    assert calls == [5]
+    assert "torch._dynamo" not in sys.modules
