@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch.distributed as dist
+from torch._C._distributed_c10d import Backend
 
 from hostagent.torch_backend import doctor, failure_report, rank_launcher
 from hostagent.torch_backend.creation import agree_on_name, controller_address, create_group
@@ -45,7 +46,7 @@ def test_a_controller_address_must_be_host_and_port(monkeypatch, address):
 
 def test_options_of_another_backend_are_refused():
     with pytest.raises(RefusedError, match="pg_options must be None, got Options"):
-        create_group(options(), dist.Backend.Options("gloo"))
+        create_group(options(), Backend.Options("gloo"))
 
 
 def test_members_agree_on_a_name_and_the_next_group_of_the_same_name_has_another():
