@@ -70,7 +70,7 @@ def _choose_folder() -> Path:
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(_choose_folder())
+    numba.config.CACHE_DIR = str(_choose_folder())  # type: ignore[attr-defined]
 
 
 def loops_folder() -> Path:

@@ -157,9 +157,14 @@ class AggregatingSwitch:
         for child in range(CHILDREN):
             mac, ip = (int.from_bytes(f(child), "big") for f in (_mac, _ip))
             own_mac, own_ip = (int.from_bytes(f(200), "big") for f in (_mac, _ip))
-            insert("AllreduceIngress.children", "AllreduceIngress.set_child", (JOB, child, child, mac, ip), (1 << child, 1))
             insert(
-                "AllreduceEgress.copies", "AllreduceEgress.address_copy", (child, child + 1), (child, own_mac, mac, own_ip, ip, wanted)
+                "AllreduceIngress.children", "AllreduceIngress.set_child", (JOB, child, child, mac, ip), (1 << child, 1)
+            )
+            insert(
+                "AllreduceEgress.copies",
+                "AllreduceEgress.address_copy",
+                (child, child + 1),
+                (child, own_mac, mac, own_ip, ip, wanted),
             )
         self.switch.insert_multicast_group(1, tuple((child, child + 1) for child in range(CHILDREN)))
 

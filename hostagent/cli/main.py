@@ -28,7 +28,7 @@ app = typer.Typer(
 def demo(
     workers: Annotated[int, typer.Option("-n", "--workers", min=2, max=16, help="Training processes.")] = 4,
     epochs: Annotated[int, typer.Option(min=2, help="Passes over the digits.")] = 20,
-    lanes: Annotated[int, typer.Option(help="32-bit numbers in a frame.")] = 256,
+    lanes: Annotated[int, typer.Option(help="32-bit numbers in a frame.")] = 1024,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the report.")] = Path("netsum-report"),
     as_json: AsJson = False,
 ) -> None:

@@ -18,7 +18,7 @@ def run(
     ranks: Annotated[int, typer.Option("-n", "--nproc", min=1, help="Training processes.")] = 2,
     aggregator: Annotated[str, typer.Option(help="Where to sum: p4, or p4:PROGRAM.p4.")] = "p4",
     lanes: Annotated[
-        int | None, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 or 2048.", show_default="256")
+        int | None, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 or 2048.", show_default="1024")
     ] = None,
     controller: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Use this running controller; start nothing but the ranks.")
@@ -42,7 +42,7 @@ def run(
 
     Example: [bold]netsum run -n 4 train.py --epochs 3[/bold]
     """
-    from hostagent.torch_backend.launcher import DEFAULT_LANES, Aggregator, RunOptions, run_training
+    from hostagent.torch_backend.launcher import DEFAULT_LANES, DEFAULT_MAX_WINDOW, Aggregator, RunOptions, run_training
 
     def write_report(aggregator: Aggregator) -> None:
         from hostagent.cli.measured import write
@@ -61,7 +61,7 @@ def run(
         prefixed=prefix,
         impairments=impair,
         verbose=verbose,
-        controller_options=("--max-window", str(max_window)) if max_window else (),
+        controller_options=("--max-window", str(max_window or DEFAULT_MAX_WINDOW)),
         at_end=write_report,
     )
     raise typer.Exit(run_training(options))

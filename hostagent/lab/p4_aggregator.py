@@ -59,13 +59,13 @@ class P4Aggregator:
     def receive_all(self, frames: list[tuple[int, bytes]], now_ns: int = 0) -> list[tuple[int, bytes]]:
         """A batch of (port, frame) in; answers port by port, in the order in which each port sent them."""
         self._batch.clear()
-        for port, frame in frames:
-            self._batch.append(frame, port)
+        for at, frame in frames:
+            self._batch.append(frame, at)
         self.switch.process(self._batch, now_ns)
         answers = []
-        for number, port in enumerate(self._ports):
-            port.flush()
-            answers += [(number, frame) for frame in port.received()]
+        for number, memory_port in enumerate(self._ports):
+            memory_port.flush()
+            answers += [(number, frame) for frame in memory_port.received()]
         return answers
 
     def counter(self, name: str, index: int) -> int:

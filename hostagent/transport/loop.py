@@ -87,7 +87,6 @@ FAILED_PEER_LEFT = FAILED_BY_CALLER + 9
 """The loop's own causes: a request that the core does not take, which is a bug of the caller; an operation that needs a
 rank which has left. Causes from FAILED_BY_CALLER up to these are given with the command FAIL."""
 
-SPIN_NS = 30_000
 LEAST_STALL_NS, MOST_STALL_NS = 200_000, 50_000_000
 """How soon to look again whether the switch has read frames that a core waits to rewrite: nothing wakes us then."""
 
@@ -133,7 +132,7 @@ def rest(engine: Any, due_ns: int, starved: bool, now_ns: int) -> None:
         engine.stall_ns = LEAST_STALL_NS
     timeout_ns = -1 if until_ns == NEVER_NS else max(0, until_ns - monotonic_ns())
     engine.sleeps += 1
-    host_wait(engine.port, engine.sleeper, SPIN_NS, timeout_ns)
+    host_wait(engine.port, engine.sleeper, engine.spin_ns, timeout_ns)
 
 
 @njit

@@ -25,6 +25,7 @@ ENGINE = np.dtype(
         # none, written by Python to have a job served and by the loop to acknowledge DETACH
         *_integers("port", "sleeper", "batch", "jobs", "slot_of_job"),
         *_integers("heartbeat_socket", "heartbeat_frame"),
+        *_integers("spin_ns"),  # how long to look around before sleeping
         # written by Python while it runs
         *_integers("stop"),
         *_integers("slots_used"),  # one more than the highest slot of ``jobs`` ever filled

@@ -119,7 +119,7 @@ class SessionLink:
                 for message in self._owner.opening():
                     outgoing.put(message)
                 self._outgoing = outgoing
-                self._call = SessionStub(channel).Attach(_until_none(outgoing))
+                self._call = SessionStub(channel).Attach(_until_none(outgoing))  # type: ignore[no-untyped-call]
             try:
                 for message in self._call:
                     heard = True

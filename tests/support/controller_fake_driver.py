@@ -44,7 +44,9 @@ class FakeDriver:
         self.events.ready(self.capacity, wiped=True)
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
-        return AggregatorCounters(verdicts={row: {"accepted": 7} for row in range(self.capacity.rows)}, drops={"length": 3})
+        return AggregatorCounters(
+            verdicts={row: {"accepted": 7} for row in range(self.capacity.rows)}, drops={"length": 3}
+        )
 
     def stop(self) -> None:
         self.events = None

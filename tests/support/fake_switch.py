@@ -58,7 +58,8 @@ actions { preamble { id: 0x01000002 name: "NoAction" alias: "NoAction" } }
 actions { preamble { id: 0x01000003 name: "AllreduceIngress.drop" alias: "drop" } }
 counters { preamble { id: 0x12000001 name: "AllreduceIngress.drops" alias: "drops" } spec { unit: BOTH } size: 8 }
 direct_counters {
-  preamble { id: 0x13000001 name: "AllreduceIngress.hits" alias: "hits" } spec { unit: BOTH } direct_table_id: 0x02000001
+  preamble { id: 0x13000001 name: "AllreduceIngress.hits" alias: "hits" } spec { unit: BOTH }
+  direct_table_id: 0x02000001
 }
 registers {
   preamble { id: 0x16000001 name: "AllreduceIngress.sums" alias: "sums" }
