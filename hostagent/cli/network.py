@@ -82,6 +82,7 @@ def controller(
 
     Example: [bold]netsum controller --port 1=shm:a --port 2=shm:b --program allreduce.p4 -D LANES=256[/bold]
     """
+    from emulator.p4.library import ProgramNotFound
     from emulator.p4runtime.package import PackageError
     from hostagent.controller.p4driver import Program, ProgramError, read_program
     from hostagent.controller.process import ControllerOptions, run_controller
@@ -91,7 +92,7 @@ def controller(
             loaded = Program(_packed(program, define, include))
         else:
             loaded = read_program(None, p4info, device_config)
-    except (ProgramError, PackageError, OSError) as error:
+    except (ProgramError, PackageError, ProgramNotFound, OSError) as error:
         print(f"netsum controller: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
     options = ControllerOptions(
@@ -134,7 +135,27 @@ def shell(
     raise typer.Exit(run_shell(server, device_id, election_id))
 
 
+def package(
+    program: Annotated[str, typer.Argument(help="P4 source: a file, or the name of a shipped program.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.zip", help="Where to write it.")],
+    define: Define = None,
+    include: Include = None,
+) -> None:
+    """Pack a P4 program and its includes as the device config of SetForwardingPipelineConfig.
+
+    Example: [bold]netsum package p4src/router.p4 -o router.zip[/bold]
+    """
+    from emulator.p4.library import ProgramNotFound
+    from emulator.p4runtime.package import PackageError
+
+    try:
+        output.write_bytes(_packed(program, define, include))
+    except (PackageError, ProgramNotFound, OSError) as error:
+        print(f"netsum package: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
 def register(app: typer.Typer) -> None:
     """Add this file's commands."""
-    for command in (switch, controller, shell):
+    for command in (switch, controller, shell, package):
         app.command()(command)
