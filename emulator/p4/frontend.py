@@ -27,6 +27,10 @@ STAGES = ("preprocess", "parse", "check", "lower")
 """Names for ``--dump-after``; the passes over the IR follow."""
 
 
+NO_TEXT = ("\0", "\1", "\2")
+"""Control bytes that tell a binary file; anything else odd in a source is an error at its place."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A program without errors."""
@@ -144,6 +148,9 @@ def _source(path_or_text: str, read: FileReader) -> tuple[str, str]:
     if text is None:
         span = ir.Span(path_or_text, 1, 1, 1, 2)
         raise CompileError((Diagnostic(Kind.PREPROCESSOR, "there is no such file, or it cannot be read", span),))
+    if not text.strip() or any(byte in text for byte in NO_TEXT):
+        what = "the file is empty" if not text.strip() else "this is not P4 source: it has bytes that no text has"
+        raise CompileError((Diagnostic(Kind.PREPROCESSOR, what, ir.Span(path_or_text, 1, 1, 1, 2)),))
     return path_or_text, text
 
 

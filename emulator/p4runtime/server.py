@@ -83,7 +83,7 @@ def _bind(server: Any, address: str) -> str:
     if bound_port == 0:
         raise ServerError(
             f"cannot listen on {address}: another program has it, or it is no address of this machine; "
-            f"choose another with --grpc-server-addr ({host}:0 takes any free port)"
+            f"choose another with --p4runtime ({host}:0 takes any free port)"
         )
     return f"{host}:{bound_port}"
 

@@ -66,7 +66,7 @@ USE_WHAT_RUNS = Program()
 def read_program(pipeline: Path | None, p4info: Path | None, device_config: Path | None) -> Program:
     """A netsum package, or what p4c wrote (P4Info as text, and bmv2's JSON). Raises ProgramError."""
     if (p4info is None) != (device_config is None) or (pipeline is not None and p4info is not None):
-        raise ProgramError("give either --pipeline FILE.zip, or --p4info FILE and --device-config FILE")
+        raise ProgramError("give --p4info FILE and --device-config FILE together, and no other program")
     try:
         if pipeline is not None:
             return Program(pipeline.read_bytes())
@@ -186,7 +186,7 @@ class P4RuntimeDriver:
         running = client.pipeline("P4INFO_AND_COOKIE")
         if not self._program.device_config:
             if running is None:
-                raise WrongProgram("the switch has no program, and the controller was given none (--pipeline FILE.zip)")
+                raise WrongProgram("the switch has no program, and the controller was given none (--program FILE.p4)")
             return False
         if running is not None and running.cookie.cookie == self._program.cookie:
             return False

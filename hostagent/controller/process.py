@@ -35,6 +35,9 @@ from hostagent.transport.session import host_identity
 READY_TIMEOUT_S = 90.0
 """For the aggregator's first readiness: connecting, and compiling a large program that no cache has."""
 
+QUIET_S = 3.0
+"""How long that may take without a word."""
+
 _PR_SET_PDEATHSIG = 1
 
 log = logging.getLogger("netsum.controller")
@@ -116,7 +119,10 @@ async def _live(server: ControllerServer, host: str, core: Controller, ended: as
     """From the first news of the aggregator to the end."""
     stop: asyncio.Future[object] = asyncio.ensure_future(ended.wait())
     news: asyncio.Future[object] = asyncio.ensure_future(_news(server))
-    await asyncio.wait({stop, news}, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait({stop, news}, timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)
+    if not done:
+        log.info("the switch has not answered yet; waiting up to %d s for it", READY_TIMEOUT_S)
+        await asyncio.wait({stop, news}, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
     if not stop.done():
         why = str(news.result()) if news.done() else core.world.problem
         if why:

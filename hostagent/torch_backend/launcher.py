@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,9 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from emulator.ports.errors import PortError
+from emulator.ports.spec import parse_port
 from hostagent.torch_backend.processes import LaunchError, Service, netsum_command
 from hostagent.torch_backend.rank_launcher import RankOrder
 
+LANES = (64, 256, 512, 1024, 2048)
+"""What p4src/allreduce.p4 can be built for."""
+CONNECT_TIMEOUT_S = 5.0
 DEFAULT_LANES = 1024
 DEFAULT_MAX_WINDOW = 128
 """Lanes and window were measured (netsum bench allreduce, 2 and 4 ranks on 2 cores): larger frames cost less per byte,
@@ -84,6 +90,7 @@ def run_training(options: RunOptions) -> int:
         with _signals_raise(), tempfile.TemporaryDirectory(prefix="netsum-run-") as folder:
             return _Run(options, Path(folder)).run()
     except _Interrupted as interrupt:
+        print(f"netsum run: ended by {signal.Signals(interrupt.number).name}", file=sys.stderr)
         return 128 + interrupt.number
     except LaunchError as error:
         print(f"netsum run: {error}", file=sys.stderr)
@@ -153,6 +160,25 @@ def _check(options: RunOptions) -> None:
         raise LaunchError(f"-n {options.ranks}: at least one rank is needed")
     if not options.module and not Path(options.script).is_file():
         raise LaunchError(f"there is no script {options.script}")
+    if options.aggregator == "p4" and options.lanes not in LANES:
+        raise LaunchError(f"--lanes {options.lanes}: choose one of {', '.join(map(str, LANES))}")
+    try:
+        parse_port(f"1=shm:any?{options.impairments}" if options.impairments else "1=shm:any")
+    except PortError as error:
+        raise LaunchError(f"--impair {options.impairments!r}: {error}") from None
+    if options.controller is not None:
+        _check_answers(options.controller)
+
+
+def _check_answers(address: str) -> None:
+    """A controller that is not there is an error now, not when every rank has waited for it."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise LaunchError(f"--controller {address!r}: write HOST:PORT")
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise LaunchError(f"no controller answers at {address}: {error.strerror or error}") from None
 
 
 class _Run:

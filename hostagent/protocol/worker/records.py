@@ -65,6 +65,9 @@ CORE = np.dtype(
         # repeats
         *_integers(
             "smoothed_rtt_ns",
+            "least_rtt_ns",
+            "earlier_least_rtt_ns",
+            "rtt_samples",
             "rtt_variance_ns",
             "rto_ns",
             "backoff",

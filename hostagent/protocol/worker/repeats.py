@@ -22,6 +22,9 @@ from hostagent.protocol.worker.records import DUE, RUNNING, UNANSWERED, WAITED, 
 FIRST_RTO_NS = 20_000_000
 """Before any sample. Ranks and a switch sharing two busy cores answer within a few scheduler slices of 3 ms."""
 LARGEST_RTO_NS = 1_000_000_000
+PLENTY_RTO_NS = 32_000_000
+"""An estimate above this needs a path whose shortest round trip is an eighth of it: ten slices of a busy scheduler."""
+LEAST_OF_SAMPLES = 64
 SMALLEST_WINDOW_NS = 50_000
 """Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
 PATIENCE_RESULTS = 64
@@ -59,7 +62,26 @@ def take_sample(core: Any, rtt_ns: int) -> None:
         core.rtt_variance_ns += (abs(error) - core.rtt_variance_ns) // 4
         core.smoothed_rtt_ns += error // 8
     estimate = core.smoothed_rtt_ns + max(4 * core.rtt_variance_ns, core.smoothed_rtt_ns // 8)
-    core.rto_ns = min(max(estimate, core.minimum_rto_ns), LARGEST_RTO_NS)
+    most_ns = max(PLENTY_RTO_NS, 8 * least_rtt_ns(core, rtt_ns))
+    core.rto_ns = min(max(min(estimate, most_ns), core.minimum_rto_ns), LARGEST_RTO_NS)
+
+
+@njit
+def least_rtt_ns(core: Any, rtt_ns: int) -> Any:
+    """The shortest of the last 64 to 128 samples, this one included.
+
+    A result waits for the slowest rank, so where frames are lost most samples hold another rank's repeats. Estimates
+    made of them alone would drive each other up without end; the shortest is of a chunk that nobody had to repeat.
+    """
+    core.least_rtt_ns = min(core.least_rtt_ns, rtt_ns) if core.rtt_samples > 0 else rtt_ns
+    core.rtt_samples += 1
+    least_ns = np.int64(core.least_rtt_ns)
+    if core.earlier_least_rtt_ns > 0:
+        least_ns = min(least_ns, core.earlier_least_rtt_ns)
+    if core.rtt_samples == LEAST_OF_SAMPLES:
+        core.earlier_least_rtt_ns = core.least_rtt_ns
+        core.rtt_samples = 0
+    return least_ns
 
 
 @njit
