@@ -185,7 +185,7 @@ def test_it_ends_with_the_process_that_started_it(controllers: Controllers, tmp_
     [
         (["--port", "0=shm:x"], "port 0 is not for hosts"),
         (["--max-window", "100"], "expected a power of two from 8 to 512"),
-        (["--p4info", "x"], "give either --pipeline"),
+        (["--p4info", "x"], "give --p4info FILE and --device-config"),
         (["--pipeline", "/nonexistent.zip"], "can't read the switch's program"),
     ],
 )

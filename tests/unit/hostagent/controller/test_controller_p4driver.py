@@ -306,7 +306,7 @@ def test_files_that_p4c_wrote_are_read(tmp_path: Path) -> None:
     program = read_program(None, info, config)
     assert program.p4info == aggregator_p4info()
     assert program.device_config == b"{}"
-    with pytest.raises(ProgramError, match="give either"):
+    with pytest.raises(ProgramError, match="give --p4info FILE and --device-config"):
         read_program(None, info, None)
     with pytest.raises(ProgramError, match="missing"):
         read_program(tmp_path / "missing.zip", None, None)
