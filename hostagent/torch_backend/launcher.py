@@ -31,8 +31,7 @@ LANES = (64, 256, 512, 1024, 2048)
 CONNECT_TIMEOUT_S = 5.0
 DEFAULT_LANES = 1024
 DEFAULT_MAX_WINDOW = 128
-"""Lanes and window were measured (netsum bench allreduce, 2 and 4 ranks on 2 cores): larger frames cost less per byte,
-and half a megabyte in flight keeps every process busy while its frames still fit a core's cache."""
+"""The best of 256 to 2,048 lanes and windows of 32 to 512 by netsum bench allreduce, 2 and 4 ranks on 2 cores."""
 DEFAULT_PROGRAM = "allreduce.p4"
 RANKS_STOP_TIMEOUT_S = 35.0
 """torch's launcher gives ranks 30 s between SIGTERM and SIGKILL."""
