@@ -120,9 +120,11 @@ class Geometry:
     posts: int = 2048
     """Descriptors from the host in flight: four windows of 512 chunks."""
     cells: int = 256
-    """Frames to the host in flight: two of the usual windows of 128. Cells are used in turn, so all of them pass
-    through the caches: 512 were slower at 4 KiB a frame (netsum bench allreduce). A full ring is a counted drop, which a repeat
-    mends."""
+    """Frames to the host in flight: two of the usual windows of 128.
+
+    Cells are used in turn, so all of them pass through the caches: 512 were slower at 4 KiB a frame (netsum bench
+    allreduce). A full ring is a counted drop, which a repeat mends.
+    """
     stride_bytes: int = CELL_BYTES
     pool_bytes: int = 256 << 20
     """The host's frames at most; memory is behind them only where the host has asked for frames."""
