@@ -57,7 +57,17 @@ class Bool:
         return "bool"
 
 
-Type: TypeAlias = Bits | Bool
+@dataclass(frozen=True, slots=True)
+class VarBits:
+    """``varbit<W>``: 0 to W bits, as many as the last write gave it. Its value is never an operand of arithmetic."""
+
+    max_width_bits: int
+
+    def __str__(self) -> str:
+        return f"varbit<{self.max_width_bits}>"
+
+
+Type: TypeAlias = Bits | Bool | VarBits
 
 BOOL = Bool()
 INDEX = Bits(32)
@@ -79,13 +89,17 @@ class Variable:
 class HeaderField:
     name: str
     offset_bits: int
-    """From the first bit of the header, most significant first: the wire's order."""
+    """From the first bit of the header, most significant first: the wire's order, a varbit field taken as full."""
     type: Type
-    """``Bits``; a bool field is ``Bool`` and takes one bit."""
+    """``Bits``; a bool field is ``Bool`` and takes one bit; a varbit field stands at its largest width."""
 
     @property
     def width_bits(self) -> int:
-        return self.type.width_bits if isinstance(self.type, Bits) else 1
+        match self.type:
+            case Bits(width_bits=width_bits) | VarBits(max_width_bits=width_bits):
+                return width_bits
+            case Bool():
+                return 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +109,13 @@ class HeaderType:
 
     @property
     def length_bits(self) -> int:
-        """Fields follow each other without gaps (``verify`` checks), so the last one tells."""
+        """The largest. Fields follow each other without gaps (``verify`` checks), so the last one tells."""
         return self.fields[-1].offset_bits + self.fields[-1].width_bits if self.fields else 0
+
+    @property
+    def varbit(self) -> HeaderField | None:
+        """The one field of variable width, if any (more than one is refused: no extract could fill it)."""
+        return next((f for f in self.fields if isinstance(f.type, VarBits)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +326,15 @@ class FieldRun:
         return Bits(self.width_bits)
 
 
+@dataclass(frozen=True, slots=True)
+class PacketLength:
+    """``packet.length()``: bytes of the packet as the parser sees it (section 13.8.4)."""
+
+    @property
+    def type(self) -> Type:
+        return Bits(32)
+
+
 Expr: TypeAlias = (
     Constant
     | Variable
@@ -321,6 +349,7 @@ Expr: TypeAlias = (
     | Concat
     | LaneField
     | FieldRun
+    | PacketLength
 )
 Place: TypeAlias = Variable | FieldRef | LaneField
 """What can be assigned to. Writes to slices are lowered to read, merge, write by the front end."""
@@ -444,6 +473,36 @@ class CallExtern:
 
 
 @dataclass(frozen=True, slots=True)
+class Loop:
+    """``for``: run ``prelude``, leave when ``condition`` is false, run ``body``, run ``update``, again (12.9).
+
+    ``Break`` leaves the innermost loop, ``Continue`` goes on with its ``update``. Front ends write ``for (x in ..)`` in
+    this form. A loop ends after ``LOOP_LIMIT`` turns whatever its condition says: a packet never hangs the switch.
+    """
+
+    condition: Expr
+    body: Block
+    prelude: Block = ()
+    """What the condition's side effects were hoisted into; run before each test."""
+    update: Block = ()
+    span: Span | None = field(default=None, compare=False)
+
+
+LOOP_LIMIT = 1 << 16
+"""Turns of one execution of a ``Loop``; the engines count a packet that reaches it as dropped, ``loop limit``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
     """``count`` turns of ``body``, which no turn's result reaches another's: they may run side by side.
 
@@ -484,9 +543,12 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """``packet.extract(h)``: error.PacketTooShort takes nothing and ends the parser."""
+    """``packet.extract(h)`` or ``extract(h, bits)``: error.PacketTooShort takes nothing and ends the parser."""
 
     header: HeaderRef
+    variable_bits: Expr | None = None
+    """Width for the header's varbit field; not whole bytes with the rest: error.ParserInvalidArgument; too wide:
+    error.HeaderTooShort (section 13.8.2)."""
     span: Span | None = field(default=None, compare=False)
 
 
@@ -535,6 +597,9 @@ Statement: TypeAlias = (
     | Switch
     | ApplyTable
     | CallExtern
+    | Loop
+    | Break
+    | Continue
     | Repeat
     | Region
     | Return
@@ -573,8 +638,10 @@ KeySet: TypeAlias = Masked | Between
 @dataclass(frozen=True, slots=True)
 class SelectCase:
     keysets: tuple[KeySet, ...]
-    """One for each key of the select."""
+    """One for each key of the select; empty when ``value_set`` says what matches."""
     next_state: str
+    value_set: str | None = None
+    """Name of a ``ValueSet`` that has as many fields as the select has keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -597,6 +664,26 @@ class State:
     name: str
     body: Block
     transition: Select | Goto
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSetField:
+    name: str
+    """Control-plane name; empty for a set of plain values."""
+    type: Type
+    match_kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """A parser value set (section 13.11); the control plane fills it, empty at first."""
+
+    name: str
+    """Control-plane name."""
+    fields: tuple[ValueSetField, ...]
+    size: int
+    annotations: tuple[Annotation, ...] = ()
     span: Span | None = field(default=None, compare=False)
 
 
@@ -733,6 +820,9 @@ class Program:
     """Names by number, core.p4's first."""
     groups: tuple[tuple[str, ...], ...] = ()
     """Registers (by name) that lie side by side in memory, cell by cell. Made by the pass ``group_registers``."""
+    value_sets: tuple[ValueSet, ...] = ()
+    field_lists: tuple[tuple[int, tuple[Variable, ...]], ...] = ()
+    """v1model's ``@field_list(n)``: the metadata that copies of a packet keep, by number."""
 
     def block(self, name: str) -> Parser | Control:
         return dict(self.blocks)[name]

@@ -115,7 +115,7 @@ class CallLowering(StatementLowering):
             if bound.value is None
             else self.value(bound.value)
         )
-        self.out.append(ir.Extract(header, self.tokens.span(expr.at)))
+        self.out.append(ir.Extract(header, span=self.tokens.span(expr.at)))
 
     def _lookahead(self, expr: r.ExternCall) -> Value:
         type_ = self.type(expr.type)
