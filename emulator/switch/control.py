@@ -7,7 +7,7 @@ what only the state tells: duplicates, absences, full tables, constant entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol, TypeAlias
@@ -56,13 +56,89 @@ class Ternary:
     """Not zero; ``value`` has no bit outside it. An absent field matches anything."""
 
 
-FieldMatch: TypeAlias = Exact | Lpm | Ternary
+@dataclass(frozen=True, slots=True)
+class Range:
+    field_id: int
+    low: int
+    high: int
+    """Included; ``low <= high``. An absent field matches anything, and so does the whole range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    field_id: int
+    value: int
+    """An absent field matches anything."""
+
+
+FieldMatch: TypeAlias = Exact | Lpm | Ternary | Range | Optional
+
+
+# --- What an entry leads to -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToMember:
+    """In tables with an action profile: the action of this member."""
+
+    member_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToGroup:
+    """In tables with an action selector: the action of the member of this group that the selector keys choose."""
+
+    group_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedAction:
+    action_id: int
+    params: tuple[int, ...]
+    weight: int
+    """From 1."""
+    watch_port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneShot:
+    """In tables with an action selector: a group made of these actions, which lives and dies with the entry."""
+
+    actions: tuple[WeightedAction, ...]
+
+
+Through: TypeAlias = ToMember | ToGroup | OneShot
+
+
+Replicas: TypeAlias = tuple[tuple[int, int], ...]
+"""(egress port, replication id), each pair once in a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class CounterValue:
     packets: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """One token bucket, in packets or bytes as the meter's unit is. It is full when it is configured."""
+
+    per_us: float
+    """Tokens a microsecond (bmv2's unit); P4Runtime's rates are per second, see `per_second`."""
+    burst: int
+
+    @classmethod
+    def per_second(cls, rate: int, burst: int) -> Rate:
+        return cls(rate / 1e6, burst)
+
+
+@dataclass(frozen=True, slots=True)
+class MeterConfig:
+    """Two-rate three-colour; ``peak.per_us >= committed.per_us``. A meter without one says green."""
+
+    committed: Rate
+    peak: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +155,59 @@ class TableEntry:
     """The direct counter; None where the table has none, and on writes that leave the counter alone."""
     is_const: bool = False
     """An entry the program declares constant."""
+    through: Through | None = None
+    """Not None exactly in tables with an action profile or selector; ``action_id`` is then 0 and ``params`` empty."""
+    meter: MeterConfig | None = None
+    """The direct meter; None is unconfigured: writes set what they say, as P4Runtime's do."""
+    idle_timeout_ns: int = 0
+    """0: never reported idle."""
+    last_hit_ns: int = 0
+    """When a packet last hit the entry (the ``now_ns`` of its batch), in tables with support_timeout. Writes say from
+    when its age counts."""
 
 
-Replicas: TypeAlias = tuple[tuple[int, int], ...]
-"""(egress port, replication id), each pair once in a group."""
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Of an action profile: an action that entries and groups refer to by number."""
+
+    member_id: int
+    action_id: int
+    params: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    member_id: int
+    weight: int = 1
+    """From 1: it counts as so many members."""
+    watch_port: int | None = None
+    """Kept for the control plane; the switch doesn't watch ports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    group_id: int
+    members: tuple[GroupMember, ...]
+    """Each member once."""
+    max_size: int = 0
+    """Largest sum of weights; 0: the profile's ``max_group_size``."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloneSession:
+    session_id: int
+    """1 .. 32767."""
+    replicas: Replicas
+    """In the order in which copies are made."""
+    packet_length_bytes: int = 0
+    """Clones are cut to this; 0: not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSetMember:
+    """What a parser value set holds: for each field in order, its value (exact, as bmv2 takes every kind to be)."""
+
+    values: tuple[int, ...]
 
 
 class Control(Protocol):
@@ -106,3 +231,33 @@ class Control(Protocol):
     def write_counter(self, counter_id: int, index: int, value: CounterValue) -> None: ...
     def read_register(self, register_id: int, index: int) -> int: ...
     def write_register(self, register_id: int, index: int, value: int) -> None: ...
+
+    def insert_member(self, profile_id: int, member: Member) -> None: ...
+    def modify_member(self, profile_id: int, member: Member) -> None: ...
+    def delete_member(self, profile_id: int, member_id: int) -> None: ...
+    def members(self, profile_id: int) -> Iterable[Member]: ...
+    def insert_group(self, profile_id: int, group: Group) -> None: ...
+    def modify_group(self, profile_id: int, group: Group) -> None: ...
+    def delete_group(self, profile_id: int, group_id: int) -> None: ...
+    def groups(self, profile_id: int) -> Iterable[Group]: ...
+
+    def read_meter(self, meter_id: int, index: int) -> MeterConfig | None: ...
+    def write_meter(self, meter_id: int, index: int, config: MeterConfig | None) -> None: ...
+
+    def set_clone_session(self, session: CloneSession) -> None:
+        """Insert or replace."""
+        ...
+
+    def delete_clone_session(self, session_id: int) -> None: ...
+    def clone_sessions(self) -> Mapping[int, CloneSession]: ...
+
+    def set_value_set(self, value_set_id: int, members: Sequence[ValueSetMember]) -> None:
+        """Replace all members; RESOURCE_EXHAUSTED beyond the set's size."""
+        ...
+
+    def value_set(self, value_set_id: int) -> tuple[ValueSetMember, ...]: ...
+
+    def take_digests(self, digest_id: int, limit: int) -> list[tuple[int, ...]]:
+        """Remove and return up to ``limit`` samples, oldest first: the fields of the digest's type, flattened, as
+        unsigned numbers. Samples that find the queue full are counted as drops of reason "digest queue full"."""
+        ...
