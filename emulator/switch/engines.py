@@ -23,9 +23,10 @@ from emulator.switch.flat_table import FlatTable
 from emulator.switch.memory import Memory
 from emulator.switch.tables import Scan, Table
 from emulator.v1model.compiled import CompiledProgram
-from emulator.v1model.interpreted import Interpreter, new_state
+from emulator.v1model.interpreted import Interpreter
 from emulator.v1model.llvm.pipeline import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
+from emulator.v1model.state import new_state
 
 
 @njit
