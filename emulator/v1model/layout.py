@@ -12,6 +12,8 @@ from enum import IntEnum
 from emulator.p4 import ir, walk
 from emulator.p4.layout import (
     CACHE_LINE_BYTES,
+    WORD_BYTES,
+    Cell,
     TableLayout,
     cell_bytes,
     lay_out_table,
@@ -20,6 +22,7 @@ from emulator.p4.layout import (
     width_of,
 )
 from emulator.p4.llvm.storage import ScratchLayout, lay_out_scratch
+from emulator.v1model.meters import METER_BYTES
 
 
 class Word(IntEnum):
@@ -41,7 +44,14 @@ class Word(IntEnum):
     """Address of {u64 replicas, u64 count}[65536]; a replica is {u32 port, u32 rid}."""
     TABLES = 8
     HASH_BUFFER = 9
-    FIRST_FREE = 10
+    CLONE_SESSIONS = 10
+    """Address of {u64 replicas, u32 count, u32 packet length in bytes (0: whole)}[32768]; replicas as MULTICAST's."""
+    FIRST_FREE = 11
+
+
+CLONE_SESSIONS = 32_768
+"""bmv2 mirroring sessions are 0 .. 32767."""
+CLONE_SESSION_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,38 @@ class CounterLayout:
 
 
 @dataclass(frozen=True, slots=True)
+class MeterLayout:
+    """Meter i is the cell (``emulator.v1model.meters``) at ``address + METER_BYTES * i``."""
+
+    name: str
+    word: int
+    size: int
+    in_bytes: bool
+    """Counts the frame's bytes on arrival, else packets."""
+
+
+# A digest queue: its header, in bytes, then a ring of DIGEST_SAMPLES samples. A writer that finds WRITTEN - TAKEN equal
+# to DIGEST_SAMPLES counts Drop.DIGEST_FULL and leaves the queue alone.
+DIGEST_WRITTEN = 0
+"""u64: samples ever written; sample n lies at DIGEST_HEADER_BYTES + n % DIGEST_SAMPLES * sample_bytes."""
+DIGEST_TAKEN = 8
+DIGEST_HEADER_BYTES = 64
+DIGEST_SAMPLES = 1024
+"""What bmv2 gathers at most into one list when the controller sets no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestLayout:
+    """A digest's queue, at the address in its context word."""
+
+    name: str
+    word: int
+    cells: tuple[Cell, ...]
+    """The sample's fields."""
+    sample_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineLayout:
     """Everything a switch must allocate to run a program."""
 
@@ -83,6 +125,8 @@ class PipelineLayout:
     counters: tuple[CounterLayout, ...]
     arrays: tuple[ArrayLayout, ...]
     """Allocations of the program's own arrays."""
+    meters: tuple[MeterLayout, ...]
+    digests: tuple[DigestLayout, ...]
     scratch: ScratchLayout
     hash_buffer_bytes: int
     context_words: int
@@ -106,16 +150,51 @@ def lay_out(program: ir.Program) -> PipelineLayout:
             counters.append(CounterLayout(instance.name, word, size))
             arrays.append(ArrayLayout(word, 16 * size))
             word += 1
+    meters = _meters(program, word)
+    digests = _digests(program, word + len(meters))
+    arrays.extend(ArrayLayout(m.word, METER_BYTES * m.size) for m in meters)
+    arrays.extend(ArrayLayout(d.word, DIGEST_HEADER_BYTES + DIGEST_SAMPLES * d.sample_bytes) for d in digests)
+    word += len(meters) + len(digests)
     scratch = lay_out_scratch(program)
     return PipelineLayout(
         tuple(lay_out_table(program, t, i) for i, t in enumerate(program.tables)),
         tuple(registers),
         tuple(counters),
         tuple(arrays),
+        meters,
+        digests,
         scratch,
         hash_buffer_bytes(program),
         word,
     )
+
+
+def _meters(program: ir.Program, word: int) -> tuple[MeterLayout, ...]:
+    found = [e for e in program.externs if e.extern == "meter"]
+    return tuple(
+        MeterLayout(e.name, word + i, int(e.arguments[0]), e.arguments[1] == "bytes") for i, e in enumerate(found)
+    )
+
+
+def _digests(program: ir.Program, word: int) -> tuple[DigestLayout, ...]:
+    made = []
+    for i, (name, widths) in enumerate(digests_of(program).items()):
+        cells, end = pack_cells(widths)
+        made.append(DigestLayout(name, word + i, cells, round_up(max(end, 1), WORD_BYTES)))
+    return tuple(made)
+
+
+def digests_of(program: ir.Program) -> dict[str, tuple[int, ...]]:
+    """Widths of the fields of each digest that the program sends, by the digest's name, in order of first mention."""
+    found: dict[str, tuple[int, ...]] = {}
+    for block in walk.root_blocks(program):
+        for statement in walk.statements(block):
+            if isinstance(statement, ir.CallExtern) and statement.name == "digest":
+                name, _, data = statement.arguments
+                assert isinstance(name, ir.Text)
+                assert isinstance(data, tuple)
+                found[name.text] = tuple(width_of(e.type) for e in data)
+    return found
 
 
 def _groups(program: ir.Program) -> list[tuple[str, ...]]:

@@ -61,6 +61,8 @@ class Drop(Enum):
     NO_SUCH_GROUP = (5, "no such multicast group")
     PRIORITY = (6, "priority without priority queues")
     ASSERTION = (7, "failed assertion")
+    DIGEST_FULL = (8, "digest queue full")
+    """A sample, not a packet."""
 
     @property
     def index(self) -> int:
@@ -76,6 +78,7 @@ class Fault(Enum):
 
     REGISTER_INDEX = (0, "register index out of range")
     COUNTER_INDEX = (1, "counter index out of range")
+    METER_INDEX = (2, "meter index out of range")
 
     @property
     def index(self) -> int:
