@@ -8,34 +8,14 @@ from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.check_base import Where
-from emulator.p4.check_coerce import CoercionChecker
-from emulator.p4.constants import FoldError, fold_binary, fold_unary
+from emulator.p4.check_operators import OperatorChecker
 from emulator.p4.errors import Kind
 
-_ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "|+|", "|-|", "&", "|", "^"))
-_BITWISE = frozenset("&|^")
-_ORDER = frozenset(("<", ">", "<=", ">="))
 
-
-class ExpressionChecker(CoercionChecker):
+class ExpressionChecker(OperatorChecker):
     def expression(self, node: s.Expr) -> r.Expr:
         found: r.Expr = _EXPRESSIONS[type(node)](self, node)
         return found
-
-    def value(self, node: s.Expr) -> r.Expr:
-        """An expression that must have a value: not a type, a method or an instance."""
-        found = self.expression(node)
-        if isinstance(found, r.TypeRef):
-            self.fail(node, f"{found.type} is a type, not a value")
-        if isinstance(found, r.Method):
-            self.fail(node, f"{found.name!r} can only be called")
-        if found.type is t.VOID:
-            self.fail(node, "this call has no value")
-        return found
-
-    def typed(self, node: s.Expr, target: t.Type, what: str) -> r.Expr:
-        """An expression as a value of that type, by implicit casts."""
-        return self.coerce(self.value(node), target, node, what)
 
     # --- leaves --------------------------------------------------------------------------------------------------
 
@@ -219,179 +199,6 @@ class ExpressionChecker(CoercionChecker):
             return r.Literal(node.at, result, (base.value >> low) & ((1 << result.width) - 1))
         return r.SliceOf(node.at, result, base, high, low)
 
-    # --- operators -----------------------------------------------------------------------------------------------
-
-    def _unary(self, node: s.Unary) -> r.Expr:
-        operand = self.arithmetic(self.value(node.operand)) if node.op != "!" else self.value(node.operand)
-        type_ = operand.type
-        if type_ is t.UNKNOWN:
-            return operand
-        if node.op == "!":
-            legal = type_ is t.BOOL
-        else:
-            legal = isinstance(type_, t.BitsType) or (type_ is t.INT and node.op != "~")
-        if not legal:
-            self.fail(node, f"operator {node.op!r} cannot be applied to {type_}")
-        if isinstance(operand, r.Literal):
-            return r.Literal(node.at, type_, fold_unary(node.op, operand.value, type_))
-        return operand if node.op == "+" else r.Unary(node.at, type_, node.op, operand)
-
-    def arithmetic(self, expr: r.Expr) -> r.Expr:
-        """A serializable enum becomes its representation in arithmetic (section 8.3)."""
-        if isinstance(expr.type, t.EnumType) and expr.type.base is not None:
-            return self.cast_to(expr, expr.type.base)
-        return expr
-
-    def _binary(self, node: s.Binary) -> r.Expr:
-        return self.operator(node, node.op, self.value(node.left), self.value(node.right), node.right)
-
-    def operator(self, node: s.Node, op: str, left: r.Expr, right: r.Expr, right_node: s.Node) -> r.Expr:
-        """``left op right`` checked and folded; ``node`` is what is underlined."""
-        if left.type is t.UNKNOWN or right.type is t.UNKNOWN:
-            return r.Literal(node.at, t.UNKNOWN, 0)
-        if op in ("==", "!="):
-            left, right = self._equality(node, op, left, right)
-            result: t.Type = t.BOOL
-        elif op in ("&&", "||"):
-            if left.type is not t.BOOL or right.type is not t.BOOL:
-                self._bad_operands(node, op, left, right)
-            result = t.BOOL
-        elif op in ("<<", ">>"):
-            left, right = self._shift(node, op, self.arithmetic(left), self.arithmetic(right), right_node)
-            result = left.type
-        elif op == "++":
-            return self._concat(node, self.arithmetic(left), self.arithmetic(right))
-        else:
-            left, right = self._same_width(node, op, self.arithmetic(left), self.arithmetic(right))
-            result = t.BOOL if op in _ORDER else left.type
-        return self._folded(node, op, left, right, result)
-
-    def _folded(self, node: s.Node, op: str, left: r.Expr, right: r.Expr, result: t.Type) -> r.Expr:
-        if isinstance(right, r.Literal):
-            if op in ("/", "%") and right.value == 0:
-                self.fail(node, "division by zero" if op == "/" else "modulo by zero", Kind.CONSTANT)
-            if isinstance(left, r.Literal):
-                try:
-                    value = fold_binary(op, left.value, right.value, left.type, right.type)
-                except FoldError as error:
-                    self.fail(node, str(error), Kind.CONSTANT)
-                return r.Literal(node.at, result, value)
-        if op in ("&&", "||") and isinstance(left, r.Literal):
-            if bool(left.value) == (op == "||"):
-                return r.Literal(node.at, t.BOOL, op == "||")
-            return right
-        if left.type is t.INT and result is not t.BOOL:
-            return r.Binary(node.at, t.INT, op, left, right)
-        return r.Binary(node.at, result, op, left, right)
-
-    def _bad_operands(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> None:
-        self.fail(node, f"operator {op!r} cannot be applied to {left.type} and {right.type}")
-
-    def _equality(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
-        if left.type is not right.type:
-            if left.type is t.INT or isinstance(left, r.Aggregate | r.InvalidHeader):
-                left = self._comparable(node, op, left, right)
-            else:
-                right = self._comparable(node, op, right, left)
-        if left.type is not right.type:
-            left, right = self.arithmetic(left), self.arithmetic(right)
-        type_ = left.type
-        legal = type_ is right.type and not isinstance(type_, t.ExternType | t.BlockType | t.TableType | t.ActionType)
-        if not legal or isinstance(
-            type_, t.ListLiteralType | t.StructLiteralType | t.ActionRunType | t.ApplyResultType
-        ):
-            self._bad_operands(node, op, left, right)
-        return left, right
-
-    def _comparable(self, node: s.Node, op: str, expr: r.Expr, other: r.Expr) -> r.Expr:
-        target = self.arithmetic(other).type
-        can = (expr.type is t.INT and isinstance(target, t.BitsType)) or (
-            isinstance(expr, r.Aggregate | r.InvalidHeader)
-            and isinstance(target, t.StructLike | t.TupleType | t.StackType)
-        )
-        return self.coerce(expr, target, node, f"operator {op!r}") if can else expr
-
-    def _same_width(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
-        if left.type is t.INT and isinstance(right.type, t.BitsType):
-            left = self.coerce(left, right.type, node, f"operator {op!r}")
-        elif right.type is t.INT and isinstance(left.type, t.BitsType):
-            right = self.coerce(right, left.type, node, f"operator {op!r}")
-        type_ = left.type
-        if type_ is not right.type or not (isinstance(type_, t.BitsType) or type_ is t.INT):
-            self._bad_operands(node, op, left, right)
-        if type_ is t.INT and (op in _BITWISE or op in ("|+|", "|-|")):
-            self.fail(node, f"operator {op!r} needs operands with a width, not int")
-        if op in ("/", "%") and isinstance(type_, t.BitsType) and type_.is_signed:
-            self.fail(node, f"operator {op!r} is not defined for signed operands ({type_})")
-        return left, right
-
-    def _shift(self, node: s.Node, op: str, left: r.Expr, right: r.Expr, right_node: s.Node) -> tuple[r.Expr, r.Expr]:
-        if not (isinstance(left.type, t.BitsType) or left.type is t.INT):
-            self._bad_operands(node, op, left, right)
-        if isinstance(right.type, t.BitsType):
-            if right.type.is_signed:
-                self.fail(right_node, f"a shift's amount must be unsigned, not {right.type}")
-            if left.type is t.INT and not isinstance(right, r.Literal):
-                self.fail(node, "the width of the int that is shifted cannot be inferred")
-        elif right.type is not t.INT:
-            self._bad_operands(node, op, left, right)
-        elif isinstance(right, r.Literal):
-            if right.value < 0:
-                self.fail(right_node, "a shift's amount cannot be negative", Kind.CONSTANT)
-            if isinstance(left.type, t.BitsType):
-                width = max(right.value.bit_length(), 1)
-                right = r.Literal(right.at, t.bits(width), right.value)
-        return left, right
-
-    def _concat(self, node: s.Node, left: r.Expr, right: r.Expr) -> r.Expr:
-        if left.type is t.STRING and right.type is t.STRING:
-            assert isinstance(left, r.Literal)
-            assert isinstance(right, r.Literal)
-            return r.Literal(node.at, t.STRING, left.value + right.value)
-        for operand in (left, right):
-            if operand.type is t.INT:
-                self.fail(node, "operator '++' needs operands with a width, not int")
-        if not isinstance(left.type, t.BitsType) or not isinstance(right.type, t.BitsType):
-            self._bad_operands(node, "++", left, right)
-        assert isinstance(left.type, t.BitsType)
-        assert isinstance(right.type, t.BitsType)
-        result = t.bits(left.type.width + right.type.width, left.type.is_signed)
-        return self._folded(node, "++", left, right, result)
-
-    def _mux(self, node: s.Mux) -> r.Expr:
-        condition = self.typed(node.condition, t.BOOL, "the condition of '?'")
-        then, otherwise = self.value(node.then), self.value(node.otherwise)
-        if then.type is t.INT and isinstance(otherwise.type, t.BitsType):
-            then = self.coerce(then, otherwise.type, node.then, "'?'")
-        elif otherwise.type is not then.type:
-            otherwise = self.coerce(otherwise, then.type, node, "the branches of '?'")
-        if isinstance(condition, r.Literal):
-            return then if condition.value else otherwise
-        if then.type is t.INT:
-            self.fail(node, "the width of the branches of '?' cannot be inferred")
-        if isinstance(then.type, t.ExternType | t.BlockType):
-            self.fail(node, f"the branches of '?' cannot have type {then.type}")
-        if isinstance(then.type, t.ListLiteralType | t.StructLiteralType):
-            self.fail(node, "the type of the branches of '?' cannot be inferred")
-        return r.Mux(node.at, then.type, condition, then, otherwise)
-
-    # --- sets ----------------------------------------------------------------------------------------------------
-
-    def _mask(self, node: s.MaskOf) -> r.Expr:
-        value, mask = self.arithmetic(self.value(node.value)), self.arithmetic(self.value(node.mask))
-        if value.type is not t.INT or mask.type is not t.INT:
-            value, mask = self._same_width(node, "&&&", value, mask)
-        return r.Mask(node.at, t.set_of(value.type), value, mask)
-
-    def _range(self, node: s.RangeOf) -> r.Expr:
-        low, high = self.arithmetic(self.value(node.low)), self.arithmetic(self.value(node.high))
-        if low.type is not t.INT or high.type is not t.INT:
-            low, high = self._same_width(node, "..", low, high)
-        return r.Range(node.at, t.set_of(low.type), low, high)
-
-    def _tuple_keyset(self, node: s.TupleKeyset) -> r.Expr:
-        self.fail(node, "a keyset can only stand in a select's case or a table's entry")
-
     def call(self, node: s.Call) -> r.Expr:
         raise NotImplementedError
 
@@ -411,12 +218,12 @@ _EXPRESSIONS: dict[Any, Any] = {
     s.Member: ExpressionChecker._member,
     s.Index: ExpressionChecker._index,
     s.SliceOf: ExpressionChecker._slice,
-    s.Unary: ExpressionChecker._unary,
-    s.Binary: ExpressionChecker._binary,
-    s.Mux: ExpressionChecker._mux,
+    s.Unary: ExpressionChecker.unary,
+    s.Binary: ExpressionChecker.binary,
+    s.Mux: ExpressionChecker.mux,
     s.Cast: ExpressionChecker.cast,
     s.Call: lambda checker, node: checker.call(node),
-    s.MaskOf: ExpressionChecker._mask,
-    s.RangeOf: ExpressionChecker._range,
-    s.TupleKeyset: ExpressionChecker._tuple_keyset,
+    s.MaskOf: ExpressionChecker.mask,
+    s.RangeOf: ExpressionChecker.range,
+    s.TupleKeyset: ExpressionChecker.tuple_keyset,
 }
