@@ -120,16 +120,24 @@ class TableSymbol(Symbol):
     actions: list[TableAction] = field(default_factory=list)
     default: ActionChoice | None = None
     default_is_const: bool = False
-    size: int | None = None
+    size: Expr | None = None
+    """Known when the control is instantiated."""
     entries: list[Entry] = field(default_factory=list)
     entries_are_const: bool = False
-    properties: dict[str, tuple[Expr, int]] = field(default_factory=dict)
-    """The architecture's ones: (value, token)."""
+    largest_priority_wins: bool = True
+    priority_delta: int = 1
+    properties: dict[str, tuple[Expr, int, syntax.Annotations]] = field(default_factory=dict)
+    """The architecture's ones: (value, token, annotations)."""
 
 
 @dataclass(eq=False, slots=True)
 class ValueSetSymbol(Symbol):
-    pass
+    """A parser's value set; ``type`` is the set's."""
+
+    element: types.Type
+    size: Expr
+    annotations: syntax.Annotations
+    end: int
 
 
 @dataclass(eq=False, slots=True)
@@ -139,7 +147,8 @@ class State:
     keys: tuple[Expr, ...]
     """Of the select; empty for a plain transition."""
     cases: tuple[tuple[tuple[Expr, ...], str], ...]
-    """Keysets and next state; a plain transition is one case without keysets."""
+    """Keysets and next state; a plain transition is one case without keysets. A value set is a `Ref`, alone in its case;
+    any other keyset that is not known at compile time is an expression that the key is compared with."""
     at: int
     end: int
     select_at: int = 0
@@ -159,6 +168,7 @@ class BlockSymbol(Symbol):
     """Instances, actions and tables, in order."""
     body: Block | None = None
     states: list[State] = field(default_factory=list)
+    type_parameters: tuple[types.TypeVariable, ...] = ()
 
 
 # --- Expressions ------------------------------------------------------------------------------------------------
@@ -494,3 +504,5 @@ class Program:
     """Extern instances at the top level."""
     declarations: list[Symbol | types.Type]
     """Everything at the top level, in order (P4Info and tools look there)."""
+    field_lists: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Numbers in each ``@field_list``, by the annotation's token."""

@@ -301,6 +301,8 @@ class Generic:
     name: str
     parameters: tuple[TypeVariable, ...]
     made: dict[tuple[Type, ...], Type] = field(default_factory=dict)
+    symbol: Any = None
+    """Of a parser or control with a body: its symbol."""
 
     def specialise(self, arguments: tuple[Type, ...]) -> Type:
         found = self.made.get(arguments)
@@ -328,7 +330,9 @@ def _specialised(generic: Generic, arguments: tuple[Type, ...]) -> Type:
         return extern
     assert isinstance(pattern, BlockType)
     apply = substitute_signature(pattern.apply, known)
-    constructor = apply if pattern.constructor is not None else None
+    constructor = pattern.constructor
+    if constructor is not None:
+        constructor = apply if constructor is pattern.apply else substitute_signature(constructor, known)
     block = BlockType(pattern.kind, pattern.name, apply, constructor, arguments, generic)
     generic.made[arguments] = block
     return block
