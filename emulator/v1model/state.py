@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from emulator.p4 import ir
+from emulator.v1model.layout import DIGEST_SAMPLES, digests_of
 from emulator.v1model.metadata import Drop, Fault
+from emulator.v1model.meters import Meter
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A clone session that exists."""
+
+    replicas: tuple[tuple[int, int], ...]
+    """(egress port, replication id), in the order in which copies are made."""
+    packet_length_bytes: int
+    """Clones are cut to this; 0: not at all."""
 
 
 @dataclass(slots=True)
@@ -15,8 +28,22 @@ class State:
     registers: dict[str, list[int]] = field(default_factory=dict)
     counters: dict[str, list[list[int]]] = field(default_factory=dict)
     """[packets, bytes] of each index."""
+    meters: dict[str, list[Meter]] = field(default_factory=dict)
+    digests: dict[str, deque[tuple[int, ...]]] = field(default_factory=dict)
+    """Samples not yet taken, as unsigned numbers; see `send_digest`."""
+    clone_sessions: dict[int, Session] = field(default_factory=dict)
+    value_sets: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    """Members of each, in order: a value for each field."""
     drops: dict[Drop, int] = field(default_factory=lambda: dict.fromkeys(Drop, 0))
     faults: dict[Fault, int] = field(default_factory=lambda: dict.fromkeys(Fault, 0))
+
+    def send_digest(self, name: str, sample: tuple[int, ...]) -> None:
+        """Into the digest's queue; counted and lost when it is full."""
+        queue = self.digests[name]
+        if len(queue) < DIGEST_SAMPLES:
+            queue.append(sample)
+        else:
+            self.drops[Drop.DIGEST_FULL] += 1
 
 
 def new_state(program: ir.Program) -> State:
@@ -26,4 +53,8 @@ def new_state(program: ir.Program) -> State:
             state.registers[instance.name] = [0] * int(instance.arguments[0])
         elif instance.extern == "counter":
             state.counters[instance.name] = [[0, 0] for _ in range(int(instance.arguments[0]))]
+        elif instance.extern == "meter":
+            state.meters[instance.name] = [Meter() for _ in range(int(instance.arguments[0]))]
+    state.digests = {name: deque() for name in digests_of(program)}
+    state.value_sets = {value_set.name: () for value_set in program.value_sets}
     return state
