@@ -16,19 +16,19 @@ ACTION_PROFILE, COUNTER, DIRECT_COUNTER, METER, DIRECT_METER, REGISTER, DIGEST =
 )
 """Type bytes of ids: ``P4Ids.Prefix`` in p4info.proto."""
 
-_WORD = 0xFFFFFFFF
+WORD = 0xFFFFFFFF
 
 
 def name_hash(name: str) -> int:
     """Jenkins' one-at-a-time hash, 32 bits, seed 0."""
     h = 0
     for byte in name.encode():
-        h = (h + byte) & _WORD
-        h = (h + (h << 10)) & _WORD
+        h = (h + byte) & WORD
+        h = (h + (h << 10)) & WORD
         h ^= h >> 6
-    h = (h + (h << 3)) & _WORD
+    h = (h + (h << 3)) & WORD
     h ^= h >> 11
-    return (h + (h << 15)) & _WORD
+    return (h + (h << 15)) & WORD
 
 
 def assign_ids(
@@ -44,7 +44,7 @@ def assign_ids(
                 continue
             number = name_hash(name)
             while (full := prefix << 24 | number & 0xFFFFFF) in taken:
-                number = (number + 1) & _WORD
+                number = (number + 1) & WORD
             taken.add(full)
             found[prefix, name] = full
     return found

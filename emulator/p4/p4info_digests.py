@@ -1,0 +1,42 @@
+"""The digests a program sends: which ``digest<T>()`` calls its controls make, and what the control plane calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from emulator.p4 import resolved as r
+from emulator.p4 import types as t
+from emulator.p4.lower_blocks import BlockInstance
+from emulator.p4.p4info_types import control_name
+
+
+def digest_name(type_: t.Type) -> str | None:
+    """Control-plane name of a struct; None for types without a name."""
+    return control_name(type_) if isinstance(type_, t.StructLike) else None
+
+
+def digest_calls(blocks: Iterable[tuple[str, BlockInstance]]) -> Iterator[r.ExternCall]:
+    """Calls in controls and their actions, sub-controls' too, in order of declaration."""
+    for _, instance in blocks:
+        yield from _calls_in(instance)
+
+
+def _calls_in(instance: BlockInstance) -> Iterator[r.ExternCall]:
+    for member in instance.members:
+        if isinstance(member, BlockInstance):
+            yield from _calls_in(member)
+        elif isinstance(getattr(member, "symbol", None), r.ActionSymbol):
+            yield from _in_statements(member.symbol.body)  # type: ignore[union-attr]
+    yield from _in_statements(instance.symbol.body or [])
+
+
+def _in_statements(block: Any) -> Iterator[r.ExternCall]:
+    for statement in block:
+        call = getattr(statement, "call", None)
+        if isinstance(call, r.ExternCall) and call.name == "digest":
+            yield call
+        for name in ("then", "otherwise", "body"):
+            yield from _in_statements(getattr(statement, name, None) or ())
+        for case in getattr(statement, "cases", ()):
+            yield from _in_statements(case.body)
