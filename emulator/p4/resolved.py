@@ -237,6 +237,17 @@ class SliceOf:
 
 
 @dataclass(eq=False, slots=True)
+class SliceAt:
+    """``base[low +: width]`` with a low bit that is known at run time only; bits beyond the base's are zero."""
+
+    at: int
+    type: types.Type
+    base: Expr
+    low: Expr
+    width: int
+
+
+@dataclass(eq=False, slots=True)
 class Unary:
     at: int
     type: types.Type
@@ -314,11 +325,13 @@ class Bound:
 
     parameter: types.Parameter
     value: Expr | None
+    position: int = 0
+    """Among the call's arguments as written: they are evaluated in that order, also where they are named."""
 
 
 @dataclass(eq=False, slots=True)
 class BuiltinCall:
-    """``isValid``, ``setValid``, ``setInvalid`` of a header; ``push_front``, ``pop_front`` of a stack."""
+    """``isValid`` of a header or union; ``setValid``, ``setInvalid`` of a header; ``push_front``, ``pop_front``."""
 
     at: int
     type: types.Type
@@ -410,6 +423,7 @@ Expr: TypeAlias = (
     | ElementOf
     | StackProperty
     | SliceOf
+    | SliceAt
     | Unary
     | Binary
     | Mux
@@ -433,6 +447,17 @@ class Assign:
     at: int
     end: int
     target: Expr
+    value: Expr
+
+
+@dataclass(eq=False, slots=True)
+class Update:
+    """``target += x`` and the like: ``held`` stands in ``value`` for what the target, evaluated once, holds."""
+
+    at: int
+    end: int
+    target: Expr
+    held: VariableSymbol
     value: Expr
 
 
@@ -479,6 +504,39 @@ class Switch:
 
 
 @dataclass(eq=False, slots=True)
+class For:
+    at: int
+    end: int
+    init: Block
+    condition: Expr
+    update: Block
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class ForIn:
+    """``collection`` is a `Range` of the variable's type, an `Aggregate` of values of it, or a header stack."""
+
+    at: int
+    end: int
+    symbol: VariableSymbol
+    collection: Expr
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class Break:
+    at: int
+    end: int
+
+
+@dataclass(eq=False, slots=True)
+class Continue:
+    at: int
+    end: int
+
+
+@dataclass(eq=False, slots=True)
 class Return:
     at: int
     end: int
@@ -491,7 +549,9 @@ class Exit:
     end: int
 
 
-Statement: TypeAlias = Assign | CallStatement | Declare | If | Switch | Return | Exit
+Statement: TypeAlias = (
+    Assign | Update | CallStatement | Declare | If | Switch | For | ForIn | Break | Continue | Return | Exit
+)
 Block: TypeAlias = list[Statement]
 
 

@@ -399,25 +399,55 @@ def unwrapped(type_: Type) -> Type:
 
 
 def is_scalar(type_: Type) -> bool:
+    """One number at run time; ``bit<0>`` is none, it has no bits."""
     type_ = unwrapped(type_)
-    return isinstance(type_, BitsType | EnumType) or type_ is BOOL or type_ is ERROR
+    if isinstance(type_, BitsType):
+        return type_.width > 0
+    return isinstance(type_, EnumType) or type_ is BOOL or type_ is ERROR
+
+
+def is_empty(type_: Type) -> bool:
+    """``bit<0>`` and ``varbit<0>``: types of one value, which takes no storage (section 8.24)."""
+    type_ = unwrapped(type_)
+    return isinstance(type_, BitsType | VarbitType) and type_.width == 0
 
 
 def width_bits(type_: Type) -> int | None:
-    """Bits on the wire (section 9.1's minSizeInBits for fixed types); None where a type has no such width."""
+    """Bits on the wire of a type whose values all have as many; None for all others."""
+    least, most = size_bits(type_, largest=False), size_bits(type_, largest=True)
+    return most if least == most and not _has_union(type_) else None
+
+
+def size_bits(type_: Type, *, largest: bool) -> int | None:
+    """What minSizeInBits() or maxSizeInBits() gives (section 9); None for types without a size."""
     type_ = unwrapped(type_)
     if isinstance(type_, BitsType):
         return type_.width
+    if isinstance(type_, VarbitType):
+        return type_.width if largest else 0
     if type_ is BOOL:
         return 1
+    parts: list[int | None]
     if isinstance(type_, StructLike):
-        if type_.kind == "header_union":
-            return None
-        parts: list[int | None] = [width_bits(f.type) for f in type_.fields.values()]
+        parts = [size_bits(f.type, largest=largest) for f in type_.fields.values()]
     elif isinstance(type_, TupleType):
-        parts = [width_bits(t) for t in type_.items]
+        parts = [size_bits(item, largest=largest) for item in type_.items]
     elif isinstance(type_, StackType):
-        parts = [width_bits(type_.element)] * type_.size
+        parts = [size_bits(type_.element, largest=largest)] * type_.size
     else:
         return None
-    return None if None in parts else sum(p for p in parts if p is not None)
+    sizes = [part for part in parts if part is not None]
+    if len(sizes) != len(parts):
+        return None
+    is_union = isinstance(type_, StructLike) and type_.kind == "header_union"
+    return max(sizes, default=0) if is_union else sum(sizes)
+
+
+def _has_union(type_: Type) -> bool:
+    if isinstance(type_, StackType):
+        return _has_union(type_.element)
+    if isinstance(type_, TupleType):
+        return any(map(_has_union, type_.items))
+    if isinstance(type_, StructLike):
+        return type_.kind == "header_union" or any(_has_union(f.type) for f in type_.fields.values())
+    return False
