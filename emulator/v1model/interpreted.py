@@ -14,7 +14,7 @@ from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
 from emulator.p4.interpreter import Discard, Machine, Tables
 from emulator.v1model.interpreted_externs import EXTERNS
-from emulator.v1model.metadata import DROP_PORT, INSTANCE_REPLICATED, Drop, standard
+from emulator.v1model.metadata import DROP_PORT, Drop, Instance, standard
 from emulator.v1model.state import State
 from emulator.v1model.target import V1MODEL_TARGET
 
@@ -81,7 +81,7 @@ class Interpreter:
             return self._dropped(Drop.INGRESS)
         if self._get(m, "priority"):
             return self._dropped(Drop.PRIORITY)
-        self._set(m, "instance_type", INSTANCE_REPLICATED if group else 0)
+        self._set(m, "instance_type", Instance.REPLICATED if group else 0)
         return copies
 
     def _dropped(self, reason: Drop) -> tuple[tuple[int, int], ...]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
 
 from emulator.p4 import ir
 
 DROP_PORT = 511
 """egress_spec of a packet to drop."""
-INSTANCE_REPLICATED = 5
-"""instance_type of a multicast copy."""
 PREFIX = "standard_metadata."
 
 WIDTHS_BITS = {
@@ -37,6 +35,21 @@ def standard(name: str) -> ir.Variable:
     return ir.Variable(PREFIX + name, ir.Bits(WIDTHS_BITS[name]))
 
 
+class Instance(IntEnum):
+    """instance_type: what made this packet (simple_switch's numbers)."""
+
+    NORMAL = 0
+    INGRESS_CLONE = 1
+    EGRESS_CLONE = 2
+    RECIRCULATED = 4
+    REPLICATED = 5
+    RESUBMITTED = 6
+
+
+SESSIONS = 32_768
+"""Clone sessions are numbered with 15 bits; a clone's session is cut to that (simple_switch keeps the 16th bit)."""
+
+
 class Algorithm(Enum):
     """``HashAlgorithm``, numbered as v1model.p4 declares it."""
 
@@ -61,6 +74,11 @@ class Drop(Enum):
     NO_SUCH_GROUP = (5, "no such multicast group")
     PRIORITY = (6, "priority without priority queues")
     ASSERTION = (7, "failed assertion")
+    LOOP_LIMIT = (8, "loop limit")
+    QUEUE_FULL = (9, "re-injection queue full")
+    REINJECTED_TOO_OFTEN = (10, "re-injected too often")
+    DIGEST_QUEUE_FULL = (11, "digest queue full")
+    LOG_FORMAT = (12, "log message with more or fewer values than braces")
     DIGEST_FULL = (8, "digest queue full")
     """A sample, not a packet."""
 
@@ -79,6 +97,9 @@ class Fault(Enum):
     REGISTER_INDEX = (0, "register index out of range")
     COUNTER_INDEX = (1, "counter index out of range")
     METER_INDEX = (2, "meter index out of range")
+    NO_SUCH_SESSION = (3, "no such clone session")
+    RANDOM_BOUNDS = (4, "random bounds the wrong way round")
+    LOG_FULL = (5, "log full")
 
     @property
     def index(self) -> int:

@@ -35,7 +35,7 @@ from emulator.ports.batch import (
 )
 from emulator.v1model.layout import PipelineLayout, Word
 from emulator.v1model.llvm.externs import EXTERNS, HOOKS, Notes, note_layout
-from emulator.v1model.metadata import DROP_PORT, INSTANCE_REPLICATED, WIDTHS_BITS, Drop, standard
+from emulator.v1model.metadata import DROP_PORT, WIDTHS_BITS, Drop, Instance, standard
 
 SYMBOL = "netsum_process"
 NANOSECONDS_PER_MICROSECOND = 1000
@@ -198,7 +198,7 @@ class _Pipeline:
         for node, many_value, one in (
             (replicas, many, single),
             (number, many_count, i64(1)),
-            (instance, constant(INSTANCE_REPLICATED, 32), constant(0, 32)),
+            (instance, constant(Instance.REPLICATED, 32), constant(0, 32)),
         ):
             node.add_incoming(many_value, multicast_end)
             node.add_incoming(one, unicast_end)
