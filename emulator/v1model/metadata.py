@@ -77,10 +77,9 @@ class Drop(Enum):
     LOOP_LIMIT = (8, "loop limit")
     QUEUE_FULL = (9, "re-injection queue full")
     REINJECTED_TOO_OFTEN = (10, "re-injected too often")
-    DIGEST_QUEUE_FULL = (11, "digest queue full")
-    LOG_FORMAT = (12, "log message with more or fewer values than braces")
-    DIGEST_FULL = (8, "digest queue full")
+    DIGEST_FULL = (11, "digest queue full")
     """A sample, not a packet."""
+    LOG_FORMAT = (12, "log message with more or fewer values than braces")
 
     @property
     def index(self) -> int:
