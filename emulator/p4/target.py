@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from emulator.p4 import ir
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -20,6 +22,10 @@ class Target:
     """Externs that read a list argument as the bits of its items, one after the other."""
     hidden_variables: frozenset[str] = frozenset()
     """Variables that the architecture itself reads after the program wrote them."""
+
+    def read_at_ends(self, program: ir.Program) -> set[str]:
+        """Variables that the architecture reads after the program wrote them: its own, and what field lists keep."""
+        return {*self.hidden_variables, *(v.name for _, kept in program.field_lists for v in kept)}
 
     def outs(self, name: str) -> tuple[int, ...]:
         """The out positions of one extern."""

@@ -45,7 +45,7 @@ def _size(program: ir.Program) -> int:
 
 
 def _read_variables(program: ir.Program, target: Target) -> set[str]:
-    read = set(target.hidden_variables)
+    read = target.read_at_ends(program)
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):
             for expr, is_target in walk.own_expressions(statement):

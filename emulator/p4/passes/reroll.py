@@ -58,7 +58,7 @@ class _Reroll:
                         self.flowing.update(v for k in state.transition.keys for v in variables_in(k))
         for table in self.program.tables:
             self.flowing.update(v for k in table.keys for v in variables_in(k.value))
-        self.flowing |= self.target.hidden_variables
+        self.flowing |= self.target.read_at_ends(self.program)
         for action in self.program.actions:
             self.flowing.update(p.name for p in action.parameters)
 
