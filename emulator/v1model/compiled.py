@@ -25,7 +25,8 @@ from emulator.ports.jit import cache_root, machine_key
 from emulator.v1model.layout import PipelineLayout, lay_out
 from emulator.v1model.llvm import library, pipeline
 from emulator.v1model.target import V1MODEL_TARGET
-from emulator.v1model.view import ControlView, make_view
+from emulator.v1model.view import ControlView
+from emulator.v1model.viewing import make_view
 
 ENGINES = ("llvm", "interpreter")
 
