@@ -43,9 +43,9 @@ def demo(
 
 def main() -> None:
     """Entry point of the ``netsum`` script."""
-    from hostagent.cli import bench, compile, network, run, warm
+    from hostagent.cli import bench, compile, network, run, stf, warm
 
-    for module in (run, network, compile, bench, warm):
+    for module in (run, network, compile, stf, bench, warm):
         module.register(app)
     try:
         app()

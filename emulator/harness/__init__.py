@@ -1,0 +1,1 @@
+"""Packet tests: what people write to try a program, and what runs it."""

@@ -1,0 +1,81 @@
+"""A program and its tests, on one engine or on both: what ``netsum stf`` and the test suite call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from emulator.harness.stf.bind import bind
+from emulator.harness.stf.compare import Failure, compare
+from emulator.harness.stf.errors import Complaint, StfError
+from emulator.harness.stf.parser import parse
+from emulator.harness.stf.rings import Rings
+from emulator.harness.stf.run import Record, run
+from emulator.p4.library import find_program
+from emulator.v1model.compiled import ENGINES, CompiledProgram, load
+
+BOTH = "both"
+ENGINE_CHOICES = (*ENGINES, BOTH)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A test on one engine. ``complaints`` and ``failures`` are both empty exactly when all of it held."""
+
+    test: str
+    engine: str
+    failures: tuple[Failure, ...] = ()
+    complaints: tuple[Complaint, ...] = ()
+    """The test file could not be run: what is wrong with it."""
+    record: Record | None = None
+
+    @property
+    def held(self) -> bool:
+        return not self.failures and not self.complaints
+
+
+class Runner:
+    """One program, compiled once for each engine it is to run on.
+
+    ``program`` is a path or the name of a shipped program; compiling raises `CompileError`.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        *,
+        engine: str = "llvm",
+        defines: Mapping[str, str] | None = None,
+        include_paths: Sequence[str] = (),
+        rings: Rings | None = None,
+    ) -> None:
+        if engine not in ENGINE_CHOICES:
+            raise ValueError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINE_CHOICES)}")
+        self.program = find_program(program)
+        engines = ENGINES if engine == BOTH else (engine,)
+        self.compiled: dict[str, CompiledProgram] = {
+            name: load(self.program, defines, engine=name, include_paths=include_paths) for name in engines
+        }
+        if rings is not None:
+            self.rings = rings
+
+    @cached_property
+    def rings(self) -> Rings:
+        return Rings()
+
+    def run_file(self, path: str) -> list[Result]:
+        """The results of a test file, one for each engine. Raises OSError for a file that cannot be read."""
+        return self.run_text(Path(path).read_text(errors="replace"), path)
+
+    def run_text(self, text: str, name: str) -> list[Result]:
+        return [self._run(text, name, engine, compiled) for engine, compiled in self.compiled.items()]
+
+    def _run(self, text: str, name: str, engine: str, compiled: CompiledProgram) -> Result:
+        try:
+            plan = bind(parse(text), compiled)
+        except StfError as error:
+            return Result(name, engine, complaints=error.complaints)
+        record = run(plan, compiled, self.rings)
+        return Result(name, engine, tuple(compare(plan, record)), record=record)
