@@ -2,21 +2,67 @@
 
 The second telling of ``emulator.v1model.llvm``, in Python's own words; the two must agree on every packet and every
 cell of state.
+
+All that comes of one arriving frame is finished before the next one: what waits for egress goes first, in the order in
+which it was put there, then what was resubmitted or recirculated. That is what simple_switch does with packets that
+come one at a time, and arrival order where its threads would decide.
 """
 
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
-from emulator.p4.interpreter import Discard, Machine, Tables
+from emulator.p4.interpreter import Discard, LoopLimit, Machine, Tables
 from emulator.v1model.interpreted_externs import EXTERNS
-from emulator.v1model.metadata import DROP_PORT, Drop, Instance, standard
-from emulator.v1model.state import State
+from emulator.v1model.interpreted_requests import UNCUT, Requests, requests
+from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT
+from emulator.v1model.metadata import DROP_PORT, Drop, Fault, Instance, standard
+from emulator.v1model.state import Session, State
 from emulator.v1model.target import V1MODEL_TARGET
+from emulator.v1model.uses import Uses, uses_of
+
+NANOSECONDS_PER_MICROSECOND = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """A frame on its way to the parser; ``kept`` are the variables of a field list."""
+
+    frame: bytes
+    instance: Instance = Instance.NORMAL
+    kept: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A packet on its way to egress, as one or more copies."""
+
+    machine: Machine
+    replicas: tuple[tuple[int, int], ...]
+    """(port, egress_rid) of each."""
+    fresh: bool
+    """The copies are new packets, without the requests that the packet's ingress made."""
+    cut_bytes: int = UNCUT
+
+
+@dataclass(slots=True)
+class Life:
+    """All that comes of one arriving frame."""
+
+    port: int
+    now_ns: int
+    entering: deque[Entering] = field(default_factory=deque)
+    leaving: deque[Leaving] = field(default_factory=deque)
+    reinjections: int = 0
+
+    @property
+    def now_us(self) -> int:
+        return self.now_ns // NANOSECONDS_PER_MICROSECOND
 
 
 @dataclass(slots=True)
@@ -27,26 +73,193 @@ class Interpreter:
     tables: Tables
     replicas: Callable[[int], tuple[tuple[int, int], ...]]
     state: State
+    uses: Uses = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.uses = uses_of(self.program)
 
     def process(self, frame: bytes, port: int, now_ns: int) -> Iterator[tuple[int, bytes]]:
         """The (egress port, frame) pairs that a frame becomes; whether those ports exist is the caller's concern."""
-        m = Machine(self.program, self.tables, EXTERNS, V1MODEL_TARGET, frame)
-        m.notes = {"state": self.state, "length": len(frame)}
+        life = Life(port, now_ns)
+        life.entering.append(Entering(frame))
+        while life.leaving or life.entering:
+            if life.leaving:
+                yield from self._leave(life, life.leaving.popleft())
+            else:
+                self._enter(life, life.entering.popleft())
+
+    # --- From the parser to the end of ingress ----------------------------------------------------------------------
+
+    def _enter(self, life: Life, entering: Entering) -> None:
+        m = self._machine(life, entering.frame)
+        if entering.instance is Instance.NORMAL:
+            self._set(m, "ingress_port", life.port)
+            self._set(m, "ingress_global_timestamp", life.now_us)
+        m.variables.update(entering.kept)
+        self._set(m, "packet_length", len(m.frame))
+        self._set(m, "instance_type", entering.instance)
         try:
-            self._ingress(m, port, now_ns)
-        except Discard:
+            self._parse(m)
+            self._control(m, "ig")
+        except Discard as reason:
+            self._discarded(reason)
             return
-        for egress_port, rid in self._copies(m):
-            each = copy.copy(m)
-            each.variables = dict(m.variables)
-            each.headers = {name: replace(h, fields=dict(h.fields)) for name, h in m.headers.items()}
-            each.notes = dict(m.notes)
-            each.output = bytearray()
+        self._after_ingress(life, m)
+
+    def _machine(self, life: Life, frame: bytes) -> Machine:
+        m = Machine(self.program, self.tables, EXTERNS, V1MODEL_TARGET, frame)
+        m.notes = {
+            "state": self.state,
+            "length": len(frame),
+            "requests": Requests(),
+            "uses": self.uses,
+            "now_ns": life.now_ns,
+        }
+        return m
+
+    def _parse(self, m: Machine) -> None:
+        parser = self.program.block("p")
+        assert isinstance(parser, ir.Parser)
+        self._set(m, "parser_error", m.parse(parser))
+        self._control(m, "vr")
+
+    def _after_ingress(self, life: Life, m: Machine) -> None:
+        """The order in which simple_switch looks at what ingress wants; a clone goes to egress before its original."""
+        wanted = requests(m)
+        if wanted.digest is not None:
+            self.state.send_digest(*wanted.digest)
+        kept = self._kept(m, wanted.clone[1]) if wanted.clone is not None else {}
+        replicas: tuple[tuple[int, int], ...] = ()
+        if wanted.resubmit is not None:
+            self._reinject(life, Entering(m.frame, Instance.RESUBMITTED, self._kept(m, wanted.resubmit)))
+        else:
+            replicas = self._copies(m)
+        if wanted.clone is not None and (session := self._session(life, wanted.clone[0])) is not None:
+            self._clone_ingress(life, m.frame, session, kept)
+        m.notes["requests"] = replace(wanted, clone=None, digest=None)
+        if replicas:
+            life.leaving.append(Leaving(m, replicas, self._get(m, "instance_type") == Instance.REPLICATED))
+
+    def _copies(self, m: Machine) -> tuple[tuple[int, int], ...]:
+        """Multicast beats a drop by egress_spec."""
+        group, spec = self._get(m, "mcast_grp"), self._get(m, "egress_spec")
+        copies: tuple[tuple[int, int], ...] = ((spec, 0),)
+        if group:
+            copies = self.replicas(group)
+            if not copies:
+                return self._dropped(Drop.NO_SUCH_GROUP)
+        elif spec == DROP_PORT:
+            return self._dropped(Drop.INGRESS)
+        if self._get(m, "priority"):
+            return self._dropped(Drop.PRIORITY, len(copies))
+        self._set(m, "instance_type", Instance.REPLICATED if group else Instance.NORMAL)
+        return copies
+
+    # --- Copies -----------------------------------------------------------------------------------------------------
+
+    def _kept(self, m: Machine, number: int) -> dict[str, int]:
+        return {v.name: m.value(v) for v in self.uses.lists[number]}
+
+    def _session(self, life: Life, number: int) -> Session | None:
+        """The clone session, if there is one and one more packet may be made."""
+        session = self.state.clone_sessions.get(number)
+        if session is None:
+            self.state.faults[Fault.NO_SUCH_SESSION] += 1
+            return None
+        return session if self._may_reinject(life) else None
+
+    def _may_reinject(self, life: Life) -> bool:
+        if life.reinjections >= REINJECTION_LIMIT:
+            self._dropped(Drop.REINJECTED_TOO_OFTEN)
+            return False
+        life.reinjections += 1
+        return True
+
+    def _reinject(self, life: Life, entering: Entering) -> None:
+        if not self._may_reinject(life):
+            return
+        if len(life.entering) >= QUEUE_CAPACITY:
+            self._dropped(Drop.QUEUE_FULL)
+        elif entering.instance is Instance.RECIRCULATED and len(entering.frame) > REINJECTION_CELL_BYTES:
+            self._dropped(Drop.TOO_LONG)
+        else:
+            life.entering.append(entering)
+
+    def _clone_ingress(self, life: Life, frame: bytes, session: Session, kept: dict[str, int]) -> None:
+        """Parsed again from the bytes; what the parser puts into metadata is lost (bmv2)."""
+        m = self._machine(life, frame)
+        self._set(m, "ingress_port", life.port)
+        try:
+            self._parse(m)
+        except Discard as reason:
+            self._discarded(reason)
+            return
+        self._forget(m, Instance.INGRESS_CLONE, kept)
+        life.leaving.append(Leaving(m, session.replicas, True, session.packet_length_bytes or UNCUT))
+
+    def _clone_egress(self, life: Life, m: Machine) -> None:
+        """With the headers as they are now, before the deparser."""
+        wanted = requests(m).clone
+        if wanted is None:
+            return
+        session = self._session(life, wanted[0])
+        if session is None:
+            return
+        if len(life.leaving) >= QUEUE_CAPACITY:
+            self._dropped(Drop.QUEUE_FULL)
+            return
+        copied = _fork(m)
+        self._forget(copied, Instance.EGRESS_CLONE, self._kept(m, wanted[1]))
+        life.leaving.append(Leaving(copied, session.replicas, True, session.packet_length_bytes or UNCUT))
+
+    def _forget(self, m: Machine, instance: Instance, kept: dict[str, int]) -> None:
+        """All metadata and locals become zero but what a field list keeps."""
+        m.variables = dict(kept)
+        self._set(m, "instance_type", instance)
+
+    # --- Egress -----------------------------------------------------------------------------------------------------
+
+    def _leave(self, life: Life, leaving: Leaving) -> Iterator[tuple[int, bytes]]:
+        for port, rid in leaving.replicas:
+            each = _fork(leaving.machine)
+            if leaving.fresh:
+                each.notes["requests"] = Requests(cut_bytes=leaving.cut_bytes)
+                self._set(each, "egress_rid", rid)
             try:
-                if self._egress(each, egress_port, rid, now_ns):
-                    yield egress_port, bytes(each.output)
-            except Discard:
-                continue
+                if self._egress(life, each, port):
+                    yield port, bytes(each.output[: requests(each).cut_bytes])
+            except Discard as reason:
+                self._discarded(reason)
+
+    def _egress(self, life: Life, m: Machine, port: int) -> bool:
+        """Whether a frame is to be sent."""
+        for name, value in (
+            ("egress_port", port),
+            ("egress_spec", 0),
+            ("packet_length", m.notes["length"]),
+            ("egress_global_timestamp", life.now_us),
+            ("enq_timestamp", life.now_us),
+            # nothing waits in virtual time
+            ("enq_qdepth", 0),
+            ("deq_timedelta", 0),
+            ("deq_qdepth", 0),
+        ):
+            self._set(m, name, value)
+        self._control(m, "eg")
+        self._clone_egress(life, m)
+        if self._get(m, "egress_spec") == DROP_PORT:
+            self._dropped(Drop.EGRESS)
+            return False
+        self._control(m, "ck")
+        self._control(m, "dep")
+        m.output += m.frame[m.cursor :]
+        again = requests(m).recirculate
+        if again is None:
+            return True
+        self._reinject(life, Entering(bytes(m.output), Instance.RECIRCULATED, self._kept(m, again)))
+        return False
+
+    # --- Small things -----------------------------------------------------------------------------------------------
 
     def _control(self, m: Machine, name: str) -> None:
         control = self.program.block(name)
@@ -60,49 +273,20 @@ class Interpreter:
     def _get(self, m: Machine, name: str) -> int:
         return m.value(standard(name))
 
-    def _ingress(self, m: Machine, port: int, now_ns: int) -> None:
-        self._set(m, "ingress_port", port)
-        self._set(m, "packet_length", len(m.frame))
-        self._set(m, "ingress_global_timestamp", now_ns // 1000)
-        parser = self.program.block("p")
-        assert isinstance(parser, ir.Parser)
-        self._set(m, "parser_error", m.parse(parser))
-        self._control(m, "vr")
-        self._control(m, "ig")
-
-    def _copies(self, m: Machine) -> tuple[tuple[int, int], ...]:
-        group, spec = self._get(m, "mcast_grp"), self._get(m, "egress_spec")
-        copies: tuple[tuple[int, int], ...] = ((spec, 0),)
-        if group:
-            copies = self.replicas(group)
-            if not copies:
-                return self._dropped(Drop.NO_SUCH_GROUP)
-        elif spec == DROP_PORT:
-            return self._dropped(Drop.INGRESS)
-        if self._get(m, "priority"):
-            return self._dropped(Drop.PRIORITY)
-        self._set(m, "instance_type", Instance.REPLICATED if group else 0)
-        return copies
-
-    def _dropped(self, reason: Drop) -> tuple[tuple[int, int], ...]:
-        self.state.drops[reason] += 1
+    def _dropped(self, reason: Drop, count: int = 1) -> tuple[tuple[int, int], ...]:
+        self.state.drops[reason] += count
         return ()
 
-    def _egress(self, m: Machine, port: int, rid: int, now_ns: int) -> bool:
-        for name, value in (
-            ("egress_port", port),
-            ("egress_rid", rid),
-            ("egress_spec", 0),
-            ("packet_length", m.notes["length"]),
-            ("egress_global_timestamp", now_ns // 1000),
-            ("enq_timestamp", now_ns // 1000),
-        ):
-            self._set(m, name, value)
-        self._control(m, "eg")
-        if self._get(m, "egress_spec") == DROP_PORT:
-            self._dropped(Drop.EGRESS)
-            return False
-        self._control(m, "ck")
-        self._control(m, "dep")
-        m.output += m.frame[m.cursor :]
-        return True
+    def _discarded(self, reason: Discard) -> None:
+        if isinstance(reason, LoopLimit):
+            self._dropped(Drop.LOOP_LIMIT)
+
+
+def _fork(m: Machine) -> Machine:
+    """The packet a second time."""
+    each = copy.copy(m)
+    each.variables = dict(m.variables)
+    each.headers = {name: replace(h, fields=dict(h.fields)) for name, h in m.headers.items()}
+    each.notes = dict(m.notes)
+    each.output = bytearray()
+    return each

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 
 from emulator.p4 import ir
-from emulator.p4.arithmetic import wrap
+from emulator.p4.arithmetic import unsigned, wrap
 from emulator.p4.interpreter import Discard, Machine
+from emulator.v1model import interpreted_requests
 from emulator.v1model.hashing import FUNCTIONS
+from emulator.v1model.messages import LOG_CAPACITY, format_of, values_of
 from emulator.v1model.metadata import DROP_PORT, Algorithm, Drop, Fault, standard
+from emulator.v1model.random_numbers import MASK
 from emulator.v1model.state import State
-
-log = logging.getLogger(__name__)
 
 
 def _state(m: Machine) -> State:
@@ -71,7 +71,7 @@ def counter_count(m: Machine, call: ir.CallExtern) -> None:
 
 
 def nothing(m: Machine, call: ir.CallExtern) -> None:
-    """direct_counter.count: a direct counter counts every hit of its table, whatever the action says (bmv2)."""
+    """direct_counter.count and direct_meter.read: bmv2 counts and meters at each hit of the table, before the action."""
 
 
 def mark_to_drop(m: Machine, call: ir.CallExtern) -> None:
@@ -96,16 +96,24 @@ def _hash_input(m: Machine, data: ir.Argument) -> bytes:
 
 
 def _checksum(m: Machine, call: ir.CallExtern, algorithm: ir.Argument, data: ir.Argument) -> int:
+    kind = Algorithm(_value(m, algorithm))
     content = _hash_input(m, data)
+    if kind is Algorithm.RANDOM:
+        return _state(m).random.next()
     if call.name.endswith("_with_payload"):
-        content += m.frame[m.cursor :]
-    return FUNCTIONS[Algorithm(_value(m, algorithm))](content)
+        content += m.frame[m.cursor :][: interpreted_requests.requests(m).cut_bytes]
+    return FUNCTIONS[kind](content)
 
 
 def hash_(m: Machine, call: ir.CallExtern) -> None:
     out, algorithm, base, data, limit = call.arguments
-    rest = _checksum(m, call, algorithm, data) % ((_value(m, limit) & (2**64 - 1)) or 1)
-    _assign(m, out, (_value(m, base) + rest) & (2**64 - 1))
+    rest = _checksum(m, call, algorithm, data) % ((_value(m, limit) & MASK) or 1)
+    _assign(m, out, (_value(m, base) + rest) & MASK)
+
+
+def checksum16_get(m: Machine, call: ir.CallExtern) -> None:
+    out, data = call.arguments
+    _assign(m, out, FUNCTIONS[Algorithm.CSUM16](_hash_input(m, data)))
 
 
 def verify_checksum(m: Machine, call: ir.CallExtern) -> None:
@@ -131,10 +139,33 @@ def assertion(m: Machine, call: ir.CallExtern) -> None:
 
 
 def log_message(m: Machine, call: ir.CallExtern) -> None:
-    text = call.arguments[0]
-    given = call.arguments[1] if len(call.arguments) > 1 else ()
-    values = given if isinstance(given, tuple) else (given,)
-    log.info("%s %s", text.text if isinstance(text, ir.Text) else text, [_value(m, v) for v in values])
+    state, message = _state(m), format_of(call)
+    if not message.is_sound:
+        state.drops[Drop.LOG_FORMAT] += 1
+        raise Discard
+    if len(state.log) < LOG_CAPACITY:
+        state.log.append((message, tuple(unsigned(m.value(v), v.type) for v in values_of(call))))
+    else:
+        state.faults[Fault.LOG_FULL] += 1
+
+
+def random(m: Machine, call: ir.CallExtern) -> None:
+    low, high = (m.value(call.expr(i)) & MASK for i in (1, 2))
+    if low > high:
+        _state(m).faults[Fault.RANDOM_BOUNDS] += 1
+    else:
+        _assign(m, call.arguments[0], _state(m).random.between(low, high))
+
+
+def execute_meter(m: Machine, call: ir.CallExtern) -> None:
+    instance = _instance(m, call)
+    cells = _state(m).meters[instance.name]
+    index = _value(m, call.arguments[0])
+    if index < len(cells):
+        amount = len(m.frame) if instance.arguments[1] == "bytes" else 1
+        _assign(m, call.arguments[1], cells[index].execute(amount, m.notes["now_ns"]))
+    else:
+        _state(m).faults[Fault.METER_INDEX] += 1
 
 
 EXTERNS: Mapping[str, Callable[[Machine, ir.CallExtern], None]] = {
@@ -151,4 +182,9 @@ EXTERNS: Mapping[str, Callable[[Machine, ir.CallExtern], None]] = {
     "assert": assertion,
     "assume": assertion,
     "log_msg": log_message,
+    "random": random,
+    "meter.execute_meter": execute_meter,
+    "direct_meter.read": nothing,
+    "Checksum16.get": checksum16_get,
+    **interpreted_requests.EXTERNS,
 }

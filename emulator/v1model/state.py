@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from emulator.p4 import ir
 from emulator.v1model.layout import DIGEST_SAMPLES, digests_of
+from emulator.v1model.messages import Format
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.meters import Meter
+from emulator.v1model.random_numbers import Generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,9 @@ class State:
     clone_sessions: dict[int, Session] = field(default_factory=dict)
     value_sets: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     """Members of each, in order: a value for each field."""
+    log: list[tuple[Format, tuple[int, ...]]] = field(default_factory=list)
+    """Messages not yet taken, at most LOG_CAPACITY; values as unsigned numbers."""
+    random: Generator = field(default_factory=Generator)
     drops: dict[Drop, int] = field(default_factory=lambda: dict.fromkeys(Drop, 0))
     faults: dict[Fault, int] = field(default_factory=lambda: dict.fromkeys(Fault, 0))
 

@@ -12,6 +12,9 @@ V1MODEL_TARGET = Target(
         "update_checksum": (2,),
         "update_checksum_with_payload": (2,),
         "random": (0,),
+        "meter.execute_meter": (1,),
+        "direct_meter.read": (0,),
+        "Checksum16.get": (0,),
     },
     repeatable=frozenset({"register.read", "register.write"}),
     index_argument={"register.read": 1, "register.write": 0},
@@ -22,6 +25,7 @@ V1MODEL_TARGET = Target(
             "verify_checksum_with_payload",
             "update_checksum",
             "update_checksum_with_payload",
+            "Checksum16.get",
         }
     ),
     hidden_variables=frozenset(PREFIX + name for name in WIDTHS_BITS),

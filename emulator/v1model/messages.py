@@ -1,0 +1,94 @@
+"""log_msg: what a program says, as records that the switch keeps until somebody reads them.
+
+Both engines record numbers; the text is made when it is read. The rules of the braces are bmv2's: each pair stands for
+the next value in decimal, whatever is between them; after a backslash a brace is a brace; a pair at the very beginning
+isn't seen, for the search starts at the second character. A message that has more or fewer values than pairs would end
+bmv2; here the packet is dropped and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emulator.p4 import ir, walk
+from emulator.p4.arithmetic import wrap
+from emulator.p4.layout import WORD_BYTES, Cell, pack_cells, round_up, width_of
+
+LOG_CAPACITY = 1024
+"""Messages kept until they are taken; later ones are lost, counted."""
+
+# The log's memory, in bytes: how many messages there are, then LOG_CAPACITY records: u64 number of the format, values.
+LOG_COUNT = 0
+LOG_HEADER_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One log_msg of the program, by what it prints."""
+
+    text: str
+    types: tuple[ir.Type, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Has as many braces as values."""
+        return _pieces(self.text) is not None and len(_pieces(self.text) or ()) == len(self.types) + 1
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Where the values lie in a record."""
+        return pack_cells(tuple(width_of(t) for t in self.types), WORD_BYTES)[0]
+
+    @property
+    def record_bytes(self) -> int:
+        return round_up(pack_cells(tuple(width_of(t) for t in self.types), WORD_BYTES)[1], WORD_BYTES)
+
+    def render(self, values: tuple[int, ...]) -> str:
+        """``values`` are unsigned bit patterns; signed types are shown with their sign."""
+        pieces = _pieces(self.text) or [self.text]
+        shown = [str(wrap(v, t)) for v, t in zip(values, self.types, strict=True)]
+        return "".join(piece + value for piece, value in zip(pieces, [*shown, ""], strict=True))
+
+
+def format_of(call: ir.CallExtern) -> Format:
+    text = call.arguments[0]
+    assert isinstance(text, ir.Text)
+    return Format(text.text, tuple(v.type for v in values_of(call)))
+
+
+def values_of(call: ir.CallExtern) -> tuple[ir.Expr, ...]:
+    data = call.arguments[1] if len(call.arguments) > 1 else ()
+    assert not isinstance(data, ir.Text)
+    return data if isinstance(data, tuple) else (data,)
+
+
+def formats_of(program: ir.Program) -> tuple[Format, ...]:
+    """All that the program may say, each once, in order of first mention."""
+    found: dict[Format, None] = {}
+    for block in walk.root_blocks(program):
+        for statement in walk.statements(block):
+            if isinstance(statement, ir.CallExtern) and statement.name == "log_msg":
+                found[format_of(statement)] = None
+    return tuple(found)
+
+
+def _pieces(text: str) -> list[str] | None:
+    """What stands between the pairs of braces, backslashes taken off; None when a brace isn't closed."""
+    pieces, start, position = [], 0, 1
+    while (opening := _brace(text, "{", position)) >= 0:
+        closing = _brace(text, "}", opening + 1)
+        if closing < 0:
+            return None
+        pieces.append(text[start:opening])
+        start = closing + 1
+        position = max(start, 1)
+    pieces.append(text[start:])
+    return [p.replace("\\{", "{").replace("\\}", "}") for p in pieces]
+
+
+def _brace(text: str, brace: str, start: int) -> int:
+    """The next brace without a backslash before it; -1: none."""
+    position = text.find(brace, start)
+    while position > 0 and text[position - 1] == "\\":
+        position = text.find(brace, position + 1)
+    return position

@@ -1,0 +1,85 @@
+"""Which of v1model's slow mechanisms a program uses: what it doesn't use costs its packets nothing.
+
+Also the *field lists*: what metadata a copy keeps. List 0 is empty; the others are the program's ``@field_list(n)`` and
+what calls of the old ``clone3``, ``resubmit`` and ``recirculate`` name in their data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from emulator.p4 import ir, walk
+
+CLONES = frozenset(("clone", "clone3", "clone_preserving_field_list"))
+RESUBMITS = frozenset(("resubmit", "resubmit_preserving_field_list"))
+RECIRCULATES = frozenset(("recirculate", "recirculate_preserving_field_list"))
+
+FieldList: TypeAlias = tuple[ir.Variable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What the program's code mentions, reachable or not."""
+
+    clones: bool
+    resubmits: bool
+    recirculates: bool
+    truncates: bool
+    """Cuts frames: by ``truncate``, or by clone sessions that do."""
+    lists: tuple[FieldList, ...]
+    """The field lists; the first is empty."""
+    numbers: tuple[tuple[int, int], ...]
+    """(number in the program, index in ``lists``)."""
+
+    @property
+    def reinjects(self) -> bool:
+        """Packets may come out of a pass that enter a pass again."""
+        return self.clones or self.resubmits or self.recirculates
+
+    @property
+    def kept(self) -> FieldList:
+        """Every variable that is in some list, each once."""
+        return tuple(dict.fromkeys(v for fields in self.lists for v in fields))
+
+    def list_of(self, call: ir.CallExtern) -> int:
+        """Index of the field list that a call asks for. A number that no field carries is the empty list (bmv2)."""
+        if call.name.endswith("_preserving_field_list"):
+            number = call.expr(len(call.arguments) - 1)
+            assert isinstance(number, ir.Constant), "field list numbers are constants (the checker refuses others)"
+            return dict(self.numbers).get(number.value, 0)
+        fields = _given(call)
+        return self.lists.index(fields) if fields else 0
+
+
+def uses_of(program: ir.Program) -> Uses:
+    calls = [s for block in walk.root_blocks(program) for s in walk.statements(block) if isinstance(s, ir.CallExtern)]
+    names = {c.name for c in calls}
+    declared = [(number, tuple(fields)) for number, fields in program.field_lists]
+    given = [fields for c in calls if (fields := _given(c))]
+    lists = tuple(dict.fromkeys(((), *(f for _, f in declared), *given)))
+    return Uses(
+        clones=bool(names & CLONES),
+        resubmits=bool(names & RESUBMITS),
+        recirculates=bool(names & RECIRCULATES),
+        truncates="truncate" in names or bool(names & CLONES),
+        lists=lists,
+        numbers=tuple((number, lists.index(fields)) for number, fields in declared),
+    )
+
+
+def _given(call: ir.CallExtern) -> FieldList:
+    """The metadata named in the data of one of the old calls; headers are parsed again, so theirs count for nothing."""
+    if call.name not in ("clone3", "resubmit", "recirculate"):
+        return ()
+    data = call.arguments[-1]
+    assert not isinstance(data, ir.Text)
+    items = data if isinstance(data, tuple) else (data,)
+    return tuple(dict.fromkeys(v for v in items if isinstance(v, ir.Variable)))
+
+
+def sources_of_lists(program: ir.Program) -> Iterator[ir.Variable]:
+    """Variables that copies read after the program's last word on them."""
+    for fields in uses_of(program).lists:
+        yield from fields
