@@ -10,12 +10,16 @@ from emulator.p4 import ir
 
 def wrap(value: int, kind: ir.Type) -> int:
     """Reduce to the type's range."""
-    if isinstance(kind, ir.Bool):
-        return value & 1
-    value &= (1 << kind.width_bits) - 1
-    if kind.signed and value >> (kind.width_bits - 1):
-        value -= 1 << kind.width_bits
+    width_bits = ir.width_of(kind)
+    value &= (1 << width_bits) - 1
+    if isinstance(kind, ir.Bits) and kind.signed and value >> (width_bits - 1):
+        value -= 1 << width_bits
     return value
+
+
+def unsigned(value: int, kind: ir.Type) -> int:
+    """The value's bits as they stand in a field or a cell."""
+    return value & ((1 << ir.width_of(kind)) - 1)
 
 
 def bounds(kind: ir.Bits) -> tuple[int, int]:

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from emulator.p4 import ir
-from emulator.p4.arithmetic import binary, cast, unary, wrap
+from emulator.p4.arithmetic import unsigned, wrap
+from emulator.p4.header_state import HeaderState
+from emulator.p4.interpreter_values import ParserEnd, Values
 from emulator.p4.target import Target
 
 MAX_TRANSITIONS = 65_536
@@ -27,15 +29,12 @@ class Tables(Protocol):
         """(hit, action's index in the table's actions, its parameters); counts a hit on a direct counter."""
         ...
 
+    def in_value_set(self, value_set: str, key: tuple[int, ...]) -> bool:
+        """Does a member of the parser value set match these select keys (unsigned)?"""
+        ...
+
 
 Extern: TypeAlias = Callable[["Machine", ir.CallExtern], None]
-
-
-class ParserEnd(Exception):
-    """The parser stops with this error number."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
 
 
 class _Return(Exception):
@@ -46,33 +45,25 @@ class _Exit(Exception):
     pass
 
 
+class _Break(Exception):
+    pass
+
+
+class _Continue(Exception):
+    pass
+
+
 class Discard(Exception):
-    """The packet (or copy) is thrown away at once, already counted."""
+    """The packet (or copy) is thrown away at once, already counted unless it is a subclass that says otherwise."""
+
+
+class LoopLimit(Discard):
+    """A loop went round ``ir.LOOP_LIMIT`` times; the architecture counts the packet."""
 
 
 @dataclass(slots=True)
-class HeaderState:
-    type: ir.HeaderType
-    valid: bool = False
-    fields: dict[str, int] = field(default_factory=dict)
-
-    def bits(self) -> int:
-        """All fields as one number, first field on top."""
-        pieces = [
-            f"{self.fields.get(f.name, 0) & ((1 << f.width_bits) - 1):0{f.width_bits}b}" for f in self.type.fields
-        ]
-        return int("".join(pieces) or "0", 2)
-
-    def load(self, bits: int) -> None:
-        """From one number; in text, for shifting a long number once per field takes quadratic time."""
-        text = f"{bits:0{self.type.length_bits}b}"
-        for f in self.type.fields:
-            self.fields[f.name] = wrap(int(text[f.offset_bits : f.offset_bits + f.width_bits], 2), f.type)
-
-
-@dataclass(slots=True)
-class Machine:
-    """One packet's state, and the program that works on it."""
+class Machine(Values):
+    """One packet, and the program that works on it."""
 
     program: ir.Program
     tables: Tables
@@ -88,88 +79,6 @@ class Machine:
     """Bytes the parser has taken."""
     output: bytearray = field(default_factory=bytearray)
     turn: int = 0
-    """Inside a Repeat."""
-
-    # --- State --------------------------------------------------------------------------------------------------
-
-    def header(self, header: ir.Header) -> HeaderState:
-        if header.name not in self.headers:
-            self.headers[header.name] = HeaderState(header.type)
-        return self.headers[header.name]
-
-    def resolve(self, ref: ir.HeaderRef) -> HeaderState | None:
-        """The header meant; None for an index out of range."""
-        match ref:
-            case ir.Header():
-                return self.header(ref)
-            case ir.StackAt(stack, index):
-                return self._element(stack, self.value(index))
-            case ir.StackNext(stack):
-                return self._parser_element(stack, self.next_index.get(stack.name, 0))
-            case ir.StackLast(stack):
-                return self._parser_element(stack, self.next_index.get(stack.name, 0) - 1)
-        raise TypeError(ref)
-
-    def _element(self, stack: ir.HeaderStack, index: int) -> HeaderState | None:
-        return self.header(stack.headers[index]) if 0 <= index < stack.size else None
-
-    def _parser_element(self, stack: ir.HeaderStack, index: int) -> HeaderState:
-        element = self._element(stack, index)
-        if element is None:
-            raise ParserEnd(self.error("StackOutOfBounds"))
-        return element
-
-    def error(self, name: str) -> int:
-        return self.program.errors.index(name) if name in self.program.errors else 0
-
-    # --- Expressions --------------------------------------------------------------------------------------------
-
-    def value(self, expr: ir.Expr) -> int:
-        match expr:
-            case ir.Constant(number, kind):
-                return wrap(number, kind)
-            case ir.Variable(name, _):
-                return self.variables.get(name, 0)
-            case ir.FieldRef(ref, f):
-                header = self.resolve(ref)
-                return header.fields.get(f.name, 0) if header else 0
-            case ir.LaneField(header, first, stride):
-                state = self.header(header)
-                return state.fields.get(_lane(header.type, first.offset_bits + self.turn * stride).name, 0)
-            case ir.FieldRun(header, offset, width):
-                bits = self.header(header).bits() >> (header.type.length_bits - offset - width)
-                return bits & ((1 << width) - 1)
-            case ir.IsValid(ref):
-                header_state = self.resolve(ref)
-                return int(header_state is not None and header_state.valid)
-            case ir.StackLastIndex(stack):
-                return (self.next_index.get(stack.name, 0) - 1) & 0xFFFF_FFFF
-            case ir.Unary(op, operand, kind):
-                return unary(op, self.value(operand), kind)
-            case ir.Binary(op, left, right, kind):
-                return binary(op, self.value(left), self.value(right), left.type, kind)
-            case ir.Mux(condition, then, otherwise, _):
-                return self.value(then) if self.value(condition) else self.value(otherwise)
-            case ir.Cast(operand, kind):
-                return cast(self.value(operand), kind)
-            case ir.Slice(operand, high, low):
-                return (self.value(operand) >> low) & ((1 << (high - low + 1)) - 1)
-            case ir.Concat(left, right, kind):
-                width = right.type.width_bits if isinstance(right.type, ir.Bits) else 1
-                return wrap(self.value(left) << width | self.value(right) & ((1 << width) - 1), kind)
-        raise TypeError(expr)
-
-    def assign(self, place: ir.Place, value: int) -> None:
-        match place:
-            case ir.Variable(name, _):
-                self.variables[name] = value
-            case ir.FieldRef(ref, f):
-                header = self.resolve(ref)
-                if header is not None:
-                    header.fields[f.name] = value
-            case ir.LaneField(header, first, stride):
-                name = _lane(header.type, first.offset_bits + self.turn * stride).name
-                self.header(header).fields[name] = value
 
     # --- Statements ---------------------------------------------------------------------------------------------
 
@@ -184,6 +93,8 @@ class Machine:
 
     def statement(self, s: ir.Statement) -> None:
         match s:
+            case ir.Assign(target, value) if isinstance(target.type, ir.VarBits):
+                self._assign_varbits(target, value)
             case ir.Assign(target, value):
                 self.assign(target, self.value(value))
             case ir.SetValidity(ref, valid):
@@ -214,6 +125,12 @@ class Machine:
                     self.block(cleanup)
                     raise
                 self.block(cleanup)
+            case ir.Loop():
+                self._loop(s)
+            case ir.Break():
+                raise _Break
+            case ir.Continue():
+                raise _Continue
             case ir.Return():
                 raise _Return
             case ir.Exit():
@@ -221,20 +138,20 @@ class Machine:
             case ir.Emit(ref):
                 header = self.resolve(ref)
                 if header is not None and header.valid:
-                    self.output += header.bits().to_bytes(header.type.length_bits // 8, "big")
+                    self.output += header.wire()
             case _:
                 self._parser_statement(s)
 
     def _parser_statement(self, s: ir.Statement) -> None:
         match s:
-            case ir.Extract(ref):
-                self._extract(ref)
+            case ir.Extract(ref, bits):
+                self._extract(ref, self.value(bits) if bits is not None else 0)
             case ir.Lookahead(targets, total):
                 size = (total + 7) // 8
-                bits = int.from_bytes(self._ahead(size), "big")
+                ahead = int.from_bytes(self._ahead(size), "big")
                 for variable, offset in targets:
-                    width = variable.type.width_bits if isinstance(variable.type, ir.Bits) else 1
-                    self.variables[variable.name] = wrap(bits >> (size * 8 - offset - width), variable.type)
+                    width = ir.width_of(variable.type)
+                    self.variables[variable.name] = wrap(ahead >> (size * 8 - offset - width), variable.type)
             case ir.Advance(bits):
                 amount = self.value(bits)
                 if amount % 8:
@@ -252,26 +169,30 @@ class Machine:
             raise ParserEnd(self.error("PacketTooShort"))
         return self.frame[self.cursor : self.cursor + size]
 
-    def _extract(self, ref: ir.HeaderRef) -> None:
+    def _extract(self, ref: ir.HeaderRef, variable_bits: int) -> None:
+        """The order of the checks is bmv2's: whole bytes, then the packet's end, then the header's size."""
         header = self.resolve(ref)
         if header is None:
             return
-        size = header.type.length_bits // 8
-        header.load(int.from_bytes(self._ahead(size), "big"))
+        size_bits = header.fixed_bits + variable_bits
+        if size_bits % 8:
+            raise ParserEnd(self.error("ParserInvalidArgument"))
+        content = self._ahead(size_bits // 8)
+        if size_bits > header.type.length_bits:
+            raise ParserEnd(self.error("HeaderTooShort"))
+        header.load(content, variable_bits)
         header.valid = True
-        self.cursor += size
+        self.cursor += size_bits // 8
         if isinstance(ref, ir.StackNext):
             self.next_index[ref.stack.name] = self.next_index.get(ref.stack.name, 0) + 1
 
     def _set_validity(self, ref: ir.HeaderRef, valid: bool) -> None:
         header = self.resolve(ref)
-        if header is None:
+        if header is None or valid == header.valid:
             return
-        if valid != header.valid:
-            sign = 1 if valid else -1
-            self.notes["length"] = self.notes.get("length", 0) + sign * (header.type.length_bits // 8)
-        if valid and not header.valid:
-            header.fields.clear()
+        if valid:
+            header.clear()
+        self.notes["length"] = self.notes.get("length", 0) + (1 if valid else -1) * header.wire_bytes
         header.valid = valid
 
     def _copy_header(self, target: HeaderState | None, source: HeaderState | None) -> None:
@@ -279,7 +200,7 @@ class Machine:
             return
         target.valid = source is not None and source.valid
         if source is not None and source.valid:
-            target.fields = dict(source.fields)
+            target.fields, target.varbit_width = dict(source.fields), source.varbit_width
 
     def _shift(self, stack: ir.HeaderStack, count: int) -> None:
         """Elements move up by ``count`` (down if negative); those without a source become invalid."""
@@ -288,6 +209,20 @@ class Machine:
             self._copy_header(self._element(stack, i), self._element(stack, i - count))
         moved = self.next_index.get(stack.name, 0) + count
         self.next_index[stack.name] = min(max(moved, 0), stack.size)
+
+    def _loop(self, loop: ir.Loop) -> None:
+        for _ in range(ir.LOOP_LIMIT):
+            self.block(loop.prelude)
+            if not self.value(loop.condition):
+                return
+            try:
+                self.block(loop.body)
+            except _Break:
+                return
+            except _Continue:
+                pass
+            self.block(loop.update)
+        raise LoopLimit
 
     def _repeat(self, count: int, body: ir.Block) -> None:
         written: list[ir.Argument] = [s.target for s in body if isinstance(s, ir.Assign)]
@@ -325,7 +260,7 @@ class Machine:
             header = self.resolve(expr.header)
             if header is None or not header.valid:
                 return 0
-        return value & ((1 << expr.type.width_bits) - 1) if isinstance(expr.type, ir.Bits) else value
+        return unsigned(value, expr.type)
 
     # --- Parser -------------------------------------------------------------------------------------------------
 
@@ -349,22 +284,19 @@ class Machine:
     def _next_state(self, transition: ir.Select | ir.Goto) -> str:
         if isinstance(transition, ir.Goto):
             return transition.next_state
-        keys = [self._unsigned(k) for k in transition.keys]
+        keys = tuple(unsigned(self.value(k), k.type) for k in transition.keys)
         for case in transition.cases:
-            if all(matches(k, s) for k, s in zip(keys, case.keysets, strict=True)):
+            if self._case_matches(case, keys):
                 return case.next_state
         return "accept"
 
-    def _unsigned(self, expr: ir.Expr) -> int:
-        value = self.value(expr)
-        return value & ((1 << expr.type.width_bits) - 1) if isinstance(expr.type, ir.Bits) else value
+    def _case_matches(self, case: ir.SelectCase, keys: tuple[int, ...]) -> bool:
+        if case.value_set is not None:
+            return self.tables.in_value_set(case.value_set, keys)
+        return all(matches(k, s) for k, s in zip(keys, case.keysets, strict=True))
 
 
 def matches(key: int, keyset: ir.KeySet) -> bool:
     if isinstance(keyset, ir.Between):
         return keyset.low <= key <= keyset.high
     return key & keyset.mask == keyset.value & keyset.mask
-
-
-def _lane(kind: ir.HeaderType, offset_bits: int) -> ir.HeaderField:
-    return next(f for f in kind.fields if f.offset_bits == offset_bits)

@@ -10,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from emulator.p4 import ir
+from emulator.p4.ir import width_of as width_of
 
 WORD_BYTES = 8
 CACHE_LINE_BYTES = 64
-
-
-def width_of(kind: ir.Type) -> int:
-    return kind.width_bits if isinstance(kind, ir.Bits) else 1
 
 
 def cell_bytes(width_bits: int) -> int:

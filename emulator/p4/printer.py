@@ -17,6 +17,8 @@ def print_program(program: ir.Program) -> str:
     lines += [f"var {v.name}: {v.type}" for v in program.variables]
     lines += [f"extern {extern_text(e)}" for e in program.externs]
     lines += [f"group {', '.join(group)}" for group in program.groups]
+    lines += [value_set_text(v) for v in program.value_sets]
+    lines += [f"field list {number}: {', '.join(v.name for v in kept)}" for number, kept in program.field_lists]
     for action in program.actions:
         lines += print_action(action)
     for table in program.tables:
@@ -40,6 +42,8 @@ def print_table(table: ir.Table) -> list[str]:
     const = "const " if table.default_is_const else ""
     lines.append(f"  {const}default {call_text(table.default_action)}")
     lines.append(f"  size {table.size}")
+    if table.support_timeout:
+        lines.append("  support_timeout")
     lines += [f"  attached {e.name}" for e in table.attached]
     for entry in table.entries:
         keys = ", ".join(map(keyset_text, entry.keysets))
@@ -65,7 +69,8 @@ def _transition(transition: ir.Select | ir.Goto) -> list[str]:
         return [f"    goto {transition.next_state}"]
     lines = [f"    select {', '.join(map(expr_text, transition.keys))} {{"]
     for case in transition.cases:
-        lines.append(f"      {', '.join(map(keyset_text, case.keysets))}: {case.next_state}")
+        label = f"in {case.value_set}" if case.value_set is not None else ", ".join(map(keyset_text, case.keysets))
+        lines.append(f"      {label}: {case.next_state}")
     return [*lines, "    }"]
 
 
@@ -102,6 +107,11 @@ def _statement(s: ir.Statement, indent: str, depth: int) -> list[str]:
             lines = _braced(f"region {s.name}", s.body, indent, depth)
             if s.cleanup:
                 lines += _braced("} cleanup", s.cleanup, indent, depth)
+        case ir.Loop():
+            lines = _braced("loop", s.prelude, indent, depth) if s.prelude else [f"{indent}loop {{"]
+            lines += _braced(f"}} while {expr_text(s.condition)}", s.body, indent, depth)
+            if s.update:
+                lines += _braced("} update", s.update, indent, depth)
         case ir.Repeat():
             lines = _braced(f"repeat {s.count}", s.body, indent, depth)
         case _:
@@ -128,13 +138,16 @@ def simple_text(s: ir.Statement) -> str:
         case ir.Lookahead():
             targets = ", ".join(f"{v.name}@{offset}" for v, offset in s.targets)
             return f"lookahead {s.total_bits}: {targets}"
-        case ir.Extract() | ir.Emit():
-            return f"{type(s).__name__.lower()} {header_text(s.header)}"
+        case ir.Extract():
+            bits = f", {expr_text(s.variable_bits)}" if s.variable_bits is not None else ""
+            return f"extract {header_text(s.header)}{bits}"
+        case ir.Emit():
+            return f"emit {header_text(s.header)}"
         case ir.Advance():
             return f"advance {expr_text(s.bits)}"
         case ir.Verify():
             return f"verify {expr_text(s.condition)}, {expr_text(s.error)}"
-    return type(s).__name__.lower()  # return, exit
+    return type(s).__name__.lower()  # return, exit, break, continue
 
 
 def _extern_call(s: ir.CallExtern) -> str:
@@ -162,7 +175,8 @@ def expr_text(e: ir.Expr) -> str:
         case ir.Constant():
             if isinstance(e.type, ir.Bool):
                 return "true" if e.value else "false"
-            return f"{e.type.width_bits}{'s' if e.type.signed else 'w'}{e.value}"
+            signed = isinstance(e.type, ir.Bits) and e.type.signed
+            return f"{ir.width_of(e.type)}{'s' if signed else 'w'}{e.value}"
         case ir.Variable():
             return e.name
         case ir.FieldRef():
@@ -187,6 +201,8 @@ def expr_text(e: ir.Expr) -> str:
             return f"{header_text(e.header)}.{e.first.name}[+i*{e.stride_bits}]"
         case ir.FieldRun():
             return f"{header_text(e.header)}@{e.offset_bits}:{e.width_bits}"
+        case ir.PacketLength():
+            return "packet.length()"
     raise AssertionError(f"no expression: {e!r}")
 
 
@@ -218,3 +234,8 @@ def call_text(c: ir.ActionCall) -> str:
 def extern_text(e: ir.ExternInstance) -> str:
     types = f"<{', '.join(map(str, e.type_arguments))}>" if e.type_arguments else ""
     return f"{e.name}: {e.extern}{types}({', '.join(map(str, e.arguments))})"
+
+
+def value_set_text(v: ir.ValueSet) -> str:
+    fields = ", ".join(f"{f.name or '_'}: {f.match_kind} {f.type}" for f in v.fields)
+    return f"value set {v.name}({v.size}) {{ {fields} }}"

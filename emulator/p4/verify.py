@@ -33,10 +33,6 @@ def _check(condition: bool, message: str) -> None:
         raise VerifyError(message)
 
 
-def _width(kind: ir.Type) -> int:
-    return kind.width_bits if isinstance(kind, ir.Bits) else 1
-
-
 class _Verifier:
     def __init__(self, program: ir.Program, target: Target) -> None:
         self.program = program
@@ -45,6 +41,7 @@ class _Verifier:
         self.variables = {v.name: v for v in program.variables}
         self.actions = {a.name: a for a in program.actions}
         self.externs = {e.name: e for e in program.externs}
+        self.value_sets = {v.name: v for v in program.value_sets}
         self.parameters: dict[str, ir.Variable] = {}
         self.where = ""
         self.header_types_seen: set[int] = set()
@@ -61,6 +58,7 @@ class _Verifier:
             ("action", [a.name for a in program.actions]),
             ("extern instance", [e.name for e in program.externs]),
             ("block", [name for name, _ in program.blocks]),
+            ("value set", [v.name for v in program.value_sets]),
         ):
             _check(len(names) == len(set(names)), f"two things of kind {kind} have the same name")
         for header in program.headers:
@@ -69,6 +67,10 @@ class _Verifier:
             for element in stack.headers:
                 _check(element.name in self.headers, f"stack {stack.name}: element {element.name} is no header")
         self.groups()
+        for number, kept in program.field_lists:
+            for variable in kept:
+                self.where = f"field list {number}"
+                self.one(variable)
         for action in program.actions:
             self.action(action)
         for table in program.tables:
@@ -89,6 +91,8 @@ class _Verifier:
             _check(f.offset_bits == offset, f"header type {kind.name}: field {f.name} leaves a gap or overlaps")
             _check(f.width_bits > 0, f"header type {kind.name}: field {f.name} has no bits")
             offset += f.width_bits
+        varbits = [f.name for f in kind.fields if isinstance(f.type, ir.VarBits)]
+        _check(len(varbits) < 2, f"header type {kind.name}: two fields have a variable width")
         _check(offset % 8 == 0, f"header type {kind.name}: {offset} bits are not a whole number of bytes")
 
     def groups(self) -> None:
@@ -102,6 +106,8 @@ class _Verifier:
     def action(self, action: ir.Action) -> None:
         self.where = action.name
         self.parameters = {p.name: p for p in action.parameters}
+        for p in action.parameters:
+            _check(not isinstance(p.type, ir.VarBits), f"{action.name}: parameter {p.name} has a variable width")
         self.block(action.body, in_parser=False)
         self.parameters = {}
 
@@ -111,6 +117,9 @@ class _Verifier:
         _check(len(names) == len(set(names)), f"table {table.name}: an action is listed twice")
         for key in table.keys:
             self.expr(key.value)
+            _check(
+                not isinstance(key.value.type, ir.VarBits), f"table {table.name}: key {key.name} is {key.value.type}"
+            )
         for call in [table.default_action, *(e.call for e in table.entries)]:
             _check(call.action in names, f"table {table.name}: {call.action} is not among its actions")
             count = len(self.actions[call.action].parameters) if call.action in self.actions else -1
@@ -137,16 +146,24 @@ class _Verifier:
             self.expr(key)
         for case in state.transition.cases:
             count = len(state.transition.keys)
-            _check(len(case.keysets) == count, f"{self.where}: a select case has not {count} key sets")
+            if case.value_set is None:
+                given = len(case.keysets)
+            else:
+                _check(case.value_set in self.value_sets, f"{self.where}: no value set {case.value_set}")
+                given = len(self.value_sets[case.value_set].fields)
+            _check(given == count, f"{self.where}: a select case has not {count} key sets")
             yield case.next_state
 
     # --- Statements ---------------------------------------------------------------------------------------------
 
-    def block(self, block: ir.Block, *, in_parser: bool) -> None:
+    def block(self, block: ir.Block, *, in_parser: bool, in_loop: bool = False) -> None:
         for statement in block:
             self.statement(statement, in_parser=in_parser)
+            if isinstance(statement, ir.Break | ir.Continue):
+                _check(in_loop, f"{self.where}: {type(statement).__name__} outside a loop of its region")
+            inside = isinstance(statement, ir.Loop) or (in_loop and not isinstance(statement, ir.Region))
             for nested in walk.nested_blocks(statement):
-                self.block(nested, in_parser=in_parser)
+                self.block(nested, in_parser=in_parser, in_loop=inside)
 
     def statement(self, s: ir.Statement, *, in_parser: bool) -> None:
         if isinstance(s, PARSER_ONLY):
@@ -159,7 +176,12 @@ class _Verifier:
             case ir.Assign(target, value):
                 _check(isinstance(target, ir.Variable | ir.FieldRef | ir.LaneField), f"{self.where}: not a place")
                 _check(target.type == value.type, f"{self.where}: {value.type} assigned to {target.type}")
-            case ir.If(condition) | ir.Verify(condition):
+                ok = not isinstance(value.type, ir.VarBits) or isinstance(value, ir.Variable | ir.FieldRef)
+                _check(ok, f"{self.where}: a varbit that is no place")
+            case ir.Extract(header, bits):
+                ok = bits is None or (header.type.varbit is not None and _is_unsigned(bits.type))
+                _check(ok, f"{self.where}: extract of a variable width")
+            case ir.If(condition) | ir.Verify(condition) | ir.Loop(condition):
                 _check(condition.type == ir.BOOL, f"{self.where}: a condition is {condition.type}")
             case ir.CopyHeader(target, source):
                 _check(target.type == source.type, f"{self.where}: header types differ")
@@ -228,27 +250,30 @@ class _Verifier:
             case ir.IsValid(ref) | ir.LaneField(ref, _, _) | ir.FieldRun(ref, _, _):
                 self.header(ref)
             case ir.Unary(op, operand, kind):
-                wanted: ir.Type = ir.BOOL if op is ir.UnaryOp.NOT else operand.type
+                wanted = ir.BOOL if op is ir.UnaryOp.NOT else operand.type
                 _check(kind == operand.type == wanted, f"{self.where}: {op.value} on {operand.type} gives {kind}")
                 _check(op is ir.UnaryOp.NOT or isinstance(kind, ir.Bits), f"{self.where}: {op.value} on {kind}")
             case ir.Binary():
                 self.binary(expr)
             case ir.Mux(condition, then, otherwise, kind):
                 _check(condition.type == ir.BOOL, f"{self.where}: a condition is {condition.type}")
-                _check(then.type == otherwise.type == kind, f"{self.where}: the arms of ?: differ in type")
+                ok = then.type == otherwise.type == kind and not isinstance(kind, ir.VarBits)
+                _check(ok, f"{self.where}: the arms of ?: differ in type")
             case ir.Slice(operand, high, low):
                 ok = isinstance(operand.type, ir.Bits) and 0 <= low <= high < operand.type.width_bits
                 _check(ok, f"{self.where}: [{high}:{low}] of {operand.type}")
             case ir.Concat(left, right, kind):
-                ok = _width(left.type) + _width(right.type) == _width(kind)
+                ok = ir.width_of(left.type) + ir.width_of(right.type) == ir.width_of(kind)
+                ok &= all(isinstance(k, ir.Bits) for k in (left.type, right.type, kind))
                 _check(ok, f"{self.where}: {left.type} ++ {right.type} is not {kind}")
             case ir.Cast(operand, kind):
-                ok = isinstance(kind, ir.Bits) or _width(operand.type) == 1
+                ok = isinstance(kind, ir.Bits) or (kind == ir.BOOL and ir.width_of(operand.type) == 1)
+                ok &= not isinstance(operand.type, ir.VarBits)
                 _check(ok, f"{self.where}: cast of {operand.type} to {kind}")
 
     def constant(self, value: int, kind: ir.Type) -> None:
-        if isinstance(kind, ir.Bool):
-            _check(value in (0, 1), f"{self.where}: {value} is no bool")
+        if not isinstance(kind, ir.Bits):
+            _check(kind == ir.BOOL and value in (0, 1), f"{self.where}: {value} is no {kind}")
             return
         _check(0 < kind.width_bits <= LONGEST_BITS, f"{self.where}: no type is {kind}")
         low = -(1 << (kind.width_bits - 1)) if kind.signed else 0
@@ -270,3 +295,7 @@ class _Verifier:
             _check(left == right == expr.type and isinstance(left, ir.Bits), text)
             signed = isinstance(left, ir.Bits) and left.signed
             _check(not (op in UNSIGNED_ONLY and signed), text)
+
+
+def _is_unsigned(kind: ir.Type) -> bool:
+    return isinstance(kind, ir.Bits) and not kind.signed

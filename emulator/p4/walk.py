@@ -13,7 +13,7 @@ from emulator.p4 import ir
 
 ExprMap: TypeAlias = Callable[[ir.Expr], ir.Expr]
 BlockMap: TypeAlias = Callable[[ir.Block], ir.Block]
-LEAVES = (ir.Constant, ir.Variable, ir.LaneField, ir.FieldRun, ir.StackLastIndex)
+LEAVES = (ir.Constant, ir.Variable, ir.LaneField, ir.FieldRun, ir.StackLastIndex, ir.PacketLength)
 
 
 def _same(old: tuple[Any, ...], new: tuple[Any, ...]) -> bool:
@@ -73,9 +73,12 @@ def map_statement(statement: ir.Statement, f: ExprMap, block: BlockMap, outs: Ou
         case ir.Assign(target, value):
             t, v = map_place(target, f), map_expr(value, f)
             return statement if t is target and v is value else replace(statement, target=t, value=v)
-        case ir.SetValidity(header) | ir.Extract(header) | ir.Emit(header):
+        case ir.SetValidity(header) | ir.Emit(header):
             h = map_header(header, f)
             return statement if h is header else replace(statement, header=h)
+        case ir.Extract(header, bits):
+            h, e = map_header(header, f), bits if bits is None else map_expr(bits, f)
+            return statement if h is header and e is bits else replace(statement, header=h, variable_bits=e)
         case ir.CopyHeader(to, source):
             h, s = map_header(to, f), map_header(source, f)
             return statement if h is to and s is source else replace(statement, target=h, source=s)
@@ -98,6 +101,10 @@ def map_statement(statement: ir.Statement, f: ExprMap, block: BlockMap, outs: Ou
         case ir.Region(_, body, cleanup):
             a, b = block(body), block(cleanup)
             return statement if a is body and b is cleanup else replace(statement, body=a, cleanup=b)
+        case ir.Loop(condition, body, prelude, update):
+            c, a, p, u = map_expr(condition, f), block(body), block(prelude), block(update)
+            same = c is condition and a is body and p is prelude and u is update
+            return statement if same else replace(statement, condition=c, body=a, prelude=p, update=u)
         case ir.Repeat(_, body):
             a = block(body)
             return statement if a is body else replace(statement, body=a)
@@ -188,6 +195,8 @@ def nested_blocks(statement: ir.Statement) -> tuple[ir.Block, ...]:
             return (*(c.body for c in cases), default)
         case ir.Region(_, body, cleanup):
             return (body, cleanup)
+        case ir.Loop(_, body, prelude, update):
+            return (prelude, body, update)
         case ir.Repeat(_, body):
             return (body,)
     return ()
@@ -217,8 +226,10 @@ def own_expressions(statement: ir.Statement) -> Iterator[tuple[ir.Expr, bool]]:
         case ir.Assign(target, value):
             yield value, False
             yield target, True
-        case ir.If(condition):
+        case ir.If(condition) | ir.Loop(condition):
             yield condition, False
+        case ir.Extract(_, bits) if bits is not None:
+            yield bits, False
         case ir.Switch(value):
             yield value, False
         case ir.CallExtern(_, arguments):

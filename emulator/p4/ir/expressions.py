@@ -1,0 +1,188 @@
+"""Expressions: all without side effects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from emulator.p4.ir.storage import Header, HeaderField, HeaderRef, HeaderStack, Variable
+from emulator.p4.ir.types import BOOL, INDEX, Bits, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: int
+    """Already reduced to the type's range (a bool is 0 or 1)."""
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRef:
+    """A header's field; as a value it is a read, as a target a write. Invalid headers: `facts` of the architecture."""
+
+    header: HeaderRef
+    field: HeaderField
+
+    @property
+    def type(self) -> Type:
+        return self.field.type
+
+
+@dataclass(frozen=True, slots=True)
+class IsValid:
+    header: HeaderRef
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class StackLastIndex:
+    """``s.lastIndex``."""
+
+    stack: HeaderStack
+
+    @property
+    def type(self) -> Type:
+        return INDEX
+
+
+class UnaryOp(Enum):
+    NEGATE = "-"
+    COMPLEMENT = "~"
+    NOT = "!"
+
+
+class BinaryOp(Enum):
+    """Arithmetic wraps at the width unless it saturates; shifts take any unsigned right operand (section 8.6)."""
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"
+    MOD = "%"
+    ADD_SAT = "|+|"
+    SUB_SAT = "|-|"
+    AND = "&"
+    OR = "|"
+    XOR = "^"
+    SHL = "<<"
+    SHR = ">>"
+    EQ = "=="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    LOGICAL_AND = "&&"
+    """Short-circuit; operands have no side effects, so both engines may evaluate both."""
+    LOGICAL_OR = "||"
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    op: UnaryOp
+    operand: Expr
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    type: Type
+    """Type of the result: BOOL for comparisons and logic, else the left operand's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mux:
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Explicit casts of section 8.11 between Bits and Bool: zero- or sign-extend by the operand's sign, or truncate."""
+
+    operand: Expr
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """``operand[high:low]``; the result is unsigned."""
+
+    operand: Expr
+    high: int
+    low: int
+
+    @property
+    def type(self) -> Type:
+        return Bits(self.high - self.low + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    left: Expr
+    right: Expr
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class LaneField:
+    """Only in a ``Repeat``: in turn i, the field that lies ``i * stride_bits`` after ``first`` in ``header``."""
+
+    header: Header
+    first: HeaderField
+    stride_bits: int
+
+    @property
+    def type(self) -> Type:
+        return self.first.type
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRun:
+    """Only in list arguments: neighbouring fields of one header, in order, as one stretch of its bits."""
+
+    header: Header
+    offset_bits: int
+    width_bits: int
+
+    @property
+    def type(self) -> Type:
+        return Bits(self.width_bits)
+
+
+@dataclass(frozen=True, slots=True)
+class PacketLength:
+    """``packet.length()``: bytes of the packet as the parser sees it (section 13.8.4)."""
+
+    @property
+    def type(self) -> Type:
+        return Bits(32)
+
+
+Expr: TypeAlias = (
+    Constant
+    | Variable
+    | FieldRef
+    | IsValid
+    | StackLastIndex
+    | Unary
+    | Binary
+    | Mux
+    | Cast
+    | Slice
+    | Concat
+    | LaneField
+    | FieldRun
+    | PacketLength
+)
+Place: TypeAlias = Variable | FieldRef | LaneField
+"""What can be assigned to. Writes to slices are lowered to read, merge, write by the front end."""

@@ -1,0 +1,65 @@
+"""Types of values, and places in the source text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of source text: file as the user named it, 1-based line and column, exclusive end column."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """``bit<W>`` or ``int<W>``; values are held as Python integers, signed ones as two's complement values."""
+
+    width_bits: int
+    signed: bool = False
+
+    def __str__(self) -> str:
+        return f"{'int' if self.signed else 'bit'}<{self.width_bits}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    def __str__(self) -> str:
+        return "bool"
+
+
+@dataclass(frozen=True, slots=True)
+class VarBits:
+    """``varbit<W>``: 0 to W bits, as many as the last write gave it. Its value is never an operand of arithmetic."""
+
+    max_width_bits: int
+
+    def __str__(self) -> str:
+        return f"varbit<{self.max_width_bits}>"
+
+
+Scalar: TypeAlias = Bits | Bool
+"""What operators take and give."""
+Type: TypeAlias = Scalar | VarBits
+
+BOOL = Bool()
+INDEX = Bits(32)
+"""Type of stack indices, enum and error values, and ``action_run`` numbers."""
+
+
+def width_of(kind: Type) -> int:
+    """Bits that a value of the type takes in storage: 1 for bool, the largest width for varbit."""
+    match kind:
+        case Bits(width_bits=width_bits) | VarBits(max_width_bits=width_bits):
+            return width_bits
+        case Bool():
+            return 1
