@@ -71,7 +71,7 @@ def counter_count(m: Machine, call: ir.CallExtern) -> None:
 
 
 def nothing(m: Machine, call: ir.CallExtern) -> None:
-    """direct_counter.count and direct_meter.read: bmv2 counts and meters at each hit of the table, before the action."""
+    """direct_counter.count, direct_meter.read: bmv2 counts and meters at each hit of the table, before the action."""
 
 
 def mark_to_drop(m: Machine, call: ir.CallExtern) -> None:
