@@ -22,6 +22,7 @@ from emulator.p4.layout import (
     width_of,
 )
 from emulator.p4.llvm.storage import ScratchLayout, lay_out_scratch
+from emulator.v1model.messages import LOG_CAPACITY, LOG_HEADER_BYTES, Format, formats_of, record_bytes
 from emulator.v1model.meters import METER_BYTES
 
 
@@ -46,7 +47,13 @@ class Word(IntEnum):
     HASH_BUFFER = 9
     CLONE_SESSIONS = 10
     """Address of {u64 replicas, u32 count, u32 packet length in bytes (0: whole)}[32768]; replicas as MULTICAST's."""
-    FIRST_FREE = 11
+    RANDOM = 11
+    """Address of the random generator's u64; allocated where the program uses it, as are the two below."""
+    LOG = 12
+    """Address of the messages (``emulator.v1model.messages``)."""
+    QUEUES = 13
+    """Address of what waits to be parsed or sent again (``emulator.v1model.llvm.queues``)."""
+    FIRST_FREE = 14
 
 
 CLONE_SESSIONS = 32_768
@@ -127,6 +134,8 @@ class PipelineLayout:
     """Allocations of the program's own arrays."""
     meters: tuple[MeterLayout, ...]
     digests: tuple[DigestLayout, ...]
+    messages: tuple[Format, ...]
+    """What log_msg may say, by number."""
     scratch: ScratchLayout
     hash_buffer_bytes: int
     context_words: int
@@ -155,6 +164,10 @@ def lay_out(program: ir.Program) -> PipelineLayout:
     arrays.extend(ArrayLayout(m.word, METER_BYTES * m.size) for m in meters)
     arrays.extend(ArrayLayout(d.word, DIGEST_HEADER_BYTES + DIGEST_SAMPLES * d.sample_bytes) for d in digests)
     word += len(meters) + len(digests)
+    messages = formats_of(program)
+    arrays.append(ArrayLayout(Word.RANDOM, WORD_BYTES))
+    if messages:
+        arrays.append(ArrayLayout(Word.LOG, LOG_HEADER_BYTES + LOG_CAPACITY * record_bytes(messages)))
     scratch = lay_out_scratch(program)
     return PipelineLayout(
         tuple(lay_out_table(program, t, i) for i, t in enumerate(program.tables)),
@@ -163,6 +176,7 @@ def lay_out(program: ir.Program) -> PipelineLayout:
         tuple(arrays),
         meters,
         digests,
+        messages,
         scratch,
         hash_buffer_bytes(program),
         word,

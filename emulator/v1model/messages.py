@@ -39,10 +39,6 @@ class Format:
         """Where the values lie in a record."""
         return pack_cells(tuple(width_of(t) for t in self.types), WORD_BYTES)[0]
 
-    @property
-    def record_bytes(self) -> int:
-        return round_up(pack_cells(tuple(width_of(t) for t in self.types), WORD_BYTES)[1], WORD_BYTES)
-
     def render(self, values: tuple[int, ...]) -> str:
         """``values`` are unsigned bit patterns; signed types are shown with their sign."""
         pieces = _pieces(self.text) or [self.text]
@@ -70,6 +66,12 @@ def formats_of(program: ir.Program) -> tuple[Format, ...]:
             if isinstance(statement, ir.CallExtern) and statement.name == "log_msg":
                 found[format_of(statement)] = None
     return tuple(found)
+
+
+def record_bytes(formats: tuple[Format, ...]) -> int:
+    """Size of a record that holds any of them."""
+    ends = (pack_cells(tuple(width_of(t) for t in f.types), WORD_BYTES)[1] for f in formats)
+    return round_up(max(ends), WORD_BYTES)
 
 
 def _pieces(text: str) -> list[str] | None:
