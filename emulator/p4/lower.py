@@ -36,6 +36,7 @@ class Lowering(ParserLowering):
         if package.name != self.architecture.package:
             text = f"main must be a {self.architecture.package} on {self.architecture.name}, not a {package.name}"
             self.fail(main.at, text, Kind.TARGET)
+        self.errors = {error: number for number, error in enumerate(program.errors)}
         records = tuple(ExternRecord(self.extern_instance(symbol, ""), symbol) for symbol in program.globals)
         for record in records:
             self.env[record.symbol] = record.instance

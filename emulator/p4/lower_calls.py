@@ -8,6 +8,8 @@ from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
 from emulator.p4.errors import Kind
+from emulator.p4.lower_operators import is_valid
+from emulator.p4.lower_places import SlicePlace
 from emulator.p4.lower_statements import StatementLowering
 from emulator.p4.lower_storage import AGGREGATES, HeaderParts, Parts, Value, leaves
 
@@ -25,12 +27,11 @@ class CallLowering(StatementLowering):
         base = self.value(expr.base)
         span = self.tokens.span(expr.at)
         if expr.method == "isValid":
-            return ir.Constant(int(base.valid), ir.BOOL) if isinstance(base, HeaderParts) else ir.IsValid(base)
+            return is_valid(base)
         if expr.method in ("setValid", "setInvalid"):
-            self.out.append(ir.SetValidity(base, expr.method == "setValid", span))
+            self.set_validity(base, expr.method == "setValid", span)
         elif expr.count:
-            node = ir.PushFront if expr.method == "push_front" else ir.PopFront
-            self.out.append(node(base, expr.count, span))
+            self.shift_stack(base, expr.count if expr.method == "push_front" else -expr.count, span)
         return None
 
     # --- externs -------------------------------------------------------------------------------------------------
@@ -93,16 +94,15 @@ class CallLowering(StatementLowering):
         type_ = self.type(bound.parameter.type)
         if bound.value is None:
             return self._argument(self.allocate(f"{self.path}.tmp", type_))
-        if not isinstance(bound.value, r.SliceOf):
-            return self._argument(self.value(bound.value))
+        place = self.place(bound.value)
+        if not isinstance(place, SlicePlace):
+            return self._argument(place)
+        place = self.fixed(place, None)
         variable = self.allocate(f"{self.path}.tmp", type_)
         if bound.parameter.direction == "inout":
-            self.store(variable, self.value(bound.value))
+            self.store(variable, self.read(place))
         outer, self.out = self.out, after
-        high, low, base = bound.value.high, bound.value.low, bound.value.base
-        while isinstance(base, r.SliceOf):
-            high, low, base = high + base.low, low + base.low, base.base
-        self._assign_slice((high, low), self.value(base), variable, self.span(bound.value))
+        self.write(place, variable, self.span(bound.value))
         self.out = outer
         return variable  # type: ignore[no-any-return]
 
@@ -115,7 +115,10 @@ class CallLowering(StatementLowering):
             if bound.value is None
             else self.value(bound.value)
         )
-        self.out.append(ir.Extract(header, span=self.tokens.span(expr.at)))
+        span = self.tokens.span(expr.at)
+        width = self.value(expr.arguments[1].value) if len(expr.arguments) > 1 and expr.arguments[1].value else None
+        self.out.append(ir.Extract(header, width, span))
+        self.out.extend(self.after_extract(header, span))
 
     def _lookahead(self, expr: r.ExternCall) -> Value:
         type_ = self.type(expr.type)
@@ -130,6 +133,8 @@ class CallLowering(StatementLowering):
             variable = self.temporary(self.scalar(type_))
             targets.append((variable, offset))
             return variable, offset + (t.width_bits(type_) or 0)
+        if t.is_empty(type_):
+            return Parts({}, []), offset
         if isinstance(type_, t.StructLike):
             parts, names = [f.type for f in type_.fields.values()], list(type_.fields)
         else:

@@ -1,7 +1,8 @@
 """Where things live: types erased to scalars and headers, storage made for variables, values as trees.
 
-A value or storage is, by type: a scalar `ir.Expr` (storage: `ir.Variable` or `ir.FieldRef`); a header `ir.HeaderRef`
-or `HeaderParts`; a stack `ir.HeaderStack`; anything else `Parts`.
+A value or storage is, by type: a scalar or varbit `ir.Expr` (storage: `ir.Variable` or `ir.FieldRef`); a header
+`ir.HeaderRef` or `HeaderParts`; a stack of headers `ir.HeaderStack`; a header union `UnionParts`; a stack of those
+`UnionStack`; anything else `Parts`, ``bit<0>`` one without items.
 """
 
 from __future__ import annotations
@@ -30,10 +31,35 @@ class Parts:
 
 
 @dataclass(slots=True)
-class HeaderParts:
-    """A header that is only a value: its fields' values; ``valid`` False for ``{#}``."""
+class UnionParts(Parts):
+    """A header union: its members, headers of which at most one is valid (section 8.19)."""
 
-    items: list[ir.Expr]
+
+@dataclass(slots=True)
+class UnionStack(Parts):
+    """A stack of header unions: ``items`` are its elements, each a `UnionParts`."""
+
+    stacks: dict[str, ir.HeaderStack]
+    """For each member of the union, a stack of all the elements' ones."""
+    next_index: ir.Variable
+
+    def element(self, index: ir.Expr) -> UnionParts:
+        items = [ir.StackAt(stack, index) for stack in self.stacks.values()]
+        return UnionParts({name: i for i, name in enumerate(self.stacks)}, items)
+
+
+def union_stack(stacks: dict[str, ir.HeaderStack], next_index: ir.Variable) -> UnionStack:
+    names = {name: i for i, name in enumerate(stacks)}
+    size = min((stack.size for stack in stacks.values()), default=0)
+    unions = [UnionParts(names, [stack.headers[i] for stack in stacks.values()]) for i in range(size)]
+    return UnionStack({str(i): i for i in range(size)}, unions, stacks, next_index)
+
+
+@dataclass(slots=True)
+class HeaderParts:
+    """A header that is only a value: its fields' values, in order; ``valid`` False for ``{#}``."""
+
+    items: list[Any]
     valid: bool
 
 
@@ -104,6 +130,10 @@ class Storage(Reporter):
         self._header_types: dict[t.Type, ir.HeaderType] = {}
         self._scalars: dict[t.Type, ir.Type] = {}
         self._fields: dict[int, dict[str, ir.HeaderField]] = {}
+        self._siblings: dict[str, tuple[ir.Header | ir.HeaderStack, ...]] = {}
+        """By name of a header, or stack, that is a union's member: the union's other members."""
+        self._union_next: dict[str, ir.Variable] = {}
+        """By name of a stack that is a union stack's member: the union stack's next index."""
         self.at = 0
         """The token that errors without a better place are reported at."""
 
@@ -127,58 +157,132 @@ class Storage(Reporter):
         if found is None:
             base = t.unwrapped(type_)
             if isinstance(base, t.BitsType):
-                if base.width == 0:
-                    self.fail(self.at, "bit<0> is not supported yet", Kind.UNSUPPORTED)
                 found = ir.Bits(base.width, base.is_signed)
+            elif isinstance(base, t.VarbitType):
+                found = ir.VarBits(base.width)
             else:
                 found = ir.BOOL if base is t.BOOL else ir.INDEX
             self._scalars[type_] = found
         return found
 
     def header_type(self, type_: t.StructLike) -> ir.HeaderType:
+        """The erased type: structs inside the header become fields with dotted names."""
         found = self._header_types.get(type_)
         if found is None:
-            fields, offset = [], 0
-            for field in type_.fields.values():
-                self.at = field.at
-                scalar = self.scalar(field.type)
-                fields.append(ir.HeaderField(field.name, offset, scalar))
-                offset += fields[-1].width_bits
+            fields: list[ir.HeaderField] = []
+            self._header_fields(type_, "", fields)
+            offset = fields[-1].offset_bits + fields[-1].width_bits if fields else 0
+            at = type_.declaration.name_at if hasattr(type_.declaration, "name_at") else self.at
             if offset % 8:
-                at = type_.declaration.name_at if hasattr(type_.declaration, "name_at") else self.at
                 self.fail(at, f"header {type_} has {offset} bits: the target takes whole bytes only", Kind.TARGET)
+            if sum(isinstance(f.type, ir.VarBits) for f in fields) > 1:
+                self.fail(at, f"header {type_} has two varbit fields: the target takes one", Kind.TARGET)
             found = self._header_types[type_] = ir.HeaderType(str(type_), tuple(fields))
             self._fields[id(found)] = {f.name: f for f in fields}
         return found
 
-    def field(self, header: ir.HeaderRef, name: str) -> ir.FieldRef:
+    def _header_fields(self, type_: t.StructLike, prefix: str, fields: list[ir.HeaderField]) -> None:
+        for field in type_.fields.values():
+            self.at = field.at or self.at
+            if isinstance(field.type, t.StructLike):
+                self._header_fields(field.type, f"{prefix}{field.name}.", fields)
+            elif not t.is_empty(field.type):
+                offset = fields[-1].offset_bits + fields[-1].width_bits if fields else 0
+                fields.append(ir.HeaderField(prefix + field.name, offset, self.scalar(field.type)))
+
+    def header_part(self, header: ir.HeaderRef, name: str, type_: t.Type) -> Value:
+        """The field of that (dotted) name and type: a place, or the parts of a struct inside the header."""
+        if isinstance(type_, t.StructLike):
+            names = {field: i for i, field in enumerate(type_.fields)}
+            parts = [self.header_part(header, f"{name}.{f.name}", f.type) for f in type_.fields.values()]
+            return Parts(names, parts)
+        if t.is_empty(type_):
+            return Parts({}, [])
         return ir.FieldRef(header, self._fields[id(header.type)][name])
+
+    # --- fresh storage -------------------------------------------------------------------------------------------
 
     def allocate(self, name: str, type_: t.Type) -> Value:  # noqa: RET503
         """Fresh storage of that type; structs become one variable for each scalar, under dotted names."""
-        if t.is_scalar(type_):
-            variable = ir.Variable(self.unique(name), self.scalar(type_))
-            self.variables.append(variable)
-            return variable
-        if isinstance(type_, t.StructLike) and type_.kind == "struct":
+        if t.is_scalar(type_) or (isinstance(type_, t.VarbitType) and type_.width):
+            return self.variable(name, self.scalar(type_))
+        if t.is_empty(type_):
+            return Parts({}, [])
+        if isinstance(type_, t.StructLike):
             name = self.unique(name)
+            if type_.kind == "header":
+                header = ir.Header(name, self.header_type(type_))
+                self.headers.append(header)
+                return header
             names = {field: i for i, field in enumerate(type_.fields)}
-            return Parts(names, [self.allocate(f"{name}.{f.name}", f.type) for f in type_.fields.values()])
+            items = [self.allocate(f"{name}.{f.name}", f.type) for f in type_.fields.values()]
+            return Parts(names, items) if type_.kind == "struct" else self._union(names, items)
         if isinstance(type_, t.TupleType):
             name = self.unique(name)
             items = [self.allocate(f"{name}.{i}", item) for i, item in enumerate(type_.items)]
             return Parts({str(i): i for i in range(len(items))}, items)
-        element = type_.element if isinstance(type_, t.StackType) else None
-        if isinstance(type_, t.StackType) and isinstance(element, t.StructLike) and element.kind == "header":
-            stack = ir.HeaderStack(self.unique(name), self.header_type(element), type_.size)
+        if isinstance(type_, t.StackType) and isinstance(type_.element, t.StructLike):
+            return self._stack(self.unique(name), type_.element, type_.size)
+        self.unsupported(self.at, f"a variable of type {type_}")
+
+    def variable(self, name: str, type_: ir.Type) -> ir.Variable:
+        variable = ir.Variable(self.unique(name), type_)
+        self.variables.append(variable)
+        return variable
+
+    def _union(self, names: dict[str, int], members: list[ir.Header]) -> UnionParts:
+        for i, member in enumerate(members):
+            self._siblings[member.name] = (*members[:i], *members[i + 1 :])
+        return UnionParts(names, members)
+
+    def _stack(self, name: str, element: t.StructLike, size: int) -> ir.HeaderStack | UnionStack:
+        if element.kind == "header":
+            stack = ir.HeaderStack(name, self.header_type(element), size)
             self.stacks.append(stack)
             self.headers.extend(stack.headers)
             return stack
-        if isinstance(type_, t.StructLike) and type_.kind == "header":
-            header = ir.Header(self.unique(name), self.header_type(type_))
-            self.headers.append(header)
-            return header
-        self.unsupported(self.at, f"a variable of type {type_}")
+        stacks: dict[str, ir.HeaderStack] = {}
+        for field in element.fields.values():
+            assert isinstance(field.type, t.StructLike)
+            made = self._stack(self.unique(f"{name}.{field.name}"), field.type, size)
+            assert isinstance(made, ir.HeaderStack)
+            stacks[field.name] = made
+        next_index = self.variable(f"{name}.$next", ir.INDEX)
+        members = list(stacks.values())
+        for i, member in enumerate(members):
+            self._siblings[member.name] = (*members[:i], *members[i + 1 :])
+            self._union_next[member.name] = next_index
+        made_stack = union_stack(stacks, next_index)
+        for union in made_stack.items:
+            self._union(union.names, union.items)
+        return made_stack
 
-    def constant(self, value: int | bool, type_: t.Type) -> ir.Constant:
-        return ir.Constant(int(value), self.scalar(type_))
+    # --- unions --------------------------------------------------------------------------------------------------
+
+    def siblings(self, header: ir.HeaderRef) -> list[ir.HeaderRef]:
+        """The other members of the union that the header belongs to; none for a header of its own."""
+        if isinstance(header, ir.Header):
+            return [s for s in self._siblings.get(header.name, ()) if isinstance(s, ir.Header)]
+        if isinstance(header, ir.StackAt):
+            others = self._siblings.get(header.stack.name, ())
+            return [ir.StackAt(s, header.index) for s in others if isinstance(s, ir.HeaderStack)]
+        return []
+
+    def after_extract(self, header: ir.HeaderRef, span: ir.Span | None) -> Iterator[ir.Statement]:
+        """What an extract into a union's member entails: the others become invalid, ``next`` of a stack moves on."""
+        for sibling in self.siblings(header):
+            yield ir.SetValidity(sibling, False, span)
+        if isinstance(header, ir.StackAt):
+            following = self._union_next.get(header.stack.name)
+            if following is not None and header.index == following:
+                one = ir.Constant(1, ir.INDEX)
+                yield ir.Assign(following, ir.Binary(ir.BinaryOp.ADD, following, one, ir.INDEX), span)
+
+    # --- constants -----------------------------------------------------------------------------------------------
+
+    def constant(self, value: int | bool, type_: t.Type) -> Value:
+        """A number of the type; an ``int`` gets as many bits as it needs, until a cast gives it a width."""
+        base = t.unwrapped(type_)
+        if base is t.INT:
+            return ir.Constant(int(value), ir.Bits(int(value).bit_length() + 1, True))
+        return Parts({}, []) if t.is_empty(base) else ir.Constant(int(value), self.scalar(type_))

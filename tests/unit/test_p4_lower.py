@@ -92,16 +92,26 @@ void swap<T>(inout T a, inout T b) { T c = a; a = b; b = c; }
 """
 
 
-def test_function_results_are_saved_left_to_right() -> None:
+def test_each_call_of_a_function_has_a_result_of_its_own() -> None:
     assert ingress("meta.m8 = twice(meta.m8) + twice(3);", declarations=FUNCTIONS) == textwrap.dedent("""\
         region I.twice {
           I.twice.result = (meta.m8 + meta.m8)
         }
-        I.tmp = I.twice.result
         region I.twice {
           I.twice.result_1 = 8w6
         }
-        meta.m8 = (I.tmp + I.twice.result_1)""")
+        meta.m8 = (I.twice.result + I.twice.result_1)""")
+
+
+def test_what_a_later_operand_changes_is_saved_before_it() -> None:
+    change = "bit<8> change(inout bit<8> x) { x = 1; return x; }"
+    assert ingress("meta.m8 = meta.m8 + meta.inner.p + change(meta.m8);", declarations=change) == textwrap.dedent("""\
+        I.tmp = (meta.m8 + meta.inner.p)
+        region I.change {
+          meta.m8 = 8w1
+          I.change.result = meta.m8
+        }
+        meta.m8 = (I.tmp + I.change.result)""")
 
 
 def test_early_return_leaves_the_region() -> None:
