@@ -103,7 +103,10 @@ class InterpretedEngine:
         self.state = new_state(program.program)
         self._rx = np.zeros((MAX_PORTS, 2), np.uint64)
         self._interpreter = Interpreter(
-            program.program, Scan(self.tables), lambda group: self._groups.get(group, ()), self.state
+            program.program,
+            Scan(self.tables, self.state.value_sets),
+            lambda group: self._groups.get(group, ()),
+            self.state,
         )
         self.program_address = self.context_address = 0
 

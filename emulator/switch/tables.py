@@ -1,22 +1,22 @@
 """A match table as its control plane sees it: entries, rules, errors. How it is searched is somebody else's business.
 
 An entry's place in memory is its *handle*, the smallest free number from 1; of matching entries with equal priority the
-one with the smallest handle wins (bmv2's rule). A *mirror* is told of every change: the compiled engine's flat memory.
+one with the smallest handle wins (bmv2's rule). A *mirror* is told of every change and keeps what packets change: the
+compiled engine's flat memory, or `Cells` for the interpreter.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from emulator.p4 import ir
-from emulator.switch.control import Code, ControlError, CounterValue, Exact, FieldMatch, Lpm, TableEntry, Ternary
-from emulator.v1model.view import ActionView, TableView
-
-KeyBits: TypeAlias = tuple[tuple[int, int], ...]
-"""(value, mask) of each key, value within the mask."""
+from emulator.switch.control import Code, ControlError, CounterValue, MeterConfig, OneShot, TableEntry, Through
+from emulator.switch.match_keys import MatchKeys
+from emulator.switch.profiles import ActionProfile, Call, Target
+from emulator.v1model.view import ActionView, KeyParts, TableView
 
 
 @dataclass(slots=True)
@@ -24,15 +24,19 @@ class Entry:
     """An entry in place. ``priority`` counts only in tables that have priorities, else prefix lengths decide."""
 
     handle: int
-    keys: KeyBits
+    keys: KeyParts
     priority: int
     action: int
-    """Index into the table's actions."""
+    """Index into the table's actions; -1 in tables with a profile."""
     params: tuple[int, ...]
-    is_const: bool
-    packets: int = 0
-    """Counted by the interpreter; the compiled engine counts in its own memory."""
-    bytes: int = 0
+    is_const: bool = False
+    through: Through | None = None
+    selection: int = 0
+    """Number of what ``through`` leads to, for `Mirror.put_selection`; 0: nothing."""
+    members: tuple[int, ...] = ()
+    """Handles of a one-shot group."""
+    meter: MeterConfig | None = None
+    idle_timeout_ns: int = 0
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -41,7 +45,7 @@ class Entry:
 
 
 class Mirror(Protocol):
-    """A copy of a table that something fast searches. Called after each change."""
+    """A copy of a table that packets search and change."""
 
     def put(self, entry: Entry) -> None:
         """A new entry, or an old one (same handle, keys, priority) with another action."""
@@ -49,231 +53,260 @@ class Mirror(Protocol):
 
     def remove(self, entry: Entry) -> None: ...
     def put_default(self, action: int, params: tuple[int, ...]) -> None: ...
+    def put_selection(self, number: int, calls: tuple[Call, ...]) -> None:
+        """What a member or group leads to: (index into the table's actions, parameters) of each choice."""
+        ...
+
+    def drop_selection(self, number: int) -> None: ...
     def counter(self, handle: int) -> CounterValue: ...
     def set_counter(self, handle: int, value: CounterValue) -> None: ...
+    def set_meter(self, handle: int, config: MeterConfig | None) -> None: ...
+    def last_hit_ns(self, handle: int) -> int: ...
+    def set_last_hit_ns(self, handle: int, now_ns: int) -> None: ...
 
 
 class Table:
     """Entries by key; all methods raise `ControlError` and then have changed nothing."""
 
-    def __init__(self, view: TableView, mirror: Mirror | None) -> None:
+    def __init__(self, view: TableView, mirror: Mirror, profile: ActionProfile | None = None) -> None:
         self.view = view
-        self.entries: dict[tuple[KeyBits, int], Entry] = {}
+        self.keys = MatchKeys(view)
+        self.entries: dict[tuple[KeyParts, int], Entry] = {}
         self.default = view.default
+        self.profile = profile
         self._mirror = mirror
         self._free: list[int] = []
         self._highest = 0
         self._ids = {a.id: i for i, a in enumerate(view.actions)}
-        self._positions = {k.id: i for i, k in enumerate(view.keys)}
+        self._selections: dict[Target | int, int] = {}
+        """Numbers by member or group, or by handle for one-shot groups."""
+        self._free_selections: list[int] = []
+        # bmv2 takes all entries that come with the program as constant, ``const`` or not
+        self._is_fixed = view.entries_are_const or bool(view.entries)
+        if profile is not None:
+            profile.tables.append(self)
         self._reset_default()
-        for entry in view.entries:
-            self._put(
-                entry.keys,
-                self._priority(entry.keys, entry.priority),
-                entry.action,
-                entry.params,
-                const=view.entries_are_const,
-            )
+        self._put_program_entries()
+
+    def _put_program_entries(self) -> None:
+        """Of entries with the same match and priority the first wins."""
+        for given in self.view.entries:
+            key = given.keys, self.keys.priority(given.keys, given.priority)
+            if key not in self.entries:
+                entry = Entry(self._take_handle(), *key, given.action, given.params, given.is_const)
+                self._place(entry)
 
     # --- What the control plane does ------------------------------------------------------------------------------
 
-    def insert(self, entry: TableEntry) -> None:
+    def insert(self, given: TableEntry) -> None:
         self._check_mutable()
-        key = self._key(entry)
+        key = self._key(given)
         if key in self.entries:
-            raise ControlError(Code.ALREADY_EXISTS, f"table {self.view.name}: an entry with this match exists")
+            raise self._error(Code.ALREADY_EXISTS, "an entry with this match exists")
         if len(self.entries) >= self.view.size:
-            raise ControlError(
-                Code.RESOURCE_EXHAUSTED, f"table {self.view.name} is full: it holds {self.view.size} entries"
-            )
-        index = self._action(entry, default=False)
-        placed = self._put(key[0], key[1], index, entry.params, const=False)
-        if entry.counter is not None:
-            self._set_counter(placed, entry.counter)
+            raise self._error(Code.RESOURCE_EXHAUSTED, f"it is full: it holds {self.view.size} entries")
+        if not self.view.keys:
+            raise self._error(Code.INVALID_ARGUMENT, "it has no keys, so it takes no entries")
+        action = self._check_target(given)
+        entry = Entry(self._take_handle(), *key, action, given.params, idle_timeout_ns=given.idle_timeout_ns)
+        self._lead(entry, given.through)
+        self._place(entry)
+        self._set_resources(entry, given)
+        if self.view.support_timeout:
+            self._mirror.set_last_hit_ns(entry.handle, given.last_hit_ns)
 
-    def modify(self, entry: TableEntry) -> None:
-        placed = self._find(entry)
-        index = self._action(entry, default=False)
-        if self.view.entries_are_const and (index, entry.params) != (placed.action, placed.params):
-            raise ControlError(Code.PERMISSION_DENIED, f"table {self.view.name}: its entries are constant")
-        placed.action, placed.params = index, entry.params
-        if self._mirror is not None:
-            self._mirror.put(placed)
-        if entry.counter is not None:
-            self._set_counter(placed, entry.counter)
+    def modify(self, given: TableEntry) -> None:
+        entry = self._find(given)
+        action = self._check_target(given)
+        if self._is_fixed and (action, given.params) != (entry.action, entry.params):
+            raise self._error(Code.PERMISSION_DENIED, "its entries are constant")
+        entry.action, entry.params, entry.idle_timeout_ns = action, given.params, given.idle_timeout_ns
+        if given.through != entry.through:
+            before = replace(entry)
+            self._lead(entry, given.through)
+            self._forsake(before)
+        self._mirror.put(entry)
+        self._set_resources(entry, given)
 
-    def delete(self, entry: TableEntry) -> None:
+    def delete(self, given: TableEntry) -> None:
         self._check_mutable()
-        placed = self._find(entry)
-        del self.entries[placed.keys, placed.priority]
-        heapq.heappush(self._free, placed.handle)
-        if self._mirror is not None:
-            self._mirror.remove(placed)
+        entry = self._find(given)
+        del self.entries[entry.keys, entry.priority]
+        heapq.heappush(self._free, entry.handle)
+        self._mirror.remove(entry)
+        self._forsake(entry)
 
-    def set_default(self, entry: TableEntry) -> None:
-        index = self._action(entry, default=True)
-        if self.view.default_is_const and (index, entry.params) != self.view.default:
-            raise ControlError(Code.PERMISSION_DENIED, f"table {self.view.name}: its default action is constant")
-        self.default = (index, entry.params)
-        if self._mirror is not None:
-            self._mirror.put_default(index, entry.params)
+    def set_default(self, given: TableEntry) -> None:
+        if self.profile is not None:
+            raise self._error(Code.INVALID_ARGUMENT, "a table with an action profile does nothing on a miss")
+        index = self._check_action(given.action_id, given.params, ir.ActionScope.TABLE_ONLY)
+        if self.view.default_is_const and (index, given.params) != self.view.default:
+            raise self._error(Code.PERMISSION_DENIED, "its default action is constant")
+        self.default = (index, given.params)
+        self._mirror.put_default(*self.default)
 
     def reset_default(self) -> None:
         if self.view.default_is_const:
-            raise ControlError(Code.PERMISSION_DENIED, f"table {self.view.name}: its default action is constant")
+            raise self._error(Code.PERMISSION_DENIED, "its default action is constant")
         self._reset_default()
 
     def listing(self) -> Iterator[TableEntry]:
         """All entries, the program's own first, in order of handles."""
         for entry in sorted(self.entries.values(), key=lambda e: e.handle):
-            match = tuple(self._field_match(i, value, mask) for i, (value, mask) in enumerate(entry.keys))
-            yield TableEntry(
-                tuple(m for m in sorted_by_id(match)),
-                entry.priority if self.view.has_priority else 0,
-                self.view.actions[entry.action].id,
-                entry.params,
-                self._counter(entry) if self.view.has_counter else None,
-                entry.is_const,
-            )
+            yield self._tell(entry)
+
+    def entry(self, given: TableEntry) -> TableEntry:
+        return self._tell(self._find(given))
 
     def default_entry(self) -> TableEntry:
         index, params = self.default
         counter = CounterValue(0, 0) if self.view.has_counter else None
         return TableEntry((), 0, self.view.actions[index].id, params, counter, self.view.default_is_const)
 
+    # --- What its profile tells it ----------------------------------------------------------------------------------
+
+    def check_call(self, call: Call) -> None:
+        self._check_action(*call, ir.ActionScope.DEFAULT_ONLY)
+
+    def select(self, target: Target | int, calls: tuple[Call, ...]) -> None:
+        """``target`` leads to these calls, one of them chosen by hash."""
+        number = self._selections.get(target)
+        if number is None:
+            number = self._free_selections.pop() if self._free_selections else len(self._selections) + 1
+            self._selections[target] = number
+        self._mirror.put_selection(number, tuple((self._ids[action], params) for action, params in calls))
+
+    def deselect(self, target: Target | int) -> None:
+        number = self._selections.pop(target)
+        self._free_selections.append(number)
+        self._mirror.drop_selection(number)
+
     # --- How ------------------------------------------------------------------------------------------------------
+
+    def _error(self, code: Code, message: str) -> ControlError:
+        return ControlError(code, f"table {self.view.name}: {message}")
 
     def _reset_default(self) -> None:
         self.default = self.view.default
-        if self._mirror is not None:
+        if self.profile is None:
             self._mirror.put_default(*self.default)
 
-    def _put(self, keys: KeyBits, priority: int, action: int, params: tuple[int, ...], *, const: bool) -> Entry:
+    def _take_handle(self) -> int:
         if self._free:
-            handle = heapq.heappop(self._free)
+            return heapq.heappop(self._free)
+        self._highest += 1
+        return self._highest
+
+    def _place(self, entry: Entry) -> None:
+        self.entries[entry.keys, entry.priority] = entry
+        self._mirror.put(entry)
+
+    def _lead(self, entry: Entry, through: Through | None) -> None:
+        entry.through = through
+        if self.profile is None or through is None:
+            return
+        self.profile.use(through, 1)
+        if isinstance(through, OneShot):
+            entry.members, calls = self.profile.open_one_shot(through)
+            # a group of its own for each version of the entry, for the old one goes after the new one came
+            self.select(self._one_shot_key(entry), calls)
+            entry.selection = self._selections[self._one_shot_key(entry)]
         else:
-            self._highest += 1
-            handle = self._highest
-        entry = Entry(handle, keys, priority, action, params, const)
-        self.entries[keys, priority] = entry
-        if self._mirror is not None:
-            self._mirror.put(entry)
-        return entry
+            entry.selection = self._selections[through]
+
+    def _forsake(self, entry: Entry) -> None:
+        """The entry no longer leads to what it led to."""
+        if self.profile is None or entry.through is None:
+            return
+        self.profile.use(entry.through, -1)
+        if isinstance(entry.through, OneShot):
+            self.profile.close_one_shot(entry.members)
+            self.deselect(self._one_shot_key(entry))
+
+    @staticmethod
+    def _one_shot_key(entry: Entry) -> int:
+        return entry.members[0]
+
+    def _set_resources(self, entry: Entry, given: TableEntry) -> None:
+        if given.counter is not None and self.view.has_counter:
+            self._mirror.set_counter(entry.handle, given.counter)
+        if self.view.has_meter and given.meter != entry.meter:
+            entry.meter = given.meter
+            self._mirror.set_meter(entry.handle, given.meter)
 
     def _check_mutable(self) -> None:
-        if self.view.entries_are_const:
-            raise ControlError(Code.PERMISSION_DENIED, f"table {self.view.name}: its entries are constant")
+        if self._is_fixed:
+            raise self._error(Code.PERMISSION_DENIED, "its entries are constant")
 
-    def _find(self, entry: TableEntry) -> Entry:
-        placed = self.entries.get(self._key(entry))
-        if placed is None:
-            raise ControlError(Code.NOT_FOUND, f"table {self.view.name} has no entry with this match")
-        return placed
+    def _key(self, given: TableEntry) -> tuple[KeyParts, int]:
+        parts = self.keys.parts(given.match)
+        return parts, self.keys.priority(parts, given.priority)
 
-    def _action(self, entry: TableEntry, *, default: bool) -> int:
-        index = self._ids.get(entry.action_id)
+    def _find(self, given: TableEntry) -> Entry:
+        entry = self.entries.get(self._key(given))
+        if entry is None:
+            raise self._error(Code.NOT_FOUND, "there is no entry with this match")
+        return entry
+
+    def _check_target(self, given: TableEntry) -> int:
+        """Index of the entry's action, -1 where a profile chooses it."""
+        if (given.through is None) is not (self.profile is None):
+            wanted = "an action" if self.profile is None else "a member or group"
+            raise self._error(Code.INVALID_ARGUMENT, f"an entry leads to {wanted}")
+        if given.meter is not None:
+            self._check_meter(given.meter)
+        if self.profile is None:
+            return self._check_action(given.action_id, given.params, ir.ActionScope.DEFAULT_ONLY)
+        assert given.through is not None
+        self.profile.check(given.through)
+        return -1
+
+    def _check_meter(self, config: MeterConfig) -> None:
+        if not self.view.has_meter:
+            raise self._error(Code.INVALID_ARGUMENT, "it has no direct meter")
+        check_meter(config, f"table {self.view.name}")
+
+    def _check_action(self, action_id: int, params: tuple[int, ...], forbidden: ir.ActionScope) -> int:
+        index = self._ids.get(action_id)
         if index is None:
-            raise ControlError(
-                Code.INVALID_ARGUMENT, f"table {self.view.name} has no action with id {entry.action_id:#x}"
-            )
+            raise self._error(Code.INVALID_ARGUMENT, f"it has no action with id {action_id:#x}")
         action = self.view.actions[index]
-        forbidden = ir.ActionScope.TABLE_ONLY if default else ir.ActionScope.DEFAULT_ONLY
         if action.scope is forbidden:
-            place = "the default action" if default else "an entry"
-            raise ControlError(
-                Code.PERMISSION_DENIED, f"table {self.view.name}: {action.name} can't be {place}'s action"
-            )
-        self._check_params(action, entry.params)
+            place = "the default action" if forbidden is ir.ActionScope.TABLE_ONLY else "an entry"
+            raise self._error(Code.PERMISSION_DENIED, f"{action.name} can't be {place}'s action")
+        _check_params(action, params)
         return index
 
-    def _check_params(self, action: ActionView, params: tuple[int, ...]) -> None:
-        fits = len(params) == len(action.widths_bits) and all(
-            0 <= p < 1 << w for p, w in zip(params, action.widths_bits, strict=True)
+    def _tell(self, entry: Entry) -> TableEntry:
+        view = self.view
+        return TableEntry(
+            self.keys.match(entry.keys),
+            entry.priority if view.has_priority else 0,
+            view.actions[entry.action].id if entry.through is None else 0,
+            entry.params,
+            self._mirror.counter(entry.handle) if view.has_counter else None,
+            entry.is_const,
+            entry.through,
+            entry.meter,
+            entry.idle_timeout_ns,
+            self._mirror.last_hit_ns(entry.handle) if view.support_timeout else 0,
         )
-        if not fits:
-            raise ControlError(
-                Code.INVALID_ARGUMENT,
-                f"action {action.name} takes parameters of {action.widths_bits} bits, not {params}",
-            )
-
-    def _key(self, entry: TableEntry) -> tuple[KeyBits, int]:
-        keys = [(0, 0)] * len(self.view.keys)
-        for match in entry.match:
-            position = self._positions.get(match.field_id)
-            if position is None:
-                raise ControlError(
-                    Code.INVALID_ARGUMENT, f"table {self.view.name} has no match field with id {match.field_id}"
-                )
-            keys[position] = self._bits(position, match)
-        return tuple(keys), self._priority(tuple(keys), entry.priority)
-
-    def _bits(self, position: int, match: FieldMatch) -> tuple[int, int]:
-        width = self.view.keys[position].width_bits
-        ones = (1 << width) - 1
-        match match:
-            case Exact(_, value):
-                mask = ones
-            case Lpm(_, value, length):
-                mask = ones ^ ones >> length
-            case Ternary(_, value, mask):
-                pass
-        if not 0 <= value <= ones or value & ~mask:
-            raise ControlError(
-                Code.INVALID_ARGUMENT,
-                f"table {self.view.name}, field {self.view.keys[position].name}: {value:#x} is not in {mask:#x}",
-            )
-        return value, mask
-
-    def _priority(self, keys: KeyBits, priority: int) -> int:
-        """Without priorities the longest prefix wins: its length stands in."""
-        if self.view.has_priority:
-            return priority
-        lengths = (m.bit_count() for (_, m), k in zip(keys, self.view.keys, strict=True) if k.match_kind == "lpm")
-        return sum(lengths)
-
-    def _field_match(self, position: int, value: int, mask: int) -> FieldMatch | None:
-        key = self.view.keys[position]
-        if key.match_kind == "exact":
-            return Exact(key.id, value)
-        if mask == 0:
-            return None
-        if key.match_kind == "lpm":
-            return Lpm(key.id, value, mask.bit_count())
-        if key.match_kind == "optional":
-            return Exact(key.id, value)
-        return Ternary(key.id, value, mask)
-
-    def _counter(self, entry: Entry) -> CounterValue:
-        if self._mirror is not None:
-            return self._mirror.counter(entry.handle)
-        return CounterValue(entry.packets, entry.bytes)
-
-    def _set_counter(self, entry: Entry, value: CounterValue) -> None:
-        entry.packets, entry.bytes = value.packets, value.bytes
-        if self._mirror is not None:
-            self._mirror.set_counter(entry.handle, value)
 
 
-def sorted_by_id(match: tuple[FieldMatch | None, ...]) -> list[FieldMatch]:
-    """Present fields in ascending field id."""
-    return sorted((m for m in match if m is not None), key=lambda m: m.field_id)
+def _check_params(action: ActionView, params: tuple[int, ...]) -> None:
+    widths = action.widths_bits
+    if len(params) != len(widths) or any(p < 0 or p >> w for p, w in zip(params, widths, strict=True)):
+        raise ControlError(
+            Code.INVALID_ARGUMENT, f"action {action.name} takes parameters of {widths} bits, not {params}"
+        )
 
 
-class Scan:
-    """The naive search, over the entries as they are: the interpreter's tables."""
-
-    def __init__(self, tables: dict[str, Table]) -> None:
-        self.tables = tables
-
-    def look_up(self, table: str, key: tuple[int, ...], counted_bytes: int) -> tuple[bool, int, tuple[int, ...]]:
-        """See ``emulator.p4.interpreter.Tables``."""
-        found: Entry | None = None
-        for entry in self.tables[table].entries.values():
-            matches = all(k & mask == value for k, (value, mask) in zip(key, entry.keys, strict=True))
-            if matches and self.tables[table].view.keys and (found is None or entry.rank > found.rank):
-                found = entry
-        if found is None:
-            return False, *self.tables[table].default
-        found.packets += 1
-        found.bytes += counted_bytes
-        return True, found.action, found.params
+def check_meter(config: MeterConfig, where: str) -> None:
+    """bmv2 refuses a peak rate below the committed one."""
+    rates = (config.committed.per_us, config.peak.per_us)
+    if min(rates) < 0 or rates[0] > rates[1] or min(config.committed.burst, config.peak.burst) < 0:
+        raise ControlError(
+            Code.INVALID_ARGUMENT, f"{where}: a meter's peak rate is at least its committed one, none is negative"
+        )
+    if max(config.committed.burst, config.peak.burst) >> 63:
+        raise ControlError(Code.INVALID_ARGUMENT, f"{where}: a burst has 63 bits")

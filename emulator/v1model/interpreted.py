@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
 from emulator.p4.interpreter import Discard, LoopLimit, Machine, Tables
-from emulator.v1model.interpreted_externs import EXTERNS
-from emulator.v1model.interpreted_requests import UNCUT, Requests, requests
-from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT
+from emulator.v1model.interpreted_externs import EXTERNS, count_hit
+from emulator.v1model.interpreted_requests import Requests, requests
+from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT, UNCUT
 from emulator.v1model.metadata import DROP_PORT, Drop, Fault, Instance, standard
 from emulator.v1model.state import Session, State
 from emulator.v1model.target import V1MODEL_TARGET
@@ -107,7 +107,7 @@ class Interpreter:
         self._after_ingress(life, m)
 
     def _machine(self, life: Life, frame: bytes) -> Machine:
-        m = Machine(self.program, self.tables, EXTERNS, V1MODEL_TARGET, frame)
+        m = Machine(self.program, self.tables, EXTERNS, V1MODEL_TARGET, frame, on_hit=count_hit)
         m.notes = {
             "state": self.state,
             "length": len(frame),
@@ -163,7 +163,7 @@ class Interpreter:
     def _session(self, life: Life, number: int) -> Session | None:
         """The clone session, if there is one and one more packet may be made."""
         session = self.state.clone_sessions.get(number)
-        if session is None:
+        if session is None or not session.replicas:
             self.state.faults[Fault.NO_SUCH_SESSION] += 1
             return None
         return session if self._may_reinject(life) else None
