@@ -17,7 +17,6 @@ from emulator.p4.arithmetic import unsigned, wrap
 from emulator.p4.header_state import HeaderState
 from emulator.p4.interpreter_values import ParserEnd, Values
 from emulator.p4.layout import NOTHING_RUN
-from emulator.p4.selection import SELECTED, selection
 from emulator.p4.target import Target
 
 MAX_TRANSITIONS = 65_536
@@ -28,24 +27,14 @@ NOTHING_RUNS = 0xFFFF_FFFF
 """``action_run`` after an apply that ran no action."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a look-up found."""
-
-    hit: bool
-    action: int
-    """Index in the table's actions, or ``layout.NOTHING_RUN`` for an entry with an empty group."""
-    parameters: tuple[int, ...]
-    entry: Any = None
-    """The entry hit, for what the architecture does at hits."""
-
-
 class Tables(Protocol):
     """Where the interpreter looks entries up: a naive scan is best."""
 
-    def look_up(self, table: str, key: tuple[int, ...], choose: Callable[[int], int]) -> Found:
-        """``key`` has the match keys, unsigned. ``choose`` picks one of so many members of an entry's group; it is
-        called at most once, and only for a hit entry with a group of two members or more."""
+    def look_up(
+        self, table: ir.Table, key: tuple[int, ...], machine: Machine
+    ) -> tuple[bool, int | None, tuple[int, ...]]:
+        """(hit, action's index in the table's actions, its parameters); None runs no action: an empty group, a miss
+        without default. ``key`` has a value for each of the table's keys, unsigned. Does what a hit does besides."""
         ...
 
     def in_value_set(self, value_set: str, key: tuple[int, ...]) -> bool:
@@ -98,8 +87,6 @@ class Machine(Values):
     """Bytes the parser has taken."""
     output: bytearray = field(default_factory=bytearray)
     turn: int = 0
-    on_hit: Callable[[Machine, ir.Table, Any], None] = lambda machine, table, entry: None
-    """What the architecture does when a table hits, before the action runs; it is given ``Found.entry``."""
 
     # --- Statements ---------------------------------------------------------------------------------------------
 
@@ -262,27 +249,18 @@ class Machine(Values):
 
     def _apply(self, s: ir.ApplyTable) -> None:
         table = self.program.table(s.table)
-        key = tuple(self._key(k.value) for k in table.keys if k.match_kind != "selector")
-        found = self.tables.look_up(s.table, key, lambda count: self._choose(table, count))
-        if found.hit:
-            self.on_hit(self, table, found.entry)
+        hit, number, parameters = self.tables.look_up(table, tuple(self._key(k.value) for k in table.keys), self)
         if s.hit is not None:
-            self.variables[s.hit.name] = int(found.hit)
+            self.variables[s.hit.name] = int(hit)
         if s.action_run is not None:
-            self.variables[s.action_run.name] = wrap(found.action, s.action_run.type)
-        if found.action == NOTHING_RUN:
+            self.variables[s.action_run.name] = wrap(NOTHING_RUN if number is None else number, s.action_run.type)
+        if number is None:
             return
-        action = self.program.action(table.actions[found.action].action)
-        for parameter, value in zip(action.parameters, found.parameters, strict=True):
+        action = self.program.action(table.actions[number].action)
+        for parameter, value in zip(action.parameters, parameters, strict=True):
             self.variables[parameter.name] = wrap(value, parameter.type)
         with suppress(_Return):
             self.block(action.body)
-
-    def _choose(self, table: ir.Table, count: int) -> int:
-        """A member's number, by the selector's hash."""
-        call = selection(table)
-        self.externs[call.name](self, call)
-        return self.variables[SELECTED.name] % count
 
     def _key(self, expr: ir.Expr) -> int:
         """Unsigned bits of the key; a field of an invalid header counts as zero."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
 from emulator.p4.interpreter import Discard, LoopLimit, Machine, Tables
-from emulator.v1model.interpreted_externs import EXTERNS, count_hit
+from emulator.v1model.interpreted_externs import EXTERNS
 from emulator.v1model.interpreted_requests import Requests, requests
 from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT, UNCUT
 from emulator.v1model.metadata import DROP_PORT, Drop, Fault, Instance, standard
@@ -107,7 +107,7 @@ class Interpreter:
         self._after_ingress(life, m)
 
     def _machine(self, life: Life, frame: bytes) -> Machine:
-        m = Machine(self.program, self.tables, EXTERNS, V1MODEL_TARGET, frame, on_hit=count_hit)
+        m = Machine(self.program, self.tables, EXTERNS, V1MODEL_TARGET, frame)
         m.notes = {
             "state": self.state,
             "length": len(frame),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned, wrap
@@ -73,12 +72,6 @@ def counter_count(m: Machine, call: ir.CallExtern) -> None:
 
 def nothing(m: Machine, call: ir.CallExtern) -> None:
     """direct_counter.count, direct_meter.read: bmv2 counts and meters at each hit of the table, before the action."""
-
-
-def count_hit(m: Machine, table: ir.Table, entry: Any) -> None:
-    """A direct counter; also of tables that have none, where nobody reads it."""
-    entry.packets += 1
-    entry.bytes += len(m.frame)
 
 
 def mark_to_drop(m: Machine, call: ir.CallExtern) -> None:
