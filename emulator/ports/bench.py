@@ -41,12 +41,12 @@ from emulator.ports.host import (
 )
 from emulator.ports.intrinsics import load_acquire64, monotonic_ns, pause, read32, read64, recvmmsg, sendmmsg, write64
 from emulator.ports.jit import njit
+from emulator.ports.messages import MESSAGES, MSG_DONTWAIT
 from emulator.ports.opening import open_host_port
 from emulator.ports.port import port_flush, port_has_input, port_receive, port_refresh, port_release
 from emulator.ports.shm import ShmSwitchPort
 from emulator.ports.spec import parse_port
 from emulator.ports.udp import UdpSwitchPort
-from emulator.ports.udp_wire import MSG_DONTWAIT, UDP_BATCH
 
 FRAME_BYTES = 1090
 """A frame of 256 lanes: 66 bytes of headers and 1 KiB."""
@@ -181,11 +181,11 @@ def _udp_stream(host: int, switch: int, batch: int, frame: int, rounds: int) -> 
     """Batches from a host's port to a switch's, in turns; how many frames arrived."""
     arrived = 0
     for _ in range(rounds):
-        for _ in range(UDP_BATCH):
+        for _ in range(MESSAGES):
             host_post(host, frame, FRAME_BYTES)
         host_flush(host)
         write64(batch + BATCH_COUNT, 0)
-        arrived += port_receive(switch, batch, UDP_BATCH, 0)
+        arrived += port_receive(switch, batch, MESSAGES, 0)
         port_release(switch)
     return arrived
 
@@ -195,8 +195,8 @@ def _plain_udp(sender: int, out: int, receiver: int, messages: int, rounds: int)
     """The same system calls with nothing around them."""
     arrived = 0
     for _ in range(rounds):
-        sendmmsg(sender, out, UDP_BATCH, MSG_DONTWAIT)
-        arrived += max(0, recvmmsg(receiver, messages, UDP_BATCH, MSG_DONTWAIT, 0))
+        sendmmsg(sender, out, MESSAGES, MSG_DONTWAIT)
+        arrived += max(0, recvmmsg(receiver, messages, MESSAGES, MSG_DONTWAIT, 0))
     return arrived
 
 
@@ -237,7 +237,7 @@ def _measure_udp(rounds: int) -> tuple[float, float]:
     """(through our ports, by the system calls alone), measured in turn so that both see the same machine."""
     switch = UdpSwitchPort(parse_port("1=udp:127.0.0.1:0"), TxPortTable())
     host = open_host_port(f"udp:127.0.0.1:0,127.0.0.1:{switch.local[1]}")
-    pool, batch = host.frame_pool(1, FRAME_BYTES), FrameBatch(UDP_BATCH)
+    pool, batch = host.frame_pool(1, FRAME_BYTES), FrameBatch(MESSAGES)
 
     def ours() -> float:
         return _rate(lambda: _udp_stream(host.address, switch.address, batch.record_address, pool.address, rounds))

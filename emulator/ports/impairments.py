@@ -55,6 +55,7 @@ _FIELDS = (
     "free",  # int64 stack of slots
     "lent",  # int64 list of slots that were popped and not yet released
     "store",
+    "slot_bytes",  # the longest frame, and the distance of two in the store
     "lengths",
     "pushed",
     "lost",
@@ -88,6 +89,7 @@ HEAP = offset_of(IMPAIRMENT, "heap")
 FREE = offset_of(IMPAIRMENT, "free")
 LENT = offset_of(IMPAIRMENT, "lent")
 STORE = offset_of(IMPAIRMENT, "store")
+SLOT_BYTES = offset_of(IMPAIRMENT, "slot_bytes")
 LENGTHS = offset_of(IMPAIRMENT, "lengths")
 PUSHED = offset_of(IMPAIRMENT, "pushed")
 LOST = offset_of(IMPAIRMENT, "lost")
@@ -123,7 +125,7 @@ class ImpairmentState:
         self._free = np.arange(slots - 1, -1, -1, dtype=np.int64)
         self._lent = np.zeros(slots, np.int64)
         self._lengths = np.zeros(slots, np.uint32)
-        self._store = aligned_bytes(slots * CELL_BYTES + FRAME_HEADROOM_BYTES)
+        self._store = aligned_bytes(slots * frame_bytes + FRAME_HEADROOM_BYTES)
         self._configure(impairments)
         self.record["seed"] = splitmix(splitmix(impairments.seed & MASK_63) ^ stream)
         self.record["limit"] = self.record["free_count"] = slots
@@ -134,10 +136,9 @@ class ImpairmentState:
             ("lengths", self._lengths),
         ):
             self.record[name] = address_of(array)
+        self.record["slot_bytes"] = frame_bytes
         self.record["store"] = address_of(self._store) + FRAME_HEADROOM_BYTES
         self.address = address_of(self.record)
-        if frame_bytes > CELL_BYTES:
-            raise ValueError(f"an impaired link carries frames of at most {CELL_BYTES} bytes, not {frame_bytes}")
 
     def _configure(self, impairments: Impairments) -> None:
         for name in ("rate_bps", "delay_ns", "jitter_ns"):
@@ -255,7 +256,7 @@ def _push_copy(state: int, address: int, length_bytes: int, now_ns: int, first_d
         return
     write64(state + FREE_COUNT, free - 1)
     slot = read64(read64(state + FREE) + 8 * (free - 1))
-    frame = read64(state + STORE) + slot * CELL_BYTES
+    frame = read64(state + STORE) + slot * read64(state + SLOT_BYTES)
     copy_memory(frame, address, length_bytes)
     write32(read64(state + LENGTHS) + 4 * slot, length_bytes)
     if length_bytes > 0 and _draw(state, first_draw) < read64(state + CORRUPT):
@@ -269,7 +270,7 @@ def _push_copy(state: int, address: int, length_bytes: int, now_ns: int, first_d
 def impair_push(state: int, address: int, length_bytes: int, now_ns: int) -> None:
     """Put a copy of a frame on the link (or none, or two); ``now_ns`` never goes back."""
     _count(state + PUSHED)
-    if length_bytes > CELL_BYTES:
+    if length_bytes > read64(state + SLOT_BYTES):
         _count(state + DROPPED_TOO_LONG)
     elif _draw(state, DRAW_LOSS) < read64(state + LOSS):
         _count(state + LOST)
@@ -308,7 +309,7 @@ def impair_pop(state: int, batch: int, port: int, most: int, now_ns: int) -> Any
         lent = read64(state + LENT_COUNT)
         write64(read64(state + LENT) + 8 * lent, slot)
         write64(state + LENT_COUNT, lent + 1)
-        batch_append(batch, read64(state + STORE) + slot * CELL_BYTES, read32(lengths + 4 * slot), port)
+        batch_append(batch, read64(state + STORE) + slot * read64(state + SLOT_BYTES), read32(lengths + 4 * slot), port)
         taken += 1
     return taken
 
@@ -328,7 +329,9 @@ def impair_transmit(state: int, ring: int, now_ns: int) -> None:
     """Move all due frames into a TX_RING, which counts those it has no room for."""
     while read64(state + WAITING) > 0 and read64(read64(state + HEAP)) <= now_ns:
         slot = _heap_pop(state)
-        tx_append(ring, read64(state + STORE) + slot * CELL_BYTES, read32(read64(state + LENGTHS) + 4 * slot))
+        tx_append(
+            ring, read64(state + STORE) + slot * read64(state + SLOT_BYTES), read32(read64(state + LENGTHS) + 4 * slot)
+        )
         free = read64(state + FREE_COUNT)
         write64(read64(state + FREE) + 8 * free, slot)
         write64(state + FREE_COUNT, free + 1)

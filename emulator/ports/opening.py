@@ -8,7 +8,9 @@ from emulator.ports.batch import TxPortTable
 from emulator.ports.bell import Bell
 from emulator.ports.errors import PortError
 from emulator.ports.host import HostPort
+from emulator.ports.interface import InterfacePort
 from emulator.ports.memory import MemoryPort
+from emulator.ports.pcap import PcapPort
 from emulator.ports.port import SwitchPort
 from emulator.ports.shm import ShmHostPort, ShmSwitchPort
 from emulator.ports.spec import PortKind, PortSpec, parse_port
@@ -18,7 +20,7 @@ from emulator.ports.udp import UdpHostPort, UdpSwitchPort
 def make_switch_bell(specs: Sequence[PortSpec]) -> Bell:
     """The bell of a switch process with these ports."""
     kinds = {spec.kind for spec in specs}
-    return Bell(shared=PortKind.SHM in kinds, poll=PortKind.UDP in kinds)
+    return Bell(shared=PortKind.SHM in kinds, poll=bool(kinds & {PortKind.UDP, PortKind.INTERFACE}))
 
 
 def open_switch_port(spec: PortSpec, table: TxPortTable, bell: Bell) -> SwitchPort:
@@ -27,7 +29,9 @@ def open_switch_port(spec: PortSpec, table: TxPortTable, bell: Bell) -> SwitchPo
         return ShmSwitchPort(spec, table, bell)
     if spec.kind is PortKind.MEMORY:
         return MemoryPort(spec, table, bell)
-    port = UdpSwitchPort(spec, table)
+    if spec.kind is PortKind.PCAP:
+        return PcapPort(spec, table)
+    port = UdpSwitchPort(spec, table) if spec.kind is PortKind.UDP else InterfacePort(spec, table)
     bell.watch(port.descriptor)
     return port
 
@@ -57,4 +61,4 @@ def open_host_port(spec: PortSpec | str) -> HostPort:
         return ShmHostPort(spec)
     if spec.kind is PortKind.UDP:
         return UdpHostPort(spec)
-    raise PortError(f"port {spec}: memory ports exist inside the switch's process only; use shm or udp")
+    raise PortError(f"port {spec}: only shm and udp ports have an end for a host of ours; use one of them")

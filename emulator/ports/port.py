@@ -1,7 +1,8 @@
 """The switch's end of a port, whatever its kind: what the live loop calls, and what people can read of it.
 
 A turn of a loop is: ``port_refresh`` and ``port_receive`` for each port, the switch's process(), ``port_release`` and
-``port_flush`` for each port; before it sleeps it asks ``port_has_input`` and ``port_next_ns``.
+``port_flush`` for each port; before it sleeps it calls ``port_settle`` and asks ``port_next_ns`` and
+``port_has_input``.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ from emulator.ports.impairments import (
 )
 from emulator.ports.intrinsics import read32, read64, write64
 from emulator.ports.jit import njit
+from emulator.ports.messages import flush_ring
+from emulator.ports.packet_wire import packet_has_input, packet_receive, packet_release, packet_settle
+from emulator.ports.pcap_wire import pcap_flush, pcap_next_ns, pcap_receive, pcap_write_out
 from emulator.ports.peer import leave_peer, ring_peer
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import (
@@ -53,6 +57,10 @@ from emulator.ports.state import (
     IMPAIR_OUT,
     KIND,
     KIND_CABLE,
+    KIND_PACKET,
+    KIND_PCAP,
+    KIND_UDP,
+    NOTICE,
     NUMBER,
     OWN_TX,
     PORT,
@@ -72,7 +80,20 @@ MOST = 1 << 30
 """As many frames as the batch takes."""
 
 BROKEN_PEER = ("bad_descriptors", "bad_rings")
-DROP_REASONS = (*BROKEN_PEER, "too_long_in", "too_long_out", "no_remote", "refused", "io_errors")
+DROP_REASONS = (
+    *BROKEN_PEER,
+    "too_long_in",
+    "too_long_out",
+    "too_short_out",
+    "segments_joined",
+    "checksum_unfinished",
+    "interface_down",
+    "unwritten",
+    "no_remote",
+    "refused",
+    "io_errors",
+)
+NOTES = ("tags_restored", "checksums_completed")
 
 
 @njit
@@ -80,10 +101,7 @@ def port_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
     """Append up to ``most`` frames to a batch; returns how many entries of the wire, or due frames, were taken."""
     link = read64(port + IMPAIR_IN)
     target = batch if link == 0 else read64(port + SCRATCH)
-    if read64(port + KIND) == KIND_CABLE:
-        taken = cable_switch_receive(port, target, most)
-    else:
-        taken = udp_receive(port, target, most)
+    taken = _wire_receive(port, target, most, now_ns)
     if link == 0:
         return taken
     impair_push_batch(link, target, now_ns)
@@ -92,10 +110,25 @@ def port_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
 
 
 @njit
+def _wire_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
+    kind = read64(port + KIND)
+    if kind == KIND_CABLE:
+        return cable_switch_receive(port, batch, most)
+    if kind == KIND_PACKET:
+        return packet_receive(port, batch, most)
+    if kind == KIND_PCAP:
+        return pcap_receive(port, batch, most, now_ns)
+    return udp_receive(port, batch, most)
+
+
+@njit
 def _wire_release(port: int) -> None:
-    if read64(port + KIND) == KIND_CABLE:
+    kind = read64(port + KIND)
+    if kind == KIND_CABLE:
         cable_switch_release(port)
-    else:
+    elif kind == KIND_PACKET:
+        packet_release(port)
+    elif kind == KIND_UDP:
         udp_release(port)
 
 
@@ -128,12 +161,19 @@ def port_flush(port: int, now_ns: int) -> Any:
             impair_push(link, tx_frame(ring, index), tx_length(ring, index), now_ns)
         write64(ring + TX_LIMIT, tail + read32(ring + TX_MASK) + 1)
         impair_transmit(link, read64(port + WIRE_TX), now_ns)
-    if read64(port + KIND) == KIND_CABLE:
+    kind = read64(port + KIND)
+    if kind == KIND_CABLE:
         sent = cable_switch_publish(port)
         if sent > 0:
             ring_peer(port)
         return sent
-    return udp_switch_flush(port) if _has_output(port) else 0
+    if not _has_output(port):
+        return 0
+    if kind == KIND_PACKET:
+        return flush_ring(port)
+    if kind == KIND_PCAP:
+        return pcap_flush(port, now_ns)
+    return udp_switch_flush(port)
 
 
 @njit
@@ -143,9 +183,23 @@ def _has_output(port: int) -> bool:
 
 
 @njit
-def port_has_input(port: int) -> bool:
-    """Whether frames wait in memory; a socket's are told by ppoll."""
-    return read64(port + KIND) == KIND_CABLE and cable_switch_has_input(port)
+def port_has_input(port: int) -> Any:
+    """Whether frames wait in memory; a datagram socket's are told by ppoll."""
+    kind = read64(port + KIND)
+    if kind == KIND_CABLE:
+        return cable_switch_has_input(port)
+    return kind == KIND_PACKET and packet_has_input(port)
+
+
+@njit
+def port_settle(port: int) -> Any:
+    """Before a sleep: put aside what would disturb it, write out what was kept. True: SwitchPort.attend is wanted."""
+    kind = read64(port + KIND)
+    if kind == KIND_PACKET:
+        packet_settle(port)
+    elif kind == KIND_PCAP:
+        pcap_write_out(port)
+    return read64(port + NOTICE) != 0
 
 
 @njit
@@ -155,6 +209,10 @@ def port_next_ns(port: int, now_ns: int) -> int:
     for link_field in (IMPAIR_IN, IMPAIR_OUT):
         link = read64(port + link_field)
         due = impair_next_ns(link) if link != 0 else -1
+        if due >= 0 and (soonest < 0 or due < soonest):
+            soonest = due
+    if read64(port + KIND) == KIND_PCAP:
+        due = pcap_next_ns(port, now_ns)
         if due >= 0 and (soonest < 0 or due < soonest):
             soonest = due
     if read64(port + BLOCKED) != 0 and (soonest < 0 or soonest > now_ns + RETRY_BLOCKED_NS):
@@ -176,6 +234,8 @@ class PortStatistics:
     """System calls made to wake the peer."""
     peer_changes: int = 0
     """How often another process has taken the other end."""
+    notes: dict[str, int] = field(default_factory=dict)
+    """What was done to frames on their way that is no drop, zeros left out."""
     links: dict[str, dict[str, int]] = field(default_factory=dict)
     """What the impairments did, by direction (in, out)."""
 
@@ -188,6 +248,7 @@ def common_statistics(state: Any) -> dict[str, Any]:
         "frames_out": int(state["out_frames"]),
         "bytes_out": int(state["out_bytes"]),
         "drops": {name: int(state[name]) for name in DROP_REASONS if state[name]},
+        "notes": {name: int(state[name]) for name in NOTES if state[name]},
         "bells_rung": int(state["rings"]),
         "peer_changes": int(state["peer_changes"]),
     }
@@ -209,6 +270,8 @@ class SwitchPort:
         self._inbound: ImpairmentState | None = None
         self._outbound: ImpairmentState | None = None
         self._kept: list[Any] = []
+        self.cell_bytes = CELL_BYTES
+        """The longest frame that impairments carry; the kinds may change it before they connect the switch."""
         self.state["number"] = spec.number
         if table.rings[spec.number]["cells"]:
             raise PortError(f"port {spec}: number {spec.number} is in use; number ports apart")
@@ -239,14 +302,16 @@ class SwitchPort:
         self.state["tx"] = ring_address
         self.state["wire_tx"] = self.address + OWN_TX if self.spec.outbound else ring_address
         if self.spec.inbound:
-            self._inbound = ImpairmentState(self.spec.inbound, stream=2 * self.number)
+            self._inbound = ImpairmentState(self.spec.inbound, stream=2 * self.number, frame_bytes=self.cell_bytes)
             self._scratch = FrameBatch(64)
             self.state["impair_in"] = self._inbound.address
             self.state["scratch"] = self._scratch.record_address
         if self.spec.outbound:
-            self._outbound = ImpairmentState(self.spec.outbound, stream=2 * self.number + 1)
+            self._outbound = ImpairmentState(
+                self.spec.outbound, stream=2 * self.number + 1, frame_bytes=self.cell_bytes
+            )
             self.state["impair_out"] = self._outbound.address
-            self._kept += make_private_ring(self.switch_ring, IMPAIRED_CELLS)
+            self._kept += make_private_ring(self.switch_ring, IMPAIRED_CELLS, self.cell_bytes)
 
     def receive_into(self, batch: FrameBatch, now_ns: int = 0, most: int = MOST) -> int:
         """See port_receive; makes room for output first."""
@@ -277,18 +342,29 @@ class SwitchPort:
         values["links"] = {name: link.statistics() for name, link in links.items() if link is not None}
         return PortStatistics(**values)
 
+    def settle(self) -> None:
+        """See port_settle, and attend."""
+        if port_settle(self.address):
+            self.attend()
+
+    def attend(self) -> None:
+        """Tell the log of what happened to the port, where the compiled loop could only note it."""
+
+    def go_live(self) -> None:
+        """A loop with the machine's clock serves the port from now on. Without that its times are its own (pcap)."""
+
     def close(self) -> None:
         """Take the port away from the switch. No loop may be using it."""
         leave_peer(self.address)
         self.switch_ring["cells"] = 0
 
 
-def make_private_ring(ring: Any, cells: int) -> list[Any]:
+def make_private_ring(ring: Any, cells: int, cell_bytes: int = CELL_BYTES) -> list[Any]:
     """Give a TX_RING cells of its own; returns the memory, for the caller to keep."""
     assert ring.dtype == TX_RING
-    memory = aligned_bytes(cells * CELL_BYTES + FRAME_HEADROOM_BYTES)
+    memory = aligned_bytes(cells * cell_bytes + FRAME_HEADROOM_BYTES)
     lengths = np.zeros(cells, np.uint32)
-    ring["stride_bytes"] = CELL_BYTES
+    ring["stride_bytes"] = cell_bytes
     ring["mask"] = cells - 1
     ring["tail"] = 0
     ring["limit"] = cells

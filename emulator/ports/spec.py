@@ -2,14 +2,18 @@
 
     N=shm:NAME                        a cable in shared memory to a host on this machine
     N=udp:HOST:PORT[,HOST:PORT]       one frame is one datagram; local address, remote address (learned if absent)
+    N=if:NAME                         a network interface of this machine; needs the right to open packet sockets
+    N=pcap:IN[,OUT]                   frames out of one capture file and into another; either may be empty
     N=memory:NAME                     in this process only
 
 The switch's number N is left out where a host names its end. Impairments follow a question mark: rate, delay, jitter,
-loss, duplicate, reorder, reorder_by, corrupt, seed, queue, direction (in, out or both; as the switch sees it). Times
-take ns, us, ms, s; rates bit, kbit, Mbit, Gbit; probabilities are fractions (0.3) or per cent (30%)."""
+loss, duplicate, reorder, reorder_by, corrupt, seed, queue, direction (in, out or both; as the switch sees it); and, for
+pcap, start (how long the control plane has before the first frame). Times take ns, us, ms, s; rates bit, kbit, Mbit,
+Gbit; probabilities are fractions (0.3) or per cent (30%)."""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -23,6 +27,9 @@ RATE_UNITS_BPS = {"bit": 1, "kbit": 1_000, "mbit": 1_000_000, "gbit": 1_000_000_
 SHM_NAME = re.compile(r"[A-Za-z0-9_.+-]{1,128}")
 """It becomes part of a file name in one folder, so no slash."""
 
+INTERFACE_NAME = re.compile(r"[^/\s]{1,15}")
+"""What the kernel takes."""
+
 DEFAULT_QUEUE_FRAMES = 1000
 """As tc-netem's limit."""
 
@@ -35,6 +42,8 @@ class PortKind(Enum):
     MEMORY = "memory"
     SHM = "shm"
     UDP = "udp"
+    INTERFACE = "if"
+    PCAP = "pcap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +83,19 @@ class PortSpec:
     number: int | None = None
     """The switch's port number; None where a host names its end."""
     name: str = ""
-    """Of a shm or memory port."""
+    """Of a shm or memory port; an interface's."""
     local: tuple[str, int] | None = None
     """Of a udp port."""
     remote: tuple[str, int] | None = None
     inbound: Impairments | None = None
     """On frames into the switch; None: none."""
     outbound: Impairments | None = None
+    reads: str = ""
+    """The capture file that a pcap port's frames come from; empty: none come."""
+    writes: str = ""
+    """The capture file that its frames go to; empty: they are dropped and counted."""
+    start_ns: int = 0
+    """Of a pcap port: how long after the switch its first frame comes, for the control plane's sake."""
 
     def __str__(self) -> str:
         number = "" if self.number is None else f"{self.number}="
@@ -88,7 +103,9 @@ class PortSpec:
 
     @property
     def address_text(self) -> str:
-        """``shm:NAME`` or ``udp:LOCAL[,REMOTE]``, without number and impairments."""
+        """``shm:NAME``, ``udp:LOCAL[,REMOTE]`` and so on, without number and impairments."""
+        if self.kind is PortKind.PCAP:
+            return f"pcap:{self.reads},{self.writes}"
         if self.kind is not PortKind.UDP:
             return f"{self.kind.value}:{self.name}"
         ends = [end for end in (self.local, self.remote) if end is not None]
@@ -111,31 +128,49 @@ def parse_port(text: str, *, numbered: bool = True) -> PortSpec:
     try:
         kind = PortKind(kind_text)
     except ValueError:
-        raise _error(text, f"unknown kind {kind_text!r}", "use shm, udp or memory") from None
+        raise _error(text, f"unknown kind {kind_text!r}", "use shm, udp, if, pcap or memory") from None
     if not colon or not address:
         raise _error(text, f"nothing after {kind_text!r}", "write KIND:ADDRESS")
-    inbound, outbound = _impairments(text, tail)
+    options, start_ns = _split_start(text, tail, kind)
+    inbound, outbound = _impairments(text, options)
     if kind is PortKind.UDP:
         local, remote = _udp_ends(text, address)
         return PortSpec(kind, number, "", local, remote, inbound, outbound)
-    if not SHM_NAME.fullmatch(address):
+    if kind is PortKind.PCAP:
+        reads, writes = _capture_files(text, address)
+        return PortSpec(kind, number, inbound=inbound, outbound=outbound, reads=reads, writes=writes, start_ns=start_ns)
+    if kind is PortKind.INTERFACE and not INTERFACE_NAME.fullmatch(address):
+        raise _error(text, f"bad interface name {address!r}", "`ip link` lists this machine's")
+    if kind is not PortKind.INTERFACE and not SHM_NAME.fullmatch(address):
         raise _error(text, f"bad name {address!r}", "use letters, digits and . _ + -, at most 128")
     return PortSpec(kind, number, address, None, None, inbound, outbound)
 
 
 def parse_ports(texts: list[str]) -> list[PortSpec]:
-    """Read the ports of one switch; no number and no address may come twice."""
+    """Read the ports of one switch; no number and no address may come twice, no file be written that is read."""
     specs = [parse_port(text) for text in texts]
     numbers: dict[int | None, str] = {}
     addresses: dict[str, str] = {}
+    read = {os.path.realpath(spec.reads) for spec in specs if spec.reads}
     for spec, text in zip(specs, texts, strict=True):
-        own = f"udp:{spec.local}" if spec.kind is PortKind.UDP else spec.address_text
+        own = _claim_of(spec)
         if spec.number in numbers:
             raise _error(text, f"port number {spec.number} is already {numbers[spec.number]!r}", "number ports apart")
-        if own in addresses and not (spec.local and spec.local[1] == 0):
+        if own in addresses and own:
             raise _error(text, f"its address is already {addresses[own]!r}", "give each port an address of its own")
+        if spec.writes and os.path.realpath(spec.writes) in read:
+            raise _error(text, f"it would write {spec.writes!r}, which is read too", "write into another file")
         numbers[spec.number] = addresses[own] = text
     return specs
+
+
+def _claim_of(spec: PortSpec) -> str:
+    """What only one port can have; empty: nothing."""
+    if spec.kind is PortKind.UDP:
+        return f"udp:{spec.local}" if spec.local and spec.local[1] else ""
+    if spec.kind is PortKind.PCAP:
+        return os.path.realpath(spec.writes) if spec.writes else ""
+    return spec.address_text
 
 
 def _error(text: str, problem: str, fix: str) -> PortError:
@@ -146,6 +181,23 @@ def _number(text: str, number_text: str) -> int:
     if not number_text.isascii() or not number_text.isdigit() or not 0 <= int(number_text) < MAX_PORTS:
         raise _error(text, f"bad port number {number_text!r}", f"use 0 to {MAX_PORTS - 1}")
     return int(number_text)
+
+
+def _capture_files(text: str, address: str) -> tuple[str, str]:
+    parts = address.split(",")
+    if len(parts) > 2 or not any(parts):
+        raise _error(text, f"{address!r} is not two files", "write pcap:IN.pcap,OUT.pcap; one of them may be empty")
+    return parts[0], parts[1] if len(parts) == 2 else ""
+
+
+def _split_start(text: str, tail: str, kind: PortKind) -> tuple[str, int]:
+    """The impairments' part of what follows the question mark, and the value of ``start``."""
+    items = tail.split("&")
+    starts = [item.partition("=")[2] for item in items if item.partition("=")[0] == "start"]
+    if starts and kind is not PortKind.PCAP:
+        raise _error(text, "start is for pcap ports", "leave it out")
+    rest = "&".join(item for item in items if item.partition("=")[0] != "start")
+    return rest, _quantity(text, "start", starts[-1], TIME_UNITS_NS, "a time such as 2s") if starts else 0
 
 
 def _udp_ends(text: str, address: str) -> tuple[tuple[str, int], tuple[str, int] | None]:

@@ -50,6 +50,23 @@ _FIELDS = (
     "remote_bytes",  # its length; 0: not known
     "connected",  # 1: the kernel knows the remote
     "blocked",  # 1: the socket took less than was offered, so sleep until it can be written to
+    # an interface
+    "slots",  # address of the kernel's ring for frames in, slots less one, their distance
+    "slot_mask",
+    "slot_bytes",
+    "receiver",  # the socket that the ring belongs to; "socket" is for sending
+    "notice",  # 1: something happened that people should be told; see SwitchPort.attend
+    "scratch_word",
+    # capture files
+    "records",  # address of the frames to come, how many, and what is added to their times
+    "record_count",
+    "shift_ns",
+    "file",  # descriptor of the file written, or -1
+    "buffer",  # what is not yet written: address, size, bytes and frames in it
+    "buffer_bytes",
+    "buffer_used",
+    "buffer_frames",
+    "stamp_offset_ns",  # from the loop's clock to the one of the stamps written
     # statistics; "in" is towards the owner of this record
     "in_frames",
     "in_bytes",
@@ -61,6 +78,13 @@ _FIELDS = (
     "too_long_out",  # datagrams longer than the path takes
     "refused",  # posts refused because the ring was full
     "no_remote",  # frames for a remote not yet known
+    "segments_joined",  # frames of several segments, which a sender with segmentation offload left to its hardware
+    "checksum_unfinished",  # frames that lack a checksum we do not compute (SCTP)
+    "too_short_out",  # frames shorter than an Ethernet header
+    "interface_down",  # frames for an interface that is down or gone
+    "unwritten",  # frames that no file took
+    "tags_restored",  # VLAN tags put back where the kernel had taken them out
+    "checksums_completed",  # that a sender with checksum offload had left to its hardware
     "io_errors",  # failed socket calls, an unreachable remote among them
     "last_error",  # the errno of the latest
     "rings",  # bells rung: system calls made to wake the peer
@@ -79,10 +103,14 @@ class WireKind(IntEnum):
 
     CABLE = 1
     UDP = 2
+    PACKET = 3
+    PCAP = 4
 
 
 KIND_CABLE = int(WireKind.CABLE)
 KIND_UDP = int(WireKind.UDP)
+KIND_PACKET = int(WireKind.PACKET)
+KIND_PCAP = int(WireKind.PCAP)
 
 KIND = offset_of(PORT, "kind")
 NUMBER = offset_of(PORT, "number")
@@ -118,6 +146,21 @@ REMOTE = offset_of(PORT, "remote")
 REMOTE_BYTES = offset_of(PORT, "remote_bytes")
 CONNECTED = offset_of(PORT, "connected")
 BLOCKED = offset_of(PORT, "blocked")
+SLOTS = offset_of(PORT, "slots")
+SLOT_MASK = offset_of(PORT, "slot_mask")
+SLOT_BYTES = offset_of(PORT, "slot_bytes")
+RECEIVER = offset_of(PORT, "receiver")
+NOTICE = offset_of(PORT, "notice")
+SCRATCH_WORD = offset_of(PORT, "scratch_word")
+RECORDS = offset_of(PORT, "records")
+RECORD_COUNT = offset_of(PORT, "record_count")
+SHIFT_NS = offset_of(PORT, "shift_ns")
+FILE = offset_of(PORT, "file")
+BUFFER = offset_of(PORT, "buffer")
+BUFFER_BYTES = offset_of(PORT, "buffer_bytes")
+BUFFER_USED = offset_of(PORT, "buffer_used")
+BUFFER_FRAMES = offset_of(PORT, "buffer_frames")
+STAMP_OFFSET_NS = offset_of(PORT, "stamp_offset_ns")
 IN_FRAMES = offset_of(PORT, "in_frames")
 IN_BYTES = offset_of(PORT, "in_bytes")
 OUT_FRAMES = offset_of(PORT, "out_frames")
@@ -128,6 +171,13 @@ TOO_LONG_IN = offset_of(PORT, "too_long_in")
 TOO_LONG_OUT = offset_of(PORT, "too_long_out")
 REFUSED = offset_of(PORT, "refused")
 NO_REMOTE = offset_of(PORT, "no_remote")
+SEGMENTS_JOINED = offset_of(PORT, "segments_joined")
+CHECKSUM_UNFINISHED = offset_of(PORT, "checksum_unfinished")
+TOO_SHORT_OUT = offset_of(PORT, "too_short_out")
+INTERFACE_DOWN = offset_of(PORT, "interface_down")
+UNWRITTEN = offset_of(PORT, "unwritten")
+TAGS_RESTORED = offset_of(PORT, "tags_restored")
+CHECKSUMS_COMPLETED = offset_of(PORT, "checksums_completed")
 IO_ERRORS = offset_of(PORT, "io_errors")
 LAST_ERROR = offset_of(PORT, "last_error")
 RINGS = offset_of(PORT, "rings")

@@ -12,17 +12,17 @@ import socket
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, TxPortTable, address_of, aligned_bytes
 from emulator.ports.bell import Bell
 from emulator.ports.cable import POST
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
+from emulator.ports.messages import MESSAGES, make_messages
 from emulator.ports.port import SwitchPort, make_private_ring
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import WireKind
-from emulator.ports.udp_wire import IOV, MESSAGE, SOCKADDR_BYTES, UDP_BATCH
+from emulator.ports.udp_wire import SOCKADDR_BYTES
 
 SOCKET_BUFFER_BYTES = 4 << 20
 """Room for two windows of 512 frames of 256 lanes as the kernel counts them, 2,304 bytes each; it may grant less."""
@@ -104,17 +104,17 @@ class UdpWire:
 
     def __init__(self, spec: PortSpec, state: Any) -> None:
         self.socket = open_socket(spec)
-        self._cells = aligned_bytes(UDP_BATCH * CELL_BYTES + FRAME_HEADROOM_BYTES)
-        self._names = np.zeros((UDP_BATCH, SOCKADDR_BYTES), np.uint8)
+        self._cells = aligned_bytes(MESSAGES * CELL_BYTES + FRAME_HEADROOM_BYTES)
+        self._names = np.zeros((MESSAGES, SOCKADDR_BYTES), np.uint8)
         self._remote = np.zeros(SOCKADDR_BYTES, np.uint8)
-        self._iov_in, self._messages_in = _messages()
-        self._iov_out, self._messages_out = _messages()
+        self._iov_in, self._messages_in = make_messages()
+        self._iov_out, self._messages_out = make_messages()
         first = address_of(self._cells) + FRAME_HEADROOM_BYTES
-        self._iov_in["base"] = first + np.arange(UDP_BATCH) * CELL_BYTES
+        self._iov_in["base"] = first + np.arange(MESSAGES) * CELL_BYTES
         self._iov_in["length"] = CELL_BYTES
         connected = spec.remote is not None
         if not connected:
-            self._messages_in["name"] = address_of(self._names) + np.arange(UDP_BATCH) * SOCKADDR_BYTES
+            self._messages_in["name"] = address_of(self._names) + np.arange(MESSAGES) * SOCKADDR_BYTES
         state["kind"] = WireKind.UDP
         state["connected"] = connected
         state["socket"] = self.socket.fileno()
@@ -128,14 +128,6 @@ class UdpWire:
         """The address it is bound to, with the real UDP port where 0 was asked for."""
         host, port = self.socket.getsockname()[:2]
         return str(host), int(port)
-
-
-def _messages() -> tuple[NDArray[Any], NDArray[Any]]:
-    iov = np.zeros(UDP_BATCH, IOV)
-    messages = np.zeros(UDP_BATCH, MESSAGE)
-    messages["iov"] = address_of(iov) + np.arange(UDP_BATCH) * IOV.itemsize
-    messages["iov_count"] = 1
-    return iov, messages
 
 
 class UdpSwitchPort(SwitchPort):

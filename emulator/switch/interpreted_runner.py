@@ -14,7 +14,11 @@ from emulator.ports.batch import FrameBatch
 from emulator.ports.bell import Bell, bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.port import SwitchPort, port_has_input
 from emulator.switch.core import Switch
-from emulator.switch.runner import PER_PORT, RunnerStatistics
+from emulator.switch.runner import RunnerStatistics, serve_in_time
+from emulator.switch.turns import PER_PORT
+
+LOOK_AGAIN_S = 0.02
+"""How often a loop over capture files looks for a program."""
 
 
 class InterpretedRunner:
@@ -26,13 +30,35 @@ class InterpretedRunner:
         self.bell = bell
         self._batch = FrameBatch(max(1, len(self.ports)) * PER_PORT)
         self._stopping = threading.Event()
+        self._virtual = serve_in_time(self.ports)
+        self._now_ns = 0
         self._turns = self._frames = self._sleeps = self._no_program = 0
 
     def run(self) -> None:
-        """Serve until stop()."""
+        """Serve until stop(), or the end of all capture files."""
+        if self._virtual:
+            self._wait_for_start()
         while not self._stopping.is_set():
-            if not self._turn():
+            if self._turn():
+                continue
+            if not self._virtual:
                 self._sleep()
+            elif not self._advance():
+                break
+        for port in self.ports:
+            port.settle()
+
+    def _wait_for_start(self) -> None:
+        """Until there is a program, and until the time the ports give the control plane has passed."""
+        self._stopping.wait(max(port.spec.start_ns for port in self.ports) / 1e9)
+        while self.switch.program is None and not self._stopping.wait(LOOK_AGAIN_S):
+            pass
+
+    def _advance(self) -> bool:
+        """Move the files' time on to the next frame; whether there is one."""
+        due = [timer for port in self.ports if (timer := port.next_timer_ns(self._now_ns)) is not None]
+        self._now_ns = max(self._now_ns, min(due, default=0))
+        return bool(due)
 
     def stop(self) -> None:
         """End run()."""
@@ -50,7 +76,7 @@ class InterpretedRunner:
 
     def _turn(self) -> int:
         """One turn; how much was moved."""
-        now_ns = time.monotonic_ns()
+        now_ns = self._now_ns if self._virtual else time.monotonic_ns()
         with self.switch.lock:
             self._batch.clear()
             moved = sum(port.receive_into(self._batch, now_ns, PER_PORT) for port in self.ports)
@@ -67,6 +93,8 @@ class InterpretedRunner:
 
     def _sleep(self) -> None:
         """Until there is input or a timer is due; ``bell`` tells why no wake-up is lost."""
+        for port in self.ports:
+            port.settle()
         now_ns = time.monotonic_ns()
         due = [timer for port in self.ports if (timer := port.next_timer_ns(now_ns)) is not None]
         wait_ns = max(0, min(due) - now_ns) if due else -1

@@ -1,16 +1,16 @@
 """The live loop: frames from all ports to the program's machine code and back, without Python and without the GIL.
 
-A turn takes at most ``PER_PORT`` frames from each port, calls ``process``, gives the frames back and sends what came
-out. When a turn has moved nothing the loop looks around for ``spin_ns`` and then sleeps on the process's bell until a
-host rings, a socket has input or a timer is due; with nothing to do it costs nothing.
+``turns`` has the loop itself. Control changes happen between slices of it: ``paused()`` makes the loop return to
+Python, holds the switch's lock, and lets the loop go on. The loop itself holds that lock during a slice, so nobody else
+ever sees the switch in mid batch.
 
-Control changes happen between slices: ``paused()`` makes the loop return to Python, holds the switch's lock, and lets
-the loop go on. The loop itself holds that lock during a slice, so nobody else ever sees the switch in mid batch.
+Where all ports are on capture files time is the files', and the loop ends when no frame is to come.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,180 +18,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from emulator.ports.batch import (
-    BATCH_ADDRESSES,
-    BATCH_COUNT,
-    BATCH_LENGTHS,
-    BATCH_PORTS,
-    FrameBatch,
-    address_of,
-    aligned_bytes,
-    offset_of,
-)
-from emulator.ports.bell import Bell, bell_cancel, bell_prepare, bell_sleep
-from emulator.ports.host import SPIN_NS, SPINS_PER_CLOCK
-from emulator.ports.intrinsics import call_address, load_acquire64, monotonic_ns, pause, read64, write64
-from emulator.ports.jit import njit
-from emulator.ports.port import (
-    SwitchPort,
-    port_flush,
-    port_has_input,
-    port_next_ns,
-    port_receive,
-    port_refresh,
-    port_release,
-)
+from emulator.ports.batch import FrameBatch, address_of, aligned_bytes
+from emulator.ports.bell import Bell
+from emulator.ports.host import SPIN_NS
+from emulator.ports.port import SwitchPort
 from emulator.ports.spec import PortKind
-
-PER_PORT = 64
-"""Frames taken from a port in one turn: enough to hide a turn's fixed cost, few enough that every port is served soon
-(64 frames of 256 lanes take the program about 15 us)."""
-
-RUN = np.dtype(
-    [
-        (name, "<i8")
-        for name in (
-            "attention",  # not 0: return to Python
-            "ports",  # address of port_count addresses of PORT records
-            "port_count",
-            "first_port",  # where the next turn begins, so that no port is always last
-            "batch",
-            "sleeper",
-            "program",  # address of process(), or 0
-            "context",
-            "spin_ns",
-            "turns",
-            "frames",
-            "sleeps",
-            "no_program",  # frames dropped because no program was loaded
-        )
-    ]
-)
-ATTENTION = offset_of(RUN, "attention")
-PORTS = offset_of(RUN, "ports")
-PORT_COUNT = offset_of(RUN, "port_count")
-FIRST_PORT = offset_of(RUN, "first_port")
-BATCH = offset_of(RUN, "batch")
-SLEEPER = offset_of(RUN, "sleeper")
-PROGRAM = offset_of(RUN, "program")
-CONTEXT = offset_of(RUN, "context")
-SPIN = offset_of(RUN, "spin_ns")
-TURNS = offset_of(RUN, "turns")
-FRAMES = offset_of(RUN, "frames")
-SLEEPS = offset_of(RUN, "sleeps")
-NO_PROGRAM = offset_of(RUN, "no_program")
+from emulator.switch.turns import PER_PORT, RUN, run_slice
 
 
-@njit
-def _add(address: int, value: int) -> None:
-    write64(address, read64(address) + value)
-
-
-@njit
-def _gather(run: int, now_ns: int) -> Any:
-    """Fill the batch from all ports; how many entries the ports took."""
-    batch, ports, count = read64(run + BATCH), read64(run + PORTS), read64(run + PORT_COUNT)
-    write64(batch + BATCH_COUNT, 0)
-    first = read64(run + FIRST_PORT)
-    taken = 0
-    for step in range(count):
-        port = read64(ports + 8 * ((first + step) % count))
-        port_refresh(port)
-        taken += port_receive(port, batch, PER_PORT, now_ns)
-    write64(run + FIRST_PORT, first + 1)
-    return taken
-
-
-@njit
-def _process(run: int, now_ns: int) -> None:
-    """Give the batch to the program. Programs have no timers of their own, so what process() returns is not used."""
-    batch = read64(run + BATCH)
-    count = read64(batch + BATCH_COUNT)
-    program = read64(run + PROGRAM)
-    if count == 0:
-        return
-    if program == 0:
-        _add(run + NO_PROGRAM, count)
-        return
-    call_address(
-        program,
-        read64(run + CONTEXT),
-        read64(batch + BATCH_ADDRESSES),
-        read64(batch + BATCH_LENGTHS),
-        read64(batch + BATCH_PORTS),
-        count,
-        now_ns,
-    )
-    _add(run + FRAMES, count)
-
-
-@njit
-def _turn(run: int) -> Any:
-    """One turn; how much was moved."""
-    now_ns = monotonic_ns()
-    moved = _gather(run, now_ns)
-    _process(run, now_ns)
-    ports = read64(run + PORTS)
-    for index in range(read64(run + PORT_COUNT)):
-        port_release(read64(ports + 8 * index))
-    for index in range(read64(run + PORT_COUNT)):
-        moved += port_flush(read64(ports + 8 * index), now_ns)
-    _add(run + TURNS, 1)
-    return moved
-
-
-@njit
-def _wanted(run: int) -> bool:
-    """Whether there is something to do that memory tells of."""
-    reasons = load_acquire64(run + ATTENTION)
-    ports = read64(run + PORTS)
-    for index in range(read64(run + PORT_COUNT)):
-        reasons += port_has_input(read64(ports + 8 * index))
-    return reasons != 0
-
-
-@njit
-def _wait_ns(run: int, now_ns: int) -> int:
-    """How long to sleep at most; -1: for ever."""
-    soonest = -1
-    ports = read64(run + PORTS)
-    for index in range(read64(run + PORT_COUNT)):
-        due = port_next_ns(read64(ports + 8 * index), now_ns)
-        if due >= 0 and (soonest < 0 or due < soonest):
-            soonest = due
-    return -1 if soonest < 0 else max(0, soonest - now_ns)
-
-
-@njit
-def _idle(run: int) -> None:
-    """Look around for a while, then sleep. See ``bell`` for why no wake-up is lost."""
-    start_ns = now_ns = monotonic_ns()
-    wait_ns = _wait_ns(run, now_ns)
-    look_ns = read64(run + SPIN) if wait_ns < 0 else min(read64(run + SPIN), wait_ns)
-    while now_ns - start_ns < look_ns:
-        for _ in range(SPINS_PER_CLOCK):
-            pause()
-            if _wanted(run):
-                return
-        now_ns = monotonic_ns()
-    if wait_ns >= 0:
-        wait_ns = max(0, wait_ns - (now_ns - start_ns))
-    if wait_ns == 0:
-        return
-    sequence = bell_prepare(read64(run + SLEEPER))
-    if _wanted(run):
-        bell_cancel(read64(run + SLEEPER))
-        return
-    _add(run + SLEEPS, 1)
-    bell_sleep(read64(run + SLEEPER), sequence, wait_ns)
-
-
-@njit
-def run_slice(run: int) -> None:
-    """Serve the ports until attention is asked for."""
-    while load_acquire64(run + ATTENTION) == 0:
-        if _turn(run) == 0:
-            _idle(run)
+def serve_in_time(ports: Sequence[SwitchPort]) -> bool:
+    """Whether a loop's time is its capture files'; where it isn't all ports are told so."""
+    virtual = bool(ports) and all(port.spec.kind is PortKind.PCAP for port in ports)
+    if not virtual:
+        for port in ports:
+            port.go_live()
+    return virtual
 
 
 class Program(Protocol):
@@ -245,9 +86,11 @@ class SwitchRunner:
         self._batch = FrameBatch(max(1, len(self.ports)) * PER_PORT)
         self._addresses = np.array([port.address for port in self.ports], np.int64)
         self._record: Any = aligned_bytes(RUN.itemsize).view(RUN)
+        self._virtual = serve_in_time(self.ports)
+        self._start_ns = time.monotonic_ns() + max((port.spec.start_ns for port in self.ports), default=0)
         self._address = address_of(self._record)
-        # looking around sees memory only, so it is for cables
-        looks = any(port.spec.kind is not PortKind.UDP for port in self.ports)
+        # looking around sees memory only: cables and interfaces' rings
+        looks = any(port.spec.kind not in (PortKind.UDP, PortKind.PCAP) for port in self.ports)
         self._configure(spin_ns if looks else 0)
         self._warm_up()
 
@@ -257,6 +100,7 @@ class SwitchRunner:
         self._record["batch"] = self._batch.record_address
         self._record["sleeper"] = self.bell.sleeper_address
         self._record["spin_ns"] = spin_ns
+        self._record["virtual"] = self._virtual
 
     def _warm_up(self) -> None:
         """Load the loop's machine code now, rather than when the first frame waits."""
@@ -265,15 +109,31 @@ class SwitchRunner:
         self._record["attention"] = 0
 
     def run(self) -> None:
-        """Serve until stop(). Blocks without the GIL."""
-        while True:
+        """Serve until stop(), or the end of all capture files. Blocks without the GIL."""
+        while not self._record["finished"]:
             with self._changed:
-                self._changed.wait_for(lambda: self._stopping or not self._pauses)
+                self._wait_for_turn()
                 if self._stopping:
                     return
             with self.lock:
                 self._take_program()
                 run_slice(self._address)
+            for port in self.ports:
+                port.attend()
+        for port in self.ports:
+            port.settle()
+
+    def _wait_for_turn(self) -> None:
+        """Until nobody holds the loop still; capture files also wait for a program, and for their start."""
+        while not self._stopping:
+            self._changed.wait_for(lambda: self._stopping or not self._pauses)
+            left_ns = self._start_ns - time.monotonic_ns() if self._virtual else 0
+            if self._virtual and not self.switch.program_address:
+                self._changed.wait()
+            elif left_ns > 0:
+                self._changed.wait(left_ns / 1e9)
+            else:
+                return
 
     def _take_program(self) -> None:
         """The program may be another one since the last slice."""
