@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 PACKET_IN = "packet_in"
 PACKET_OUT = "packet_out"
+
+
+class CallForm(Enum):
+    """What a call's arguments become on their way to the engines."""
+
+    NAMED = 0
+    """The control-plane name of the data's type first, then the arguments, the data as one list."""
+    FORMATTED = 1
+    """The text, in which each ``{}`` stands for one scalar, and the scalars as one list."""
+    PLACED = 2
+    """The call's place, ``file:line:column``, last."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +39,18 @@ class Architecture:
     externs: frozenset[str]
     """Extern objects that may be instantiated."""
     match_kinds: frozenset[str]
-    table_properties: Mapping[str, str]
-    """Properties beyond the language's own, to the extern that their value must be an instance of."""
+    table_properties: Mapping[str, tuple[str, ...]]
+    """Properties beyond the language's own, to the externs that their value may be an instance of."""
+    table_flags: frozenset[str]
+    """Properties beyond the language's own that are true or false."""
     function_blocks: Mapping[str, frozenset[str]]
-    """Extern functions that only some blocks may call: function to package parameters."""
+    """Extern functions that only some blocks may call: function to package parameters. ``clone(I2E)`` stands for the
+    calls whose enum argument is that member."""
+    call_forms: Mapping[str, CallForm]
+    """Extern functions whose arguments take another form."""
+    field_lists: tuple[str, str]
+    """Which annotation numbers the metadata that copies keep, and the root of that metadata."""
+    any_case_is_last: bool
+    """A select's case of all-zero masks is tried after the others, and the last of several counts."""
     defines: Mapping[str, str]
     """Macros that the target's compiler defines."""

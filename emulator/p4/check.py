@@ -12,18 +12,20 @@ from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.architecture import Architecture
-from emulator.p4.check_base import Where
-from emulator.p4.check_parsers import ParserChecker
+from emulator.p4.check_blocks import BlockChecker
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
+from emulator.p4.parser_declarations import DeclarationParser
 from emulator.p4.source import Tokens
 
 
-class Checker(ParserChecker):
+class Checker(BlockChecker):
     def __init__(self, tokens: Tokens, diagnostics: Diagnostics, architecture: Architecture) -> None:
         super().__init__(tokens, diagnostics, architecture)
         self.globals: list[r.InstanceSymbol] = []
         self.main: r.InstanceSymbol | None = None
-        self.declarations: list[r.Symbol | t.Type] = []
+        self.declarations = []
+        self.field_lists: dict[int, tuple[int, ...]] = {}
+        self.repeatable: dict[tuple[type, str], s.BlockType | s.ExternObject] = {}
 
     def program(self, program: s.Program) -> r.Program:
         for node in program:
@@ -32,9 +34,13 @@ class Checker(ParserChecker):
             except Abandoned:
                 self._declare_unknown_top(node)
         main = self.main
+        if main is not None and str(main.type).split("<")[0] == self.architecture.package:
+            for at, construct in self.refusals:
+                self.report(at, f"{construct} is not supported yet", Kind.UNSUPPORTED)
         return r.Program(
-            main, main.construct if main is not None else None, tuple(self.errors), self.globals, self.declarations
-        )
+            main, main.construct if main is not None else None, tuple(self.errors), self.globals, self.declarations,
+            self.field_lists,
+        )  # fmt: skip
 
     def _declare_unknown_top(self, node: s.Decl) -> None:
         scope = self.scopes[0]
@@ -45,31 +51,54 @@ class Checker(ParserChecker):
 
     # --- types ---------------------------------------------------------------------------------------------------
 
-    def _declare_type(self, node: s.Decl, type_: t.Type | t.Generic) -> None:
-        if isinstance(type_, t.Type):
-            self.declarations.append(type_)
-        self.declare(node.name, type_, node.name_at)
-
     def top_struct(self, node: s.Struct) -> None:
-        type_ = self.struct(node)
-        if node.kind == "header_union":
-            self.report(node.name_at, f"header_union {node.name} is not supported yet", Kind.UNSUPPORTED)
-        self._declare_type(node, type_)
+        self.declare_type(node, self.struct(node))
+        for field in node.fields:
+            for annotation in field.annotations:
+                if annotation.name == self.architecture.field_lists[0]:
+                    self._field_list(annotation)
+
+    def _field_list(self, annotation: s.Annotation) -> None:
+        """``@field_list(1, 2)``: the numbers, known now."""
+        reader = DeclarationParser(self.tokens, self.diagnostics)
+        reader.position = annotation.at + 3
+        end = reader.position + len(annotation.tokens or ())
+        numbers: list[int] = []
+        try:
+            while reader.position < end:
+                numbers.append(self.constant_int(reader.expression(), "the number of a field list"))
+                if reader.position < end:
+                    reader.expect(",", "between the numbers of field lists")
+        except Abandoned:
+            return
+        if not numbers or any(number not in _FIELD_LISTS for number in numbers):
+            self.report(annotation, f"a field list has a number from 0 to {_FIELD_LISTS[-1]}", Kind.CONSTANT)
+        self.field_lists[annotation.at] = tuple(numbers)
 
     def top_enum(self, node: s.Enum) -> None:
-        self._declare_type(node, self.enum(node))
+        self.declare_type(node, self.enum(node))
 
     def top_typedef(self, node: s.Typedef) -> None:
-        self._declare_type(node, self.typedef(node))
+        self.declare_type(node, self.typedef(node))
 
     def top_members(self, node: s.Members) -> None:
         self.members(node)
 
     def top_block_type(self, node: s.BlockType) -> None:
-        self._declare_type(node, self.block_type(node))
+        if not self._is_repeated(node):
+            self.declare_type(node, self.block_type(node))
 
     def top_extern(self, node: s.ExternObject) -> None:
-        self.extern(node)
+        if not self._is_repeated(node):
+            self.extern(node)
+
+    def _is_repeated(self, node: s.BlockType | s.ExternObject) -> bool:
+        """The same declaration once more, which is tolerated; ``declare`` reports a different one."""
+        known = self.repeatable.setdefault((type(node), node.name), node)
+        return known is not node and self._text(known) == self._text(node)
+
+    def _text(self, node: s.Decl) -> list[str]:
+        return self.tokens.texts[node.name_at : node.end + 1]
 
     def top_extern_function(self, node: s.ExternFunction) -> None:
         signature = self.signature(node.head)
@@ -89,17 +118,6 @@ class Checker(ParserChecker):
     def top_variable(self, node: s.Variable) -> None:
         self.fail(node, "a variable cannot be declared at the top level", Kind.PLACE)
 
-    def instance(self, node: s.Instantiation) -> r.InstanceSymbol:
-        """``T(arguments) name;`` in a block or at the top level."""
-        if node.initializer is not None:
-            self.unsupported(node, "an object initialiser (abstract methods)")
-        callee = self.expression(s.TypeName(node.type.at, node.type))
-        assert isinstance(callee, r.TypeRef)
-        construct = self.instantiate(node, callee, node.arguments)
-        symbol = r.InstanceSymbol(node.name, construct.type, node.name_at, construct, node.annotations, node.end)
-        self.declare(node.name, symbol, node.name_at)
-        return symbol
-
     def top_instantiation(self, node: s.Instantiation) -> None:
         symbol = self.instance(node)
         self.declarations.append(symbol)
@@ -112,135 +130,16 @@ class Checker(ParserChecker):
             self.fail(node, f"{symbol.type} cannot be instantiated at the top level", Kind.PLACE)
 
     def top_function(self, node: s.Function) -> None:
-        signature = self.signature(node.head)
-        with self.scope(Where.FUNCTION):
-            for variable in signature.type_parameters:
-                self.declare(variable.name, variable, node.head.at)
-            symbols = self.parameter_symbols(signature.parameters)
-            self.return_type = signature.result
-            body = self.block(node.body)
-        if signature.result is not t.VOID and not self.always_returns(body):
-            self.fail(node.name_at, f"function {node.name!r} can end without a return")
-        symbol = r.FunctionSymbol(node.name, t.VOID, node.name_at, signature, symbols, body, node.end)
+        symbol = self.function(node)
         self.declarations.append(symbol)
         self.declare(node.name, symbol, node.name_at)
-
-    def always_returns(self, body: r.Block) -> bool:
-        for statement in body:
-            if isinstance(statement, r.Return | r.Exit):
-                return True
-            branches: list[r.Block] = []
-            if isinstance(statement, r.If):
-                branches = [statement.then, statement.otherwise]
-            elif isinstance(statement, r.Switch) and any(c.is_default for c in statement.cases):
-                branches = [c.body for c in statement.cases]
-            if branches and all(map(self.always_returns, branches)):
-                return True
-        return False
-
-    def parameter_symbols(
-        self, parameters: tuple[t.Parameter, ...], *, is_constructor: bool = False
-    ) -> tuple[r.VariableSymbol, ...]:
-        symbols = []
-        for parameter in parameters:
-            is_writable = parameter.direction in ("out", "inout")
-            symbol = r.VariableSymbol(
-                parameter.name, parameter.type, parameter.at, parameter.direction, is_writable, is_constructor,
-                parameter.annotations,
-            )  # fmt: skip
-            self.declare(parameter.name, symbol, parameter.at)
-            symbols.append(symbol)
-        return tuple(symbols)
-
-    def action(self, node: s.Action, owner: r.BlockSymbol | None) -> r.ActionSymbol:
-        parameters = self.parameters(node.parameters)
-        self._check_action_parameters(node, parameters)
-        with self.scope(Where.ACTION):
-            symbols = self.parameter_symbols(parameters)
-            body = self.block(node.body)
-        signature = t.Signature(node.name, (), parameters, t.VOID, node)
-        symbol = r.ActionSymbol(
-            node.name,
-            t.ActionType(node.name),
-            node.name_at,
-            signature,
-            symbols,
-            body,
-            node.annotations,
-            node.end,
-            owner,
-        )
-        self.declare(node.name, symbol, node.name_at)
-        return symbol
-
-    def _check_action_parameters(self, node: s.Action, parameters: tuple[t.Parameter, ...]) -> None:
-        saw_data = False
-        for parameter, written in zip(parameters, node.parameters, strict=True):
-            if isinstance(parameter.type, t.ExternType | t.BlockType):
-                self.fail(written, f"an action's parameter cannot have type {parameter.type}")
-            if parameter.direction and saw_data:
-                self.fail(written, "an action's parameters without direction stand last", Kind.DIRECTION)
-            saw_data = saw_data or not parameter.direction
 
     def top_action(self, node: s.Action) -> None:
         self.declarations.append(self.action(node, None))
 
-    # --- blocks --------------------------------------------------------------------------------------------------
 
-    def top_block(self, node: s.Parser | s.Control) -> r.BlockSymbol:
-        if node.head.type_parameters:
-            self.unsupported(node.head.name_at, f"a {node.head.kind} with type parameters")
-        parameters = self.parameters(node.head.parameters)
-        constructor = self.parameters(node.constructor_parameters)
-        apply = t.Signature(node.name, (), parameters, t.VOID)
-        construct = t.Signature(node.name, (), constructor, t.VOID)
-        type_ = t.BlockType(node.head.kind, node.name, apply, construct)
-        symbol = r.BlockSymbol(node.name, type_, node.name_at, node.head.kind, (), (), node.annotations)
-        type_.declaration = symbol
-        inside = Where.PARSER if node.head.kind == "parser" else Where.CONTROL
-        with self.scope(inside):
-            symbol.parameters = self.parameter_symbols(parameters)
-            symbol.constructor = self.parameter_symbols(constructor, is_constructor=True)
-            with self.scope(inside):
-                for local in node.locals:
-                    try:
-                        self._local(symbol, local)
-                    except Abandoned:
-                        if local.name not in self.scopes[-1]:
-                            unknown = r.VariableSymbol(local.name, t.UNKNOWN, local.name_at)
-                            self.scopes[-1][local.name] = unknown
-                if isinstance(node, s.Control):
-                    with self.scope(Where.APPLY):
-                        symbol.body = self.block(node.body)
-                else:
-                    self.states(symbol, node)
-        self._hide_block_type(node)
-        self._declare_type(node, type_)
-        return symbol
-
-    def _hide_block_type(self, node: s.Parser | s.Control) -> None:
-        """A parser or control may take the name of one of the architecture's block types; p4c refuses that."""
-        known = self.scopes[0].get(node.name)
-        is_block_type = isinstance(known, t.Generic) and isinstance(known.made[known.parameters], t.BlockType)
-        if is_block_type or (isinstance(known, t.BlockType) and known.constructor is None):
-            self.warn(node.name_at, f"{node.name!r} is also the name of a {node.head.kind} type; p4c refuses this")
-            del self.scopes[0][node.name]
-
-    def _local(self, symbol: r.BlockSymbol, node: s.Decl) -> None:
-        if isinstance(node, s.Variable):
-            self._variable(node, symbol.locals)
-        elif isinstance(node, s.Constant):
-            self.constant(node)
-        elif isinstance(node, s.Instantiation):
-            symbol.members.append(self.instance(node))
-        elif isinstance(node, s.Action):
-            symbol.members.append(self.action(node, symbol))
-        elif isinstance(node, s.Table):
-            symbol.members.append(self.table(node))
-        elif isinstance(node, s.ValueSet):
-            self.unsupported(node.at, "value_set")
-
-
+_FIELD_LISTS = range(256)
+"""v1model's functions take the number as bit<8>."""
 _DECLARATIONS: dict[Any, Any] = {
     s.Struct: Checker.top_struct,
     s.Enum: Checker.top_enum,

@@ -160,7 +160,7 @@ class ArgumentChecker(ExpressionChecker):
         if isinstance(parameter.type, t.BlockType):
             return r.Bound(parameter, self._block_argument(parameter.type, value, at, text))
         found = self.coerce(value, parameter.type, at, text)
-        if not parameter.direction and not self._is_known(found) and not self._may_be_runtime(node, takes_values):
+        if not parameter.direction and not self.is_known(found) and not self._may_be_runtime(node, takes_values):
             self.fail(at, f"{text} has no direction, so it must be known at compile time", Kind.CONSTANT)
         return r.Bound(parameter, found)
 
@@ -179,7 +179,7 @@ class ArgumentChecker(ExpressionChecker):
             self.fail(at, f"{text}: {error}")
         return value
 
-    def _is_known(self, value: r.Expr) -> bool:
+    def is_known(self, value: r.Expr) -> bool:
         """Compile-time known (section 18.1): literals, instances, constructor parameters, and what is made of them."""
         if isinstance(value, r.Literal | r.Construct | r.InvalidHeader) or value.type is t.UNKNOWN:
             return True
@@ -189,7 +189,7 @@ class ArgumentChecker(ExpressionChecker):
                 return symbol.is_constructor or isinstance(symbol.type, t.ExternType)
             return True
         if isinstance(value, r.Aggregate):
-            return all(map(self._is_known, value.items))
+            return all(map(self.is_known, value.items))
         if isinstance(value, r.Binary):
-            return self._is_known(value.left) and self._is_known(value.right)
-        return isinstance(value, r.Cast | r.Unary) and self._is_known(value.operand)
+            return self.is_known(value.left) and self.is_known(value.right)
+        return isinstance(value, r.Cast | r.Unary) and self.is_known(value.operand)

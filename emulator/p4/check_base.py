@@ -36,6 +36,14 @@ class BaseChecker(Reporter):
         self.where = Where.TOP
         self.errors: dict[str, int] = {}
         self.match_kinds: dict[str, int] = {}
+        self.this: r.VariableSymbol | None = None
+        """The object whose abstract methods are being given."""
+        self.refusals: list[tuple[Any, str]] = []
+        """What the target lacks: (place, construct). Only programs for this architecture are refused for it."""
+
+    def refuse(self, at: int | s.Node | Any, construct: str) -> None:
+        """The construct is legal, but the engines do not have it."""
+        self.refusals.append((at, construct))
 
     # --- scopes --------------------------------------------------------------------------------------------------
 

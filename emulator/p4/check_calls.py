@@ -10,8 +10,16 @@ from emulator.p4.check_methods import MethodChecker
 from emulator.p4.errors import Kind
 
 
+def _is_made_and_applied(callee: s.Expr) -> bool:
+    if not isinstance(callee, s.Member) or callee.name != "apply" or not isinstance(callee.base, s.Call):
+        return False
+    return isinstance(callee.base.callee, s.TypeName)
+
+
 class CallChecker(MethodChecker):
     def call(self, node: s.Call) -> r.Expr:  # noqa: RET503
+        if _is_made_and_applied(node.callee):
+            return self._made_and_applied(node)
         callee = self.expression(node.callee)
         if isinstance(callee, r.TypeRef):
             return self.construct(node, callee)
@@ -42,9 +50,7 @@ class CallChecker(MethodChecker):
             if self.where is not Where.STATE:
                 self.fail(node, "verify() can only be called in a parser's state", Kind.PLACE)
         elif name not in self.architecture.functions:
-            self.unsupported(node.callee, f"the extern function {name}()")
-        if self.where is Where.FUNCTION:
-            self.fail(node, f"{name}(): extern functions cannot be called in functions", Kind.PLACE)
+            self.refuse(node.callee, f"the extern function {name}()")
         return r.ExternCall(node.at, result, name, None, signature, arguments, inference.arguments())
 
     def _static_assert(self, node: s.Call, arguments: tuple[r.Bound, ...]) -> r.Expr:
@@ -75,6 +81,18 @@ class CallChecker(MethodChecker):
             self.fail(node, f"nothing can be instantiated in {self.where}", Kind.PLACE)
         return self.instantiate(node, callee, node.arguments)
 
+    def _made_and_applied(self, node: s.Call) -> r.Expr:
+        """``C(arguments).apply(...)``: an instance made where it is applied."""
+        assert isinstance(node.callee, s.Member)
+        made = node.callee.base
+        assert isinstance(made, s.Call)
+        callee = self.expression(made.callee)
+        assert isinstance(callee, r.TypeRef)
+        construct = self.instantiate(made, callee, made.arguments)
+        if not isinstance(construct.type, t.BlockType) or construct.block is None:
+            self.fail(node, f"{construct.type} cannot be applied")
+        return self.block_apply(node, construct, construct.type)
+
     def instantiate(self, node: s.Node, callee: r.TypeRef, arguments: tuple[s.Argument, ...]) -> r.Construct:
         """Match constructor arguments; type arguments that were left out are inferred."""
         generic = callee.symbol
@@ -84,7 +102,7 @@ class CallChecker(MethodChecker):
             type_ = callee.type
         if isinstance(type_, t.ExternType):
             if type_.name not in self.architecture.externs:
-                self.unsupported(node, f"the extern {type_.name}")
+                self.refuse(node, f"the extern {type_.name}")
             call = s.Call(node.at, s.Name(node.at, type_.name), None, arguments)
             signature = self.overload(call, type_.name, type_.constructors) if type_.constructors else None
             if signature is None:

@@ -60,7 +60,9 @@ class ExpressionChecker(OperatorChecker):
         return r.TypeRef(node.at, self.type_of(inner))
 
     def _this(self, node: s.This) -> r.Expr:
-        self.unsupported(node, "'this' (abstract methods)")
+        if self.this is None:
+            self.fail(node, "'this' can only be used in the methods that an instantiation gives", Kind.PLACE)
+        return r.Ref(node.at, self.this.type, self.this)
 
     def _dots(self, node: s.Dots) -> r.Expr:
         return r.InvalidHeader(node.at, t.DEFAULTS)

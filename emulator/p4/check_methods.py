@@ -10,6 +10,9 @@ from emulator.p4.check_base import Where
 from emulator.p4.check_infer import Inference
 from emulator.p4.errors import Kind
 
+_PACKET = frozenset((
+    "packet_in.extract", "packet_in.lookahead", "packet_in.advance", "packet_in.length", "packet_out.emit",
+))  # fmt: skip
 _SIZES = frozenset(("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"))
 
 
@@ -29,7 +32,7 @@ class MethodChecker(ArgumentChecker):
             return self._header_method(node, base, name)
         if isinstance(type_, t.TableType):
             return self._table_apply(node, base)
-        return self._block_apply(node, base, type_)
+        return self.block_apply(node, base, type_)
 
     def _size_method(self, node: s.Call, base: r.Expr, name: str) -> r.Expr:
         width = t.width_bits(base.type)
@@ -63,30 +66,35 @@ class MethodChecker(ArgumentChecker):
         full = f"{type_.name}.{name}"
         arguments, inference = self.match(node, signature, f"{name}()")
         result = inference.result(signature.result)
-        if type_.name in ("packet_in", "packet_out"):
+        if full in _PACKET:
             self._packet_method(node, full, arguments, inference)
         elif full not in self.architecture.methods:
-            self.unsupported(node.callee, f"{full}()")
-        if self.where is Where.FUNCTION:
-            self.fail(node, f"{full}(): extern methods cannot be called in functions", Kind.PLACE)
+            self.refuse(node.callee, f"{full}()")
         return r.ExternCall(node.at, result, full, base, signature, arguments, inference.arguments())
 
     def _packet_method(self, node: s.Call, full: str, arguments: tuple[r.Bound, ...], inference: Inference) -> None:
-        if full == "packet_in.length":
-            self.unsupported(node.callee, "packet_in.length()")
         if full == "packet_in.extract":
-            if len(arguments) == 2:
-                self.unsupported(node, "extract() of a variable-length header")
             target = arguments[0].value
             if target is None or not isinstance(target.type, t.StructLike) or target.type.kind == "struct":
                 found = "_" if target is None else str(target.type)
                 self.fail(node.arguments[0], f"extract() takes a header, not {found}")
+            self._check_extracted(node, target.type, has_width=len(arguments) == 2)
         elif full == "packet_in.lookahead":
             result = inference.arguments()[0]
-            if t.width_bits(result) is None or isinstance(result, t.StackType):
+            if t.width_bits(result) is None and not isinstance(result, t.TypeVariable):
                 self.fail(node, f"lookahead() cannot give {result}: it needs a fixed width")
         elif full == "packet_out.emit":
             self._check_emitted(node, arguments[0].value)
+
+    def _check_extracted(self, node: s.Call, type_: t.StructLike, *, has_width: bool) -> None:
+        """A width is given for the header's one varbit field, and for nothing else."""
+        count = sum(isinstance(t.unwrapped(f.type), t.VarbitType) for f in type_.fields.values())
+        if has_width and count != 1:
+            self.fail(
+                node.arguments[0], f"extract() with a width takes a header with one varbit field, {type_} has {count}"
+            )
+        if not has_width and count and type_.kind == "header":
+            self.fail(node.arguments[0], f"extract() of {type_} needs the width of its varbit field")
 
     def _check_emitted(self, node: s.Call, value: r.Expr | None) -> None:
         """Headers, stacks, and structs of them."""
@@ -110,7 +118,7 @@ class MethodChecker(ArgumentChecker):
         assert isinstance(base.symbol, r.TableSymbol)
         return r.TableApply(node.at, t.ApplyResultType(base.symbol), base.symbol)
 
-    def _block_apply(self, node: s.Call, base: r.Expr, type_: t.Type) -> r.Expr:
+    def block_apply(self, node: s.Call, base: r.Expr, type_: t.Type) -> r.Expr:
         assert isinstance(type_, t.BlockType)
         allowed = Where.STATE if type_.kind == "parser" else Where.APPLY
         if self.where is not allowed:
@@ -126,9 +134,11 @@ class MethodChecker(ArgumentChecker):
         if type_.constructor.parameters:
             self.fail(node, f"{type_} has constructor parameters: it must be instantiated before it is applied")
         construct = r.Construct(node.at, type_, self.declared_block(type_), ())
-        return self._block_apply(node, construct, type_)
+        return self.block_apply(node, construct, type_)
 
     @staticmethod
     def declared_block(type_: t.Type) -> r.BlockSymbol | None:
         declaration = type_.declaration if isinstance(type_, t.BlockType) else None
+        if isinstance(declaration, t.Generic):
+            declaration = declaration.symbol
         return declaration if isinstance(declaration, r.BlockSymbol) else None

@@ -6,20 +6,21 @@ from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.check_base import Where
-from emulator.p4.check_statements import StatementChecker
+from emulator.p4.check_keysets import KeysetChecker
 from emulator.p4.errors import Abandoned, Kind
 
 _LANGUAGE = ("key", "actions", "default_action", "size", "entries", "largest_priority_wins", "priority_delta")
 
 
-class TableChecker(StatementChecker):
+class TableChecker(KeysetChecker):
     def table(self, node: s.Table) -> r.TableSymbol:
         symbol = r.TableSymbol(node.name, t.TableType(node.name), node.name_at, node.annotations, node.end)
         properties = self._properties(node)
         with self.scope(Where.TABLE):
             for name, check in (
                 ("key", self._keys), ("actions", self._actions), ("size", self._size),
-                ("default_action", self._default), ("entries", self._entries),
+                ("default_action", self._default), ("largest_priority_wins", self._largest_wins),
+                ("priority_delta", self._delta), ("entries", self._entries),
             ):  # fmt: skip
                 if name in properties:
                     self._guarded(check, symbol, properties[name])
@@ -69,10 +70,10 @@ class TableChecker(StatementChecker):
         if kind not in self.match_kinds:
             self.fail(node.match_kind, f"{kind!r} is not a match kind", Kind.NAME)
         if kind not in self.architecture.match_kinds:
-            self.unsupported(node.match_kind, f"match kind {kind!r}")
+            self.refuse(node.match_kind, f"match kind {kind!r}")
         if value.type is t.INT:
             self.fail(node.value, "the width of this key cannot be inferred")
-        if not t.is_scalar(value.type):
+        if not t.is_scalar(value.type) and not isinstance(value.type, t.TypeVariable):
             if value.type is t.UNKNOWN:
                 raise Abandoned
             self.fail(node.value, f"a key cannot have type {value.type}")
@@ -101,7 +102,7 @@ class TableChecker(StatementChecker):
                 if any(listed.action is action for listed in symbol.actions):
                     self.fail(ref, f"action {action.name!r} stands twice in the list", Kind.DUPLICATE)
                 bound = self._bound_arguments(ref, action)
-                symbol.actions.append(r.TableAction(action, bound, ref.annotations, ref.at))
+                symbol.actions.append(r.TableAction(action, bound, ref.annotations, ref.at, ref.arguments or ()))
             except Abandoned:
                 continue
 
@@ -125,12 +126,30 @@ class TableChecker(StatementChecker):
             self.fail(name, f"{what}: {action.name!r} is not in the table's action list", Kind.NAME)
         parameters = action.signature.parameters
         directed = [p for p in parameters if p.direction]
-        if arguments and directed and len(arguments) == len(parameters):
-            arguments = arguments[len(directed) :]  # repeats the list's bound arguments, which must be the same
+        if arguments and directed and (len(arguments) == len(parameters) or any(a.name is not None for a in arguments)):
+            arguments = self._without_bound(arguments, directed, listed, what)
         own = tuple(p for p in parameters if not p.direction)
         call = s.Call(node.at, name, None, arguments)
         bound, _ = self.match(call, t.Signature(action.name, (), own, t.VOID), f"{what}: {action.name}()")
         return r.ActionChoice(action, tuple(b.value for b in bound if b.value is not None), node.at)
+
+    def _without_bound(
+        self, arguments: tuple[s.Argument, ...], directed: list[t.Parameter], listed: r.TableAction, what: str
+    ) -> tuple[s.Argument, ...]:
+        """The control plane's arguments; the others repeat those of the list and must be the same (14.2.1.2)."""
+        names = {p.name for p in directed}
+        if arguments[0].name is None:
+            repeated, rest = arguments[: len(directed)], arguments[len(directed) :]
+        else:
+            repeated = tuple(a for a in arguments if a.name in names)
+            rest = tuple(a for a in arguments if a.name not in names)
+        for argument, known in zip(repeated, listed.written, strict=False):
+            if self._words(argument) != self._words(known):
+                self.fail(argument, f"{what}: this argument must be the same as in the table's action list")
+        return rest
+
+    def _words(self, node: s.Node) -> list[str]:
+        return self.tokens.texts[node.at : s.last_token(node) + 1]
 
     def _action_and_arguments(self, node: s.Expr | s.ActionRef, what: str) -> tuple[s.Name, tuple[s.Argument, ...]]:  # noqa: RET503
         if isinstance(node, s.ActionRef):
@@ -161,22 +180,49 @@ class TableChecker(StatementChecker):
 
     def _size(self, symbol: r.TableSymbol, node: s.Property) -> None:
         assert not isinstance(node.value, tuple)
-        symbol.size = self.constant_int(node.value, "a table's size")
-        if symbol.size < 0:
+        size = self.value(node.value)
+        base = t.unwrapped(size.type)
+        if base is not t.INT and not isinstance(base, t.BitsType):
+            if base is t.UNKNOWN:
+                raise Abandoned
+            self.fail(node.value, f"a table's size must be an integer, not {size.type}")
+        if not self.is_known(size):
+            self.fail(node.value, "a table's size must be known at compile time", Kind.CONSTANT)
+        if isinstance(size, r.Literal) and size.value < 0:
             self.fail(node.value, "a table's size cannot be negative", Kind.CONSTANT)
+        symbol.size = size
+
+    def _largest_wins(self, symbol: r.TableSymbol, node: s.Property) -> None:
+        symbol.largest_priority_wins = self._flag(node)
+
+    def _flag(self, node: s.Property) -> bool:
+        assert not isinstance(node.value, tuple)
+        found = self.typed(node.value, t.BOOL, f"property {node.name!r}")
+        if not isinstance(found, r.Literal):
+            self.fail(node.value, f"property {node.name!r} must be known at compile time", Kind.CONSTANT)
+        return bool(found.value)
+
+    def _delta(self, symbol: r.TableSymbol, node: s.Property) -> None:
+        assert not isinstance(node.value, tuple)
+        symbol.priority_delta = self.constant_int(node.value, "priority_delta")
+        if symbol.priority_delta < 1:
+            self.fail(node.value, "priority_delta must be at least 1", Kind.CONSTANT)
 
     def _architecture_property(self, symbol: r.TableSymbol, node: s.Property) -> None:
+        if node.name in self.architecture.table_flags:
+            symbol.flags[node.name] = self._flag(node)
+            return
         wanted = self.architecture.table_properties.get(node.name)
         if wanted is None:
-            self.unsupported(node.name_at, f"the table property {node.name!r}")
+            self.warn(node.name_at, f"this target knows no table property {node.name!r}: it is ignored")
+            return
         assert not isinstance(node.value, tuple)
         value = self.value(node.value)
-        is_instance = isinstance(value, r.Ref) and isinstance(value.symbol, r.InstanceSymbol)
-        if not isinstance(value.type, t.ExternType) or value.type.name != wanted:
-            self.fail(node.value, f"{node.name} must be an instance of {wanted}, not {value.type}")
-        if not is_instance:
-            self.unsupported(node.value, f"an instance made in {node.name!r} itself")
-        symbol.properties[node.name] = (value, node.at)
+        if value.type is t.UNKNOWN:
+            raise Abandoned
+        if not isinstance(value.type, t.ExternType) or value.type.name not in wanted:
+            self.fail(node.value, f"{node.name} must be an instance of {' or '.join(wanted)}, not {value.type}")
+        symbol.properties[node.name] = (value, node.at, node.annotations)
 
     # --- entries -------------------------------------------------------------------------------------------------
 
@@ -208,45 +254,6 @@ class TableChecker(StatementChecker):
             self.fail(node.keyset, f"{len(elements)} keys where table {symbol.name!r} has {len(symbol.keys)}")
         keyset = tuple(self.keyset_for(e, k.value.type, "an entry") for e, k in zip(elements, symbol.keys, strict=True))
         for element, key, found in zip(elements, symbol.keys, keyset, strict=True):
-            self._check_match(element, key, found)
+            self.check_match(element, key, found)
         choice = self._choice(symbol, node.action, "an entry's action")
         return r.Entry(keyset, choice, priority, node.annotations, is_const or node.is_const, node.at, node.end)
-
-    def _check_match(self, node: s.Expr, key: r.KeyElement, found: r.Expr) -> None:
-        if isinstance(found, r.Range) and key.match_kind != "range":
-            self.fail(node, f"a range cannot match a key of kind {key.match_kind!r}")
-        if isinstance(found, r.Mask | r.DontCare) and key.match_kind == "exact":
-            self.fail(node, "a key of kind 'exact' needs one value")
-        if isinstance(found, r.Mask) and key.match_kind == "lpm":
-            assert isinstance(found.mask, r.Literal)
-            width = t.width_bits(key.value.type) or 32
-            free = ~found.mask.value & ((1 << width) - 1)
-            if free & (free + 1):
-                self.fail(node, "the mask of a key of kind 'lpm' must be a prefix: ones, then zeros", Kind.CONSTANT)
-
-    def keyset_for(self, node: s.Expr, target: t.Type, what: str) -> r.Expr:
-        """One element of a keyset, for a key of that type; all numbers in it are known."""
-        if isinstance(node, s.DontCare):
-            return r.DontCare(node.at, target)
-        found = self.value(node)
-        if isinstance(found, r.Mask | r.Range):
-            base = t.unwrapped(target)
-            if not isinstance(base, t.BitsType):
-                self.fail(node, f"{what}: a mask or range cannot match a key of type {target}")
-            parts = (found.value, found.mask) if isinstance(found, r.Mask) else (found.low, found.high)
-            first, second = (self._known(self.coerce(p, base, node, what), node, what) for p in parts)
-            if isinstance(found, r.Mask):
-                return r.Mask(node.at, t.set_of(base), first, second)
-            if first.value > second.value:
-                self.fail(node, f"{what}: the range {first.value}..{second.value} is empty", Kind.CONSTANT)
-            return r.Range(node.at, t.set_of(base), first, second)
-        if isinstance(found.type, t.SetType):
-            self.unsupported(node, "a value set in a keyset")
-        return self._known(self.coerce(found, target, node, what), node, what)
-
-    def _known(self, value: r.Expr, node: s.Expr, what: str) -> r.Literal:
-        if value.type is t.UNKNOWN:
-            raise Abandoned
-        if not isinstance(value, r.Literal):
-            self.fail(node, f"{what}: the value must be known at compile time", Kind.CONSTANT)
-        return value

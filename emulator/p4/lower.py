@@ -9,9 +9,10 @@ from emulator.p4 import resolved as r
 from emulator.p4 import types as t
 from emulator.p4.architecture import PACKET_IN, PACKET_OUT, Architecture
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
-from emulator.p4.lower_blocks import ActionRecord, BlockInstance, ExternRecord
 from emulator.p4.lower_parsers import ParserLowering
-from emulator.p4.lower_storage import Value
+from emulator.p4.lower_records import ActionRecord, BlockInstance, ExternRecord
+from emulator.p4.lower_storage import Parts, Value, leaves
+from emulator.p4.p4info_digests import digest_names
 from emulator.p4.source import Tokens
 
 
@@ -28,62 +29,102 @@ class Lowered:
 
 class Lowering(ParserLowering):
     def program(self, program: r.Program, name: str) -> Lowered:
-        main = program.main
-        if main is None:
-            self.fail(len(self.tokens.kinds) - 1, "there is no instance called 'main'", Kind.NAME)
-        package = main.type
-        assert isinstance(package, t.BlockType)
-        if package.name != self.architecture.package:
-            text = f"main must be a {self.architecture.package} on {self.architecture.name}, not a {package.name}"
-            self.fail(main.at, text, Kind.TARGET)
         self.errors = {error: number for number, error in enumerate(program.errors)}
+        package = self._package(program)
         records = tuple(ExternRecord(self.extern_instance(symbol, ""), symbol) for symbol in program.globals)
         for record in records:
             self.env[record.symbol] = record.instance
+        instances = [(bound.parameter.name, self._instance(bound)) for bound in package.arguments]
+        self.data_names = digest_names(instances)
         shared: dict[str, Value] = {}
-        instances: list[tuple[str, BlockInstance]] = []
         blocks: list[tuple[str, ir.Parser | ir.Control]] = []
-        for bound in main.construct.arguments:
+        for block_name, instance in instances:
             try:
-                instance = self._instance(bound)
-                instances.append((bound.parameter.name, instance))
-                blocks.append((bound.parameter.name, self._block(bound.parameter.name, instance, shared)))
+                blocks.append((block_name, self._block(block_name, instance, shared)))
             except Abandoned:
                 continue
         lowered = ir.Program(
             name, tuple(self.headers), tuple(self.stacks), tuple(self.variables), tuple(blocks), tuple(self.actions),
-            tuple(self.tables), tuple(self.externs), program.errors,
+            tuple(self.tables), tuple(self.externs), program.errors, value_sets=tuple(self.value_sets),
+            field_lists=self._field_lists(program, instances, shared),
         )  # fmt: skip
         return Lowered(lowered, records, tuple(instances), tuple(self.global_actions.values()))
 
+    # --- the package ---------------------------------------------------------------------------------------------
+
+    def _package(self, program: r.Program) -> r.Construct:
+        """What ``main`` is made of: an instance of the architecture's package, with the architecture's blocks."""
+        main = program.main
+        if main is None:
+            self.fail(len(self.tokens.kinds) - 1, "there is no instance called 'main'", Kind.NAME)
+        package, architecture = main.type, self.architecture
+        assert isinstance(package, t.BlockType)
+        if package.name != architecture.package:
+            text = f"main must be a {architecture.package} on {architecture.name}, not a {package.name}"
+            self.fail(main.at, text, Kind.TARGET)
+        blocks = {bound.parameter.name: bound.parameter.type for bound in main.construct.arguments}
+        for name, roots in architecture.blocks.items():
+            type_ = blocks.get(name)
+            if not isinstance(type_, t.BlockType) or len(type_.apply.parameters) != len(roots):
+                text = f"this {package.name} is not the one of {architecture.name}: include its file"
+                self.fail(main.at, text, Kind.TARGET)
+        return main.construct
+
     def _instance(self, bound: r.Bound) -> BlockInstance:
         value = bound.value
-        if isinstance(value, r.Ref) and isinstance(value.symbol, r.InstanceSymbol):
+        while isinstance(value, r.Ref) and isinstance(value.symbol, r.InstanceSymbol):
             value = value.symbol.construct
         if not isinstance(value, r.Construct) or value.block is None:
             self.fail(value or self.at, "a package's argument must be an instance of a parser or control")
-        return self.make_instance(value.block, value.block.name, value.arguments)
+        return self.make_instance(value, value.block.name)
 
     def _block(self, name: str, instance: BlockInstance, shared: dict[str, Value]) -> ir.Parser | ir.Control:
         """One of the package's blocks; storage that blocks share is made by the first that names it."""
         self.block_name = name
         parameters: list[Value] = []
+        outer = self.instance, self.env, self.types
+        self.types = {**self.types, **instance.types}
         for symbol, root in zip(instance.symbol.parameters, self.architecture.blocks[name], strict=True):
             if root in (PACKET_IN, PACKET_OUT):
                 parameters.append(None)
                 continue
             if root not in shared:
                 self.at = symbol.at
-                shared[root] = self.allocate(root, symbol.type)
+                shared[root] = self.allocate(root, self.type(symbol.type))
             parameters.append(shared[root])
-        outer_env = self.env
         if instance.symbol.kind == "parser":
             found: ir.Parser | ir.Control = self.parser(instance, parameters)
         else:
             self.enter(instance, parameters)
             found = ir.Control(instance.path, self.with_returns(instance.path, self.control_body(instance)))
-        self.env, self.instance = outer_env, None
+        self.instance, self.env, self.types = outer
         return found
+
+    # --- field lists ---------------------------------------------------------------------------------------------
+
+    def _field_lists(
+        self, program: r.Program, instances: list[tuple[str, BlockInstance]], shared: dict[str, Value]
+    ) -> tuple[tuple[int, tuple[ir.Variable, ...]], ...]:
+        """The metadata's scalars by the numbers of the annotations on its fields."""
+        annotation_name, root = self.architecture.field_lists
+        storage = shared.get(root)
+        type_ = self._type_of_root(root, instances)
+        if not isinstance(storage, Parts) or not isinstance(type_, t.StructLike):
+            return ()
+        lists: dict[int, list[ir.Variable]] = {}
+        for field in type_.fields.values():
+            for annotation in field.annotations:
+                for number in program.field_lists.get(annotation.at, ()) if annotation.name == annotation_name else ():
+                    variables = lists.setdefault(number, [])
+                    variables += [v for v in leaves(storage.part(field.name)) if isinstance(v, ir.Variable)]
+        return tuple((number, tuple(lists[number])) for number in sorted(lists))
+
+    def _type_of_root(self, root: str, instances: list[tuple[str, BlockInstance]]) -> t.Type | None:
+        for name, instance in instances:
+            for symbol, its_root in zip(instance.symbol.parameters, self.architecture.blocks[name], strict=True):
+                if its_root == root:
+                    return t.substitute(symbol.type, instance.types)
+        return None
 
 
 def lower(

@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
-from emulator.p4.lower_blocks import BlockInstance
+from emulator.p4.lower_records import BlockInstance
 from emulator.p4.p4info_types import control_name
 
 
@@ -20,6 +20,18 @@ def digest_calls(blocks: Iterable[tuple[str, BlockInstance]]) -> Iterator[r.Exte
     """Calls in controls and their actions, sub-controls' too, in order of declaration."""
     for _, instance in blocks:
         yield from _calls_in(instance)
+
+
+def digest_names(blocks: Iterable[tuple[str, BlockInstance]]) -> dict[r.ExternCall, str]:
+    """What the control plane calls each digest: its struct, else ``digest_N``, numbered in the order of the calls."""
+    found: dict[r.ExternCall, str] = {}
+    unnamed = 0
+    for call in digest_calls(blocks):
+        name = digest_name(call.type_arguments[0])
+        if name is None:
+            name, unnamed = f"digest_{unnamed}", unnamed + 1
+        found[call] = name
+    return found
 
 
 def _calls_in(instance: BlockInstance) -> Iterator[r.ExternCall]:

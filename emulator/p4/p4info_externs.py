@@ -7,7 +7,7 @@ from emulator.p4 import p4info_ids as ids
 from emulator.p4 import types as t
 from emulator.p4.errors import Kind
 from emulator.p4.key_names import annotation_text
-from emulator.p4.lower_blocks import ExternRecord
+from emulator.p4.lower_records import ExternRecord
 from emulator.p4.p4info_symbols import EXTERN_PREFIXES, ControllerHeader, Digest, is_hidden
 from emulator.p4.p4info_tables import TableWriter
 from emulator.p4.p4info_types import control_name, flattened

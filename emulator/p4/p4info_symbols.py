@@ -14,7 +14,7 @@ from emulator.p4 import types as t
 from emulator.p4.errors import Kind
 from emulator.p4.key_names import annotation_text
 from emulator.p4.lower import Lowered
-from emulator.p4.lower_blocks import ActionRecord, BlockInstance, ExternRecord, TableRecord
+from emulator.p4.lower_records import ActionRecord, BlockInstance, ExternRecord, TableRecord
 from emulator.p4.p4info_annotations import AnnotationWriter
 from emulator.p4.p4info_digests import digest_calls, digest_name
 from emulator.p4.p4info_types import control_name, declared_annotations

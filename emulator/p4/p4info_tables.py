@@ -8,7 +8,7 @@ from emulator.p4 import p4info_ids as ids
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.errors import Kind
-from emulator.p4.lower_blocks import ActionRecord, TableRecord
+from emulator.p4.lower_records import ActionRecord, TableRecord
 from emulator.p4.p4info_annotations import AnnotationWriter
 from emulator.p4.p4info_symbols import Symbols, direct_resources
 from emulator.p4.p4info_types import TypeInfo, padded_bytes

@@ -7,6 +7,7 @@ from typing import NoReturn
 from emulator.p4 import syntax as s
 from emulator.p4.errors import Abandoned, Diagnostic, Diagnostics, Kind
 from emulator.p4.lexer import KEYWORDS, integer_value
+from emulator.p4.parser_annotations import check_shapes
 from emulator.p4.source import Tokens
 
 NAME_KEYWORDS = frozenset(["apply", "key", "actions", "state", "entries", "type", "priority", "list"])
@@ -156,6 +157,7 @@ class BaseParser:
         found: list[s.Annotation] = []
         while self.kinds[self.position] == "@":
             found.append(self._annotation())
+        check_shapes(tuple(found), self.report)
         return tuple(found)
 
     def _annotation(self) -> s.Annotation:

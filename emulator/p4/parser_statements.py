@@ -67,8 +67,19 @@ class StatementParser(ExpressionParser):
         return simple
 
     def _is_declaration(self) -> bool:
-        """A type here begins a declaration unless it is ``T.apply(...)``, ``E.member`` or ``T<...>.apply(...)``."""
-        return self.kinds[self.behind_type()] != "."
+        """A type here begins a declaration unless it is ``E.member``, ``T.apply(...)`` or ``T(...).apply(...)``."""
+        behind = self.behind_type()
+        return self.kinds[behind] != "." and not (self.kinds[behind] == "(" and self._is_applied(behind))
+
+    def _is_applied(self, position: int) -> bool:
+        """Whether a dot follows the parenthesis that closes the one at ``position``."""
+        depth = 0
+        while self.kinds[position] != "EOF":
+            depth += (self.kinds[position] == "(") - (self.kinds[position] == ")")
+            position += 1
+            if depth == 0:
+                return self.kinds[position] == "."
+        return False
 
     def _check_undeclared(self) -> None:
         """``T x;`` with T unknown: say that rather than "expected '='"."""

@@ -90,6 +90,8 @@ class TableAction:
     """Arguments of the parameters with directions."""
     annotations: syntax.Annotations
     at: int
+    written: tuple[syntax.Argument, ...] = ()
+    """The same as they stand in the list."""
 
 
 @dataclass(eq=False, slots=True)
@@ -128,6 +130,8 @@ class TableSymbol(Symbol):
     priority_delta: int = 1
     properties: dict[str, tuple[Expr, int, syntax.Annotations]] = field(default_factory=dict)
     """The architecture's ones: (value, token, annotations)."""
+    flags: dict[str, bool] = field(default_factory=dict)
+    """The architecture's ones that are true or false."""
 
 
 @dataclass(eq=False, slots=True)
@@ -147,8 +151,8 @@ class State:
     keys: tuple[Expr, ...]
     """Of the select; empty for a plain transition."""
     cases: tuple[tuple[tuple[Expr, ...], str], ...]
-    """Keysets and next state; a plain transition is one case without keysets. A value set is a `Ref`, alone in its case;
-    any other keyset that is not known at compile time is an expression that the key is compared with."""
+    """Keysets and next state; a plain transition is one case without keysets. A value set is a `Ref`, alone in its
+    case; any other keyset that is not known at compile time is an expression that the key is compared with."""
     at: int
     end: int
     select_at: int = 0

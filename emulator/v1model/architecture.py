@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from emulator.p4.architecture import PACKET_IN, PACKET_OUT, Architecture
+from emulator.p4.architecture import PACKET_IN, PACKET_OUT, Architecture, CallForm
+
+_VERIFY, _INGRESS, _EGRESS, _COMPUTE = (frozenset((block,)) for block in ("vr", "ig", "eg", "ck"))
 
 V1MODEL = Architecture(
     name="v1model",
@@ -22,11 +24,33 @@ V1MODEL = Architecture(
     methods=frozenset(("register.read", "register.write", "counter.count", "direct_counter.count")),
     externs=frozenset(("register", "counter", "direct_counter")),
     match_kinds=frozenset(("exact", "lpm", "ternary")),
-    table_properties={"counters": "direct_counter"},
-    function_blocks={
-        "verify_checksum": frozenset(("vr",)),
-        "update_checksum": frozenset(("ck",)),
+    table_properties={
+        "counters": ("direct_counter",),
+        "meters": ("direct_meter",),
+        "implementation": ("action_profile", "action_selector"),
     },
+    table_flags=frozenset(("support_timeout",)),
+    function_blocks={
+        "verify_checksum": _VERIFY,
+        "verify_checksum_with_payload": _VERIFY,
+        "update_checksum": _COMPUTE,
+        "update_checksum_with_payload": _COMPUTE,
+        "clone(I2E)": _INGRESS,
+        "clone_preserving_field_list(I2E)": _INGRESS,
+        "clone(E2E)": _EGRESS,
+        "clone_preserving_field_list(E2E)": _EGRESS,
+        "resubmit_preserving_field_list": _INGRESS,
+        "recirculate_preserving_field_list": _EGRESS,
+        "digest": _INGRESS | _EGRESS,
+    },
+    call_forms={
+        "digest": CallForm.NAMED,
+        "log_msg": CallForm.FORMATTED,
+        "assert": CallForm.PLACED,
+        "assume": CallForm.PLACED,
+    },
+    field_lists=("field_list", "meta"),
+    any_case_is_last=True,
     defines={"__TARGET_BMV2__": "1"},
 )
 """Grows as the engines learn more: whatever is not listed is refused by name, with its place."""
