@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from emulator.ports.batch import FrameBatch, TxPortTable
-from emulator.switch.control import Code, Control, ControlError, CounterValue, Replicas, TableEntry
+from emulator.switch.control import (
+    CloneSession,
+    Code,
+    Control,
+    ControlError,
+    CounterValue,
+    Group,
+    Member,
+    MeterConfig,
+    Replicas,
+    TableEntry,
+    ValueSetMember,
+)
 from emulator.switch.engines import CompiledEngine, Engine, InterpretedEngine
 from emulator.switch.memory import MULTICAST_GROUPS
-from emulator.switch.tables import Table
+from emulator.switch.profiles import ActionProfile
+from emulator.switch.tables import Table, check_meter
 from emulator.v1model.compiled import CompiledProgram
-from emulator.v1model.view import ArrayView
+from emulator.v1model.layout import CLONE_SESSIONS
+from emulator.v1model.view import ArrayView, TupleView
 
 __all__ = ["PortCounters", "Switch"]
+
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +60,14 @@ class Switch(Control):
         self._tables: dict[int, Table] = {}
         self._counters: dict[int, ArrayView] = {}
         self._registers: dict[int, ArrayView] = {}
+        self._meters: dict[int, ArrayView] = {}
+        self._profiles: dict[int, ActionProfile] = {}
+        self._digests: dict[int, TupleView] = {}
+        self._value_sets: dict[int, TupleView] = {}
+        self._meter_configs: dict[tuple[int, int], MeterConfig] = {}
+        self._sessions: dict[int, CloneSession] = {}
+        self._members: dict[int, tuple[ValueSetMember, ...]] = {}
+        """Of value sets."""
 
     # --- Data plane -------------------------------------------------------------------------------------------------
 
@@ -55,6 +80,13 @@ class Switch(Control):
         self._tables = {view.id: self._engine.tables[view.name] for view in program.view.tables}
         self._counters = {view.id: view for view in program.view.counters}
         self._registers = {view.id: view for view in program.view.registers}
+        self._meters = {view.id: view for view in program.view.meters}
+        self._profiles = {view.id: self._engine.profiles[view.name] for view in program.view.profiles}
+        self._digests = {view.id: view for view in program.view.digests}
+        self._value_sets = {view.id: view for view in program.view.value_sets}
+        self._meter_configs = {}
+        self._sessions = {}
+        self._members = {}
 
     def process(self, batch: FrameBatch, now_ns: int) -> int | None:
         """Run all frames of the batch; returns when the switch next wants to be called without any (never, so far)."""
@@ -95,9 +127,7 @@ class Switch(Control):
     # --- Tables -----------------------------------------------------------------------------------------------------
 
     def _table(self, table_id: int) -> Table:
-        if table_id not in self._tables:
-            raise ControlError(Code.NOT_FOUND, f"there is no table with id {table_id:#x}")
-        return self._tables[table_id]
+        return _found("table", self._tables, table_id)
 
     def insert_entry(self, table_id: int, entry: TableEntry) -> None:
         self._table(table_id).insert(entry)
@@ -111,6 +141,9 @@ class Switch(Control):
     def entries(self, table_id: int) -> Iterator[TableEntry]:
         return self._table(table_id).listing()
 
+    def entry(self, table_id: int, key: TableEntry) -> TableEntry:
+        return self._table(table_id).entry(key)
+
     def set_default_entry(self, table_id: int, entry: TableEntry) -> None:
         self._table(table_id).set_default(entry)
 
@@ -119,6 +152,35 @@ class Switch(Control):
 
     def default_entry(self, table_id: int) -> TableEntry:
         return self._table(table_id).default_entry()
+
+    # --- Action profiles ----------------------------------------------------------------------------------------------
+
+    def _profile(self, profile_id: int) -> ActionProfile:
+        return _found("action profile", self._profiles, profile_id)
+
+    def insert_member(self, profile_id: int, member: Member) -> None:
+        self._profile(profile_id).insert_member(member)
+
+    def modify_member(self, profile_id: int, member: Member) -> None:
+        self._profile(profile_id).modify_member(member)
+
+    def delete_member(self, profile_id: int, member_id: int) -> None:
+        self._profile(profile_id).delete_member(member_id)
+
+    def members(self, profile_id: int) -> Iterator[Member]:
+        return self._profile(profile_id).members()
+
+    def insert_group(self, profile_id: int, group: Group) -> None:
+        self._profile(profile_id).insert_group(group)
+
+    def modify_group(self, profile_id: int, group: Group) -> None:
+        self._profile(profile_id).modify_group(group)
+
+    def delete_group(self, profile_id: int, group_id: int) -> None:
+        self._profile(profile_id).delete_group(group_id)
+
+    def groups(self, profile_id: int) -> Iterator[Group]:
+        return self._profile(profile_id).groups()
 
     # --- Multicast --------------------------------------------------------------------------------------------------
 
@@ -154,12 +216,50 @@ class Switch(Control):
         if group_id not in self._groups:
             raise ControlError(Code.NOT_FOUND, f"there is no multicast group {group_id}")
 
-    # --- Counters and registers --------------------------------------------------------------------------------------
+    # --- Clone sessions, value sets, digests --------------------------------------------------------------------------
+
+    def set_clone_session(self, session: CloneSession) -> None:
+        if not 0 <= session.session_id < CLONE_SESSIONS:
+            raise ControlError(
+                Code.OUT_OF_RANGE, f"a clone session's number is 0 .. {CLONE_SESSIONS - 1}, not {session.session_id}"
+            )
+        self._loaded.set_session(session)
+        self._sessions[session.session_id] = session
+
+    def delete_clone_session(self, session_id: int) -> None:
+        if session_id not in self._sessions:
+            raise ControlError(Code.NOT_FOUND, f"there is no clone session {session_id}")
+        self._loaded.set_session(CloneSession(session_id, ()))
+        del self._sessions[session_id]
+
+    def clone_sessions(self) -> Mapping[int, CloneSession]:
+        return dict(self._sessions)
+
+    def set_value_set(self, value_set_id: int, members: Sequence[ValueSetMember]) -> None:
+        view = _found("value set", self._value_sets, value_set_id)
+        if len(members) > view.size:
+            raise ControlError(Code.RESOURCE_EXHAUSTED, f"value set {view.name} holds {view.size} members")
+        for member in members:
+            fits = len(member.values) == len(view.widths_bits)
+            if not fits or any(v < 0 or v >> w for v, w in zip(member.values, view.widths_bits, strict=True)):
+                raise ControlError(
+                    Code.INVALID_ARGUMENT,
+                    f"value set {view.name} has members of {view.widths_bits} bits, not {member.values}",
+                )
+        self._loaded.set_value_set(view.name, tuple(m.values for m in members))
+        self._members[value_set_id] = tuple(members)
+
+    def value_set(self, value_set_id: int) -> tuple[ValueSetMember, ...]:
+        _found("value set", self._value_sets, value_set_id)
+        return self._members.get(value_set_id, ())
+
+    def take_digests(self, digest_id: int, limit: int) -> list[tuple[int, ...]]:
+        return self._loaded.take_digests(_found("digest", self._digests, digest_id).name, limit)
+
+    # --- Counters, meters and registers -------------------------------------------------------------------------------
 
     def _array(self, kind: str, arrays: dict[int, ArrayView], array_id: int, index: int) -> ArrayView:
-        if array_id not in arrays:
-            raise ControlError(Code.NOT_FOUND, f"there is no {kind} with id {array_id:#x}")
-        view = arrays[array_id]
+        view = _found(kind, arrays, array_id)
         if not 0 <= index < view.size:
             raise ControlError(Code.OUT_OF_RANGE, f"{kind} {view.name} has indices 0 .. {view.size - 1}, not {index}")
         return view
@@ -171,6 +271,20 @@ class Switch(Control):
         name = self._array("counter", self._counters, counter_id, index).name
         self._loaded.write_counter(name, index, value)
 
+    def read_meter(self, meter_id: int, index: int) -> MeterConfig | None:
+        self._array("meter", self._meters, meter_id, index)
+        return self._meter_configs.get((meter_id, index))
+
+    def write_meter(self, meter_id: int, index: int, config: MeterConfig | None) -> None:
+        view = self._array("meter", self._meters, meter_id, index)
+        if config is not None:
+            check_meter(config, f"meter {view.name}")
+        self._loaded.set_meter(view.name, index, config)
+        if config is None:
+            self._meter_configs.pop((meter_id, index), None)
+        else:
+            self._meter_configs[meter_id, index] = config
+
     def read_register(self, register_id: int, index: int) -> int:
         return self._loaded.read_register(self._array("register", self._registers, register_id, index).name, index)
 
@@ -179,3 +293,9 @@ class Switch(Control):
         if not 0 <= value < 1 << view.width_bits:
             raise ControlError(Code.INVALID_ARGUMENT, f"register {view.name} has {view.width_bits} bits: not {value}")
         self._loaded.write_register(view.name, index, value)
+
+
+def _found(kind: str, things: Mapping[int, Thing], number: int) -> Thing:
+    if number not in things:
+        raise ControlError(Code.NOT_FOUND, f"there is no {kind} with id {number:#x}")
+    return things[number]

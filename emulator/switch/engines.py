@@ -18,15 +18,17 @@ from emulator.ports.batch import (
 )
 from emulator.ports.intrinsics import call_address, read64
 from emulator.ports.jit import njit
-from emulator.switch.control import CounterValue, Replicas
+from emulator.switch.control import CloneSession, Code, ControlError, CounterValue, MeterConfig, Replicas
 from emulator.switch.flat_table import FlatTable
 from emulator.switch.memory import Memory
-from emulator.switch.tables import Scan, Table
+from emulator.switch.profiles import ActionProfile
+from emulator.switch.scan import Cells, Scan, configure
+from emulator.switch.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Interpreter
 from emulator.v1model.llvm.pipeline import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
-from emulator.v1model.state import new_state
+from emulator.v1model.state import Session, new_state
 
 
 @njit
@@ -47,16 +49,29 @@ class Engine(Protocol):
     """A loaded program and its state. Indices have been checked; values are unsigned bit patterns."""
 
     tables: dict[str, Table]
+    profiles: dict[str, ActionProfile]
 
     def process(self, batch: FrameBatch, now_ns: int) -> None: ...
     def read_register(self, name: str, index: int) -> int: ...
     def write_register(self, name: str, index: int, value: int) -> None: ...
     def read_counter(self, name: str, index: int) -> CounterValue: ...
     def write_counter(self, name: str, index: int, value: CounterValue) -> None: ...
+    def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None: ...
     def set_multicast(self, group: int, replicas: Replicas) -> None: ...
+    def set_session(self, session: CloneSession) -> None:
+        """Without replicas it is gone."""
+        ...
+
+    def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None: ...
+    def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]: ...
     def drops(self) -> dict[Drop, int]: ...
     def faults(self) -> dict[Fault, int]: ...
     def received(self, port: int) -> tuple[int, int]: ...
+
+
+def make_profiles(program: CompiledProgram) -> dict[str, ActionProfile]:
+    """Empty ones, by name."""
+    return {view.name: ActionProfile(view) for view in program.view.profiles}
 
 
 class CompiledEngine:
@@ -66,16 +81,24 @@ class CompiledEngine:
         assert program.layout is not None
         self._code = LoadedCode(program.object_code, SYMBOL)
         self.memory = Memory(program.layout, ports)
+        self.profiles = make_profiles(program)
         self.tables = {}
         for view, layout in zip(program.view.tables, program.layout.tables, strict=True):
-            self.tables[view.name] = Table(view, FlatTable(layout, self.memory.tables[layout.number]))
+            mirror = FlatTable(layout, self.memory.tables[layout.number])
+            self.tables[view.name] = Table(view, mirror, self.profiles.get(view.profile or ""))
         self.program_address = self._code.address
         self.context_address = self.memory.address
         self.read_register = self.memory.read_register
         self.write_register = self.memory.write_register
         self.read_counter = self.memory.read_counter
         self.write_counter = self.memory.write_counter
+        self.set_meter = self.memory.set_meter
         self.set_multicast = self.memory.set_multicast
+        self.set_session = self.memory.set_session
+        self.take_digests = self.memory.take_digests
+
+    def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None:
+        raise ControlError(Code.UNIMPLEMENTED, f"value set {name}: not in compiled programs yet")
 
     def process(self, batch: FrameBatch, now_ns: int) -> None:
         """All frames of the batch; the GIL is released meanwhile."""
@@ -98,13 +121,18 @@ class InterpretedEngine:
     def __init__(self, program: CompiledProgram, ports: TxPortTable) -> None:
         assert program.program is not None
         self._ports = ports
-        self.tables = {view.name: Table(view, None) for view in program.view.tables}
+        profiles = make_profiles(program)
+        cells = {view.name: Cells() for view in program.view.tables}
+        self.profiles = profiles
+        self.tables = {
+            view.name: Table(view, cells[view.name], profiles.get(view.profile or "")) for view in program.view.tables
+        }
         self._groups: dict[int, Replicas] = {}
         self.state = new_state(program.program)
         self._rx = np.zeros((MAX_PORTS, 2), np.uint64)
         self._interpreter = Interpreter(
             program.program,
-            Scan(self.tables, self.state.value_sets),
+            Scan(program.program, self.tables, cells, self.state),
             lambda group: self._groups.get(group, ()),
             self.state,
         )
@@ -138,8 +166,24 @@ class InterpretedEngine:
     def write_counter(self, name: str, index: int, value: CounterValue) -> None:
         self.state.counters[name][index] = [value.packets, value.bytes]
 
+    def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
+        configure(self.state.meters[name][index], config)
+
     def set_multicast(self, group: int, replicas: Replicas) -> None:
         self._groups[group] = replicas
+
+    def set_session(self, session: CloneSession) -> None:
+        if session.replicas:
+            self.state.clone_sessions[session.session_id] = Session(session.replicas, session.packet_length_bytes)
+        else:
+            self.state.clone_sessions.pop(session.session_id, None)
+
+    def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None:
+        self.state.value_sets[name] = members
+
+    def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]:
+        queue = self.state.digests[name]
+        return [queue.popleft() for _ in range(min(limit, len(queue)))]
 
     def drops(self) -> dict[Drop, int]:
         return dict(self.state.drops)

@@ -32,7 +32,8 @@ from emulator.p4.layout import (
     hash_words,
 )
 from emulator.ports.batch import address_of, aligned_bytes
-from emulator.switch.control import CounterValue
+from emulator.switch.control import Code, ControlError, CounterValue, MeterConfig
+from emulator.switch.profiles import Call
 from emulator.switch.tables import Entry
 
 FIRST_SLOTS = 8
@@ -126,6 +127,21 @@ class FlatTable:
     def set_counter(self, handle: int, value: CounterValue) -> None:
         words = self._entry_words(handle)
         words[ENTRY_PACKETS // 8], words[ENTRY_BYTES // 8] = value.packets, value.bytes
+
+    def put_selection(self, number: int, calls: tuple[Call, ...]) -> None:
+        raise ControlError(Code.UNIMPLEMENTED, f"table {self.layout.name}: no action profiles in compiled programs yet")
+
+    def drop_selection(self, number: int) -> None:
+        raise NotImplementedError
+
+    def set_meter(self, handle: int, config: MeterConfig | None) -> None:
+        raise ControlError(Code.UNIMPLEMENTED, f"table {self.layout.name}: no direct meters in compiled programs yet")
+
+    def last_hit_ns(self, handle: int) -> int:
+        return 0
+
+    def set_last_hit_ns(self, handle: int, now_ns: int) -> None:
+        pass
 
     # --- Entries --------------------------------------------------------------------------------------------------
 

@@ -7,12 +7,34 @@ from numpy.typing import NDArray
 
 from emulator.p4.layout import TABLE_WORDS, cell_bytes
 from emulator.ports.batch import MAX_PORTS, TxPortTable, address_of, aligned_bytes
-from emulator.switch.control import CounterValue, Replicas
-from emulator.v1model.layout import PipelineLayout, RegisterLayout, Word
+from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
+from emulator.v1model.layout import (
+    CLONE_SESSION_BYTES,
+    CLONE_SESSIONS,
+    DIGEST_HEADER_BYTES,
+    DIGEST_SAMPLES,
+    DIGEST_TAKEN,
+    DIGEST_WRITTEN,
+    DigestLayout,
+    PipelineLayout,
+    RegisterLayout,
+    Word,
+)
 from emulator.v1model.metadata import Drop, Fault
+from emulator.v1model.meters import (
+    BUCKET_BURST,
+    BUCKET_RATE,
+    BUCKET_TOKENS,
+    METER_BYTES,
+    METER_COMMITTED,
+    METER_CONFIGURED,
+    METER_PEAK,
+)
 
 MULTICAST_GROUPS = 65_536
 """mcast_grp has 16 bits."""
+
+SESSION = np.dtype([("replicas", np.uint64), ("count", np.uint32), ("packet_length", np.uint32)])
 
 
 class Memory:
@@ -33,7 +55,12 @@ class Memory:
         self.rx_counters = self._allocate(Word.RX_COUNTERS, 16 * MAX_PORTS).view(np.uint64).reshape(-1, 2)
         self._multicast = self._allocate(Word.MULTICAST, 16 * MULTICAST_GROUPS).view(np.uint64).reshape(-1, 2)
         self._replicas: dict[int, NDArray[np.uint32]] = {}
-        tables = self._allocate(Word.TABLES, 8 * TABLE_WORDS * max(1, len(layout.tables)))
+        self._meters = {m.name: m for m in layout.meters}
+        self._digests = {d.name: d for d in layout.digests}
+        sessions = self._allocate(Word.CLONE_SESSIONS, CLONE_SESSION_BYTES * CLONE_SESSIONS)
+        self._sessions = sessions.view(SESSION)
+        self._session_replicas: dict[int, NDArray[np.uint32]] = {}
+        tables = self._allocate(Word.TABLES, 8 * TABLE_WORDS * max(1, len(layout.tables) + len(layout.value_sets)))
         self.tables = tables.view(np.uint64).reshape(-1, TABLE_WORDS)
         self._allocate(Word.HASH_BUFFER, layout.hash_buffer_bytes)
         for array in layout.arrays:
@@ -70,6 +97,28 @@ class Memory:
     def write_counter(self, name: str, index: int, value: CounterValue) -> None:
         self._counter(name, index)[:] = (value.packets, value.bytes)
 
+    # --- Meters and digests -----------------------------------------------------------------------------------------
+
+    def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
+        cell = self._arrays[self._meters[name].word][METER_BYTES * index : METER_BYTES * (index + 1)]
+        configure_meter(cell, config)
+
+    def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]:
+        layout = self._digests[name]
+        memory = self._arrays[layout.word]
+        counts = memory[:DIGEST_HEADER_BYTES].view(np.uint64)
+        written, taken = (int(counts[offset // 8]) for offset in (DIGEST_WRITTEN, DIGEST_TAKEN))
+        numbers = range(taken, min(written, taken + limit))
+        counts[DIGEST_TAKEN // 8] = taken + len(numbers)
+        return [self._sample(layout, memory, number) for number in numbers]
+
+    def _sample(self, layout: DigestLayout, memory: NDArray[np.uint8], number: int) -> tuple[int, ...]:
+        start = DIGEST_HEADER_BYTES + number % DIGEST_SAMPLES * layout.sample_bytes
+        record = memory[start : start + layout.sample_bytes].tobytes()
+        return tuple(
+            int.from_bytes(record[c.offset_bytes : c.offset_bytes + c.size_bytes], "little") for c in layout.cells
+        )
+
     # --- Multicast --------------------------------------------------------------------------------------------------
 
     def set_multicast(self, group: int, replicas: Replicas) -> None:
@@ -77,3 +126,22 @@ class Memory:
         pairs = np.array(replicas, np.uint32).reshape(-1, 2)
         self._multicast[group] = (address_of(pairs) if replicas else 0, len(pairs))
         self._replicas[group] = pairs
+
+    def set_session(self, session: CloneSession) -> None:
+        """A clone session; without replicas it is gone."""
+        pairs = np.array(session.replicas, np.uint32).reshape(-1, 2)
+        address = address_of(pairs) if session.replicas else 0
+        self._sessions[session.session_id] = (address, len(pairs), session.packet_length_bytes)
+        self._session_replicas[session.session_id] = pairs
+
+
+def configure_meter(cell: NDArray[np.uint8], config: MeterConfig | None) -> None:
+    """Into a meter's cell (``emulator.v1model.meters``), buckets full."""
+    cell[:] = 0
+    if config is None:
+        return
+    words, numbers = cell.view(np.uint64), cell.view(np.float64)
+    words[METER_CONFIGURED // 8] = 1
+    for bucket, rate in ((METER_PEAK, config.peak), (METER_COMMITTED, config.committed)):
+        numbers[(bucket + BUCKET_RATE) // 8] = rate.per_us
+        words[(bucket + BUCKET_BURST) // 8] = words[(bucket + BUCKET_TOKENS) // 8] = rate.burst

@@ -202,7 +202,7 @@ class Table:
         self._mirror.put(entry)
 
     def _lead(self, entry: Entry, through: Through | None) -> None:
-        entry.through = through
+        entry.through, entry.members, entry.selection = through, (), 0
         if self.profile is None or through is None:
             return
         self.profile.use(through, 1)

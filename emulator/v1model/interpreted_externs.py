@@ -79,7 +79,7 @@ def mark_to_drop(m: Machine, call: ir.CallExtern) -> None:
     m.assign(standard("mcast_grp"), 0)
 
 
-def _hash_input(m: Machine, data: ir.Argument) -> bytes:
+def hash_input(m: Machine, data: ir.Argument) -> bytes:
     """The list's bits one after the other, zeros up to a byte; fields of invalid headers are left out."""
     assert not isinstance(data, ir.Text)
     bits, length = 0, 0
@@ -97,7 +97,7 @@ def _hash_input(m: Machine, data: ir.Argument) -> bytes:
 
 def _checksum(m: Machine, call: ir.CallExtern, algorithm: ir.Argument, data: ir.Argument) -> int:
     kind = Algorithm(_value(m, algorithm))
-    content = _hash_input(m, data)
+    content = hash_input(m, data)
     if kind is Algorithm.RANDOM:
         return _state(m).random.next()
     if call.name.endswith("_with_payload"):
@@ -113,7 +113,7 @@ def hash_(m: Machine, call: ir.CallExtern) -> None:
 
 def checksum16_get(m: Machine, call: ir.CallExtern) -> None:
     out, data = call.arguments
-    _assign(m, out, FUNCTIONS[Algorithm.CSUM16](_hash_input(m, data)))
+    _assign(m, out, FUNCTIONS[Algorithm.CSUM16](hash_input(m, data)))
 
 
 def verify_checksum(m: Machine, call: ir.CallExtern) -> None:

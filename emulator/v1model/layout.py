@@ -17,11 +17,13 @@ from emulator.p4.layout import (
     TableLayout,
     cell_bytes,
     lay_out_table,
+    lay_out_value_set,
     pack_cells,
     round_up,
     width_of,
 )
 from emulator.p4.llvm.storage import ScratchLayout, lay_out_scratch
+from emulator.v1model.direct import direct_meter_of
 from emulator.v1model.messages import LOG_CAPACITY, LOG_HEADER_BYTES, Format, formats_of, record_bytes
 from emulator.v1model.meters import METER_BYTES
 
@@ -128,6 +130,8 @@ class PipelineLayout:
     """Everything a switch must allocate to run a program."""
 
     tables: tuple[TableLayout, ...]
+    value_sets: tuple[TableLayout, ...]
+    """Numbered after the tables, in the same area."""
     registers: tuple[RegisterLayout, ...]
     counters: tuple[CounterLayout, ...]
     arrays: tuple[ArrayLayout, ...]
@@ -170,7 +174,8 @@ def lay_out(program: ir.Program) -> PipelineLayout:
         arrays.append(ArrayLayout(Word.LOG, LOG_HEADER_BYTES + LOG_CAPACITY * record_bytes(messages)))
     scratch = lay_out_scratch(program)
     return PipelineLayout(
-        tuple(lay_out_table(program, t, i) for i, t in enumerate(program.tables)),
+        tuple(_lay_out_table(program, t, i) for i, t in enumerate(program.tables)),
+        tuple(lay_out_value_set(v, len(program.tables) + i) for i, v in enumerate(program.value_sets)),
         tuple(registers),
         tuple(counters),
         tuple(arrays),
@@ -181,6 +186,10 @@ def lay_out(program: ir.Program) -> PipelineLayout:
         hash_buffer_bytes(program),
         word,
     )
+
+
+def _lay_out_table(program: ir.Program, table: ir.Table, number: int) -> TableLayout:
+    return lay_out_table(program, table, number, METER_BYTES if direct_meter_of(table) is not None else 0)
 
 
 def _meters(program: ir.Program, word: int) -> tuple[MeterLayout, ...]:

@@ -1,0 +1,104 @@
+"""Match keys: from what a control plane says to numbers that are compared, back again, and compared.
+
+bmv2's rules (behavioral-model, bm_sim/match_units): a table's overall kind is range if any key is, else ternary if any
+key is ternary or optional, else lpm if any is, else exact. In range and ternary tables entries have priorities and an
+lpm key is just a mask; in lpm tables the longest prefix wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.switch.control import Code, ControlError, Exact, FieldMatch, Lpm, Optional, Range, Ternary
+from emulator.v1model.view import KeyParts, KeyView, TableView
+
+
+class MatchKeys:
+    """The match keys of one table."""
+
+    def __init__(self, view: TableView) -> None:
+        self._table = view.name
+        self._keys = view.keys
+        self._has_priority = view.has_priority
+        self._positions = {k.id: i for i, k in enumerate(view.keys)}
+        self._anything = tuple((0, (1 << k.width_bits) - 1 if k.match_kind == "range" else 0) for k in view.keys)
+        self._exact = {i for i, k in enumerate(view.keys) if k.match_kind == "exact"}
+        self._order = sorted(range(len(view.keys)), key=lambda i: view.keys[i].id)
+
+    def parts(self, match: tuple[FieldMatch, ...]) -> KeyParts:
+        """INVALID_ARGUMENT for unknown fields, wrong kinds, values out of range."""
+        parts = list(self._anything)
+        for given in match:
+            position = self._positions.get(given.field_id)
+            if position is None:
+                raise self._invalid(f"table {self._table} has no match field with id {given.field_id}")
+            key = self._keys[position]
+            convert = _FROM.get((key.match_kind, type(given)))
+            if convert is None:
+                raise self._invalid(f"{self._where(key)}: the key is {key.match_kind}, not {type(given).__name__}")
+            first, second = convert(given, (1 << key.width_bits) - 1)
+            self._check(key, first, second)
+            parts[position] = (first, second)
+        if any(parts[i] == (0, 0) for i in self._exact):
+            missing = next(self._keys[i].name for i in self._exact if parts[i] == (0, 0))
+            raise self._invalid(f"table {self._table}: the exact field {missing} is missing")
+        return tuple(parts)
+
+    def match(self, parts: KeyParts) -> tuple[FieldMatch, ...]:
+        """Fields that don't match everything, in ascending field id."""
+        found = []
+        for i in self._order:
+            if parts[i] != self._anything[i] or self._keys[i].match_kind == "exact":
+                found.append(_TO[self._keys[i].match_kind](self._keys[i].id, *parts[i]))
+        return tuple(found)
+
+    def priority(self, parts: KeyParts, priority: int) -> int:
+        """The one to compare by: without priorities the longest prefix wins, so its length stands in."""
+        if self._has_priority:
+            return priority
+        return sum(m.bit_count() for (_, m), k in zip(parts, self._keys, strict=True) if k.match_kind == "lpm")
+
+    def matches(self, parts: KeyParts, values: tuple[int, ...]) -> bool:
+        """Do a packet's values match?"""
+        for value, (first, second), key in zip(values, parts, self._keys, strict=True):
+            inside = first <= value <= second if key.match_kind == "range" else value & second == first
+            if not inside:
+                return False
+        return True
+
+    def _check(self, key: KeyView, first: int, second: int) -> None:
+        ones = (1 << key.width_bits) - 1
+        if key.match_kind == "range":
+            if not 0 <= first <= second <= ones:
+                raise self._invalid(f"{self._where(key)}: {first} .. {second} is no range of {key.width_bits} bits")
+        elif not 0 <= first <= ones or not 0 <= second <= ones or first & ~second:
+            raise self._invalid(f"{self._where(key)}: {first:#x} is not in {second & ones:#x}")
+
+    def _where(self, key: KeyView) -> str:
+        return f"table {self._table}, field {key.name}"
+
+    def _invalid(self, message: str) -> ControlError:
+        return ControlError(Code.INVALID_ARGUMENT, message)
+
+
+def _prefix(length: int, ones: int) -> int:
+    """-1, which no check lets pass, for a length beyond the key's width."""
+    return ones ^ ones >> length if 0 <= length <= ones.bit_length() else -1
+
+
+_FROM: dict[tuple[str, type], Callable[[FieldMatch, int], tuple[int, int]]] = {
+    ("exact", Exact): lambda m, ones: (m.value, ones),  # type: ignore[union-attr]
+    ("lpm", Lpm): lambda m, ones: (m.value, _prefix(m.prefix_len, ones)),  # type: ignore[union-attr]
+    ("ternary", Ternary): lambda m, _: (m.value, m.mask),  # type: ignore[union-attr]
+    ("range", Range): lambda m, _: (m.low, m.high),  # type: ignore[union-attr]
+    ("optional", Optional): lambda m, ones: (m.value, ones),  # type: ignore[union-attr]
+    ("optional", Exact): lambda m, ones: (m.value, ones),  # type: ignore[union-attr]
+}
+
+_TO: dict[str, Callable[[int, int, int], FieldMatch]] = {
+    "exact": lambda number, value, _: Exact(number, value),
+    "lpm": lambda number, value, mask: Lpm(number, value, mask.bit_count()),
+    "ternary": Ternary,
+    "range": Range,
+    "optional": lambda number, value, _: Optional(number, value),
+}
