@@ -13,7 +13,7 @@ import os
 import pickle
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ from emulator.p4.llvm.machine import make_object
 from emulator.p4.passes import run_passes
 from emulator.p4.verify import verify
 from emulator.ports.jit import cache_root, machine_key
-from emulator.v1model.layout import PipelineLayout, lay_out
+from emulator.v1model.layout import ArrayLayout, PipelineLayout, Word, lay_out
 from emulator.v1model.llvm import library, pipeline
 from emulator.v1model.target import V1MODEL_TARGET
 from emulator.v1model.view import ControlView
@@ -88,7 +88,9 @@ def generate(program: ir.Program) -> tuple[PipelineLayout, str]:
     verify(program, V1MODEL_TARGET)
     lowered = run_passes(program, V1MODEL_TARGET)
     layout = lay_out(lowered)
-    module = pipeline.write_module(lowered, layout, V1MODEL_TARGET)
+    module, queue_bytes = pipeline.write_module(lowered, layout, V1MODEL_TARGET)
+    if queue_bytes:
+        layout = replace(layout, arrays=(*layout.arrays, ArrayLayout(Word.QUEUES, queue_bytes)))
     text = str(module)
     if library.needed(module):
         text = library.link(text)

@@ -13,11 +13,9 @@ from typing import Any
 from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned
 from emulator.p4.interpreter import Machine
-from emulator.v1model.metadata import SESSIONS
+from emulator.v1model.layout import CLONE_SESSIONS
+from emulator.v1model.limits import UNCUT
 from emulator.v1model.uses import Uses
-
-UNCUT = (1 << 32) - 1
-"""More bytes than any frame has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ def _list(m: Machine, call: ir.CallExtern) -> int:
 
 
 def clone(m: Machine, call: ir.CallExtern) -> None:
-    _request(m, clone=(m.value(call.expr(1)) % SESSIONS, _list(m, call)))
+    _request(m, clone=(m.value(call.expr(1)) % CLONE_SESSIONS, _list(m, call)))
 
 
 def resubmit(m: Machine, call: ir.CallExtern) -> None:

@@ -13,3 +13,6 @@ limit, and a program that recirculates for ever takes all of its time. Some mill
 REINJECTION_CELL_BYTES = 16_384
 """Longest frame that is parsed again: the longest of our ports (8,704) and as much again for headers; bmv2 has room for
 512 bytes of added headers and dies beyond."""
+
+UNCUT = (1 << 32) - 1
+"""More bytes than any frame has: what frames are cut to that nobody cuts."""

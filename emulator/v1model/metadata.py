@@ -46,10 +46,6 @@ class Instance(IntEnum):
     RESUBMITTED = 6
 
 
-SESSIONS = 32_768
-"""Clone sessions are numbered with 15 bits; a clone's session is cut to that (simple_switch keeps the 16th bit)."""
-
-
 class Algorithm(Enum):
     """``HashAlgorithm``, numbered as v1model.p4 declares it."""
 

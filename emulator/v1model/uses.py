@@ -6,7 +6,6 @@ what calls of the old ``clone3``, ``resubmit`` and ``recirculate`` name in their
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,6 +14,9 @@ from emulator.p4 import ir, walk
 CLONES = frozenset(("clone", "clone3", "clone_preserving_field_list"))
 RESUBMITS = frozenset(("resubmit", "resubmit_preserving_field_list"))
 RECIRCULATES = frozenset(("recirculate", "recirculate_preserving_field_list"))
+
+PURE = frozenset(("update_checksum", "update_checksum_with_payload"))
+"""Externs of which nothing is left when the frame isn't sent."""
 
 FieldList: TypeAlias = tuple[ir.Variable, ...]
 
@@ -28,6 +30,8 @@ class Uses:
     recirculates: bool
     truncates: bool
     """Cuts frames: by ``truncate``, or by clone sessions that do."""
+    late_effects: bool
+    """The blocks after egress do something that is seen also when the frame is not sent."""
     lists: tuple[FieldList, ...]
     """The field lists; the first is empty."""
     numbers: tuple[tuple[int, int], ...]
@@ -37,6 +41,11 @@ class Uses:
     def reinjects(self) -> bool:
         """Packets may come out of a pass that enter a pass again."""
         return self.clones or self.resubmits or self.recirculates
+
+    @property
+    def waits(self) -> bool:
+        """Needs the memory of the re-injection queues."""
+        return self.reinjects or self.truncates or self.late_effects
 
     @property
     def kept(self) -> FieldList:
@@ -64,9 +73,15 @@ def uses_of(program: ir.Program) -> Uses:
         resubmits=bool(names & RESUBMITS),
         recirculates=bool(names & RECIRCULATES),
         truncates="truncate" in names or bool(names & CLONES),
+        late_effects=any(_has_effects(program.block(name)) for name in ("ck", "dep")),
         lists=lists,
         numbers=tuple((number, lists.index(fields)) for number, fields in declared),
     )
+
+
+def _has_effects(block: ir.Parser | ir.Control) -> bool:
+    assert isinstance(block, ir.Control)
+    return any(isinstance(s, ir.CallExtern) and s.name not in PURE for s in walk.statements(block.body))
 
 
 def _given(call: ir.CallExtern) -> FieldList:
@@ -77,9 +92,3 @@ def _given(call: ir.CallExtern) -> FieldList:
     assert not isinstance(data, ir.Text)
     items = data if isinstance(data, tuple) else (data,)
     return tuple(dict.fromkeys(v for v in items if isinstance(v, ir.Variable)))
-
-
-def sources_of_lists(program: ir.Program) -> Iterator[ir.Variable]:
-    """Variables that copies read after the program's last word on them."""
-    for fields in uses_of(program).lists:
-        yield from fields

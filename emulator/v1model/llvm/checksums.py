@@ -29,9 +29,11 @@ from emulator.p4.llvm.bits import (
     store,
     swap_bytes,
 )
-from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.emitter import Emitter, is_signed
 from emulator.v1model.layout import MAX_PAYLOAD_BYTES, Word
 from emulator.v1model.llvm import library
+from emulator.v1model.llvm.random_numbers import emit_next
+from emulator.v1model.llvm.registers import payload as payload_of
 from emulator.v1model.metadata import Algorithm, standard
 
 VECTOR_FROM_BYTES = 128
@@ -99,6 +101,8 @@ def emit_checksum(e: Emitter, algorithm: ir.Argument, data: ir.Argument, *, payl
     """The hash value, 64 bits."""
     assert isinstance(algorithm, ir.Constant), "the algorithm of a hash is a constant (the checker refuses others)"
     kind, pieces = Algorithm(algorithm.value), pieces_of(data)
+    if kind is Algorithm.RANDOM:
+        return emit_next(e)
     if kind is not Algorithm.CSUM16 or payload:
         return _gathered(e, kind, pieces, payload=payload)
     shifting = shifting_headers(pieces)
@@ -207,12 +211,10 @@ def _gathered(e: Emitter, kind: Algorithm, pieces: list[Piece], *, payload: bool
         _gather(e, piece, buffer, position)
     length = b.lshr(b.add(b.load(position, typ=I64), i64(7)), i64(3))
     if payload:
-        start, size = e.notes["payload"]
+        start, size = payload_of(e)
         size = b.select(b.icmp_unsigned(">", size, i64(MAX_PAYLOAD_BYTES)), i64(MAX_PAYLOAD_BYTES), size)
         copy_bytes(b, at(b, buffer, length), start, size)
         length = b.add(length, size)
-    if kind not in library.FUNCTIONS:
-        raise ValueError(f"HashAlgorithm.{kind.name.lower()} is declared but no switch implements it (nor does bmv2)")
     return b.call(library.declare(b.module, library.FUNCTIONS[kind]), [buffer, length])
 
 
@@ -255,11 +257,20 @@ def emit_hash(e: Emitter, call: ir.CallExtern) -> None:
     b = e.b
     out, algorithm, data = call.place(0), call.expr(1), call.arguments[3]
     value = emit_checksum(e, algorithm, data, payload=False)
-    maximum = resize(b, e.value(call.expr(4)), 64)
+    limit = call.expr(4)
+    maximum = resize(b, e.value(limit), 64, signed=is_signed(limit.type))
     maximum = b.select(b.icmp_unsigned("==", maximum, i64(0)), i64(1), maximum)
     rest = divide(b, ir.BinaryOp.MOD, value, maximum)
-    result = b.add(resize(b, e.value(call.expr(2)), 64), rest)
+    base = call.expr(2)
+    result = b.add(resize(b, e.value(base), 64, signed=is_signed(base.type)), rest)
     e.assign(out, resize(b, result, width_of(out.type)))
+
+
+def emit_checksum16_get(e: Emitter, call: ir.CallExtern) -> None:
+    out = call.place(0)
+    algorithm = ir.Constant(Algorithm.CSUM16.value, ir.INDEX)
+    value = emit_checksum(e, algorithm, call.arguments[1], payload=False)
+    e.assign(out, resize(e.b, value, width_of(out.type)))
 
 
 def emit_verify(e: Emitter, call: ir.CallExtern) -> None:

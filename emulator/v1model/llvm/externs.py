@@ -6,34 +6,40 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.p4 import ir
-from emulator.p4.layout import ENTRY_BYTES, ENTRY_PACKETS, cell_bytes
-from emulator.p4.llvm.bits import I32, Value, at, constant, i64, integer, load, resize, store
+from emulator.p4.layout import ENTRY_BYTES, ENTRY_PACKETS, cell_bytes, width_of
+from emulator.p4.llvm.bits import Value, at, constant, i64, integer, load, resize, store
 from emulator.p4.llvm.emitter import Emitter, Hooks
-from emulator.v1model.layout import CounterLayout, PipelineLayout, RegisterLayout, Word
-from emulator.v1model.llvm.checksums import emit_hash, emit_update, emit_verify
+from emulator.v1model.layout import CounterLayout, PipelineLayout, RegisterLayout
+from emulator.v1model.llvm import requests
+from emulator.v1model.llvm.checksums import emit_checksum16_get, emit_hash, emit_update, emit_verify
+from emulator.v1model.llvm.counting import count_fault, discard
+from emulator.v1model.llvm.meters import emit_meter
+from emulator.v1model.llvm.random_numbers import random
+from emulator.v1model.llvm.records import digest, log_message
+from emulator.v1model.llvm.registers import FRAME_LENGTH, LENGTH
 from emulator.v1model.metadata import DROP_PORT, Drop, Fault, standard
+from emulator.v1model.meters import METER_BYTES
+from emulator.v1model.uses import Uses
 
 
 class Notes:
     """What the pipeline tells the externs; kept in ``Emitter.notes``."""
 
-    LENGTH = "length"
-    """Length of the frame on arrival, i64."""
     LAYOUT = "layout"
-    PAYLOAD = "payload"
-    """(address, length) of what the parser left."""
+    USES = "uses"
+    NOW = "now"
+    """The batch's time in nanoseconds, i64."""
+    DISCARD = "discard"
+    """Block to go on at when the packet, or the copy, is gone; its drop is already counted."""
     REGISTERS = "registers"
     COUNTERS = "counters"
 
 
-def note_layout(notes: dict[str, Any], layout: PipelineLayout) -> None:
+def note_layout(notes: dict[str, Any], layout: PipelineLayout, uses: Uses) -> None:
     notes[Notes.LAYOUT] = layout
+    notes[Notes.USES] = uses
     notes[Notes.REGISTERS] = {r.name: r for r in layout.registers}
     notes[Notes.COUNTERS] = {c.name: c for c in layout.counters}
-
-
-def count_fault(e: Emitter, fault: Fault) -> None:
-    e.add_to(at(e.b, e.context_word(Word.FAULTS), 8 * fault.index), 1)
 
 
 # --- Registers --------------------------------------------------------------------------------------------------
@@ -140,19 +146,34 @@ def counter_count(e: Emitter, call: ir.CallExtern) -> None:
     past, _ = _check_index(e, index, counter.size, Fault.COUNTER_INDEX)
     record = at(e.b, e.context_word(counter.word), e.b.mul(resize(e.b, index, 64), i64(16)))
     e.add_to(record, 1)
-    e.add_to(at(e.b, record, 8), e.notes[Notes.LENGTH])
+    e.add_to(at(e.b, record, 8), FRAME_LENGTH.get(e))
     e.b.branch(past)
     e.b.position_at_end(past)
 
 
-def direct_counter_count(e: Emitter, call: ir.CallExtern) -> None:
-    """Nothing: a direct counter counts every hit of its table, whatever the action says (bmv2)."""
+def nothing(e: Emitter, call: ir.CallExtern) -> None:
+    """direct_counter.count, direct_meter.read: bmv2 counts and meters at each hit of the table, before the action."""
+
+
+def execute_meter(e: Emitter, call: ir.CallExtern) -> None:
+    b, out = e.b, call.place(1)
+    assert isinstance(call.instance, ir.ExternInstance)
+    layout: PipelineLayout = e.notes[Notes.LAYOUT]
+    meter = next(m for m in layout.meters if m.name == call.instance.name)
+    index, owned = e.value(call.expr(0)), set(e.storage.owned)
+    past, _ = _check_index(e, index, meter.size, Fault.METER_INDEX)
+    cell = at(b, e.context_word(meter.word), b.mul(resize(b, index, 64), i64(METER_BYTES)))
+    amount = FRAME_LENGTH.get(e) if meter.in_bytes else i64(1)
+    e.assign(out, resize(b, emit_meter(b, cell, amount, e.notes[Notes.NOW]), width_of(out.type)))
+    b.branch(past)
+    b.position_at_end(past)
+    e.storage.owned &= owned
 
 
 def count_hit(e: Emitter, table: ir.Table, entry: Value) -> None:
     if any(instance.extern == "direct_counter" for instance in table.attached):
         e.add_to(at(e.b, entry, ENTRY_PACKETS), 1)
-        e.add_to(at(e.b, entry, ENTRY_BYTES), e.notes[Notes.LENGTH])
+        e.add_to(at(e.b, entry, ENTRY_BYTES), FRAME_LENGTH.get(e))
 
 
 # --- The packet -------------------------------------------------------------------------------------------------
@@ -165,32 +186,22 @@ def mark_to_drop(e: Emitter, call: ir.CallExtern) -> None:
 
 def assertion(e: Emitter, call: ir.CallExtern) -> None:
     """A false one drops the packet, counted; bmv2 would end the process."""
-    drop, going_on = e.new_block("assertion.failed"), e.new_block("assertion.holds")
-    e.b.cbranch(e.value(call.expr(0)), going_on, drop)
-    e.b.position_at_end(drop)
-    e.add_to(at(e.b, e.context_word(Word.DROPS), 8 * Drop.ASSERTION.index), 1)
-    e.b.branch(e.notes["next_copy"])
-    e.b.position_at_end(going_on)
-
-
-def log_message(e: Emitter, call: ir.CallExtern) -> None:
-    """Nothing: compiled code has nobody to tell. The interpreter logs."""
+    discard(e, e.b.xor(e.value(call.expr(0)), constant(1, 1)), Drop.ASSERTION)
 
 
 def change_length(e: Emitter, header: ir.Header, valid: bool, was: Value) -> None:
     """packet_length in egress: setValid and setInvalid change it, nothing else does (bmv2)."""
-    slot = e.storage.slot("$length", I32)
     size = header.type.length_bits // 8
     changes = e.b.xor(was, constant(1, 1)) if valid else was
     change = e.b.select(changes, constant(size if valid else -size, 32), constant(0, 32))
-    e.b.store(e.b.add(e.b.load(slot, typ=I32), change), slot)
+    LENGTH.put(e, e.b.add(LENGTH.get(e), change))
 
 
 EXTERNS: Mapping[str, Any] = {
     "register.read": register_read,
     "register.write": register_write,
     "counter.count": counter_count,
-    "direct_counter.count": direct_counter_count,
+    "direct_counter.count": nothing,
     "mark_to_drop": mark_to_drop,
     "hash": emit_hash,
     "verify_checksum": emit_verify,
@@ -200,6 +211,12 @@ EXTERNS: Mapping[str, Any] = {
     "assert": assertion,
     "assume": assertion,
     "log_msg": log_message,
+    "random": random,
+    "digest": digest,
+    "meter.execute_meter": execute_meter,
+    "direct_meter.read": nothing,
+    "Checksum16.get": emit_checksum16_get,
+    **requests.EXTERNS,
 }
 
 HOOKS = Hooks(

@@ -5,6 +5,9 @@
 For each frame: parser, verify, ingress; then the copies it becomes (none, one, or a multicast group's); for each copy,
 from the state that ingress left: egress, compute, deparser straight into the egress port's ring. Headers that egress
 writes go to a scratch of their own, so that every copy starts from ingress' bytes.
+
+Programs that clone, resubmit or recirculate go through the same code again: what waits lies in the queues of
+``emulator.v1model.llvm.queues``, and is finished before the next frame is taken.
 """
 
 from __future__ import annotations
@@ -16,33 +19,42 @@ from llvmlite import ir as llvm
 from emulator.p4 import ir
 from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
 from emulator.p4.llvm.emitter import Emitter
-from emulator.p4.llvm.packet import Deparsing, append, emit_parser
+from emulator.p4.llvm.packet import emit_parser
 from emulator.p4.llvm.storage import Storage
 from emulator.p4.target import Target
-from emulator.ports.batch import (
-    MAX_PORTS,
-    TX_BYTES,
-    TX_CELLS,
-    TX_DROPPED_FULL,
-    TX_DROPPED_TOO_LONG,
-    TX_FRAMES,
-    TX_LENGTHS,
-    TX_LIMIT,
-    TX_MASK,
-    TX_RING_BYTES,
-    TX_STRIDE,
-    TX_TAIL,
-)
+from emulator.ports.batch import MAX_PORTS
 from emulator.v1model.layout import PipelineLayout, Word
+from emulator.v1model.limits import UNCUT
+from emulator.v1model.llvm.copies import Copies
+from emulator.v1model.llvm.counting import drop_if
 from emulator.v1model.llvm.externs import EXTERNS, HOOKS, Notes, note_layout
+from emulator.v1model.llvm.queues import AGAIN, KEPT, KEPT_LIST, Queues, places_of
+from emulator.v1model.llvm.records import send_digest
+from emulator.v1model.llvm.registers import (
+    CLONE,
+    CLONE_LIST,
+    COPIES,
+    COPY_CUT,
+    FRAME,
+    FRAME_LENGTH,
+    FRESH,
+    LENGTH,
+    OWN_CELL,
+    PORT,
+    REPLICAS,
+    RESUBMIT,
+    clear_wishes,
+)
+from emulator.v1model.llvm.saved import SavedState, kept_of
 from emulator.v1model.metadata import DROP_PORT, WIDTHS_BITS, Drop, Instance, standard
+from emulator.v1model.uses import uses_of
 
 SYMBOL = "netsum_process"
 NANOSECONDS_PER_MICROSECOND = 1000
 
 
-def write_module(program: ir.Program, layout: PipelineLayout, target: Target) -> llvm.Module:
-    """The whole program as an LLVM module with the one function `SYMBOL`."""
+def write_module(program: ir.Program, layout: PipelineLayout, target: Target) -> tuple[llvm.Module, int]:
+    """The whole program as an LLVM module with the one function `SYMBOL`, and the size of its queues, bytes."""
     module = llvm.Module(name="program")
     module.triple = ""
     kind = llvm.FunctionType(I64, [PTR, PTR, PTR, PTR, I64, I64])
@@ -50,250 +62,254 @@ def write_module(program: ir.Program, layout: PipelineLayout, target: Target) ->
     for argument in function.args:
         if argument.type == PTR:
             argument.add_attribute("noalias")
-    _Pipeline(program, layout, target, function).write()
-    return module
+    return module, _Pipeline(program, layout, target, function).write()
 
 
 class _Pipeline:
     def __init__(self, program: ir.Program, layout: PipelineLayout, target: Target, function: Any) -> None:
         self.program = program
-        self.function = function
         self.context, self.addresses, self.lengths, self.ports, self.count, self.now = function.args
         self.entry = function.append_basic_block("entry")
         self.allocas: Builder = llvm.IRBuilder(self.entry)
-        zero, scratch, self.egress_scratch, tables = (
+        zero, self.ingress_scratch, self.egress_scratch, tables = (
             load(self.allocas, PTR, self.context, word * 8, align=8)
             for word in (Word.ZERO, Word.INGRESS_SCRATCH, Word.EGRESS_SCRATCH, Word.TABLES)
         )
-        storage = Storage(self.allocas, layout.scratch, zero, scratch)
+        self.now_us = self.allocas.udiv(self.now, i64(NANOSECONDS_PER_MICROSECOND))
+        storage = Storage(self.allocas, layout.scratch, zero, self.ingress_scratch)
         by_name = {t.name: t for t in layout.tables}
         b = llvm.IRBuilder(self.entry)
         self.e = Emitter(b, program, storage, self.context, by_name, tables, EXTERNS, HOOKS, target)
-        note_layout(self.e.notes, layout)
+        self.uses = uses_of(program)
+        note_layout(self.e.notes, layout, self.uses)
+        self.e.notes[Notes.NOW] = self.now
+        kept = kept_of(self.uses)
+        self.state = SavedState(self.e, self.ingress_scratch)
+        self.queues = Queues(self.e, self.uses, kept, places_of(kept), self.state)
 
     # --- Helpers ----------------------------------------------------------------------------------------------
 
-    def _get(self, name: str) -> Value:
+    def get(self, name: str) -> Value:
         return self.e.value(standard(name))
 
-    def _set(self, name: str, value: Value) -> None:
+    def set(self, name: str, value: Value) -> None:
         self.e.assign(standard(name), resize(self.e.b, value, WIDTHS_BITS[name]))
 
-    def _control(self, name: str) -> None:
+    def control(self, name: str) -> None:
         control = self.program.block(name)
         assert isinstance(control, ir.Control)
         self.e.whole_block(control.body)
 
-    def _drop(self, reason: Drop) -> None:
-        self.e.add_to(at(self.e.b, self.e.context_word(Word.DROPS), 8 * reason.index), 1)
-
-    def _drop_if(self, condition: Value, reason: Drop, then: Any) -> None:
-        """Count and go to ``then`` if the condition holds."""
-        b = self.e.b
-        dropped, going_on = self.e.new_block("dropped"), self.e.new_block("kept")
-        b.cbranch(condition, dropped, going_on)
-        b.position_at_end(dropped)
-        self._drop(reason)
-        b.branch(then)
-        b.position_at_end(going_on)
-
     # --- The batch loop ---------------------------------------------------------------------------------------
 
-    def write(self) -> None:
+    def write(self) -> int:
+        """Size of the queues."""
         e = self.e
-        head, packet, start, self.next_packet, end = (
-            e.new_block(n) for n in ("head", "packet", "start", "next_packet", "end")
+        head, arrival, self.begin, start, self.following, next_frame, self.copies, end = (
+            e.new_block(n) for n in ("head", "arrival", "begin", "start", "following", "next_frame", "copies", "end")
         )
-        self.reset = packet
         b = e.b
         b.position_at_end(head)
         self.index = b.phi(I64)
-        b.cbranch(b.icmp_signed("<", self.index, self.count), packet, end)
+        b.cbranch(b.icmp_signed("<", self.index, self.count), arrival, end)
+        b.position_at_end(arrival)
+        self._arrive()
+        b.branch(self.begin)
         b.position_at_end(start)
-        self._packet()
-        b.position_at_end(self.next_packet)
-        following = b.add(self.index, i64(1))
+        self._pass()
+        b.position_at_end(self.following)
+        self._take_waiting(next_frame)
+        b.position_at_end(next_frame)
+        index = b.add(self.index, i64(1))
         b.branch(head)
         self.index.add_incoming(i64(0), self.entry)
-        self.index.add_incoming(following, self.next_packet)
+        self.index.add_incoming(index, next_frame)
+        b.position_at_end(self.copies)
+        copies = Copies(self, self.following)
+        copies.emit()
         b.position_at_end(end)
         b.ret(self.count)
-        self._finish(start)
-        self.allocas.branch(head)
+        return self._finish(start, head, copies)
 
-    def _finish(self, start: Any) -> None:
+    def _finish(self, start: Any, head: Any, copies: Copies) -> int:
         """Fill the blocks that treat every slot there is."""
-        storage = self.e.storage
-        b = llvm.IRBuilder(self.reset)
-        storage.reset(b)
+        size = self.queues.size_bytes(self.state.finish()) if self.uses.waits else 0
+        b = llvm.IRBuilder(self.begin)
+        self.e.storage.reset(b)
         b.branch(start)
-        saved = self._saved_slots()
-        save, after_save = self.save
-        b = llvm.IRBuilder(save)
-        for slot, kept, kind in saved:
-            b.store(b.load(slot, typ=kind), kept)
-        b.branch(after_save)
-        restore, after_restore = self.restore
-        b = llvm.IRBuilder(restore)
-        for slot, kept, kind in saved:
-            b.store(b.load(kept, typ=kind), slot)
-        b.branch(after_restore)
+        copies.finish(self.allocas)
+        self.allocas.branch(head)
+        return size
 
-    def _saved_slots(self) -> list[tuple[Value, Value, Any]]:
-        slots = [*self.e.storage.packet_slots(), (self.e.storage.slot("$length", I32), I32)]
-        return [(slot, self.allocas.alloca(kind), kind) for slot, kind in slots]
-
-    def _packet(self) -> None:
+    def _arrive(self) -> None:
         e, b = self.e, self.e.b
-        frame = b.load(b.gep(self.addresses, [self.index], source_etype=PTR), typ=PTR)
         length = b.zext(b.load(b.gep(self.lengths, [self.index], source_etype=I32), typ=I32), I64)
         port = b.load(b.gep(self.ports, [self.index], source_etype=I32), typ=I32)
-        e.notes[Notes.LENGTH] = length
-        e.notes["next_copy"] = self.next_packet
-        self._arrive(port, length)
-        parser = self.program.block("p")
-        assert isinstance(parser, ir.Parser)
-        emit_parser(e, parser, frame, length)
-        self._set("parser_error", b.load(e.storage.slot("$error", I32), typ=I32))
-        cursor = b.load(e.storage.slot("$cursor", I64), typ=I64)
-        e.notes[Notes.PAYLOAD] = self.payload = (at(b, frame, cursor), b.sub(length, cursor))
-        self._control("vr")
-        self._control("ig")
-        self._replicate()
-
-    def _arrive(self, port: Value, length: Value) -> None:
-        e, b = self.e, self.e.b
-        self._set("ingress_port", port)
-        self._set("packet_length", length)
-        b.store(resize(b, length, 32), e.storage.slot("$length", I32))
-        self.now_us = b.udiv(self.now, i64(NANOSECONDS_PER_MICROSECOND))
-        self._set("ingress_global_timestamp", self.now_us)
+        FRAME.put(e, b.load(b.gep(self.addresses, [self.index], source_etype=PTR), typ=PTR))
+        FRAME_LENGTH.put(e, length)
+        PORT.put(e, port)
         number = b.zext(b.and_(port, constant(MAX_PORTS - 1, 32)), I64)
         record = at(b, e.context_word(Word.RX_COUNTERS), b.mul(number, i64(16)))
         e.add_to(record, 1)
         e.add_to(at(b, record, 8), length)
+        if self.uses.reinjects:
+            OWN_CELL.put(e, 0)
+            AGAIN.put(e, Instance.NORMAL)
+            self.queues.begin()
 
-    # --- Between ingress and egress (facts of simple_switch: multicast beats a drop by egress_spec) -------------
+    # --- One pass: parser and ingress -------------------------------------------------------------------------
 
-    def _replicate(self) -> None:
+    def _pass(self) -> None:
         e, b = self.e, self.e.b
-        multicast, unicast, copies = (e.new_block(n) for n in ("multicast", "unicast", "copies"))
-        group = self._get("mcast_grp")
+        e.notes[Notes.DISCARD] = self.following
+        clear_wishes(e)
+        LENGTH.put(e, b.trunc(FRAME_LENGTH.get(e), I32))
+        self._first_metadata()
+        parser = self.program.block("p")
+        assert isinstance(parser, ir.Parser)
+        emit_parser(e, parser, FRAME.get(e), FRAME_LENGTH.get(e))
+        self.set("parser_error", b.load(e.storage.slot("$error", I32), typ=I32))
+        self.control("vr")
+        if self.uses.clones:
+            self._finish_clone()
+        self.control("ig")
+        self._after_ingress()
+
+    def _first_metadata(self) -> None:
+        e, b = self.e, self.e.b
+        if not self.uses.reinjects:
+            self._arrival_metadata()
+            return
+        arrived, cloned, again, known = (e.new_block(n) for n in ("arrived", "cloned", "again", "known"))
+        node = b.switch(AGAIN.get(e), again)
+        node.add_case(constant(Instance.NORMAL, 32), arrived)
+        node.add_case(constant(Instance.INGRESS_CLONE, 32), cloned)
+        b.position_at_end(arrived)
+        self._arrival_metadata()
+        b.branch(known)
+        b.position_at_end(cloned)
+        self.set("ingress_port", PORT.get(e))
+        b.branch(known)
+        b.position_at_end(again)
+        self.queues.kept.load(e, KEPT.get(e), KEPT_LIST.get(e), self.uses.lists)
+        self.set("packet_length", FRAME_LENGTH.get(e))
+        self.set("instance_type", AGAIN.get(e))
+        b.branch(known)
+        b.position_at_end(known)
+
+    def _arrival_metadata(self) -> None:
+        self.set("ingress_port", PORT.get(self.e))
+        self.set("packet_length", FRAME_LENGTH.get(self.e))
+        self.set("ingress_global_timestamp", self.now_us)
+
+    # --- Between ingress and egress (facts of simple_switch) ---------------------------------------------------
+
+    def _after_ingress(self) -> None:
+        """What simple_switch looks at, in its order. Clones go to egress before their original, so what is to become
+        of the original is found out first."""
+        e, b = self.e, self.e.b
+        send_digest(e)
+        decided = e.new_block("decided")
+        if self.uses.clones:
+            self.queues.kept.store(e, self.queues.area(self.queues.places.clone_kept))
+        COPIES.put(e, 0)
+        if self.uses.resubmits:
+            resubmitted, kept = e.new_block("resubmitted"), e.new_block("kept")
+            wanted = RESUBMIT.get(e)
+            b.cbranch(b.icmp_unsigned("!=", wanted, constant(0, 32)), resubmitted, kept)
+            b.position_at_end(resubmitted)
+            self.queues.resubmit(b.sub(wanted, constant(1, 32)), decided)
+            b.branch(decided)
+            b.position_at_end(kept)
+        self._replicate(decided)
+        b.position_at_end(decided)
+        if self.uses.clones:
+            self._clone_ingress()
+        b.branch(self.copies)
+
+    def _replicate(self, decided: Any) -> None:
+        """Multicast beats a drop by egress_spec."""
+        e, b = self.e, self.e.b
+        multicast, unicast = e.new_block("multicast"), e.new_block("unicast")
+        group = self.get("mcast_grp")
         b.cbranch(b.icmp_unsigned("!=", group, constant(0, 16)), multicast, unicast)
         b.position_at_end(multicast)
         record = at(b, e.context_word(Word.MULTICAST), b.mul(resize(b, group, 64), i64(16)))
-        many, many_count = load(b, PTR, record, 0, align=8), load(b, I64, record, 8, align=8)
-        self._drop_if(b.icmp_unsigned("==", many_count, i64(0)), Drop.NO_SUCH_GROUP, self.next_packet)
-        multicast_end = b.block
-        b.branch(copies)
+        count = load(b, I64, record, 8, align=8)
+        drop_if(e, b.icmp_unsigned("==", count, i64(0)), Drop.NO_SUCH_GROUP, decided)
+        self._decide(load(b, PTR, record, 0, align=8), count, Instance.REPLICATED, decided)
         b.position_at_end(unicast)
-        spec = self._get("egress_spec")
-        self._drop_if(b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.INGRESS, self.next_packet)
+        spec = self.get("egress_spec")
+        drop_if(e, b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.INGRESS, decided)
         single = e.storage.slot("$single", I64)
         store(b, resize(b, spec, 64), single, 0, align=8)
-        unicast_end = b.block
-        b.branch(copies)
-        b.position_at_end(copies)
-        replicas, number, instance = b.phi(PTR), b.phi(I64), b.phi(I32)
-        for node, many_value, one in (
-            (replicas, many, single),
-            (number, many_count, i64(1)),
-            (instance, constant(Instance.REPLICATED, 32), constant(0, 32)),
-        ):
-            node.add_incoming(many_value, multicast_end)
-            node.add_incoming(one, unicast_end)
-        priority = self._get("priority")
-        self._drop_if(b.icmp_unsigned("!=", priority, constant(0, 3)), Drop.PRIORITY, self.next_packet)
-        self._set("instance_type", instance)
-        self._copies(replicas, number)
+        self._decide(single, i64(1), Instance.NORMAL, decided)
 
-    def _copies(self, replicas: Value, number: Value) -> None:
+    def _decide(self, replicas: Value, count: Value, instance: Instance, decided: Any) -> None:
         e, b = self.e, self.e.b
-        save, restore, copy, next_copy = (e.new_block(n) for n in ("save", "restore", "copy", "next_copy"))
-        b.branch(save)
-        self.restore = (restore, copy)
-        self.save = (save, self._loop_head(save, restore, next_copy, number))
-        b.position_at_end(copy)
-        e.notes["next_copy"] = next_copy
-        replica = at(b, replicas, b.mul(self.copy_index, i64(8)))
-        port = load(b, I32, replica, 0, align=4)
-        rid = load(b, I32, replica, 4, align=4)
-        e.storage.scratch = self.egress_scratch
-        e.storage.owned = set()
-        self._egress(port, rid, next_copy)
+        queued = b.icmp_unsigned("!=", self.get("priority"), constant(0, 3))
+        drop_if(e, queued, Drop.PRIORITY, decided, count)
+        self.set("instance_type", constant(instance, 32))
+        REPLICAS.put(e, replicas)
+        COPIES.put(e, count)
+        FRESH.put(e, int(instance is Instance.REPLICATED))
+        COPY_CUT.put(e, UNCUT)
+        b.branch(decided)
 
-    def _loop_head(self, save: Any, restore: Any, next_copy: Any, number: Value) -> Any:
+    # --- Clones of ingress ------------------------------------------------------------------------------------
+
+    def _clone_ingress(self) -> None:
+        """If a clone is wanted and can be had, the original waits and the frame is parsed again."""
         e, b = self.e, self.e.b
-        head = e.new_block("copy_head")
-        b.position_at_end(head)
-        self.copy_index = b.phi(I64)
-        b.cbranch(b.icmp_unsigned("<", self.copy_index, number), restore, self.next_packet)
-        b.position_at_end(next_copy)
-        following = b.add(self.copy_index, i64(1))
-        b.branch(head)
-        self.copy_index.add_incoming(i64(0), save)
-        self.copy_index.add_incoming(following, next_copy)
-        return head
+        wanted, done = e.new_block("clone"), e.new_block("no_clone")
+        session = CLONE.get(e)
+        b.cbranch(b.icmp_unsigned("!=", session, constant(0, 32)), wanted, done)
+        b.position_at_end(wanted)
+        CLONE.put(e, 0)
+        replicas, copies, cut = self.queues.session(session, done)
+        self.queues.charge(done)
+        waiting, parsing = e.new_block("wait"), e.new_block("parse_again")
+        b.cbranch(b.icmp_unsigned("!=", COPIES.get(e), i64(0)), waiting, parsing)
+        b.position_at_end(waiting)
+        self.queues.leave_later()
+        b.branch(parsing)
+        b.position_at_end(parsing)
+        for register, value in ((REPLICAS, replicas), (COPIES, copies), (COPY_CUT, cut), (FRESH, 1)):
+            register.put(e, value)
+        AGAIN.put(e, Instance.INGRESS_CLONE)
+        b.branch(self.begin)
+        b.position_at_end(done)
 
-    def _egress(self, port: Value, rid: Value, next_copy: Any) -> None:
+    def _finish_clone(self) -> None:
+        """A clone's parse is over: it keeps its headers, and of metadata what its field list says."""
         e, b = self.e, self.e.b
-        self._set("egress_port", port)
-        self._set("egress_rid", rid)
-        self._set("egress_spec", constant(0, 9))
-        self._set("packet_length", b.load(e.storage.slot("$length", I32), typ=I32))
-        self._set("egress_global_timestamp", self.now_us)
-        self._set("enq_timestamp", self.now_us)
-        self._control("eg")
-        spec = self._get("egress_spec")
-        self._drop_if(b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.EGRESS, next_copy)
-        self._transmit(port, next_copy)
+        clone, original = e.new_block("clone"), e.new_block("ingress")
+        b.cbranch(b.icmp_unsigned("==", AGAIN.get(e), constant(Instance.INGRESS_CLONE, 32)), clone, original)
+        b.position_at_end(clone)
+        area = self.queues.area(self.queues.places.clone_kept)
+        self._become_clone(area, CLONE_LIST.get(e), Instance.INGRESS_CLONE)
+        b.position_at_end(original)
 
-    # --- The egress port's ring -------------------------------------------------------------------------------
+    def _become_clone(self, kept: Value, number: Value, instance: Instance) -> None:
+        self.state.forget()
+        self.queues.kept.load(self.e, kept, number, self.uses.lists)
+        self.set("instance_type", constant(instance, 32))
+        self.e.b.branch(self.copies)
 
-    def _transmit(self, port: Value, next_copy: Any) -> None:
+    # --- What waits -------------------------------------------------------------------------------------------
+
+    def _take_waiting(self, next_frame: Any) -> None:
+        """After a packet: first what waits for egress, then what waits for the parser, then the next frame."""
         e, b = self.e, self.e.b
-        in_table = b.icmp_unsigned("<", port, constant(MAX_PORTS, 32))
-        safe = b.select(in_table, resize(b, port, 64), i64(0))
-        ring = at(b, e.context_word(Word.TX_PORTS), b.mul(safe, i64(TX_RING_BYTES)))
-        cells = load(b, I64, ring, TX_CELLS, align=8)
-        exists = b.and_(in_table, b.icmp_unsigned("!=", cells, i64(0)))
-        self._drop_if(b.xor(exists, constant(1, 1)), Drop.NO_SUCH_PORT, next_copy)
-        tail, limit = load(b, I64, ring, TX_TAIL, align=8), load(b, I64, ring, TX_LIMIT, align=8)
-        full, room = e.new_block("ring_full"), e.new_block("ring_room")
-        b.cbranch(b.icmp_unsigned("<", tail, limit), room, full)
-        self._dropped_by_ring(full, ring, TX_DROPPED_FULL, Drop.RING_FULL, next_copy)
-        b.position_at_end(room)
-        stride = resize(b, load(b, I32, ring, TX_STRIDE, align=4), 64)
-        place = b.and_(tail, resize(b, load(b, I32, ring, TX_MASK, align=4), 64))
-        cell = b.inttoptr(b.add(cells, b.mul(place, stride)), PTR)
-        length = self._deparse(cell, stride, ring, next_copy)
-        lengths = load(b, PTR, ring, TX_LENGTHS, align=8)
-        store(b, resize(b, length, 32), lengths, b.mul(place, i64(4)), align=4)
-        e.add_to(at(b, ring, TX_FRAMES), 1)
-        e.add_to(at(b, ring, TX_BYTES), length)
-        store(b, b.add(tail, i64(1)), ring, TX_TAIL, align=8)
-        b.branch(next_copy)
-
-    def _dropped_by_ring(self, block: Any, ring: Value, counter: int, reason: Drop, then: Any) -> None:
-        b = self.e.b
-        b.position_at_end(block)
-        self.e.add_to(at(b, ring, counter), 1)
-        self._drop(reason)
-        b.branch(then)
-
-    def _deparse(self, cell: Value, stride: Value, ring: Value, next_copy: Any) -> Value:
-        """Headers and payload into the cell; returns the frame's length."""
-        e, b = self.e, self.e.b
-        self._control("ck")
-        too_long = e.new_block("too_long")
-        out = e.storage.slot("$out", PTR)
-        b.store(cell, out)
-        e.parse = Deparsing(at(b, cell, stride), too_long)
-        self._control("dep")
-        append(e, *self.payload)
-        length = b.sub(b.ptrtoint(b.load(out, typ=PTR), I64), b.ptrtoint(cell, I64))
-        written = b.block
-        self._dropped_by_ring(too_long, ring, TX_DROPPED_TOO_LONG, Drop.TOO_LONG, next_copy)
-        b.position_at_end(written)
-        e.parse = None
-        return length
+        if self.uses.clones:
+            none, clone = e.new_block("none_leaving"), e.new_block("egress_clone")
+            is_clone, number = self.queues.next_leaving(none)
+            b.cbranch(is_clone, clone, self.copies)
+            b.position_at_end(clone)
+            self._become_clone(KEPT.get(e), number, Instance.EGRESS_CLONE)
+            b.position_at_end(none)
+        if self.uses.reinjects:
+            self.queues.next_entering(next_frame)
+            b.branch(self.begin)
+        else:
+            b.branch(next_frame)

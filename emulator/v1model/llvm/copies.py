@@ -1,0 +1,116 @@
+"""Egress for each copy of a packet, every one from the state that the packet had before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir as llvm
+
+from emulator.p4.llvm.bits import I32, I64, Builder, Value, at, constant, i64, load
+from emulator.v1model.llvm.counting import drop_if
+from emulator.v1model.llvm.externs import Notes
+from emulator.v1model.llvm.registers import (
+    CLONE,
+    CLONE_LIST,
+    COPIES,
+    COPY_CUT,
+    CUT,
+    FRESH,
+    LENGTH,
+    RECIRCULATE,
+    REPLICAS,
+)
+from emulator.v1model.llvm.transmit import Transmitter
+from emulator.v1model.metadata import DROP_PORT, Drop
+
+if TYPE_CHECKING:
+    from emulator.v1model.llvm.pipeline import _Pipeline
+
+KEPT_REGISTERS = (LENGTH, CUT, RECIRCULATE)
+"""A packet's registers that egress changes: each copy starts from the packet's."""
+
+
+class Copies:
+    """Emits the loop over a packet's copies; ``then`` is where code goes on after the last."""
+
+    def __init__(self, pipeline: _Pipeline, then: Any) -> None:
+        self.pipeline = pipeline
+        self.e = pipeline.e
+        self.then = then
+
+    def emit(self) -> None:
+        e, b = self.e, self.e.b
+        self.save, self.saved, head, self.restore, self.restored, next_copy = (
+            e.new_block(n) for n in ("save", "saved", "copy_head", "restore", "copy", "next_copy")
+        )
+        replicas, count = REPLICAS.get(e), COPIES.get(e)
+        b.branch(self.save)
+        b.position_at_end(self.saved)
+        b.branch(head)
+        b.position_at_end(head)
+        index = b.phi(I64)
+        b.cbranch(b.icmp_unsigned("<", index, count), self.restore, self.then)
+        b.position_at_end(next_copy)
+        following = b.add(index, i64(1))
+        b.branch(head)
+        index.add_incoming(i64(0), self.saved)
+        index.add_incoming(following, next_copy)
+        b.position_at_end(self.restored)
+        replica = at(b, replicas, b.mul(index, i64(8)))
+        self._copy(load(b, I32, replica, 0, align=4), load(b, I32, replica, 4, align=4), next_copy)
+
+    def finish(self, allocas: Builder) -> None:
+        """Fill the blocks that treat every slot there is."""
+        slots = [*self.e.storage.packet_slots(), *((r.slot(self.e), r.kind) for r in KEPT_REGISTERS)]
+        kept = [(slot, allocas.alloca(kind), kind) for slot, kind in slots]
+        b = llvm.IRBuilder(self.save)
+        for slot, copy, kind in kept:
+            b.store(b.load(slot, typ=kind), copy)
+        b.branch(self.saved)
+        b = llvm.IRBuilder(self.restore)
+        for slot, copy, kind in kept:
+            b.store(b.load(copy, typ=kind), slot)
+        b.branch(self.restored)
+
+    def _copy(self, port: Value, rid: Value, next_copy: Any) -> None:
+        e, b, pipeline = self.e, self.e.b, self.pipeline
+        e.notes[Notes.DISCARD] = next_copy
+        e.storage.scratch = pipeline.egress_scratch
+        e.storage.owned = set()
+        self._start(port, rid)
+        pipeline.control("eg")
+        if pipeline.uses.clones:
+            self._clone()
+        spec = pipeline.get("egress_spec")
+        drop_if(e, b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.EGRESS, next_copy)
+        Transmitter(e, pipeline.uses, pipeline.queues, pipeline.control, port, next_copy).emit()
+
+    def _start(self, port: Value, rid: Value) -> None:
+        """Copies that are packets of their own have no wishes yet, and a rid."""
+        e, b, pipeline = self.e, self.e.b, self.pipeline
+        fresh = FRESH.get(e)
+        CLONE.put(e, 0)
+        RECIRCULATE.put(e, b.select(fresh, constant(0, 32), RECIRCULATE.get(e)))
+        CUT.put(e, b.select(fresh, COPY_CUT.get(e), CUT.get(e)))
+        pipeline.set("egress_rid", b.select(fresh, b.trunc(rid, llvm.IntType(16)), pipeline.get("egress_rid")))
+        pipeline.set("egress_port", port)
+        pipeline.set("egress_spec", constant(0, 9))
+        pipeline.set("packet_length", LENGTH.get(e))
+        pipeline.set("egress_global_timestamp", pipeline.now_us)
+        pipeline.set("enq_timestamp", pipeline.now_us)
+        for name in ("enq_qdepth", "deq_timedelta", "deq_qdepth"):
+            # nothing waits in virtual time
+            pipeline.set(name, constant(0, 1))
+
+    def _clone(self) -> None:
+        e, b, queues = self.e, self.e.b, self.pipeline.queues
+        wanted, done = e.new_block("clone"), e.new_block("no_clone")
+        session = CLONE.get(e)
+        b.cbranch(b.icmp_unsigned("!=", session, constant(0, 32)), wanted, done)
+        b.position_at_end(wanted)
+        CLONE.put(e, 0)
+        replicas, copies, cut = queues.session(session, done)
+        queues.charge(done)
+        queues.clone_later(replicas, copies, cut, CLONE_LIST.get(e), done)
+        b.branch(done)
+        b.position_at_end(done)

@@ -1,0 +1,259 @@
+"""From the end of egress to a cell of the egress port's ring, or back to the parser.
+
+The deparser writes straight into the cell that the frame leaves from. Where else it writes is for programs that need
+it: a cell of the re-injection queue, a staging cell for frames that are cut, and for frames that no port takes if the
+deparser does more than emit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load, resize, store
+from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.packet import Deparsing, append
+from emulator.ports.batch import (
+    MAX_PORTS,
+    TX_BYTES,
+    TX_CELLS,
+    TX_DROPPED_FULL,
+    TX_DROPPED_TOO_LONG,
+    TX_FRAMES,
+    TX_LENGTHS,
+    TX_LIMIT,
+    TX_MASK,
+    TX_RING_BYTES,
+    TX_STRIDE,
+    TX_TAIL,
+)
+from emulator.v1model.layout import Word
+from emulator.v1model.limits import REINJECTION_CELL_BYTES, UNCUT
+from emulator.v1model.llvm.counting import count_drop, drop_if
+from emulator.v1model.llvm.queues import STAGING_BYTES, Queues
+from emulator.v1model.llvm.registers import CURSOR, CUT, FRAME, FRAME_LENGTH, RECIRCULATE, Register
+from emulator.v1model.metadata import Drop, Instance
+from emulator.v1model.uses import Uses
+
+
+class Way(IntEnum):
+    """Where a frame goes when it is deparsed."""
+
+    RING = 0
+    STAGED = 1
+    """To the ring, cut."""
+    AGAIN = 2
+    """To the parser."""
+    NO_PORT = 3
+    NO_ROOM = 4
+
+
+WAY = Register("$way", I32)
+CELL = Register("$cell", PTR)
+CELL_END = Register("$cell_end", PTR)
+RING = Register("$ring", PTR)
+TAIL = Register("$tail", I64)
+PLACE = Register("$place", I64)
+"""Number of the cell."""
+WRITTEN = Register("$written", I64)
+"""Length of the deparsed frame; one byte more than the cell takes if it is too long."""
+
+
+@dataclass(slots=True)
+class Transmitter:
+    """Emits the way out for one place in the code."""
+
+    e: Emitter
+    uses: Uses
+    queues: Queues
+    control: Callable[[str], None]
+    """Emits a control of the program."""
+    port: Value
+    then: Any
+    """Block to go on at, whatever becomes of the frame."""
+
+    @property
+    def ways(self) -> list[Way]:
+        found = [Way.RING]
+        if self.uses.truncates:
+            found.append(Way.STAGED)
+        if self.uses.recirculates:
+            found.append(Way.AGAIN)
+        return [*found, Way.NO_PORT, Way.NO_ROOM] if self.uses.late_effects else found
+
+    def emit(self) -> None:
+        e, b = self.e, self.e.b
+        deparse = e.new_block("deparse")
+        if self.uses.recirculates:
+            again, out = e.new_block("again"), e.new_block("out")
+            b.cbranch(b.icmp_unsigned("!=", RECIRCULATE.get(e), constant(0, 32)), again, out)
+            b.position_at_end(again)
+            self._aim(Way.AGAIN, self.queues.cell(), REINJECTION_CELL_BYTES, deparse)
+            b.position_at_end(out)
+        self._aim_at_ring(deparse)
+        b.position_at_end(deparse)
+        ways = self.ways
+        if len(ways) == 1:
+            self._deparse(self._too_long_block())
+            self._send(self._written())
+            b.branch(self.then)
+            return
+        self._deparse_any_length()
+        blocks = {way: e.new_block(f"way.{way.name.lower()}") for way in ways}
+        node = b.switch(WAY.get(e), blocks[Way.RING])
+        for way in ways[1:]:
+            node.add_case(constant(way, 32), blocks[way])
+        for way in ways:
+            b.position_at_end(blocks[way])
+            self._finish(way)
+
+    # --- Where to ---------------------------------------------------------------------------------------------------
+
+    def _aim(self, way: Way, cell: Value, size: Value | int, deparse: Any) -> None:
+        e = self.e
+        WAY.put(e, way)
+        CELL.put(e, cell)
+        CELL_END.put(e, at(e.b, cell, size))
+        e.b.branch(deparse)
+
+    def _aim_at_ring(self, deparse: Any) -> None:
+        e, b = self.e, self.e.b
+        in_table = b.icmp_unsigned("<", self.port, constant(MAX_PORTS, 32))
+        safe = b.select(in_table, resize(b, self.port, 64), i64(0))
+        ring = at(b, e.context_word(Word.TX_PORTS), b.mul(safe, i64(TX_RING_BYTES)))
+        RING.put(e, ring)
+        cells = load(b, I64, ring, TX_CELLS, align=8)
+        exists = b.and_(in_table, b.icmp_unsigned("!=", cells, i64(0)))
+        self._lose_unless(exists, Way.NO_PORT, deparse)
+        tail, limit = load(b, I64, ring, TX_TAIL, align=8), load(b, I64, ring, TX_LIMIT, align=8)
+        self._lose_unless(b.icmp_unsigned("<", tail, limit), Way.NO_ROOM, deparse)
+        stride = resize(b, load(b, I32, ring, TX_STRIDE, align=4), 64)
+        place = b.and_(tail, resize(b, load(b, I32, ring, TX_MASK, align=4), 64))
+        TAIL.put(e, tail)
+        PLACE.put(e, place)
+        cell = b.inttoptr(b.add(cells, b.mul(place, stride)), PTR)
+        if self.uses.truncates:
+            staged, whole = e.new_block("staged"), e.new_block("whole")
+            b.cbranch(b.icmp_unsigned("!=", CUT.get(e), constant(UNCUT, 32)), staged, whole)
+            b.position_at_end(staged)
+            self._aim(Way.STAGED, self._staging(), STAGING_BYTES, deparse)
+            b.position_at_end(whole)
+        self._aim(Way.RING, cell, stride, deparse)
+
+    def _staging(self) -> Value:
+        return self.queues.area(self.queues.places.staging)
+
+    def _lose_unless(self, condition: Value, way: Way, deparse: Any) -> None:
+        """A frame that no port takes is deparsed all the same if that does anything."""
+        e = self.e
+        lost, going_on = e.new_block("lost"), e.new_block("ring")
+        e.b.cbranch(condition, going_on, lost)
+        e.b.position_at_end(lost)
+        if self.uses.late_effects:
+            self._aim(way, self._staging(), STAGING_BYTES, deparse)
+        else:
+            self._finish(way)
+        e.b.position_at_end(going_on)
+
+    # --- The frame --------------------------------------------------------------------------------------------------
+
+    def _deparse(self, too_long: Any) -> None:
+        """Headers and payload into the cell."""
+        e, b = self.e, self.e.b
+        self.control("ck")
+        b.store(CELL.get(e), e.storage.slot("$out", PTR))
+        e.parse = Deparsing(CELL_END.get(e), too_long)
+        self.control("dep")
+        cursor = CURSOR.get(e)
+        append(e, at(b, FRAME.get(e), cursor), b.sub(FRAME_LENGTH.get(e), cursor))
+        e.parse = None
+
+    def _written(self) -> Value:
+        b, out = self.e.b, self.e.storage.slot("$out", PTR)
+        return b.sub(b.ptrtoint(b.load(out, typ=PTR), I64), b.ptrtoint(CELL.get(self.e), I64))
+
+    def _room(self) -> Value:
+        b = self.e.b
+        return b.sub(b.ptrtoint(CELL_END.get(self.e), I64), b.ptrtoint(CELL.get(self.e), I64))
+
+    def _deparse_any_length(self) -> None:
+        """Sets WRITTEN: what is too long is judged later, for each way by its own rules."""
+        e, b = self.e, self.e.b
+        too_long, done = e.new_block("too_long"), e.new_block("deparsed")
+        self._deparse(too_long)
+        WRITTEN.put(e, self._written())
+        b.branch(done)
+        b.position_at_end(too_long)
+        WRITTEN.put(e, b.add(self._room(), i64(1)))
+        b.branch(done)
+        b.position_at_end(done)
+
+    # --- What becomes of it -----------------------------------------------------------------------------------------
+
+    def _finish(self, way: Way) -> None:
+        match way:
+            case Way.RING:
+                self._fits(WRITTEN.get(self.e), self._room())
+                self._send(WRITTEN.get(self.e))
+            case Way.STAGED:
+                self._send_cut()
+            case Way.AGAIN:
+                self._recirculate()
+            case Way.NO_PORT:
+                count_drop(self.e, Drop.NO_SUCH_PORT)
+            case Way.NO_ROOM:
+                self._count_in_ring(TX_DROPPED_FULL)
+                count_drop(self.e, Drop.RING_FULL)
+        self.e.b.branch(self.then)
+
+    def _count_in_ring(self, counter: int, amount: Value | int = 1) -> None:
+        self.e.add_to(at(self.e.b, RING.get(self.e), counter), amount)
+
+    def _stride(self) -> Value:
+        return resize(self.e.b, load(self.e.b, I32, RING.get(self.e), TX_STRIDE, align=4), 64)
+
+    def _too_long_block(self) -> Any:
+        b = self.e.b
+        before, block = b.block, self.e.new_block("too_long")
+        b.position_at_end(block)
+        self._count_in_ring(TX_DROPPED_TOO_LONG)
+        count_drop(self.e, Drop.TOO_LONG)
+        b.branch(self.then)
+        b.position_at_end(before)
+        return block
+
+    def _fits(self, length: Value, room: Value) -> None:
+        """Go on unless the frame is longer than that."""
+        fits = self.e.new_block("fits")
+        self.e.b.cbranch(self.e.b.icmp_unsigned(">", length, room), self._too_long_block(), fits)
+        self.e.b.position_at_end(fits)
+
+    def _send(self, length: Value) -> None:
+        e, b = self.e, self.e.b
+        ring = RING.get(e)
+        lengths = load(b, PTR, ring, TX_LENGTHS, align=8)
+        store(b, resize(b, length, 32), lengths, b.mul(PLACE.get(e), i64(4)), align=4)
+        self._count_in_ring(TX_FRAMES)
+        self._count_in_ring(TX_BYTES, length)
+        store(b, b.add(TAIL.get(e), i64(1)), ring, TX_TAIL, align=8)
+
+    def _send_cut(self) -> None:
+        e, b = self.e, self.e.b
+        written, cut = WRITTEN.get(e), resize(b, CUT.get(e), 64)
+        length = b.select(b.icmp_unsigned("<", written, cut), written, cut)
+        self._fits(length, self._stride())
+        cells = load(b, I64, RING.get(e), TX_CELLS, align=8)
+        cell = b.inttoptr(b.add(cells, b.mul(PLACE.get(e), self._stride())), PTR)
+        copy_bytes(b, cell, CELL.get(e), length)
+        self._send(length)
+
+    def _recirculate(self) -> None:
+        e, b, queues = self.e, self.e.b, self.queues
+        queues.charge(self.then)
+        queues.check_room(self.then)
+        written = WRITTEN.get(e)
+        drop_if(e, b.icmp_unsigned(">", written, i64(REINJECTION_CELL_BYTES)), Drop.TOO_LONG, self.then)
+        number = b.sub(RECIRCULATE.get(e), constant(1, 32))
+        queues.enter(CELL.get(e), written, Instance.RECIRCULATED, number)
