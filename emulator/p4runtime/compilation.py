@@ -17,7 +17,7 @@ from pathlib import Path
 from emulator.p4.errors import CompileError
 from emulator.p4runtime.package import Package
 from emulator.p4runtime.pipeline import Compiled, CompileFailure
-from emulator.ports.jit import cache_root
+from emulator.ports.folders import cache_root
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.compiled import CompiledProgram, compile_program, compiler_digest
 

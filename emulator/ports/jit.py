@@ -20,18 +20,12 @@ import llvmlite
 import llvmlite.binding
 import numba
 
+from emulator.ports.folders import cache_root
+
 DAY_S = 24 * 3600
 UNUSED_S = 30 * DAY_S
 
 PACKAGES = ("emulator", "hostagent", "pspin_model")
-
-
-def cache_root() -> Path:
-    """Where everything we cache lives: ``NETSUM_CACHE``, else ``netsum`` under the user's cache folder."""
-    if chosen := os.environ.get("NETSUM_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "netsum"
 
 
 @functools.cache

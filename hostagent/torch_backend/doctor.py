@@ -93,7 +93,7 @@ def _compiler() -> Finding:
 
 
 def _cache() -> Finding:
-    from emulator.ports.jit import cache_root
+    from emulator.ports.folders import cache_root
 
     folder = cache_root()
     try:
