@@ -58,13 +58,16 @@ class ArgumentChecker(ExpressionChecker):
         if inference.variables:
             self._infer(node, what, inference, values)
         bound: list[r.Bound] = []
+        order = {id(argument): position for position, argument in enumerate(node.arguments)}
         for parameter, argument, value in values:
             if inference.variables:
                 target = inference.result(parameter.type)
                 parameter = t.Parameter(
                     parameter.name, parameter.direction, target, parameter.default, parameter.is_optional
                 )
-            bound.append(self._bind(node, parameter, argument, value, what, is_action or is_constructor))
+            found = self._bind(node, parameter, argument, value, what, is_action or is_constructor)
+            found.position = order.get(id(argument), len(order))
+            bound.append(found)
         return tuple(bound), inference
 
     def _argument(self, argument: s.Argument) -> r.Expr:

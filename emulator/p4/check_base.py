@@ -90,13 +90,19 @@ class BaseChecker(Reporter):
         if isinstance(node, s.StackTypeNode):
             return self._stack_type(node)
         if isinstance(node, s.TupleTypeNode):
-            return t.tuple_of(tuple(self._element_type(a) for a in node.arguments))
+            return t.tuple_of(tuple(self._tuple_element(a) for a in node.arguments))
         return t.list_of(self._element_type(node.argument))
 
     def _element_type(self, node: s.TypeNode) -> t.Type:
         found = self.type_of(node)
-        if found is t.VOID or found is t.UNKNOWN:
+        if found is t.VOID or isinstance(found, t.ExternType | t.BlockType):
             self.fail(node, f"{found} cannot be an element's type")
+        return found
+
+    def _tuple_element(self, node: s.TypeNode) -> t.Type:
+        found = self._element_type(node)
+        if found in (t.INT, t.STRING, t.MATCH_KIND) or isinstance(found, t.ListType):
+            self.fail(node, f"a tuple's element cannot have type {found}")
         return found
 
     def named_type(self, node: s.NamedType) -> t.Type:
@@ -150,20 +156,9 @@ class BaseChecker(Reporter):
         found = self.type_of(node)
         if found is t.VOID or found is t.MATCH_KIND or isinstance(found, t.ExternType | t.BlockType):
             self.fail(node, f"{what} cannot have type {found}")
-        if found is t.STRING or found is t.INT:
+        if found in (t.STRING, t.INT) or isinstance(found, t.ListType):
             self.fail(node, f"{what} cannot have type {found}: only compile-time values can")
-        self.refuse_unsupported(node, found)
         return found
-
-    def refuse_unsupported(self, at: Any, found: t.Type) -> None:
-        if isinstance(found, t.VarbitType):
-            self.unsupported(at, f"{found} (varbit)")
-        if isinstance(found, t.StructLike) and found.kind == "header_union":
-            self.unsupported(at, f"header_union {found}")
-        if isinstance(found, t.ListType):
-            self.unsupported(at, f"{found} as a variable's type")
-        if isinstance(found, t.StackType):
-            self.refuse_unsupported(at, found.element)
 
     # --- constants -----------------------------------------------------------------------------------------------
 

@@ -11,8 +11,20 @@ from emulator.p4.check_base import BaseChecker
 from emulator.p4.constants import cast_value
 from emulator.p4.errors import Abandoned, Kind
 
+_PLACES = (r.Ref, r.FieldOf, r.ElementOf, r.SliceOf, r.SliceAt, r.StackProperty)
+
 
 class CoercionChecker(BaseChecker):
+    def is_constant(self, value: r.Expr) -> bool:
+        """Whether the value is known here and now (section 18.1: local compile-time known)."""
+        if isinstance(value, r.Aggregate):
+            return all(map(self.is_constant, value.items))
+        return isinstance(value, r.Literal | r.InvalidHeader)
+
+    def is_known(self, value: r.Expr) -> bool:
+        """Whether the value is known when the program is compiled (section 18.1)."""
+        raise NotImplementedError
+
     def coerce(self, expr: r.Expr, target: t.Type, at: Any, what: str) -> r.Expr:  # noqa: RET503
         """``expr`` as a value of type ``target``, by implicit casts only; reports and abandons otherwise."""
         source = expr.type
@@ -59,6 +71,9 @@ class CoercionChecker(BaseChecker):
             return [(item, target.element) for item in items]
         else:
             self.fail(at, f"{what}: a list where {target} is needed")
+        for item in items[:-1]:
+            if item.type is t.DEFAULTS:
+                self.fail(item, "'...' must be the last element", Kind.SYNTAX)
         if items and items[-1].type is t.DEFAULTS:
             rest = wanted[len(items) - 1 :]
             items = items[:-1] + [self.default_value(items[-1].at, type_, at) for type_ in rest]
@@ -89,12 +104,14 @@ class CoercionChecker(BaseChecker):
         base = t.unwrapped(target)
         if base is t.BOOL:
             return r.Literal(position, target, False)
+        if base is t.STRING:
+            return r.Literal(position, target, "")
         if isinstance(base, t.BitsType | t.EnumType) or base is t.ERROR or base is t.INT:
             return r.Literal(position, target, 0)
         if isinstance(base, t.StructLike) and base.kind == "struct":
             items = tuple(self.default_value(position, f.type, at) for f in base.fields.values())
             return r.Aggregate(position, target, items)
-        if isinstance(base, t.StructLike):
+        if isinstance(base, t.StructLike | t.VarbitType | t.TypeVariable):
             return r.InvalidHeader(position, target)
         if isinstance(base, t.TupleType):
             return r.Aggregate(position, target, tuple(self.default_value(position, i, at) for i in base.items))
@@ -108,8 +125,12 @@ class CoercionChecker(BaseChecker):
         target = self.type_of(node.type)
         expr = self.expression(node.operand)
         source = expr.type
-        if source is target or source is t.UNKNOWN:
+        if isinstance(expr, r.TypeRef | r.Method) or isinstance(target, t.ExternType | t.BlockType):
+            self.fail(node, f"cannot cast {source} to {target}")
+        if source is t.UNKNOWN or target is t.UNKNOWN:
             return expr
+        if source is target:
+            return r.Cast(node.at, target, expr) if isinstance(expr, _PLACES) else expr
         if isinstance(source, t.ListLiteralType | t.StructLiteralType) or source in (t.INVALID_HEADER, t.DEFAULTS):
             return self.coerce(expr, target, node, "cast")
         if not self._can_cast(source, target, expr):
@@ -125,10 +146,10 @@ class CoercionChecker(BaseChecker):
             return self._can_cast_or_same(source, target.base, expr)
         if isinstance(source, t.NewType):
             return self._can_cast_or_same(source.base, target, expr)
-        if isinstance(target, t.EnumType) and target.base is not None:
-            return self._can_cast_or_same(source, target.base, expr)
         if isinstance(source, t.EnumType) and source.base is not None:
             return self._can_cast_or_same(source.base, target, expr)
+        if isinstance(target, t.EnumType) and target.base is not None:
+            return source is target.base or source is t.INT
         if isinstance(source, t.BitsType) and isinstance(target, t.BitsType):
             return source.is_signed == target.is_signed or source.width == target.width
         if source is t.INT:
@@ -136,7 +157,7 @@ class CoercionChecker(BaseChecker):
                 target is t.BOOL and isinstance(expr, r.Literal) and expr.value in (0, 1)
             )
         if target is t.INT:
-            return isinstance(source, t.BitsType) and isinstance(expr, r.Literal)
+            return isinstance(source, t.BitsType) and self.is_known(expr)
         one_bit = t.bits(1)
         return (source is t.BOOL and target is one_bit) or (source is one_bit and target is t.BOOL)
 
@@ -148,9 +169,11 @@ class CoercionChecker(BaseChecker):
     def require_lvalue(self, expr: r.Expr, at: Any, what: str) -> None:
         """Whether something can be written there (section 6.6)."""
         inner = expr
-        while isinstance(inner, r.FieldOf | r.ElementOf | r.SliceOf | r.StackProperty):
+        while isinstance(inner, r.FieldOf | r.ElementOf | r.SliceOf | r.SliceAt | r.StackProperty):
             if isinstance(inner, r.StackProperty) and inner.name == "lastIndex":
                 self.fail(at, f"{what}: lastIndex cannot be written", Kind.DIRECTION)
+            if isinstance(inner, r.ElementOf) and isinstance(inner.base.type, t.TupleType):
+                self.fail(at, f"{what}: a tuple's element cannot be written, only the whole tuple", Kind.DIRECTION)
             inner = inner.base
         if isinstance(inner, r.Ref) and isinstance(inner.symbol, r.VariableSymbol):
             symbol = inner.symbol

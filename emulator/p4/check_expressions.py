@@ -7,9 +7,11 @@ from typing import Any
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
-from emulator.p4.check_base import Where
+from emulator.p4.check_base import MAX_WIDTH, Where
 from emulator.p4.check_operators import OperatorChecker
 from emulator.p4.errors import Kind
+
+_HEADER_METHODS = {"header": ("isValid", "setValid", "setInvalid"), "header_union": ("isValid",)}
 
 
 class ExpressionChecker(OperatorChecker):
@@ -34,12 +36,16 @@ class ExpressionChecker(OperatorChecker):
 
     def _name(self, node: s.Name) -> r.Expr:  # noqa: RET503
         symbol = self.find(node.name, node.is_absolute)
+        if symbol is None and node.name in self.match_kinds:
+            return r.Literal(node.at, t.MATCH_KIND, self.match_kinds[node.name])
         if symbol is None:
             self.fail(node, f"{node.name!r} is not declared", Kind.NAME)
         if isinstance(symbol, r.ConstantSymbol):
             return self.moved(symbol.value, node.at)
         if isinstance(symbol, r.Symbol):
             return r.Ref(node.at, symbol.type, symbol)
+        if symbol is t.UNKNOWN:
+            return r.Literal(node.at, t.UNKNOWN, 0)
         self.fail(node, f"{node.name!r} is a type, not a value")
 
     @staticmethod
@@ -103,9 +109,11 @@ class ExpressionChecker(OperatorChecker):
         if isinstance(type_, t.StructLike):
             field = type_.fields.get(name)
             if field is not None:
-                if isinstance(base, r.Aggregate):
+                if isinstance(base, r.Aggregate) and self.is_constant(base):
                     return self.moved(base.items[list(type_.fields).index(name)], node.at)
                 return r.FieldOf(node.at, field.type, base, name)
+        elif isinstance(type_, t.StructLiteralType) and isinstance(base, r.Aggregate):
+            self.fail(node.base, "the type of this structure cannot be inferred; cast it to the struct's type")
         elif isinstance(type_, t.StackType):
             if name in ("next", "last", "lastIndex", "size"):
                 return self._stack_member(base, type_, node)
@@ -125,7 +133,7 @@ class ExpressionChecker(OperatorChecker):
         if isinstance(type_, t.ExternType):
             return name in type_.methods
         if isinstance(type_, t.StructLike):
-            return type_.kind != "struct" and name in ("isValid", "setValid", "setInvalid")
+            return name in _HEADER_METHODS.get(type_.kind, ())
         if isinstance(type_, t.StackType):
             return name in ("push_front", "pop_front")
         return isinstance(type_, t.TableType | t.BlockType) and name == "apply"
@@ -152,25 +160,23 @@ class ExpressionChecker(OperatorChecker):
 
     def _index(self, node: s.Index) -> r.Expr:  # noqa: RET503
         base = self.value(node.base)
-        index = self.value(node.index)
-        kind = t.unwrapped(index.type)
+        index = self.arithmetic(self.value(node.index))
+        kind = index.type
         if kind is not t.INT and not isinstance(kind, t.BitsType) and kind is not t.UNKNOWN:
             self.fail(node.index, f"an index must be an integer, not {index.type}")
         type_ = base.type
         if isinstance(type_, t.StackType):
             if isinstance(index, r.Literal):
                 self._check_bounds(node, index.value, type_.size, str(type_))
-                if isinstance(base, r.Aggregate):
-                    return base.items[int(index.value)]
-            elif kind is t.INT:
-                self.fail(node.index, "the width of this index cannot be inferred")
+                if isinstance(base, r.Aggregate) and self.is_constant(base):
+                    return self.moved(base.items[int(index.value)], node.at)
             return r.ElementOf(node.at, type_.element, base, index)
         if isinstance(type_, t.TupleType | t.ListLiteralType):
             if not isinstance(index, r.Literal):
                 self.fail(node.index, "a tuple's index must be known at compile time", Kind.CONSTANT)
             self._check_bounds(node, index.value, len(type_.items), str(type_))
-            if isinstance(base, r.Aggregate):
-                return base.items[int(index.value)]
+            if isinstance(base, r.Aggregate) and self.is_constant(base):
+                return self.moved(base.items[int(index.value)], node.at)
             return r.ElementOf(node.at, type_.items[index.value], base, index)
         if type_ is t.UNKNOWN:
             return base
@@ -181,25 +187,49 @@ class ExpressionChecker(OperatorChecker):
             self.fail(node.index, f"index {index} is outside {what}", Kind.CONSTANT)
 
     def _slice(self, node: s.SliceOf) -> r.Expr:
-        base = self.value(node.base)
-        first = self.constant_int(node.high, "a slice's bound")
-        second = self.constant_int(node.low, "a slice's bound")
-        high, low = (first + second - 1, first) if node.is_plus else (first, second)
-        type_ = t.unwrapped(base.type)
-        if type_ is t.UNKNOWN:
+        base = self.arithmetic(self.value(node.base))
+        if base.type is t.UNKNOWN:
             return base
-        if type_ is t.INT:
-            self.fail(node.base, "the width of this int cannot be inferred; a slice needs a width")
-        if not isinstance(type_, t.BitsType):
+        if not isinstance(base.type, t.BitsType) and base.type is not t.INT:
             self.fail(node, f"{base.type} cannot be sliced")
-        if not 0 <= low <= high:
+        if node.is_plus:
+            width = self.constant_int(node.low, "a slice's width")
+            start = self.arithmetic(self.value(node.high))
+            if not isinstance(start, r.Literal):
+                return self._slice_at(node, base, start, width)
+            return self._fixed_slice(node, base, int(start.value) + width - 1, int(start.value))
+        high = self.constant_int(node.high, "a slice's bound")
+        low = self.constant_int(node.low, "a slice's bound")
+        if low > high:
             self.fail(node, f"slice [{high}:{low}]: the bounds must fall, and not below 0", Kind.CONSTANT)
-        if high >= type_.width:
+        return self._fixed_slice(node, base, high, low)
+
+    def _fixed_slice(self, node: s.SliceOf, base: r.Expr, high: int, low: int) -> r.Expr:
+        type_ = base.type
+        if low < 0 or high < low - 1:
+            self.fail(node, f"slice [{high}:{low}]: the bounds must fall, and not below 0", Kind.CONSTANT)
+        if isinstance(type_, t.BitsType) and high >= type_.width:
             self.fail(node, f"slice [{high}:{low}] is outside {type_}", Kind.CONSTANT)
+        if high - low >= MAX_WIDTH:
+            self.fail(node, f"slice [{high}:{low}] is wider than {MAX_WIDTH} bits", Kind.CONSTANT)
         result = t.bits(high - low + 1)
         if isinstance(base, r.Literal):
             return r.Literal(node.at, result, (base.value >> low) & ((1 << result.width) - 1))
+        if type_ is t.INT:
+            self.fail(node.base, "the width of this int cannot be inferred; a slice needs a width")
+        if not result.width:
+            return r.SliceAt(node.at, result, base, r.Literal(node.at, t.bits(0), 0), 0)
         return r.SliceOf(node.at, result, base, high, low)
+
+    def _slice_at(self, node: s.SliceOf, base: r.Expr, start: r.Expr, width: int) -> r.Expr:
+        """``[start +: width]`` with a start that is known at run time only."""
+        if not isinstance(base.type, t.BitsType):
+            self.fail(node.base, "the width of this int cannot be inferred; a slice needs a width")
+        if not isinstance(start.type, t.BitsType) or start.type.is_signed:
+            self.fail(node.high, f"a slice's low bit must be a bit<W>, not {start.type}")
+        if not 0 <= width <= base.type.width:
+            self.fail(node.low, f"a slice of {width} bits is outside {base.type}", Kind.CONSTANT)
+        return r.SliceAt(node.at, t.bits(width), base, start, width)
 
     def call(self, node: s.Call) -> r.Expr:
         raise NotImplementedError

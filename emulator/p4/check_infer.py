@@ -33,6 +33,11 @@ class Inference:
             self._blocks(wanted, given)
         elif isinstance(wanted, t.ExternType | t.StructLike) and type(wanted) is type(given):
             self._nominal(wanted, given)
+        elif isinstance(wanted, t.StructLike) and isinstance(given, t.ListLiteralType | t.StructLiteralType):
+            self._fields(wanted, given)
+        elif isinstance(wanted, t.ListType) and isinstance(given, t.ListType | t.ListLiteralType):
+            for item in given.items if isinstance(given, t.ListLiteralType) else (given.element,):
+                self.unify(wanted.element, item)
         elif isinstance(wanted, t.TupleType) and isinstance(given, t.TupleType | t.ListLiteralType):
             if len(wanted.items) != len(given.items):
                 raise InferenceError(f"{given} where {wanted} is needed")
@@ -65,6 +70,17 @@ class Inference:
         if wanted.declaration is given.declaration and len(wanted.arguments) == len(given.arguments):
             for a, b in zip(wanted.arguments, given.arguments, strict=True):
                 self.unify(a, b)
+
+    def _fields(self, wanted: t.StructLike, given: t.ListLiteralType | t.StructLiteralType) -> None:
+        """``{...}`` for a generic struct or header: each field on its own."""
+        if isinstance(given, t.StructLiteralType):
+            known = dict(given.items)
+        else:
+            known = dict(zip(wanted.fields, given.items, strict=False))
+        for field in wanted.fields.values():
+            item = known.get(field.name, t.DEFAULTS)
+            if item is not t.DEFAULTS:
+                self.unify(field.type, item)
 
     def _blocks(self, wanted: t.BlockType, given: t.BlockType) -> None:
         """A declared parser or control against a type of block: kind, parameters, directions."""

@@ -35,9 +35,10 @@ class MethodChecker(ArgumentChecker):
         return self.block_apply(node, base, type_)
 
     def _size_method(self, node: s.Call, base: r.Expr, name: str) -> r.Expr:
-        width = t.width_bits(base.type)
+        self._no_arguments(node, name)
+        width = t.size_bits(base.type, largest=name.startswith("max"))
         if width is None:
-            self.unsupported(node, f"{name}() of {base.type}")
+            self.fail(node, f"{name}(): {base.type} has no size that is known at compile time")
         return r.Literal(node.at, t.INT, width if name.endswith("Bits") else (width + 7) // 8)
 
     def _no_arguments(self, node: s.Call, name: str) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
+from emulator.p4.check_base import MAX_WIDTH
 from emulator.p4.check_coerce import CoercionChecker
 from emulator.p4.constants import FoldError, fold_binary, fold_unary
 from emulator.p4.errors import Kind
 
 _BITWISE = frozenset("&|^")
 _ORDER = frozenset(("<", ">", "<=", ">="))
+_LITERALS = (t.INVALID_HEADER, t.DEFAULTS)
 
 
 class OperatorChecker(CoercionChecker):
@@ -70,7 +74,8 @@ class OperatorChecker(CoercionChecker):
             left, right = self._shift(node, op, self.arithmetic(left), self.arithmetic(right), right_node)
             result = left.type
         elif op == "++":
-            return self._concat(node, self.arithmetic(left), self.arithmetic(right))
+            left, right = self.arithmetic(left), self.arithmetic(right)
+            result = self._concatenated(node, left, right)
         else:
             left, right = self._same_width(node, op, self.arithmetic(left), self.arithmetic(right))
             result = t.BOOL if op in _ORDER else left.type
@@ -81,45 +86,52 @@ class OperatorChecker(CoercionChecker):
             if op in ("/", "%") and right.value == 0:
                 self.fail(node, "division by zero" if op == "/" else "modulo by zero", Kind.CONSTANT)
             if isinstance(left, r.Literal):
-                try:
-                    value = fold_binary(op, left.value, right.value, left.type, right.type)
-                except FoldError as error:
-                    self.fail(node, str(error), Kind.CONSTANT)
-                return r.Literal(node.at, result, value)
+                return self._folded_literals(node, op, left, right, result)
         if op in ("&&", "||") and isinstance(left, r.Literal):
-            if bool(left.value) == (op == "||"):
-                return r.Literal(node.at, t.BOOL, op == "||")
-            return right
-        if left.type is t.INT and result is not t.BOOL:
-            return r.Binary(node.at, t.INT, op, left, right)
+            return r.Literal(node.at, t.BOOL, op == "||") if bool(left.value) == (op == "||") else right
+        if op in ("==", "!="):
+            same = same_value(left, right)
+            if same is not None:
+                return r.Literal(node.at, t.BOOL, same == (op == "=="))
         return r.Binary(node.at, result, op, left, right)
 
-    def _bad_operands(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> None:
+    def _folded_literals(self, node: s.Node, op: str, left: r.Literal, right: r.Literal, result: t.Type) -> r.Literal:
+        if result is t.STRING:
+            return r.Literal(node.at, t.STRING, left.value + right.value)
+        try:
+            value = fold_binary(op, left.value, right.value, left.type, right.type)
+        except FoldError as error:
+            self.fail(node, str(error), Kind.CONSTANT)
+        return r.Literal(node.at, result, value)
+
+    def _bad_operands(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> NoReturn:
         self.fail(node, f"operator {op!r} cannot be applied to {left.type} and {right.type}")
 
     def _equality(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
+        what = f"operator {op!r}"
+        if isinstance(left.type, t.ListLiteralType) and isinstance(right.type, t.ListLiteralType):
+            return self._equal_literals(node, op, left, right)
         if left.type is not right.type:
-            if left.type is t.INT or isinstance(left, r.Aggregate | r.InvalidHeader):
-                left = self._comparable(node, op, left, right)
-            else:
-                right = self._comparable(node, op, right, left)
+            if adapts(left, self.arithmetic(right).type):
+                left = self.coerce(left, self.arithmetic(right).type, node, what)
+            elif adapts(right, self.arithmetic(left).type):
+                right = self.coerce(right, self.arithmetic(left).type, node, what)
         if left.type is not right.type:
             left, right = self.arithmetic(left), self.arithmetic(right)
-        type_ = left.type
-        legal = type_ is right.type and not isinstance(type_, t.ExternType | t.BlockType | t.TableType | t.ActionType)
-        if not legal or isinstance(
-            type_, t.ListLiteralType | t.StructLiteralType | t.ActionRunType | t.ApplyResultType
-        ):
+        if left.type is not right.type or not is_comparable(left.type):
             self._bad_operands(node, op, left, right)
         return left, right
 
-    def _comparable(self, node: s.Node, op: str, expr: r.Expr, other: r.Expr) -> r.Expr:
-        target = self.arithmetic(other).type
-        can = (expr.type is t.INT and isinstance(target, t.BitsType)) or (
-            isinstance(expr, r.Aggregate | r.InvalidHeader)
-            and isinstance(target, t.StructLike | t.TupleType | t.StackType)
-        )
-        return self.coerce(expr, target, node, f"operator {op!r}") if can else expr
+    def _equal_literals(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
+        """``{a, 1} == {b, 2}``: tuples, each element with the type that one of the two gives it."""
+        assert isinstance(left, r.Aggregate)
+        assert isinstance(right, r.Aggregate)
+        if len(left.items) != len(right.items):
+            self._bad_operands(node, op, left, right)
+        pairs = [self._equality(node, op, a, b) for a, b in zip(left.items, right.items, strict=True)]
+        type_ = t.tuple_of(tuple(a.type for a, _ in pairs))
+        first = r.Aggregate(left.at, type_, tuple(a for a, _ in pairs))
+        return first, r.Aggregate(right.at, type_, tuple(b for _, b in pairs))
 
     def _same_width(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
         if left.type is t.INT and isinstance(right.type, t.BitsType):
@@ -141,47 +153,54 @@ class OperatorChecker(CoercionChecker):
         if isinstance(right.type, t.BitsType):
             if right.type.is_signed:
                 self.fail(right_node, f"a shift's amount must be unsigned, not {right.type}")
-            if left.type is t.INT and not isinstance(right, r.Literal):
+            if left.type is t.INT and not self.is_known(right):
                 self.fail(node, "the width of the int that is shifted cannot be inferred")
         elif right.type is not t.INT:
             self._bad_operands(node, op, left, right)
-        elif isinstance(right, r.Literal):
-            if right.value < 0:
-                self.fail(right_node, "a shift's amount cannot be negative", Kind.CONSTANT)
-            if isinstance(left.type, t.BitsType):
-                width = max(right.value.bit_length(), 1)
-                right = r.Literal(right.at, t.bits(width), right.value)
+        if isinstance(right, r.Literal):
+            right = self._shift_amount(left, right, right_node)
         return left, right
 
-    def _concat(self, node: s.Node, left: r.Expr, right: r.Expr) -> r.Expr:
+    def _shift_amount(self, left: r.Expr, right: r.Literal, node: s.Node) -> r.Literal:
+        if right.value < 0:
+            self.fail(node, "a shift's amount cannot be negative", Kind.CONSTANT)
+        if not isinstance(left.type, t.BitsType):
+            return right
+        if right.value >= left.type.width > 0:
+            self.warn(node, f"a shift of {left.type} by {right.value} leaves no bit of it")
+        if right.type is t.INT:
+            return r.Literal(right.at, t.bits(max(right.value.bit_length(), 1)), right.value)
+        return right
+
+    def _concatenated(self, node: s.Node, left: r.Expr, right: r.Expr) -> t.Type:
         if left.type is t.STRING and right.type is t.STRING:
-            assert isinstance(left, r.Literal)
-            assert isinstance(right, r.Literal)
-            return r.Literal(node.at, t.STRING, left.value + right.value)
+            return t.STRING
         for operand in (left, right):
             if operand.type is t.INT:
                 self.fail(node, "operator '++' needs operands with a width, not int")
         if not isinstance(left.type, t.BitsType) or not isinstance(right.type, t.BitsType):
             self._bad_operands(node, "++", left, right)
-        assert isinstance(left.type, t.BitsType)
-        assert isinstance(right.type, t.BitsType)
-        result = t.bits(left.type.width + right.type.width, left.type.is_signed)
-        return self._folded(node, "++", left, right, result)
+        width = left.type.width + right.type.width
+        if width > MAX_WIDTH:
+            self.fail(node, f"the result has {width} bits, more than {MAX_WIDTH}", Kind.CONSTANT)
+        return t.bits(width, left.type.is_signed)
 
     def mux(self, node: s.Mux) -> r.Expr:
         condition = self.typed(node.condition, t.BOOL, "the condition of '?'")
         then, otherwise = self.value(node.then), self.value(node.otherwise)
-        if then.type is t.INT and isinstance(otherwise.type, t.BitsType):
-            then = self.coerce(then, otherwise.type, node.then, "'?'")
-        elif otherwise.type is not then.type:
+        if then.type is not otherwise.type:
+            if adapts(then, otherwise.type):
+                then = self.coerce(then, otherwise.type, node.then, "'?'")
+            elif isinstance(then.type, t.EnumType) and then.type.base is otherwise.type:
+                then = self.arithmetic(then)
             otherwise = self.coerce(otherwise, then.type, node, "the branches of '?'")
         if isinstance(condition, r.Literal):
             return then if condition.value else otherwise
         if then.type is t.INT:
             self.fail(node, "the width of the branches of '?' cannot be inferred")
-        if isinstance(then.type, t.ExternType | t.BlockType):
+        if isinstance(then.type, t.ExternType | t.BlockType) or then.type in (t.STRING, t.MATCH_KIND):
             self.fail(node, f"the branches of '?' cannot have type {then.type}")
-        if isinstance(then.type, t.ListLiteralType | t.StructLiteralType):
+        if isinstance(then.type, t.ListLiteralType | t.StructLiteralType) or then.type in _LITERALS:
             self.fail(node, "the type of the branches of '?' cannot be inferred")
         return r.Mux(node.at, then.type, condition, then, otherwise)
 
@@ -201,3 +220,37 @@ class OperatorChecker(CoercionChecker):
 
     def tuple_keyset(self, node: s.TupleKeyset) -> r.Expr:
         self.fail(node, "a keyset can only stand in a select's case or a table's entry")
+
+
+def adapts(expr: r.Expr, target: t.Type) -> bool:
+    """Whether a literal's type is open, so that it takes the one of what it stands beside."""
+    if expr.type is t.INT:
+        return isinstance(target, t.BitsType)
+    if expr.type in _LITERALS or isinstance(expr.type, t.ListLiteralType | t.StructLiteralType):
+        return isinstance(target, t.StructLike | t.TupleType | t.StackType) or expr.type is t.DEFAULTS
+    return False
+
+
+def is_comparable(type_: t.Type) -> bool:
+    """Whether ``==`` is defined: not for strings, lists, sets, objects and values of a type that is not known yet."""
+    if isinstance(type_, t.StructLike):
+        return all(is_comparable(f.type) for f in type_.fields.values())
+    if isinstance(type_, t.TupleType):
+        return all(map(is_comparable, type_.items))
+    if isinstance(type_, t.StackType):
+        return is_comparable(type_.element)
+    if isinstance(type_, t.BitsType | t.VarbitType | t.EnumType | t.NewType):
+        return True
+    return type_ in (t.BOOL, t.INT, t.ERROR, t.MATCH_KIND)
+
+
+def same_value(left: r.Expr, right: r.Expr) -> bool | None:
+    """Whether two values of one type are equal; None where that is not known now."""
+    if isinstance(left, r.Literal) and isinstance(right, r.Literal):
+        return bool(left.value == right.value)
+    if isinstance(left, r.Aggregate) and isinstance(right, r.Aggregate):
+        found = [same_value(a, b) for a, b in zip(left.items, right.items, strict=True)]
+        return None if None in found else all(found)
+    if isinstance(left, r.InvalidHeader) and isinstance(right, r.InvalidHeader):
+        return True
+    return None

@@ -16,6 +16,8 @@ _CALLS = (r.BuiltinCall, r.ExternCall, r.FunctionCall, r.ActionCall, r.TableAppl
 
 class StatementChecker(CallChecker):
     return_type: t.Type = t.VOID
+    loop_depth = 0
+    """Loops around the statement being checked."""
 
     def block(self, node: s.BlockStatement) -> r.Block:
         with self.scope():
@@ -51,12 +53,13 @@ class StatementChecker(CallChecker):
             self.fail(node.target, f"{target.type} cannot be assigned to")
         self.require_lvalue(target, node.target, "assignment")
         if node.op == "=":
-            value = self.typed(node.value, target.type, "assignment")
-        else:
-            right = self.value(node.value)
-            computed = self.operator(node, node.op[:-1], target, right, node.value)
-            value = self.coerce(computed, target.type, node, f"assignment with {node.op!r}")
-        out.append(r.Assign(node.at, node.end, target, value))
+            out.append(r.Assign(node.at, node.end, target, self.typed(node.value, target.type, "assignment")))
+            return
+        held = r.VariableSymbol("", target.type, node.at)
+        left, right = r.Ref(target.at, target.type, held), self.value(node.value)
+        computed = self.operator(node, node.op[:-1], left, right, node.value)
+        value = self.coerce(computed, target.type, node, f"assignment with {node.op!r}")
+        out.append(r.Update(node.at, node.end, target, held, value))
 
     def _call(self, node: s.CallStatement, out: r.Block) -> None:
         call = self.call(node.call)
@@ -85,11 +88,6 @@ class StatementChecker(CallChecker):
         symbol = r.ConstantSymbol(node.name, type_, node.name_at, value)
         self.declare(node.name, symbol, node.name_at)
         return symbol
-
-    def is_constant(self, value: r.Expr) -> bool:
-        if isinstance(value, r.Aggregate):
-            return all(map(self.is_constant, value.items))
-        return isinstance(value, r.Literal | r.InvalidHeader)
 
     def _instantiation(self, node: s.Instantiation, out: r.Block) -> None:
         self.fail(node, f"nothing can be instantiated in {self.where}", Kind.PLACE)
@@ -126,12 +124,67 @@ class StatementChecker(CallChecker):
             self.fail(node, f"exit cannot be used in {self.where}", Kind.PLACE)
         out.append(r.Exit(node.at, node.end))
 
-    def _loop(self, node: s.For | s.ForIn, out: r.Block) -> None:
-        self.unsupported(node.at, "the 'for' loop")
+    # --- loops ---------------------------------------------------------------------------------------------------
 
-    def _break(self, node: s.Break | s.Continue, out: r.Block) -> None:
-        word = "break" if isinstance(node, s.Break) else "continue"
-        self.fail(node, f"{word} can only be used in a loop", Kind.PLACE)
+    def _for(self, node: s.For, out: r.Block) -> None:
+        self._check_loop(node)
+        with self.scope():
+            init = self.statements(node.init)
+            condition = self.typed(node.condition, t.BOOL, "the condition of 'for'")
+            update = self.statements(node.update)
+            body = self._loop_body(node.body)
+        out.append(r.For(node.at, node.end, init, condition, update, body))
+
+    def _for_in(self, node: s.ForIn, out: r.Block) -> None:
+        self._check_loop(node)
+        type_ = self.storable_type(node.type, f"the loop's variable {node.name!r}")
+        collection = self._collection(node.collection, type_)
+        symbol = r.VariableSymbol(node.name, type_, node.type.at)
+        with self.scope():
+            self.declare(node.name, symbol, node.type.at)
+            body = self._loop_body(node.body)
+        out.append(r.ForIn(node.at, node.end, symbol, collection, body))
+
+    def _collection(self, node: s.Expr, type_: t.Type) -> r.Expr:
+        """What a loop goes over: a range of numbers, a list, or a header stack."""
+        if isinstance(node, s.RangeOf):
+            if not isinstance(type_, t.BitsType) or not type_.width:
+                self.fail(node, f"a range has numbers, the loop's variable has type {type_}")
+            low, high = self.typed(node.low, type_, "a range's start"), self.typed(node.high, type_, "a range's end")
+            return r.Range(node.at, t.set_of(type_), low, high)
+        found = self.value(node)
+        if isinstance(found, r.Aggregate):
+            items = tuple(self.coerce(item, type_, item.at, "an element of the loop's list") for item in found.items)
+            return r.Aggregate(node.at, t.list_of(type_), items)
+        element = found.type.element if isinstance(found.type, t.StackType | t.ListType) else None
+        if element is None and found.type is not t.UNKNOWN:
+            self.fail(node, f"a loop goes over a range, a list or a header stack, not over {found.type}")
+        if element is not type_ and found.type is not t.UNKNOWN:
+            self.fail(node, f"the loop's variable has type {type_}, the elements have type {element}")
+        return found
+
+    def _check_loop(self, node: s.For | s.ForIn) -> None:
+        if self.where in (Where.STATE, Where.PARSER):
+            self.fail(node.at, "a loop cannot be used in a parser", Kind.PLACE)
+
+    def _loop_body(self, node: s.Statement) -> r.Block:
+        self.loop_depth += 1
+        try:
+            return self.one(node)
+        finally:
+            self.loop_depth -= 1
+
+    def _break(self, node: s.Break, out: r.Block) -> None:
+        self._check_in_loop(node, "break")
+        out.append(r.Break(node.at, node.end))
+
+    def _continue(self, node: s.Continue, out: r.Block) -> None:
+        self._check_in_loop(node, "continue")
+        out.append(r.Continue(node.at, node.end))
+
+    def _check_in_loop(self, node: s.Statement, word: str) -> None:
+        if not self.loop_depth:
+            self.fail(node, f"{word} can only be used in a loop", Kind.PLACE)
 
     # --- switch --------------------------------------------------------------------------------------------------
 
@@ -205,9 +258,9 @@ _STATEMENTS: dict[Any, Any] = {
     s.If: StatementChecker._if,
     s.Return: StatementChecker._return,
     s.Exit: StatementChecker._exit,
-    s.For: StatementChecker._loop,
-    s.ForIn: StatementChecker._loop,
+    s.For: StatementChecker._for,
+    s.ForIn: StatementChecker._for_in,
     s.Break: StatementChecker._break,
-    s.Continue: StatementChecker._break,
+    s.Continue: StatementChecker._continue,
     s.Switch: StatementChecker._switch,
 }

@@ -9,6 +9,7 @@ from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.check_tables import TableChecker
+from emulator.p4.constants import fits
 from emulator.p4.errors import Kind
 
 
@@ -44,23 +45,8 @@ class TypeChecker(TableChecker):
 
     def _check_field(self, node: s.Struct, field: s.StructField, type_: t.Type) -> None:
         """Section 7.2.8's table of what may stand in what."""
-        base = t.unwrapped(type_)
-        if isinstance(base, t.TypeVariable):
-            return
-        if node.kind == "header_union":
-            legal = isinstance(base, t.StructLike) and base.kind == "header"
-        elif node.kind == "header":
-            legal = isinstance(base, t.BitsType | t.VarbitType) or base is t.BOOL
-            legal = legal or (isinstance(base, t.StructLike) and base.kind == "struct")
-        else:
-            legal = isinstance(base, t.BitsType | t.VarbitType | t.EnumType | t.StructLike | t.StackType | t.TupleType)
-            legal = legal or base in (t.BOOL, t.ERROR)
-        if not legal:
+        if not is_legal_field(node.kind, type_):
             self.report(field.type, f"a field of a {node.kind} cannot have type {type_}")
-        elif isinstance(base, t.VarbitType):
-            self.report(field.type, f"{base} (varbit) is not supported yet", Kind.UNSUPPORTED)
-        elif node.kind == "header" and isinstance(base, t.StructLike):
-            self.report(field.type, "a struct inside a header is not supported yet", Kind.UNSUPPORTED)
 
     def _generic(self, name: str, parameters: tuple[str, ...]) -> t.Generic:
         return t.Generic(name, tuple(t.TypeVariable(p) for p in parameters))
@@ -78,7 +64,7 @@ class TypeChecker(TableChecker):
     def enum(self, node: s.Enum) -> t.EnumType:
         base = None
         if node.type is not None:
-            found = t.unwrapped(self.type_of(node.type))
+            found = self.type_of(node.type)
             if not isinstance(found, t.BitsType):
                 self.fail(node.type, f"an enum's representation must be bit<W> or int<W>, not {found}")
             base = found
@@ -88,12 +74,24 @@ class TypeChecker(TableChecker):
                 self.report(at, f"{node.name} has two members {name!r}", Kind.DUPLICATE)
                 continue
             members[name] = position
-            if base is not None and value is not None:
-                number = self.typed(value, base, f"value of {node.name}.{name}")
-                if not isinstance(number, r.Literal):
-                    self.fail(value, "a member's value must be known at compile time", Kind.CONSTANT)
-                members[name] = number.value
+            if base is None and value is not None:
+                self.report(value, f"{node.name} has no representation, so its members have no values")
+            elif base is not None and value is None:
+                self.report(at, f"{node.name} is represented by {base}, so {name!r} needs a value")
+            elif base is not None and value is not None:
+                members[name] = self._member_value(value, base, f"value of {node.name}.{name}")
         return t.EnumType(node.name, members, base, node)
+
+    def _member_value(self, node: s.Expr, base: t.BitsType, what: str) -> int:
+        """Unlike other numbers, one that does not fit is an error (section 7.2.1)."""
+        found = self.arithmetic(self.value(node))
+        if not isinstance(found, r.Literal):
+            self.fail(node, f"{what}: it must be known at compile time", Kind.CONSTANT)
+        if found.type is t.INT and not fits(found.value, base):
+            self.fail(node, f"{what}: {found.value} does not fit in {base}", Kind.CONSTANT)
+        number = self.coerce(found, base, node, what)
+        assert isinstance(number, r.Literal)
+        return int(number.value)
 
     def typedef(self, node: s.Typedef) -> t.Type:
         if isinstance(node.type, s.Struct):
@@ -107,9 +105,10 @@ class TypeChecker(TableChecker):
             return enum
         type_ = self.type_of(node.type)
         if not node.is_new:
+            if type_ in (t.VOID, t.STRING, t.MATCH_KIND):
+                self.fail(node.type, f"typedef cannot name {type_}")
             return type_
-        base = t.unwrapped(type_)
-        if not (isinstance(base, t.BitsType) or base is t.BOOL):
+        if not isinstance(type_, t.BitsType | t.NewType) and type_ is not t.BOOL and type_ is not t.UNKNOWN:
             self.fail(node.type, f"'type' cannot make a new type of {type_}: it takes bit<W>, int<W> and bool")
         return t.NewType(node.name, type_, node)
 
@@ -137,6 +136,11 @@ class TypeChecker(TableChecker):
                     )
                 default = self.typed(node.default, type_, f"default value of {node.name!r}")
             is_optional = any(a.name == "optional" for a in node.annotations)
+            if is_optional and default is not None:
+                self.fail(node.default or node, f"{node.name!r} is @optional, so it cannot have a default value")
+            if default is not None and not self.is_known(default):
+                text = f"the default value of {node.name!r} must be known at compile time"
+                self.fail(node.default or node, text, Kind.CONSTANT)
             found.append(
                 t.Parameter(node.name, node.direction, type_, default, is_optional, node.annotations, node.name_at)
             )
@@ -147,10 +151,8 @@ class TypeChecker(TableChecker):
             self.report(node.type, f"a parameter cannot have type {type_}")
         if not node.direction:
             return
-        if isinstance(type_, t.ExternType | t.BlockType) or type_ is t.STRING:
+        if isinstance(type_, t.ExternType | t.BlockType | t.ListType) or type_ in (t.STRING, t.INT):
             self.report(node, f"a parameter of type {type_} has no direction", Kind.DIRECTION)
-        if type_ is t.INT and node.direction != "in":
-            self.report(node, "a parameter of type int cannot be out or inout", Kind.DIRECTION)
 
     def signature(self, node: s.Prototype, result: t.Type | None = None) -> t.Signature:
         variables = tuple(t.TypeVariable(name) for name in node.type_parameters)
@@ -207,3 +209,25 @@ class TypeChecker(TableChecker):
         signature = t.Signature(node.name, (), parameters, t.VOID)
         constructor = signature if node.kind == "package" else None
         return t.BlockType(node.kind, node.name, signature, constructor, arguments, declaration)
+
+
+def is_legal_field(kind: str, type_: t.Type) -> bool:
+    """Section 7.2.8's table: what may stand in a struct, header or header union."""
+    base = t.unwrapped(type_)
+    if isinstance(base, t.TypeVariable) or base is t.UNKNOWN:
+        return True
+    if kind == "header_union":
+        return isinstance(base, t.StructLike) and base.kind == "header"
+    if kind == "header":
+        return isinstance(base, t.VarbitType) or _is_wire_type(base)
+    if isinstance(base, t.BitsType | t.VarbitType | t.EnumType | t.StructLike | t.StackType | t.TupleType):
+        return True
+    return base in (t.BOOL, t.ERROR)
+
+
+def _is_wire_type(type_: t.Type) -> bool:
+    """Of fixed width in a header: numbers, bools, serializable enums, and structs of them."""
+    base = t.unwrapped(type_)
+    if isinstance(base, t.StructLike):
+        return base.kind == "struct" and all(_is_wire_type(f.type) for f in base.fields.values())
+    return isinstance(base, t.BitsType | t.TypeVariable) or base in (t.BOOL, t.UNKNOWN)

@@ -38,7 +38,12 @@ class LoopLowering(ArgumentLowering):
             values = [self.saved(value) for value in self.several(node.collection.items)]
             self._over_elements(node, len(values), storage, span, lambda index: self._choose(storage, values, index))
         else:
-            stack = self.saved_stack(self.value(node.collection))
+            collection = self.value(node.collection)
+            if not isinstance(collection, ir.HeaderStack | UnionStack):  # a list that an instance was given
+                items = collection.items
+                self._over_elements(node, len(items), storage, span, lambda index: self._choose(storage, items, index))
+                return
+            stack = self.saved_stack(collection)
             size = len(stack.items) if isinstance(stack, UnionStack) else stack.size
             store = self.store
             self._over_elements(node, size, storage, span, lambda index: store(storage, self.element(stack, index)))

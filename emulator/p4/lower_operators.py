@@ -32,6 +32,8 @@ class OperatorLowering(ValueLowering):
             return self._logic(expr)
         left, right = self.several((expr.left, expr.right))
         type_ = self.type(expr.type)
+        if isinstance(left, ir.Text):
+            return ir.Text(left.text + right.text)
         if isinstance(left, AGGREGATES) or isinstance(right, AGGREGATES):
             return self._whole(expr, left, right)
         if isinstance(left, ir.Constant) and isinstance(right, ir.Constant):

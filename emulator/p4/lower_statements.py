@@ -119,7 +119,7 @@ _STATEMENTS: dict[type, Any] = {
     r.Update: StatementLowering.update,
     r.CallStatement: StatementLowering._call_statement,
     r.Declare: StatementLowering._declare,
-    r.If: StatementLowering._if,
+    r.If: lambda lowering, node: lowering._if(node),
     r.Switch: StatementLowering._switch,
     r.For: StatementLowering.for_,
     r.ForIn: StatementLowering.for_in_,
