@@ -24,8 +24,6 @@ class ExternLowering(PacketLowering):
         if handler is not None:
             return handler(self, expr)
         self._check_block(expr)
-        if expr.type is not t.VOID:
-            self.unsupported(expr, f"the result of {expr.name}()")
         span = self.tokens.span(expr.at)
         instance = None
         if expr.instance is not None:
@@ -34,9 +32,15 @@ class ExternLowering(PacketLowering):
                 self.unsupported(expr, f"{expr.name}() of this object")
         after: list[ir.Statement] = []
         arguments = tuple(self._extern_argument(e, after) for e in self.evaluate(expr.arguments))
-        self.out.append(ir.CallExtern(expr.name, self._in_form(expr, arguments, span), instance, span))
+        arguments = self._in_form(expr, arguments, span)
+        result = None
+        if expr.type is not t.VOID:
+            # a result is an out argument before the others
+            result = self.allocate(f"{self.path}.tmp", self.type(expr.type))
+            arguments = (_argument(result), *arguments)
+        self.out.append(ir.CallExtern(expr.name, arguments, instance, span))
         self.out.extend(after)
-        return None
+        return result
 
     def _check_block(self, expr: r.ExternCall) -> None:
         """Whether this block may call the extern, perhaps with this member of an enum."""

@@ -51,7 +51,9 @@ class Switch(Control):
     control plane around a change. The methods here don't take it themselves.
     """
 
-    def __init__(self, *, ports: TxPortTable | None = None) -> None:
+    def __init__(self, *, ports: TxPortTable | None = None, seed: int = 0) -> None:
+        """``seed`` is what the program's random numbers start from, at each load."""
+        self._seed = seed
         self.ports = ports if ports is not None else TxPortTable()
         self.lock = threading.Lock()
         self.program: CompiledProgram | None = None
@@ -75,6 +77,7 @@ class Switch(Control):
         """Replace the program; all state starts from zero, also the multicast groups."""
         make = CompiledEngine if program.engine == "llvm" else InterpretedEngine
         self._engine = make(program, self.ports)
+        self._engine.seed(self._seed)
         self.program = program
         self._groups = {}
         self._tables = {view.id: self._engine.tables[view.name] for view in program.view.tables}
@@ -119,6 +122,11 @@ class Switch(Control):
     def faults(self) -> Mapping[str, int]:
         """What the program did without effect (an index out of range), by kind; zeros are left out."""
         return {fault.words: count for fault, count in self._loaded.faults().items() if count}
+
+    def take_messages(self) -> list[str]:
+        """What the program said with log_msg since the last time, oldest first; what found the log full is lost and
+        counted as a fault."""
+        return self._loaded.take_messages()
 
     def port_counters(self, port: int) -> PortCounters:
         ring = self.ports.rings[port]

@@ -28,6 +28,7 @@ from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Interpreter
 from emulator.v1model.llvm.pipeline import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
+from emulator.v1model.random_numbers import Generator
 from emulator.v1model.state import Session, new_state
 
 
@@ -64,6 +65,8 @@ class Engine(Protocol):
 
     def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None: ...
     def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]: ...
+    def take_messages(self) -> list[str]: ...
+    def seed(self, value: int) -> None: ...
     def drops(self) -> dict[Drop, int]: ...
     def faults(self) -> dict[Fault, int]: ...
     def received(self, port: int) -> tuple[int, int]: ...
@@ -96,6 +99,8 @@ class CompiledEngine:
         self.set_multicast = self.memory.set_multicast
         self.set_session = self.memory.set_session
         self.take_digests = self.memory.take_digests
+        self.take_messages = self.memory.take_messages
+        self.seed = self.memory.seed
 
     def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None:
         raise ControlError(Code.UNIMPLEMENTED, f"value set {name}: not in compiled programs yet")
@@ -149,10 +154,13 @@ class InterpretedEngine:
         if not exists:
             self.state.drops[Drop.NO_SUCH_PORT] += 1
             return
-        full = int(self._ports.rings["dropped_full"][port])
-        if not self._ports.append(port, frame):
-            was_full = int(self._ports.rings["dropped_full"][port]) > full
-            self.state.drops[Drop.RING_FULL if was_full else Drop.TOO_LONG] += 1
+        ring = self._ports.rings[port]
+        if ring["tail"] >= ring["limit"]:
+            # asked before the frame's length, as the compiled program does, which knows it later
+            ring["dropped_full"] += 1
+            self.state.drops[Drop.RING_FULL] += 1
+        elif not self._ports.append(port, frame):
+            self.state.drops[Drop.TOO_LONG] += 1
 
     def read_register(self, name: str, index: int) -> int:
         return self.state.registers[name][index]
@@ -184,6 +192,13 @@ class InterpretedEngine:
     def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]:
         queue = self.state.digests[name]
         return [queue.popleft() for _ in range(min(limit, len(queue)))]
+
+    def take_messages(self) -> list[str]:
+        taken, self.state.log = self.state.log, []
+        return [message.render(values) for message, values in taken]
+
+    def seed(self, value: int) -> None:
+        self.state.random = Generator(value)
 
     def drops(self) -> dict[Drop, int]:
         return dict(self.state.drops)

@@ -20,6 +20,7 @@ from emulator.v1model.layout import (
     RegisterLayout,
     Word,
 )
+from emulator.v1model.messages import LOG_COUNT, LOG_HEADER_BYTES, Format, record_bytes
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.meters import (
     BUCKET_BURST,
@@ -30,6 +31,7 @@ from emulator.v1model.meters import (
     METER_CONFIGURED,
     METER_PEAK,
 )
+from emulator.v1model.random_numbers import MASK
 
 MULTICAST_GROUPS = 65_536
 """mcast_grp has 16 bits."""
@@ -112,6 +114,21 @@ class Memory:
         counts[DIGEST_TAKEN // 8] = taken + len(numbers)
         return [self._sample(layout, memory, number) for number in numbers]
 
+    def take_messages(self) -> list[str]:
+        """What log_msg said since the last time, oldest first."""
+        formats = self.layout.messages
+        if not formats:
+            return []
+        log = self._arrays[Word.LOG]
+        count, size = log[:LOG_HEADER_BYTES].view(np.uint64)[LOG_COUNT // 8 :], record_bytes(formats)
+        records = log[LOG_HEADER_BYTES : LOG_HEADER_BYTES + int(count[0]) * size].reshape(-1, size)
+        count[0] = 0
+        return [_message(formats, record.tobytes()) for record in records]
+
+    def seed(self, value: int) -> None:
+        """Of the program's random numbers."""
+        self._arrays[Word.RANDOM].view(np.uint64)[0] = value & MASK
+
     def _sample(self, layout: DigestLayout, memory: NDArray[np.uint8], number: int) -> tuple[int, ...]:
         start = DIGEST_HEADER_BYTES + number % DIGEST_SAMPLES * layout.sample_bytes
         record = memory[start : start + layout.sample_bytes].tobytes()
@@ -145,3 +162,9 @@ def configure_meter(cell: NDArray[np.uint8], config: MeterConfig | None) -> None
     for bucket, rate in ((METER_PEAK, config.peak), (METER_COMMITTED, config.committed)):
         numbers[(bucket + BUCKET_RATE) // 8] = rate.per_us
         words[(bucket + BUCKET_BURST) // 8] = words[(bucket + BUCKET_TOKENS) // 8] = rate.burst
+
+
+def _message(formats: tuple[Format, ...], record: bytes) -> str:
+    message = formats[int.from_bytes(record[:8], "little")]
+    cells = (record[c.offset_bytes : c.offset_bytes + c.size_bytes] for c in message.cells)
+    return message.render(tuple(int.from_bytes(cell, "little") for cell in cells))
