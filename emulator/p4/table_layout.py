@@ -1,0 +1,318 @@
+"""How a match table lies in memory: one description for the compiled look-up and for what fills it.
+
+Three structures, by what the keys are (``TableLayout.search``):
+
+* exact: a hash table with linear probing whose slots are the entries themselves, keys included.
+* lpm (one lpm key, the others exact): a trie over the lpm key's bits whose leaves are chains of entries, longest prefix
+  first; with other keys, one trie for each of their values, found by hash.
+* masked (anything else): for each byte of the keys and each of its values a row of bits, one bit for each entry that
+  admits this value; the rows that a packet selects are ANDed.
+
+An entry's number is its place in the table's entries; number 0 is the default action, so a look-up answers 0 on a miss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from emulator.p4 import ir
+from emulator.p4.layout import CACHE_LINE_BYTES, WORD_BYTES, Cell, pack_cells, round_up, width_of
+
+WORD_BITS = 64
+WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+# A table's record in the table area, in words.
+TABLE_ENTRIES = 0
+"""Address of the entries."""
+TABLE_SLOT_MASK = 1
+"""Exact, and lpm with other keys: number of slots - 1; a power of two."""
+TABLE_SLOTS = 2
+"""Lpm with other keys: address of the slots that lead to tries."""
+TABLE_ARENA = 3
+"""Lpm: address of the tries' nodes."""
+TABLE_ROOT = 4
+"""Lpm without other keys: the root's reference (as LPM_CHILD)."""
+TABLE_ROWS = 5
+"""Masked: address of the rows."""
+TABLE_BLOCKS = 6
+"""Masked: number of blocks in use."""
+TABLE_ROW_BYTES = 7
+TABLE_POSITIONS = 8
+"""Masked: address of what each bit of a row stands for."""
+TABLE_WORDS = 16
+
+# An entry, in bytes. What follows the header depends on the search, then come the action's parameters, then whatever
+# `TableLayout` says the table has besides.
+ENTRY_ACTION = 0
+"""u32, index into the table's actions, or NOTHING_RUN."""
+ENTRY_HANDLE = 4
+"""u32, the control plane's number of the entry, from 1; 0 in a free slot of an exact table."""
+ENTRY_HEADER_BYTES = 8
+
+NOTHING_RUN = 0xFFFF_FFFF
+"""Number of the action that runs on a miss of a table with an action profile, and for an empty group."""
+
+# What an entry of a table with an action profile leads to: the word at ``TableLayout.members`` is the address of
+MEMBERS_COUNT = 0
+"""u64: number of choices; 0 runs nothing."""
+MEMBERS_RECORDS = 8
+"""u64: address of that many records of ``entry_bytes``, with action and parameters where an entry has them."""
+MEMBERS_BYTES = 16
+
+# A slot that leads to a trie (lpm with other keys), in words: a trie's slot as below, then the other keys' words.
+PREFIX_SLOT_HEADER_WORDS = 1
+
+# A node of a trie: the header, in words, then 2 ** bits slots of one word.
+NODE_SKIPPED = 0
+"""The window's first bits that all prefixes below share..."""
+NODE_SKIP_MASK = 1
+"""...and which bits of the window those are."""
+NODE_OFFSET = 2
+"""u64: the key's bit at which the window of 64 bits starts."""
+NODE_SHIFT = 3
+"""u64: the slot is the window shifted right by this (low 32 bits), under a mask (high 32 bits)."""
+NODE_HEADER_WORDS = 4
+NODE_BITS = 8
+"""Of nodes below the root."""
+
+# A slot of a trie, in bytes.
+LPM_CHILD = 0
+"""u32: 0 none; with LPM_NODE set, a node's place in the arena in words; else the number of a chain's first entry."""
+LPM_BEST = 4
+"""u32: the longest prefix that ends at this node and covers the slot; 0 none."""
+LPM_NODE = 0x8000_0000
+
+# A bit's meaning (masked), in bytes: bit i of word w is position 64 * w + i. Within a word ranks fall.
+POSITION_RANK = 0
+"""u64: priority, then smaller handle, never 0."""
+POSITION_ENTRY = 8
+"""u64."""
+POSITION_HEADER_BYTES = 16
+"""The bounds of range keys follow, low and high of each."""
+
+BLOCK_WORDS = 4
+"""Rows are read in blocks of so many words; a row begins with a summary, one bit for each block that is not empty."""
+CHUNK_BITS = 8
+
+HASH_MULTIPLIER = 0x9E3779B97F4A7C15
+"""2**64 divided by the golden ratio, made odd: spreads neighbouring keys (Knuth, volume 3, section 6.4)."""
+
+
+def hash_words(words: tuple[int, ...]) -> int:
+    """The hash that compiled look-ups compute over key words."""
+    value = 0
+    for word in words:
+        value = ((value ^ word) * HASH_MULTIPLIER) & WORD_MASK
+        value ^= value >> 32
+    return value
+
+
+class Search(Enum):
+    EXACT = "exact"
+    LPM = "lpm"
+    MASKED = "masked"
+
+
+@dataclass(frozen=True, slots=True)
+class ActionLayout:
+    """An action as a table's entry holds it."""
+
+    name: str
+    parameter_names: tuple[str, ...]
+    parameters: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Part of a key that selects a row: ``(key >> shift) & (2**bits - 1)``."""
+
+    position: int
+    """Among the match keys."""
+    shift: int
+    bits: int
+    first_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangeKey:
+    """A range key's place among the match keys, and where a position holds its bounds, both included."""
+
+    position: int
+    low: Cell
+    high: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """Shapes and sizes of one table's memory, and its number in the table area."""
+
+    name: str
+    number: int
+    size: int
+    """Entries it is declared for."""
+    key_widths_bits: tuple[int, ...]
+    """Of the match keys; selector keys are none."""
+    match_kinds: tuple[str, ...]
+    actions: tuple[ActionLayout, ...]
+    entry_bytes: int
+    counter: int | None
+    """Offset of {u64 packets, u64 bytes}; tables with a direct counter."""
+    last_hit: int | None
+    """Offset of a u64, the time of the last hit in ns; tables with support_timeout."""
+    attached: int | None
+    """Offset of what the architecture keeps for each entry (v1model: the cell of a direct meter)."""
+    members: int | None
+    """Offset of the address of what the entry leads to; tables with an action profile."""
+
+    @property
+    def search(self) -> Search:
+        return search_of(self.match_kinds)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Positions of the keys as they are packed: an lpm key comes last."""
+        return tuple(sorted(range(len(self.match_kinds)), key=lambda i: self.match_kinds[i] == "lpm"))
+
+    @property
+    def key_bits(self) -> int:
+        return sum(self.key_widths_bits)
+
+    @property
+    def key_words(self) -> int:
+        """Exact: packed keys cut into words, least significant first."""
+        return max(1, -(-self.key_bits // WORD_BITS))
+
+    @property
+    def lpm_bits(self) -> int:
+        """Width of the lpm key."""
+        return next(w for w, kind in zip(self.key_widths_bits, self.match_kinds, strict=True) if kind == "lpm")
+
+    @property
+    def lpm_words(self) -> int:
+        """Its words, most significant first; the key begins at the top of the first word."""
+        return -(-self.lpm_bits // WORD_BITS)
+
+    @property
+    def other_words(self) -> int:
+        """Lpm: words of the other keys, packed; 0 if there are none."""
+        return -(-(self.key_bits - self.lpm_bits) // WORD_BITS)
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        found, row = [], 0
+        for position, width in enumerate(self.key_widths_bits):
+            for shift in range(0, width, CHUNK_BITS):
+                bits = min(CHUNK_BITS, width - shift)
+                found.append(Chunk(position, shift, bits, row))
+                row += 1 << bits
+        return tuple(found)
+
+    @property
+    def row_count(self) -> int:
+        return sum(1 << chunk.bits for chunk in self.chunks)
+
+    @property
+    def ranges(self) -> tuple[RangeKey, ...]:
+        return _range_keys(self.key_widths_bits, self.match_kinds)[0]
+
+    @property
+    def position_bytes(self) -> int:
+        return _range_keys(self.key_widths_bits, self.match_kinds)[1]
+
+    def pack(self, values: tuple[int, ...], positions: tuple[int, ...]) -> int:
+        """Values of some keys, the first most significant."""
+        packed = 0
+        for position in positions:
+            packed = packed << self.key_widths_bits[position] | values[position]
+        return packed
+
+
+def search_of(kinds: tuple[str, ...]) -> Search:
+    if all(kind == "exact" for kind in kinds):
+        return Search.EXACT
+    if kinds.count("lpm") == 1 and all(kind in ("exact", "lpm") for kind in kinds):
+        return Search.LPM
+    return Search.MASKED
+
+
+def words_of(packed: int, count: int) -> tuple[int, ...]:
+    """A packed key's words, least significant first."""
+    return tuple(packed >> (WORD_BITS * i) & WORD_MASK for i in range(count))
+
+
+def key_bytes(kinds: tuple[str, ...], widths_bits: tuple[int, ...]) -> int:
+    """What an entry holds of its keys, after the header. Exact: the key's words. Lpm: the number of the next entry of
+    its chain (u64), then the prefix's words and its mask's."""
+    match search_of(kinds):
+        case Search.EXACT:
+            return max(1, -(-sum(widths_bits) // WORD_BITS)) * WORD_BYTES
+        case Search.LPM:
+            width = next(w for w, kind in zip(widths_bits, kinds, strict=True) if kind == "lpm")
+            return WORD_BYTES + 2 * -(-width // WORD_BITS) * WORD_BYTES
+        case Search.MASKED:
+            return 0
+
+
+ENTRY_KEY = ENTRY_HEADER_BYTES
+"""Exact: the key's words."""
+ENTRY_NEXT = ENTRY_HEADER_BYTES
+"""Lpm."""
+ENTRY_PREFIX = ENTRY_HEADER_BYTES + WORD_BYTES
+
+PROFILES = ("action_profile", "action_selector")
+
+
+def lay_out_table(program: ir.Program, table: ir.Table, number: int, attached_bytes: int = 0) -> TableLayout:
+    """``attached_bytes``: what the architecture wants for each entry, whole words."""
+    keys = [k for k in table.keys if k.match_kind != "selector"]
+    kinds, widths = tuple(k.match_kind for k in keys), tuple(width_of(k.value.type) for k in keys)
+    actions = []
+    end = start = ENTRY_HEADER_BYTES + key_bytes(kinds, widths)
+    for reference in table.actions:
+        action = program.action(reference.action)
+        cells, action_end = pack_cells(tuple(width_of(p.type) for p in action.parameters), start)
+        actions.append(ActionLayout(action.name, tuple(p.name for p in action.parameters), cells))
+        end = max(end, action_end)
+    externs = {e.extern for e in table.attached}
+    offsets: list[int | None] = []
+    end = round_up(end, WORD_BYTES)
+    for present, size in (
+        ("direct_counter" in externs, 2 * WORD_BYTES),
+        (table.support_timeout, WORD_BYTES),
+        (attached_bytes > 0, attached_bytes),
+        (not externs.isdisjoint(PROFILES), WORD_BYTES),
+    ):
+        offsets.append(end if present else None)
+        end += size if present else 0
+    return TableLayout(
+        table.name, number, table.size, widths, kinds, tuple(actions), _stride(end), *offsets
+    )  # fmt: skip
+
+
+def lay_out_value_set(value_set: ir.ValueSet, number: int) -> TableLayout:
+    """A parser value set is a table without actions: its members match exactly, whatever @match says (bmv2)."""
+    widths = tuple(width_of(f.type) for f in value_set.fields)
+    kinds = ("exact",) * len(widths)
+    end = _stride(ENTRY_HEADER_BYTES + key_bytes(kinds, widths))
+    return TableLayout(value_set.name, number, value_set.size, widths, kinds, (), end, None, None, None, None)
+
+
+def _stride(size_bytes: int) -> int:
+    """A small entry lies in one cache line."""
+    if size_bytes > CACHE_LINE_BYTES // 2:
+        return round_up(size_bytes, CACHE_LINE_BYTES)
+    stride = WORD_BYTES
+    while stride < size_bytes:
+        stride *= 2
+    return stride
+
+
+def _range_keys(widths_bits: tuple[int, ...], kinds: tuple[str, ...]) -> tuple[tuple[RangeKey, ...], int]:
+    """The range keys, and the size of a position."""
+    found, end = [], POSITION_HEADER_BYTES
+    for position, (width, kind) in enumerate(zip(widths_bits, kinds, strict=True)):
+        if kind == "range":
+            (low, high), end = pack_cells((width, width), end)
+            found.append(RangeKey(position, low, high))
+    return tuple(found), round_up(end, WORD_BYTES)
