@@ -65,6 +65,10 @@ class CompileError(Exception):
         return "\n".join(str(d) for d in self.diagnostics)
 
 
+class NoMain(CompileError):
+    """A program without ``main``: right as far as it goes, but there is nothing to run."""
+
+
 class Abandoned(Exception):
     """Raised inside the front end to leave the construct at hand; its error has been reported already."""
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import gc
 import os.path
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import check
-from emulator.p4.errors import CompileError, Diagnostic, Diagnostics, Kind
+from emulator.p4.errors import CompileError, Diagnostic, Diagnostics, Kind, NoMain
 from emulator.p4.lower import Lowered, lower
 from emulator.p4.p4info import make_p4info
 from emulator.p4.parser import parse
@@ -53,6 +53,9 @@ class Stages:
     lowered: Lowered | None = None
 
 
+Checks: TypeAlias = Sequence[Callable[[Stages, Diagnostics], None]]
+
+
 @contextmanager
 def _no_collection() -> Iterator[None]:
     """A front end only builds; looking for garbage meanwhile costs a third of the time."""
@@ -72,10 +75,14 @@ def compile_source(
     defines: Mapping[str, str] | None = None,
     include_paths: Sequence[str] = (),
     file_reader: FileReader | None = None,
+    needs_main: bool = True,
+    more_checks: Checks = (),
 ) -> Checked:
     """Compile a file, or program text (anything with a line break in it), down to the IR.
 
-    ``defines`` are the -D macros; ``file_reader`` stands in for the file system. Raises `CompileError`.
+    ``defines`` are the -D macros; ``file_reader`` stands in for the file system. A program without ``main`` is
+    refused (`NoMain`) unless ``needs_main`` is false; then its blocks are empty. ``more_checks`` look at a program that is
+    right and may report what a target refuses. Raises `CompileError`.
     """
     stages, diagnostics = run_stages(
         path_or_text,
@@ -84,7 +91,11 @@ def compile_source(
         include_paths=include_paths,
         file_reader=file_reader,
         until="lower",
+        needs_main=needs_main,
     )
+    for check_more in more_checks:
+        check_more(stages, diagnostics)
+    diagnostics.raise_if_any()
     assert stages.tokens is not None
     assert stages.lowered is not None
     assert stages.resolved is not None
@@ -101,6 +112,7 @@ def run_stages(
     include_paths: Sequence[str] = (),
     file_reader: FileReader | None = None,
     until: str = "lower",
+    needs_main: bool = True,
 ) -> tuple[Stages, Diagnostics]:
     """Run the stages up to and including ``until``; raises `CompileError` at the first stage with errors."""
     path, text = _source(path_or_text, file_reader or read_from_disk)
@@ -124,12 +136,22 @@ def run_stages(
         diagnostics.raise_if_any()
         if until == "check":
             return stages, diagnostics
+        if stages.resolved.main is None:
+            _no_main(stages.tokens, diagnostics, needs_main)
         name = os.path.splitext(os.path.basename(path))[0]
         stages.lowered = _guarded(
             lambda: lower(stages.resolved, name, stages.tokens, diagnostics, architecture),
             path,
         )
     return stages, diagnostics
+
+
+def _no_main(tokens: Tokens, diagnostics: Diagnostics, needs_main: bool) -> None:
+    kind = Kind.NAME if needs_main else Kind.WARNING
+    found = Diagnostic(kind, "there is no instance called 'main'", tokens.span(len(tokens.kinds) - 1))
+    if needs_main:
+        raise NoMain((found,))
+    diagnostics.report(found)
 
 
 def _guarded(stage: Any, path: str) -> Any:

@@ -30,11 +30,11 @@ class Lowered:
 class Lowering(ParserLowering):
     def program(self, program: r.Program, name: str) -> Lowered:
         self.errors = {error: number for number, error in enumerate(program.errors)}
-        package = self._package(program)
+        package = None if program.main is None else self._package(program.main)
         records = tuple(ExternRecord(self.extern_instance(symbol, ""), symbol) for symbol in program.globals)
         for record in records:
             self.env[record.symbol] = record.instance
-        instances = [(bound.parameter.name, self._instance(bound)) for bound in package.arguments]
+        instances = [(bound.parameter.name, self._instance(bound)) for bound in package.arguments] if package else []
         self.data_names = digest_names(instances)
         shared: dict[str, Value] = {}
         blocks: list[tuple[str, ir.Parser | ir.Control]] = []
@@ -52,11 +52,8 @@ class Lowering(ParserLowering):
 
     # --- the package ---------------------------------------------------------------------------------------------
 
-    def _package(self, program: r.Program) -> r.Construct:
+    def _package(self, main: r.InstanceSymbol) -> r.Construct:
         """What ``main`` is made of: an instance of the architecture's package, with the architecture's blocks."""
-        main = program.main
-        if main is None:
-            self.fail(len(self.tokens.kinds) - 1, "there is no instance called 'main'", Kind.NAME)
         package, architecture = main.type, self.architecture
         assert isinstance(package, t.BlockType)
         if package.name != architecture.package:

@@ -1,24 +1,39 @@
-"""``netsum compile PROGRAM.p4``: check a program, write its P4Info, show what any stage or pass made of it."""
+"""``netsum compile PROGRAM.p4``: check a program, write its P4Info, show what any stage or pass made of it.
+
+What a warm run does not need is imported where it is used: it answers from `summaries` alone.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from emulator.p4 import ir
-from emulator.p4.dump import stage_text
-from emulator.p4.errors import CompileError
-from emulator.p4.frontend import STAGES, compile_source, run_stages
 from emulator.p4.library import ProgramNotFound, find_program
-from emulator.p4.passes import PIPELINE, run_passes
-from emulator.p4.printer import print_program
-from emulator.v1model.architecture import V1MODEL
-from emulator.v1model.target import V1MODEL_TARGET
+from emulator.v1model.summaries import Summary, find_summary, store_summary, summary_key
 
-PASSES = (*STAGES, *(step.__name__ for step in PIPELINE))
-"""Names that ``--dump-after`` takes, in the order they run."""
+if TYPE_CHECKING:
+    from emulator.p4.errors import CompileError
+    from emulator.p4.frontend import Checked
+
+P4INFO_SUFFIXES = (".txtpb", ".txt", ".bin", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What ``netsum compile`` was asked."""
+
+    program: str
+    dump_after: str | None = None
+    p4info: str | None = None
+    """File to write."""
+    defines: Mapping[str, str] | None = None
+    include_paths: Sequence[str] = ()
+    check_only: bool = False
+    """Stop when the program is known to be right, whatever architecture it is for."""
+    strict_bmv2: bool = False
 
 
 def run_compile(
@@ -28,84 +43,122 @@ def run_compile(
     p4info: str | None = None,
     defines: Mapping[str, str] | None = None,
     include_paths: Sequence[str] = (),
+    check_only: bool = False,
+    strict_bmv2: bool = False,
+    report: Callable[[Summary], None] | None = None,
     output: TextIO | None = None,
     errors: TextIO | None = None,
 ) -> int:
     """The command's exit status: 0, 1 for a program with errors, 2 for wrong arguments.
 
-    ``output`` gets the dump (standard output), ``errors`` the diagnostics (standard error).
+    ``report`` gets the summary of a program that was compiled to machine code (without it none is made); ``output``
+    gets the dump (standard output), ``errors`` the diagnostics (standard error).
     """
+    request = Request(program, dump_after, p4info, defines, include_paths, check_only, strict_bmv2)
     output, errors = output or sys.stdout, errors or sys.stderr
-    if dump_after is not None and dump_after not in PASSES:
-        print(f"there is no pass {dump_after!r}; choose one of {', '.join(PASSES)}", file=errors)
-        return 2
     if p4info is not None and Path(p4info).suffix not in P4INFO_SUFFIXES:
         print(f"{p4info}: the suffix says the format, one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
         return 2
     try:
-        return _compile(find_program(program), dump_after, p4info, defines, include_paths, output, errors)
+        path = find_program(program)
     except ProgramNotFound as error:
         print(error, file=errors)
         return 2
+    if dump_after is None and not check_only and (summary := _warm(path, request, report)) is not None:
+        return _finish(summary, request, report, errors)
+    from emulator.p4.errors import CompileError
+
+    try:
+        if check_only or dump_after is not None:
+            return _stages(path, request, output, errors)
+        return _finish(_cold(path, request, report is not None), request, report, errors)
     except CompileError as error:
-        print(error, file=errors)
-        count = len(error.diagnostics)
-        print(f"{count} error{'s' if count > 1 else ''}: nothing was compiled", file=errors)
-        return 1
+        return _refuse(error, errors)
 
 
-def _compile(
-    path: str,
-    dump_after: str | None,
-    p4info: str | None,
-    defines: Mapping[str, str] | None,
-    include_paths: Sequence[str],
-    output: TextIO,
-    errors: TextIO,
-) -> int:
-    if dump_after in STAGES[:-1]:
-        stages, _ = run_stages(
-            path, architecture=V1MODEL, defines=defines, include_paths=include_paths, until=str(dump_after)
-        )
-        output.write(stage_text(stages, str(dump_after)))
-        return 0
-    checked = compile_source(path, architecture=V1MODEL, defines=defines, include_paths=include_paths)
-    for warning in checked.warnings:
+def _refuse(error: CompileError, errors: TextIO) -> int:
+    print(error, file=errors)
+    count = len(error.diagnostics)
+    print(f"{count} error{'s' if count > 1 else ''}: nothing was compiled", file=errors)
+    return 1
+
+
+# --- Programs ---------------------------------------------------------------------------------------------------
+
+
+def _key(path: str, request: Request, has_code: bool) -> str:
+    return summary_key(path, request.defines or {}, request.include_paths, request.strict_bmv2, has_code)
+
+
+def _warm(path: str, request: Request, report: object) -> Summary | None:
+    return find_summary(_key(path, request, report is not None))
+
+
+def _cold(path: str, request: Request, has_code: bool) -> Summary:
+    """Compile, and remember what there is to say about it."""
+    from emulator.v1model.p4info_files import p4info_texts
+
+    checked = _checked(path, request)
+    code_bytes = 0
+    if has_code and checked.program.blocks:
+        from emulator.v1model.compiled import load_checked
+
+        compiled = load_checked(path, checked, request.defines, include_paths=request.include_paths)
+        code_bytes = len(compiled.object_code)
+    info = checked.p4info
+    summary = Summary(
+        checked.program.name, len(info.tables), len(info.actions), len(info.counters) + len(info.direct_counters),
+        len(info.registers), code_bytes, tuple(map(str, checked.warnings)), p4info_texts(info), checked.sources,
+    )  # fmt: skip
+    store_summary(_key(path, request, has_code), summary)
+    return summary
+
+
+def _checked(path: str, request: Request) -> Checked:
+    from emulator.p4.frontend import compile_source
+    from emulator.v1model.architecture import V1MODEL
+    from emulator.v1model.strict import check_strict
+
+    return compile_source(
+        path, architecture=V1MODEL, defines=request.defines, include_paths=request.include_paths, needs_main=False,
+        more_checks=(check_strict,) if request.strict_bmv2 else (),
+    )  # fmt: skip
+
+
+def _finish(summary: Summary, request: Request, report: Callable[[Summary], None] | None, errors: TextIO) -> int:
+    for warning in summary.warnings:
         print(warning, file=errors)
-    if p4info is not None:
+    if request.p4info is not None:
+        suffix = Path(request.p4info).suffix
+        text = summary.p4info[".txtpb" if suffix == ".txt" else suffix]
         try:
-            write_p4info(checked.p4info, p4info)
+            Path(request.p4info).write_bytes(bytes.fromhex(text) if suffix == ".bin" else text.encode())
         except OSError as error:
-            print(f"{p4info}: {error.strerror}", file=errors)
+            print(f"{request.p4info}: {error.strerror}", file=errors)
             return 2
-    if dump_after == STAGES[-1]:
-        output.write(print_program(checked.program))
-    elif dump_after is not None:
-        output.write(print_program(after_pass(checked.program, dump_after)))
+    if report is not None:
+        report(summary)
     return 0
 
 
-def after_pass(program: ir.Program, name: str) -> ir.Program:
-    """The program as the pass of that name leaves it."""
-    results: dict[str, ir.Program] = {}
-    run_passes(program, V1MODEL_TARGET, after=results.__setitem__)
-    return results[name]
+# --- Stages -----------------------------------------------------------------------------------------------------
 
 
-# --- P4Info -----------------------------------------------------------------------------------------------------
+def _stages(path: str, request: Request, output: TextIO, errors: TextIO) -> int:
+    """``--check-only`` and ``--dump-after``."""
+    from emulator.p4.frontend import run_stages
+    from emulator.v1model.architecture import V1MODEL
+    from emulator.v1model.stages import PASSES, dump
 
-P4INFO_SUFFIXES = (".txtpb", ".txt", ".bin", ".json")
-_HEADER = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
-
-
-def write_p4info(message: Any, path: str) -> None:
-    """In the format that the suffix says; text as p4c writes it."""
-    from google.protobuf import json_format, text_format
-
-    suffix = Path(path).suffix
-    if suffix == ".bin":
-        Path(path).write_bytes(message.SerializeToString(deterministic=True))
-    elif suffix == ".json":
-        Path(path).write_text(json_format.MessageToJson(message) + "\n")
-    else:
-        Path(path).write_text(_HEADER + text_format.MessageToString(message))
+    if request.check_only:
+        _, diagnostics = run_stages(
+            path, architecture=V1MODEL, defines=request.defines, include_paths=request.include_paths, until="check"
+        )
+        for warning in diagnostics.warnings:
+            print(warning, file=errors)
+        return 0
+    if request.dump_after not in PASSES:
+        print(f"there is no pass {request.dump_after!r}; choose one of {', '.join(PASSES)}", file=errors)
+        return 2
+    dump(path, request.dump_after, request.defines, request.include_paths, output)
+    return 0

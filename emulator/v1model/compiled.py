@@ -157,14 +157,31 @@ def load(
     from emulator.p4.library import find_program
 
     found = Path(find_program(str(path)))
-    settings = (str(found), engine, tuple(sorted((defines or {}).items())), tuple(map(str, include_paths)))
-    index = _folder() / f"{hashlib.sha256(repr((compiler_digest(), settings)).encode()).hexdigest()}.index"
+    index = _index(found, engine, defines or {}, include_paths)
     if cache and (known := _warm(index)) is not None:
         return known
     compiled = _compile_file(found, defines or {}, include_paths, engine, cache=cache)
     if cache:
         _store(index, pickle.dumps(compiled))
     return compiled
+
+
+def load_checked(
+    path: str, checked: Checked, defines: Mapping[str, str] | None = None, *, include_paths: Sequence[str | Path] = ()
+) -> CompiledProgram:
+    """`load` for a program that the front end has been through already: for the next `load` to find it."""
+    index = _index(Path(path), ENGINES[0], defines or {}, include_paths)
+    if (known := _warm(index)) is not None:
+        return known
+    compiled = compile_program(checked)
+    _store(index, pickle.dumps(compiled))
+    return compiled
+
+
+def _index(path: Path, engine: str, defines: Mapping[str, str], include_paths: Sequence[str | Path]) -> Path:
+    """Where the program made with these settings is kept."""
+    settings = (str(path), engine, tuple(sorted(defines.items())), tuple(map(str, include_paths)))
+    return _folder() / f"{hashlib.sha256(repr((compiler_digest(), settings)).encode()).hexdigest()}.index"
 
 
 def _warm(index: Path) -> CompiledProgram | None:

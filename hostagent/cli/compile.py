@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hostagent.cli.options import AsJson, Define, Include, parse_defines
+
+if TYPE_CHECKING:
+    from emulator.v1model.summaries import Summary
 
 
 def compile_program(
@@ -22,6 +25,12 @@ def compile_program(
     ] = None,
     define: Define = None,
     include: Include = None,
+    check_only: Annotated[
+        bool, typer.Option("--check-only", help="Only say whether the program is right; any architecture.")
+    ] = False,
+    strict_bmv2: Annotated[
+        bool, typer.Option("--strict-bmv2", help="Refuse what p4c's bmv2 back end refuses, too.")
+    ] = False,
     list_passes: Annotated[bool, typer.Option("--list-passes", help="Print the passes in their order.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -29,47 +38,43 @@ def compile_program(
 
     Example: [bold]netsum compile p4src/allreduce.p4 -D LANES=256 --dump-after reroll[/bold]
     """
-    from emulator.v1model.command import PASSES, run_compile
+    from emulator.v1model.command import run_compile
 
     if list_passes:
+        from emulator.v1model.stages import PASSES
+
         print("\n".join(PASSES))
         return
     if not program:
         raise typer.BadParameter("which program? Give a P4 file, or the name of a shipped one", param_hint="PROGRAM")
-    defines, includes = parse_defines(define), [str(folder) for folder in include or ()]
+    started = time.perf_counter()
     status = run_compile(
         program,
         dump_after=dump_after,
         p4info=str(p4info) if p4info else None,
-        defines=defines,
-        include_paths=includes,
+        defines=parse_defines(define),
+        include_paths=[str(folder) for folder in include or ()],
+        check_only=check_only,
+        strict_bmv2=strict_bmv2,
+        report=lambda summary: _print(program, summary, time.perf_counter() - started, as_json),
     )
-    if status == 0 and dump_after is None:
-        _summarize(program, defines, includes, as_json)
     raise typer.Exit(status)
 
 
-def _summarize(program: str, defines: dict[str, str], includes: list[str], as_json: bool) -> None:
-    """Make machine code too, and say what there is."""
-    from emulator.v1model.compiled import load
-
-    started = time.perf_counter()
-    compiled = load(program, defines, include_paths=includes)
-    seconds = time.perf_counter() - started
-    info = compiled.p4info
+def _print(program: str, summary: Summary, seconds: float, as_json: bool) -> None:
     counts: dict[str, Any] = {
-        "tables": len(info.tables),
-        "actions": len(info.actions),
-        "counters": len(info.counters) + len(info.direct_counters),
-        "registers": len(info.registers),
-        "machine_code_bytes": len(compiled.object_code),
+        "tables": summary.tables,
+        "actions": summary.actions,
+        "counters": summary.counters,
+        "registers": summary.registers,
+        "machine_code_bytes": summary.machine_code_bytes,
         "load_s": round(seconds, 3),
     }
     if as_json:
-        print(json.dumps({"program": compiled.name, **counts}))
+        print(json.dumps({"program": summary.name, **counts}))
         return
     objects = ", ".join(f"{counts[kind]} {kind}" for kind in ("tables", "actions", "counters", "registers"))
-    code = counts["machine_code_bytes"] / 1024
+    code = summary.machine_code_bytes / 1024
     print(f"{program}: {objects}; {code:.1f} KiB of machine code, loaded in {seconds:.2f} s")
 
 

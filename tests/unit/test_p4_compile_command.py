@@ -9,7 +9,8 @@ import pytest
 
 from emulator.p4.library import ProgramNotFound, find_program, shipped_programs
 from emulator.p4.protos import p4info_pb2
-from emulator.v1model.command import P4INFO_SUFFIXES, PASSES, run_compile
+from emulator.v1model.command import P4INFO_SUFFIXES, run_compile
+from emulator.v1model.stages import PASSES
 
 
 def compiled(*arguments: str, **options: object) -> tuple[int, str, str]:

@@ -1,0 +1,113 @@
+"""What the checks share: the program's blocks with all that runs in them, and a walk over resolved trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from emulator.p4 import resolved as r
+from emulator.p4 import syntax as s
+from emulator.p4 import types as t
+from emulator.p4.errors import Diagnostics, Kind
+from emulator.p4.frontend import Stages
+from emulator.p4.lower_records import ActionRecord, BlockInstance, TableRecord
+from emulator.p4.reporting import Reporter
+
+BLOCK_NAMES = {
+    "p": "the parser", "vr": "the checksum verification", "ig": "the ingress control", "eg": "the egress control",
+    "ck": "the checksum computation", "dep": "the deparser",
+}  # fmt: skip
+
+
+class StrictReporter(Reporter):
+    def __init__(self, stages: Stages, diagnostics: Diagnostics) -> None:
+        assert stages.tokens is not None
+        assert stages.lowered is not None
+        assert stages.resolved is not None
+        super().__init__(stages.tokens, diagnostics)
+        self.lowered = stages.lowered
+        self.program = stages.resolved
+
+    def refuse(self, at: Any, text: str) -> None:
+        self.report(at, f"bmv2's compiler refuses this: {text}", Kind.TARGET)
+
+    # --- instances -----------------------------------------------------------------------------------------------
+
+    def instances(self, block: str | None = None) -> Iterator[tuple[str, BlockInstance]]:
+        """Every reachable instance under the package parameter whose block it is part of."""
+
+        def inside(instance: BlockInstance) -> Iterator[BlockInstance]:
+            yield instance
+            for member in instance.members:
+                if isinstance(member, BlockInstance):
+                    yield from inside(member)
+
+        for name, outer in self.lowered.blocks:
+            if block is None or name == block:
+                for instance in inside(outer):
+                    yield name, instance
+
+    def tables(self) -> Iterator[TableRecord]:
+        """Those that something applies."""
+        for _, instance in self.instances():
+            yield from (m for m in instance.members if isinstance(m, TableRecord) and m.table is not None)
+
+    def actions(self) -> Iterator[ActionRecord]:
+        """Those that some table lists."""
+        for _, instance in self.instances():
+            yield from (m for m in instance.members if isinstance(m, ActionRecord) and m.action is not None)
+        yield from self.lowered.global_actions
+
+    # --- code ----------------------------------------------------------------------------------------------------
+
+    def code(self, block: str | None = None) -> Iterator[tuple[str, bool, Any]]:
+        """(package parameter, whether in an action, node) of all statements and expressions that can run.
+
+        Functions and actions are entered once for each block that calls them.
+        """
+        listed = {record.symbol for record in self.actions()}
+        for name, instance in self.instances(block):
+            seen: set[int] = set()
+            roots: list[tuple[bool, Any]] = [(False, instance.symbol.locals), (False, instance.symbol.body or [])]
+            roots += [(False, state.body) for state in instance.symbol.states]
+            roots += [(False, state.keys) for state in instance.symbol.states]
+            for member in instance.members:
+                if isinstance(member, ActionRecord) and member.symbol in listed:
+                    roots.append((True, member.symbol.body))
+                elif isinstance(member, TableRecord) and member.table is not None:
+                    roots += [(True, x.action.body) for x in member.symbol.actions if x.action.owner is None]
+            for is_action, root in roots:
+                yield from ((name, inside, node) for inside, node in self._entered(root, is_action, seen))
+
+    def _entered(self, root: Any, is_action: bool, seen: set[int]) -> Iterator[tuple[bool, Any]]:
+        for node in walk(root):
+            yield is_action, node
+            called = node.action if isinstance(node, r.ActionCall) else None
+            called = node.function if isinstance(node, r.FunctionCall) else called
+            if called is not None and id(called) not in seen:
+                seen.add(id(called))
+                yield from self._entered(called.body, is_action or isinstance(node, r.ActionCall), seen)
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Every statement and expression in a resolved tree, itself first; symbols and types are not entered."""
+    if isinstance(node, list | tuple):
+        for item in node:
+            yield from walk(item)
+    elif is_dataclass(node) and not isinstance(node, r.Symbol | t.Type | t.Signature | t.Parameter | s.Node):
+        if not isinstance(node, r.Bound | r.SwitchCase):
+            yield node
+        for f in fields(node):
+            value = getattr(node, f.name)
+            if isinstance(value, list | tuple) or is_dataclass(value):
+                yield from walk(value)
+
+
+def extern_calls(root: Any) -> Iterator[r.ExternCall]:
+    return (node for node in walk(root) if isinstance(node, r.ExternCall))
+
+
+def argument(call: r.ExternCall, name: str) -> Any:
+    """The value bound to the parameter of that name, None where there is none."""
+    return next((b.value for b in call.arguments if b.parameter.name == name), None)

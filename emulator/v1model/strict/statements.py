@@ -1,0 +1,75 @@
+"""Statements and expressions that bmv2 has no primitive for, or has only in some places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from emulator.p4 import resolved as r
+from emulator.p4 import types as t
+from emulator.v1model.strict.base import StrictReporter, argument
+
+_UNKNOWN = frozenset(("clone3", "resubmit", "recirculate", "Checksum16.get"))
+"""Deprecated; v1model.p4 declares them, bmv2's compiler has no converter for them."""
+_ONLY_IN = {"resubmit_preserving_field_list": "ig", "recirculate_preserving_field_list": "eg"}
+_CLONES = frozenset(("clone", "clone_preserving_field_list"))
+_CLONE_BLOCKS = {0: ("I2E", "ig"), 1: ("E2E", "eg")}
+_LISTS = frozenset((
+    "hash", "verify_checksum", "update_checksum", "verify_checksum_with_payload", "update_checksum_with_payload",
+))  # fmt: skip
+MAX_SHIFT = 256
+MAX_SHIFT_BITS = 8
+_NAMES = {"ig": "the ingress control", "eg": "the egress control"}
+
+
+def check_statements(reporter: StrictReporter) -> None:
+    for block, is_action, node in reporter.code():
+        if isinstance(node, r.ExternCall):
+            for text in _call_faults(node, block):
+                reporter.refuse(node, text)
+        elif isinstance(node, r.Binary) and node.op in ("<<", ">>"):
+            _check_shift(reporter, node, node.right)
+        elif isinstance(node, r.Update) and node.op in ("<<", ">>"):
+            _check_shift(reporter, node, node.value)
+        elif isinstance(node, r.Switch) and is_action:
+            reporter.refuse(node, "a switch cannot stand in an action")
+        elif isinstance(node, r.ForIn):
+            reporter.refuse(node, "a loop over a range or list is not supported")
+        elif isinstance(node, r.For) and not is_action:
+            reporter.refuse(node, "a loop can only stand in an action")
+
+
+def _check_shift(reporter: StrictReporter, node: Any, amount: r.Expr) -> None:
+    if isinstance(amount, r.Literal):
+        if amount.value > MAX_SHIFT:
+            reporter.refuse(node, f"a shift by more than {MAX_SHIFT} bits")
+        return
+    base = t.unwrapped(amount.type)
+    if isinstance(base, t.BitsType) and base.width > MAX_SHIFT_BITS:
+        reporter.refuse(node, f"a shift's amount has at most {MAX_SHIFT_BITS} bits, not {base.width}")
+
+
+def _call_faults(call: r.ExternCall, block: str) -> Iterator[str]:
+    if call.name in _UNKNOWN or (call.name == "mark_to_drop" and not call.arguments):
+        yield f"{call.name}() is deprecated and not known to it"
+    if call.name == "packet_in.length":
+        yield "packet.length() is not supported"
+    only = _ONLY_IN.get(call.name)
+    if only is not None and block != only:
+        yield f"{call.name}() can only be called in {_NAMES[only]}"
+    if call.name in _CLONES:
+        type_ = argument(call, "type")
+        if isinstance(type_, r.Literal) and type_.value in _CLONE_BLOCKS:
+            name, where = _CLONE_BLOCKS[type_.value]
+            if block != where:
+                yield f"{call.name}({name}) can only be called in {_NAMES[where]}"
+    if call.name in _LISTS:
+        data = argument(call, "data")
+        if data is not None and t.is_scalar(data.type):
+            yield f"{call.name}()'s data must be a list, struct or tuple, not {data.type}"
+        algorithm = argument(call, "algo")
+        if algorithm is not None and not isinstance(algorithm, r.Literal):
+            yield f"{call.name}()'s algorithm must be a constant"
+    index = argument(call, "index")
+    if call.name.endswith("preserving_field_list") and index is not None and not isinstance(index, r.Literal):
+        yield f"{call.name}()'s index must be a constant"

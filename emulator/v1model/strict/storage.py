@@ -1,0 +1,64 @@
+"""Headers, metadata and externs: what bmv2's JSON can hold."""
+
+from __future__ import annotations
+
+from emulator.p4 import types as t
+from emulator.p4.lower_records import ExternRecord
+from emulator.v1model.strict.base import StrictReporter
+
+
+def check_storage(reporter: StrictReporter) -> None:
+    _check_headers(reporter)
+    _check_roots(reporter)
+    _check_registers(reporter)
+
+
+def _check_headers(reporter: StrictReporter) -> None:
+    """Those that the program stores somewhere."""
+    stored = {header.type.name for header in reporter.lowered.program.headers}
+    for type_ in reporter.program.declarations:
+        if not isinstance(type_, t.StructLike) or type_.kind != "header" or type_.name not in stored:
+            continue
+        at = getattr(type_.declaration, "name_at", 0)
+        widths = [_width(f.type) for f in type_.fields.values()]
+        if sum(widths) % 8:
+            reporter.refuse(at, f"header {type_.name} has {sum(widths)} bits, no whole number of bytes")
+        if sum(isinstance(t.unwrapped(f.type), t.VarbitType) for f in type_.fields.values()) > 1:
+            reporter.refuse(at, f"header {type_.name} has more than one varbit field")
+
+
+def _width(type_: t.Type) -> int:
+    base = t.unwrapped(type_)
+    if isinstance(base, t.VarbitType):
+        return 0
+    return t.width_bits(base) or 0
+
+
+def _check_roots(reporter: StrictReporter) -> None:
+    """The parser's headers hold nothing but headers; headers and metadata are structs."""
+    parser = dict(reporter.lowered.blocks)["p"].symbol
+    headers, metadata = parser.parameters[1], parser.parameters[2]
+    for parameter, what in ((headers, "headers"), (metadata, "metadata")):
+        if not isinstance(parameter.type, t.StructLike) or parameter.type.kind != "struct":
+            reporter.refuse(parameter.at, f"the type of the {what} must be a struct, not {parameter.type}")
+    if not isinstance(headers.type, t.StructLike):
+        return
+    for field in headers.type.fields.values():
+        base = field.type.element if isinstance(field.type, t.StackType) else field.type
+        if not isinstance(base, t.StructLike) or base.kind == "struct":
+            text = f"the headers' struct holds headers, stacks and unions only, not {field.name!r} of type {field.type}"
+            reporter.refuse(field.at, text)
+
+
+def _check_registers(reporter: StrictReporter) -> None:
+    records = list(reporter.lowered.globals)
+    for _, instance in reporter.instances():
+        records += [m for m in instance.members if isinstance(m, ExternRecord)]
+    for record in records:
+        type_ = record.symbol.type
+        if not isinstance(type_, t.ExternType) or type_.name != "register":
+            continue
+        if not isinstance(t.unwrapped(type_.arguments[0]), t.BitsType):
+            reporter.refuse(record.symbol.at, f"a register's element is bit<W> or int<W>, not {type_.arguments[0]}")
+        if record.instance.arguments[0] == 0:
+            reporter.refuse(record.symbol.at, "a register has at least one element")
