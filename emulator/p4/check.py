@@ -12,19 +12,19 @@ from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.architecture import Architecture
-from emulator.p4.check_blocks import BlockChecker
+from emulator.p4.check_annotations import AnnotationChecker
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
-from emulator.p4.parser_declarations import DeclarationParser
 from emulator.p4.source import Tokens
 
 
-class Checker(BlockChecker):
+class Checker(AnnotationChecker):
     def __init__(self, tokens: Tokens, diagnostics: Diagnostics, architecture: Architecture) -> None:
         super().__init__(tokens, diagnostics, architecture)
         self.globals: list[r.InstanceSymbol] = []
         self.main: r.InstanceSymbol | None = None
         self.declarations = []
         self.field_lists: dict[int, tuple[int, ...]] = {}
+        self.repeatable_functions: dict[tuple[str, int], list[str]] = {}
         self.repeatable: dict[tuple[type, str], s.BlockType | s.ExternObject] = {}
 
     def program(self, program: s.Program) -> r.Program:
@@ -33,8 +33,10 @@ class Checker(BlockChecker):
                 _DECLARATIONS[type(node)](self, node)
             except Abandoned:
                 self._declare_unknown_top(node)
+        self.structured_annotations()
         main = self.main
-        if main is not None and str(main.type).split("<")[0] == self.architecture.package:
+        is_ours = main is not None and str(main.type).split("<")[0] == self.architecture.package
+        if is_ours and not self.diagnostics.errors:
             for at, construct in self.refusals:
                 self.report(at, f"{construct} is not supported yet", Kind.UNSUPPORTED)
         return r.Program(
@@ -59,21 +61,10 @@ class Checker(BlockChecker):
                     self._field_list(annotation)
 
     def _field_list(self, annotation: s.Annotation) -> None:
-        """``@field_list(1, 2)``: the numbers, known now."""
-        reader = DeclarationParser(self.tokens, self.diagnostics)
-        reader.position = annotation.at + 3
-        end = reader.position + len(annotation.tokens or ())
-        numbers: list[int] = []
-        try:
-            while reader.position < end:
-                numbers.append(self.constant_int(reader.expression(), "the number of a field list"))
-                if reader.position < end:
-                    reader.expect(",", "between the numbers of field lists")
-        except Abandoned:
-            return
-        if not numbers or any(number not in _FIELD_LISTS for number in numbers):
+        numbers = self.numbers_of(annotation, "the number of a field list")
+        if any(number not in _FIELD_LISTS for number in numbers):
             self.report(annotation, f"a field list has a number from 0 to {_FIELD_LISTS[-1]}", Kind.CONSTANT)
-        self.field_lists[annotation.at] = tuple(numbers)
+        self.field_lists[annotation.at] = numbers
 
     def top_enum(self, node: s.Enum) -> None:
         self.declare_type(node, self.enum(node))
@@ -104,10 +95,14 @@ class Checker(BlockChecker):
         signature = self.signature(node.head)
         known = self.scopes[0].get(node.name)
         if isinstance(known, r.ExternFunctionSymbol):
-            if any(len(o.parameters) == len(signature.parameters) for o in known.signatures):
-                self.fail(node.name_at, f"{node.name}() is declared twice with as many parameters", Kind.DUPLICATE)
+            known_text = self.repeatable_functions.get((node.name, len(signature.parameters)))
+            if known_text == self._text(node):
+                return
+            if any(t.takes_the_same(o, signature) for o in known.signatures):
+                self.fail(node.name_at, f"{node.name}() is declared twice with such parameters", Kind.DUPLICATE)
             known.signatures.append(signature)
             return
+        self.repeatable_functions[node.name, len(signature.parameters)] = self._text(node)
         self.declare(node.name, r.ExternFunctionSymbol(node.name, t.VOID, node.name_at, [signature]), node.name_at)
 
     # --- values --------------------------------------------------------------------------------------------------
@@ -132,7 +127,14 @@ class Checker(BlockChecker):
     def top_function(self, node: s.Function) -> None:
         symbol = self.function(node)
         self.declarations.append(symbol)
-        self.declare(node.name, symbol, node.name_at)
+        known = self.scopes[0].get(node.name)
+        if not isinstance(known, r.FunctionSymbol):
+            self.declare(node.name, symbol, node.name_at)
+        elif any(len(one.parameters) == len(symbol.parameters) for one in (known, *known.overloads)):
+            notes = self.declared_at(known.at)
+            self.fail(node.name_at, f"{node.name}() is declared twice with as many parameters", Kind.DUPLICATE, notes)
+        else:
+            known.overloads.append(symbol)
 
     def top_action(self, node: s.Action) -> None:
         self.declarations.append(self.action(node, None))

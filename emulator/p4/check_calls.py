@@ -63,6 +63,10 @@ class CallChecker(MethodChecker):
         return r.Literal(node.at, t.BOOL, True)
 
     def _function(self, node: s.Call, symbol: r.FunctionSymbol) -> r.Expr:
+        if symbol.overloads:
+            every = [symbol, *symbol.overloads]
+            chosen = self.overload(node, symbol.name, [one.signature for one in every])
+            symbol = next(one for one in every if one.signature is chosen)
         arguments, inference = self.match(node, symbol.signature, f"{symbol.name}()")
         result = inference.result(symbol.signature.result)
         return r.FunctionCall(node.at, result, symbol, arguments, dict(inference.known))

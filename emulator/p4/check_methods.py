@@ -75,11 +75,7 @@ class MethodChecker(ArgumentChecker):
 
     def _packet_method(self, node: s.Call, full: str, arguments: tuple[r.Bound, ...], inference: Inference) -> None:
         if full == "packet_in.extract":
-            target = arguments[0].value
-            if target is None or not isinstance(target.type, t.StructLike) or target.type.kind == "struct":
-                found = "_" if target is None else str(target.type)
-                self.fail(node.arguments[0], f"extract() takes a header, not {found}")
-            self._check_extracted(node, target.type, has_width=len(arguments) == 2)
+            self._check_extracted(node, arguments[0].parameter.type, has_width=len(arguments) == 2)
         elif full == "packet_in.lookahead":
             result = inference.arguments()[0]
             if t.width_bits(result) is None and not isinstance(result, t.TypeVariable):
@@ -87,22 +83,28 @@ class MethodChecker(ArgumentChecker):
         elif full == "packet_out.emit":
             self._check_emitted(node, arguments[0].value)
 
-    def _check_extracted(self, node: s.Call, type_: t.StructLike, *, has_width: bool) -> None:
-        """A width is given for the header's one varbit field, and for nothing else."""
+    def _check_extracted(self, node: s.Call, type_: t.Type, *, has_width: bool) -> None:
+        """A header; a width is given for its one varbit field, and for nothing else."""
+        if isinstance(type_, t.TypeVariable):
+            return
+        if not isinstance(type_, t.StructLike) or type_.kind != "header":
+            self.fail(node.arguments[0], f"extract() takes a header, not {type_}")
         count = sum(isinstance(t.unwrapped(f.type), t.VarbitType) for f in type_.fields.values())
         if has_width and count != 1:
             self.fail(
                 node.arguments[0], f"extract() with a width takes a header with one varbit field, {type_} has {count}"
             )
-        if not has_width and count and type_.kind == "header":
+        if not has_width and count:
             self.fail(node.arguments[0], f"extract() of {type_} needs the width of its varbit field")
 
     def _check_emitted(self, node: s.Call, value: r.Expr | None) -> None:
-        """Headers, stacks, and structs of them."""
+        """Headers, stacks, and structs and tuples of them."""
 
         def is_legal(type_: t.Type) -> bool:
-            if isinstance(type_, t.StackType):
+            if isinstance(type_, t.StackType | t.TypeVariable):
                 return True
+            if isinstance(type_, t.TupleType):
+                return all(map(is_legal, type_.items))
             return isinstance(type_, t.StructLike) and (
                 type_.kind != "struct" or all(is_legal(f.type) for f in type_.fields.values())
             )

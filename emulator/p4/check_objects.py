@@ -69,11 +69,13 @@ class ObjectChecker(ParserChecker):
                 self.declare(variable.name, variable, node.head.at)
             symbols = self.parameter_symbols(signature.parameters)
             self.return_type = signature.result
+            known_errors = len(self.diagnostics.errors)
             try:
                 body = self.block(node.body)
             finally:
                 self.return_type = outer_type
-        if signature.result is not t.VOID and not self.always_returns(body):
+        is_whole = len(self.diagnostics.errors) == known_errors
+        if is_whole and signature.result is not t.VOID and not self.always_returns(body):
             self.fail(node.name_at, f"function {node.name!r} can end without a return")
         return r.FunctionSymbol(node.name, t.VOID, node.name_at, signature, symbols, body, node.end)
 
@@ -100,7 +102,8 @@ class ObjectChecker(ParserChecker):
                 parameter.name, parameter.type, parameter.at, parameter.direction, is_writable, is_constructor,
                 parameter.annotations,
             )  # fmt: skip
-            self.declare(parameter.name, symbol, parameter.at)
+            if parameter.name not in self.scopes[-1]:  # else reported with the parameters
+                self.declare(parameter.name, symbol, parameter.at)
             symbols.append(symbol)
         return tuple(symbols)
 

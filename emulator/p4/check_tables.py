@@ -8,6 +8,8 @@ from emulator.p4 import types as t
 from emulator.p4.check_base import Where
 from emulator.p4.check_keysets import KeysetChecker
 from emulator.p4.errors import Abandoned, Kind
+from emulator.p4.key_names import key_name
+from emulator.p4.priorities import has_priorities, written_priorities
 
 _LANGUAGE = ("key", "actions", "default_action", "size", "entries", "largest_priority_wins", "priority_delta")
 
@@ -79,7 +81,9 @@ class TableChecker(KeysetChecker):
             self.fail(node.value, f"a key cannot have type {value.type}")
         if isinstance(value, r.Literal):
             self.warn(node.value, "this key is a constant")
-        return r.KeyElement(value, kind, node.annotations, node.at, node.value)
+        found = r.KeyElement(value, kind, node.annotations, node.at, node.value)
+        key_name(self, found)  # reports a key that needs a name
+        return found
 
     # --- actions -------------------------------------------------------------------------------------------------
 
@@ -101,6 +105,8 @@ class TableChecker(KeysetChecker):
                 action = self._find_action(ref.name)
                 if any(listed.action is action for listed in symbol.actions):
                     self.fail(ref, f"action {action.name!r} stands twice in the list", Kind.DUPLICATE)
+                if {"tableonly", "defaultonly"} <= {a.name for a in ref.annotations}:
+                    self.fail(ref, "an action cannot be both @tableonly and @defaultonly")
                 bound = self._bound_arguments(ref, action)
                 symbol.actions.append(r.TableAction(action, bound, ref.annotations, ref.at, ref.arguments or ()))
             except Abandoned:
@@ -160,9 +166,18 @@ class TableChecker(KeysetChecker):
             return node.callee, node.arguments
         self.fail(node, f"{what} must be an action of the table")
 
+    @staticmethod
+    def _is_annotated(symbol: r.TableSymbol, choice: r.ActionChoice, name: str) -> bool:
+        """Whether the table's list says so of the action."""
+        listed = next(a for a in symbol.actions if a.action is choice.action)
+        return any(a.name == name for a in listed.annotations)
+
     def _default(self, symbol: r.TableSymbol, node: s.Property) -> None:
         assert not isinstance(node.value, tuple)
         symbol.default = self._choice(symbol, node.value, "default_action")
+        if self._is_annotated(symbol, symbol.default, "tableonly"):
+            text = f"action {symbol.default.action.name!r} is @tableonly: it cannot be the default"
+            self.report(node.value, text)
         symbol.default_is_const = node.is_const
 
     def _no_action(self, symbol: r.TableSymbol, node: s.Table) -> None:
@@ -231,22 +246,39 @@ class TableChecker(KeysetChecker):
         symbol.entries_are_const = node.is_const
         if not symbol.keys:
             self.fail(node.name_at, f"table {symbol.name!r} has entries but no key")
+        if "implementation" in symbol.properties:
+            self.report(node.name_at, "a table with an implementation takes no entries", Kind.TARGET)
         for entry in node.value:
             assert isinstance(entry, s.Entry)
             try:
                 symbol.entries.append(self._entry(symbol, entry, node.is_const))
             except Abandoned:
                 continue
+        self._check_priorities(symbol)
+
+    def _check_priorities(self, symbol: r.TableSymbol) -> None:
+        """The first entry has a priority when any has; equal ones and unsorted ones are worth a warning."""
+        entries = symbol.entries
+        if all(entry.priority is None for entry in entries):
+            return
+        if entries[0].priority is None:
+            self.fail(entries[0].at, "the first entry needs a priority when any has one")
+        found = written_priorities(symbol)
+        if len(set(found)) < len(found):
+            self.warn(symbol.at, f"entries of table {symbol.name!r} have equal priorities: the earlier one wins")
+        if found != sorted(found, reverse=symbol.largest_priority_wins):
+            self.warn(symbol.at, f"the entries of table {symbol.name!r} are not in the order of their priorities")
 
     def _entry(self, symbol: r.TableSymbol, node: s.Entry, is_const: bool) -> r.Entry:
-        has_priorities = any(k.match_kind not in ("exact", "lpm") for k in symbol.keys)
         priority = None
         if node.priority is not None:
             if is_const:
                 self.fail(node.priority, "const entries are matched in order and take no priorities")
-            if not has_priorities:
+            if not has_priorities(symbol):
                 self.fail(node.priority, "entries of a table with exact and lpm keys only take no priorities")
             priority = self.constant_int(node.priority, "a priority")
+            if priority < 1:
+                self.fail(node.priority, "a priority must be at least 1", Kind.CONSTANT)
         elements = node.keyset.items if isinstance(node.keyset, s.TupleKeyset) else (node.keyset,)
         if isinstance(node.keyset, s.DontCare) and len(symbol.keys) > 1:
             elements = (node.keyset,) * len(symbol.keys)
@@ -256,4 +288,6 @@ class TableChecker(KeysetChecker):
         for element, key, found in zip(elements, symbol.keys, keyset, strict=True):
             self.check_match(element, key, found)
         choice = self._choice(symbol, node.action, "an entry's action")
+        if self._is_annotated(symbol, choice, "defaultonly"):
+            self.fail(node.action, f"action {choice.action.name!r} is @defaultonly: no entry can have it")
         return r.Entry(keyset, choice, priority, node.annotations, is_const or node.is_const, node.at, node.end)

@@ -180,19 +180,23 @@ class TypeChecker(TableChecker):
 
     def _extern_methods(self, type_: t.ExternType, node: s.ExternObject) -> None:
         for method in node.methods:
+            signature = self.signature(method, t.VOID if method.return_type is None else None)
             if method.return_type is None:
-                type_.constructors.append(self.signature(method, t.VOID))
-                continue
-            if method.is_abstract:
-                self.report(method.name_at, "abstract methods are not supported yet", Kind.UNSUPPORTED)
-            overloads = type_.methods.setdefault(method.name, [])
-            if any(len(o.parameters) == len(method.parameters) for o in overloads):
-                self.report(
-                    method.name_at,
-                    f"{node.name}.{method.name} is declared twice with as many parameters",
-                    Kind.DUPLICATE,
-                )
-            overloads.append(self.signature(method))
+                overloads = type_.constructors
+                self._check_constructor_parameters(method)
+            else:
+                overloads = type_.methods.setdefault(method.name, [])
+                if method.name == node.name:
+                    self.report(method.name_at, "a constructor has no result type")
+            if any(t.takes_the_same(o, signature) for o in overloads):
+                text = f"{node.name}.{method.name} is declared twice with such parameters"
+                self.report(method.name_at, text, Kind.DUPLICATE)
+            overloads.append(signature)
+
+    def _check_constructor_parameters(self, node: s.Prototype) -> None:
+        for parameter in node.parameters:
+            if parameter.direction:
+                self.report(parameter, "a constructor's parameter has no direction", Kind.DIRECTION)
 
     # --- block types ---------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from emulator.p4 import ir
@@ -13,10 +14,13 @@ from emulator.p4.lower_storage import HeaderParts, Parts, Value
 
 class PacketLowering(StatementLowering):
     def _extract(self, expr: r.ExternCall) -> Value:
+        type_ = self.type(expr.arguments[0].parameter.type)
+        if not isinstance(type_, t.StructLike) or type_.kind != "header":
+            self.fail(expr, f"extract() takes a header, not {type_}")
         evaluated = self.evaluate(expr.arguments)
         header: Value = evaluated[0].place
         if header is None:  # extract(_) or extract<T>(_): skip a header
-            header = self.allocate(f"{self.path}.tmp", self.type(expr.arguments[0].parameter.type))
+            header = self.allocate(f"{self.path}.tmp", type_)
         span = self.tokens.span(expr.at)
         self.out.append(ir.Extract(header, evaluated[1].value if len(evaluated) > 1 else None, span))
         self.out.extend(self.after_extract(header, span))
@@ -69,6 +73,8 @@ class PacketLowering(StatementLowering):
         bound = expr.arguments[0]
         assert bound.value is not None
         value = self.value(bound.value)
+        if not all(isinstance(header, _HEADERS) for header in _headers(value)):
+            self.fail(expr, f"emit() cannot take {self.type(bound.parameter.type)}")
         if _is_made(value):
             storage = self.allocate(f"{self.path}.tmp", self.type(bound.parameter.type))
             self.store(storage, value)
@@ -86,11 +92,21 @@ class PacketLowering(StatementLowering):
             self.out.append(ir.Emit(value, span))
 
 
+_HEADERS = (ir.Header, ir.StackAt, ir.StackNext, ir.StackLast, ir.HeaderStack, HeaderParts)
+
+
+def _headers(value: Value) -> Iterator[Value]:
+    """What the value consists of when structs and tuples are taken apart."""
+    if isinstance(value, Parts):
+        for item in value.items:
+            yield from _headers(item)
+    else:
+        yield value
+
+
 def _is_made(value: Value) -> bool:
     """Whether the value holds a header that no storage holds."""
-    if isinstance(value, Parts):
-        return any(map(_is_made, value.items))
-    return isinstance(value, HeaderParts)
+    return any(isinstance(header, HeaderParts) for header in _headers(value))
 
 
 PACKET_CALLS: dict[str, Any] = {

@@ -12,10 +12,11 @@ from emulator.p4.errors import Kind
 from emulator.p4.key_names import annotation_text, key_name
 from emulator.p4.lexer import integer_value
 from emulator.p4.lower_actions import ActionLowering
-from emulator.p4.lower_entries import has_priorities, ir_priorities, keyset
+from emulator.p4.lower_entries import keyset
 from emulator.p4.lower_instances import ir_annotations
 from emulator.p4.lower_records import ExternRecord, TableRecord
 from emulator.p4.lower_storage import Value
+from emulator.p4.priorities import has_priorities, ir_priorities
 
 DEFAULT_SIZE = 1024
 """Of a table without ``size``, or with size 0 (P4Info shows p4c's rule)."""
@@ -87,8 +88,6 @@ class TableLowering(ActionLowering):
             for element in symbol.actions
         )
         assert symbol.default is not None
-        if self._scope(listed[symbol.default.action]) is ir.ActionScope.TABLE_ONLY:
-            self.fail(symbol.default, f"action {symbol.default.action.name!r} is @tableonly: it cannot be the default")
         size = 0 if symbol.size is None else self.known_number(symbol.size, "a table's size", 0)
         return ir.Table(
             record.name, keys, actions, self._choice(symbol.default, listed), symbol.default_is_const,
@@ -99,8 +98,6 @@ class TableLowering(ActionLowering):
 
     def _scope(self, listed: r.TableAction) -> ir.ActionScope:
         names = {a.name for a in listed.annotations}
-        if {"tableonly", "defaultonly"} <= names:
-            self.fail(listed.at, "an action cannot be both @tableonly and @defaultonly")
         if "tableonly" in names:
             return ir.ActionScope.TABLE_ONLY
         return ir.ActionScope.DEFAULT_ONLY if "defaultonly" in names else ir.ActionScope.TABLE_AND_DEFAULT
@@ -158,8 +155,6 @@ class TableLowering(ActionLowering):
                 self.warn(entry.at, "an entry with these keys stands before this one, which can never match")
                 continue
             seen.add((keysets, priority))
-            if self._scope(listed[entry.choice.action]) is ir.ActionScope.DEFAULT_ONLY:
-                self.fail(entry.choice, f"action {entry.choice.action.name!r} is @defaultonly: no entry can have it")
             span = self.tokens.span(entry.at, entry.end)
             found.append(ir.TableEntry(keysets, self._choice(entry.choice, listed), priority, entry.is_const, span))
         return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.p4 import syntax as s
+from emulator.p4.lexer import integer_value
 
 Report = Callable[[str, int], None]
 
@@ -15,7 +16,9 @@ WITHOUT_BODY = frozenset((
 ONE_STRING = frozenset((
     "name", "deprecated", "noWarn", "controller_header", "brief", "description", "selector_size_semantics",
 ))  # fmt: skip
-ONE_VALUE = frozenset(("id", "max_group_size", "max_member_weight", "match", "length"))
+ONE_NUMBER = frozenset(("id", "max_group_size", "max_member_weight"))
+ONE_VALUE = frozenset(("match", "length"))
+PAIRS = frozenset(("pkginfo", "platform_property"))
 VALUES = frozenset(("field_list", "synchronous"))
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
@@ -43,6 +46,12 @@ def _unstructured(annotation: s.Annotation, report: Report) -> None:
         report(f"@{name} takes no arguments", annotation.at)
     elif name in ONE_STRING and not _is_string(tokens):
         report(f"@{name} takes a string", annotation.at)
+    elif name in ONE_NUMBER and (len(tokens) != 1 or integer_value(tokens[0]) is None):
+        report(f"@{name} takes one number", annotation.at)
+    elif name in PAIRS and any(len(part) < 3 or part[1] != "=" for part in parts(tokens)):
+        report(f"@{name} takes key = value pairs", annotation.at)
+    elif name == "p4runtime_translation" and not _is_translation(parts(tokens)):
+        report("@p4runtime_translation takes a URI, as a string, and a width, bit<W> or string", annotation.at)
     elif name in ONE_VALUE and (not tokens or len(parts(tokens)) != 1):
         report(f"@{name} takes one value", annotation.at)
     elif name in VALUES and any(not part for part in parts(tokens)):
@@ -56,6 +65,15 @@ def _is_string(tokens: tuple[str, ...]) -> bool:
         bool(plain)
         and len(plain) % 2 == 1
         and all(token == "++" if position % 2 else token.startswith('"') for position, token in enumerate(plain))
+    )
+
+
+def _is_translation(found: list[tuple[str, ...]]) -> bool:
+    if len(found) != 2 or not _is_string(found[0]):
+        return False
+    words = found[1]
+    return (
+        words == ("string",) or words[:2] == ("bit", "<") or (len(words) == 1 and integer_value(words[0]) is not None)
     )
 
 

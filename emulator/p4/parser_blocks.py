@@ -73,10 +73,10 @@ class BlockParser(StatementParser):
     def parameters(self) -> tuple[s.Parameter, ...]:
         self.expect("(", "before parameters")
         found: list[s.Parameter] = []
-        while not self.is_at(")"):
+        if not self.is_at(")"):
             found.append(self._parameter())
-            if not self.accept(","):
-                break
+            while self.accept(","):
+                found.append(self._parameter())
         self.expect(")", "after the parameters")
         return tuple(found)
 
@@ -238,7 +238,7 @@ class BlockParser(StatementParser):
             return s.Name(at, name)
         self.expect("(", "after 'select'")
         keys = [self.expression()]
-        while self.accept(","):
+        while self.accept(",") and not self.is_at(")"):
             keys.append(self.expression())
         self.expect(")", "after the select's keys")
         self.expect("{", "before the select's cases")
@@ -285,6 +285,8 @@ class BlockParser(StatementParser):
         kind, name = self.kinds[name_at], self.texts[name_at]
         if kind not in ("key", "actions", "entries") and kind not in _TABLE_NAME_KEYWORDS:
             self.fail("expected a table's property")
+        if kind in ("key", "actions") and name_at != at:
+            self.fail(f"{kind!r} takes neither annotations nor const", at)
         self.position += 1
         self.expect("=", "after a property's name")
         value: s.Expr | tuple[s.KeyElement, ...] | tuple[s.ActionRef, ...] | tuple[s.Entry, ...]
@@ -334,6 +336,7 @@ class BlockParser(StatementParser):
 
     def _entry(self) -> s.Entry:
         at = self.position
+        before = self.annotations()
         is_const = self.accept("const")
         priority: s.Expr | None = None
         if self.is_at("priority") and self.peek() == "=":
@@ -343,7 +346,7 @@ class BlockParser(StatementParser):
         keyset = self.keyset()
         self.expect(":", "after an entry's keys")
         action = self.action_ref(())
-        annotations = self.annotations()
+        annotations = before + self.annotations()
         return s.Entry(at, self.expect(";", "after an entry"), annotations, is_const, priority, keyset, action)
 
     def _priority(self) -> s.Expr:

@@ -66,7 +66,7 @@ class DeclarationParser(BlockParser):
         self.declare(name, TYPE)
         self.expect("{", "before the enum's members")
         members: list[tuple[str, int, s.Expr | None]] = []
-        while not self.is_at("}"):
+        while not members or not self.is_at("}"):
             member, member_at = self.name("of an enum's member")
             value = None
             if representation is not None:
@@ -83,7 +83,7 @@ class DeclarationParser(BlockParser):
         self.position += 1
         self.expect("{", f"after {self.texts[name_at]}")
         members: list[tuple[str, int]] = []
-        while not self.is_at("}"):
+        while not members or not self.is_at("}"):
             members.append(self.name("of a member"))
             if not self.accept(","):
                 break

@@ -203,10 +203,10 @@ class ExpressionParser(BaseParser):
         """``( argument, ... )``; positional, named, or ``_``."""
         self.expect("(", "before arguments")
         found: list[s.Argument] = []
-        while self.kinds[self.position] != ")":
+        if self.kinds[self.position] != ")":
             found.append(self._argument())
-            if not self.accept(","):
-                break
+            while self.accept(","):
+                found.append(self._argument())
         self.expect(")", "after the arguments")
         return tuple(found)
 

@@ -66,7 +66,7 @@ def compile_body(body: list[Token], parameters: tuple[str, ...] | None) -> list[
     """Cut a replacement list into literal runs, parameters, ``#`` and ``##``."""
     names = {name: i for i, name in enumerate(parameters or ())}
     is_function = parameters is not None
-    if body and (body[0][1] == "##" or body[-1][1] == "##") and body[0][0] == PUNCTUATION | body[-1][0]:
+    if body and "##" in (body[0][1], body[-1][1]):
         raise MacroError("'##' cannot be at either end of a macro expansion")
     ops: list[Op] = []
     paste, index = False, 0

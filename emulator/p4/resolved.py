@@ -53,6 +53,8 @@ class FunctionSymbol(Symbol):
     parameters: tuple[VariableSymbol, ...]
     body: Block
     end: int
+    overloads: list[FunctionSymbol] = field(default_factory=list)
+    """Other functions of this name."""
 
 
 @dataclass(eq=False, slots=True)

@@ -389,6 +389,11 @@ def substitute_signature(signature: Signature, known: Mapping[TypeVariable, Type
     )  # fmt: skip
 
 
+def takes_the_same(one: Signature, other: Signature) -> bool:
+    """As many parameters with the same names: calls could not tell the two apart (section 7.2.9)."""
+    return [p.name for p in one.parameters] == [p.name for p in other.parameters]
+
+
 def unwrapped(type_: Type) -> Type:
     """Behind ``type`` names and serializable enums: what the value is made of."""
     while True:

@@ -85,9 +85,6 @@ APPLY = [
     (PLACE, "nothing can be instantiated", "/*!*/register<bit<8>>(4) r;"),
     (PLACE, "can only be called in a parser's state", "/*!*/verify(true, error.NoError);"),
     (PLACE, "only be used in a loop", "/*!*/break;"),
-    (UNSUPPORTED, "random()", "/*!*/random(meta.m8, 0, 8);"),
-    (UNSUPPORTED, "clone()", "/*!*/clone(CloneType.I2E, 5);"),
-    (UNSUPPORTED, "digest()", "/*!*/digest(1, { meta.m8 });"),
     (TARGET, "cannot be called in this block",
      "/*!*/update_checksum(true, { meta.m8 }, meta.m16, HashAlgorithm.csum16);"),
 ]  # fmt: skip
@@ -123,7 +120,6 @@ LOCAL = [
     (PLACE, "a table cannot be applied in an action", "table t { actions = { NoAction; } } action a() { /*!*/t.apply(); }"),
     (UNSUPPORTED, "match kind 'range'", "table t { key = { meta.m8: /*!*/range; } actions = { NoAction; } }"),
     (TYPE, "must be an instance of action_profile", "table t { actions = { NoAction; } implementation = /*!*/3; }"),
-    (UNSUPPORTED, "the extern meter", "/*!*/meter(4, MeterType.packets) m;"),
 ]  # fmt: skip
 
 DECLARATIONS = [
