@@ -93,7 +93,8 @@ class _Verifier:
             offset += f.width_bits
         varbits = [f.name for f in kind.fields if isinstance(f.type, ir.VarBits)]
         _check(len(varbits) < 2, f"header type {kind.name}: two fields have a variable width")
-        _check(offset % 8 == 0, f"header type {kind.name}: {offset} bits are not a whole number of bytes")
+        whole = offset % 8 == 0 or len(varbits) == len(kind.fields)
+        _check(whole, f"header type {kind.name}: {offset} bits are not a whole number of bytes")
 
     def groups(self) -> None:
         seen: set[str] = set()
@@ -179,7 +180,7 @@ class _Verifier:
                 ok = not isinstance(value.type, ir.VarBits) or isinstance(value, ir.Variable | ir.FieldRef)
                 _check(ok, f"{self.where}: a varbit that is no place")
             case ir.Extract(header, bits):
-                ok = bits is None or (header.type.varbit is not None and _is_unsigned(bits.type))
+                ok = bits is None or (header.type.varbit is not None and bits.type == ir.INDEX)
                 _check(ok, f"{self.where}: extract of a variable width")
             case ir.If(condition) | ir.Verify(condition) | ir.Loop(condition):
                 _check(condition.type == ir.BOOL, f"{self.where}: a condition is {condition.type}")
@@ -295,7 +296,3 @@ class _Verifier:
             _check(left == right == expr.type and isinstance(left, ir.Bits), text)
             signed = isinstance(left, ir.Bits) and left.signed
             _check(not (op in UNSIGNED_ONLY and signed), text)
-
-
-def _is_unsigned(kind: ir.Type) -> bool:
-    return isinstance(kind, ir.Bits) and not kind.signed

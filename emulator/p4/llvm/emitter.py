@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from emulator.p4 import ir
-from emulator.p4.layout import ENTRY_ACTION, TABLE_ENTRIES, TABLE_WORDS, TableLayout, cell_bytes, width_of
-from emulator.p4.llvm import arithmetic, lookup
+from emulator.p4.layout import TableLayout, width_of
+from emulator.p4.llvm import arithmetic, varbits
 from emulator.p4.llvm.bits import (
-    I32,
     I64,
     PTR,
     Builder,
@@ -44,6 +43,10 @@ class Hooks:
     """After a look-up that hit; ``entry`` is the entry's address."""
     on_validity: Callable[[Emitter, ir.Header, bool, Value], None] = lambda emitter, header, valid, was: None
     """Before ``setValid``/``setInvalid`` on a header whose validity was ``was``."""
+    on_loop_limit: Callable[[Emitter], None] = lambda emitter: emitter.leave_all()
+    """In a ``Loop`` that has gone round too often: counts, and leaves the packet."""
+    select_member: Callable[[Emitter, ir.Table], Value] = lambda emitter, table: i64(0)
+    """Hash of a table's selector keys, unsigned, at most 64 bits: which member of a group, modulo their number."""
     unchecked: Mapping[str, Callable[[Emitter, ir.CallExtern], Value]] = field(default_factory=dict)
     """For externs that may stand in a ``Repeat``: emits the condition under which all its turns stay in range."""
 
@@ -85,6 +88,8 @@ class Emitter:
     externs: Mapping[str, ExternEmitter]
     hooks: Hooks
     target: Target
+    value_sets: Mapping[str, TableLayout] = field(default_factory=dict)
+    """Parser value sets, in the table area too."""
     notes: dict[str, Any] = field(default_factory=dict)
     """The architecture's own values, for its externs."""
     exit_block: Any = None
@@ -92,6 +97,8 @@ class Emitter:
     parse: Any = None
     """State of the parser or deparser being emitted (``emulator.p4.llvm.packet``)."""
     turn: Turn | None = None
+    loops: list[tuple[Any, Any]] = field(default_factory=list)
+    """LLVM blocks (for ``continue``, for ``break``) of the loops around."""
     regions: list[_Region] = field(default_factory=list)
     actions: dict[str, ir.Action] = field(default_factory=dict)
     exit_owned: set[str] | None = None
@@ -117,6 +124,9 @@ class Emitter:
             case ir.Unary(op, operand, _):
                 value = self.value(operand)
                 return arithmetic.negate(b, value) if op is ir.UnaryOp.NEGATE else arithmetic.complement(b, value)
+            case ir.Binary(op, left, right, _) if isinstance(left.type, ir.VarBits):
+                same = varbits.equal(self, _varbit_header(left), _varbit_header(right))
+                return same if op is ir.BinaryOp.EQ else arithmetic.complement(b, same)
             case ir.Binary(op, left, right, _):
                 signed = is_signed(left.type)
                 return arithmetic.binary(b, op, self.value(left), self.value(right), signed=signed)
@@ -132,6 +142,8 @@ class Emitter:
                 width, low = width_of(kind), width_of(right.type)
                 high = resize(b, self.value(left), width)
                 return b.or_(b.shl(high, constant(low, width, self.lanes)), resize(b, self.value(right), width))
+            case ir.PacketLength():
+                return resize(b, self.parse.length, 32)
         raise TypeError(f"the pass lower_stacks leaves no {type(expr).__name__}")
 
     @property
@@ -175,6 +187,17 @@ class Emitter:
             return load_field(self.b, pointer, lane.first.offset_bits, width)
         value = load(self.b, integer(width, self.lanes), pointer, lane.first.offset_bits // 8)
         return swap_bytes(self.b, value)
+
+    def varbits(self, expr: ir.Expr) -> tuple[Value, Value]:
+        """(address of the first bit, at the top of a byte; how many bits, i64) of a field of variable width."""
+        return varbits.content(self, _varbit_header(expr))
+
+    def assign_varbits(self, target: ir.Place, source: ir.Expr) -> None:
+        varbits.assign(self, _varbit_header(target), _varbit_header(source))
+
+    def wire_bytes(self, header: ir.Header) -> Value:
+        """Bytes that the header would take on the wire now, i64."""
+        return varbits.wire_bytes(self, header)
 
     # --- Assignment -------------------------------------------------------------------------------------------
 
@@ -233,9 +256,9 @@ class Emitter:
             if not self.b.block.is_terminated:
                 self.b.branch(end)
                 after = set(self.storage.owned) if after is None else after & self.storage.owned
-        self._join(end, after)
+        self.join(end, after)
 
-    def _join(self, end: Any, owned: set[str] | None) -> None:
+    def join(self, end: Any, owned: set[str] | None) -> None:
         self.b.position_at_end(end)
         self.storage.owned = owned if owned is not None else set()
         if owned is None:
@@ -272,7 +295,7 @@ class Emitter:
         self.block(body)
         self._leave(region)
         self.regions.pop()
-        self._join(region.end, region.owned)
+        self.join(region.end, region.owned)
         if not self.b.block.is_terminated:
             self.block(cleanup)
 
@@ -309,62 +332,7 @@ class Emitter:
         self.block(body)
         if not self.b.block.is_terminated:
             self._end_block()
-        self._join(self.exit_block, self.exit_owned)
-
-    # --- Tables -----------------------------------------------------------------------------------------------
-
-    def key_value(self, expr: ir.Expr) -> Value:
-        """As ``value``, but a field of an invalid header counts as zero (bmv2's tables do that)."""
-        value = self.value(expr)
-        if isinstance(expr, ir.FieldRef):
-            valid = self.storage.valid(self.b, _plain(expr.header))
-            value = self.b.select(valid, value, arithmetic.like(value, 0))
-        return value
-
-    def apply_table(self, statement: ir.ApplyTable) -> None:
-        b, layout = self.b, self.tables[statement.table]
-        table = self.program.table(statement.table)
-        record = at(b, self.table_area, layout.number * TABLE_WORDS * 8)
-        keys = [self.key_value(k.value) for k in table.keys]
-        number = lookup.emit_lookup(b, layout, record, keys) if keys else i64(0)
-        entries = load(b, PTR, record, TABLE_ENTRIES * 8, align=8)
-        entry = at(b, entries, b.mul(number, i64(layout.entry_bytes)))
-        hit = b.icmp_unsigned("!=", number, i64(0))
-        if keys:
-            with b.if_then(hit):
-                self.hooks.on_hit(self, table, entry)
-        action = load(b, I32, entry, ENTRY_ACTION, align=4)
-        if statement.hit is not None:
-            self.assign(statement.hit, hit)
-        if statement.action_run is not None:
-            self.assign(statement.action_run, resize(b, action, width_of(statement.action_run.type)))
-        self._run_action(table, layout, action, entry)
-
-    def _run_action(self, table: ir.Table, layout: TableLayout, number: Value, entry: Value) -> None:
-        other, end = self.new_block("no_action"), self.new_block("end")
-        node = self.b.switch(number, other)
-        before, after = set(self.storage.owned), set(self.storage.owned)
-        for index, shape in enumerate(layout.actions):
-            start = self.new_block(f"action.{shape.name}")
-            node.add_case(constant(index, 32), start)
-            self.b.position_at_end(start)
-            self.storage.owned = set(before)
-            action = self._action(shape.name)
-            for parameter, cell in zip(action.parameters, shape.parameters, strict=True):
-                stored = load(self.b, integer(cell_bytes(cell.width_bits) * 8), entry, cell.offset_bytes)
-                self.assign(parameter, resize(self.b, stored, cell.width_bits))
-            self.region(action.body)
-            if not self.b.block.is_terminated:
-                self.b.branch(end)
-                after &= self.storage.owned
-        self.b.position_at_end(other)
-        self.b.branch(end)
-        self._join(end, after)
-
-    def _action(self, name: str) -> ir.Action:
-        if not self.actions:
-            self.actions.update((a.name, a) for a in self.program.actions)
-        return self.actions[name]
+        self.join(self.exit_block, self.exit_owned)
 
     # --- For externs ------------------------------------------------------------------------------------------
 
@@ -390,3 +358,9 @@ def _plain(ref: ir.HeaderRef) -> ir.Header:
 
 
 plain_header = _plain
+
+
+def _varbit_header(expr: ir.Expr) -> ir.Header:
+    if not isinstance(expr, ir.FieldRef):
+        raise TypeError("the pass lower_varbits leaves fields of variable width only")
+    return _plain(expr.header)

@@ -1,8 +1,9 @@
 """The compiled side of a table look-up.
 
-One mechanism serves exact, lpm and ternary keys: a list of mask groups, best first, each an open-addressing hash table
-of masked keys (linear probing). A group's ``best rank`` lets the search stop early: lpm searches from the longest
-prefix and stops at the first hit, ternary goes on only while a group could hold something better.
+One mechanism serves exact, lpm, ternary and optional keys: a list of mask groups, best first, each an open-addressing
+hash table of masked keys (linear probing). A group's ``best rank`` lets the search stop early: lpm searches from the
+longest prefix and stops at the first hit, ternary goes on only while a group could hold something better. Range keys
+are masked out of the hash; a slot then holds the best of a chain of entries, of which the first that has the keys counts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from emulator.p4.layout import (
+    ENTRY_NEXT,
     ENTRY_RANK,
     GROUP_BEST_RANK,
     GROUP_HEADER_WORDS,
@@ -22,16 +24,18 @@ from emulator.p4.layout import (
     TABLE_ENTRIES,
     TABLE_GROUP_COUNT,
     TABLE_GROUPS,
+    Cell,
     TableLayout,
 )
-from emulator.p4.llvm.bits import I64, PTR, Builder, Value, at, constant, i64, load, resize
+from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, resize
 
 
 def emit_lookup(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:
     """Number of the best entry that matches, 0 if none."""
     words = _pack(b, layout, keys)
     function = _lookup_function(b.module, layout)
-    return b.call(function, [record, *words])
+    ranged = [keys[r.position] for r in layout.ranges]
+    return b.call(function, [record, *words, *ranged])
 
 
 def _pack(b: Builder, layout: TableLayout, keys: list[Value]) -> list[Value]:
@@ -48,9 +52,11 @@ def _lookup_function(module: llvm.Module, layout: TableLayout) -> Value:
     """One function for all tables of the same shape; small, so LLVM may inline it."""
     words = layout.key_words
     name = f"lookup_exact_{words}" if layout.is_exact else f"lookup_masked_{words}_{layout.entry_bytes}"
+    name += "".join(f"_{r.low.offset_bytes}w{r.low.width_bits}" for r in layout.ranges)
     if name in module.globals:
         return module.globals[name]
-    function = llvm.Function(module, llvm.FunctionType(I64, [PTR, *[I64] * words]), name)
+    ranged = [llvm.IntType(r.low.width_bits) for r in layout.ranges]
+    function = llvm.Function(module, llvm.FunctionType(I64, [PTR, *[I64] * words, *ranged]), name)
     function.linkage = "internal"
     if layout.is_exact:
         _write_exact(function, layout)
@@ -78,7 +84,8 @@ def _write_exact(function: Any, layout: TableLayout) -> None:
 
 
 def _write_masked(function: Any, layout: TableLayout) -> None:
-    record, *words = function.args
+    record, words = function.args[0], function.args[1 : 1 + layout.key_words]
+    ranged = function.args[1 + layout.key_words :]
     entry, head, body, better, following, end = (
         function.append_basic_block(n) for n in ("entry", "head", "body", "better", "following", "end")
     )
@@ -97,6 +104,8 @@ def _write_masked(function: Any, layout: TableLayout) -> None:
     b = llvm.IRBuilder(better)
     masked = [b.and_(w, _word(b, group, GROUP_HEADER_WORDS + i)) for i, w in enumerate(words)]
     found = _probe(b, layout, group, masked)
+    if ranged:
+        found = _walk(b, layout, entries, found, ranged)
     hit = b.icmp_unsigned("!=", found, i64(0))
     b.branch(following)
     b = llvm.IRBuilder(following)
@@ -115,6 +124,34 @@ def _write_masked(function: Any, layout: TableLayout) -> None:
         node.add_incoming(later, following)
     b = llvm.IRBuilder(end)
     b.ret(best)
+
+
+def _walk(b: Builder, layout: TableLayout, entries: Value, first: Value, ranged: list[Value]) -> Value:
+    """The first entry from ``first`` on, down its chain, whose bounds hold all range keys; 0 if none does."""
+    before = b.block
+    head, check, following, done = (b.function.append_basic_block(n) for n in ("chain", "bounds", "worse", "walked"))
+    b.branch(head)
+    b.position_at_end(head)
+    number = b.phi(I64)
+    b.cbranch(b.icmp_unsigned("==", number, i64(0)), done, check)
+    b.position_at_end(check)
+    entry = at(b, entries, b.mul(number, i64(layout.entry_bytes)))
+    inside = constant(1, 1)
+    for key, bounds in zip(ranged, layout.ranges, strict=True):
+        low, high = (_cell(b, entry, cell) for cell in (bounds.low, bounds.high))
+        inside = b.and_(inside, b.and_(b.icmp_unsigned(">=", key, low), b.icmp_unsigned("<=", key, high)))
+    b.cbranch(inside, done, following)
+    b.position_at_end(following)
+    next_number = resize(b, load(b, I32, entry, ENTRY_NEXT, align=4), 64)
+    b.branch(head)
+    number.add_incoming(first, before)
+    number.add_incoming(next_number, following)
+    b.position_at_end(done)
+    return number
+
+
+def _cell(b: Builder, entry: Value, cell: Cell) -> Value:
+    return resize(b, load(b, llvm.IntType(cell.size_bytes * 8), entry, cell.offset_bytes), cell.width_bits)
 
 
 def _probe(b: Builder, layout: TableLayout, group: Value, words: list[Value]) -> Value:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from emulator.p4 import ir
-from emulator.p4.layout import width_of
+from emulator.p4.layout import TABLE_WORDS, WORD_BYTES, width_of
+from emulator.p4.llvm import lookup, varbits
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load_field, resize
 from emulator.p4.llvm.storage import header_bytes
 
@@ -68,11 +69,30 @@ def _move(e: Emitter, cursor: Value, size: Value) -> None:
     e.b.store(e.b.add(cursor, size), e.storage.slot("$cursor", I64))
 
 
-def extract(e: Emitter, header: ir.Header) -> None:
+def extract(e: Emitter, header: ir.Header, variable_bits: ir.Expr | None) -> None:
+    if header.type.varbit is not None:
+        _extract_variable(e, header, variable_bits)
+        return
     size = i64(header_bytes(header.type))
     cursor = _need(e, size)
     e.storage.load_header(e.b, header, at(e.b, e.parse.frame, cursor))
     e.storage.set_valid(e.b, header, True)
+    _move(e, cursor, size)
+
+
+def _extract_variable(e: Emitter, header: ir.Header, variable_bits: ir.Expr | None) -> None:
+    """The order of the checks is bmv2's: whole bytes, then the packet's end, then the header's size."""
+    b, fixed = e.b, varbits.fixed_bits(header.type)
+    width = i64(0) if variable_bits is None else resize(b, e.value(variable_bits), 64)
+    bits = b.add(i64(fixed), width)
+    uneven = b.icmp_unsigned("!=", b.and_(bits, i64(7)), i64(0))
+    _fail(e, uneven, constant(error_number(e.program, "ParserInvalidArgument"), 32))
+    size = b.lshr(bits, i64(3))
+    cursor = _need(e, size)
+    too_long = b.icmp_unsigned(">", bits, i64(header.type.length_bits))
+    _fail(e, too_long, constant(error_number(e.program, "HeaderTooShort"), 32))
+    varbits.unpack(e, header, at(b, e.parse.frame, cursor), width)
+    e.storage.set_valid(b, header, True)
     _move(e, cursor, size)
 
 
@@ -99,9 +119,12 @@ def verify(e: Emitter, statement: ir.Verify) -> None:
 def emit(e: Emitter, header: ir.Header) -> None:
     b = e.b
     with b.if_then(e.storage.valid(b, header)):
-        size = i64(header_bytes(header.type))
+        size = varbits.wire_bytes(e, header)
         out = _room_for(e, size)
-        e.storage.store_header(b, header, out)
+        if header.type.varbit is not None:
+            varbits.pack(e, header, out)
+        else:
+            e.storage.store_header(b, header, out)
         b.store(at(b, out, size), e.storage.slot("$out", PTR))
 
 
@@ -187,13 +210,23 @@ def _transition(e: Emitter, transition: ir.Select | ir.Goto, blocks: dict[str, A
         return
     keys = [e.value(key) for key in transition.keys]
     for case in transition.cases:
-        matches: Value = constant(1, 1)
-        for key, keyset in zip(keys, case.keysets, strict=True):
-            matches = b.and_(matches, key_matches(e, key, keyset))
+        matches = _case_matches(e, case, keys)
         following = e.new_block("select")
         b.cbranch(matches, blocks[case.next_state], following)
         b.position_at_end(following)
     b.branch(blocks["accept"])
+
+
+def _case_matches(e: Emitter, case: ir.SelectCase, keys: list[Value]) -> Value:
+    b = e.b
+    if case.value_set is not None:
+        layout = e.value_sets[case.value_set]
+        record = at(b, e.table_area, layout.number * TABLE_WORDS * WORD_BYTES)
+        return b.icmp_unsigned("!=", lookup.emit_lookup(b, layout, record, keys), i64(0))
+    matches: Value = constant(1, 1)
+    for key, keyset in zip(keys, case.keysets, strict=True):
+        matches = b.and_(matches, key_matches(e, key, keyset))
+    return matches
 
 
 def key_matches(e: Emitter, key: Value, keyset: ir.KeySet) -> Value:

@@ -20,6 +20,7 @@ from emulator.p4 import ir, walk
 from emulator.p4.layout import CACHE_LINE_BYTES, round_up, width_of
 from emulator.p4.llvm.bits import (
     I1,
+    I32,
     PTR,
     Builder,
     Value,
@@ -41,7 +42,8 @@ LONGEST_IN_WORDS_BYTES = 64
 
 
 def header_bytes(kind: ir.HeaderType) -> int:
-    return kind.length_bits // 8
+    """In memory, a field of variable width at its largest."""
+    return -(-kind.length_bits // 8)
 
 
 def word_widths(kind: ir.HeaderType) -> list[int]:
@@ -62,7 +64,11 @@ class ScratchLayout:
 
 def types_in_memory(program: ir.Program) -> set[str]:
     """Names of the header types whose headers live in memory."""
-    found = {h.type.name for h in program.headers if header_bytes(h.type) > LONGEST_IN_WORDS_BYTES}
+    found = {
+        h.type.name
+        for h in program.headers
+        if header_bytes(h.type) > LONGEST_IN_WORDS_BYTES or h.type.varbit is not None
+    }
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):
             if isinstance(statement, ir.Repeat):
@@ -134,6 +140,13 @@ class Storage:
             self.valids[header.name] = self.allocas.alloca(I1, name=f"{header.name}.valid")
         return self.valids[header.name]
 
+    def width(self, b: Builder, header: ir.Header) -> Value:
+        """Current width of the header's varbit field, i32."""
+        return b.load(self.slot(f"{header.name}.$width", I32), typ=I32)
+
+    def set_width(self, b: Builder, header: ir.Header, width: Value) -> None:
+        b.store(width, self.slot(f"{header.name}.$width", I32))
+
     def _base_slot(self, header: ir.Header) -> Value:
         if header.name not in self.bases:
             self.bases[header.name] = self.allocas.alloca(PTR, name=f"{header.name}.base")
@@ -196,6 +209,8 @@ class Storage:
 
     def keep_if(self, b: Builder, header: ir.Header, condition: Value) -> None:
         """Zero the header unless the condition holds."""
+        if header.type.varbit is not None:
+            self.set_width(b, header, b.select(condition, self.width(b, header), constant(0, 32)))
         if self.in_memory(header):
             self.set_base(b, header, b.select(condition, self.base(b, header), self.zero))
             return
@@ -209,6 +224,8 @@ class Storage:
             for (to, width), (origin, _) in zip(self._words(target), self._words(source), strict=True):
                 b.store(b.load(origin, typ=integer(width)), to)
             return
+        if source.type.varbit is not None:
+            self.set_width(b, target, self.width(b, source))
         base = self.base(b, source)
         with b.if_else(b.icmp_unsigned("==", base, self.home(b, source))) as (mine, shared):
             with mine:

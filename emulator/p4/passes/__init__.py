@@ -14,6 +14,7 @@ from emulator.p4.passes.dead import remove_dead
 from emulator.p4.passes.field_runs import merge_field_runs
 from emulator.p4.passes.fold import fold_constants
 from emulator.p4.passes.lower_stacks import lower_stacks
+from emulator.p4.passes.lower_varbits import lower_varbits
 from emulator.p4.passes.registers import group_registers
 from emulator.p4.passes.reroll import reroll
 from emulator.p4.target import Target
@@ -27,6 +28,7 @@ PIPELINE: tuple[Pass, ...] = (
     lower_stacks,
     fold_constants,
     remove_dead,
+    lower_varbits,
 )
 """In this order."""
 

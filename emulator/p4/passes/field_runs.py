@@ -42,6 +42,8 @@ def merged(items: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
 
 
 def _as_run(item: ir.Expr) -> ir.FieldRun | None:
+    if isinstance(item.type, ir.VarBits):
+        return None
     if isinstance(item, ir.FieldRef) and isinstance(item.header, ir.Header):
         return ir.FieldRun(item.header, item.field.offset_bits, item.field.width_bits)
     return None

@@ -39,7 +39,7 @@ class Shaper:
         return self.numbers.setdefault(key, len(self.numbers)), holes
 
     def _statement(self, s: ir.Statement, holes: list[Hole]) -> Any:
-        if isinstance(s, ir.Assign):
+        if isinstance(s, ir.Assign) and not isinstance(s.target.type, ir.VarBits):
             return "=", self._expr(s.target, holes), self._expr(s.value, holes)
         if not isinstance(s, ir.CallExtern) or not isinstance(s.instance, ir.ExternInstance):
             raise _Unlike
