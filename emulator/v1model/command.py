@@ -76,6 +76,26 @@ def run_compile(
         return _refuse(error, errors)
 
 
+def run_warm(
+    program: str,
+    *,
+    p4info: str | None,
+    defines: Mapping[str, str],
+    include_paths: Sequence[str],
+    strict_bmv2: bool,
+    report: Callable[[Summary], None],
+) -> int | None:
+    """`run_compile` where the cache knows all of the answer, else None and nothing was done."""
+    if p4info is not None and Path(p4info).suffix not in P4INFO_SUFFIXES:
+        return None
+    request = Request(program, None, p4info, defines, include_paths, False, strict_bmv2)
+    try:
+        summary = _warm(find_program(program), request, report)
+    except ProgramNotFound:
+        return None
+    return None if summary is None else _finish(summary, request, report, sys.stderr)
+
+
 def _refuse(error: CompileError, errors: TextIO) -> int:
     print(error, file=errors)
     count = len(error.diagnostics)

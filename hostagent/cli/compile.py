@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from hostagent.cli.options import AsJson, Define, Include, parse_defines
-
-if TYPE_CHECKING:
-    from emulator.v1model.summaries import Summary
+from hostagent.cli.compiled import parse_defines, print_summary
+from hostagent.cli.options import AsJson, Define, Include
 
 
 def compile_program(
@@ -56,26 +53,9 @@ def compile_program(
         include_paths=[str(folder) for folder in include or ()],
         check_only=check_only,
         strict_bmv2=strict_bmv2,
-        report=lambda summary: _print(program, summary, time.perf_counter() - started, as_json),
+        report=lambda summary: print_summary(program, summary, time.perf_counter() - started, as_json),
     )
     raise typer.Exit(status)
-
-
-def _print(program: str, summary: Summary, seconds: float, as_json: bool) -> None:
-    counts: dict[str, Any] = {
-        "tables": summary.tables,
-        "actions": summary.actions,
-        "counters": summary.counters,
-        "registers": summary.registers,
-        "machine_code_bytes": summary.machine_code_bytes,
-        "load_s": round(seconds, 3),
-    }
-    if as_json:
-        print(json.dumps({"program": summary.name, **counts}))
-        return
-    objects = ", ".join(f"{counts[kind]} {kind}" for kind in ("tables", "actions", "counters", "registers"))
-    code = summary.machine_code_bytes / 1024
-    print(f"{program}: {objects}; {code:.1f} KiB of machine code, loaded in {seconds:.2f} s")
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from hostagent.cli.options import Define, Include, parse_defines
+from hostagent.cli.compiled import parse_defines
+from hostagent.cli.options import Define, Include
 
 DieWithParent = Annotated[bool, typer.Option("--die-with-parent", help="End when the process that started this does.")]
 

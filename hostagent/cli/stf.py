@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hostagent.cli.options import AsJson, Define, Include, parse_defines
+from hostagent.cli.compiled import parse_defines
+from hostagent.cli.options import AsJson, Define, Include
 
 
 def stf(
