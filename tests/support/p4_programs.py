@@ -95,6 +95,7 @@ def make_program(
     tables: Sequence[ir.Table] = (),
     externs: Sequence[ir.ExternInstance] = (),
     stacks: Sequence[ir.HeaderStack] = (),
+    field_lists: Sequence[tuple[int, Sequence[ir.Variable]]] = (),
 ) -> ir.Program:
     every = (*headers, *(h for s in stacks for h in s.headers))
     emits = tuple(ir.Emit(h) for h in every) if deparser is None else tuple(deparser)
@@ -117,6 +118,7 @@ def make_program(
         tuple(tables),
         tuple(externs),
         CORE_ERRORS,
+        field_lists=tuple((number, tuple(kept)) for number, kept in field_lists),
     )
 
 
@@ -186,6 +188,8 @@ class Outcome:
     registers: dict[str, list[int]] = field(default_factory=dict)
     counters: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     direct: dict[str, list[Any]] = field(default_factory=dict)
+    digests: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
 
 
 def outcome(rig: Rig, batches: Sequence[Sequence[bytes | tuple[int, bytes]]]) -> Outcome:
@@ -200,6 +204,9 @@ def outcome(rig: Rig, batches: Sequence[Sequence[bytes | tuple[int, bytes]]]) ->
         result.counters[view.name] = [(v.packets, v.bytes) for v in values]
     for table in switch.program.view.tables:
         result.direct[table.name] = list(switch.entries(table.id))
+    for digest in switch.program.view.digests:
+        result.digests[digest.name] = switch.take_digests(digest.id, 1 << 20)
+    result.messages = switch.take_messages()
     return result
 
 
