@@ -141,8 +141,9 @@ class Rig:
         ports: Sequence[int] = range(8),
         cells: int = 64,
         stride_bytes: int = 2048,
+        seed: int = 0,
     ) -> None:
-        self.switch = Switch()
+        self.switch = Switch(seed=seed)
         self._memory = []
         for port in ports:
             ring = self.switch.ports.rings[port]
