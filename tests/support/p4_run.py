@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from emulator.v1model.compiled import compile_program
 from tests.support.p4_programs import Rig
@@ -12,24 +13,24 @@ from tests.support.p4_text import HEAD, compile_text
 TYPES = """header given_t { bit<32> a; bit<32> b; bit<32> c; bit<32> d; }
 header found_t { bit<32> p; bit<32> q; bit<32> r; bit<32> s; }
 """
-PARSER = """parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+PARSER = """parser P_(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     state start { packet.extract(hdr.given); transition accept; }
 }
 """
-REST = """control V(inout headers_t hdr, inout meta_t meta) { apply { } }
-control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
-control C(inout headers_t hdr, inout meta_t meta) { apply { } }
-control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.found); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
+REST = """control V_(inout headers_t hdr, inout meta_t meta) { apply { } }
+control E_(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control C_(inout headers_t hdr, inout meta_t meta) { apply { } }
+control D_(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.found); } }
+V1Switch(P_(), V_(), I_(), E_(), C_(), D_()) main;
 """
 
 
 def around(
     apply: str, *, declarations: str = "", headers: str = "", meta: str = "", local: str = "", parser: str = PARSER
 ) -> str:
-    """A program whose ingress runs ``apply``, with ``hdr.given`` parsed and ``o``, of found_t, sent."""
+    """A program whose ingress runs ``apply``, with ``hdr.given`` parsed and ``hdr.found`` sent."""
     structs = f"struct headers_t {{ given_t given; found_t found; {headers} }}\nstruct meta_t {{ {meta} }}\n"
-    ingress = f"""control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
+    ingress = f"""control I_(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
 {local}
 apply {{
     hdr.found.setValid();
@@ -61,6 +62,26 @@ class Piece:
         return struct.unpack(">4I", sent[:16])
 
 
-def ask(apply: str, *values: int, engines: Sequence[str] = ("interpreter", "llvm"), **around_: str) -> tuple[int, ...]:
-    """One question: the piece on one packet."""
-    return Piece(around(apply, **around_), engines)(*values)
+@dataclass(frozen=True)
+class Case:
+    """A piece of P4 on one packet: a, b, c and d as given, p, q, r and s as wanted."""
+
+    name: str
+    apply: str
+    given: tuple[int, ...]
+    wanted: tuple[int, ...]
+    declarations: str = ""
+    headers: str = ""
+    meta: str = ""
+    local: str = ""
+    parser: str = PARSER
+    rest: bytes = b""
+    """What follows the four numbers in the packet."""
+
+
+def ask(case: Case, engines: Sequence[str] = ("interpreter", "llvm")) -> tuple[int, ...]:
+    source = around(
+        case.apply, declarations=case.declarations, headers=case.headers, meta=case.meta, local=case.local,
+        parser=case.parser,
+    )  # fmt: skip
+    return Piece(source, engines)(*case.given, rest=case.rest)

@@ -1,0 +1,180 @@
+"""Calls: order of evaluation, copies in and out, exit and return (sections 6.7, 6.8, 8.20), on both engines."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.p4_run import Case, ask
+
+CASES = [
+    Case(
+        "left to right",
+        "p = a + inc(a) + a; q = f(inc(b), inc(b)); bit<32> k = 1; r = g(k, inc(k)); s = k;",
+        (1, 1, 0, 0),
+        (5, 23, 102, 2),
+        declarations=(
+            "bit<32> inc(inout bit<32> i) { i = i + 1; return i; } "
+            "bit<32> f(in bit<32> x, in bit<32> y) { return x*10+y; } "
+            "bit<32> g(in bit<32> x, in bit<32> y) { return x*100+y; }"
+        ),
+    ),
+    Case(
+        "an inout argument that a later argument changes",
+        "p = h(a, inc(a)); q = a;",
+        (1, 1, 0, 0),
+        (1, 50, 0, 0),
+        declarations=(
+            "bit<32> inc(inout bit<32> i) { i = i + 1; return i; } "
+            "bit<32> h(inout bit<32> x, in bit<32> y) { bit<32> o = x; x = 50; return o; }"
+        ),
+    ),
+    Case(
+        "named arguments in the order of the call",
+        "p = f(y = inc(a), x = inc(a));",
+        (1, 1, 0, 0),
+        (32, 0, 0, 0),
+        declarations=(
+            "bit<32> inc(inout bit<32> i) { i = i + 1; return i; } "
+            "bit<32> f(in bit<32> x, in bit<32> y) { return x*10+y; }"
+        ),
+    ),
+    Case(
+        "default values of parameters",
+        "p = f(1); q = f(x = 2); r = f(3, 4);",
+        (1, 1, 0, 0),
+        (15, 25, 34, 0),
+        declarations="bit<32> f(in bit<32> x, in bit<32> y = 5) { return x*10+y; }",
+    ),
+    Case(
+        "arguments that overlap",
+        "two(a, a); p = a; sw(b, c); q = b; r = c;",
+        (1, 7, 8, 0),
+        (2, 8, 7, 0),
+        declarations=(
+            "void two(inout bit<32> x, inout bit<32> y) { x = 1; y = y + x; x = 100; y = 2; } "
+            "void sw<T>(inout T x, inout T y) { T z = x; x = y; y = z; }"
+        ),
+    ),
+    Case(
+        "parameters of type int",
+        "p = sh(a, 3); q = w(7);",
+        (1, 0, 0, 0),
+        (8, 14, 0, 0),
+        declarations="bit<32> sh(in bit<32> x, int n) { return x << n; } bit<32> w(int n) { return 2 * n; }",
+    ),
+    Case(
+        "overloads by number",
+        "p = f(a); q = f(a, b);",
+        (5, 6, 0, 0),
+        (5, 11, 0, 0),
+        declarations=("bit<32> f(in bit<32> x) { return x; } bit<32> f(in bit<32> x, in bit<32> y) { return x + y; }"),
+    ),
+    Case(
+        "exit copies out",
+        "if (a == 1) { act(hdr.found.p); } p = 5;",
+        (1, 0, 0, 0),
+        (9, 0, 0, 0),
+        local="action act(inout bit<32> x) { x = 9; exit; }",
+    ),
+    Case(
+        "exit copies out through all callers",
+        "hdr.found.q = 20; outer(hdr.found.q);",
+        (1, 0, 0, 0),
+        (0, 31, 0, 0),
+        local=(
+            "action inner(inout bit<32> x) { x = x + 10; exit; } action outer(inout bit<32> x) { "
+            "x = x + 1; inner(x); x = 99; }"
+        ),
+    ),
+    Case(
+        "return from within loops",
+        "p = f(a); q = g(a);",
+        (3, 0, 0, 0),
+        (14, 7, 0, 0),
+        declarations=(
+            "bit<32> f(in bit<32> x) { bit<32> t = 0; for (bit<32> i in 0..9) { "
+            "for (bit<32> j in 0..9) { t = t + 1; if (i * j == x) { return t; } } } return 99; } "
+            "void h(inout bit<32> x) { if (x == 3) { x = 7; return; } x = 8; } "
+            "bit<32> g(in bit<32> x) { bit<32> y = x; h(y); return y; }"
+        ),
+    ),
+    Case(
+        "out parameters",
+        "o1(p, q); o2(hdr.found); r = (bit<32>)(bit<1>)hdr.found.isValid(); hdr.found.setValid();",
+        (3, 0, 0, 0),
+        (5, 6, 0, 0),
+        declarations="void o1(out bit<32> x, out bit<32> y) { x = 5; y = 6; } void o2(out found_t h) { }",
+    ),
+    Case(
+        "slices as inout arguments",
+        "inc(a[7:0]); p = a; inc(b[c[4:0] +: 8]); q = b;",
+        (255, 0xFF00, 8, 0),
+        (0, 0, 0, 0),
+        declarations="void inc(inout bit<8> x) { x = x + 1; }",
+    ),
+    Case(
+        "the index of an argument is taken before the call",
+        "f_t[2] k; k[0] = {1}; k[1] = {2}; upd(k[a].x, a); p = k[0].x; q = k[1].x; r = a;",
+        (0, 0, 0, 0),
+        (50, 2, 1, 0),
+        declarations="header f_t { bit<32> x; } void upd(inout bit<32> x, inout bit<32> i) { i = 1; x = 50; }",
+    ),
+    Case(
+        "the index of an argument is taken before later arguments",
+        "f_t[2] k; k[0] = {1}; k[1] = {2}; upd(k[a].x, g(a)); p = k[0].x; q = k[1].x; r = a;",
+        (0, 0, 0, 0),
+        (51, 2, 1, 0),
+        declarations=(
+            "header f_t { bit<32> x; } bit<32> g(inout bit<32> i) { i = 1; return 50; } "
+            "void upd(inout bit<32> x, in bit<32> i) { x = x + i; }"
+        ),
+    ),
+    Case(
+        "short circuit",
+        ("p = (bit<32>)(bit<1>)(a == 0 && set(b)); q = b; r = (bit<32>)(bit<1>)(a == 0 || set(c)); s = c;"),
+        (1, 0, 0, 0),
+        (0, 0, 1, 1),
+        declarations="bool set(inout bit<32> x) { x = 1; return true; }",
+    ),
+    Case(
+        "one branch of a conditional",
+        "p = a == 0 ? inc(b) : inc(c); q = b; r = c;",
+        (1, 0, 0, 0),
+        (1, 0, 1, 0),
+        declarations="bit<32> inc(inout bit<32> i) { i = i + 1; return i; }",
+    ),
+    Case(
+        "constructors' parameters",
+        "cc.apply(p, a); dd.apply(q, a);",
+        (1, 2, 0, 0),
+        (9, 12, 0, 0),
+        declarations=(
+            "control K(inout bit<32> x, in bit<32> y)(int n, bit<32> m) { apply { x = y + n; "
+            "x = x + m; if (m == 4 && n > 6) { } } }"
+        ),
+        local="K(5, 3) cc; K(7, 4) dd;",
+    ),
+    Case(
+        "structs and tuples as results",
+        "T x = mk(a, b); p = x.x; q = mk(b, a).x; r = tup(a)[1];",
+        (1, 2, 0, 0),
+        (1, 2, 1, 0),
+        declarations=(
+            "struct T { bit<32> x; bit<32> y; } T mk(in bit<32> x, in bit<32> y) { return { "
+            "y = y, x = x }; } tuple<bit<8>, bit<32>> tup(in bit<32> v) { return { 1, v }; }"
+        ),
+    ),
+    Case(
+        "a control with type parameters",
+        "gg.apply(p, a);",
+        (4, 2, 0, 0),
+        (4, 0, 0, 0),
+        declarations="control G<T>(inout T x, in T y)() { apply { x = y; } }",
+        local="G<bit<32>>() gg;",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_calls(case: Case) -> None:
+    assert ask(case) == case.wanted
