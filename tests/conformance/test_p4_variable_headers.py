@@ -1,4 +1,4 @@
-"""Headers whose shape the packet decides: unions, stacks of unions and varbit, parsed, changed and sent, on both engines.
+"""Headers whose shape the packet decides: unions, stacks of them and varbit, parsed, changed, sent, on both engines.
 
 The parser of TCP options follows the example of section 8.19 of the language specification 1.2.5.
 """
