@@ -38,7 +38,9 @@ class BlockLowering(TableLowering):
         made = outer.direct.get(expr.instance)
         if made is None:
             assert expr.instance.block is not None
-            path = f"{outer.path}.{expr.instance.block.name}"
+            path, number = f"{outer.path}.{expr.instance.block.name}", len(outer.direct)
+            if any(known.path == path for known in outer.direct.values()):
+                path = f"{path}_{number}"
             made = self.make_instance(expr.instance, path, outer.application_count)
             outer.direct[expr.instance] = made
             outer.members.append(made)
