@@ -88,7 +88,8 @@ class Values:
             case ir.Binary(op, left, right, kind):
                 return binary(op, self.value(left), self.value(right), left.type, kind)
             case ir.Mux(condition, then, otherwise, _):
-                return self.value(then) if self.value(condition) else self.value(otherwise)
+                arms = self.value(otherwise), self.value(then)
+                return arms[self.value(condition)]
             case ir.Cast(operand, kind):
                 return cast(self.value(operand), kind)
             case ir.Slice(operand, high, low):

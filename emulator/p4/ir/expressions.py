@@ -99,6 +99,8 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Mux:
+    """Both arms are evaluated: one that a parser error stands in (``s.last`` of an empty stack) raises it."""
+
     condition: Expr
     then: Expr
     otherwise: Expr

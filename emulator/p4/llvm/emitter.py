@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from emulator.p4 import ir
-from emulator.p4.layout import TableLayout, width_of
+from emulator.p4.layout import width_of
 from emulator.p4.llvm import arithmetic, varbits
 from emulator.p4.llvm.bits import (
     I64,
@@ -30,6 +30,7 @@ from emulator.p4.llvm.bits import (
     swap_bytes,
 )
 from emulator.p4.llvm.storage import Storage
+from emulator.p4.table_layout import TableLayout
 from emulator.p4.target import Target
 
 ExternEmitter: TypeAlias = Callable[["Emitter", ir.CallExtern], None]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from emulator.p4 import ir
-from emulator.p4.layout import TABLE_WORDS, WORD_BYTES, width_of
+from emulator.p4.layout import WORD_BYTES, width_of
 from emulator.p4.llvm import lookup, varbits
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load_field, resize
 from emulator.p4.llvm.storage import header_bytes
+from emulator.p4.table_layout import TABLE_WORDS
 
 if TYPE_CHECKING:
     from emulator.p4.llvm.emitter import Emitter

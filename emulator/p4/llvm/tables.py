@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from emulator.p4 import ir
-from emulator.p4.layout import (
+from emulator.p4.layout import WORD_BYTES, cell_bytes, width_of
+from emulator.p4.llvm import arithmetic, lookup
+from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, i64, integer, load, resize
+from emulator.p4.table_layout import (
     ENTRY_ACTION,
     MEMBERS_COUNT,
-    MEMBERS_HEADER_WORDS,
+    MEMBERS_RECORDS,
     NOTHING_RUN,
     TABLE_ENTRIES,
     TABLE_WORDS,
-    WORD_BYTES,
     TableLayout,
-    cell_bytes,
-    width_of,
 )
-from emulator.p4.llvm import arithmetic, lookup
-from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, i64, integer, load, resize
 
 if TYPE_CHECKING:
     from emulator.p4.llvm.emitter import Emitter
@@ -68,7 +66,7 @@ def _chosen(e: Emitter, table: ir.Table, layout: TableLayout, entry: Value) -> t
     b.branch(end)
     b.position_at_end(listed)
     members = b.inttoptr(members, PTR)
-    count = load(b, I64, members, MEMBERS_COUNT * WORD_BYTES, align=8)
+    count = load(b, I64, members, MEMBERS_COUNT, align=8)
     b.cbranch(b.icmp_unsigned("==", count, i64(0)), end, some)
     b.position_at_end(some)
     b.cbranch(b.icmp_unsigned("==", count, i64(1)), chosen, several)
@@ -81,8 +79,8 @@ def _chosen(e: Emitter, table: ir.Table, layout: TableLayout, entry: Value) -> t
     position = b.phi(I64)
     position.add_incoming(i64(0), some)
     position.add_incoming(index, several_end)
-    place = b.mul(b.add(position, i64(MEMBERS_HEADER_WORDS)), i64(WORD_BYTES))
-    member = load(b, PTR, members, place, align=8)
+    records = load(b, PTR, members, MEMBERS_RECORDS, align=8)
+    member = at(b, records, b.mul(position, i64(layout.entry_bytes)))
     action = load(b, I32, member, ENTRY_ACTION, align=4)
     b.branch(end)
     b.position_at_end(end)

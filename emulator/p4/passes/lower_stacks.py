@@ -2,8 +2,9 @@
 
 Before: ``StackAt``, ``StackNext``, ``StackLast``, ``StackLastIndex``, ``PushFront``, ``PopFront``.
 After: only ``Header``. What is chosen at run time becomes a ``Switch`` (statements) or nested ``Mux`` (expressions)
-over the elements; out of range reads give 0 and writes do nothing. A stack's next index becomes the variable
-``<stack>.$next``; in parsers ``next`` and ``last`` are checked by ``Verify`` first.
+over the elements; out of range reads give 0 and writes do nothing. Where it matters whether a field's header is valid
+(keys of tables, lists that are hashed) the element is copied to a header of its own first. A stack's next index becomes
+the variable ``<stack>.$next``; in parsers ``next`` and ``last`` are checked by ``Verify`` first.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ def lower_stacks(program: ir.Program, target: Target) -> ir.Program:
     if not program.stacks:
         return program
     lowering = _Lowering(program, target)
-    new = walk.map_blocks(program, lowering.block)
-    new = replace(new, blocks=tuple((name, lowering.selects(root)) for name, root in new.blocks))
-    new = walk.map_blocks(new, lambda block: block, expr=lowering.expr)
+    tables = tuple(lowering.table(t) for t in program.tables)
+    new = walk.map_blocks(replace(program, tables=tables), lowering.block)
     return replace(
         new,
+        blocks=tuple((name, lowering.selects(root)) for name, root in new.blocks),
         stacks=(),
-        headers=(*program.headers, *(never_valid(s) for s in program.stacks)),
+        headers=(*program.headers, *(never_valid(s) for s in program.stacks), *lowering.copies.values()),
         variables=(*program.variables, *(next_index(s) for s in program.stacks), *lowering.temporaries.values()),
     )
 
@@ -46,27 +47,56 @@ class _Lowering:
         self.target = target
         number = program.errors.index("StackOutOfBounds") if "StackOutOfBounds" in program.errors else 0
         self.out_of_bounds = ir.Constant(number, ir.INDEX)
-        self.checks: list[ir.Statement] = []
+        self.before: list[ir.Statement] = []
+        """What must run before the statement at hand: checks, and values that would otherwise be computed often."""
         self.temporaries: dict[str, ir.Variable] = {}
+        self.copies: dict[str, ir.Header] = {}
+        self.key_copies: dict[str, ir.Block] = {}
+        """For each table, the copies that its keys read."""
 
     # --- Expressions ------------------------------------------------------------------------------------------
 
     def expr(self, expr: ir.Expr) -> ir.Expr:
         if isinstance(expr, ir.StackLastIndex):
             return _minus_one(next_index(expr.stack))
+        if isinstance(expr, ir.Binary) and isinstance(expr.left.type, ir.VarBits):
+            return self._compare(expr)
         if not isinstance(expr, ir.FieldRef | ir.IsValid) or isinstance(expr.header, ir.Header):
             return expr
-        index = self._index(expr.header)
-        result: ir.Expr = ir.Constant(0, expr.type)
-        for i in range(expr.header.stack.size - 1, -1, -1):
-            chosen = replace(expr, header=expr.header.stack.headers[i])
-            result = ir.Mux(_equals(index, i), chosen, result, expr.type)
+        if isinstance(expr.type, ir.VarBits):
+            return expr  # an assignment or comparison chooses
+        return self._mux(expr.header, lambda h: replace(expr, header=h), ir.Constant(0, expr.type))
+
+    def _mux(self, ref: ir.HeaderRef, make: Callable[[ir.Header], ir.Expr], otherwise: ir.Expr) -> ir.Expr:
+        assert not isinstance(ref, ir.Header)
+        index = self._index(ref)
+        result = otherwise
+        for i, header in reversed(_reachable(index, ref.stack)):
+            result = ir.Mux(_equals(index, i), make(header), result, result.type)
         return result
+
+    def _compare(self, expr: ir.Binary) -> ir.Expr:
+        """Of fields of variable width: the comparison is chosen, for no expression's value is of variable width."""
+        left, right = expr.left, expr.right
+        if isinstance(left, ir.FieldRef) and not isinstance(left.header, ir.Header):
+            return self._mux_compare(left, lambda chosen: replace(expr, left=chosen))
+        if isinstance(right, ir.FieldRef) and not isinstance(right.header, ir.Header):
+            return self._mux_compare(right, lambda chosen: replace(expr, right=chosen))
+        return expr
+
+    def _mux_compare(self, operand: ir.FieldRef, make: Callable[[ir.FieldRef], ir.Binary]) -> ir.Expr:
+        assert not isinstance(operand.header, ir.Header)
+        none = never_valid(operand.header.stack)
+        return self._mux(
+            operand.header,
+            lambda h: self._compare(make(replace(operand, header=h))),
+            self._compare(make(replace(operand, header=none))),
+        )
 
     def _index(self, ref: ir.HeaderRef) -> ir.Expr:
         match ref:
             case ir.StackAt(_, index):
-                return index
+                return self._simple(index)
             case ir.StackNext(stack):
                 self._check(ir.Binary(ir.BinaryOp.LT, next_index(stack), _size(stack), ir.BOOL))
                 return next_index(stack)
@@ -76,33 +106,101 @@ class _Lowering:
         raise TypeError(ref)
 
     def _check(self, condition: ir.Expr) -> None:
-        self.checks.append(ir.Verify(condition, self.out_of_bounds))
+        self.before.append(ir.Verify(condition, self.out_of_bounds))
+
+    def _simple(self, value: ir.Expr) -> ir.Expr:
+        """The value, in a temporary unless it is one node: it is about to be written once for each element."""
+        if isinstance(value, ir.Variable | ir.Constant | ir.FieldRef) or isinstance(value.type, ir.VarBits):
+            return value
+        temporary = self._temporary(f"$element{len(self.before)}.{value.type}", value.type)
+        self.before.append(ir.Assign(temporary, value))
+        return temporary
+
+    def _temporary(self, name: str, kind: ir.Type) -> ir.Variable:
+        return self.temporaries.setdefault(name, ir.Variable(name, kind))
+
+    def _copy(self, ref: ir.HeaderRef, name: str) -> ir.Header:
+        """A header that is made a copy of the element; it is invalid where the element is or where there is none."""
+        assert not isinstance(ref, ir.Header)
+        return self.copies.setdefault(name, ir.Header(name, ref.stack.element))
 
     def selects(self, root: ir.Parser | ir.Control) -> ir.Parser | ir.Control:
-        """Checks that the keys of a select need go to the end of their state."""
+        """What the keys of a select need goes to the end of their state."""
         if isinstance(root, ir.Control):
             return root
         states = []
         for state in root.states:
-            self.checks = []
+            self.before = []
             if isinstance(state.transition, ir.Select):
                 keys = tuple(walk.map_expr(k, self.expr) for k in state.transition.keys)
                 state = replace(state, transition=replace(state.transition, keys=keys))
-            states.append(replace(state, body=(*state.body, *self.checks)))
+            states.append(replace(state, body=(*state.body, *self.before)))
         return replace(root, states=tuple(states))
+
+    def table(self, table: ir.Table) -> ir.Table:
+        """Keys count fields of invalid headers as zero, so a key that is an element's field reads a copy of it; what a
+        key computes from elements reads them before the table is applied."""
+        self.before, keys = [], []
+        for i, key in enumerate(table.keys):
+            value = key.value
+            if isinstance(value, ir.FieldRef) and not isinstance(value.header, ir.Header):
+                header = walk.map_header(value.header, self.expr)
+                copied = self._copy(header, f"{table.name}.$key{i}")
+                self.before.extend(self._statement(ir.CopyHeader(copied, header)))
+                keys.append(replace(key, value=replace(value, header=copied)))
+                continue
+            new = walk.map_expr(value, self.expr)
+            if new is not value:
+                temporary = self._temporary(f"{table.name}.$key{i}", new.type)
+                self.before.append(ir.Assign(temporary, new))
+                new = temporary
+            keys.append(replace(key, value=new))
+        self.key_copies[table.name] = tuple(self.before)
+        self.before = []
+        return replace(table, keys=tuple(keys)) if self.key_copies[table.name] else table
 
     # --- Statements -------------------------------------------------------------------------------------------
 
     def block(self, block: ir.Block) -> ir.Block:
         result: list[ir.Statement] = []
         for statement in block:
-            kept, self.checks = self.checks, []
-            new = walk.map_statement(statement, self.expr, self.block, self.target.outs)
-            lowered = self._statement(new)
-            result.extend(self.checks)
+            kept, self.before = self.before, []
+            lowered = self._lowered(statement)
+            result.extend(self.before)
             result.extend(lowered)
-            self.checks = kept
+            self.before = kept
         return tuple(result)
+
+    def _lowered(self, s: ir.Statement) -> ir.Block:
+        match s:
+            case ir.Loop(condition, body, prelude, update):
+                prelude = self.block(prelude)
+                condition = walk.map_expr(condition, self.expr)
+                prelude, self.before = (*prelude, *self.before), []
+                return (
+                    replace(s, condition=condition, prelude=prelude, body=self.block(body), update=self.block(update)),
+                )
+            case ir.ApplyTable(name):
+                return (*self.key_copies[name], s)
+            case ir.CallExtern(name) if name in self.target.bit_lists:
+                s = replace(s, arguments=tuple(self._listed(a, i, s) for i, a in enumerate(s.arguments)))
+        return self._statement(walk.map_statement(s, self.expr, self.block, self.target.outs))
+
+    def _listed(self, argument: ir.Argument, position: int, call: ir.CallExtern) -> ir.Argument:
+        """Lists leave out fields of invalid headers, so elements in them are copied to headers of their own."""
+        if isinstance(argument, tuple):
+            return tuple(self._listed_item(item) for item in argument)
+        if isinstance(argument, ir.Text) or position in self.target.outs(call.name):
+            return argument
+        return self._listed_item(argument)
+
+    def _listed_item(self, item: ir.Expr) -> ir.Expr:
+        if not isinstance(item, ir.FieldRef) or isinstance(item.header, ir.Header):
+            return item
+        ref = walk.map_header(item.header, self.expr)
+        copied = self._copy(ref, f"{item.header.stack.name}.$item{len(self.before)}")
+        self.before.extend(self._statement(ir.CopyHeader(copied, ref)))
+        return replace(item, header=copied)
 
     def _statement(self, s: ir.Statement) -> ir.Block:
         match s:
@@ -110,15 +208,19 @@ class _Lowering:
                 return self._shift(stack, count)
             case ir.PopFront(stack, count):
                 return self._shift(stack, -count)
-            case ir.Assign(ir.FieldRef(ref, field_), _) if not isinstance(ref, ir.Header):
-                return self._choose(ref, lambda h: (replace(s, target=ir.FieldRef(h, field_)),))
+            case ir.Assign(ir.FieldRef(ref, field_), value) if not isinstance(ref, ir.Header):
+                once = replace(s, value=self._simple(value))
+                return self._choose(ref, lambda h: self._statement(replace(once, target=ir.FieldRef(h, field_))))
+            case ir.Assign(_, ir.FieldRef(ref, field_)) if not isinstance(ref, ir.Header):
+                none = replace(s, value=ir.FieldRef(never_valid(ref.stack), field_))
+                return self._choose(ref, lambda h: (replace(s, value=ir.FieldRef(h, field_)),), (none,))
             case ir.SetValidity(ref) | ir.Extract(ref) | ir.Emit(ref) if not isinstance(ref, ir.Header):
                 return self._whole(s, ref)
             case ir.CopyHeader(target, source) if not isinstance(target, ir.Header):
                 return self._choose(target, lambda h: self._statement(replace(s, target=h)))
             case ir.CopyHeader(target, source) if not isinstance(source, ir.Header):
-                nothing = (ir.SetValidity(target, False),)
-                return self._choose(source, lambda h: (replace(s, source=h),), nothing)
+                gone = ir.CopyHeader(target, never_valid(source.stack))
+                return self._choose(source, lambda h: (replace(s, source=h),), (gone,))
             case ir.CallExtern():
                 return self._call(s)
         return (s,)
@@ -136,19 +238,16 @@ class _Lowering:
     ) -> tuple[ir.Statement, ...]:
         assert not isinstance(ref, ir.Header)
         index = self._index(ref)
-        width = index.type.width_bits if isinstance(index.type, ir.Bits) else 1
-        reachable = [(i, h) for i, h in enumerate(ref.stack.headers) if i < 1 << width]
-        return (ir.Switch(index, tuple(ir.SwitchCase((i,), make(h)) for i, h in reachable), default),)
+        cases = tuple(ir.SwitchCase((i,), make(h)) for i, h in _reachable(index, ref.stack))
+        return (ir.Switch(index, cases, default),)
 
     def _call(self, s: ir.CallExtern) -> ir.Block:
         """An extern that writes a stack element chosen at run time writes a temporary, then the element."""
         for position in self.target.outs(s.name):
             place = s.arguments[position]
             if isinstance(place, ir.FieldRef) and not isinstance(place.header, ir.Header):
-                name = f"{place.header.stack.name}.$out{position}.{place.field.name}"
-                temporary = ir.Variable(name, place.type)
+                temporary = self._temporary(f"{place.header.stack.name}.$out{position}.{place.field.name}", place.type)
                 arguments = (*s.arguments[:position], temporary, *s.arguments[position + 1 :])
-                self.temporaries[temporary.name] = temporary
                 back = self._choose(place.header, _assigns(place.field, temporary))
                 return (ir.Assign(temporary, self.expr(place)), replace(s, arguments=arguments), *back)
         return (s,)
@@ -181,6 +280,12 @@ def _move_index(stack: ir.HeaderStack, count: int) -> ir.Block:
     return (ir.Assign(index, moved),)
 
 
+def _reachable(index: ir.Expr, stack: ir.HeaderStack) -> list[tuple[int, ir.Header]]:
+    """The elements that an index of its type can mean."""
+    signed = isinstance(index.type, ir.Bits) and index.type.signed
+    return list(enumerate(stack.headers))[: 1 << min(ir.width_of(index.type) - signed, 32)]
+
+
 def _size(stack: ir.HeaderStack) -> ir.Constant:
     return ir.Constant(stack.size, ir.INDEX)
 
@@ -190,7 +295,4 @@ def _minus_one(index: ir.Expr) -> ir.Expr:
 
 
 def _equals(index: ir.Expr, number: int) -> ir.Expr:
-    width = index.type.width_bits if isinstance(index.type, ir.Bits) else 1
-    if number >> width:
-        return ir.Constant(0, ir.BOOL)
     return ir.Binary(ir.BinaryOp.EQ, index, ir.Constant(number, index.type), ir.BOOL)

@@ -1,0 +1,167 @@
+"""Lpm tables: down a trie, remembering the longest prefix seen; see ``emulator.p4.table_layout``.
+
+The key stands in words, the first bit on top; keys of more than one word lie in memory for the time of the search, for
+a node may look at any 64 bits of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from emulator.p4.layout import WORD_BYTES
+from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
+from emulator.p4.llvm.lookup_exact import probe
+from emulator.p4.table_layout import (
+    ENTRY_NEXT,
+    ENTRY_PREFIX,
+    LPM_BEST,
+    LPM_CHILD,
+    LPM_NODE,
+    NODE_HEADER_WORDS,
+    NODE_OFFSET,
+    NODE_SHIFT,
+    NODE_SKIP_MASK,
+    NODE_SKIPPED,
+    PREFIX_SLOT_HEADER_WORDS,
+    TABLE_ARENA,
+    TABLE_ENTRIES,
+    TABLE_ROOT,
+    TABLE_SLOT_MASK,
+    TABLE_SLOTS,
+    WORD_BITS,
+    TableLayout,
+)
+
+
+def lpm_function(module: llvm.Module, layout: TableLayout) -> Value:
+    """``i64 number(ptr record, i64 other word..., i64 word...)``, one for all tables of the same shape."""
+    name = f"lookup_lpm_{layout.other_words}_{layout.lpm_words}_{layout.entry_bytes}"
+    if name in module.globals:
+        return module.globals[name]
+    words = layout.other_words + layout.lpm_words
+    function = llvm.Function(module, llvm.FunctionType(I64, [PTR, *[I64] * words]), name)
+    function.linkage = "internal"
+    b = llvm.IRBuilder(function.append_basic_block("entry"))
+    others, words_ = list(function.args[1 : 1 + layout.other_words]), list(function.args[1 + layout.other_words :])
+    _Descent(b, layout, function.args[0], words_).write(others)
+    return function
+
+
+class _Descent:
+    def __init__(self, b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> None:
+        self.b = b
+        self.layout = layout
+        self.record = record
+        self.words = words
+        self.window = _windows(b, words)
+        self.arena = load(b, PTR, record, TABLE_ARENA * WORD_BYTES, align=8)
+        self.entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
+
+    def write(self, others: list[Value]) -> None:
+        """All of the function."""
+        b = self.b
+        step, node, inside, chain, verify, following, found, best_only = (
+            b.function.append_basic_block(n)
+            for n in ("step", "node", "inside", "chain", "verify", "following", "found", "best")
+        )
+        slot = self._first_slot(others)
+        start = b.block
+        b.branch(step)
+        # a slot: {child, best}
+        b.position_at_end(step)
+        here, before = b.phi(I64), b.phi(I32)
+        here.add_incoming(slot, start)
+        before.add_incoming(constant(0, 32), start)
+        child = b.trunc(b.lshr(here, i64(8 * LPM_CHILD)), I32)
+        own = b.trunc(b.lshr(here, i64(8 * LPM_BEST)), I32)
+        best = b.select(b.icmp_unsigned("!=", own, constant(0, 32)), own, before)
+        is_node = b.icmp_unsigned("!=", b.and_(child, constant(LPM_NODE, 32)), constant(0, 32))
+        b.cbranch(is_node, node, chain)
+        b.position_at_end(node)
+        matches, inner = self._node(b.and_(child, constant(LPM_NODE - 1, 32)))
+        b.cbranch(matches, inside, best_only)
+        b.position_at_end(inside)
+        below = load(b, I64, inner, 0, align=8)
+        here.add_incoming(below, inside)
+        before.add_incoming(best, inside)
+        b.branch(step)
+        # a chain, or its end
+        b.position_at_end(chain)
+        number = b.phi(I32)
+        number.add_incoming(child, step)
+        b.cbranch(b.icmp_unsigned("==", number, constant(0, 32)), best_only, verify)
+        b.position_at_end(verify)
+        entry = at(b, self.entries, b.mul(resize(b, number, 64), i64(self.layout.entry_bytes)))
+        b.cbranch(self._has(entry), found, following)
+        b.position_at_end(following)
+        number.add_incoming(b.trunc(load(b, I64, entry, ENTRY_NEXT, align=8), I32), following)
+        b.branch(chain)
+        b.position_at_end(found)
+        b.ret(resize(b, number, 64))
+        b.position_at_end(best_only)
+        b.ret(resize(b, best, 64))
+
+    def _first_slot(self, others: list[Value]) -> Value:
+        """The slot that the trie hangs from."""
+        b = self.b
+        if not others:
+            return load(b, I64, self.record, TABLE_ROOT * WORD_BYTES, align=8)
+        slots = load(b, PTR, self.record, TABLE_SLOTS * WORD_BYTES, align=8)
+        mask = load(b, I64, self.record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
+        size = (PREFIX_SLOT_HEADER_WORDS + len(others)) * WORD_BYTES
+        place = probe(b, slots, mask, size, 0, I64, PREFIX_SLOT_HEADER_WORDS * WORD_BYTES, others)
+        missing = b.icmp_signed("<", place, i64(0))
+        none, some = b.function.append_basic_block("no_trie"), b.function.append_basic_block("trie")
+        b.cbranch(missing, none, some)
+        b.position_at_end(none)
+        b.ret(i64(0))
+        b.position_at_end(some)
+        return load(b, I64, at(b, slots, b.mul(place, i64(size))), 0, align=8)
+
+    def _node(self, place: Value) -> tuple[Value, Value]:
+        """(does the key have the bits that the node skips, address of the key's slot)."""
+        b = self.b
+        node = at(b, self.arena, b.mul(resize(b, place, 64), i64(WORD_BYTES)))
+        part = {w: load(b, I64, node, w * WORD_BYTES, align=8) for w in range(NODE_HEADER_WORDS)}
+        window = self.window(part[NODE_OFFSET])
+        matches = b.icmp_unsigned("==", b.and_(window, part[NODE_SKIP_MASK]), part[NODE_SKIPPED])
+        shift = b.and_(part[NODE_SHIFT], i64(WORD_BITS - 1))
+        index = b.and_(b.lshr(window, shift), b.lshr(part[NODE_SHIFT], i64(32)))
+        return matches, at(b, node, b.mul(b.add(index, i64(NODE_HEADER_WORDS)), i64(WORD_BYTES)))
+
+    def _has(self, entry: Value) -> Value:
+        """Does the entry's prefix match?"""
+        b, count = self.b, len(self.words)
+        difference: Value = i64(0)
+        for i, word in enumerate(self.words):
+            value = load(b, I64, entry, ENTRY_PREFIX + WORD_BYTES * i, align=8)
+            mask = load(b, I64, entry, ENTRY_PREFIX + WORD_BYTES * (count + i), align=8)
+            difference = b.or_(difference, b.and_(b.xor(word, value), mask))
+        return b.icmp_unsigned("==", difference, i64(0))
+
+
+def _windows(b: Builder, words: list[Value]) -> Callable[[Value], Value]:
+    """A function from a bit offset to the 64 bits of the key that start there; zeros follow the key."""
+    if len(words) == 1:
+        return lambda offset: b.shl(words[0], b.and_(offset, i64(WORD_BITS - 1)))
+    memory = b.alloca(llvm.ArrayType(I64, len(words) + 1))
+    for i, word in enumerate((*words, i64(0))):
+        store(b, word, memory, WORD_BYTES * i, align=8)
+
+    def window(offset: Value) -> Value:
+        first = at(b, memory, b.mul(b.lshr(offset, i64(6)), i64(WORD_BYTES)))
+        pair = load(b, I64, first, 0, align=8), load(b, I64, first, WORD_BYTES, align=8)
+        return b.call(_funnel(b.module), [*pair, offset])
+
+    return window
+
+
+def _funnel(module: llvm.Module) -> Any:
+    """Shift two words left as one and keep the upper; the amount counts modulo 64."""
+    name = "llvm.fshl.i64"
+    if name not in module.globals:
+        llvm.Function(module, llvm.FunctionType(I64, [I64, I64, I64]), name)
+    return module.globals[name]
