@@ -88,8 +88,8 @@ def hash_input(m: Machine, data: ir.Argument) -> bytes:
             header = m.resolve(expr.header)
             if header is None or not header.valid:
                 continue
-        width = expr.type.width_bits if isinstance(expr.type, ir.Bits) else 1
-        bits = bits << width | m.value(expr) & ((1 << width) - 1)
+        value, width = m.varbits(expr)
+        bits = bits << width | value
         length += width
     padding = -length % 8
     return (bits << padding).to_bytes((length + padding) // 8, "big")

@@ -6,6 +6,7 @@ what calls of the old ``clone3``, ``resubmit`` and ``recirculate`` name in their
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -65,7 +66,7 @@ class Uses:
 def uses_of(program: ir.Program) -> Uses:
     calls = [s for block in walk.root_blocks(program) for s in walk.statements(block) if isinstance(s, ir.CallExtern)]
     names = {c.name for c in calls}
-    declared = [(number, tuple(fields)) for number, fields in program.field_lists]
+    declared = [(number, _scalars(fields)) for number, fields in program.field_lists]
     given = [fields for c in calls if (fields := _given(c))]
     lists = tuple(dict.fromkeys(((), *(f for _, f in declared), *given)))
     return Uses(
@@ -91,4 +92,9 @@ def _given(call: ir.CallExtern) -> FieldList:
     data = call.arguments[-1]
     assert not isinstance(data, ir.Text)
     items = data if isinstance(data, tuple) else (data,)
-    return tuple(dict.fromkeys(v for v in items if isinstance(v, ir.Variable)))
+    return _scalars(v for v in items if isinstance(v, ir.Variable))
+
+
+def _scalars(fields: Iterable[ir.Variable]) -> FieldList:
+    """Without fields of variable width, which bmv2 has in headers only."""
+    return tuple(dict.fromkeys(v for v in fields if not isinstance(v.type, ir.VarBits)))

@@ -3,8 +3,8 @@
 A list of fields is hashed as one bit string without gaps; fields of invalid headers are left out (bmv2). Two ways:
 
 * csum16 is a sum, so where each piece's position in its 16-bit word is known, pieces are summed where they lie, and a
-  long run of fields as one stretch of memory. Positions are known if the headers that would shift the rest (their part
-  isn't a whole number of words) are valid; that is asked at run time.
+  long run of fields as one stretch of memory. Positions are known if no piece is of variable width, and if the headers
+  that would shift the rest (their part isn't a whole number of words) are valid; that is asked at run time.
 * Otherwise the bit string is gathered in a buffer and a small function of the run-time library goes over it.
 """
 
@@ -103,7 +103,8 @@ def emit_checksum(e: Emitter, algorithm: ir.Argument, data: ir.Argument, *, payl
     kind, pieces = Algorithm(algorithm.value), pieces_of(data)
     if kind is Algorithm.RANDOM:
         return emit_next(e)
-    if kind is not Algorithm.CSUM16 or payload:
+    variable = any(isinstance(p.expr.type, ir.VarBits) for p in pieces)
+    if kind is not Algorithm.CSUM16 or payload or variable:
         return _gathered(e, kind, pieces, payload=payload)
     shifting = shifting_headers(pieces)
     if not shifting:
@@ -226,9 +227,12 @@ def _gather(e: Emitter, piece: Piece, buffer: Value, position: Value) -> None:
     with b.if_then(e.storage.valid(b, piece.header)):
         offset = piece.offset_bits
         assert offset is not None
-        if offset % 8 == 0 and e.storage.in_memory(piece.header):
+        if isinstance(piece.expr.type, ir.VarBits):
+            start, width = e.varbits(piece.expr)
+            _append(e, start, width, buffer, position)
+        elif offset % 8 == 0 and e.storage.in_memory(piece.header):
             start = at(b, e.storage.base(b, piece.header), offset // 8)
-            _append(e, start, piece.width_bits, buffer, position)
+            _append(e, start, i64(piece.width_bits), buffer, position)
         else:
             _gather_value(e, piece, buffer, position)
 
@@ -240,13 +244,13 @@ def _gather_value(e: Emitter, piece: Piece, buffer: Value, position: Value) -> N
     memory = e.storage.slot(f"$hash_value{total}", integer(total))
     value = b.shl(resize(b, e.value(piece.expr), total), constant(total - piece.width_bits, total))
     store(b, swap_bytes(b, value), memory)
-    _append(e, memory, piece.width_bits, buffer, position)
+    _append(e, memory, i64(piece.width_bits), buffer, position)
 
 
-def _append(e: Emitter, start: Value, width: int, buffer: Value, position: Value) -> None:
+def _append(e: Emitter, start: Value, width: Value, buffer: Value, position: Value) -> None:
     here = e.b.load(position, typ=I64)
-    e.b.call(library.declare(e.b.module, "netsum_append"), [buffer, here, start, i64(width)])
-    e.b.store(e.b.add(here, i64(width)), position)
+    e.b.call(library.declare(e.b.module, "netsum_append"), [buffer, here, start, width])
+    e.b.store(e.b.add(here, width), position)
 
 
 # --- The externs --------------------------------------------------------------------------------------------------

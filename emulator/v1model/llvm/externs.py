@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.p4 import ir
-from emulator.p4.layout import ENTRY_BYTES, ENTRY_PACKETS, cell_bytes, width_of
+from emulator.p4.layout import cell_bytes, width_of
 from emulator.p4.llvm.bits import Value, at, constant, i64, integer, load, resize, store
 from emulator.p4.llvm.emitter import Emitter, Hooks
+from emulator.p4.llvm.varbits import fixed_bits
 from emulator.v1model.layout import CounterLayout, PipelineLayout, RegisterLayout
 from emulator.v1model.llvm import requests
 from emulator.v1model.llvm.checksums import emit_checksum16_get, emit_hash, emit_update, emit_verify
-from emulator.v1model.llvm.counting import count_fault, discard
+from emulator.v1model.llvm.counting import count_drop, count_fault, discard
+from emulator.v1model.llvm.hits import hit, select_member
 from emulator.v1model.llvm.meters import emit_meter
 from emulator.v1model.llvm.random_numbers import random
 from emulator.v1model.llvm.records import digest, log_message
@@ -170,12 +172,6 @@ def execute_meter(e: Emitter, call: ir.CallExtern) -> None:
     e.storage.owned &= owned
 
 
-def count_hit(e: Emitter, table: ir.Table, entry: Value) -> None:
-    if any(instance.extern == "direct_counter" for instance in table.attached):
-        e.add_to(at(e.b, entry, ENTRY_PACKETS), 1)
-        e.add_to(at(e.b, entry, ENTRY_BYTES), FRAME_LENGTH.get(e))
-
-
 # --- The packet -------------------------------------------------------------------------------------------------
 
 
@@ -190,11 +186,17 @@ def assertion(e: Emitter, call: ir.CallExtern) -> None:
 
 
 def change_length(e: Emitter, header: ir.Header, valid: bool, was: Value) -> None:
-    """packet_length in egress: setValid and setInvalid change it, nothing else does (bmv2)."""
-    size = header.type.length_bits // 8
-    changes = e.b.xor(was, constant(1, 1)) if valid else was
-    change = e.b.select(changes, constant(size if valid else -size, 32), constant(0, 32))
-    LENGTH.put(e, e.b.add(LENGTH.get(e), change))
+    """packet_length in egress: setValid and setInvalid change it, nothing else does (bmv2). A header that becomes valid
+    has nothing yet in a field of variable width."""
+    b = e.b
+    size = constant(fixed_bits(header.type) // 8, 32) if valid else b.neg(resize(b, e.wire_bytes(header), 32))
+    changes = b.xor(was, constant(1, 1)) if valid else was
+    LENGTH.put(e, b.add(LENGTH.get(e), b.select(changes, size, constant(0, 32))))
+
+
+def loop_limit(e: Emitter) -> None:
+    count_drop(e, Drop.LOOP_LIMIT)
+    e.b.branch(e.notes[Notes.DISCARD])
 
 
 EXTERNS: Mapping[str, Any] = {
@@ -220,7 +222,9 @@ EXTERNS: Mapping[str, Any] = {
 }
 
 HOOKS = Hooks(
-    on_hit=count_hit,
+    on_hit=hit,
     on_validity=change_length,
+    on_loop_limit=loop_limit,
+    select_member=select_member,
     unchecked={"register.read": _register_unchecked(1), "register.write": _register_unchecked(0)},
 )

@@ -79,7 +79,8 @@ class _Pipeline:
         storage = Storage(self.allocas, layout.scratch, zero, self.ingress_scratch)
         by_name = {t.name: t for t in layout.tables}
         b = llvm.IRBuilder(self.entry)
-        self.e = Emitter(b, program, storage, self.context, by_name, tables, EXTERNS, HOOKS, target)
+        value_sets = {v.name: v for v in layout.value_sets}
+        self.e = Emitter(b, program, storage, self.context, by_name, tables, EXTERNS, HOOKS, target, value_sets)
         self.uses = uses_of(program)
         note_layout(self.e.notes, layout, self.uses)
         self.e.notes[Notes.NOW] = self.now

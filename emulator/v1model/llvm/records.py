@@ -8,6 +8,7 @@ from llvmlite import ir as llvm
 
 from emulator.p4 import ir
 from emulator.p4.layout import Cell, cell_bytes, width_of
+from emulator.p4.llvm.arithmetic import shift
 from emulator.p4.llvm.bits import I64, Value, at, constant, i64, integer, load, resize, store
 from emulator.p4.llvm.emitter import Emitter
 from emulator.v1model.layout import (
@@ -47,8 +48,17 @@ def digest(e: Emitter, call: ir.CallExtern) -> None:
     layouts = _layout(e).digests
     number = next(i for i, d in enumerate(layouts) if d.name == name.text)
     for index, expr in enumerate(data):
-        e.b.store(e.value(expr), _field(e, layouts[number], index)[0])
+        e.b.store(_value(e, expr), _field(e, layouts[number], index)[0])
     DIGEST.put(e, 1 + number)
+
+
+def _value(e: Emitter, expr: ir.Expr) -> Value:
+    """Of a field of variable width the number that its bits make: they stand first in the field's full width."""
+    value = e.value(expr)
+    if isinstance(expr.type, ir.VarBits):
+        unused = e.b.sub(i64(expr.type.max_width_bits), e.varbits(expr)[1])
+        value = shift(e.b, ir.BinaryOp.SHR, value, unused, signed=False)
+    return value
 
 
 def _layout(e: Emitter) -> PipelineLayout:

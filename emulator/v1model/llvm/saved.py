@@ -16,6 +16,7 @@ from emulator.p4.layout import CACHE_LINE_BYTES, Cell, cell_bytes, pack_cells, r
 from emulator.p4.llvm.bits import I64, PTR, Builder, Value, at, constant, copy_bytes, i64, integer, load, resize, store
 from emulator.p4.llvm.emitter import Emitter
 from emulator.p4.llvm.storage import header_bytes
+from emulator.p4.passes.lower_varbits import holder_of
 from emulator.v1model.llvm.registers import LASTING
 from emulator.v1model.uses import Uses
 
@@ -114,6 +115,11 @@ class SavedState:
         for variable in self.e.program.variables:
             if variable.name in storage.variables:
                 b.store(llvm.Constant(storage.types[variable.name], 0), storage.variables[variable.name])
+        for header in self.e.program.headers:
+            if header.type.varbit is not None and header == holder_of(
+                ir.Variable(header.name, header.type.varbit.type)
+            ):
+                storage.set_width(b, header, constant(0, 32))
         return b
 
 

@@ -1,0 +1,42 @@
+"""What v1model adds to a table's look-up: what is counted and metered at a hit, and which member a group gives."""
+
+from __future__ import annotations
+
+from emulator.p4 import ir
+from emulator.p4.layout import width_of
+from emulator.p4.llvm.bits import Value, at, i64, resize, store
+from emulator.p4.llvm.emitter import Emitter
+from emulator.v1model.direct import colour_targets, direct_meter_of, meters_bytes, selector_keys
+from emulator.v1model.llvm.checksums import emit_checksum
+from emulator.v1model.llvm.meters import emit_meter
+from emulator.v1model.llvm.registers import FRAME_LENGTH
+from emulator.v1model.viewing import algorithm_of, profile_of
+
+NOW = "now"
+"""In ``Emitter.notes``: the batch's time in nanoseconds, i64."""
+
+
+def hit(e: Emitter, table: ir.Table, entry: Value) -> None:
+    """bmv2 counts and meters at every hit, before the action."""
+    layout, owned = e.tables[table.name], set(e.storage.owned)
+    if layout.counter is not None:
+        e.add_to(at(e.b, entry, layout.counter), 1)
+        e.add_to(at(e.b, entry, layout.counter + 8), FRAME_LENGTH.get(e))
+    if layout.last_hit is not None:
+        store(e.b, e.notes[NOW], entry, layout.last_hit, align=8)
+    meter = direct_meter_of(table)
+    if meter is not None:
+        assert layout.attached is not None
+        amount = FRAME_LENGTH.get(e) if meters_bytes(meter) else i64(1)
+        colour = emit_meter(e.b, at(e.b, entry, layout.attached), amount, e.notes[NOW])
+        for target in colour_targets(e.program).get(meter.name, ()):
+            e.assign(target, resize(e.b, colour, width_of(target.type)))
+    e.storage.owned &= owned
+
+
+def select_member(e: Emitter, table: ir.Table) -> Value:
+    """The hash of the selector keys, its low 32 bits (bmv2; the selector's output width counts for nothing)."""
+    selector = profile_of(table)
+    assert selector is not None
+    algorithm = ir.Constant(algorithm_of(selector).value, ir.INDEX)
+    return resize(e.b, emit_checksum(e, algorithm, selector_keys(table), payload=False), 32)
