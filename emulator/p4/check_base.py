@@ -12,6 +12,7 @@ from emulator.p4 import types as t
 from emulator.p4.architecture import Architecture
 from emulator.p4.constants import fits, wrap
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
+from emulator.p4.field_types import is_legal_field
 from emulator.p4.reporting import Reporter
 from emulator.p4.source import Tokens
 
@@ -126,7 +127,12 @@ class BaseChecker(Reporter):
         for argument in node.arguments:
             if isinstance(argument, s.SimpleType) and argument.name == "_":
                 self.fail(argument, "'_' cannot be inferred here")
-        return generic.specialise(tuple(self.type_of(a) for a in node.arguments))
+        found = generic.specialise(tuple(self.type_of(a) for a in node.arguments))
+        if isinstance(found, t.StructLike):
+            for field in found.fields.values():
+                if not is_legal_field(found.kind, field.type):
+                    self.fail(node, f"a field of a {found.kind} cannot have type {field.type} ({field.name!r})")
+        return found
 
     def _bit_type(self, node: s.BitType) -> t.Type:
         if isinstance(node.width, s.IntLiteral):

@@ -11,6 +11,7 @@ from emulator.p4 import types as t
 from emulator.p4.check_tables import TableChecker
 from emulator.p4.constants import fits
 from emulator.p4.errors import Kind
+from emulator.p4.field_types import is_legal_field
 
 
 class TypeChecker(TableChecker):
@@ -26,7 +27,7 @@ class TypeChecker(TableChecker):
     def struct(self, node: s.Struct) -> t.Type | t.Generic:
         if not node.type_parameters:
             return self._struct_type(node, node, ())
-        generic = self._generic(node.name, node.type_parameters)
+        generic = self._generic(node.name_at, node.name, node.type_parameters)
         with self._bound(generic.parameters):
             generic.made[generic.parameters] = self._struct_type(node, generic, generic.parameters)
         return generic
@@ -48,7 +49,9 @@ class TypeChecker(TableChecker):
         if not is_legal_field(node.kind, type_):
             self.report(field.type, f"a field of a {node.kind} cannot have type {type_}")
 
-    def _generic(self, name: str, parameters: tuple[str, ...]) -> t.Generic:
+    def _generic(self, at: int, name: str, parameters: tuple[str, ...]) -> t.Generic:
+        if len(set(parameters)) < len(parameters):
+            self.fail(at, f"{name} has two type parameters of one name", Kind.DUPLICATE)
         return t.Generic(name, tuple(t.TypeVariable(p) for p in parameters))
 
     @contextmanager
@@ -170,7 +173,7 @@ class TypeChecker(TableChecker):
             self.declare(node.name, type_, node.name_at)
             self._extern_methods(type_, node)
             return type_
-        generic = self._generic(node.name, node.type_parameters)
+        generic = self._generic(node.name_at, node.name, node.type_parameters)
         pattern = t.ExternType(node.name, generic.parameters, {}, [], generic)
         generic.made[generic.parameters] = pattern
         self.declare(node.name, generic, node.name_at)
@@ -203,7 +206,7 @@ class TypeChecker(TableChecker):
     def block_type(self, node: s.BlockType) -> t.Type | t.Generic:
         if not node.type_parameters:
             return self._make_block_type(node, node, ())
-        generic = self._generic(node.name, node.type_parameters)
+        generic = self._generic(node.name_at, node.name, node.type_parameters)
         with self._bound(generic.parameters):
             generic.made[generic.parameters] = self._make_block_type(node, generic, generic.parameters)
         return generic
@@ -213,25 +216,3 @@ class TypeChecker(TableChecker):
         signature = t.Signature(node.name, (), parameters, t.VOID)
         constructor = signature if node.kind == "package" else None
         return t.BlockType(node.kind, node.name, signature, constructor, arguments, declaration)
-
-
-def is_legal_field(kind: str, type_: t.Type) -> bool:
-    """Section 7.2.8's table: what may stand in a struct, header or header union."""
-    base = t.unwrapped(type_)
-    if isinstance(base, t.TypeVariable) or base is t.UNKNOWN:
-        return True
-    if kind == "header_union":
-        return isinstance(base, t.StructLike) and base.kind == "header"
-    if kind == "header":
-        return isinstance(base, t.VarbitType) or _is_wire_type(base)
-    if isinstance(base, t.BitsType | t.VarbitType | t.EnumType | t.StructLike | t.StackType | t.TupleType):
-        return True
-    return base in (t.BOOL, t.ERROR)
-
-
-def _is_wire_type(type_: t.Type) -> bool:
-    """Of fixed width in a header: numbers, bools, serializable enums, and structs of them."""
-    base = t.unwrapped(type_)
-    if isinstance(base, t.StructLike):
-        return base.kind == "struct" and all(_is_wire_type(f.type) for f in base.fields.values())
-    return isinstance(base, t.BitsType | t.TypeVariable) or base in (t.BOOL, t.UNKNOWN)

@@ -81,8 +81,8 @@ def compile_source(
     """Compile a file, or program text (anything with a line break in it), down to the IR.
 
     ``defines`` are the -D macros; ``file_reader`` stands in for the file system. A program without ``main`` is
-    refused (`NoMain`) unless ``needs_main`` is false; then its blocks are empty. ``more_checks`` look at a program that is
-    right and may report what a target refuses. Raises `CompileError`.
+    refused (`NoMain`) unless ``needs_main`` is false; then its blocks are empty. ``more_checks`` look at a program
+    that is right and may report what a target refuses. Raises `CompileError`.
     """
     stages, diagnostics = run_stages(
         path_or_text,
@@ -148,7 +148,9 @@ def run_stages(
 
 def _no_main(tokens: Tokens, diagnostics: Diagnostics, needs_main: bool) -> None:
     kind = Kind.NAME if needs_main else Kind.WARNING
-    found = Diagnostic(kind, "there is no instance called 'main'", tokens.span(len(tokens.kinds) - 1))
+    end = len(tokens.kinds) - 1
+    line = tokens.sources.line_at(tokens.places[end])
+    found = Diagnostic(kind, "there is no instance called 'main'", tokens.span(end), line)
     if needs_main:
         raise NoMain((found,))
     diagnostics.report(found)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.p4.errors import CompileError
-from emulator.p4.frontend import compile_source, run_stages
+from emulator.p4.frontend import Checks, compile_source, run_stages
 from emulator.v1model.architecture import V1MODEL
 from tests.support.p4_text import HEAD, INGRESS, PARSER, REST, TYPES
 
@@ -44,6 +44,17 @@ struct m_t {
 _CONTROL = DECLARED + "control C(inout m_t m) {\n"
 _PARSER = DECLARED + "parser P(packet_in p, inout m_t m) {\n"
 
+_EMPTY_INGRESS = PARSER + INGRESS + " apply { } }\n"
+
+
+def _around(part: str, place: str, before: str = "") -> tuple[str, str]:
+    """A whole program with the case's text at the first such place of one part."""
+    first, _, second = part.partition(place)
+    opening, closing = ("apply {", "}") if place.startswith("apply") else ("", "")
+    rest = "" if part is REST else INGRESS + " apply { } }\n" + REST
+    return HEAD + TYPES + before + first + opening + "\n", closing + second + rest
+
+
 CONTEXTS = {
     "top": ("", ""),
     "core": (CORE, ""),
@@ -59,6 +70,10 @@ CONTEXTS = {
     "state": (_PARSER + "state start {\n", "\ntransition accept;\n}\n}\n"),
     "v1model": (HEAD + TYPES + PARSER + INGRESS + "\napply {\n", "\n}\n}\n" + REST),
     "v1model-local": (HEAD + TYPES + PARSER + INGRESS + "\n", "\napply { }\n}\n" + REST),
+    "v1model-blocks": (HEAD, PARSER.replace("packet.extract(hdr.one);", "") + INGRESS + " apply { } }\n" + REST),
+    "v1model-parser": _around(PARSER, "packet.extract(hdr.one);"),
+    "v1model-verify": _around(REST, "apply { }", _EMPTY_INGRESS),
+    "v1model-deparser": _around(REST, "packet.emit(hdr);", _EMPTY_INGRESS),
     "v1model-whole": (HEAD, ""),
 }
 """Text before and after a case's own. A ``control`` case may have an ``apply`` of its own."""
@@ -90,19 +105,19 @@ def read_cases(path: Path) -> list[Case]:
 
 def _case(file: str, context: str, title: str, own: str) -> Case:
     before, after = CONTEXTS[context]
-    if context == "control" and re.search(r"^apply \{", own, re.MULTILINE):
-        after = "\n}\n"
+    if context in ("control", "v1model-local") and re.search(r"^apply \{", own, re.MULTILINE):
+        after = "\n}\n" + (REST if context == "v1model-local" else "")
     text = before + own + after
     marks = ((number, _MARK.search(line)) for number, line in enumerate(text.split("\n"), 1))
     expected = tuple((number, mark[1]) for number, mark in marks if mark is not None)
     return Case(file, context, title, text, expected, before.count("\n") + 1)
 
 
-def errors_of(case: Case) -> list[tuple[int, str, str]]:
+def errors_of(case: Case, more_checks: Checks = ()) -> list[tuple[int, str, str]]:
     """(line, kind, message) of what the compiler says; programs with a ``main`` go all the way to P4Info."""
     try:
         if case.context.startswith("v1model"):
-            compile_source(case.text, architecture=V1MODEL)
+            compile_source(case.text, architecture=V1MODEL, more_checks=more_checks)
         else:
             run_stages(case.text, architecture=V1MODEL, until="check")
     except CompileError as error:

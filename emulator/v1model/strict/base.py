@@ -83,8 +83,9 @@ class StrictReporter(Reporter):
     def _entered(self, root: Any, is_action: bool, seen: set[int]) -> Iterator[tuple[bool, Any]]:
         for node in walk(root):
             yield is_action, node
-            called = node.action if isinstance(node, r.ActionCall) else None
-            called = node.function if isinstance(node, r.FunctionCall) else called
+            called: r.ActionSymbol | r.FunctionSymbol | None = None
+            if isinstance(node, r.ActionCall | r.FunctionCall):
+                called = node.action if isinstance(node, r.ActionCall) else node.function
             if called is not None and id(called) not in seen:
                 seen.add(id(called))
                 yield from self._entered(called.body, is_action or isinstance(node, r.ActionCall), seen)

@@ -29,8 +29,6 @@ def check_statements(reporter: StrictReporter) -> None:
                 reporter.refuse(node, text)
         elif isinstance(node, r.Binary) and node.op in ("<<", ">>"):
             _check_shift(reporter, node, node.right)
-        elif isinstance(node, r.Update) and node.op in ("<<", ">>"):
-            _check_shift(reporter, node, node.value)
         elif isinstance(node, r.Switch) and is_action:
             reporter.refuse(node, "a switch cannot stand in an action")
         elif isinstance(node, r.ForIn):
@@ -52,8 +50,6 @@ def _check_shift(reporter: StrictReporter, node: Any, amount: r.Expr) -> None:
 def _call_faults(call: r.ExternCall, block: str) -> Iterator[str]:
     if call.name in _UNKNOWN or (call.name == "mark_to_drop" and not call.arguments):
         yield f"{call.name}() is deprecated and not known to it"
-    if call.name == "packet_in.length":
-        yield "packet.length() is not supported"
     only = _ONLY_IN.get(call.name)
     if only is not None and block != only:
         yield f"{call.name}() can only be called in {_NAMES[only]}"

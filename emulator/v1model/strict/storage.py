@@ -1,4 +1,4 @@
-"""Headers, metadata and externs: what bmv2's JSON can hold."""
+"""The roots of storage and the externs: what bmv2's JSON can hold."""
 
 from __future__ import annotations
 
@@ -8,30 +8,8 @@ from emulator.v1model.strict.base import StrictReporter
 
 
 def check_storage(reporter: StrictReporter) -> None:
-    _check_headers(reporter)
     _check_roots(reporter)
     _check_registers(reporter)
-
-
-def _check_headers(reporter: StrictReporter) -> None:
-    """Those that the program stores somewhere."""
-    stored = {header.type.name for header in reporter.lowered.program.headers}
-    for type_ in reporter.program.declarations:
-        if not isinstance(type_, t.StructLike) or type_.kind != "header" or type_.name not in stored:
-            continue
-        at = getattr(type_.declaration, "name_at", 0)
-        widths = [_width(f.type) for f in type_.fields.values()]
-        if sum(widths) % 8:
-            reporter.refuse(at, f"header {type_.name} has {sum(widths)} bits, no whole number of bytes")
-        if sum(isinstance(t.unwrapped(f.type), t.VarbitType) for f in type_.fields.values()) > 1:
-            reporter.refuse(at, f"header {type_.name} has more than one varbit field")
-
-
-def _width(type_: t.Type) -> int:
-    base = t.unwrapped(type_)
-    if isinstance(base, t.VarbitType):
-        return 0
-    return t.width_bits(base) or 0
 
 
 def _check_roots(reporter: StrictReporter) -> None:

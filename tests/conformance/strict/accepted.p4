@@ -1,0 +1,28 @@
+//# v1model: shifts by few bits
+meta.m16 = meta.m16 << meta.m8; meta.m16 = meta.m16 >> 16w5;
+//# v1model-local: a loop in an action
+action a() { for (bit<8> i = 0; i < 3; i = i + 1) { meta.m8 = i; } }
+table t { actions = { a; NoAction; } }
+apply { t.apply(); }
+//# v1model-local: a table in two branches with one continuation
+table u { actions = { NoAction; } }
+table t { actions = { NoAction; } }
+apply { if (meta.flag) { t.apply(); } else { t.apply(); } u.apply(); }
+//# v1model-local: a table in two branches, one left by return
+table t { actions = { NoAction; } }
+apply { if (meta.flag) { t.apply(); return; } t.apply(); }
+//# v1model: a switch on a value in apply
+switch (meta.m8) { 1: { meta.m8 = 2; } default: { } }
+//# v1model: a hash of a list
+hash(meta.m16, HashAlgorithm.crc16, 16w0, { meta.m8 }, 16w9);
+//# v1model-local: actions with numbers, bound and not
+action a(inout bit<8> x, bit<8> y) { x = y; }
+table t { key = { meta.m8: lpm; meta.m16: exact; } actions = { a(meta.m8); NoAction; } }
+apply { t.apply(); }
+//# v1model-parser: what parsers do
+bit<8> x = 1; packet.extract(hdr.one); packet.advance(8); x = packet.lookahead<bit<8>>(); verify(x != 0, error.NoMatch);
+hdr.two.setInvalid(); log_msg("a"); if (x == 1) { meta.m8 = x; }
+//# v1model-verify: checksums under any condition
+verify_checksum(hdr.one.isValid() && meta.m8 > 3, { meta.m8, hdr.one.a, 8w0 }, meta.m16, HashAlgorithm.csum16);
+//# v1model-deparser: emits
+packet.emit(hdr.two); packet.emit(hdr.stack); packet.emit(hdr.one);
