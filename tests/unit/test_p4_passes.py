@@ -186,3 +186,39 @@ def test_dead_code_goes() -> None:
     assert isinstance(control, ir.Control)
     assert control.body == (send_to(1), ir.Exit())
     assert not any(v.name.startswith("t") for v in program.variables)
+
+
+def lane_reads(index: ir.Expr, temporaries: list[ir.Variable]) -> tuple[ir.Statement, ...]:
+    """Each lane becomes its register's cell, or what its temporary holds where the index is out of range."""
+    return tuple(s for i, t in enumerate(temporaries) for s in (read(R[i], t, index), ir.Assign(X[i], t)))
+
+
+INDEX_VARIABLE = var("index", 32)
+
+
+def out_of_range_program(second: ir.Expr, temporaries: list[ir.Variable], *, exclusive: bool) -> ir.Program:
+    lanes = ir.Region("lanes", lane_reads(INDEX_VARIABLE, temporaries))
+    twice: tuple[ir.Statement, ...] = (lanes, ir.Assign(INDEX_VARIABLE, second), lanes)
+    if exclusive:
+        twice = (ir.If(binary(Op.EQ, X[7], ZERO), (lanes,), (ir.Assign(INDEX_VARIABLE, second), lanes)),)
+    fill = tuple(write(R[i], const(1, 32), const(40 + i, 32)) for i in range(7))
+    body = (*fill, ir.Assign(INDEX_VARIABLE, const(1, 32)), *twice, send_to(1))
+    return make_program([DATA], body, variables=[*T, INDEX_VARIABLE], externs=R)
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_reads_out_of_range_leave_what_the_last_run_left(exclusive: bool, shared: bool) -> None:
+    temporaries = [T[0]] * 7 if shared else T[:7]
+    program = out_of_range_program(const(9, 32), temporaries, exclusive=exclusive)
+    rerolled = [r for r in repeats(reroll(program, V1MODEL_TARGET)) if len(r.body) > 1]
+    assert bool(rerolled) == (exclusive and not shared)
+    run_both(program, [bytes(32), struct.pack(">8I", *range(1, 9))])
+
+
+def test_reads_in_a_loop_leave_what_the_turn_before_left() -> None:
+    step = ir.Assign(INDEX_VARIABLE, binary(Op.ADD, INDEX_VARIABLE, const(3, 32)))
+    lanes = ir.Loop(binary(Op.LT, INDEX_VARIABLE, const(9, 32)), lane_reads(INDEX_VARIABLE, T[:7]), update=(step,))
+    program = make_program([DATA], (lanes, send_to(1)), variables=[*T, INDEX_VARIABLE], externs=R)
+    assert repeats(reroll(program, V1MODEL_TARGET)) == []
+    run_both(program, [bytes(32)])

@@ -7,12 +7,12 @@ finds stretches of a block that repeat with some period, where from one turn to 
 * extern instances advance by one in the order of their declaration,
 * variables written in a turn are that turn's own: written before they are read, not mentioned outside the stretch but
   for other blocks that write them first, too (an action's locals, where the action is inlined twice),
+* no variable can show what an earlier run left in it: a read out of range leaves its target as it is, so where an index
+  may be out of range, the blocks that mention the target exclude one another,
 * all else is the same,
 
-and where turns are independent: no turn touches a field or a cell that another one writes. (A read that is out of
-range leaves a turn's variable zero. Straight code would leave what the same action's last call left, if there was one:
-a local that P4 says has no value.) It runs before all other passes, for it makes a long program short; its work is
-linear in the program's length.
+and where turns are independent: no turn touches a field or a cell that another one writes. It runs before all other
+passes, for it makes a long program short; its work is linear in the program's length.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from itertools import pairwise
 from typing import Any
 
 from emulator.p4 import ir, walk
+from emulator.p4.passes.occurrences import Occurrences
 from emulator.p4.passes.stretch import Shaper, Stretch, make_repeat
 from emulator.p4.target import Target
 
@@ -44,11 +45,15 @@ class _Reroll:
     flowing: set[str] = field(default_factory=set)
     """Variables whose value may pass from one block to another: read before written in a block, mentioned both in a
     block and inside one of its statements, keys, parameters, the architecture's own."""
+    mentioning: dict[str, set[int]] = field(default_factory=dict)
+    """For each variable, the blocks (by identity) that mention it."""
+    occurrences: Any = None
     here: Counter[str] = field(default_factory=Counter)
     """How often each variable stands in the statements of the block at hand."""
 
     def __post_init__(self) -> None:
         self.shaper = Shaper(self.program, self.target)
+        self.occurrences = Occurrences(self.program)
         for block in walk.root_blocks(self.program):
             self._find_flowing(block)
         for _, root in self.program.blocks:
@@ -76,6 +81,8 @@ class _Reroll:
             self.flowing |= reads - written
             written |= writes
             own.update(names)
+            for name in names:
+                self.mentioning.setdefault(name, set()).add(id(block))
             for nested in walk.nested_blocks(statement):
                 inside |= self._find_flowing(nested)
         self.flowing |= own & inside
@@ -119,6 +126,7 @@ class _Reroll:
     def _is_legal(self, stretch: Stretch) -> bool:
         return (
             self._variables_are_private(stretch)
+            and self._shows_nothing_old(stretch)
             and _indices_are_invariant(stretch, self.target)
             and _fields_are_independent(stretch, self.target)
             and _instances_are_independent(stretch)
@@ -131,6 +139,28 @@ class _Reroll:
             if any(name in self.flowing or self.here[name] != inside[name] for name in turn):
                 return False
         return stretch.unwritten_are_constant(written) and not self._reads_before_writing(stretch)
+
+    def _shows_nothing_old(self, stretch: Stretch) -> bool:
+        """Targets that a read may leave as they are have not been written before, by another turn neither."""
+        kept: set[str] = set()
+        assigned: set[str] = set()
+        for s in stretch.body:
+            if isinstance(s, ir.Assign):
+                assigned |= accesses(s, self.target)[1]
+            elif not self._is_in_range(s):
+                kept |= accesses(s, self.target)[1] - assigned
+        names = [name for turn in stretch.variable_names(kept) for name in turn]
+        blocks = {b for name in names for b in self.mentioning[name]}
+        return not names or (len(set(names)) == len(names) and self.occurrences.at_most_one(blocks))
+
+    def _is_in_range(self, s: ir.Statement) -> bool:
+        """Can the index of the call not be out of range?"""
+        assert isinstance(s, ir.CallExtern)
+        assert isinstance(s.instance, ir.ExternInstance)
+        index, size = s.expr(self.target.index_argument[s.name]), int(s.instance.arguments[0])
+        if isinstance(index, ir.Constant):
+            return 0 <= index.value < size
+        return size >= 1 << min(ir.width_of(index.type), 64)
 
     def _reads_before_writing(self, stretch: Stretch) -> bool:
         """Would a turn see what the one before it left?"""
