@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from emulator.p4.errors import Diagnostic, Diagnostics, Kind
@@ -33,6 +33,8 @@ from emulator.p4.source import FileReader, Sources, Tokens, pack_place, read_fro
 
 MAX_INCLUDE_DEPTH = 200
 """cpp's own limit."""
+UNDEFINED = "#undef"
+"""In place of a macro's text on the command line: -U rather than -D."""
 _HEADER = re.compile(r"\s*#\s*include(?:_next)?\s*(?:<([^>\n]*)>|\"([^\"\n]*)\")")
 _CONDITIONALS = frozenset(["if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"])
 
@@ -52,10 +54,13 @@ class Preprocessor:
     _place: int = 0
 
     def run(self, path: str, text: str, defines: Mapping[str, str]) -> Tokens:
-        """Preprocess the program; ``defines`` are the -D macros, name (or ``name(parameters)``) to text."""
+        """Preprocess the program; ``defines`` are the -D and -U macros, name (or ``name(parameters)``) to text."""
         self._define_builtin()
         for name, value in defines.items():
-            self._command_line_define(name, value)
+            if value == UNDEFINED:
+                self.macros.pop(name, None)
+            else:
+                self._command_line_define(name, value)
         self._open(path, text)
         output: tuple[list[str], list[str], list[int], list[int]] = ([], [], [], [])
         expander = Expander(self.macros)
@@ -317,19 +322,21 @@ class Preprocessor:
             self._error(pack_place(number, 1, 1), str(error))
 
     def _define_builtin(self) -> None:
+        specials: dict[str, Callable[[int], str]]
         specials = {"__LINE__": self._line_text, "__FILE__": self._file_text, "__COUNTER__": self._counter_text}
-        specials["__INCLUDE_LEVEL__"] = lambda: str(len(self._readers) - 1)
+        specials["__INCLUDE_LEVEL__"] = lambda _: str(len(self._readers) - 1)
         for name, special in specials.items():
             self.macros[name] = Macro(name, None, False, [], 0, [], special=special)
 
-    def _line_text(self) -> str:
-        return str(self._readers[-1].next if self._readers else unpack_place(self._place)[1])
+    @staticmethod
+    def _line_text(place: int) -> str:
+        return str(unpack_place(place)[1])
 
-    def _file_text(self) -> str:
+    def _file_text(self, place: int) -> str:
         number = self._readers[-1].number if self._readers else 0
         return '"' + self.sources.files[number].path.replace("\\", "\\\\") + '"'
 
-    def _counter_text(self) -> str:
+    def _counter_text(self, place: int) -> str:
         self._counter += 1
         return str(self._counter - 1)
 

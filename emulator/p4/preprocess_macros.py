@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from emulator.p4.lexer import TOKEN
+from emulator.p4.source import same_file
 
 ID, NUMBER, STRING, PUNCTUATION, OTHER, PAINTED, PLACEMARKER = range(7)
 KINDS = {"id": ID, "number": NUMBER, "string": STRING, "char": STRING, "punctuation": PUNCTUATION, "other": OTHER}
@@ -49,8 +50,8 @@ class Macro:
     place: int
     ops: list[Op]
     is_disabled: bool = False
-    special: Callable[[], str] | None = None
-    """Makes the replacement of ``__LINE__`` and its like."""
+    special: Callable[[int], str] | None = None
+    """Makes the replacement of ``__LINE__`` and its like, for a place."""
 
     def same_as(self, other: Macro) -> bool:
         """Whether a second definition is the same (6.10.3, paragraph 2)."""
@@ -119,6 +120,10 @@ class Expander:
 
     def __init__(self, table: dict[str, Macro]) -> None:
         self.table = table
+        self._origin = 0
+        """Place of the user's invocation at hand."""
+        self._depth = 0
+        """Of arguments that are expanded on their own."""
 
     def expand(
         self, tokens: list[Token], more: Callable[[], list[Token] | None] | None = None
@@ -153,6 +158,8 @@ class Expander:
                 continue
             if not stack:
                 marks.append((len(output), token[3]))
+                if not self._depth:
+                    self._origin = token[3]
             if macro.parameters is None:
                 result = self._object(macro, token)
             else:
@@ -169,7 +176,8 @@ class Expander:
 
     def _object(self, macro: Macro, name: Token) -> list[Token]:
         if macro.special is not None:
-            text = macro.special()
+            place = name[3] if self._origin <= name[3] and same_file(self._origin, name[3]) else self._origin
+            text = macro.special(place)  # what stands in a macro's body is where the macro is invoked
             return [(STRING if text[0] == '"' else NUMBER, text, name[2], name[3])]
         if len(macro.ops) > 1:
             return self._substitute(macro, [], name)
@@ -284,7 +292,11 @@ class Expander:
         table = self.table
         for token in argument:
             if token[0] == ID and token[1] in table:
-                return self.expand(argument)[0]
+                self._depth += 1
+                try:
+                    return self.expand(argument)[0]
+                finally:
+                    self._depth -= 1
         return argument
 
     @staticmethod

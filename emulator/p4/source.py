@@ -41,6 +41,11 @@ def unpack_place(place: int) -> tuple[int, int, int]:
     return place >> (LINE_BITS + COLUMN_BITS), line, place & MAX_COLUMN
 
 
+def same_file(one: int, other: int) -> bool:
+    """Whether two places are in one file."""
+    return one >> (LINE_BITS + COLUMN_BITS) == other >> (LINE_BITS + COLUMN_BITS)
+
+
 @dataclass(slots=True)
 class SourceFile:
     path: str

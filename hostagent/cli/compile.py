@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hostagent.cli.compiled import parse_defines, print_summary
-from hostagent.cli.options import AsJson, Define, Include
+from hostagent.cli.options import AsJson, Define, Include, Undefine
 
 
 def compile_program(
@@ -21,6 +21,7 @@ def compile_program(
         Path | None, typer.Option(metavar="FILE", help="Write P4Info: .txtpb, .bin or .json, as the suffix says.")
     ] = None,
     define: Define = None,
+    undefine: Undefine = None,
     include: Include = None,
     check_only: Annotated[
         bool, typer.Option("--check-only", help="Only say whether the program is right; any architecture.")
@@ -35,6 +36,7 @@ def compile_program(
 
     Example: [bold]netsum compile p4src/allreduce.p4 -D LANES=256 --dump-after reroll[/bold]
     """
+    from emulator.p4.preprocess import UNDEFINED
     from emulator.v1model.command import run_compile
 
     if list_passes:
@@ -49,7 +51,7 @@ def compile_program(
         program,
         dump_after=dump_after,
         p4info=str(p4info) if p4info else None,
-        defines=parse_defines(define),
+        defines={**parse_defines(define), **dict.fromkeys(undefine or (), UNDEFINED)},
         include_paths=[str(folder) for folder in include or ()],
         check_only=check_only,
         strict_bmv2=strict_bmv2,
