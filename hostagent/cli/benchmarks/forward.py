@@ -1,0 +1,224 @@
+"""``netsum bench forward``: packets a second through real interfaces, beside the most that these sockets allow.
+
+Two veth pairs join two network namespaces. In one stand a sender and a receiver (for the router) or a host that is two
+children of a job (for aggregation), in the other the switch, or in its place the limit: a compiled loop that only
+receives and sends on the same kind of sockets. Switch and limit take turns on the same core; the others have the rest.
+Each figure is the best of several rounds, for whatever else the machine does only ever slows a round down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hostagent.cli.benchmarks.facts import machine_facts
+from hostagent.cli.benchmarks.forward_traffic import WINDOW
+from hostagent.cli.benchmarks.veth import VethPairs
+
+LANES = 64
+ROUTED_FRAME_BYTES = 98
+AGGREGATED_FRAME_BYTES = 66 + 4 * LANES
+
+WORK = {
+    "router": f"IPv4 router, {ROUTED_FRAME_BYTES}-byte frames",
+    "allreduce": f"{LANES}-lane aggregation, 2 children",
+}
+WANTED_SHARE = {"router": 0.85, "allreduce": 0.60}
+BMV2_KPPS = {"router": 72.0, "allreduce": 11.4}
+"""simple_switch_grpc 1.15.5, optimised build, recorded over veth on a machine like the one this was written on."""
+
+SATURATED = 0.02
+"""The forwarder is what limits when at least so much of what was sent was too much for it."""
+
+
+class BenchFailed(Exception):
+    """A process of the benchmark failed, or a result can't be right; the message says what."""
+
+
+class Role:
+    """A process in a namespace; see ``forward_roles`` for what it can be told."""
+
+    def __init__(self, namespace: str, role: str, **options: Any) -> None:
+        words = [sys.executable, "-m", "hostagent.cli.benchmarks.forward_roles", role, json.dumps(options)]
+        self.role = role
+        self._process = subprocess.Popen(
+            VethPairs.command(namespace, words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def begin(self, word: str) -> None:
+        """Tell it to do something."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{word}\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> dict[str, Any]:
+        """What it says when that is done."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise BenchFailed(f"the process {self.role!r} ended with status {self._process.wait()}; see above why")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def do(self, word: str) -> dict[str, Any]:
+        """Both."""
+        self.begin(word)
+        return self.answer()
+
+    def __enter__(self) -> Role:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One measurement."""
+
+    kpps: float
+    """Frames through the forwarder, in thousands a second, as the receiver saw them."""
+    cpu_ns: float
+    """Processor time of the forwarder for each frame, the kernel's work for it included."""
+    overload: float
+    """Share of the frames sent that found no room at the forwarder; 0 where a window holds the sender back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarding:
+    """What was found for one kind of work."""
+
+    work: str
+    frame_bytes: int
+    limit: Round
+    """The best round, and likewise."""
+    switch: Round
+    limit_median_kpps: float
+    switch_median_kpps: float
+    share: float
+    """Switch to limit, by the best rounds."""
+    cpu_share: float
+    """The same by processor time: what others do on the machine touches it less."""
+    wanted_share: float
+    bmv2_kpps: float
+    saturated: bool
+    """False: sender or host were the bottleneck, so the figures are lower bounds."""
+
+
+def measure(seconds: float = 0.7, rounds: int = 7) -> dict[str, Any]:
+    """All of it. Raises NoNamespaces without root, BenchFailed."""
+    with VethPairs() as network:
+        rows = [_measure_work(network, traffic, seconds, rounds) for traffic in WORK]
+    return {
+        "rows": [asdict(row) for row in rows],
+        "seconds": seconds,
+        "rounds": rounds,
+        "machine": machine_facts(),
+        "bmv2": "recorded, not measured in this run",
+    }
+
+
+def _measure_work(network: VethPairs, traffic: str, seconds: float, rounds: int) -> Forwarding:
+    cores = sorted(os.sched_getaffinity(0))
+    at_hosts = {"core": cores[-1], "seconds": seconds, "frame_bytes": ROUTED_FRAME_BYTES, "lanes": LANES}
+    with ExitStack() as stack:
+
+        def role(namespace: str, name: str, **options: Any) -> Role:
+            return stack.enter_context(Role(namespace, name, **options))
+
+        forwarders = {
+            name: role(network.switch, name, core=cores[0], traffic=traffic, lanes=LANES)
+            for name in ("limit", "switch")
+        }
+        if traffic == "router":
+            receiver = role(network.hosts, "receive", core=cores[-1 if len(cores) < 3 else 1])
+            ends = [receiver, role(network.hosts, "send", **at_hosts)]
+        else:
+            ends = [role(network.hosts, "host", window=WINDOW, **at_hosts)]
+        for forwarder in forwarders.values():
+            _round(forwarder, ends)  # loads machine code and touches memory
+        found: dict[str, list[Round]] = {name: [] for name in forwarders}
+        for _ in range(rounds):
+            for name, forwarder in forwarders.items():
+                found[name].append(_round(forwarder, ends))
+    return _summary(traffic, found["limit"], found["switch"])
+
+
+def _round(forwarder: Role, ends: list[Role]) -> Round:
+    """``ends`` are a host, or a receiver and a sender."""
+    for role in (forwarder, *ends):
+        role.do("open")
+    forwarder.do("work")
+    for role in ends:
+        role.begin("work")
+    seen, *others = [role.answer() for role in ends]
+    used = forwarder.do("close")
+    for role in ends:
+        role.do("close")
+    if not seen["frames"]:
+        raise BenchFailed(f"{forwarder.role}: no frame came through; drops: {seen['drops']}, {used['drops']}")
+    if seen["drops"] or seen.get("stalled"):
+        raise BenchFailed(f"{forwarder.role}: frames were lost; drops: {seen['drops']} and {used['drops']}")
+    overload = 1 - used["frames"] / others[0]["sent"] if others else 0.0
+    return Round(seen["frames"] / seen["seconds"] / 1e3, used["cpu_s"] * 1e9 / used["frames"], overload)
+
+
+def _summary(traffic: str, limits: list[Round], switches: list[Round]) -> Forwarding:
+    limit, switch = (max(rounds, key=lambda one: one.kpps) for rounds in (limits, switches))
+    least = [min(one.cpu_ns for one in rounds) for rounds in (limits, switches)]
+    return Forwarding(
+        work=WORK[traffic],
+        frame_bytes=ROUTED_FRAME_BYTES if traffic == "router" else AGGREGATED_FRAME_BYTES,
+        limit=limit,
+        switch=switch,
+        limit_median_kpps=statistics.median(one.kpps for one in limits),
+        switch_median_kpps=statistics.median(one.kpps for one in switches),
+        share=switch.kpps / limit.kpps,
+        cpu_share=least[0] / least[1],
+        wanted_share=WANTED_SHARE[traffic],
+        bmv2_kpps=BMV2_KPPS[traffic],
+        saturated=traffic != "router" or min(limit.overload, switch.overload) > SATURATED,
+    )
+
+
+def show(measured: dict[str, Any], as_json: bool) -> None:
+    """Print the table."""
+    if as_json:
+        print(json.dumps(measured))
+        return
+    table = Table(title="over two veth pairs, thousand frames a second", title_justify="left")
+    for name in ("work", "limit", "switch", "share", "by cpu time", "wanted", "bmv2 (recorded)", "times bmv2"):
+        table.add_column(name, justify="left" if name == "work" else "right")
+    for row in measured["rows"]:
+        limit, switch = row["limit"]["kpps"], row["switch"]["kpps"]
+        table.add_row(
+            row["work"],
+            f"{limit:.0f} (median {row['limit_median_kpps']:.0f})",
+            f"{switch:.0f} (median {row['switch_median_kpps']:.0f})",
+            f"{row['share']:.0%}",
+            f"{row['cpu_share']:.0%}",
+            f"{row['wanted_share']:.0%}",
+            f"{row['bmv2_kpps']:g}",
+            f"{switch / row['bmv2_kpps']:.1f}x",
+        )
+    console = Console()
+    console.print(table)
+    for row in measured["rows"]:
+        if not row["saturated"]:
+            console.print(f"{row['work']}: the sender was the bottleneck, so both figures are lower bounds")

@@ -1,0 +1,159 @@
+"""Compiled loops of the forwarding benchmark: a sender, a receiver, a host that does both, and the limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS
+from emulator.ports.bell import bell_cancel, bell_prepare, bell_sleep
+from emulator.ports.host import SPIN_NS, SPINS_PER_CLOCK
+from emulator.ports.intrinsics import (
+    load_acquire64,
+    monotonic_ns,
+    pause,
+    ppoll,
+    read32,
+    read64,
+    sendmmsg,
+    write32,
+    write64,
+)
+from emulator.ports.jit import njit
+from emulator.ports.messages import MESSAGE_BYTES, MESSAGES, MSG_DONTWAIT, set_message, transmit
+from emulator.ports.packet_wire import packet_has_input, packet_receive, packet_release
+
+NAP_NS = 50_000
+"""A receiver's rest when nothing has come: it shares its core with the sender, and its ring holds thousands."""
+
+PATIENCE_NS = 30_000_000_000
+"""What a receiver gives a sender to begin."""
+
+STALLED_NS = 500_000_000
+"""A window that makes no progress for this long has lost a frame."""
+
+
+@njit
+def send_frames(descriptor: int, messages: int, count: int, work_ns: int) -> int:
+    """Send ``count`` prepared messages (a multiple of MESSAGES) again and again for ``work_ns``; how many left."""
+    sent = 0
+    end_ns = monotonic_ns() + work_ns
+    while monotonic_ns() < end_ns:
+        for first in range(0, count, MESSAGES):
+            sent += max(0, sendmmsg(descriptor, messages + first * MESSAGE_BYTES, MESSAGES, MSG_DONTWAIT))
+    return sent
+
+
+@njit
+def count_frames(port: int, batch: int, quiet_ns: int, results: int) -> None:
+    """Receive until nothing more has come for ``quiet_ns``; ``results``: {frames, time of the first, of the last}."""
+    frames = 0
+    first_ns = last_ns = monotonic_ns()
+    while True:
+        write64(batch + BATCH_COUNT, 0)
+        taken = packet_receive(port, batch, MESSAGES)
+        packet_release(port)
+        now_ns = monotonic_ns()
+        if taken > 0:
+            first_ns = now_ns if frames == 0 else first_ns
+            last_ns = now_ns
+            frames += taken
+        elif now_ns - last_ns > (quiet_ns if frames > 0 else PATIENCE_NS):
+            break
+        else:
+            ppoll(0, 0, NAP_NS)
+    write64(results, frames)
+    write64(results + 8, first_ns)
+    write64(results + 16, last_ns)
+
+
+@njit
+def _pass_on(port: int, out: int, batch: int) -> Any:
+    """Send what has come in at one port out at another, straight from the kernel's slots; how many frames."""
+    write64(batch + BATCH_COUNT, 0)
+    packet_receive(port, batch, MESSAGES)
+    count = read64(batch + BATCH_COUNT)
+    addresses, lengths = read64(batch + BATCH_ADDRESSES), read64(batch + BATCH_LENGTHS)
+    for index in range(count):
+        set_message(out, index, read64(addresses + 8 * index), read32(lengths + 4 * index))
+    if count > 0:
+        transmit(out, count)
+        packet_release(port)
+    return count
+
+
+@njit
+def limit_loop(left: int, right: int, left_out: int, right_out: int, batch: int, sleeper: int, stop: int) -> int:
+    """What a switch could do at best: receive and send, and nothing else. How many frames passed."""
+    passed = 0
+    while load_acquire64(stop) == 0:
+        moved = _pass_on(left, left_out, batch) + _pass_on(right, right_out, batch)
+        passed += moved
+        if moved > 0:
+            continue
+        start_ns = monotonic_ns()
+        found = False
+        while not found and monotonic_ns() - start_ns < SPIN_NS:
+            for _ in range(SPINS_PER_CLOCK):
+                pause()
+                found = found or packet_has_input(left) or packet_has_input(right)
+        if found:
+            continue
+        sequence = bell_prepare(sleeper)
+        if packet_has_input(left) or packet_has_input(right) or load_acquire64(stop) != 0:
+            bell_cancel(sleeper)
+        else:
+            bell_sleep(sleeper, sequence, -1)
+    return passed
+
+
+@njit
+def _swap32(value: int) -> int:
+    return (value & 0xFF) << 24 | (value & 0xFF00) << 8 | (value >> 8) & 0xFF00 | value >> 24
+
+
+@njit
+def _contribute(port: int, frames: int, stride: int, length: int, chunk_at: int, first: int, count: int) -> None:
+    """Send one child's contributions to ``count`` chunks from ``first`` on."""
+    for index in range(count):
+        frame = frames + index * stride
+        write32(frame + chunk_at, _swap32((first + index) & 0xFFFFFFFF))
+        set_message(port, index, frame, length)
+    transmit(port, count)
+
+
+@njit
+def exchange(
+    left: int, right: int, batch: int, frames: int, stride: int, length: int, chunk_at: int, window: int, work_ns: int,
+    results: int,
+) -> int:  # fmt: skip
+    """Two children in one process: contributions for chunk after chunk, at most ``window`` without an answer.
+
+    Each gets an answer for each chunk. {chunks answered, time of the first sending, of the last answer} go to
+    ``results``. Returns 0, or 1 where answers stayed away.
+    """
+    sent = left_done = right_done = 0
+    start_ns = last_ns = monotonic_ns()
+    end_ns = start_ns + work_ns
+    while last_ns < end_ns or min(left_done, right_done) < sent:
+        now_ns = monotonic_ns()
+        if now_ns < end_ns and sent - min(left_done, right_done) <= window - MESSAGES:
+            _contribute(left, frames, stride, length, chunk_at, sent, MESSAGES)
+            _contribute(right, frames + MESSAGES * stride, stride, length, chunk_at, sent, MESSAGES)
+            sent += MESSAGES
+        write64(batch + BATCH_COUNT, 0)
+        from_left = packet_receive(left, batch, MESSAGES)
+        packet_release(left)
+        from_right = packet_receive(right, batch, MESSAGES)
+        packet_release(right)
+        left_done += from_left
+        right_done += from_right
+        if from_left + from_right > 0:
+            last_ns = now_ns
+        elif (now_ns >= end_ns and sent == min(left_done, right_done)) or now_ns - last_ns > STALLED_NS:
+            break
+        else:
+            pause()
+    write64(results, min(left_done, right_done))
+    write64(results + 8, start_ns)
+    write64(results + 16, last_ns)
+    return sent != left_done or sent != right_done
