@@ -77,11 +77,7 @@ class TypeChecker(TableChecker):
                 self.report(at, f"{node.name} has two members {name!r}", Kind.DUPLICATE)
                 continue
             members[name] = position
-            if base is None and value is not None:
-                self.report(value, f"{node.name} has no representation, so its members have no values")
-            elif base is not None and value is None:
-                self.report(at, f"{node.name} is represented by {base}, so {name!r} needs a value")
-            elif base is not None and value is not None:
+            if base is not None and value is not None:
                 members[name] = self._member_value(value, base, f"value of {node.name}.{name}")
         return t.EnumType(node.name, members, base, node)
 
