@@ -79,6 +79,8 @@ class _Binder:
                 return [self.cells.check_register(command)]
             case s.CheckMeter():
                 return [self.cells.check_meter(command)]
+            case s.CheckDigest():
+                return [self.cells.check_digest(command)]
             case s.Remove():
                 return self.entries.remove(command)
             case _:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from emulator.harness.stf import syntax as s
 from emulator.harness.stf.entries import Entries
 from emulator.harness.stf.errors import refuse
-from emulator.harness.stf.names import Instance, Names
+from emulator.harness.stf.names import Instance, Names, find
 from emulator.harness.stf.steps import Change, Check, Show
 from emulator.switch.control import Control, CounterValue, MeterConfig, Rate, TableEntry
 from emulator.v1model.view import ArrayView
@@ -102,16 +102,17 @@ class Cells:
 
     # --- Meters -----------------------------------------------------------------------------------------------------
 
-    def show_meter(self, line: int, name: str, index: int) -> list[Show]:
-        read = self._meter_reader(line, name, str(index))
+    def show_meter(self, line: int, name: str, index: str) -> list[Show]:
+        read = self._meter_reader(line, name, index)
         return [Show(line, lambda control: f"{name}({index}): {_rates(read(control))}")]
 
-    def set_meter(self, line: int, name: str, index: int, committed: s.Rate, peak: s.Rate) -> list[Change]:
+    def set_meter(self, line: int, name: str, index: str, committed: s.Rate, peak: s.Rate) -> list[Change]:
         meter = self.names.meter(line, name)
         config = _config(line, committed, peak)
         if not meter.table_id:
-            return [Change(line, lambda control: control.write_meter(meter.id, index, config))]
-        entry = self._entry(line, meter, str(index))
+            number = _index(line, index)
+            return [Change(line, lambda control: control.write_meter(meter.id, number, config))]
+        entry = self._entry(line, meter, index)
         return [
             Change(line, lambda control: control.modify_entry(meter.table_id, replace(entry(control), meter=config)))
         ]
@@ -145,6 +146,20 @@ class Cells:
             return lambda control: entry(control).meter
         number = _index(line, index)
         return lambda control: control.read_meter(meter.id, number)
+
+    # --- Digests ----------------------------------------------------------------------------------------------------
+
+    def check_digest(self, command: s.CheckDigest) -> Check:
+        digest = find(command.line, "digest", command.digest, self.names.digests)
+
+        def look(control: Control) -> str | None:
+            samples = control.take_digests(digest.id, 1)
+            found = samples[0] if samples else None
+            if found == command.values:
+                return None
+            return f"digest {digest.name}: expected {_sample(command.values)}, the oldest sample is {_sample(found)}"
+
+        return Check(command.line, look)
 
     # --- Cells of entries -------------------------------------------------------------------------------------------
 
@@ -180,6 +195,10 @@ def _index(line: int, text: str) -> int:
     if not text.isdecimal():
         raise refuse(line, f"an index is a number, not {text!r}: only direct resources go by an entry's handle")
     return int(text)
+
+
+def _sample(values: tuple[int, ...] | None) -> str:
+    return "none" if values is None else " ".join(f"{value:#x}" for value in values)
 
 
 def _words(value: CounterValue) -> str:

@@ -54,6 +54,7 @@ class Names:
         self.direct_meters = tuple(_direct(m) for m in info.direct_meters)
         self.profiles = tuple(_instance(p, p.size) for p in info.action_profiles)
         self.profile_actions = {p.preamble.id: self._actions_of(p.table_ids) for p in info.action_profiles}
+        self.digests = tuple(_instance(d, 0) for d in info.digests)
         self.value_sets = tuple(
             Instance(
                 v.preamble.id,

@@ -206,6 +206,19 @@ def _check_meter(cursor: Cursor) -> s.Command:
     return s.CheckMeter(cursor.line.number, meter, index, (cursor.rate(), cursor.rate()))
 
 
+def _check_digest(cursor: Cursor) -> s.Command:
+    digest = cursor.name("a digest")
+    if cursor.token.text == "none":
+        cursor.advance()
+        return s.CheckDigest(cursor.line.number, digest, None)
+    values = []
+    while cursor.at_number:
+        values.append(cursor.number("a value"))
+    if not values:
+        raise cursor.wrong("the sample's values, or 'none'")
+    return s.CheckDigest(cursor.line.number, digest, tuple(values))
+
+
 _READERS: dict[str, Callable[[Cursor], s.Command]] = {
     "no_packet": _no_packet,
     "wait": _wait,
@@ -218,6 +231,7 @@ _READERS: dict[str, Callable[[Cursor], s.Command]] = {
     "check_counter": _check_counter,
     "check_register": _check_register,
     "check_meter": _check_meter,
+    "check_digest": _check_digest,
 }
 
 
@@ -231,6 +245,8 @@ def _cli(cursor: Cursor) -> s.Command:
     for position, word in enumerate(words):
         if word in ("COUNTER", "REGISTER", "METER"):
             arguments.append(cursor.name(f"a {word.lower()}"))
+        elif word == "CELL":
+            arguments.append(cursor.word("an index or a handle"))
         elif word == "RATE:BURST":
             arguments.append(cursor.rate())
         elif word == "...":

@@ -164,6 +164,15 @@ class CheckMeter:
     rates: tuple[Rate, Rate] | None
 
 
+@dataclass(frozen=True, slots=True)
+class CheckDigest:
+    """The oldest sample not looked at yet has these values, all fields in a row; None: there is none left."""
+
+    line: int
+    digest: str
+    values: tuple[int, ...] | None
+
+
 # --- bmv2's command line --------------------------------------------------------------------------------------------
 
 
@@ -190,6 +199,7 @@ Command: TypeAlias = (
     | CheckCounter
     | CheckRegister
     | CheckMeter
+    | CheckDigest
     | CliCommand
 )
 

@@ -15,6 +15,7 @@ USAGE = {
     "add_value": "add_value VALUE_SET VALUE | FIELD:VALUE ...",
     "check_counter": "check_counter COUNTER(INDEX or HANDLE) [packets|bytes OPERATOR NUMBER]",
     "check_register": "check_register REGISTER(INDEX) OPERATOR NUMBER",
+    "check_digest": "check_digest DIGEST VALUE ... | none",
     "check_meter": "check_meter METER(INDEX or HANDLE) RATE:BURST RATE:BURST | none",
     "mirroring_add": "mirroring_add SESSION PORT",
     "mirroring_add_mc": "mirroring_add_mc SESSION GROUP",
@@ -29,10 +30,11 @@ USAGE = {
     "register_read": "register_read REGISTER INDEX",
     "register_write": "register_write REGISTER INDEX VALUE",
     "register_reset": "register_reset REGISTER",
-    "meter_get_rates": "meter_get_rates METER INDEX",
-    "meter_set_rates": "meter_set_rates METER INDEX RATE:BURST RATE:BURST",
+    "meter_get_rates": "meter_get_rates METER CELL",
+    "meter_set_rates": "meter_set_rates METER CELL RATE:BURST RATE:BURST",
     "meter_array_set_rates": "meter_array_set_rates METER RATE:BURST RATE:BURST",
 }
-"""Rates are in units (packets or bytes) per microsecond, committed before peak, bursts in units."""
+"""Rates are in units (packets or bytes) per microsecond, committed before peak, bursts in units. A CELL is an index, or
+the handle of an entry that has a direct meter."""
 
 OPERATORS = ("==", "!=", "<=", ">=", "<", ">")

@@ -1,0 +1,77 @@
+"""Every ``.stf`` in this folder is a test: its program (the ``.p4`` of the same name) on both engines.
+
+A program whose feature isn't there yet stands in PENDING; it must fail, so that nobody forgets to take it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from emulator.harness.stf.command import result_lines
+from emulator.harness.stf.rings import Rings
+from emulator.harness.stf.runner import Runner
+from emulator.p4.errors import CompileError
+
+HERE = Path(__file__).parent
+PENDING: frozenset[str] = frozenset(
+    {
+        "externs/direct_meter",
+        "parsers/select_default_is_last",
+        "parsers/value_sets",
+        "profiles/action_profile",
+        "profiles/action_selector",
+        "profiles/hit_and_action_run",
+        "profiles/weights",
+        "tables/const_entries",
+        "tables/keys_with_side_effects",
+        "tables/mixed_keys",
+        "tables/optional",
+        "tables/range",
+    }
+)
+"""``area/name`` of tests that don't pass yet."""
+
+
+@cache
+def shared_rings() -> Rings:
+    return Rings()
+
+
+class NotHeld(Exception):
+    """The text says what was expected and what came."""
+
+
+class PacketTest(pytest.Item):
+    """One program with its test, on both engines."""
+
+    def runtest(self) -> None:
+        runner = Runner(str(self.path.with_suffix(".p4")), engine="both", rings=shared_rings())
+        results = runner.run_file(str(self.path))
+        lines = [f"[{r.engine}] {line}" for r in results if not r.held for line in result_lines(r)]
+        if lines:
+            raise NotHeld("\n".join(lines))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # type: ignore[override]
+        if isinstance(excinfo.value, NotHeld | CompileError):
+            return str(excinfo.value)
+        return str(excinfo.getrepr(style="short", tbfilter=lambda e: e.traceback.cut(path=__file__)))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
+
+
+class PacketTestFile(pytest.File):
+    def collect(self) -> Iterator[pytest.Item]:
+        name = str(self.path.relative_to(HERE).with_suffix(""))
+        item = PacketTest.from_parent(self, name=self.path.stem)
+        if name in PENDING:
+            item.add_marker(pytest.mark.xfail(strict=True, reason="pending"))
+        yield item
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    return PacketTestFile.from_parent(parent, path=file_path) if file_path.suffix == ".stf" else None

@@ -1,0 +1,53 @@
+/* advance skips bits, by constants and by run-time amounts; beyond the end it is PacketTooShort and moves nothing. */
+#include "../include/start.p4"
+
+header byte_t {
+    bit<8> x;
+}
+
+header word_t {
+    bit<16> x;
+}
+
+struct headers_t {
+    byte_t verdict;
+    byte_t first;
+    word_t second;
+    byte_t third;
+}
+
+struct metadata_t { }
+
+#define OWN_PARSER
+parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    state start {
+        packet.extract(hdr.first);
+        packet.advance(8);
+        packet.advance((bit<32>)hdr.first.x * 8);
+        packet.extract(hdr.second);
+        transition accept;
+    }
+}
+
+#define OWN_INGRESS
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    apply {
+        hdr.verdict.setValid();
+        hdr.verdict.x[0:0] = (bit<1>)hdr.first.isValid();
+        hdr.verdict.x[1:1] = (bit<1>)hdr.second.isValid();
+        hdr.verdict.x[2:2] = (bit<1>)hdr.third.isValid();
+
+        switch (sm.parser_error) {
+            error.NoError: { hdr.verdict.x[7:4] = 0; }
+            error.PacketTooShort: { hdr.verdict.x[7:4] = 1; }
+            error.NoMatch: { hdr.verdict.x[7:4] = 2; }
+            error.StackOutOfBounds: { hdr.verdict.x[7:4] = 3; }
+            error.HeaderTooShort: { hdr.verdict.x[7:4] = 4; }
+            error.ParserTimeout: { hdr.verdict.x[7:4] = 5; }
+            error.ParserInvalidArgument: { hdr.verdict.x[7:4] = 6; }
+            default: { hdr.verdict.x[7:4] = 15; }
+        }
+    }
+}
+
+#include "../include/rest.p4"

@@ -1,0 +1,35 @@
+/* @defaultonly and @tableonly actions in their places; @hidden does not matter to packets. */
+#include "../include/start.p4"
+
+header request_t {
+    bit<8> a;
+}
+
+header reply_t {
+    bit<8> r;
+}
+
+#include "../include/request_reply.p4"
+
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    action in_table(bit<8> v) {
+        hdr.reply.r = v;
+    }
+    @hidden action hidden_one() { }
+    action fallback(bit<8> v) {
+        hdr.reply.r = v;
+    }
+
+    table t {
+        key = {
+            hdr.request.a: exact;
+        }
+        actions = { @tableonly in_table; @defaultonly fallback; NoAction; }
+    }
+
+    apply {
+        t.apply();
+    }
+}
+
+#include "../include/rest.p4"

@@ -1,0 +1,49 @@
+/* last and lastIndex in a parser: the element extracted last. */
+#include "../include/start.p4"
+
+header request_t {
+    bit<8> count;
+    bit<8> what;
+}
+
+header item_t {
+    bit<8> x;
+}
+
+header verdict_t {
+    bit<8> r;
+}
+
+struct metadata_t { }
+
+struct headers_t {
+    verdict_t verdict;
+    request_t request;
+    item_t[3] items;
+}
+
+#define OWN_PARSER
+parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    state start {
+        packet.extract(hdr.request);
+        transition item;
+    }
+    state item {
+        packet.extract(hdr.items.next);
+        hdr.request.count = (bit<8>)hdr.items.lastIndex + 1;
+        transition select(hdr.items.last.x) {
+            0: accept;
+            default: item;
+        }
+    }
+}
+
+#define OWN_INGRESS
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    apply {
+        hdr.verdict.setValid();
+        hdr.verdict.r = hdr.items[2].isValid() ? 8w1 : 8w0;
+    }
+}
+
+#include "../include/rest.p4"

@@ -1,0 +1,30 @@
+/* Port numbers have 9 bits; 510 is the last one a packet can leave by. */
+#include "../include/start.p4"
+
+header byte_t {
+    bit<8> x;
+}
+
+struct headers_t {
+    byte_t a;
+    byte_t b;
+}
+
+struct metadata_t { }
+
+#define OWN_PARSER
+parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    state start {
+        packet.extract(hdr.a);
+        transition accept;
+    }
+}
+
+#define OWN_INGRESS
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    apply {
+        sm.egress_spec = 510;
+    }
+}
+
+#include "../include/rest.p4"

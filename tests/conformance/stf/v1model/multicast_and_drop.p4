@@ -1,0 +1,43 @@
+/* Multicast beats an egress_spec that says drop; mark_to_drop clears the group. */
+#include "../include/start.p4"
+
+header byte_t {
+    bit<8> x;
+}
+
+struct headers_t {
+    byte_t a;
+    byte_t b;
+}
+
+struct metadata_t { }
+
+#define OWN_PARSER
+parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    state start {
+        packet.extract(hdr.a);
+        transition accept;
+    }
+}
+
+#define OWN_INGRESS
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    apply {
+        sm.mcast_grp = 1;
+        if (hdr.a.x == 1) { sm.egress_spec = 511; }
+        if (hdr.a.x == 2) { mark_to_drop(sm); }
+        if (hdr.a.x == 3) {
+            mark_to_drop(sm);
+            sm.mcast_grp = 1;
+        }
+    }
+}
+
+#define OWN_EGRESS
+control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    apply {
+        if (hdr.a.x == 4 && sm.egress_rid == 10) { mark_to_drop(sm); }
+    }
+}
+
+#include "../include/rest.p4"
