@@ -87,6 +87,7 @@ class RunningSwitch:
         self._compiled = compiled
         self.switch = Switch()
         self._failure: BaseException | None = None
+        self._stopping = False
         self._thread = threading.Thread(target=self._serve, name="netsum-data-plane", daemon=True)
         self._stack = ExitStack()
         try:
@@ -128,6 +129,7 @@ class RunningSwitch:
         self.ended_in_time = self.server.stop()
 
     def _stop_data_plane(self) -> None:
+        self._stopping = True
         self.runner.stop()
         if self._thread.ident is not None:
             self._thread.join()
@@ -137,10 +139,11 @@ class RunningSwitch:
             self.runner.run()
         except BaseException as error:
             self._failure = error
+        if not self._stopping:
             os.kill(os.getpid(), signal.SIGTERM)
 
     def check(self) -> None:
-        """Raises DataPlaneFailure where the live loop has ended by itself; it sends us SIGTERM then."""
+        """Raises DataPlaneFailure where the live loop has failed; it sends us SIGTERM then, as at the end of files."""
         if self._failure is not None:
             raise DataPlaneFailure(f"the data plane failed: {self._failure!r}") from self._failure
 
@@ -222,6 +225,8 @@ def run_switch(options: SwitchOptions) -> int:
                 print(_for_people(running, compiled), file=sys.stderr, flush=True)
             ending.wait()
             running.check()
+            if not options.quiet:
+                print(_what_was_lost(running), end="", file=sys.stderr, flush=True)
     except AskedToEnd:
         return 0
     except CompileError as error:
@@ -233,6 +238,14 @@ def run_switch(options: SwitchOptions) -> int:
     if not running.ended_in_time:
         os._exit(0)  # the interpreter would wait for the thread that compiles
     return 0
+
+
+def _what_was_lost(running: RunningSwitch) -> str:
+    """A line for each port that has dropped frames, by reason."""
+    lost = ((port.number, port.statistics().drops) for port in running.ports)
+    lines = (f"port {number}: dropped " + ", ".join(f"{count} {reason}" for reason, count in drops.items())
+             for number, drops in lost if drops)  # fmt: skip
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _for_people(running: RunningSwitch, compiled: Compiled | None) -> str:

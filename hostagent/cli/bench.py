@@ -75,6 +75,28 @@ def ports(as_json: AsJson = False) -> None:
 
 
 @app.command()
+def forward(
+    seconds: Annotated[float, typer.Option(min=0.1, help="Of a round; the forwarders take turns.")] = 0.7,
+    rounds: Annotated[int, typer.Option(min=1, help="The best counts.")] = 7,
+    as_json: AsJson = False,
+) -> None:
+    """Frames through real interfaces (veth, needs root), beside a loop that only receives and sends, and bmv2.
+
+    Example: [bold]sudo .venv/bin/netsum bench forward[/bold]
+    """
+    import sys
+
+    from hostagent.cli.benchmarks import forward as benchmark
+    from hostagent.cli.benchmarks.veth import NoNamespaces
+
+    try:
+        benchmark.show(benchmark.measure(seconds, rounds), as_json)
+    except (NoNamespaces, benchmark.BenchFailed) as error:
+        print(f"netsum bench forward: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+@app.command()
 def load(as_json: AsJson = False) -> None:
     """Source to running machine code, cold and from the cache; start of a run, beside torchrun with gloo.
 

@@ -22,7 +22,9 @@ def switch(
     port: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="N=SPEC", help="N=udp:LOCAL[,REMOTE] or N=shm:NAME, with impairments behind a '?'; repeat."
+            metavar="N=SPEC",
+            help="N=udp:LOCAL[,REMOTE], N=shm:NAME, N=if:INTERFACE or N=pcap:IN,OUT, "
+            "with impairments behind a '?'; repeat.",
         ),
     ] = None,
     define: Define = None,
@@ -35,7 +37,7 @@ def switch(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only the JSON line that says it is ready.")] = False,
     die_with_parent: DieWithParent = False,
 ) -> None:
-    """Run a P4 program as a switch with a P4Runtime server, until SIGTERM.
+    """Run a P4 program as a switch with a P4Runtime server, until SIGTERM; over capture files alone, until their end.
 
     Example: [bold]netsum switch p4src/router.p4 --port 1=udp:127.0.0.1:5001 --port 2=udp:127.0.0.1:5002[/bold]
     """

@@ -52,8 +52,10 @@ class PortOffer:
 def offer_from(text: str) -> PortOffer:
     """The offer that a switch's `--port` text makes to hosts. Raises emulator.ports.errors.PortError."""
     spec = parse_port(text)
-    if not spec.number or spec.kind is PortKind.MEMORY:
-        why = "port 0 is not for hosts" if not spec.number else "a memory port is inside one process"
+    if not spec.number or spec.kind not in (PortKind.SHM, PortKind.UDP):
+        why = (
+            "port 0 is not for hosts" if not spec.number else f"a port of kind {spec.kind.value} has no end for a rank"
+        )
         raise PortError(f"--port {text!r}: {why}; use NUMBER=shm:NAME or NUMBER=udp:HOST:PORT, with a number from 1 up")
     flips = any(way is not None and way.corrupt > 0 for way in (spec.inbound, spec.outbound))
     return PortOffer(spec.number, spec.kind.value, spec.address_text, _host_end(spec), flips)
