@@ -148,7 +148,7 @@ class Preprocessor:
     def _include(self, line: list[Token], reader: LineReader) -> None:
         match = _HEADER.match(reader.raw)
         if match:
-            quoted, name = match.group(1) is None, match.group(1) or match.group(2)
+            quoted, name = match[1] is None, match[2] if match[1] is None else match[1]
         else:
             text = "".join(t[1] for t in Expander(self.macros).expand(line[2:])[0])
             if len(text) < 3 or (text[0], text[-1]) not in (('"', '"'), ("<", ">")):
