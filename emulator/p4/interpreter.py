@@ -16,7 +16,7 @@ from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned, wrap
 from emulator.p4.header_state import HeaderState
 from emulator.p4.interpreter_values import ParserEnd, Values
-from emulator.p4.layout import NOTHING_RUN
+from emulator.p4.table_layout import NOTHING_RUN
 from emulator.p4.target import Target
 
 MAX_TRANSITIONS = 65_536
@@ -286,7 +286,7 @@ class Machine(Values):
                 name = self._next_state(states[name].transition)
         except ParserEnd as end:
             return end.number
-        except _Exit:
+        except (_Return, _Exit):
             pass
         return 0
 

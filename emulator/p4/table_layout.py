@@ -38,7 +38,9 @@ TABLE_ROWS = 5
 TABLE_BLOCKS = 6
 """Masked: number of blocks in use."""
 TABLE_ROW_BYTES = 7
-TABLE_POSITIONS = 8
+TABLE_BLOCKS_AT = 8
+"""Masked: where the blocks begin in a row, in bytes; the summary comes first."""
+TABLE_POSITIONS = 9
 """Masked: address of what each bit of a row stands for."""
 TABLE_WORDS = 16
 

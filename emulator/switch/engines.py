@@ -18,8 +18,9 @@ from emulator.ports.batch import (
 )
 from emulator.ports.intrinsics import call_address, read64
 from emulator.ports.jit import njit
-from emulator.switch.control import CloneSession, Code, ControlError, CounterValue, MeterConfig, Replicas
-from emulator.switch.flat_table import FlatTable
+from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
+from emulator.switch.flat_tables import make_flat_table
+from emulator.switch.flat_value_set import ValueSet
 from emulator.switch.memory import Memory
 from emulator.switch.profiles import ActionProfile
 from emulator.switch.scan import Cells, Scan, configure
@@ -87,8 +88,11 @@ class CompiledEngine:
         self.profiles = make_profiles(program)
         self.tables = {}
         for view, layout in zip(program.view.tables, program.layout.tables, strict=True):
-            mirror = FlatTable(layout, self.memory.tables[layout.number])
+            mirror = make_flat_table(layout, self.memory.tables[layout.number])
             self.tables[view.name] = Table(view, mirror, self.profiles.get(view.profile or ""))
+        self._value_sets = {
+            layout.name: ValueSet(layout, self.memory.tables[layout.number]) for layout in program.layout.value_sets
+        }
         self.program_address = self._code.address
         self.context_address = self.memory.address
         self.read_register = self.memory.read_register
@@ -103,7 +107,7 @@ class CompiledEngine:
         self.seed = self.memory.seed
 
     def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None:
-        raise ControlError(Code.UNIMPLEMENTED, f"value set {name}: not in compiled programs yet")
+        self._value_sets[name].fill(members)
 
     def process(self, batch: FrameBatch, now_ns: int) -> None:
         """All frames of the batch; the GIL is released meanwhile."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.p4.layout import TABLE_WORDS, cell_bytes
+from emulator.p4.layout import cell_bytes
+from emulator.p4.table_layout import TABLE_WORDS
 from emulator.ports.batch import MAX_PORTS, TxPortTable, address_of, aligned_bytes
 from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
 from emulator.v1model.layout import (

@@ -14,15 +14,13 @@ from emulator.p4.layout import (
     CACHE_LINE_BYTES,
     WORD_BYTES,
     Cell,
-    TableLayout,
     cell_bytes,
-    lay_out_table,
-    lay_out_value_set,
     pack_cells,
     round_up,
     width_of,
 )
 from emulator.p4.llvm.storage import ScratchLayout, lay_out_scratch
+from emulator.p4.table_layout import TableLayout, lay_out_table, lay_out_value_set
 from emulator.v1model.direct import direct_meter_of
 from emulator.v1model.messages import LOG_CAPACITY, LOG_HEADER_BYTES, Format, formats_of, record_bytes
 from emulator.v1model.meters import METER_BYTES

@@ -147,7 +147,7 @@ def _windows(b: Builder, words: list[Value]) -> Callable[[Value], Value]:
     """A function from a bit offset to the 64 bits of the key that start there; zeros follow the key."""
     if len(words) == 1:
         return lambda offset: b.shl(words[0], b.and_(offset, i64(WORD_BITS - 1)))
-    memory = b.alloca(llvm.ArrayType(I64, len(words) + 1))
+    memory = b.alloca(I64, len(words) + 1)
     for i, word in enumerate((*words, i64(0))):
         store(b, word, memory, WORD_BYTES * i, align=8)
 

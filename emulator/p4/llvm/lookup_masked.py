@@ -88,7 +88,7 @@ class _Search:
         self.rows = [self._row(rows, row_bytes, c.position, c.shift, c.bits, c.first_row) for c in layout.chunks]
         self.memory = None
         if len(self.rows) > MOST_UNROLLED:
-            self.memory = b.alloca(llvm.ArrayType(PTR, len(self.rows)))
+            self.memory = b.alloca(PTR, len(self.rows))
             for i, row in enumerate(self.rows):
                 b.store(row, at(b, self.memory, WORD_BYTES * i), align=8)
 

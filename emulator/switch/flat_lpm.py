@@ -1,0 +1,186 @@
+"""Lpm tables in flat memory: a trie over the lpm key, or one for each value of the other keys, found by hash."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.p4.table_layout import (
+    ENTRY_NEXT,
+    LPM_NODE,
+    PREFIX_SLOT_HEADER_WORDS,
+    TABLE_ARENA,
+    TABLE_ROOT,
+    TABLE_SLOT_MASK,
+    TABLE_SLOTS,
+    WORD_BITS,
+    WORD_MASK,
+    TableLayout,
+    hash_words,
+    words_of,
+)
+from emulator.ports.batch import address_of, aligned_bytes
+from emulator.switch.flat_table import FlatTable
+from emulator.switch.flat_trie import Arena, Node, Prefix, Trie
+from emulator.switch.tables import Entry
+
+FEWEST_ROOT_BITS, MOST_ROOT_BITS = 4, 16
+"""The root tells as many values apart as the table has entries; 2 ** 16 slots take half a megabyte."""
+FIRST_SLOTS = 8
+
+
+class LpmTable(FlatTable):
+    """See ``tables.Mirror``. An entry's number is its handle."""
+
+    def __init__(self, layout: TableLayout, record: NDArray[np.uint64]) -> None:
+        super().__init__(layout, record)
+        self._lpm = layout.match_kinds.index("lpm")
+        self._others = tuple(i for i in layout.order if i != self._lpm)
+        self._prefixes: dict[int, Prefix] = {}
+        """By handle."""
+        self._arena = Arena(4 * layout.size, self._arena_moved)
+        self._tries: dict[int, Trie] = {}
+        """By the packed other keys."""
+        self._roots: _Roots | None = None
+        if self._others:
+            self._roots = _Roots(layout.other_words, record)
+        else:
+            self._tries[0] = self._wide_trie()
+
+    def _arena_moved(self, words: NDArray[np.uint64]) -> None:
+        self.record[TABLE_ARENA] = address_of(words)
+
+    def _wide_trie(self) -> Trie:
+        bits = min(MOST_ROOT_BITS, max(FEWEST_ROOT_BITS, (self.layout.size - 1).bit_length()), self.layout.lpm_bits)
+        trie = self._new_trie()
+        trie.root = trie.make_node(0, 0, 0, bits)
+        self.record[TABLE_ROOT] = LPM_NODE | trie.root.place
+        return trie
+
+    def _new_trie(self) -> Trie:
+        return Trie(self._arena, self.layout.lpm_bits, Node(self._arena.take(1), 0, 0, 0, 0), self._link)
+
+    def _link(self, number: int, following: int) -> None:
+        self.entries.set_word(number, ENTRY_NEXT, following)
+
+    # --- FlatTable --------------------------------------------------------------------------------------------------
+
+    def number(self, handle: int) -> int:
+        return handle if handle in self._prefixes else 0
+
+    def key_of(self, entry: Entry) -> int:
+        """The chain's link as it stands, then prefix and mask, most significant word first."""
+        words = self.layout.lpm_words
+        left = WORD_BITS * words - self.layout.lpm_bits
+        packed = 0
+        for part in entry.keys[self._lpm][::-1]:
+            for i in range(words):
+                packed = packed << WORD_BITS | (part << left) >> (WORD_BITS * i) & WORD_MASK
+        return packed << WORD_BITS | self.entries.word(entry.handle, ENTRY_NEXT)
+
+    def insert(self, entry: Entry) -> None:
+        self.entries.reserve(entry.handle)
+        self.entries.set_word(entry.handle, ENTRY_NEXT, 0)
+        self.write_entry(entry.handle, entry)
+        self.entries.clear_rest(entry.handle)
+        value, mask = entry.keys[self._lpm]
+        prefix = self._prefixes[entry.handle] = Prefix(entry.handle, value, mask.bit_count())
+        others = self._pack_others(entry)
+        trie = self._tries.get(others)
+        if trie is None:
+            trie = self._tries[others] = self._new_trie()
+        trie.insert(prefix)
+        self._publish(others, trie)
+
+    def remove(self, entry: Entry) -> None:
+        others = self._pack_others(entry)
+        trie = self._tries[others]
+        trie.remove(self._prefixes.pop(entry.handle))
+        self._publish(others, trie)
+
+    # --- The tries' roots -------------------------------------------------------------------------------------------
+
+    def _pack_others(self, entry: Entry) -> int:
+        if not self._others:
+            return 0
+        return self.layout.pack(tuple(value for value, _ in entry.keys), self._others)
+
+    def _publish(self, others: int, trie: Trie) -> None:
+        if self._roots is None:
+            return
+        self._roots.put(others, self._arena.view[trie.root.place])
+        if trie.root.is_empty:
+            self._arena.free(trie.root.place, 1)
+            del self._tries[others]
+
+
+class _Roots:
+    """The hash from other keys to the slots their tries hang from. A slot's first word is 0 when it is free."""
+
+    def __init__(self, key_words: int, record: NDArray[np.uint64]) -> None:
+        self._record = record
+        self._key_words = key_words
+        self._width = PREFIX_SLOT_HEADER_WORDS + key_words
+        self._count = 0
+        self._set(FIRST_SLOTS)
+
+    def _set(self, slots: int) -> None:
+        self._mask = slots - 1
+        self._array = aligned_bytes(8 * slots * self._width).view(np.uint64)
+        self._view = memoryview(self._array)  # type: ignore[arg-type]
+        self._record[TABLE_SLOTS], self._record[TABLE_SLOT_MASK] = address_of(self._array), self._mask
+
+    def put(self, others: int, slot: int) -> None:
+        """0 removes."""
+        words = words_of(others, self._key_words)
+        place = self._search(words)
+        if not slot:
+            self._close_gap(place)
+            return
+        fresh = not self._view[place * self._width]
+        self._write(place, slot, words)
+        if fresh:
+            self._count += 1
+            if 2 * self._count > self._mask:
+                self._grow()
+
+    def _write(self, place: int, slot: int, words: tuple[int, ...]) -> None:
+        start = place * self._width
+        self._view[start] = slot
+        for i, word in enumerate(words):
+            self._view[start + PREFIX_SLOT_HEADER_WORDS + i] = word
+
+    def _words(self, place: int) -> tuple[int, ...]:
+        start = place * self._width + PREFIX_SLOT_HEADER_WORDS
+        return tuple(self._view[start : start + self._key_words])
+
+    def _search(self, words: tuple[int, ...]) -> int:
+        place = hash_words(words) & self._mask
+        while self._view[place * self._width] and self._words(place) != words:
+            place = (place + 1) & self._mask
+        return place
+
+    def _close_gap(self, gap: int) -> None:
+        """As in ``flat_exact``."""
+        if not self._view[gap * self._width]:
+            return
+        self._count -= 1
+        place = gap
+        while True:
+            place = (place + 1) & self._mask
+            slot = self._view[place * self._width]
+            if not slot:
+                break
+            words = self._words(place)
+            if (place - hash_words(words)) & self._mask >= (place - gap) & self._mask:
+                self._write(gap, slot, words)
+                gap = place
+        self._view[gap * self._width] = 0
+
+    def _grow(self) -> None:
+        """Doubling: each key is moved once on average."""
+        old, width = self._view, self._width
+        taken = [(old[s], tuple(old[s + 1 : s + width])) for s in range(0, len(old), width) if old[s]]
+        self._set(2 * (self._mask + 1))
+        for slot, words in taken:
+            self._write(self._search(words), slot, words)
