@@ -8,7 +8,7 @@ from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
 from emulator.p4.lower_instances import InstanceLowering, ir_annotations
-from emulator.p4.lower_records import VARIANT, ActionRecord
+from emulator.p4.lower_records import ActionRecord
 from emulator.p4.lower_storage import Value
 
 
@@ -50,7 +50,7 @@ class ActionLowering(InstanceLowering):
             self.claim("action", record.name, listed.action.at)
             name = record.name
         else:
-            name = f"{record.name}{VARIANT}{len(record.variants) + 1}"
+            name = f"{record.name}{ir.VARIANT}{len(record.variants) + 1}"
         made = record.variants[listed] = self._made(record, listed, name)
         record.action = record.action or made
         self.actions.append(made)

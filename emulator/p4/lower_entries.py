@@ -11,7 +11,8 @@ def all_ones(type_: ir.Type) -> int:
 
 
 def keyset(values: tuple[ir.Expr, ...], shape: r.Expr, type_: ir.Type, match_kind: str = "") -> ir.KeySet | None:
-    """The keyset of a checked element, whose numbers are ``values``; None when one of them is known at run time only.
+    """The keyset of a checked element, whose numbers are ``values``; None where no bit patterns say it: a number that
+    is known at run time only, a range of signed numbers across zero.
 
     Keys of kind ``range`` are matched with ranges even where one value is meant.
     """
@@ -24,5 +25,5 @@ def keyset(values: tuple[ir.Expr, ...], shape: r.Expr, type_: ir.Type, match_kin
     if isinstance(shape, r.Mask):
         return ir.Masked(numbers[0] & numbers[1], numbers[1])
     if isinstance(shape, r.Range):
-        return ir.Between(numbers[0], numbers[1])
+        return ir.Between(numbers[0], numbers[1]) if numbers[0] <= numbers[1] else None
     return ir.Between(numbers[0], numbers[0]) if match_kind == "range" else ir.Masked(numbers[0], ones)

@@ -121,7 +121,7 @@ class ParserLowering(BlockLowering):
             known = keyset(parts, shape, values[position].type)
             found.append(_ANY if known is None else known)
             if known is None:
-                comparisons.append(_matches(values[position], shape, parts))
+                comparisons.append(_matches(values[position], shape, parts))  # signed, where the key is
         if comparisons:
             found += [_ANY] * (len(keys) - len(found)) + [_TRUE]
             keys.append(conjunction(comparisons))

@@ -10,15 +10,6 @@ from emulator.p4 import resolved as r
 from emulator.p4 import types as t
 from emulator.p4.lower_storage import Value
 
-VARIANT = " #"
-"""Between an action's control-plane name and a number, where tables bind its parameters differently."""
-
-
-def control_plane_action(name: str) -> str:
-    """The control-plane name of an `ir.Action` of that name."""
-    return name.partition(VARIANT)[0]
-
-
 @dataclass(eq=False, slots=True)
 class ExternRecord:
     instance: ir.ExternInstance

@@ -161,6 +161,8 @@ class TableLowering(ActionLowering):
 
     def _keyset(self, shape: r.Expr, type_: ir.Type, match_kind: str) -> ir.KeySet:
         found = keyset(tuple(self.value(part) for part in keyset_parts(shape)), shape, type_, match_kind)
+        if found is None and isinstance(shape, r.Range):
+            self.fail(shape, "an entry: the target takes no range of signed numbers across zero", Kind.TARGET)
         if found is None:
             self.fail(shape, "an entry: the value must be known at compile time", Kind.CONSTANT)
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.p4 import ir
 from emulator.p4 import p4info_ids as ids
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
@@ -62,7 +63,7 @@ class TableWriter:
 
     def _action_id(self, name: str) -> int:
         """0 for a hidden action."""
-        return self.symbols.ids.get((ids.ACTION, name), 0)
+        return self.symbols.ids.get((ids.ACTION, ir.control_plane_action(name)), 0)
 
     def _default_action(self, message: Any, record: TableRecord) -> None:
         table, symbol = record.table, record.symbol

@@ -119,8 +119,8 @@ def _table(program: ir.Program, table: ir.Table, position: int, ids: _Ids, numbe
     order = [reference.action for reference in table.actions]
     actions = tuple(
         ActionView(
-            ids.of("actions", r.action, numbers[r.action]),
-            r.action,
+            ids.of("actions", ir.control_plane_action(r.action), numbers[r.action]),
+            ir.control_plane_action(r.action),
             tuple(width_of(p.type) for p in program.actions[numbers[r.action]].parameters),
             r.scope,
         )

@@ -1,5 +1,6 @@
 """Controls: instances with constructor and type parameters, nested and passed on; run on both engines."""
 
+# ruff: noqa: E501 (a program on one line reads better than one that is folded)
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,6 @@
 """Parsers: sub-parsers, states with ifs, select in all its forms, what packets can do; run on both engines."""
 
+# ruff: noqa: E501 (a program on one line reads better than one that is folded)
 from __future__ import annotations
 
 import pytest
@@ -138,6 +139,10 @@ SELECTS = {
                             [((1,), 1), ((7,), 2), ((2,), 3)]),
     "a serializable enum as a number": ("select((bit<8>)a) { Kind_t.B: two; default: three; }", [((7,), 2), ((2,), 3)]),
     "signed numbers": ("select((int<8>)(bit<8>)a) { -1: one; -5 .. -2: two; default: three; }", [((255,), 1), ((5,), 3)]),
+    "signed ranges across zero": (
+        "select((int<8>)(bit<8>)a, b) { (-2 .. 3, _): one; (_, 7): two; default: three; }",
+        [((254,), 1), ((0,), 1), ((3,), 1), ((4, 7), 2), ((253,), 3)],
+    ),
     "labels known at run time": ("select(a) { b: one; b + 1: two; default: three; }", [((5, 5), 1), ((6, 5), 2), ((7, 5), 3)]),
     "ranges and masks known at run time": ("select(a, b) { (b .. 9, 3): one; (b &&& 0xf, _): two; default: three; }",
                                            [((5, 3), 1), ((0x14, 4), 2), ((0x15, 4), 3)]),

@@ -19,6 +19,7 @@ Section numbers in this file refer to the P4_16 language specification 1.2.5.
 from __future__ import annotations
 
 from emulator.p4.ir.blocks import (
+    VARIANT,
     Action,
     ActionCall,
     ActionScope,
@@ -40,6 +41,7 @@ from emulator.p4.ir.blocks import (
     TableKey,
     ValueSet,
     ValueSetField,
+    control_plane_action,
 )
 from emulator.p4.ir.expressions import (
     Binary,
@@ -107,6 +109,7 @@ __all__ = [
     "BOOL",
     "INDEX",
     "LOOP_LIMIT",
+    "VARIANT",
     "Action",
     "ActionCall",
     "ActionScope",
@@ -184,6 +187,7 @@ __all__ = [
     "UnaryOp",
     "ValueSet",
     "ValueSetField",
+    "control_plane_action",
     "VarBits",
     "Variable",
     "Verify",

@@ -107,11 +107,20 @@ class Action:
     """An action that tables can run; ``parameters`` are the control plane's, bound as variables before the body."""
 
     name: str
-    """Control-plane name, e.g. ``Ingress.set_job``."""
+    """Control-plane name, e.g. ``Ingress.set_job``, perhaps with a variant's number (`control_plane_action`)."""
     parameters: tuple[Variable, ...]
     body: Block
     annotations: tuple[Annotation, ...] = ()
     span: Span | None = field(default=None, compare=False)
+
+
+VARIANT = " #"
+"""Between an action's control-plane name and a number, where tables bind its directed parameters differently."""
+
+
+def control_plane_action(name: str) -> str:
+    """The control-plane name of the `Action` of that name."""
+    return name.partition(VARIANT)[0]
 
 
 @dataclass(frozen=True, slots=True)
