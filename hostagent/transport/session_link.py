@@ -6,15 +6,16 @@ connection the session says again whatever still matters (`LinkOwner.opening`).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
-from queue import SimpleQueue
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol
 
 import grpc
+import grpc.aio
 
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
@@ -53,17 +54,22 @@ class LinkOwner(Protocol):
 
 
 class SessionLink:
-    """A stream to HOST:PORT that mends itself for `patience_s` after each break."""
+    """A stream to HOST:PORT that mends itself for `patience_s` after each break.
+
+    The thread runs an event loop: gRPC's blocking iterators look at the clock ten times a second, the loop sleeps.
+    """
 
     def __init__(self, address: str, owner: LinkOwner, patience_s: float):
         self._address = address
         self._owner = owner
         self._patience_s = patience_s
-        self._stopping = threading.Event()
+        self._stopping = False
         self._lock = threading.Lock()
-        self._outgoing: SimpleQueue[pb.ClientMessage | None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._outgoing: asyncio.Queue[pb.ClientMessage] | None = None
         self._call: Any = None
-        self._thread = threading.Thread(target=self._run, name="netsum-session", daemon=True)
+        self._pause: asyncio.Future[None] | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="netsum-session", daemon=True)
 
     def start(self) -> None:
         """Begins to connect."""
@@ -77,60 +83,86 @@ class SessionLink:
     def send(self, message: pb.ClientMessage) -> None:
         """Hands a message to the stream, if there is one."""
         with self._lock:
-            if self._outgoing is not None:
-                self._outgoing.put(message)
+            if self._outgoing is not None and self._loop is not None:
+                self._loop.call_soon_threadsafe(self._outgoing.put_nowait, message)
 
     def stop(self, timeout_s: float) -> None:
         """Ends the stream once the controller has closed it, or at the time-out."""
-        self._stopping.set()
+        self._stopping = True
         if self.on_own_thread:
             return
+        self._from_outside(self._end_pause)
         self._thread.join(timeout_s)
-        with self._lock:
-            if self._call is not None:
-                self._call.cancel()
+        self._from_outside(self._cancel)
         self._thread.join(1.0)
 
-    def _run(self) -> None:
+    def _from_outside(self, function: Callable[[], None]) -> None:
+        """Runs a function on the thread, if that still runs."""
+        with self._lock, contextlib.suppress(RuntimeError):  # the loop may have closed since
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(function)
+
+    def _end_pause(self) -> None:
+        if self._pause is not None and not self._pause.done():
+            self._pause.set_result(None)
+
+    def _cancel(self) -> None:
+        if self._call is not None:
+            self._call.cancel()
+
+    async def _run(self) -> None:
         """One stream after another, until stopped or out of patience."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            await self._connect_and_serve()
+        finally:
+            with self._lock:
+                self._loop = None
+
+    async def _connect_and_serve(self) -> None:
         pause_s, deadline_s = FIRST_PAUSE_S, time.monotonic() + self._patience_s
         why = "it did not answer"
-        while not self._stopping.is_set():
+        while not self._stopping:
             try:
-                if self._one_stream(deadline_s - time.monotonic()):
+                if await self._one_stream(deadline_s - time.monotonic()):
                     pause_s, deadline_s = FIRST_PAUSE_S, time.monotonic() + self._patience_s
             except grpc.RpcError as error:
                 why = _reason(error)
-            except grpc.FutureTimeoutError:
+            except TimeoutError:
                 why = "nothing answers there"
             if time.monotonic() >= deadline_s:
                 self._owner.lost(f"the controller at {self._address} has been away for {self._patience_s:g} s: {why}")
                 return
-            self._stopping.wait(pause_s)
+            self._pause = asyncio.get_running_loop().create_future()
+            if not self._stopping:
+                await asyncio.wait({self._pause}, timeout=pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    def _one_stream(self, patience_s: float) -> bool:
+    async def _one_stream(self, patience_s: float) -> bool:
         """Serves one stream to its end; True if the controller had said something on it."""
         heard = False
-        with grpc.insecure_channel(self._address, options=CHANNEL_OPTIONS) as channel:
-            grpc.channel_ready_future(channel).result(timeout=min(patience_s, CONNECT_TIMEOUT_S))
-            outgoing: SimpleQueue[pb.ClientMessage | None] = SimpleQueue()
+        async with grpc.aio.insecure_channel(self._address, options=CHANNEL_OPTIONS) as channel:
+            await asyncio.wait_for(channel.channel_ready(), min(patience_s, CONNECT_TIMEOUT_S))
+            outgoing: asyncio.Queue[pb.ClientMessage] = asyncio.Queue()
             with self._lock:
                 for message in self._owner.opening():
-                    outgoing.put(message)
+                    outgoing.put_nowait(message)
                 self._outgoing = outgoing
-                self._call = SessionStub(channel).Attach(_until_none(outgoing))  # type: ignore[no-untyped-call]
+            self._call = SessionStub(channel).Attach(_messages(outgoing))  # type: ignore[no-untyped-call]
             try:
-                for message in self._call:
+                async for message in self._call:
                     heard = True
                     self._deliver(message)
+            except asyncio.CancelledError:
+                if not self._stopping:
+                    raise
             except grpc.RpcError:
                 if not heard:
                     raise
             finally:
                 with self._lock:
-                    self._outgoing = self._call = None
-                outgoing.put(None)
+                    self._outgoing = None
+                self._call = None
         return heard
 
     def _deliver(self, message: pb.ServerMessage) -> None:
@@ -141,10 +173,10 @@ class SessionLink:
             log.exception("a session callback failed on %s", message.WhichOneof("body"))
 
 
-def _until_none(queue: SimpleQueue[pb.ClientMessage | None]) -> Iterator[pb.ClientMessage]:
-    """What gRPC's sending thread reads; None, put in at the stream's end, lets that thread go."""
-    while (message := queue.get()) is not None:
-        yield message
+async def _messages(queue: asyncio.Queue[pb.ClientMessage]) -> AsyncIterator[pb.ClientMessage]:
+    """What gRPC sends; it drops the iterator when the stream ends."""
+    while True:
+        yield await queue.get()
 
 
 def _reason(error: grpc.RpcError) -> str:
