@@ -29,9 +29,12 @@ from emulator.p4.preprocess_macros import (
     Token,
     compile_body,
 )
-from emulator.p4.source import FileReader, Sources, Tokens, pack_place, read_from_disk, unpack_place
+from emulator.p4.source import LINE_BITS, FileReader, Sources, Tokens, pack_place, read_from_disk, unpack_place
 
 MAX_INCLUDE_DEPTH = 200
+MAX_LINE = 1 << (LINE_BITS - 1)
+"""Highest number that ``#line`` may give; half of what a place holds, so that the lines behind it fit too."""
+_LONGEST_LINE_NUMBER = 10
 """cpp's own limit."""
 UNDEFINED = "#undef"
 """In place of a macro's text on the command line: -U rather than -D."""
@@ -257,12 +260,12 @@ class Preprocessor:
             raise MacroError(f'"{tokens[0][1] if tokens else ""}" after #line is not a positive integer')
         file = self.sources.files[reader.number]
         path = tokens[1][1][1:-1] if len(tokens) > 1 and tokens[1][0] == STRING else file.path
+        following = int(tokens[0][1]) if len(tokens[0][1]) < _LONGEST_LINE_NUMBER else MAX_LINE
+        if following >= MAX_LINE:
+            raise MacroError(f"the line number after #line must be below {MAX_LINE}")
         # a file entry of its own whose line N is the next line, so that spans and carets come out right
-        first = int(tokens[0][1])
-        number = self.sources.add(path, "\n" * max(first - 1, 0) + "\n".join(reader.lines[reader.next :]))
-        reader.lines = [""] * max(first - 1, 0) + reader.lines[reader.next :]
-        reader.next = max(first - 1, 0)
-        reader.number = number
+        reader.line_shift = following - 1 - reader.next
+        reader.number = self.sources.add(path, file.text, first_line=1 + reader.line_shift)
 
     # --- definitions ---------------------------------------------------------------------------------------------
 

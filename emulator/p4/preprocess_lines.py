@@ -48,7 +48,7 @@ class LineReader:
     def _tokens(self, raw: str, start: int, is_skipping: bool) -> list[Token]:
         breaks: list[tuple[int, int]] = []
         raw = self._spliced(raw, breaks)
-        base = pack_place(self.number, start + 1, 0)
+        base = pack_place(self.number, start + 1 + self.line_shift, 0)
         while True:
             tokens: list[Token] = []
             space = False
@@ -87,14 +87,14 @@ class LineReader:
             raw = raw.rstrip("\r")[:-1]
             if self.next >= len(self.lines):
                 break
-            breaks.append((len(raw), self.next + 1))
+            breaks.append((len(raw), self.next + 1 + self.line_shift))
             raw += self.lines[self.next]
             self.next += 1
         return raw
 
     def _joined(self, raw: str, breaks: list[tuple[int, int]]) -> str:
         raw += "\n"
-        breaks.append((len(raw), self.next + 1))
+        breaks.append((len(raw), self.next + 1 + self.line_shift))
         following: list[tuple[int, int]] = []
         self.next += 1
         added = self._spliced(self.lines[self.next - 1], following)

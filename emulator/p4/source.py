@@ -53,12 +53,15 @@ class SourceFile:
     text: str
     is_system: bool = False
     """One of the include files that come with us."""
+    first_line: int | None = None
+    """Number that ``#line`` gave the text's first line (any integer); None for a file as it was read."""
     line_starts: Sequence[str] | None = None
 
     def line(self, number: int) -> str:
         if self.line_starts is None:
             self.line_starts = self.text.split("\n")
-        return self.line_starts[number - 1] if 0 < number <= len(self.line_starts) else ""
+        index = number - (1 if self.first_line is None else self.first_line)
+        return self.line_starts[index] if 0 <= index < len(self.line_starts) else ""
 
 
 @dataclass(slots=True)
@@ -67,8 +70,8 @@ class Sources:
 
     files: list[SourceFile] = field(default_factory=list)
 
-    def add(self, path: str, text: str, *, is_system: bool = False) -> int:
-        self.files.append(SourceFile(path, text, is_system))
+    def add(self, path: str, text: str, *, is_system: bool = False, first_line: int | None = None) -> int:
+        self.files.append(SourceFile(path, text, is_system, first_line))
         return len(self.files) - 1
 
     def span(self, place: int, length: int = 1) -> ir.Span:
@@ -83,7 +86,7 @@ class Sources:
         """(path, SHA-256 of the text) of every file, each once; text that came from no file is left out."""
         seen: dict[str, str] = {}
         for file in self.files:
-            if not file.path.startswith("<"):
+            if not file.path.startswith("<") and file.first_line is None:
                 text = file.text.encode("utf-8", "surrogateescape")
                 seen.setdefault(file.path, hashlib.sha256(text).hexdigest())
         return tuple(seen.items())
