@@ -18,6 +18,8 @@ from emulator.p4.source import Tokens
 
 MAX_WIDTH = 2048
 """Widest ``bit<W>``: p4c's own default limit."""
+MAX_STACK = 4096
+"""Elements of a stack: more would not fit any packet, and each has storage of its own."""
 
 
 class Where:
@@ -155,6 +157,8 @@ class BaseChecker(Reporter):
         size = self.constant_int(node.size, "a stack's size")
         if size < 1:
             self.fail(node.size, "a stack's size must be at least 1", Kind.CONSTANT)
+        if size > MAX_STACK:
+            self.fail(node.size, f"a stack's size must be at most {MAX_STACK}", Kind.CONSTANT)
         return t.stack(element, size)
 
     def storable_type(self, node: s.TypeNode, what: str) -> t.Type:

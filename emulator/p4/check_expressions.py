@@ -9,6 +9,7 @@ from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.check_base import MAX_WIDTH, Where
 from emulator.p4.check_operators import OperatorChecker
+from emulator.p4.constants import MAX_INT_BITS
 from emulator.p4.errors import Kind
 
 _HEADER_METHODS = {"header": ("isValid", "setValid", "setInvalid"), "header_union": ("isValid",)}
@@ -22,8 +23,12 @@ class ExpressionChecker(OperatorChecker):
     # --- leaves --------------------------------------------------------------------------------------------------
 
     def _int(self, node: s.IntLiteral) -> r.Expr:
+        if node.value.bit_length() > MAX_INT_BITS:
+            self.fail(node, f"this number has more than {MAX_INT_BITS} bits", Kind.CONSTANT)
         if node.width is None:
             return r.Literal(node.at, t.INT, node.value)
+        if node.width > MAX_WIDTH:
+            self.fail(node, f"this number is wider than {MAX_WIDTH} bits", Kind.CONSTANT)
         if node.is_signed and node.width < 1:
             self.fail(node, "an int<> needs at least one bit", Kind.CONSTANT)
         return self.literal_in(r.Literal(node.at, t.INT, node.value), t.bits(node.width, node.is_signed))

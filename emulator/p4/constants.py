@@ -8,8 +8,8 @@ from __future__ import annotations
 from emulator.p4.types import BOOL, BitsType, Type, unwrapped
 
 COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))
-MAX_SHIFT = 1 << 16
-"""A larger shift of an unbounded ``int`` is a mistake, and would fill the memory."""
+MAX_INT_BITS = 1 << 13
+"""Of an ``int``: four times the widest type; what grows beyond is a mistake, and would fill the memory."""
 
 
 class FoldError(Exception):
@@ -58,6 +58,8 @@ def fold_binary(op: str, left: int, right: int, left_type: Type, right_type: Typ
     value = _arithmetic(op, left, right, left_type)
     if isinstance(left_type, BitsType):
         return saturate(value, left_type) if op in ("|+|", "|-|") else wrap(value, left_type)
+    if value.bit_length() > MAX_INT_BITS:
+        raise FoldError(f"the result has more than {MAX_INT_BITS} bits")
     return value
 
 
@@ -94,7 +96,7 @@ def _arithmetic(op: str, left: int, right: int, type_: Type) -> int:
 def _shift(op: str, left: int, right: int, type_: Type) -> int:
     if right < 0:
         raise FoldError("a shift's amount cannot be negative")
-    limit = type_.width if isinstance(type_, BitsType) else MAX_SHIFT
+    limit = type_.width if isinstance(type_, BitsType) else MAX_INT_BITS
     if right > limit and not isinstance(type_, BitsType) and op == "<<":
         raise FoldError(f"a shift by {right} is too large")
     amount = min(right, limit)

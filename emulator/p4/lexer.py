@@ -69,6 +69,10 @@ def p4_pieces(number: str) -> list[str]:
     return pieces
 
 
+MAX_DIGITS = 4096
+"""Of one number: 2,048 bits in base 2 fit, and Python converts no more than 4,300 decimal ones."""
+
+
 def integer_value(text: str) -> tuple[int, int | None, bool] | None:
     """(value, width or None, signed) of a P4 integer literal (section 6.4.3); None when it is not one."""
     match = INTEGER.fullmatch(text)
@@ -81,5 +85,7 @@ def integer_value(text: str) -> tuple[int, int | None, bool] | None:
             if not digits:
                 return None
             width = match.group("width")
+            if len(digits) > MAX_DIGITS or len(width or "") > MAX_DIGITS:
+                return None
             return int(digits, base), None if width is None else int(width), match.group("sign") == "s"
     return None

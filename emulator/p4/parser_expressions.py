@@ -73,7 +73,7 @@ class ExpressionParser(BaseParser):
             self.position = at + 1
             literal = integer_value(self.texts[at])
             if literal is None:
-                self.fail(f"{self.texts[at]!r} is not an integer", at)
+                self.fail(f"{self.texts[at][:40]!r} is not an integer, or too long", at)
             return s.IntLiteral(at, *literal)
         handler = _PRIMARIES.get(kind)
         if handler is None:
