@@ -9,9 +9,11 @@ below the pool's size, from their first moment on, and unary calls always find a
 
 from __future__ import annotations
 
+import errno
 import itertools
 import logging
 import queue
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -76,16 +78,29 @@ def _bind(server: Any, address: str) -> str:
     host, separator, port = address.rpartition(":")
     if not separator or not host or not port.isdigit() or int(port) > 65535:
         raise ServerError(f"{address!r} is no address to listen on: write HOST:PORT, for example 127.0.0.1:9559")
+    _try(address, host.strip("[]"), int(port))
     try:
         bound_port = server.add_insecure_port(address)
     except RuntimeError:
-        bound_port = 0
-    if bound_port == 0:
-        raise ServerError(
-            f"cannot listen on {address}: another program has it, or it is no address of this machine; "
-            f"choose another with --p4runtime ({host}:0 takes any free port)"
-        )
+        raise ServerError(f"cannot listen on {address}: choose another with --p4runtime") from None
     return f"{host}:{bound_port}"
+
+
+def _try(address: str, host: str, port: int) -> None:
+    """Bind and let go: the operating system names the cause, where gRPC only logs it in words of its own."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+            probe.listen()  # Linux tells of a listener with the same option only here
+    except socket.gaierror as error:
+        raise ServerError(f"cannot listen on {address}: no host {host!r} ({error.strerror})") from None
+    except OSError as error:
+        hint = f"choose another with --p4runtime ({host}:0 takes any free port)"
+        if error.errno == errno.EADDRINUSE:
+            raise ServerError(f"cannot listen on {address}: another program has that port; {hint}") from None
+        raise ServerError(f"cannot listen on {address}: {error.strerror}; {hint}") from None
 
 
 def _service(servicer: _Servicer) -> Any:

@@ -287,7 +287,7 @@ def test_not_grpc_at_all(server: P4RuntimeServer, connect: Connect) -> None:
 
 
 def test_address_in_use(server: P4RuntimeServer) -> None:
-    with pytest.raises(ServerError, match="another program has it"):
+    with pytest.raises(ServerError, match="another program has that port"):
         P4RuntimeServer(Device(0, fake_target()), server.address)
 
 
