@@ -14,7 +14,6 @@ from emulator.p4.table_layout import (
     TABLE_SLOT_MASK,
     TABLE_SLOTS,
     WORD_BITS,
-    WORD_MASK,
     TableLayout,
     hash_words,
     words_of,
@@ -36,6 +35,8 @@ class LpmTable(FlatTable):
         super().__init__(layout, record)
         self._lpm = layout.match_kinds.index("lpm")
         self._others = tuple(i for i in layout.order if i != self._lpm)
+        self._words = layout.lpm_words
+        self._left = WORD_BITS * layout.lpm_words - layout.lpm_bits
         self._prefixes: dict[int, Prefix] = {}
         """By handle."""
         self._arena = Arena(4 * layout.size, self._arena_moved)
@@ -70,13 +71,18 @@ class LpmTable(FlatTable):
 
     def key_of(self, entry: Entry) -> int:
         """The chain's link as it stands, then prefix and mask, most significant word first."""
-        words = self.layout.lpm_words
-        left = WORD_BITS * words - self.layout.lpm_bits
-        packed = 0
-        for part in entry.keys[self._lpm][::-1]:
-            for i in range(words):
-                packed = packed << WORD_BITS | (part << left) >> (WORD_BITS * i) & WORD_MASK
+        value, mask = entry.keys[self._lpm]
+        packed = self._from_the_top(value) | self._from_the_top(mask) << (WORD_BITS * self._words)
         return packed << WORD_BITS | self.entries.word(entry.handle, ENTRY_NEXT)
+
+    def _from_the_top(self, part: int) -> int:
+        """A key's words, the most significant one lowest; the key begins at the top of that one."""
+        part <<= self._left
+        if self._words == 1:
+            return part
+        return int.from_bytes(
+            b"".join(word.to_bytes(8, "little") for word in words_of(part, self._words)[::-1]), "little"
+        )
 
     def insert(self, entry: Entry) -> None:
         self.entries.reserve(entry.handle)

@@ -22,7 +22,8 @@ class MatchKeys:
         self._has_priority = view.has_priority
         self._positions = {k.id: i for i, k in enumerate(view.keys)}
         self._anything = tuple((0, (1 << k.width_bits) - 1 if k.match_kind == "range" else 0) for k in view.keys)
-        self._exact = {i for i, k in enumerate(view.keys) if k.match_kind == "exact"}
+        self._prefixes = [i for i, k in enumerate(view.keys) if k.match_kind == "lpm"]
+        self._exact = [i for i, k in enumerate(view.keys) if k.match_kind == "exact"]
         self._order = sorted(range(len(view.keys)), key=lambda i: view.keys[i].id)
 
     def parts(self, match: tuple[FieldMatch, ...]) -> KeyParts:
@@ -39,9 +40,9 @@ class MatchKeys:
             first, second = convert(given, (1 << key.width_bits) - 1)
             self._check(key, first, second)
             parts[position] = (first, second)
-        if any(parts[i] == (0, 0) for i in self._exact):
-            missing = next(self._keys[i].name for i in self._exact if parts[i] == (0, 0))
-            raise self._invalid(f"table {self._table}: the exact field {missing} is missing")
+        for i in self._exact:
+            if not parts[i][1]:
+                raise self._invalid(f"table {self._table}: the exact field {self._keys[i].name} is missing")
         return tuple(parts)
 
     def match(self, parts: KeyParts) -> tuple[FieldMatch, ...]:
@@ -56,7 +57,7 @@ class MatchKeys:
         """The one to compare by: without priorities the longest prefix wins, so its length stands in."""
         if self._has_priority:
             return priority
-        return sum(m.bit_count() for (_, m), k in zip(parts, self._keys, strict=True) if k.match_kind == "lpm")
+        return sum(parts[i][1].bit_count() for i in self._prefixes)
 
     def matches(self, parts: KeyParts, values: tuple[int, ...]) -> bool:
         """Do a packet's values match?"""

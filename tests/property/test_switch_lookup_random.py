@@ -1,0 +1,65 @@
+"""Compiled look-ups against match semantics said plainly: thousands of random, changing tables of all kinds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.support.lookup_rig import LookupRig
+from tests.support.match_model import RandomTable, best
+
+SHAPES: list[list[tuple[str, int]]] = [
+    [("exact", 32)],
+    [("exact", 9), ("exact", 48)],
+    [("exact", 128), ("exact", 32), ("exact", 16)],
+    [("lpm", 32)],
+    [("lpm", 7)],
+    [("lpm", 64)],
+    [("lpm", 65)],
+    [("lpm", 128)],
+    [("lpm", 200)],
+    [("exact", 8), ("lpm", 32)],
+    [("lpm", 24), ("exact", 70), ("exact", 9)],
+    [("exact", 16), ("lpm", 128)],
+    [("lpm", 16), ("lpm", 16)],
+    [("ternary", 32)],
+    [("ternary", 128), ("exact", 9)],
+    [("ternary", 400), ("range", 20)],
+    [("optional", 1)],
+    [("optional", 48), ("lpm", 12), ("exact", 3)],
+    [("range", 16)],
+    [("range", 7), ("range", 40)],
+    [("range", 70), ("ternary", 5)],
+    [("range", 16), ("ternary", 32), ("lpm", 32), ("optional", 8), ("exact", 9)],
+]
+
+
+def run(shape: list[tuple[str, int]], seed: int, steps: int) -> None:
+    kinds, widths = tuple(kind for kind, _ in shape), tuple(width for _, width in shape)
+    source = random.Random(seed)
+    table = RandomTable(kinds, widths, source)
+    rig = LookupRig(kinds, widths, size=source.choice([16, 1024]))
+    for step in range(steps):
+        if table.entries and source.random() < 0.3:
+            rig.remove(table.delete())
+        elif (entry := table.insert()) is not None:
+            rig.put(entry)
+        if step % 8 == 7:
+            entries = list(table.entries.values())
+            for _ in range(8):
+                question = table.question()
+                assert rig.look_up(question) == best(kinds, entries, question), (seed, step, question)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "+".join(f"{kind}{width}" for kind, width in shape))
+def test_small_tables(shape: list[tuple[str, int]]) -> None:
+    for seed in range(100):
+        run(shape, seed, steps=32)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "+".join(f"{kind}{width}" for kind, width in shape))
+def test_larger_tables(shape: list[tuple[str, int]]) -> None:
+    """Nodes split, words of positions split, the rows grow."""
+    for seed in range(1000, 1002):
+        run(shape, seed, steps=600)
