@@ -50,11 +50,23 @@ V1MODEL = Architecture(
             "counter.count",
             "direct_counter.count",
             "meter.execute_meter",
+            "direct_meter.read",
             "Checksum16.get",
         )
     ),
-    externs=frozenset(("register", "counter", "direct_counter", "meter", "Checksum16")),
-    match_kinds=frozenset(("exact", "lpm", "ternary")),
+    externs=frozenset(
+        (
+            "register",
+            "counter",
+            "direct_counter",
+            "meter",
+            "direct_meter",
+            "action_profile",
+            "action_selector",
+            "Checksum16",
+        )
+    ),
+    match_kinds=frozenset(("exact", "lpm", "ternary", "range", "optional", "selector")),
     table_properties={
         "counters": ("direct_counter",),
         "meters": ("direct_meter",),
