@@ -67,7 +67,7 @@ class _Binder:
                 return [Send(command.line, command.port, command.content)]
             case s.Expect():
                 return []
-            case s.NoPacket():
+            case s.NoPacket() | s.CheckLog() | s.CheckCount():
                 return [command]
             case s.Wait():
                 return [Pause(command.line, command.duration_ns)]

@@ -71,6 +71,8 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterable[str]:
         yield from failure_lines(result.test, failure)
     if result.record is not None and (verbose or result.failures):
         counts = {**result.record.drops, **result.record.faults}
+        if verbose:
+            yield from (f"    log: {message}" for message in result.record.messages)
         if counts:
             yield "    the switch counted: " + ", ".join(f"{words} {count}" for words, count in counts.items())
 
@@ -93,6 +95,7 @@ def _as_data(result: Result) -> dict[str, Any]:
         "ok": result.held,
         "mistakes": [asdict(c) for c in result.complaints],
         "failures": [asdict(f) for f in result.failures],
+        "log": record.messages if record else [],
         "notes": [asdict(n) for n in record.notes] if record else [],
         "packets_in": record.sent if record else 0,
         "packets_out": len(record.outputs) if record else 0,

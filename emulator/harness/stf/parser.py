@@ -219,6 +219,24 @@ def _check_digest(cursor: Cursor) -> s.Command:
     return s.CheckDigest(cursor.line.number, digest, tuple(values))
 
 
+def _check_log(cursor: Cursor) -> s.Command:
+    if cursor.token.kind is Kind.WORD and cursor.token.text == "none":
+        cursor.advance()
+        return s.CheckLog(cursor.line.number, None)
+    return s.CheckLog(cursor.line.number, _quoted(cursor, "the message in quotes, or 'none'"))
+
+
+def _check_count(cursor: Cursor) -> s.Command:
+    words = _quoted(cursor, "the reason in quotes")
+    return s.CheckCount(cursor.line.number, words, cursor.operator(), cursor.number("a number"))
+
+
+def _quoted(cursor: Cursor, what: str) -> str:
+    if cursor.token.kind is not Kind.QUOTED:
+        raise cursor.wrong(what)
+    return cursor.advance().text
+
+
 _READERS: dict[str, Callable[[Cursor], s.Command]] = {
     "no_packet": _no_packet,
     "wait": _wait,
@@ -232,6 +250,8 @@ _READERS: dict[str, Callable[[Cursor], s.Command]] = {
     "check_register": _check_register,
     "check_meter": _check_meter,
     "check_digest": _check_digest,
+    "check_log": _check_log,
+    "check_count": _check_count,
 }
 
 

@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from emulator.harness.stf.cells import COMPARE
 from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.steps import Change, Check, Pause, Plan, Send, Show, Step
-from emulator.harness.stf.syntax import NoPacket
+from emulator.harness.stf.syntax import CheckCount, CheckLog, NoPacket
 from emulator.ports.batch import FrameBatch
 from emulator.switch.control import Control, ControlError
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram
-from emulator.v1model.metadata import Drop
+from emulator.v1model.metadata import Drop, Fault
 
 START_NS = 1_000_000_000
 """So that no timestamp is zero by accident."""
 CONTROL_PAUSE_NS = 1_000_000_000
+ENDINGS = {
+    Drop.ASSERTION: "failed an assertion of the program",
+    Drop.LOG_FORMAT: "logged a message with more or fewer values than braces",
+}
+"""What would end the process of a bmv2, and so fails a test that does not ask for it with check_count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,8 @@ class Record:
     wrong: list[Wrong] = field(default_factory=list)
     notes: list[Wrong] = field(default_factory=list)
     """What reading commands found."""
+    messages: list[str] = field(default_factory=list)
+    """What the program said with log_msg."""
     sent: int = 0
     drops: dict[str, int] = field(default_factory=dict)
     faults: dict[str, int] = field(default_factory=dict)
@@ -70,6 +78,10 @@ class _Run:
         self._timer_ns: int | None = None
         self._changed = False
         self._line = 0
+        self._read = 0
+        """Messages that check_log has looked at."""
+        self._asked: set[str] = set()
+        """Counts that check_count has looked at."""
         self._marked = 0
         """How many outputs there were before the last packet."""
 
@@ -78,9 +90,9 @@ class _Run:
             self._step(step)
         self._record.drops = dict(self._switch.drops)
         self._record.faults = dict(self._switch.faults)
-        failed = self._record.drops.get(Drop.ASSERTION.words, 0)
-        if failed:
-            self._wrong(self._line, f"{failed} packets failed an assertion of the program, which ends a bmv2")
+        for reason, what in ENDINGS.items():
+            if (failed := self._record.drops.get(reason.words, 0)) and reason.words not in self._asked:
+                self._wrong(self._line, f"{failed} packets {what}, which ends a bmv2")
         return self._record
 
     def _step(self, step: Step) -> None:
@@ -102,6 +114,10 @@ class _Run:
             case Show(line, read):
                 self._changed = True
                 self._note(line, read)
+            case CheckLog(line, message):
+                self._log(line, message)
+            case CheckCount():
+                self._count(step)
             case NoPacket(line, port):
                 self._no_packet(line, port)
 
@@ -117,6 +133,7 @@ class _Run:
 
     def _process(self, batch: FrameBatch) -> None:
         self._timer_ns = self._switch.process(batch, self._now_ns)
+        self._record.messages += self._switch.take_messages()
         taken = self._rings.take()
         self._record.outputs += [Output(port, content, self._line) for port, content in taken]
 
@@ -148,5 +165,26 @@ class _Run:
                 where = f"port {output.port}: expected nothing after the packet of line {output.line}"
                 self._wrong(line, f"{where}, received {output.content.hex()}")
 
+    def _log(self, line: int, wanted: str | None) -> None:
+        messages = self._record.messages
+        found = messages[self._read] if self._read < len(messages) else None
+        self._read += 1
+        if found != wanted:
+            self._wrong(line, f"log: expected {_quoted(wanted)}, the oldest message is {_quoted(found)}")
+
+    def _count(self, step: CheckCount) -> None:
+        known = [reason.words for reason in (*Drop, *Fault)]
+        if step.words not in known:
+            self._wrong(step.line, f"the switch counts nothing called {step.words!r}, but: {', '.join(known)}")
+            return
+        self._asked.add(step.words)
+        number = {**self._switch.drops, **self._switch.faults}.get(step.words, 0)
+        if not COMPARE[step.operator](number, step.value):
+            self._wrong(step.line, f"{step.words}: expected {step.operator} {step.value}, counted {number}")
+
     def _wrong(self, line: int, message: str) -> None:
         self._record.wrong.append(Wrong(line, message))
+
+
+def _quoted(message: str | None) -> str:
+    return "none" if message is None else f'"{message}"'

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from emulator.harness.stf.syntax import Expect, NoPacket
+from emulator.harness.stf.syntax import CheckCount, CheckLog, Expect, NoPacket
 from emulator.switch.control import Control
 
 
@@ -47,7 +47,7 @@ class Show:
     read: Callable[[Control], str]
 
 
-Step: TypeAlias = Send | Pause | Change | Check | Show | NoPacket
+Step: TypeAlias = Send | Pause | Change | Check | Show | NoPacket | CheckLog | CheckCount
 
 
 @dataclass(frozen=True, slots=True)

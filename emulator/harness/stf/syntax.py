@@ -173,6 +173,24 @@ class CheckDigest:
     values: tuple[int, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class CheckLog:
+    """The oldest log_msg not looked at yet; None: there is none left."""
+
+    line: int
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCount:
+    """How often the switch dropped something for that reason, or did something without effect; in its own words."""
+
+    line: int
+    words: str
+    operator: str
+    value: int
+
+
 # --- bmv2's command line --------------------------------------------------------------------------------------------
 
 
@@ -200,6 +218,8 @@ Command: TypeAlias = (
     | CheckRegister
     | CheckMeter
     | CheckDigest
+    | CheckLog
+    | CheckCount
     | CliCommand
 )
 

@@ -15,6 +15,8 @@ USAGE = {
     "add_value": "add_value VALUE_SET VALUE | FIELD:VALUE ...",
     "check_counter": "check_counter COUNTER(INDEX or HANDLE) [packets|bytes OPERATOR NUMBER]",
     "check_register": "check_register REGISTER(INDEX) OPERATOR NUMBER",
+    "check_log": 'check_log "MESSAGE" | none',
+    "check_count": 'check_count "REASON" OPERATOR NUMBER',
     "check_digest": "check_digest DIGEST VALUE ... | none",
     "check_meter": "check_meter METER(INDEX or HANDLE) RATE:BURST RATE:BURST | none",
     "mirroring_add": "mirroring_add SESSION PORT",

@@ -21,7 +21,6 @@ PENDING: frozenset[str] = frozenset(
     {
         "externs/direct_meter",
         "parsers/select_default_is_last",
-        "parsers/value_sets",
         "profiles/action_profile",
         "profiles/action_selector",
         "profiles/hit_and_action_run",

@@ -1,0 +1,35 @@
+/* entries of which some are const: for packets they are like the others. */
+#include "../include/start.p4"
+
+header request_t {
+    bit<8> a;
+}
+
+header reply_t {
+    bit<8> r;
+}
+
+#include "../include/request_reply.p4"
+
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    action set(bit<8> v) {
+        hdr.reply.r = v;
+    }
+
+    table t {
+        key = {
+            hdr.request.a: exact;
+        }
+        actions = { set; NoAction; }
+        entries = {
+            const 1: set(1);
+            2: set(2);
+        }
+    }
+
+    apply {
+        t.apply();
+    }
+}
+
+#include "../include/rest.p4"

@@ -1,0 +1,31 @@
+/* bmv2: of equal priorities the entry with the smallest handle wins, and a removed entry's handle is used again. */
+#include "../include/start.p4"
+
+header request_t {
+    bit<8> a;
+}
+
+header reply_t {
+    bit<8> r;
+}
+
+#include "../include/request_reply.p4"
+
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    action set(bit<8> v) {
+        hdr.reply.r = v;
+    }
+
+    table t {
+        key = {
+            hdr.request.a: ternary;
+        }
+        actions = { set; NoAction; }
+    }
+
+    apply {
+        t.apply();
+    }
+}
+
+#include "../include/rest.p4"
