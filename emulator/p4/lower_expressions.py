@@ -8,7 +8,7 @@ from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
 from emulator.p4.errors import Kind
-from emulator.p4.lower_operators import OperatorLowering, sliced, sliced_at
+from emulator.p4.lower_operators import OperatorLowering, cast, sliced, sliced_at
 from emulator.p4.lower_storage import HeaderParts, Parts, UnionStack, Value
 
 
@@ -55,8 +55,8 @@ class ExpressionLowering(OperatorLowering):
         if isinstance(index, Parts):  # bit<0>
             return stack.items[0] if isinstance(stack, Parts) else stack.headers[0]
         if index.type.signed:  # negative ones become large
-            wide = ir.Cast(index, ir.Bits(max(index.type.width_bits, 32), True))
-            index = ir.Cast(wide, ir.Bits(wide.type.width_bits))
+            width = max(index.type.width_bits, 32)
+            index = cast(cast(index, ir.Bits(width, True)), ir.Bits(width))
         return ir.StackAt(stack, index) if isinstance(stack, ir.HeaderStack) else stack.element(index)
 
     def _stack_property(self, expr: r.StackProperty) -> Value:

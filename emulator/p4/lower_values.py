@@ -173,11 +173,10 @@ class ValueLowering(Storage):
     def _store_siblings(self, target: ir.HeaderRef, value: Value, span: ir.Span | None) -> None:
         """A union's member that is valid now makes the other members invalid (section 8.19)."""
         others = tuple(ir.SetValidity(sibling, False, span) for sibling in self.siblings(target))
-        if not isinstance(value, HeaderParts):
-            others = (ir.If(ir.IsValid(target), others, (), span),) if others else ()
-        elif not value.valid:
-            others = ()
-        self.out.extend(others)
+        if isinstance(value, HeaderParts):
+            self.out.extend(others if value.valid else ())
+        elif others:
+            self.out.append(ir.If(ir.IsValid(target), others, (), span))
 
     def invalidate(self, storage: Value, span: ir.Span | None = None) -> None:
         """Header locals and out parameters start invalid."""
