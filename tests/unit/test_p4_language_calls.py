@@ -172,6 +172,66 @@ CASES = [
         declarations="control G<T>(inout T x, in T y)() { apply { x = y; } }",
         local="G<bit<32>>() gg;",
     ),
+    Case(
+        "stacks as parameters and results",
+        (
+            "S s_ = { {{1},{2},{3}}, 7}; f(s_.k); p = (bit<32>)s_.k[0].z; q = (bit<32>)s_.k[2].z; "
+            "r = g(s_)[1]; H[3] w = h(); s = (bit<32>)w[2].z;"
+        ),
+        (0, 5, 0, 0),
+        (9, 3, 7, 4),
+        declarations=(
+            "header H { bit<8> z; } struct S { H[3] k; bit<32> n; } void f(inout H[3] k) { k[0] = {9}; "
+            "} tuple<bool,bit<32>> g(in S s) { return {true, s.n}; } H[3] h() { H[3] r = { "
+            "{1}, {#}, {4} }; return r; }"
+        ),
+    ),
+    Case(
+        "generic functions that call generic ones",
+        "p = outer(a, b); q = outer(8w3, 8w4) == 3 ? 32w1 : 0;",
+        (5, 6, 0, 0),
+        (5, 1, 0, 0),
+        declarations=(
+            "T inner<T>(in T x, in T y) { return x; } T outer<T>(in T x, in T y) { T z = inner(x, y); "
+            "return inner<T>(z, y); }"
+        ),
+    ),
+    Case(
+        "a list for a constructor",
+        "cc.apply(p);",
+        (0, 0, 0, 0),
+        (123, 0, 0, 0),
+        declarations=(
+            "control L(inout bit<32> x)(list<bit<32>> l) { apply { for (bit<32> v in l) { x = x * 10 + v; } } }"
+        ),
+        local="L((list<bit<32>>){1,2,3}) cc;",
+    ),
+    Case(
+        "a string for a constructor",
+        "cc.apply(p);",
+        (0, 0, 0, 0),
+        (1, 0, 0, 0),
+        declarations='control L(inout bit<32> x)(string l) { apply { log_msg("x" ++ l); x = 1; } }',
+        local='L("abc") cc;',
+    ),
+    Case(
+        "a control's headers start invalid each time",
+        "c1.apply(p); c1.apply(q);",
+        (1, 2, 3, 4),
+        (1, 1, 0, 0),
+        declarations=(
+            "header H { bit<8> z; } control Q(inout bit<32> x) { H h; apply { if (!h.isValid()) { "
+            "x = 1; } h.setValid(); } }"
+        ),
+        local="Q() c1;",
+    ),
+    Case(
+        "a local that hides a parameter",
+        "p = f(3);",
+        (1, 2, 3, 4),
+        (7, 0, 0, 0),
+        declarations="bit<32> f(in bit<32> x) { bit<32> y = x; { bit<32> x = 4; y = y + x; } return y; }",
+    ),
 ]
 
 

@@ -121,6 +121,39 @@ CASES = [
         (1, 0, 0, 0),
         declarations="const tuple<bit<8>, bit<8>> T2 = {1, 2};",
     ),
+    Case(
+        "literals of all bases",
+        (
+            "p = 28w0 ++ (bit<4>)(8s1[3:0]); int<8> k = -8s1; q = (bit<32>)(bit<8>)k; "
+            "r = 0b1010 + 0o17 + 0xFF_00; s = 32w5 ++ 0w0;"
+        ),
+        (1, 0, 0, 0),
+        (1, 255, 0xFF19, 5),
+    ),
+    Case(
+        "slices of expressions and of slices",
+        "p = 24w0 ++ (a + b)[7:0]; q = 28w0 ++ a[7:0][5:2]; r = (bit<32>)(a[0:0] == 1 ? 8w1 : 2);",
+        (255, 1, 0, 0),
+        (0, 15, 1, 0),
+    ),
+    Case(
+        "push_front and pop_front",
+        (
+            "S[4] st; for (bit<8> i in 0..3) { st[i] = { i }; } st.push_front(1); "
+            "p = (bit<32>)st[3].z; st.pop_front(2); q = (bit<32>)st[1].z; "
+            "r = (bit<32>)(bit<1>)st[2].isValid();"
+        ),
+        (5, 6, 0, 0),
+        (2, 2, 0, 0),
+        declarations="header S { bit<8> z; }",
+    ),
+    Case(
+        "an index beyond the stack",
+        ("S[2] st; st[a] = {1}; p = (bit<32>)st[a].z; q = (bit<32>)(bit<1>)st[a].isValid(); r = (bit<32>)st[0].z;"),
+        (5, 6, 0, 0),
+        (0, 0, 0, 0),
+        declarations="header S { bit<8> z; }",
+    ),
 ]
 
 

@@ -68,6 +68,54 @@ CASES = [
         (1, 2, 0, 0),
         (2, 1, 5, 1),
     ),
+    Case(
+        "if, else and the empty statement",
+        "if (a == 1) ; else { p = 1; } if (a == 0) if (b == 0) q = 1; else q = 2;",
+        (0, 5, 0, 0),
+        (1, 2, 0, 0),
+    ),
+    Case(
+        "labels that fall through",
+        ("switch (a) { 0: 1: { p = 1; } 2: { p = 2; } 3: } switch ((bit<4>)b[3:0]) { default: { q = 7; } }"),
+        (3, 2, 3, 4),
+        (0, 7, 0, 0),
+    ),
+    Case(
+        "labels that are negative",
+        (
+            "int<8> k = (int<8>)(bit<8>)a[7:0]; switch (k) { -1: { p = 1; } 5: { p = 2; } } "
+            "switch (e) { F.b: { q = 2; } F.a: { q = 1; } }"
+        ),
+        (255, 2, 3, 4),
+        (1, 2, 0, 0),
+        declarations="enum int<8> F { a = -3, b = -2 }",
+        local="F e = F.b;",
+    ),
+    Case(
+        "exit from a loop",
+        "for (bit<32> i in 0..9) { hdr.found.p = i; if (i == 4) { exit; } }",
+        (255, 2, 3, 4),
+        (4, 0, 0, 0),
+    ),
+    Case(
+        "return from a loop",
+        "run(p);",
+        (255, 2, 3, 4),
+        (5, 0, 0, 0),
+        local=("action run(inout bit<32> x) { for (bit<32> i in 0..9) { x = i; if (i == 5) { return; } } x = 100; }"),
+    ),
+    Case(
+        "a loop down to zero",
+        "for (int<8> i = 5; i >= 0; i = i - 1) { p = p + 1; }",
+        (0, 0, 0, 0),
+        (6, 0, 0, 0),
+    ),
+    Case(
+        "several variables in a loop",
+        "for (bit<32> i = 0, bit<32> j = 10; i < j; i = i + 1, j = j - 1) { p = i; q = j; }",
+        (0, 0, 0, 0),
+        (4, 6, 0, 0),
+    ),
 ]
 
 

@@ -246,6 +246,95 @@ CASES = [
         (13, 6, 0, 0),
         declarations="struct P_t { bit<32> a; bit<32> b; } const list<P_t> L = { {1,2}, {3,4} };",
     ),
+    Case(
+        "types without parts",
+        (
+            "N n = {}; tuple<> u = {}; p = 1; q = (bit<32>)(bit<1>)(n == {}); X x; x.setValid(); "
+            "r = (bit<32>)(bit<1>)x.isValid(); M m = { {}, 3 }; s = m.k;"
+        ),
+        (1, 0, 0, 0),
+        (1, 1, 1, 3),
+        declarations="struct N {} header X {} struct M { N n; bit<32> k; }",
+    ),
+    Case(
+        "a header without fields is sent",
+        "hdr.x.setValid(); p = 1;",
+        (1, 0, 0, 0),
+        (1, 0, 0, 0),
+        declarations="header X {}",
+        headers="X x;",
+    ),
+    Case(
+        "casts to bool",
+        (
+            "bool t_ = (bool)a[0:0]; p = (bit<32>)(bit<1>)t_; q = (bit<32>)(bit<1>)(bool)1; "
+            "typed_t z = (typed_t)true; r = (bit<32>)(bit<1>)(bool)z;"
+        ),
+        (1, 2, 3, 4),
+        (1, 1, 1, 0),
+        declarations="type bool typed_t;",
+    ),
+    Case(
+        "literals beside values",
+        (
+            "p = (bit<32>)(bit<1>)(x == {1, {2, true}}); q = (bit<32>)(bit<1>)(x != {1, {2, false}}); "
+            "r = (bit<32>)(bit<1>)({a, b} == {1, 2}); s = (bit<32>)(bit<1>)(hdr.given == {1,2,3,4});"
+        ),
+        (1, 2, 3, 4),
+        (1, 1, 1, 1),
+        declarations="struct I { bit<8> v; bool f; } struct O { bit<32> u; I i; }",
+        local="O x = { 1, { 2, true } };",
+    ),
+    Case(
+        "headers in tuples",
+        (
+            "tuple<A, bit<32>> t_ = { {1}, 2 }; p = (bit<32>)t_[0].x; A h = t_[0]; "
+            "q = (bit<32>)(bit<1>)h.isValid(); tuple<A, bit<32>> v = t_; "
+            "r = (bit<32>)(bit<1>)(v == t_);"
+        ),
+        (0, 0, 0, 0),
+        (1, 1, 1, 0),
+        declarations="header A { bit<8> x; }",
+    ),
+    Case(
+        "unions as parameters",
+        (
+            "f(hdr.u, p); q = (bit<32>)(bit<1>)hdr.u.a.isValid(); g(hdr.u); "
+            "r = (bit<32>)(bit<1>)hdr.u.isValid(); s = hdr.u.b.y;"
+        ),
+        (0, 5, 0, 0),
+        (1, 1, 1, 9),
+        declarations=(
+            "header A { bit<8> x; } header B { bit<32> y; } header_union U { A a; B b; } "
+            "void f(inout U u, inout bit<32> k) { u.b.setValid(); u.a = {1}; k = (bit<32>)u.a.x; } "
+            "void g(out U u) { u.b = {9}; }"
+        ),
+        headers="U u;",
+    ),
+    Case(
+        "an element of a union stack as parameter",
+        (
+            "bit<32> i = 0; f(us[i], i); p = (bit<32>)(bit<1>)us[0].b.isValid(); "
+            "q = (bit<32>)(bit<1>)us[1].isValid(); r = us[0].b.y; s = i;"
+        ),
+        (0, 5, 0, 0),
+        (1, 0, 9, 1),
+        declarations=(
+            "header A { bit<8> x; } header B { bit<32> y; } header_union U { A a; B b; } "
+            "void f(inout U u, inout bit<32> k) { k = 1; u.a.setInvalid(); u.b = {9}; }"
+        ),
+        local="U[2] us;",
+    ),
+    Case(
+        "sizes in widths",
+        (
+            "bit<(hdr.given.minSizeInBytes() * 2)> x = 1; p = (bit<32>)x.minSizeInBits(); "
+            "q = (bit<32>)(f_t.minSizeInBits() + E1.minSizeInBits());"
+        ),
+        (0, 0, 0, 0),
+        (32, 16, 0, 0),
+        declarations="header f_t { bit<8> z; } enum bit<8> E1 { a = 1 }",
+    ),
 ]
 
 
