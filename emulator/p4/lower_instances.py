@@ -121,6 +121,7 @@ class InstanceLowering(CallLowering):
 
     def make_instance(self, construct: r.Construct, path: str, application_count: int = 1) -> BlockInstance:
         """An instance with all that is instantiated in it."""
+        self.spend(construct.at)
         symbol, type_ = construct.block, self.type(construct.type)
         assert symbol is not None
         assert isinstance(type_, t.BlockType)
@@ -155,7 +156,7 @@ class InstanceLowering(CallLowering):
         elif isinstance(value, r.Construct):
             symbol = r.InstanceSymbol(parameter.name, value.type, value.at, value, (), value.at)
             made = self.extern_instance(symbol, instance.path)
-            instance.members.append(ExternRecord(made, symbol))
+            instance.members.append(ExternRecord(made, symbol, self.types))
         else:
             made = self.value(value)
             if isinstance(made, BlockInstance):
@@ -167,7 +168,7 @@ class InstanceLowering(CallLowering):
         if isinstance(member, r.InstanceSymbol) and isinstance(member.type, t.ExternType):
             made = self.extern_instance(member, path)
             instance.env[member] = made
-            instance.members.append(ExternRecord(made, member))
+            instance.members.append(ExternRecord(made, member, self.types))
         elif isinstance(member, r.InstanceSymbol):
             if member.construct.block is None:
                 self.unsupported(member, f"an instance of {member.type}")
@@ -176,11 +177,11 @@ class InstanceLowering(CallLowering):
             instance.env[member] = inner
             instance.members.append(inner)
         elif isinstance(member, r.ActionSymbol):
-            record = ActionRecord(member, self.control_name(member.annotations, path, member.name))
+            record = ActionRecord(member, self.control_name(member.annotations, path, member.name), types=self.types)
             instance.actions[member] = record
             instance.members.append(record)
         elif isinstance(member, r.TableSymbol):
-            table = TableRecord(member, self.control_name(member.annotations, path, member.name))
+            table = TableRecord(member, self.control_name(member.annotations, path, member.name), types=self.types)
             instance.tables[member] = table
             instance.members.append(table)
         elif isinstance(member, r.ValueSetSymbol):

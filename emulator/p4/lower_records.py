@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
 from emulator.p4.lower_storage import Value
+Types: TypeAlias = dict[t.TypeVariable, t.Type]
+
 
 @dataclass(eq=False, slots=True)
 class ExternRecord:
     instance: ir.ExternInstance
     symbol: r.InstanceSymbol
+    types: Types = field(default_factory=dict)
+    """What the type parameters around it stand for; so below."""
 
 
 @dataclass(eq=False, slots=True)
@@ -24,6 +28,7 @@ class TableRecord:
     """None until it is applied."""
     key_variables: list[ir.Variable | None] = field(default_factory=list)
     """Where a key that hoists something is computed to before each application."""
+    types: Types = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -34,6 +39,7 @@ class ActionRecord:
     """None until a table needs it; the first variant of those with bound arguments."""
     variants: dict[r.TableAction, ir.Action] = field(default_factory=dict)
     """By the element of a table's list that binds its arguments."""
+    types: Types = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -50,7 +56,7 @@ class BlockInstance:
     path: str
     constructor: dict[Any, Any]
     """What the constructor's parameters stand for."""
-    types: dict[t.TypeVariable, t.Type] = field(default_factory=dict)
+    types: Types = field(default_factory=dict)
     """Its type arguments."""
     application_count: int = 1
     """Times that its body is lowered; with several, its parameters have storage of their own."""

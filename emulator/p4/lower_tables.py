@@ -126,7 +126,7 @@ class TableLowering(ActionLowering):
         instance = self.extern_instance(symbol, "")
         assert self.instance is not None
         members = self.instance.members
-        members.insert(members.index(record), ExternRecord(instance, symbol))
+        members.insert(members.index(record), ExternRecord(instance, symbol, self.types))
         return instance
 
     def _choice(self, choice: r.ActionChoice, listed: dict[r.ActionSymbol, r.TableAction]) -> ir.ActionCall:

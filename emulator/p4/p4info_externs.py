@@ -38,7 +38,7 @@ class ExternWriter(TableWriter):
         else:
             message.size = _size(record)
         if kind == "register":
-            type_ = record.symbol.type
+            type_ = t.substitute(record.symbol.type, record.types)
             assert isinstance(type_, t.ExternType)
             self.types.describe(message.type_spec, type_.arguments[0])
 

@@ -78,7 +78,7 @@ class TableWriter:
         for number, argument, parameter in zip(numbers, default.arguments, own, strict=True):
             found = message.initial_default_action.arguments.add()
             found.param_id = number
-            found.value = padded_bytes(argument, t.width_bits(parameter.type) or 32)
+            found.value = padded_bytes(argument, t.width_bits(t.substitute(parameter.type, record.types)) or 32)
 
     def _match_fields(self, message: Any, record: TableRecord) -> None:
         assert record.table is not None
@@ -95,8 +95,9 @@ class TableWriter:
                 field.match_type = p4info_pb2.MatchField.MatchType.Value(kind)
             else:
                 field.other_match_type = lowered.match_kind
-            field.bitwidth = self.types.bit_width(key.value.type)
-            name = self.types.type_name(key.value.type)
+            type_ = t.substitute(key.value.type, record.types)
+            field.bitwidth = self.types.bit_width(type_)
+            name = self.types.type_name(type_)
             if name:
                 field.type_name.name = name
             self.annotations.copy(field, key.annotations)
@@ -108,15 +109,16 @@ class TableWriter:
         self.preamble(message.preamble, ids.ACTION, record.name, record.symbol.annotations)
         own = [p for p in record.symbol.parameters if not p.direction]
         for parameter, number in zip(own, self.inner_ids([p.annotations for p in own]), strict=True):
-            base = t.unwrapped(parameter.type)
+            type_ = t.substitute(parameter.type, record.types)
+            base = t.unwrapped(type_)
             if not (isinstance(base, t.BitsType | t.EnumType) or base is t.BOOL):
-                text = f"the control plane cannot give a parameter of type {parameter.type}"
+                text = f"the control plane cannot give a parameter of type {type_}"
                 self.annotations.fail(parameter.at, text, Kind.TARGET)
             found = message.params.add()
             found.id = number
             found.name = parameter.name
-            found.bitwidth = self.types.bit_width(parameter.type)
-            name = self.types.type_name(parameter.type, for_parameter=True)
+            found.bitwidth = self.types.bit_width(type_)
+            name = self.types.type_name(type_, for_parameter=True)
             if name:
                 found.type_name.name = name
             self.annotations.copy(found, parameter.annotations)
