@@ -25,7 +25,7 @@ def stf(
     An expectation is a prefix unless '$' ends it, '*' is any nibble, and the number of packets of each port that the
     test names must be exact. The exit status is 0 exactly when all of it held.
 
-    Example: [bold]netsum stf p4src/router.p4 router.stf --engine both[/bold]
+    Example: [bold]netsum stf router.p4 tests/conformance/stf/p4src/router.stf --engine both[/bold]
     """
     from emulator.harness.stf.command import run_stf
 
