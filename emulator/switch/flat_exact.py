@@ -40,8 +40,8 @@ class ExactTable(FlatTable):
             self._grow()
         number = self._free_slot(hash_words(words_of(self.key_of(entry), self.layout.key_words)))
         self._places[entry.handle] = number
-        self.write_entry(number, entry)
         self.entries.clear_rest(number)
+        self.write_entry(number, entry)
 
     def remove(self, entry: Entry) -> None:
         """Knuth's deletion for linear probing (volume 3, algorithm 6.4R): later keys of the run move up."""

@@ -87,8 +87,8 @@ class LpmTable(FlatTable):
     def insert(self, entry: Entry) -> None:
         self.entries.reserve(entry.handle)
         self.entries.set_word(entry.handle, ENTRY_NEXT, 0)
-        self.write_entry(entry.handle, entry)
         self.entries.clear_rest(entry.handle)
+        self.write_entry(entry.handle, entry)
         value, mask = entry.keys[self._lpm]
         prefix = self._prefixes[entry.handle] = Prefix(entry.handle, value, mask.bit_count())
         others = self._pack_others(entry)

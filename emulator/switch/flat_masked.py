@@ -81,8 +81,8 @@ class MaskedTable(FlatTable):
 
     def insert(self, entry: Entry) -> None:
         self.entries.reserve(entry.handle)
-        self.write_entry(entry.handle, entry)
         self.entries.clear_rest(entry.handle)
+        self.write_entry(entry.handle, entry)
         self._handles.add(entry.handle)
         rank = -packed_rank(entry)
         index = self._bucket_for(rank)

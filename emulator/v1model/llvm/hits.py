@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.p4 import ir
 from emulator.p4.layout import width_of
-from emulator.p4.llvm.bits import Value, at, i64, resize, store
+from emulator.p4.llvm.bits import Value, at, constant, i64, resize, store
 from emulator.p4.llvm.emitter import Emitter
 from emulator.v1model.direct import colour_targets, direct_meter_of, meters_bytes, selector_keys
 from emulator.v1model.llvm.checksums import emit_checksum
@@ -38,5 +38,7 @@ def select_member(e: Emitter, table: ir.Table) -> Value:
     """The hash of the selector keys, its low 32 bits (bmv2; the selector's output width counts for nothing)."""
     selector = profile_of(table)
     assert selector is not None
+    if selector.extern != "action_selector":
+        return constant(0, 32)  # an action profile has no groups
     algorithm = ir.Constant(algorithm_of(selector).value, ir.INDEX)
     return resize(e.b, emit_checksum(e, algorithm, selector_keys(table), payload=False), 32)
