@@ -10,7 +10,6 @@ from emulator.switch.control import CounterValue, MeterConfig
 from emulator.switch.profiles import Call
 from emulator.switch.tables import Entry, Table
 from emulator.v1model.direct import colour_targets, direct_meter_of, meters_bytes, selector_keys
-from emulator.v1model.hashing import FUNCTIONS
 from emulator.v1model.interpreted_externs import hash_input
 from emulator.v1model.meters import Meter
 from emulator.v1model.state import State
@@ -120,7 +119,7 @@ class Scan:
         if count == 1 or algorithm is None:
             return 0
         content = hash_input(machine, selector_keys(table))
-        return (FUNCTIONS[algorithm](content) & 0xFFFF_FFFF) % count
+        return (self._state.hashed(algorithm, content) & 0xFFFF_FFFF) % count
 
 
 def best_match(table: Table, values: tuple[int, ...]) -> Entry | None:

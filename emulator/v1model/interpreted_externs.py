@@ -8,7 +8,6 @@ from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned, wrap
 from emulator.p4.interpreter import Discard, Machine
 from emulator.v1model import interpreted_requests
-from emulator.v1model.hashing import FUNCTIONS
 from emulator.v1model.messages import LOG_CAPACITY, format_of, values_of
 from emulator.v1model.metadata import DROP_PORT, Algorithm, Drop, Fault, standard
 from emulator.v1model.random_numbers import MASK
@@ -98,11 +97,9 @@ def hash_input(m: Machine, data: ir.Argument) -> bytes:
 def _checksum(m: Machine, call: ir.CallExtern, algorithm: ir.Argument, data: ir.Argument) -> int:
     kind = Algorithm(_value(m, algorithm))
     content = hash_input(m, data)
-    if kind is Algorithm.RANDOM:
-        return _state(m).random.next()
     if call.name.endswith("_with_payload"):
         content += m.frame[m.cursor :][: interpreted_requests.requests(m).cut_bytes]
-    return FUNCTIONS[kind](content)
+    return _state(m).hashed(kind, content)
 
 
 def hash_(m: Machine, call: ir.CallExtern) -> None:
@@ -113,7 +110,7 @@ def hash_(m: Machine, call: ir.CallExtern) -> None:
 
 def checksum16_get(m: Machine, call: ir.CallExtern) -> None:
     out, data = call.arguments
-    _assign(m, out, FUNCTIONS[Algorithm.CSUM16](hash_input(m, data)))
+    _assign(m, out, _state(m).hashed(Algorithm.CSUM16, hash_input(m, data)))
 
 
 def verify_checksum(m: Machine, call: ir.CallExtern) -> None:

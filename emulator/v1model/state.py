@@ -6,9 +6,10 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from emulator.p4 import ir
+from emulator.v1model.hashing import FUNCTIONS
 from emulator.v1model.layout import DIGEST_SAMPLES, digests_of
 from emulator.v1model.messages import Format
-from emulator.v1model.metadata import Drop, Fault
+from emulator.v1model.metadata import Algorithm, Drop, Fault
 from emulator.v1model.meters import Meter
 from emulator.v1model.random_numbers import Generator
 
@@ -41,6 +42,10 @@ class State:
     random: Generator = field(default_factory=Generator)
     drops: dict[Drop, int] = field(default_factory=lambda: dict.fromkeys(Drop, 0))
     faults: dict[Fault, int] = field(default_factory=lambda: dict.fromkeys(Fault, 0))
+
+    def hashed(self, algorithm: Algorithm, content: bytes) -> int:
+        """The hash value, up to 64 bits; ``HashAlgorithm.random`` is a random number."""
+        return self.random.next() if algorithm is Algorithm.RANDOM else FUNCTIONS[algorithm](content)
 
     def send_digest(self, name: str, sample: tuple[int, ...]) -> None:
         """Into the digest's queue; counted and lost when it is full."""

@@ -77,6 +77,14 @@ def test_a_clone_keeps_the_fields_of_its_list_as_they_are_at_the_end_of_ingress(
     assert lost.frames[0] == {1: [frame(0, 7)], 2: [frame()]}
 
 
+def test_the_parse_of_a_clone_starts_from_zero_metadata() -> None:
+    """4.2: in bmv2 from what an earlier packet left."""
+    parser = ir.Parser("P", (ir.State("start", (ir.Extract(TAG), set_field("note", OTHER)), ir.Goto("accept")),))
+    ingress = (ir.Assign(OTHER, const(8, 8)), clone(I2E, 5, 2), send_to(1))
+    result = run_both(program(ingress, parser=parser), [frame()] * 2, prepare=sessions(s5=((2, 0),)))
+    assert result.frames[0] == {1: [frame()] * 2, 2: [frame()] * 2}
+
+
 def test_a_list_that_no_field_carries_is_empty() -> None:
     """4.2: a warning, and nothing is kept."""
     ingress = (ir.Assign(NOTE, const(5, 8)), clone(I2E, 5, 9), send_to(511))

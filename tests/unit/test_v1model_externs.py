@@ -350,3 +350,24 @@ def test_a_variable_keeps_its_value_through_the_whole_packet_and_no_longer() -> 
     egress = (set_field("times", binary(Op.ADD, kept, const(1, 16))),)
     made = make_program([TAG], ingress, egress=egress, variables=[kept])
     assert run_both(made, [frame(), frame()]).frames[0][1] == [frame(times=2)] * 2
+
+
+# --- What would hang or end bmv2 --------------------------------------------------------------------------------
+
+
+def test_a_loop_that_never_ends_drops_its_packet() -> None:
+    forever = ir.Loop(binary(Op.EQ, ref(TAG, "kind"), const(1, 8)), (set_field("times", const(1, 16)),))
+    result = run_both(program((forever, send_to(1))), [frame(1), frame(2)])
+    assert result.frames[0] == {1: [frame(2)]}
+    assert result.drops == {"loop limit": 1}
+
+
+def test_a_header_that_was_never_valid_reads_zero_whatever_came_before() -> None:
+    """4.8: bmv2 shows what an earlier packet left there."""
+    extra = ir.Header("hdr.extra", header_type("extra_t", ("a", 16)))
+    more = ir.Select((ref(TAG, "kind"),), (ir.SelectCase((ir.Masked(1, 255),), "more"),))
+    parser = ir.Parser("P", (ir.State("start", (ir.Extract(TAG),), more),
+        ir.State("more", (ir.Extract(extra),), ir.Goto("accept"))))  # fmt: skip
+    made = make_program([TAG, extra], (set_field("times", ref(extra, "a")), send_to(1)), parser=parser)
+    result = run_both(made, [frame(1, payload=b"\xab\xcd"), frame(0, payload=b"\xab\xcd")])
+    assert [f[2:4] for f in result.frames[0][1]] == [b"\xab\xcd", bytes(2)]
