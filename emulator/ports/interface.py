@@ -64,19 +64,19 @@ TX_CELLS = 1024
 SEND_BUFFER_BYTES = 4 << 20
 
 
-def interface_mtu(name: str) -> int:
+def interface_mtu(any_socket: socket.socket, name: str) -> int:
     """The longest packet the interface takes, without Ethernet's header. Raises OSError."""
-    return int(struct.unpack_from("i", _request(name, SIOCGIFMTU), 16)[0])
+    return int(struct.unpack_from("i", _request(any_socket, name, SIOCGIFMTU), 16)[0])
 
 
-def interface_is_up(name: str) -> bool:
+def interface_is_up(any_socket: socket.socket, name: str) -> bool:
     """Whether it was switched on; it may still have no carrier. Raises OSError."""
-    return bool(struct.unpack_from("H", _request(name, SIOCGIFFLAGS), 16)[0] & IFF_UP)
+    return bool(struct.unpack_from("H", _request(any_socket, name, SIOCGIFFLAGS), 16)[0] & IFF_UP)
 
 
-def _request(name: str, request: int) -> bytes:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        return fcntl.ioctl(any_socket, request, struct.pack("16s24x", name.encode()[:15]))
+def _request(any_socket: socket.socket, name: str, request: int) -> bytes:
+    """Ask about an interface of the network namespace that a socket belongs to."""
+    return fcntl.ioctl(any_socket, request, struct.pack("16s24x", name.encode()))
 
 
 def _open_socket(spec: PortSpec) -> socket.socket:
@@ -148,6 +148,7 @@ class InterfacePort(SwitchPort):
     def __init__(self, spec: PortSpec, table: TxPortTable) -> None:
         super().__init__(spec, table)
         self._kernel_dropped = 0
+        self._warned = False
         self._statistics_lock = threading.Lock()
         self._iov, self._messages = make_messages()
         self._sender: socket.socket | None = None
@@ -162,12 +163,12 @@ class InterfacePort(SwitchPort):
             raise
 
     def _open(self) -> None:
-        if not interface_is_up(self.spec.name):
+        self._sender = _open_socket(self.spec)
+        if not interface_is_up(self._sender, self.spec.name):
             raise OSError(errno.ENETDOWN, "Network is down")
-        longest = interface_mtu(self.spec.name) + ETHERNET_HEADER_BYTES + TAG_BYTES
+        longest = interface_mtu(self._sender, self.spec.name) + ETHERNET_HEADER_BYTES + TAG_BYTES
         self.cell_bytes = max(CELL_BYTES, -(-longest // CACHE_LINE_BYTES) * CACHE_LINE_BYTES)
         self._ring = PacketRing(self.spec, longest)
-        self._sender = _open_socket(self.spec)
         self._sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         self._sender.bind((self.spec.name, 0))
         if self._sender.getsockname()[3] not in (ARPHRD_ETHER, ARPHRD_LOOPBACK):
@@ -193,20 +194,30 @@ class InterfacePort(SwitchPort):
     @property
     def max_frame_bytes(self) -> int:
         """The longest frame that can leave, without a VLAN tag. Raises OSError where the interface is gone."""
-        return interface_mtu(self.spec.name) + ETHERNET_HEADER_BYTES
+        assert self._sender is not None, "the port is closed"
+        return interface_mtu(self._sender, self.spec.name) + ETHERNET_HEADER_BYTES
 
     def attend(self) -> None:
-        """Tell the log what became of the interface."""
-        if not self.state["notice"]:
+        """Tell the log what became of the interface, and how senders have to be set up."""
+        if not self.state["notice"] or self._sender is None:
             return
         self.state["notice"] = 0
-        name = self.spec.name
-        try:
-            problem = None if interface_is_up(name) else "is down; frames for it are dropped until it is up again"
-        except OSError:
+        if self.state["segments_joined"] and not self._warned:
+            self._warned = True
+            log.warning(
+                "port %s: a sender leaves it to its interface to cut data into frames; such frames are dropped: switch "
+                "that off at the sender, ethtool -K INTERFACE tso off gso off",
+                self.spec,
+            )
+        # by its number: another interface of that name would be another interface
+        name = self._sender.getsockname()[0]
+        if not name:
             problem = "is gone; frames for it are dropped: make it anew and start the switch again"
-        if problem is not None:
-            log.error("port %s: interface %s %s", self.spec, name, problem)
+        elif not interface_is_up(self._sender, name):
+            problem = "is down; frames for it are dropped until it is up again"
+        else:
+            return
+        log.error("port %s: interface %s %s", self.spec, self.spec.name, problem)
 
     def statistics(self) -> PortStatistics:
         """See SwitchPort; the kernel's drops are among the drops."""

@@ -148,6 +148,7 @@ def _finish_offloads(port: int, frame: int, length_bytes: int) -> bool:
     offload = frame - OFFLOAD_BYTES
     if read8(offload + OFFLOAD_SEGMENTS) != 0:
         add(port + SEGMENTS_JOINED, 1)
+        write64(port + NOTICE, 1)
         return False
     if read8(offload) & NEEDS_CHECKSUM == 0:
         return True
