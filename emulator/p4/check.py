@@ -13,8 +13,9 @@ from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.architecture import Architecture
 from emulator.p4.check_annotations import AnnotationChecker
+from emulator.p4.check_uses import bodies_of, may_be_unused, warn_of_unset_reads, warn_of_unused
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
-from emulator.p4.source import Tokens
+from emulator.p4.source import Tokens, unpack_place
 
 
 class Checker(AnnotationChecker):
@@ -34,6 +35,8 @@ class Checker(AnnotationChecker):
             except Abandoned:
                 self._declare_unknown_top(node)
         self.structured_annotations()
+        if not self.diagnostics.errors:
+            self._warn_of_uses()
         main = self.main
         is_ours = main is not None and str(main.type).split("<")[0] == self.architecture.package
         if is_ours and not self.diagnostics.errors:
@@ -43,6 +46,17 @@ class Checker(AnnotationChecker):
             main, main.construct if main is not None else None, tuple(self.errors), self.globals, self.declarations,
             self.field_lists,
         )  # fmt: skip
+
+    def _warn_of_uses(self) -> None:
+        warn_of_unset_reads(bodies_of(self.declarations), self._warn_in_program)
+        candidates = (*self.variables, *may_be_unused(self.declarations))
+        warn_of_unused(candidates, self.used, self._warn_in_program)
+
+    def _warn_in_program(self, at: int, message: str) -> None:
+        """Not of the include files that come with us."""
+        file, _, _ = unpack_place(self.tokens.places[at])
+        if not self.tokens.sources.files[file].is_system:
+            self.warn(at, message)
 
     def _declare_unknown_top(self, node: s.Decl) -> None:
         scope = self.scopes[0]

@@ -39,6 +39,10 @@ class BaseChecker(Reporter):
         self.where = Where.TOP
         self.errors: dict[str, int] = {}
         self.match_kinds: dict[str, int] = {}
+        self.used: set[Any] = set()
+        """What a name was looked up for."""
+        self.variables: list[Any] = []
+        """Symbols of all variables, in order."""
         self.this: r.VariableSymbol | None = None
         """The object whose abstract methods are being given."""
         self.refusals: list[tuple[Any, str]] = []
@@ -72,11 +76,10 @@ class BaseChecker(Reporter):
 
     def find(self, name: str, is_absolute: bool = False) -> Any:
         """The symbol or type of that name, None when there is none."""
-        if is_absolute:
-            return self.scopes[0].get(name)
-        for scope in reversed(self.scopes):
+        for scope in self.scopes[:1] if is_absolute else reversed(self.scopes):
             found = scope.get(name)
             if found is not None:
+                self.used.add(found)
                 return found
         return None
 

@@ -73,6 +73,7 @@ class StatementChecker(CallChecker):
         value = None if node.value is None else self.typed(node.value, type_, f"initial value of {node.name!r}")
         symbol = r.VariableSymbol(node.name, type_, node.name_at, annotations=node.annotations)
         self.declare(node.name, symbol, node.name_at)
+        self.variables.append(symbol)
         out.append(r.Declare(node.at, node.end, symbol, value))
 
     def _constant(self, node: s.Constant, out: r.Block) -> None:
