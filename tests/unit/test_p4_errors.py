@@ -118,7 +118,6 @@ LOCAL = [
     (DIRECTION, "parameters without direction stand last", "action a(bit<8> x, /*!*/in bit<8> y) { }"),
     (DIRECTION, "without direction and cannot be written", "action a(bit<8> x) { /*!*/x = 1; }"),
     (PLACE, "a table cannot be applied in an action", "table t { actions = { NoAction; } } action a() { /*!*/t.apply(); }"),
-    (UNSUPPORTED, "match kind 'range'", "table t { key = { meta.m8: /*!*/range; } actions = { NoAction; } }"),
     (TYPE, "must be an instance of action_profile", "table t { actions = { NoAction; } implementation = /*!*/3; }"),
 ]  # fmt: skip
 
@@ -194,6 +193,11 @@ def test_at_top_level(kind: Kind, text: str, piece: str) -> None:
 def test_in_parser(kind: Kind, text: str, piece: str) -> None:
     head = "parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {"
     check(kind, text, program(parser=f"{head}\n{piece}\n}}\n"))
+
+
+def test_a_match_kind_of_the_program_is_refused_by_name() -> None:
+    local = "table t { key = { meta.m8: /*!*/fuzzy; } actions = { NoAction; } }"
+    check(UNSUPPORTED, "match kind 'fuzzy'", program(declarations="match_kind { fuzzy }\n", local=local))
 
 
 def test_table_is_long_enough() -> None:
