@@ -10,7 +10,18 @@ from emulator.v1model.hashing import csum16
 from emulator.v1model.messages import LOG_CAPACITY, Format
 from emulator.v1model.metadata import Algorithm, Instance, standard
 from emulator.v1model.random_numbers import Generator
-from tests.support.p4_programs import Rig, binary, const, header_type, make_program, ref, run_both, send_to, var
+from tests.support.p4_programs import (
+    Rig,
+    binary,
+    const,
+    header_type,
+    linear_parser,
+    make_program,
+    ref,
+    run_both,
+    send_to,
+    var,
+)
 from tests.support.reinjection import (
     E2E,
     I2E,
@@ -275,14 +286,18 @@ def test_format_knows_nested_and_unbalanced_braces() -> None:
 # --- Assertions (4.10) --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("block", ["verify", "ingress", "egress", "compute", "deparser"])
+@pytest.mark.parametrize("block", ["parser", "verify", "ingress", "egress", "compute", "deparser"])
 def test_a_failing_assertion_is_a_counted_drop_wherever_it_stands(block: str) -> None:
     """bmv2's process would end."""
     check = call("assert", binary(Op.EQ, ref(TAG, "kind"), const(0, 8)), ir.Text("p.p4:1:1"))
     blocks = {"ingress": (send_to(1),), "egress": (), "verify": (), "compute": (), "deparser": (ir.Emit(TAG),)}
-    blocks[block] = (*blocks[block], check)
+    if block == "parser":
+        parser = ir.Parser("P", (ir.State("start", (ir.Extract(TAG), check), ir.Goto("accept")),))
+    else:
+        parser = linear_parser([TAG])
+        blocks[block] = (*blocks[block], check)
     ingress, egress = blocks.pop("ingress"), blocks.pop("egress")
-    result = run_both(program(ingress, egress, **blocks), [frame(0), frame(1), frame(0, 5)])
+    result = run_both(program(ingress, egress, parser=parser, **blocks), [frame(0), frame(1), frame(0, 5)])
     assert result.frames[0] == {1: [frame(0), frame(0, 5)]}
     assert result.drops == {"failed assertion": 1}
 

@@ -211,8 +211,6 @@ class _Pipeline:
         e, b = self.e, self.e.b
         send_digest(e)
         decided = e.new_block("decided")
-        if self.uses.clones:
-            self.queues.kept.store(e, self.queues.area(self.queues.places.clone_kept))
         COPIES.put(e, 0)
         if self.uses.resubmits:
             resubmitted, kept = e.new_block("resubmitted"), e.new_block("kept")
@@ -269,6 +267,7 @@ class _Pipeline:
         CLONE.put(e, 0)
         replicas, copies, cut = self.queues.session(session, done)
         self.queues.charge(done)
+        self.queues.kept.store(e, self.queues.area(self.queues.places.clone_kept))
         waiting, parsing = e.new_block("wait"), e.new_block("parse_again")
         b.cbranch(b.icmp_unsigned("!=", COPIES.get(e), i64(0)), waiting, parsing)
         b.position_at_end(waiting)
