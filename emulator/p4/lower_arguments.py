@@ -9,7 +9,7 @@ from typing import Any
 from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
-from emulator.p4.lower_effects import reads, written
+from emulator.p4.lower_effects import reads
 from emulator.p4.lower_places import PlaceLowering, SlicePlace
 from emulator.p4.lower_storage import HeaderParts, Parts, Value, is_static, roots
 
@@ -109,7 +109,7 @@ class ArgumentLowering(PlaceLowering):
     def _keep(self, arguments: list[Evaluated], position: int) -> None:
         """What the statements from ``position`` on change is saved before them."""
         later = self.out[position:]
-        names = written(later)
+        names = self.effects.written(later)
         del self.out[position:]
         for argument in arguments:
             if argument.place is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from emulator.p4 import ir
 from emulator.p4 import resolved as r
-from emulator.p4.lower_effects import reads, written
+from emulator.p4.lower_effects import reads
 from emulator.p4.lower_expressions import ExpressionLowering
 from emulator.p4.lower_operators import cast, sliced, sliced_at
 from emulator.p4.lower_storage import HeaderParts, Parts, Value, is_static, roots
@@ -98,7 +98,7 @@ class PlaceLowering(ExpressionLowering):
         """The place as it was before the statements from ``position`` on, which may change what its indices read."""
         if len(self.out) == position or (not isinstance(place, SlicePlace) and is_static(place)):
             return place
-        names = written(self.out[position:])
+        names = self.effects.written(self.out[position:])
         later = self.out[position:]
         del self.out[position:]
         found = self.fixed(place, names)

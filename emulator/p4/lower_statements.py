@@ -19,6 +19,7 @@ class StatementLowering(LoopLowering):
 
     def statements(self, block: r.Block) -> None:
         for statement in block:
+            self.spend(statement.at)
             _STATEMENTS[type(statement)](self, statement)
 
     def _declare(self, node: r.Declare) -> None:

@@ -14,7 +14,7 @@ from emulator.p4 import resolved as r
 from emulator.p4 import types as t
 from emulator.p4.architecture import Architecture
 from emulator.p4.errors import Diagnostics
-from emulator.p4.lower_effects import reads, written
+from emulator.p4.lower_effects import Effects, reads
 from emulator.p4.lower_storage import (
     HEADER_REFS,
     HeaderParts,
@@ -33,6 +33,7 @@ class ValueLowering(Storage):
     def __init__(self, tokens: Tokens, diagnostics: Diagnostics, architecture: Architecture) -> None:
         super().__init__(tokens, diagnostics, architecture)
         self.out: list[ir.Statement] = []
+        self.effects = Effects()
         self.env: dict[Any, Any] = {}
         """What each symbol stands for now: storage, a value, an extern instance, a block instance."""
         self.types: dict[t.TypeVariable, t.Type] = {}
@@ -71,7 +72,7 @@ class ValueLowering(Storage):
     def _save(self, values: list[Value], position: int) -> None:
         """Put what the values hold now into temporaries, before the statements from ``position`` on that change it."""
         later = self.out[position:]
-        names = written(later)
+        names = self.effects.written(later)
         del self.out[position:]
         values[:] = [self.saved(value) if reads(value, names) else value for value in values]
         self.out.extend(later)

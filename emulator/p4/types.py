@@ -342,6 +342,7 @@ def _written(arguments: tuple[Type, ...]) -> str:
     return "<" + ", ".join(map(str, arguments)) + ">" if arguments else ""
 
 
+@functools.cache
 def has_variables(type_: Type) -> bool:
     if isinstance(type_, TypeVariable):
         return True
@@ -423,6 +424,7 @@ def width_bits(type_: Type) -> int | None:
     return most if least == most and not _has_union(type_) else None
 
 
+@functools.cache
 def size_bits(type_: Type, *, largest: bool) -> int | None:
     """What minSizeInBits() or maxSizeInBits() gives (section 9); None for types without a size."""
     type_ = unwrapped(type_)
@@ -448,6 +450,7 @@ def size_bits(type_: Type, *, largest: bool) -> int | None:
     return max(sizes, default=0) if is_union else sum(sizes)
 
 
+@functools.cache
 def _has_union(type_: Type) -> bool:
     if isinstance(type_, StackType):
         return _has_union(type_.element)
