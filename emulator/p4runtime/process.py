@@ -24,6 +24,7 @@ from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.compilation import compile_package
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.ending import AskedToEnd, Ending, die_with_parent
+from emulator.p4runtime.messages import MessageLog
 from emulator.p4runtime.package import PackageError, pack
 from emulator.p4runtime.pipeline import Compiled, Target
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
@@ -110,7 +111,9 @@ class RunningSwitch:
         self.device = Device(options.device_id, self._target())
         if self._compiled is not None:
             self.device.install(_config_of(options), self._compiled)
+        self._messages = MessageLog(self.switch, self.device.hold_still, self.runner.paused)
         self._stack.callback(self._stop_data_plane)
+        self._stack.callback(self._messages.stop)
         self.server = P4RuntimeServer(self.device, options.grpc_server_addr, (statistics_handler(self.statistics),))
         self._stack.callback(self._stop_server)
 
@@ -120,6 +123,7 @@ class RunningSwitch:
 
     def __enter__(self) -> RunningSwitch:
         self._thread.start()
+        self._messages.start()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -123,6 +123,11 @@ class Switch(Control):
         """What the program did without effect (an index out of range), by kind; zeros are left out."""
         return {fault.words: count for fault, count in self._loaded.faults().items() if count}
 
+    @property
+    def has_messages(self) -> bool:
+        """Whether `take_messages` would find any; may be asked at any time."""
+        return self._engine is not None and self._engine.has_messages()
+
     def take_messages(self) -> list[str]:
         """What the program said with log_msg since the last time, oldest first; what found the log full is lost and
         counted as a fault."""

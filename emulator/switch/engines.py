@@ -67,6 +67,7 @@ class Engine(Protocol):
     def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None: ...
     def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]: ...
     def take_messages(self) -> list[str]: ...
+    def has_messages(self) -> bool: ...
     def seed(self, value: int) -> None: ...
     def drops(self) -> dict[Drop, int]: ...
     def faults(self) -> dict[Fault, int]: ...
@@ -104,6 +105,7 @@ class CompiledEngine:
         self.set_session = self.memory.set_session
         self.take_digests = self.memory.take_digests
         self.take_messages = self.memory.take_messages
+        self.has_messages = self.memory.has_messages
         self.seed = self.memory.seed
 
     def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None:
@@ -200,6 +202,9 @@ class InterpretedEngine:
     def take_messages(self) -> list[str]:
         taken, self.state.log = self.state.log, []
         return [message.render(values) for message, values in taken]
+
+    def has_messages(self) -> bool:
+        return bool(self.state.log)
 
     def seed(self, value: int) -> None:
         self.state.random = Generator(value)

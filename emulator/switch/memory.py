@@ -117,14 +117,17 @@ class Memory:
 
     def take_messages(self) -> list[str]:
         """What log_msg said since the last time, oldest first."""
-        formats = self.layout.messages
-        if not formats:
+        if not self.has_messages():
             return []
-        log = self._arrays[Word.LOG]
+        formats, log = self.layout.messages, self._arrays[Word.LOG]
         count, size = log[:LOG_HEADER_BYTES].view(np.uint64)[LOG_COUNT // 8 :], record_bytes(formats)
         records = log[LOG_HEADER_BYTES : LOG_HEADER_BYTES + int(count[0]) * size].reshape(-1, size)
         count[0] = 0
         return [_message(formats, record.tobytes()) for record in records]
+
+    def has_messages(self) -> bool:
+        """May be asked while the program runs."""
+        return bool(self.layout.messages) and bool(self._arrays[Word.LOG].view(np.uint64)[LOG_COUNT // 8])
 
     def seed(self, value: int) -> None:
         """Of the program's random numbers."""
