@@ -130,6 +130,9 @@ class ArgumentChecker(ExpressionChecker):
                 self.fail(argument or node, f"{what}: argument {parameter.name!r}: {error}")
         for variable in inference.variables:
             found = inference.known.get(variable)
+            if found is None and self._is_left_out(variable, values):
+                inference.known[variable] = variable
+                continue
             if found is None:
                 self.fail(node, f"{what}: the type argument {variable} cannot be inferred")
             if found is t.UNKNOWN:
@@ -139,6 +142,14 @@ class ArgumentChecker(ExpressionChecker):
                     node,
                     f"{what}: the width of an int cannot be inferred ({variable} = {found}); write 16w0 or cast it",
                 )
+
+    @staticmethod
+    def _is_left_out(
+        variable: t.TypeVariable, values: list[tuple[t.Parameter, s.Argument | None, r.Expr | None]]
+    ) -> bool:
+        """Whether only parameters that were given nothing have to do with the type."""
+        users = [argument for parameter, argument, _ in values if t.mentions(parameter.type, variable)]
+        return bool(users) and all(argument is None for argument in users)
 
     def _bind(
         self,

@@ -153,6 +153,8 @@ class ExpressionChecker(OperatorChecker):
             return r.Method(node.name_at, t.VOID, base, "apply")
         if self.has_method(type_, node.name):
             return r.Method(node.name_at, t.VOID, base, node.name)
+        if isinstance(base.symbol, t.Generic):
+            self.fail(node.base, f"{base.symbol.name} needs type arguments")
         self.fail(node.name_at, f"{base.type} has no member {node.name!r}", Kind.NAME)
 
     def _stack_member(self, base: r.Expr, type_: t.StackType, node: s.Member) -> r.Expr:

@@ -390,6 +390,11 @@ def substitute_signature(signature: Signature, known: Mapping[TypeVariable, Type
     )  # fmt: skip
 
 
+def mentions(type_: Type, variable: TypeVariable) -> bool:
+    """Whether the type is made of that type variable."""
+    return has_variables(type_) and substitute(type_, {variable: VOID}) is not type_
+
+
 def takes_the_same(one: Signature, other: Signature) -> bool:
     """As many parameters with the same names: calls could not tell the two apart (section 7.2.9)."""
     return [p.name for p in one.parameters] == [p.name for p in other.parameters]
