@@ -8,7 +8,7 @@ from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4.architecture import Architecture
-from emulator.p4.errors import Abandoned, Diagnostics
+from emulator.p4.errors import Abandoned, Diagnostics, Kind
 from emulator.p4.lexer import integer_value
 from emulator.p4.lower import Lowered
 from emulator.p4.p4info_annotations import AnnotationWriter, split_at_commas
@@ -46,6 +46,9 @@ def make_p4info(
                 one(record)  # type: ignore[arg-type]
             except Abandoned:
                 continue
+            except ValueError as error:  # protobuf's word for a number that its field cannot hold
+                at = getattr(getattr(record, "symbol", None), "at", 0)
+                writer.report(at, f"P4Info cannot hold a number of this: {error}", Kind.TARGET)
     if _has_types(info, symbols, lowered.program):
         info.type_info.SetInParent()
     return info
@@ -89,7 +92,7 @@ def _package(message: Any, annotations: s.Annotations, writer: AnnotationWriter)
         elif annotation.name == "platform_property":
             for key, value in _pairs(annotation):
                 number = integer_value(value[0]) if len(value) == 1 else None
-                if key in _PLATFORM_NUMBERS and number is not None:
+                if key in _PLATFORM_NUMBERS and number is not None and number[0] < 1 << 31:
                     setattr(message.platform_properties, key, number[0])
                 else:
                     writer.warn(annotation, f"@platform_property: {key!r} is not known, or its value is no number")

@@ -113,6 +113,24 @@ def _case(file: str, context: str, title: str, own: str) -> Case:
     return Case(file, context, title, text, expected, before.count("\n") + 1)
 
 
+_RUNNING = """
+struct headers_t { h_t h; }
+parser RP(packet_in p, out headers_t h, inout m_t m, inout standard_metadata_t s) { state start { transition accept; } }
+control RV(inout headers_t h, inout m_t m) { apply { } }
+control RI(inout headers_t h, inout m_t m, inout standard_metadata_t s) { C() c; apply { c.apply(m); } }
+control RE(inout headers_t h, inout m_t m, inout standard_metadata_t s) { apply { } }
+control RD(packet_out p, in headers_t h) { apply { p.emit(h); } }
+V1Switch(RP(), RV(), RI(), RE(), RV(), RD()) main;
+"""
+
+
+def running(case: Case) -> str | None:
+    """The case's control as part of a whole program; None for other cases."""
+    if case.context not in ("control", "apply", "action"):
+        return case.text if case.context.startswith("v1model") else None
+    return case.text.replace(CORE, HEAD, 1) + _RUNNING
+
+
 def errors_of(case: Case, more_checks: Checks = ()) -> list[tuple[int, str, str]]:
     """(line, kind, message) of what the compiler says; programs with a ``main`` go all the way to P4Info."""
     try:
