@@ -96,6 +96,7 @@ def make_program(
     externs: Sequence[ir.ExternInstance] = (),
     stacks: Sequence[ir.HeaderStack] = (),
     field_lists: Sequence[tuple[int, Sequence[ir.Variable]]] = (),
+    value_sets: Sequence[ir.ValueSet] = (),
 ) -> ir.Program:
     every = (*headers, *(h for s in stacks for h in s.headers))
     emits = tuple(ir.Emit(h) for h in every) if deparser is None else tuple(deparser)
@@ -118,6 +119,7 @@ def make_program(
         tuple(tables),
         tuple(externs),
         CORE_ERRORS,
+        value_sets=tuple(value_sets),
         field_lists=tuple((number, tuple(kept)) for number, kept in field_lists),
     )
 

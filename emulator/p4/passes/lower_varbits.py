@@ -31,7 +31,7 @@ def lower_varbits(program: ir.Program, target: Target) -> ir.Program:
             return (replace(s, target=place),)
         return (s,)
 
-    new = walk.map_blocks(program, lambda b: walk.map_statements(b, expr, target.outs, after))
+    new = walk.map_blocks(program, lambda b: walk.map_statements(b, expr, target.outs, after), expr=expr)
     return replace(
         new,
         headers=(*program.headers, *holders.values()),
