@@ -7,7 +7,7 @@ SHELL_VENV := .venv-shell
 SOURCES := emulator hostagent pspin_model tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup shell-setup demo test check format bench fuzz clean protos
+.PHONY: help setup shell-setup demo test check format bench soak fuzz clean protos
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
@@ -55,6 +55,9 @@ FUZZ_SECONDS ?= 300
 FUZZ_SEED ?= $(shell date +%s)
 fuzz: setup ## damage programs for FUZZ_SECONDS (300): the compiler must answer with an error or a program
 	$(BIN)/python -m tests.support.p4_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+soak: setup ## a million random and damaged packets through every program, both engines compared
+	$(BIN)/python -m emulator.harness.fuzz.soak tests/conformance/stf
 
 protos: setup ## generate the stubs of our gRPC services anew (needs grpcio-tools)
 	$(BIN)/python -m hostagent.protocol.services.generate
