@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from emulator.p4 import ir
+from typing import Any
+
 from emulator.p4 import p4info_ids as ids
+from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.errors import Kind
 from emulator.p4.key_names import annotation_text
-from emulator.p4.lower_records import ExternRecord
+from emulator.p4.lower_records import ExternRecord, ValueSetRecord
 from emulator.p4.p4info_symbols import EXTERN_PREFIXES, ControllerHeader, Digest, is_hidden
 from emulator.p4.p4info_tables import TableWriter
-from emulator.p4.p4info_types import control_name, flattened
+from emulator.p4.p4info_types import control_name, field_name, flattened
 from emulator.p4.protos import p4info_pb2
 
 _UNITS = {"packets": "PACKETS", "bytes": "BYTES", "packets_and_bytes": "BOTH"}
@@ -68,17 +70,51 @@ class ExternWriter(TableWriter):
 
     # --- value sets, digests -------------------------------------------------------------------------------------
 
-    def value_set(self, value_set: ir.ValueSet) -> None:
+    def value_set(self, record: ValueSetRecord) -> None:
         message = self.info.value_sets.add()
-        self.preamble(message.preamble, ids.VALUE_SET, value_set.name, ())
-        for number, field in enumerate(value_set.fields, 1):
-            match = message.match.add()
-            match.id = number
-            match.name = field.name
-            assert isinstance(field.type, ir.Bits | ir.Bool)
-            match.bitwidth = field.type.width_bits if isinstance(field.type, ir.Bits) else 1
-            match.match_type = p4info_pb2.MatchField.MatchType.Value(field.match_kind.upper())
-        message.size = value_set.size
+        self.preamble(message.preamble, ids.VALUE_SET, record.value_set.name, record.symbol.annotations)
+        message.size = record.value_set.size
+        element = record.symbol.element
+        if isinstance(element, t.StructLike):
+            numbers = self.inner_ids([f.annotations for f in element.fields.values()])
+            for field, number in zip(element.fields.values(), numbers, strict=True):
+                match = self._match(message, number, field_name(field), field.type)
+                kind = self._match_kind(field.annotations)
+                match.match_type = p4info_pb2.MatchField.MatchType.Value(kind)
+                self.annotations.copy(match, field.annotations, frozenset(("match",)))
+        elif isinstance(element, t.EnumType):  # one for each member: so p4c does
+            for number, name in enumerate(element.members, 1):
+                self._match(message, number, name, element)
+        elif isinstance(element, t.TupleType):
+            self.annotations.report(
+                record.symbol.at, "the control plane cannot fill a value set of tuples", Kind.TARGET
+            )
+        else:
+            self._match(message, 1, "", element)
+
+    def _match(self, message: Any, number: int, name: str, type_: t.Type) -> Any:
+        """An exact match."""
+        match = message.match.add()
+        match.id = number
+        match.name = name
+        match.bitwidth = self.types.bit_width(type_)
+        match.match_type = p4info_pb2.MatchField.EXACT
+        type_name = self.types.type_name(type_)
+        if type_name:
+            match.type_name.name = type_name
+        return match
+
+    def _match_kind(self, annotations: s.Annotations) -> str:
+        """Of ``@match(kind)`` on a field of a value set's struct."""
+        for annotation in annotations:
+            if annotation.name == "match" and annotation.tokens:
+                kind = annotation.tokens[0].upper()
+                if kind in p4info_pb2.MatchField.MatchType.keys():  # noqa: SIM118  (an enum wrapper, no mapping)
+                    return kind
+                self.annotations.report(
+                    annotation, f"a value set cannot match by {annotation.tokens[0]!r}", Kind.TARGET
+                )
+        return "EXACT"
 
     def digest(self, digest: Digest) -> None:
         message = self.info.digests.add()

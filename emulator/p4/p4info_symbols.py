@@ -14,7 +14,7 @@ from emulator.p4 import types as t
 from emulator.p4.errors import Kind
 from emulator.p4.key_names import annotation_text
 from emulator.p4.lower import Lowered
-from emulator.p4.lower_records import ActionRecord, BlockInstance, ExternRecord, TableRecord
+from emulator.p4.lower_records import ActionRecord, BlockInstance, ExternRecord, TableRecord, ValueSetRecord
 from emulator.p4.p4info_annotations import AnnotationWriter
 from emulator.p4.p4info_digests import digest_calls, digest_name
 from emulator.p4.p4info_types import control_name, declared_annotations
@@ -53,7 +53,7 @@ class Symbols:
         self.actions = list(self._actions())
         self.attached = self._attached()
         self.externs = [e for e in self._externs() if e.instance.extern in EXTERN_PREFIXES]
-        self.value_sets = lowered.program.value_sets
+        self.value_sets = list(self._records(ValueSetRecord))
         self.digests = self._digests()
         self.controller_headers = list(self._controller_headers(program))
         self._check_names()
@@ -146,7 +146,7 @@ class Symbols:
             prefix = EXTERN_PREFIXES[extern.instance.extern]
             yield prefix, extern.instance.name, extern.symbol.annotations, extern.symbol.at
         for value_set in self.value_sets:
-            yield ids.VALUE_SET, value_set.name, (), 0
+            yield ids.VALUE_SET, value_set.value_set.name, value_set.symbol.annotations, value_set.symbol.at
         for digest in self.digests:
             yield ids.DIGEST, digest.name, (), 0
         for header in self.controller_headers:

@@ -28,8 +28,9 @@ _CORPORA = Path(__file__).parents[1] / "conformance"
 FOLDERS = ("legal", "strict", "wrong")
 _TOKEN = re.compile(r'[A-Za-z_][A-Za-z0-9_]*|[0-9][0-9a-zA-Z_]*|"[^"\n]*"|\s+|[^\sA-Za-z0-9_]')
 _MARKS = (
-    "0 1 8w255 -1 4s3 0xffffffffffffffffffffffff 99999999999999999999 1w2 0w0 { } ( ) [ ] < > << >> ; : , . .. ... = == "
-    "!= + - * / % & && | || ^ ~ ! ? @ # ++ |+| |-| &&& {#} += <<= +: \" ' \\ hdr meta m NoAction main V1Switch accept start"
+    "0 1 8w255 -1 4s3 0xffffffffffffffffffffffff 99999999999999999999 1w2 0w0 { } ( ) [ ] < > << >> ; : , . .. ... = "
+    "== != + - * / % & && | || ^ ~ ! ? @ # ++ |+| |-| &&& {#} += <<= +: \" ' \\ hdr meta m NoAction main V1Switch "
+    "accept start"
 )
 _WORDS = (*sorted(KEYWORDS), *_MARKS.split(" "))
 _LINES = (
