@@ -88,3 +88,23 @@ verify_checksum(true, meta.m8, meta.m16, HashAlgorithm.csum16); //! TARGET
 if (hdr.one.isValid()) { packet.emit(hdr.two); } //! TARGET
 //# v1model-deparser: a variable
 bit<8> x = 1; //! TARGET
+//# v1model-local: a direct meter that nobody reads
+direct_meter<bit<2>>(MeterType.bytes) m; //! TARGET
+table t { actions = { NoAction; } meters = m; }
+apply { t.apply(); }
+//# v1model-local: a direct meter that no table has
+direct_meter<bit<8>>(MeterType.bytes) m; //! TARGET
+apply { m.read(meta.m8); }
+//# v1model-local: a direct meter that is read into two places
+direct_meter<bit<8>>(MeterType.bytes) m;
+action a() { m.read(meta.m8); }
+action b() {
+    m.read(hdr.one.a); //! TARGET
+}
+table t { key = { meta.m8: exact; } actions = { a; b; NoAction; } meters = m; }
+apply { t.apply(); }
+//# v1model-local: a selector with two lists of keys
+action_selector(HashAlgorithm.crc16, 16, 8) s;
+table t { key = { meta.m8: exact; meta.m16: selector; } actions = { NoAction; } implementation = s; }
+table u { key = { meta.m8: exact; meta.m32: selector; } actions = { NoAction; } implementation = s; } //! TARGET
+apply { t.apply(); u.apply(); }
