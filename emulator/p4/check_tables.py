@@ -19,6 +19,9 @@ class TableChecker(KeysetChecker):
         symbol = r.TableSymbol(node.name, t.TableType(node.name), node.name_at, node.annotations, node.end)
         properties = self._properties(node)
         with self.scope(Where.TABLE):
+            for name, found in properties.items():
+                if name not in _LANGUAGE:
+                    self._guarded(self._architecture_property, symbol, found)
             for name, check in (
                 ("key", self._keys), ("actions", self._actions), ("size", self._size),
                 ("default_action", self._default), ("largest_priority_wins", self._largest_wins),
@@ -30,9 +33,8 @@ class TableChecker(KeysetChecker):
                 self.report(node.name_at, f"table {node.name!r} has no 'actions'")
             if symbol.default is None and "default_action" not in properties:
                 self._no_action(symbol, node)
-            for name, found in properties.items():
-                if name not in _LANGUAGE:
-                    self._guarded(self._architecture_property, symbol, found)
+            if "implementation" in symbol.properties and "default_action" in properties:
+                self.warn(properties["default_action"], "a table with an implementation does nothing on a miss")
         self.declare(node.name, symbol, node.name_at)
         return symbol
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from emulator.p4 import ir
@@ -34,7 +35,7 @@ class Lowering(ParserLowering):
         records = tuple(ExternRecord(self.extern_instance(symbol, ""), symbol) for symbol in program.globals)
         for record in records:
             self.env[record.symbol] = record.instance
-        instances = [(bound.parameter.name, self._instance(bound)) for bound in package.arguments] if package else []
+        instances = self._instances(package) if package else []
         self.data_names = digest_names(instances)
         shared: dict[str, Value] = {}
         blocks: list[tuple[str, ir.Parser | ir.Control]] = []
@@ -66,6 +67,14 @@ class Lowering(ParserLowering):
                 text = f"this {package.name} is not the one of {architecture.name}: include its file"
                 self.fail(main.at, text, Kind.TARGET)
         return main.construct
+
+    def _instances(self, package: r.Construct) -> list[tuple[str, BlockInstance]]:
+        """The package's blocks; those with errors are left out."""
+        found = []
+        for bound in package.arguments:
+            with suppress(Abandoned):
+                found.append((bound.parameter.name, self._instance(bound)))
+        return found
 
     def _instance(self, bound: r.Bound) -> BlockInstance:
         value = bound.value

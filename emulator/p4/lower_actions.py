@@ -47,7 +47,7 @@ class ActionLowering(InstanceLowering):
         if known is not None:
             return known
         if record.action is None:
-            self.claim("action", record.name, listed.action.at)
+            self.claim("action", record.name, listed.action.at, record)
             name = record.name
         else:
             name = f"{record.name}{ir.VARIANT}{len(record.variants) + 1}"

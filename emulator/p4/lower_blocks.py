@@ -6,6 +6,7 @@ from typing import Any
 
 from emulator.p4 import ir
 from emulator.p4 import resolved as r
+from emulator.p4.errors import Abandoned
 from emulator.p4.lower_records import BlockInstance
 from emulator.p4.lower_storage import Value
 from emulator.p4.lower_tables import TableLowering
@@ -57,11 +58,22 @@ class BlockLowering(TableLowering):
     def control_body(self, instance: BlockInstance) -> ir.Block:
         outer, self.out = self.out, []
         self.block_locals(instance)
-        self.statements(instance.symbol.body or [])
+        self.guarded(instance.symbol.body or [])
         body, self.out = self.out, outer
         if body and isinstance(body[-1], ir.Return):
             body.pop()
         return tuple(body)
+
+    def guarded(self, block: r.Block) -> None:
+        """Statements, each by itself, so that one run finds the errors of several; a wrong declaration ends it."""
+        for statement in block:
+            kept = self.out, self.instance, self.path, self.env, self.types, self.result
+            try:
+                self.statements([statement])
+            except Abandoned:
+                self.out, self.instance, self.path, self.env, self.types, self.result = kept
+                if isinstance(statement, r.Declare):
+                    raise
 
     def block_locals(self, instance: BlockInstance) -> None:
         """Variables of the block: storage once, initial values at each application."""

@@ -26,8 +26,8 @@ class InstanceLowering(CallLowering):
         super().__init__(*arguments)
         self.externs: list[ir.ExternInstance] = []
         self.value_sets: list[ir.ValueSet] = []
-        self.control_names: dict[str, int] = {}
-        """Kind and control-plane name in use, to a token."""
+        self.control_names: dict[str, tuple[int, object]] = {}
+        """Kind and control-plane name in use, to a token and whom it belongs to."""
         self.instance: BlockInstance | None = None
         """The one being lowered."""
 
@@ -42,13 +42,12 @@ class InstanceLowering(CallLowering):
             return text[1:]
         return f"{path}.{text}" if path else text
 
-    def claim(self, kind: str, name: str, at: int) -> None:
-        """Two objects of one kind cannot share a control-plane name."""
-        key = f"{kind} {name}"
-        if key in self.control_names:
-            notes = self.declared_at(self.control_names[key])
+    def claim(self, kind: str, name: str, at: int, owner: object) -> None:
+        """Two objects of one kind cannot share a control-plane name; the owner may claim it again."""
+        known_at, known = self.control_names.setdefault(f"{kind} {name}", (at, owner))
+        if known is not owner:
+            notes = self.declared_at(known_at)
             self.fail(at, f"two {kind}s have the control-plane name {name!r}", Kind.DUPLICATE, notes)
-        self.control_names[key] = at
 
     # --- externs and value sets ----------------------------------------------------------------------------------
 
@@ -56,7 +55,7 @@ class InstanceLowering(CallLowering):
         type_ = self.type(symbol.type)
         assert isinstance(type_, t.ExternType)
         name = self.control_name(symbol.annotations, path, symbol.name)
-        self.claim("extern instance", name, symbol.at)
+        self.claim("extern instance", name, symbol.at, object())
         arguments = tuple(self._constructor_argument(bound) for bound in symbol.construct.arguments)
         type_arguments = tuple(self.scalar(a) for a in type_.arguments if self._is_storable(symbol, a))
         instance = ir.ExternInstance(
@@ -93,7 +92,7 @@ class InstanceLowering(CallLowering):
 
     def _value_set(self, symbol: r.ValueSetSymbol, path: str) -> ir.ValueSet:
         name = self.control_name(symbol.annotations, path, symbol.name)
-        self.claim("value set", name, symbol.at)
+        self.claim("value set", name, symbol.at, object())
         found = ir.ValueSet(
             name, tuple(self._value_set_fields(self.type(symbol.element))),
             self.known_number(symbol.size, "a value set's size", 1), ir_annotations(symbol.annotations),
@@ -187,7 +186,7 @@ class InstanceLowering(CallLowering):
         elif isinstance(member, r.ValueSetSymbol):
             value_set = self._value_set(member, path)
             instance.env[member] = value_set
-            instance.members.append(ValueSetRecord(value_set, member))
+            instance.members.append(ValueSetRecord(value_set, member, self.types))
 
 
 def _match_kind(field: t.Field) -> str:

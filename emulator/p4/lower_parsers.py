@@ -68,7 +68,7 @@ class ParserLowering(BlockLowering):
     def _state(self, node: r.State, name: str, targets: dict[str, str]) -> None:
         outer, outer_state = self.out, (self.state_name, self.state_span, self.state_out)
         self._begin(name, self.tokens.span(node.at, node.end))
-        self.statements(node.body)
+        self.guarded(node.body)
         if node.keys:
             self._end(self._select(node, targets))
         else:

@@ -9,6 +9,7 @@ from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
 from emulator.p4.lower_storage import Value
+
 Types: TypeAlias = dict[t.TypeVariable, t.Type]
 
 
@@ -46,6 +47,7 @@ class ActionRecord:
 class ValueSetRecord:
     value_set: ir.ValueSet
     symbol: r.ValueSetSymbol
+    types: Types = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)

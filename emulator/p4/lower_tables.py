@@ -50,21 +50,29 @@ class TableLowering(ActionLowering):
     # --- keys ----------------------------------------------------------------------------------------------------
 
     def _keys(self, record: TableRecord) -> list[ir.Expr]:
-        """The keys' values; what hoists something is computed just before the application."""
-        is_first = record.table is None
+        """The keys' values, evaluated in order, each as if into a variable of its own (section 14.2.3).
+
+        Variables are needed up to the last key that hoists something, which might change what an earlier one read.
+        """
+        lowered = [self._hoisted(key) for key in record.symbol.keys]
+        if record.table is None:
+            last = max((i for i, (before, _) in enumerate(lowered) if before), default=-1)
+            types = [value.type for _, value in lowered]
+            record.key_variables += [self.temporary(type_) if i <= last else None for i, type_ in enumerate(types)]
         values: list[ir.Expr] = []
-        for position, key in enumerate(record.symbol.keys):
-            before = len(self.out)
-            value = self._key(key)
-            if is_first:
-                is_complex = len(self.out) != before
-                record.key_variables.append(self.temporary(value.type) if is_complex else None)
-            variable = record.key_variables[position]
+        for (before, value), variable, key in zip(lowered, record.key_variables, record.symbol.keys, strict=True):
+            self.out += before
             if variable is not None:
                 self.out.append(ir.Assign(variable, value, self.tokens.span(key.at)))
-                value = variable
-            values.append(unsigned(value))
+            values.append(unsigned(value if variable is None else variable))
         return values
+
+    def _hoisted(self, key: r.KeyElement) -> tuple[list[ir.Statement], ir.Expr]:
+        """What has to run before a key's value, and the value."""
+        outer, self.out = self.out, []
+        value = self._key(key)
+        before, self.out = self.out, outer
+        return before, value
 
     def _key(self, key: r.KeyElement) -> ir.Expr:
         type_ = self.type(key.value.type)
@@ -77,7 +85,7 @@ class TableLowering(ActionLowering):
 
     def _table(self, record: TableRecord, values: list[ir.Expr]) -> ir.Table:
         symbol = record.symbol
-        self.claim("table", record.name, symbol.at)
+        self.claim("table", record.name, symbol.at, record)
         keys = tuple(
             ir.TableKey(key_name(self, key), value, key.match_kind, ir_annotations(key.annotations))
             for key, value in zip(symbol.keys, values, strict=True)

@@ -74,7 +74,7 @@ class ExternWriter(TableWriter):
         message = self.info.value_sets.add()
         self.preamble(message.preamble, ids.VALUE_SET, record.value_set.name, record.symbol.annotations)
         message.size = record.value_set.size
-        element = record.symbol.element
+        element = t.substitute(record.symbol.element, record.types)
         if isinstance(element, t.StructLike):
             numbers = self.inner_ids([f.annotations for f in element.fields.values()])
             for field, number in zip(element.fields.values(), numbers, strict=True):
@@ -86,9 +86,10 @@ class ExternWriter(TableWriter):
             for number, name in enumerate(element.members, 1):
                 self._match(message, number, name, element)
         elif isinstance(element, t.TupleType):
-            self.annotations.report(
-                record.symbol.at, "the control plane cannot fill a value set of tuples", Kind.TARGET
-            )
+            text = "P4Info has no form for a value set of tuples, p4c writes none: here its fields are 0, 1, ..."
+            self.annotations.warn(record.symbol.at, text)
+            for number, item in enumerate(element.items):
+                self._match(message, number + 1, str(number), item)
         else:
             self._match(message, 1, "", element)
 

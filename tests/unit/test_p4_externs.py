@@ -112,5 +112,12 @@ def test_wrong_calls(kind: Kind, text: str, apply: str) -> None:
     assert (kind, True, *line_of(source)) in places, str(caught.value)
 
 
+def test_several_in_one_run() -> None:
+    apply = "clone(CloneType.E2E, 1); if (meta.flag) { recirculate_preserving_field_list(1); } verify_checksum(true, { meta.m8 }, meta.m16, HashAlgorithm.csum16);"
+    with pytest.raises(CompileError) as caught:
+        compile_source(program(apply=apply), architecture=WHOLE)
+    assert [d.kind for d in caught.value.diagnostics] == [Kind.TARGET] * 3
+
+
 def test_the_users_own_externs_may_be_declared() -> None:
     assert ingress("meta.m8 = 1;", declarations=DECLARED) == ["meta.m8 = 8w1"]

@@ -187,9 +187,9 @@ __all__ = [
     "UnaryOp",
     "ValueSet",
     "ValueSetField",
-    "control_plane_action",
     "VarBits",
     "Variable",
     "Verify",
+    "control_plane_action",
     "width_of",
 ]
