@@ -17,21 +17,7 @@ from emulator.harness.stf.runner import Runner
 from emulator.p4.errors import CompileError
 
 HERE = Path(__file__).parent
-PENDING: frozenset[str] = frozenset(
-    {
-        "externs/direct_meter",
-        "parsers/select_default_is_last",
-        "profiles/action_profile",
-        "profiles/action_selector",
-        "profiles/hit_and_action_run",
-        "profiles/weights",
-        "tables/const_entries",
-        "tables/keys_with_side_effects",
-        "tables/mixed_keys",
-        "tables/optional",
-        "tables/range",
-    }
-)
+PENDING: frozenset[str] = frozenset({"parsers/select_default_is_last"})
 """``area/name`` of tests that don't pass yet."""
 
 

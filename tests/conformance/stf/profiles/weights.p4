@@ -1,4 +1,4 @@
-/* A member's weight is how often it stands in the group. */
+/* A weight is made of further copies of the member, with handles of their own behind the others (bmv2). */
 #include "../include/start.p4"
 
 header request_t {
