@@ -10,6 +10,9 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<4> IPV4_VERSION = 4;
 const bit<4> IPV4_IHL_WITHOUT_OPTIONS = 5;
 const bit<32> PORT_COUNT = 512;
+#ifndef ROUTES
+#define ROUTES 4096
+#endif
 
 /* Indices of the counter `drops`: why a packet went no further. */
 const bit<32> DROP_NOT_IPV4 = 0;
@@ -111,7 +114,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             no_route;
         }
         default_action = no_route();
-        size = 4096;
+        size = ROUTES;
         counters = routed;
     }
 

@@ -42,6 +42,8 @@ TABLE_BLOCKS_AT = 8
 """Masked: where the blocks begin in a row, in bytes; the summary comes first."""
 TABLE_POSITIONS = 9
 """Masked: address of what each bit of a row stands for."""
+TABLE_IS_LARGE = 10
+"""Not 0 when the entries are more than the nearer caches hold, so that look-ups are worth announcing."""
 TABLE_WORDS = 16
 
 # An entry, in bytes. What follows the header depends on the search, then come the action's parameters, then whatever
@@ -49,7 +51,9 @@ TABLE_WORDS = 16
 ENTRY_ACTION = 0
 """u32, index into the table's actions, or NOTHING_RUN."""
 ENTRY_HANDLE = 4
-"""u32, the control plane's number of the entry, from 1; 0 in a free slot of an exact table."""
+"""u32, in exact tables: the control plane's number of the entry, from 1; 0 in a free slot."""
+ENTRY_NEXT = 4
+"""u32, in lpm tables: the next entry of the chain, 0 at its end."""
 ENTRY_HEADER_BYTES = 8
 
 NOTHING_RUN = 0xFFFF_FFFF
@@ -244,23 +248,20 @@ def words_of(packed: int, count: int) -> tuple[int, ...]:
 
 
 def key_bytes(kinds: tuple[str, ...], widths_bits: tuple[int, ...]) -> int:
-    """What an entry holds of its keys, after the header. Exact: the key's words. Lpm: the number of the next entry of
-    its chain (u64), then the prefix's words and its mask's."""
+    """What an entry holds of its keys, after the header. Exact: the key's words. Lpm: the prefix's words, then its
+    mask's; a prefix of one word instead has a u16 after it, how far to shift what isn't compared out of the word."""
     match search_of(kinds):
         case Search.EXACT:
             return max(1, -(-sum(widths_bits) // WORD_BITS)) * WORD_BYTES
         case Search.LPM:
             width = next(w for w, kind in zip(widths_bits, kinds, strict=True) if kind == "lpm")
-            return WORD_BYTES + 2 * -(-width // WORD_BITS) * WORD_BYTES
+            return WORD_BYTES + 2 if width <= WORD_BITS else 2 * -(-width // WORD_BITS) * WORD_BYTES
         case Search.MASKED:
             return 0
 
 
 ENTRY_KEY = ENTRY_HEADER_BYTES
-"""Exact: the key's words."""
-ENTRY_NEXT = ENTRY_HEADER_BYTES
-"""Lpm."""
-ENTRY_PREFIX = ENTRY_HEADER_BYTES + WORD_BYTES
+ENTRY_SHIFT = ENTRY_KEY + WORD_BYTES
 
 PROFILES = ("action_profile", "action_selector")
 

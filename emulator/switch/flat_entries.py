@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.p4.table_layout import ENTRY_HEADER_BYTES, TABLE_ENTRIES, TableLayout, key_bytes
-from emulator.ports.batch import address_of, aligned_bytes
+from emulator.ports.batch import address_of
+from emulator.switch.pages import table_bytes
 
 MOST_AT_ONCE = 1 << 21
 """Larger tables grow into their size; memory that nobody touches costs nothing, but addresses do."""
@@ -25,7 +26,7 @@ class Entries:
         """Bytes of an entry that only the control plane writes; the rest is counters and the like."""
         self._rest = bytes(self._stride - self._written)
         self._shifts = [[8 * c.offset_bytes for c in a.parameters] for a in layout.actions]
-        self._set(aligned_bytes((1 + min(count, MOST_AT_ONCE)) * self._stride))
+        self._set(table_bytes((1 + min(count, MOST_AT_ONCE)) * self._stride))
 
     def _set(self, array: NDArray[np.uint8]) -> None:
         self.array = array
@@ -38,29 +39,37 @@ class Entries:
         """Make room for the entry with this number."""
         needed = (number + 1) * self._stride
         if needed > len(self.array):
-            larger = aligned_bytes(max(2 * len(self.array), needed))
+            larger = table_bytes(max(2 * len(self.array), needed))
             larger[: len(self.array)] = self.array
             self._set(larger)
 
     def replace(self, slots: int) -> memoryview:
         """Fresh memory for that many entries beside the default one; returns the old."""
         old = self.memory
-        fresh = aligned_bytes((1 + slots) * self._stride)
+        fresh = table_bytes((1 + slots) * self._stride)
         fresh[: self._stride] = self.array[: self._stride]
         self._set(fresh)
         return old
 
-    def write(self, number: int, handle: int, key: int, action: int, params: tuple[int, ...]) -> None:
-        """Everything that packets don't change. ``key``: what follows the header, as one number."""
+    def half(self, number: int, offset_bytes: int) -> int:
+        """A u32."""
+        return self.halves[(number * self._stride + offset_bytes) // 4]
+
+    def set_half(self, number: int, offset_bytes: int, value: int) -> None:
+        self.halves[(number * self._stride + offset_bytes) // 4] = value
+
+    def write(self, number: int, tag: int, key: int, action: int, params: tuple[int, ...]) -> None:
+        """Everything that packets don't change. ``tag``: the header's second half; ``key``: what follows the header,
+        as one number."""
         start = number * self._stride
-        self.memory[start : start + self._written] = self._pack(handle, key, action, params)
+        self.memory[start : start + self._written] = self._pack(tag, key, action, params)
 
     def record(self, action: int, params: tuple[int, ...]) -> bytes:
         """A choice of an action profile: action and parameters where an entry has them."""
         return self._pack(0, 0, action, params) + self._rest
 
-    def _pack(self, handle: int, key: int, action: int, params: tuple[int, ...]) -> bytes:
-        packed = action | handle << 32 | key << 8 * ENTRY_HEADER_BYTES
+    def _pack(self, tag: int, key: int, action: int, params: tuple[int, ...]) -> bytes:
+        packed = action | tag << 32 | key << 8 * ENTRY_HEADER_BYTES
         if params:
             for shift, value in zip(self._shifts[action], params, strict=True):
                 packed |= value << shift

@@ -43,7 +43,7 @@ class ExactTable(FlatTable):
         self.entries.clear_rest(number)
         self.write_entry(number, entry)
 
-    def remove(self, entry: Entry) -> None:
+    def take_out(self, entry: Entry) -> None:
         """Knuth's deletion for linear probing (volume 3, algorithm 6.4R): later keys of the run move up."""
         mask, gap = self._slots - 1, self._places.pop(entry.handle) - 1
         slot = gap

@@ -62,7 +62,7 @@ class LpmTable(FlatTable):
         return Trie(self._arena, self.layout.lpm_bits, Node(self._arena.take(1), 0, 0, 0, 0), self._link)
 
     def _link(self, number: int, following: int) -> None:
-        self.entries.set_word(number, ENTRY_NEXT, following)
+        self.entries.set_half(number, ENTRY_NEXT, following)
 
     # --- FlatTable --------------------------------------------------------------------------------------------------
 
@@ -70,10 +70,15 @@ class LpmTable(FlatTable):
         return handle if handle in self._prefixes else 0
 
     def key_of(self, entry: Entry) -> int:
-        """The chain's link as it stands, then prefix and mask, most significant word first."""
+        """Prefix and mask (or shift)."""
         value, mask = entry.keys[self._lpm]
-        packed = self._from_the_top(value) | self._from_the_top(mask) << (WORD_BITS * self._words)
-        return packed << WORD_BITS | self.entries.word(entry.handle, ENTRY_NEXT)
+        if self._words == 1:
+            return self._from_the_top(value) | (WORD_BITS - mask.bit_count()) << WORD_BITS
+        return self._from_the_top(value) | self._from_the_top(mask) << (WORD_BITS * self._words)
+
+    def tag_of(self, entry: Entry) -> int:
+        """The chain's link as it stands."""
+        return self.entries.half(entry.handle, ENTRY_NEXT)
 
     def _from_the_top(self, part: int) -> int:
         """A key's words, the most significant one lowest; the key begins at the top of that one."""
@@ -86,7 +91,7 @@ class LpmTable(FlatTable):
 
     def insert(self, entry: Entry) -> None:
         self.entries.reserve(entry.handle)
-        self.entries.set_word(entry.handle, ENTRY_NEXT, 0)
+        self.entries.set_half(entry.handle, ENTRY_NEXT, 0)
         self.entries.clear_rest(entry.handle)
         self.write_entry(entry.handle, entry)
         value, mask = entry.keys[self._lpm]
@@ -98,7 +103,7 @@ class LpmTable(FlatTable):
         trie.insert(prefix)
         self._publish(others, trie)
 
-    def remove(self, entry: Entry) -> None:
+    def take_out(self, entry: Entry) -> None:
         others = self._pack_others(entry)
         trie = self._tries[others]
         trie.remove(self._prefixes.pop(entry.handle))

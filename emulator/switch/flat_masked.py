@@ -24,9 +24,10 @@ from emulator.p4.table_layout import (
     WORD_BITS,
     TableLayout,
 )
-from emulator.ports.batch import address_of, aligned_bytes
+from emulator.ports.batch import address_of
 from emulator.switch.flat_table import FlatTable
 from emulator.switch.masked_bits import CHUNK_DTYPE, insert_bit, move_half, remove_bit
+from emulator.switch.pages import table_bytes
 from emulator.switch.tables import Entry
 
 
@@ -64,9 +65,9 @@ class MaskedTable(FlatTable):
         """Room for so many blocks; what is there is kept."""
         summary = -(-blocks // WORD_BITS)
         width = summary + blocks * BLOCK_WORDS
-        rows = aligned_bytes(8 * width * self.layout.row_count).view(np.uint64).reshape(-1, width)
+        rows = table_bytes(8 * width * self.layout.row_count).view(np.uint64).reshape(-1, width)
         size = self.layout.position_bytes
-        positions = aligned_bytes(blocks * BLOCK_WORDS * WORD_BITS * size).reshape(-1, size)
+        positions = table_bytes(blocks * BLOCK_WORDS * WORD_BITS * size).reshape(-1, size)
         rows[:, : self._blocks_at] = self._rows[:, : self._blocks_at]
         rows[:, summary : summary + self._blocks * BLOCK_WORDS] = self._rows[:, self._blocks_at :]
         positions[: len(self._positions)] = self._positions
@@ -96,7 +97,7 @@ class MaskedTable(FlatTable):
         self._starts[index] = bucket.ranks[0]
         insert_bit(self._rows, self._blocks_at, bucket.word, place, self._admitted(entry))
 
-    def remove(self, entry: Entry) -> None:
+    def take_out(self, entry: Entry) -> None:
         self._handles.remove(entry.handle)
         rank = -packed_rank(entry)
         index = bisect_right(self._starts, rank) - 1

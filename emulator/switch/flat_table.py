@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.p4.table_layout import MEMBERS_BYTES, NOTHING_RUN, TableLayout
+from emulator.p4.table_layout import MEMBERS_BYTES, NOTHING_RUN, TABLE_IS_LARGE, TableLayout
 from emulator.ports.batch import address_of, aligned_bytes
 from emulator.switch.control import CounterValue, MeterConfig
 from emulator.switch.flat_entries import Entries
@@ -19,6 +19,9 @@ from emulator.switch.memory import configure_meter
 from emulator.switch.profiles import Call
 from emulator.switch.tables import Entry
 from emulator.v1model.meters import METER_BYTES
+
+NEAR_BYTES = 16 << 10
+"""Half of a first-level cache: tables with more entries wait for memory now and then."""
 
 
 class FlatTable(ABC):
@@ -28,6 +31,7 @@ class FlatTable(ABC):
         self.layout = layout
         self.record = record
         self.entries = Entries(layout, record, layout.size if entries is None else entries)
+        self._entries = 0
         self._selections: dict[int, tuple[NDArray[np.uint64], NDArray[np.uint8]]] = {}
         if layout.members is not None:
             self.entries.write(0, 0, 0, NOTHING_RUN, ())
@@ -41,7 +45,8 @@ class FlatTable(ABC):
         """Into the search structure, with `write_entry`."""
 
     @abstractmethod
-    def remove(self, entry: Entry) -> None: ...
+    def take_out(self, entry: Entry) -> None:
+        """Of the search structure."""
 
     # --- Mirror ---------------------------------------------------------------------------------------------------
 
@@ -54,18 +59,31 @@ class FlatTable(ABC):
             self.write_entry(number, entry)
         else:
             self.insert(entry)
+            self._count(1)
+
+    def remove(self, entry: Entry) -> None:
+        self.take_out(entry)
+        self._count(-1)
+
+    def _count(self, change: int) -> None:
+        self._entries += change
+        self.record[TABLE_IS_LARGE] = self._entries * self.layout.entry_bytes > NEAR_BYTES
 
     def key_of(self, entry: Entry) -> int:
         """What an entry holds of its key, as one number."""
         return 0
 
+    def tag_of(self, entry: Entry) -> int:
+        """The second half of the entry's header."""
+        return entry.handle
+
     def write_entry(self, number: int, entry: Entry) -> None:
         """All but the counters."""
         if entry.through is None:
-            self.entries.write(number, entry.handle, self.key_of(entry), entry.action, entry.params)
+            self.entries.write(number, self.tag_of(entry), self.key_of(entry), entry.action, entry.params)
             return
         assert self.layout.members is not None
-        self.entries.write(number, entry.handle, self.key_of(entry), NOTHING_RUN, ())
+        self.entries.write(number, self.tag_of(entry), self.key_of(entry), NOTHING_RUN, ())
         cell, _ = self._selections[entry.selection]
         self.entries.set_word(number, self.layout.members, address_of(cell))
 

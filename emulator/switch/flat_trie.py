@@ -28,7 +28,7 @@ from emulator.p4.table_layout import (
     WORD_BITS,
     WORD_MASK,
 )
-from emulator.ports.batch import aligned_bytes
+from emulator.switch.pages import table_bytes
 
 CHAIN = 4
 """Longest chain: one miss of the cache for each of its prefixes, against two kilobytes for a node."""
@@ -77,7 +77,7 @@ class Arena:
         self._moved = moved
         self._next = 8
         self._free: dict[int, list[int]] = {}
-        self._set(aligned_bytes(8 * max(words, FIRST_ARENA_WORDS)).view(np.uint64))
+        self._set(table_bytes(8 * max(words, FIRST_ARENA_WORDS)).view(np.uint64))
 
     def _set(self, words: NDArray[np.uint64]) -> None:
         self.words = words
@@ -95,7 +95,7 @@ class Arena:
         place = self._next
         self._next += size
         if self._next > len(self.words):
-            larger = aligned_bytes(8 * max(2 * len(self.words), self._next)).view(np.uint64)
+            larger = table_bytes(8 * max(2 * len(self.words), self._next)).view(np.uint64)
             larger[: len(self.words)] = self.words
             self._set(larger)
         return place

@@ -19,4 +19,4 @@ class ValueSet:
         """Instead of what it holds."""
         self._table = ExactTable(self._layout, self._record)
         for handle, values in enumerate(dict.fromkeys(members), 1):
-            self._table.insert(Entry(handle, tuple((value, value) for value in values), 0, 0, ()))
+            self._table.put(Entry(handle, tuple((value, value) for value in values), 0, 0, ()))

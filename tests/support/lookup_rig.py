@@ -13,7 +13,15 @@ from emulator.p4.layout import pack_cells
 from emulator.p4.llvm.bits import I64, PTR, integer, load, resize
 from emulator.p4.llvm.lookup import emit_lookup
 from emulator.p4.llvm.machine import LoadedCode, make_object
-from emulator.p4.table_layout import ENTRY_HEADER_BYTES, TABLE_WORDS, ActionLayout, TableLayout, key_bytes
+from emulator.p4.table_layout import (
+    ENTRY_HANDLE,
+    ENTRY_HEADER_BYTES,
+    TABLE_WORDS,
+    ActionLayout,
+    Search,
+    TableLayout,
+    key_bytes,
+)
 from emulator.switch.flat_tables import make_flat_table
 from emulator.switch.tables import Entry
 
@@ -69,4 +77,5 @@ class LookupRig:
         return self.handle_of(number)
 
     def handle_of(self, number: int) -> int:
-        return self.table.entries.halves[number * self.layout.entry_bytes // 4 + 1] if number else 0
+        is_exact = self.layout.search is Search.EXACT
+        return self.table.entries.half(number, ENTRY_HANDLE) if is_exact and number else number

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from emulator.p4.llvm.bits import Builder, Value, constant, resize
-from emulator.p4.llvm.lookup_exact import exact_function
-from emulator.p4.llvm.lookup_lpm import lpm_function
+from emulator.p4.llvm.lookup_exact import exact_function, first_slot
+from emulator.p4.llvm.lookup_lpm import first_node, first_root, lpm_function
 from emulator.p4.llvm.lookup_masked import masked_function
 from emulator.p4.table_layout import WORD_BITS, Search, TableLayout
+
+
+def emit_first_touch(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:
+    """Address of what a look-up reads first of the memory that grows with an exact or lpm table."""
+    if layout.search is Search.EXACT:
+        return first_slot(b, layout, record, _words(b, _packed(b, layout, keys, layout.order), layout.key_words))
+    *others, lpm = layout.order
+    if others:
+        return first_root(b, layout, record, _words(b, _packed(b, layout, keys, tuple(others)), layout.other_words))
+    return first_node(b, record, _from_the_top(b, keys[lpm]))
 
 
 def emit_lookup(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:

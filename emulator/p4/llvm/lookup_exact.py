@@ -35,6 +35,14 @@ def exact_function(module: llvm.Module, layout: TableLayout) -> Value:
     return function
 
 
+def first_slot(b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> Value:
+    """Where a search begins."""
+    entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
+    mask = load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
+    number = b.add(b.and_(hash_of(b, words), mask), i64(1))
+    return at(b, entries, b.mul(number, i64(layout.entry_bytes)))
+
+
 def hash_of(b: Builder, words: list[Value]) -> Value:
     """As ``table_layout.hash_words``."""
     hashed: Value = i64(0)

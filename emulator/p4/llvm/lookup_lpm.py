@@ -12,11 +12,12 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
-from emulator.p4.llvm.lookup_exact import probe
+from emulator.p4.llvm.bits import I16, I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
+from emulator.p4.llvm.lookup_exact import hash_of, probe
 from emulator.p4.table_layout import (
+    ENTRY_KEY,
     ENTRY_NEXT,
-    ENTRY_PREFIX,
+    ENTRY_SHIFT,
     LPM_BEST,
     LPM_CHILD,
     LPM_NODE,
@@ -48,6 +49,39 @@ def lpm_function(module: llvm.Module, layout: TableLayout) -> Value:
     others, words_ = list(function.args[1 : 1 + layout.other_words]), list(function.args[1 + layout.other_words :])
     _Descent(b, layout, function.args[0], words_).write(others)
     return function
+
+
+def first_root(b: Builder, layout: TableLayout, record: Value, others: list[Value]) -> Value:
+    """Where the search for the trie of these other keys begins."""
+    slots = load(b, PTR, record, TABLE_SLOTS * WORD_BYTES, align=8)
+    mask = load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
+    size = (PREFIX_SLOT_HEADER_WORDS + layout.other_words) * WORD_BYTES
+    return at(b, slots, b.mul(b.and_(hash_of(b, others), mask), i64(size)))
+
+
+def first_node(b: Builder, record: Value, words: list[Value]) -> Value:
+    """The key's slot in the root of the one trie."""
+    arena = load(b, PTR, record, TABLE_ARENA * WORD_BYTES, align=8)
+    root = load(b, I64, record, TABLE_ROOT * WORD_BYTES, align=8)
+    node = at(b, arena, b.mul(b.and_(root, i64(LPM_NODE - 1)), i64(WORD_BYTES)))
+    return _slot_of(b, node, words[0])
+
+
+def _slot_of(b: Builder, node: Value, window: Value) -> Value:
+    """Address of the slot that the window's bits select in a node."""
+    shift = load(b, I64, node, NODE_SHIFT * WORD_BYTES, align=8)
+    index = b.and_(b.lshr(window, b.and_(shift, i64(WORD_BITS - 1))), b.lshr(shift, i64(32)))
+    return at(b, node, b.mul(b.add(index, i64(NODE_HEADER_WORDS)), i64(WORD_BYTES)))
+
+
+def second_touch(b: Builder, layout: TableLayout, record: Value, slot: Value) -> Value:
+    """What a slot, given by its address, leads to: a node or an entry."""
+    child = resize(b, load(b, I32, slot, LPM_CHILD, align=4), 64)
+    node = b.mul(b.and_(child, i64(LPM_NODE - 1)), i64(WORD_BYTES))
+    entry = b.mul(child, i64(layout.entry_bytes))
+    bases = [load(b, PTR, record, word * WORD_BYTES, align=8) for word in (TABLE_ARENA, TABLE_ENTRIES)]
+    is_node = b.icmp_unsigned("!=", b.and_(child, i64(LPM_NODE)), i64(0))
+    return b.select(is_node, at(b, bases[0], node), at(b, bases[1], entry))
 
 
 class _Descent:
@@ -97,7 +131,7 @@ class _Descent:
         entry = at(b, self.entries, b.mul(resize(b, number, 64), i64(self.layout.entry_bytes)))
         b.cbranch(self._has(entry), found, following)
         b.position_at_end(following)
-        number.add_incoming(b.trunc(load(b, I64, entry, ENTRY_NEXT, align=8), I32), following)
+        number.add_incoming(load(b, I32, entry, ENTRY_NEXT, align=4), following)
         b.branch(chain)
         b.position_at_end(found)
         b.ret(resize(b, number, 64))
@@ -125,20 +159,23 @@ class _Descent:
         """(does the key have the bits that the node skips, address of the key's slot)."""
         b = self.b
         node = at(b, self.arena, b.mul(resize(b, place, 64), i64(WORD_BYTES)))
-        part = {w: load(b, I64, node, w * WORD_BYTES, align=8) for w in range(NODE_HEADER_WORDS)}
-        window = self.window(part[NODE_OFFSET])
-        matches = b.icmp_unsigned("==", b.and_(window, part[NODE_SKIP_MASK]), part[NODE_SKIPPED])
-        shift = b.and_(part[NODE_SHIFT], i64(WORD_BITS - 1))
-        index = b.and_(b.lshr(window, shift), b.lshr(part[NODE_SHIFT], i64(32)))
-        return matches, at(b, node, b.mul(b.add(index, i64(NODE_HEADER_WORDS)), i64(WORD_BYTES)))
+        offset, mask, skipped = (
+            load(b, I64, node, w * WORD_BYTES, align=8) for w in (NODE_OFFSET, NODE_SKIP_MASK, NODE_SKIPPED)
+        )
+        window = self.window(offset)
+        return b.icmp_unsigned("==", b.and_(window, mask), skipped), _slot_of(b, node, window)
 
     def _has(self, entry: Value) -> Value:
         """Does the entry's prefix match?"""
         b, count = self.b, len(self.words)
+        if count == 1:
+            shift = resize(b, load(b, I16, entry, ENTRY_SHIFT, align=2), 64)
+            different = b.xor(self.words[0], load(b, I64, entry, ENTRY_KEY, align=8))
+            return b.icmp_unsigned("==", b.lshr(different, b.and_(shift, i64(WORD_BITS - 1))), i64(0))
         difference: Value = i64(0)
         for i, word in enumerate(self.words):
-            value = load(b, I64, entry, ENTRY_PREFIX + WORD_BYTES * i, align=8)
-            mask = load(b, I64, entry, ENTRY_PREFIX + WORD_BYTES * (count + i), align=8)
+            value = load(b, I64, entry, ENTRY_KEY + WORD_BYTES * i, align=8)
+            mask = load(b, I64, entry, ENTRY_KEY + WORD_BYTES * (count + i), align=8)
             difference = b.or_(difference, b.and_(b.xor(word, value), mask))
         return b.icmp_unsigned("==", difference, i64(0))
 

@@ -1,0 +1,180 @@
+"""Bringing tables into the cache before their packets come: what is announced is not waited for.
+
+A look-up in a large table waits for memory, several times in a row in a trie. The packets of a batch are known ahead,
+though not yet parsed; where a table's keys lie at the same place of every packet that has them, the code here looks
+them up ahead, a group of packets at a time, side by side so that their waits overlap. Nothing depends on the result: a
+packet that is parsed otherwise, or changed before its look-up, has merely been announced in vain.
+
+    void announce(ptr tables, ptr addresses, ptr lengths, i64 count)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from emulator.p4 import ir, walk
+from emulator.p4.layout import WORD_BYTES
+from emulator.p4.llvm.bits import I32, I64, PTR, VOID, Builder, Value, at, constant, i64, load, load_field
+from emulator.p4.llvm.lookup import emit_first_touch, emit_lookup
+from emulator.p4.llvm.lookup_lpm import second_touch
+from emulator.p4.table_layout import TABLE_ENTRIES, TABLE_IS_LARGE, TABLE_WORDS, Search, TableLayout
+
+FUNCTION = "announce"
+GROUP = 16
+"""Packets announced at once: more than a core has misses under way, few enough to stay in the first cache."""
+MOST_TABLES = 4
+MOST_PATHS = 1000
+"""Of a parser, to find out where headers lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """A table and where its keys lie in a packet."""
+
+    layout: TableLayout
+    offsets_bits: tuple[int, ...]
+
+    @property
+    def reach_bytes(self) -> int:
+        """A packet must be this long."""
+        ends = (o + w for o, w in zip(self.offsets_bits, self.layout.key_widths_bits, strict=True))
+        return max((end + 7) // 8 for end in ends)
+
+
+def announced(
+    program: ir.Program, parser: ir.Parser, block: ir.Block, layouts: Mapping[str, TableLayout]
+) -> tuple[Announced, ...]:
+    """The tables applied in ``block`` that can be looked up ahead."""
+    places = fixed_places(parser)
+    found: dict[str, Announced] = {}
+    for statement in walk.statements(block):
+        if isinstance(statement, ir.ApplyTable) and statement.table not in found:
+            table, layout = program.table(statement.table), layouts[statement.table]
+            offsets = _offsets([k.value for k in table.keys if k.match_kind != "selector"], places)
+            if offsets and layout.search is not Search.MASKED:
+                found[statement.table] = Announced(layout, offsets)
+    return tuple(found.values())[:MOST_TABLES]
+
+
+def _offsets(keys: list[ir.Expr], places: Mapping[str, int]) -> tuple[int, ...]:
+    """Where the keys lie; empty if not all of them are fields of headers with a place."""
+    offsets = []
+    for key in keys:
+        if not (isinstance(key, ir.FieldRef) and isinstance(key.header, ir.Header) and key.header.name in places):
+            return ()
+        offsets.append(places[key.header.name] + key.field.offset_bits)
+    return tuple(offsets)
+
+
+def fixed_places(parser: ir.Parser) -> dict[str, int]:
+    """Offsets in bits of the headers that every path through the parser extracts from the same place."""
+    states = {state.name: state for state in parser.states}
+    found: dict[str, set[int]] = {}
+    seen: set[tuple[str, int]] = set()
+    waiting = [("start", 0)]
+    while waiting and len(seen) < MOST_PATHS:
+        name, offset = waiting.pop()
+        if (name, offset) in seen or name not in states:
+            continue
+        seen.add((name, offset))
+        end = _follow(states[name].body, offset, found)
+        if end is not None:
+            waiting += [(following, end) for following in _next_states(states[name].transition)]
+    return {} if waiting else {name: places.pop() for name, places in found.items() if len(places) == 1}
+
+
+def _follow(body: ir.Block, offset: int, found: dict[str, set[int]]) -> int | None:
+    """Where the state leaves the packet; None if that isn't known."""
+    for statement in body:
+        match statement:
+            case ir.Extract(ir.Header() as header) if header.type.varbit is None:
+                found.setdefault(header.name, set()).add(offset)
+                offset += header.type.length_bits
+            case ir.Extract() | ir.Advance() | ir.If() | ir.Switch() | ir.Loop() | ir.Region():
+                return None
+    return offset
+
+
+def _next_states(transition: ir.Select | ir.Goto) -> Iterator[str]:
+    if isinstance(transition, ir.Goto):
+        yield transition.next_state
+    else:
+        yield from (case.next_state for case in transition.cases)
+
+
+# --- Code -------------------------------------------------------------------------------------------------------
+
+
+def write_announcer(module: llvm.Module, tables: tuple[Announced, ...]) -> Any:
+    """The function, in the module."""
+    function = llvm.Function(module, llvm.FunctionType(VOID, [PTR, PTR, PTR, I64]), FUNCTION)
+    function.linkage = "internal"
+    area, addresses, lengths, count = function.args
+    b = llvm.IRBuilder(function.append_basic_block("entry"))
+
+    def frame(index: Value) -> Value:
+        return b.load(b.gep(addresses, [index], source_etype=PTR), typ=PTR)
+
+    for index in _each(b, count, "frames"):
+        _prefetch(b, frame(index))
+    for table in tables:
+        record = at(b, area, table.layout.number * TABLE_WORDS * WORD_BYTES)
+        large = load(b, I64, record, TABLE_IS_LARGE * WORD_BYTES, align=8)
+        with b.if_then(b.icmp_unsigned("!=", large, i64(0))):
+            for step in STEPS[table.layout.search]:
+                for index in _each(b, count, step.__name__):
+                    with b.if_then(_long_enough(b, lengths, index, table)):
+                        _prefetch(b, step(b, table.layout, record, _keys(b, table, frame(index))))
+    b.ret_void()
+    return function
+
+
+def _second(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:
+    return second_touch(b, layout, record, emit_first_touch(b, layout, record, keys))
+
+
+def _found(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:
+    entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
+    return at(b, entries, b.mul(emit_lookup(b, layout, record, keys), i64(layout.entry_bytes)))
+
+
+STEPS = {Search.EXACT: (emit_first_touch,), Search.LPM: (emit_first_touch, _second, _found)}
+"""Each reads what the one before it has asked for, and gives the next address to ask for."""
+
+
+def _each(b: Builder, count: Value, name: str) -> Iterator[Value]:
+    """A loop over the group, whose body is what is emitted between this generator's one value and its end."""
+    before = b.block
+    head, body, end = (b.function.append_basic_block(f"{name}{n}") for n in ("", ".body", ".end"))
+    b.branch(head)
+    b.position_at_end(head)
+    index = b.phi(I64)
+    index.add_incoming(i64(0), before)
+    b.cbranch(b.icmp_unsigned("<", index, count), body, end)
+    b.position_at_end(body)
+    yield index
+    index.add_incoming(b.add(index, i64(1)), b.block)
+    b.branch(head)
+    b.position_at_end(end)
+
+
+def _long_enough(b: Builder, lengths: Value, index: Value, table: Announced) -> Value:
+    length = b.load(b.gep(lengths, [index], source_etype=I32), typ=I32)
+    return b.icmp_unsigned(">=", length, constant(table.reach_bytes, 32))
+
+
+def _keys(b: Builder, table: Announced, frame: Value) -> list[Value]:
+    places = zip(table.offsets_bits, table.layout.key_widths_bits, strict=True)
+    return [load_field(b, frame, offset, width) for offset, width in places]
+
+
+def _prefetch(b: Builder, pointer: Value) -> None:
+    """For a read, into all caches."""
+    name = "llvm.prefetch.p0"
+    if name not in b.module.globals:
+        llvm.Function(b.module, llvm.FunctionType(VOID, [PTR, I32, I32, I32]), name)
+    b.call(b.module.globals[name], [pointer, constant(0, 32), constant(3, 32), constant(1, 32)])

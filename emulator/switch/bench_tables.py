@@ -1,0 +1,281 @@
+"""What a table look-up costs, for each kind of key and against the table's size, beside a loop that looks nothing up.
+
+One core, frames in memory, no ports. Every frame hits; its key is drawn at random from all entries. The limit is a
+compiled loop of ours that parses, rewrites and writes the same frames out, without a table. Figures are nanoseconds a
+frame; the best batch is the machine's, the median is the machine's and its other users'.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.ports.batch import CELL_BYTES, aligned_bytes
+from emulator.switch.bench_bare import bare_forward
+from emulator.switch.bench_rig import (
+    DESTINATION,
+    FRAME_BYTES,
+    FRAMES,
+    PORTS,
+    BenchSwitch,
+    Frames,
+    Timing,
+    ipv4_frame,
+    ipv6_frame,
+    measure,
+)
+from emulator.switch.control import Exact, FieldMatch, Lpm, Range, Ternary
+from emulator.v1model.compiled import CompiledProgram, load
+
+SIZES = (10, 100, 1_000, 10_000, 100_000)
+SEED = 4
+PROGRAM = Path(__file__).parent / "bench_table.p4"
+ACTION_PARAMS = (1, 0x0200_0000_0001)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Entries, and for each the bytes that make a frame hit it, at some offset of the frame."""
+
+    entries: list[tuple[tuple[FieldMatch, ...], int]]
+    """(match, priority)"""
+    offset: int
+    keys: NDArray[np.uint8]
+    """[entries, bytes]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of table to measure."""
+
+    name: str
+    keys: str
+    """In P4."""
+    frame: Callable[[], bytes]
+    draw: Callable[[int, random.Random], Drawn]
+    largest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    table: str
+    entries: int
+    ns_per_frame: float
+    """Of the best batch."""
+    median_ns: float
+    million_per_second: float
+    ratio_to_limit: float
+    insert_us: float
+    """Mean time of an insertion through the control interface; 0 for the limit."""
+
+
+# --- Entries ----------------------------------------------------------------------------------------------------
+
+
+def _big(values: Sequence[int], size_bytes: int) -> NDArray[np.uint8]:
+    content = b"".join(value.to_bytes(size_bytes, "big") for value in values)
+    return np.frombuffer(content, np.uint8).reshape(-1, size_bytes)
+
+
+def exact_entries(count: int, source: random.Random) -> Drawn:
+    values = source.sample(range(1 << 32), count)
+    return Drawn([((Exact(1, value),), 0) for value in values], DESTINATION, _big(values, 4))
+
+
+ROUTE_LENGTHS = ((16, 2), (18, 3), (20, 8), (22, 12), (23, 10), (24, 55), (32, 10))
+"""(prefix length, weight): about what a backbone router has (CIDR report), and some hosts."""
+
+
+def _prefixes(
+    count: int, source: random.Random, width: int, lengths: Sequence[tuple[int, int]]
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Distinct prefixes, and an address in each that may lie in a longer one too."""
+    found: dict[tuple[int, int], None] = {}
+    while len(found) < count:
+        (length,) = source.choices([n for n, _ in lengths], [w for _, w in lengths])
+        found[source.getrandbits(length) << (width - length), length] = None
+    return list(found), [value | source.getrandbits(width - length) if length < width else value
+                         for value, length in found]  # fmt: skip
+
+
+def lpm_entries(count: int, source: random.Random) -> Drawn:
+    prefixes, addresses = _prefixes(count, source, 32, ROUTE_LENGTHS)
+    return Drawn([((Lpm(1, *prefix),), 0) for prefix in prefixes], DESTINATION, _big(addresses, 4))
+
+
+def lpm6_entries(count: int, source: random.Random) -> Drawn:
+    """All below 2000::/3, most of them /48."""
+    lengths = ((29, 5), (32, 20), (40, 10), (44, 10), (48, 45), (64, 10))
+    found, addresses = _prefixes(count, source, 125, lengths)
+    prefixes = [(1 << 125 | value, length + 3) for value, length in found]
+    return Drawn([((Lpm(1, *p),), 0) for p in prefixes], 38, _big([1 << 125 | a for a in addresses], 16))
+
+
+def ternary_entries(count: int, source: random.Random) -> Drawn:
+    """Filters over addresses, protocol and ports (104 bits, from byte 23 on); every entry has masks of its own."""
+    entries, keys = [], []
+    for priority in range(count, 0, -1):
+        values = [source.getrandbits(32), source.getrandbits(32), source.getrandbits(8), source.getrandbits(16)]
+        masks = [_mask(source, 32), _mask(source, 32), source.choice([0, 0xFF]), source.choice([0, 0xFFFF])]
+        low = source.getrandbits(16)
+        high = source.choice([low, 0xFFFF, min(0xFFFF, low + 100)])
+        match: list[FieldMatch] = [
+            Ternary(i, value & mask, mask) for i, (value, mask) in enumerate(zip(values, masks, strict=True), 1) if mask
+        ]
+        entries.append(((*match, Range(5, low, high)), priority))
+        source_, destination, protocol, port = values
+        parts = ((protocol, 1), (0, 2), (source_, 4), (destination, 4), (port, 2), (low, 2))
+        keys.append(b"".join(value.to_bytes(size, "big") for value, size in parts))
+    return Drawn(entries, 23, np.frombuffer(b"".join(keys), np.uint8).reshape(count, -1))
+
+
+def _mask(source: random.Random, width: int) -> int:
+    """A prefix, or any bits."""
+    ones = (1 << width) - 1
+    return ones ^ ones >> source.randrange(8, width + 1) if source.random() < 0.8 else source.getrandbits(width)
+
+
+KINDS = (
+    Kind("exact", "hdr.ipv4.destination: exact;", ipv4_frame, exact_entries, 100_000),
+    Kind("lpm", "hdr.ipv4.destination: lpm;", ipv4_frame, lpm_entries, 100_000),
+    Kind("lpm, 128 bits", "hdr.ipv6.destination: lpm;", ipv6_frame, lpm6_entries, 100_000),
+    Kind(
+        "ternary",
+        "hdr.ipv4.source: ternary; hdr.ipv4.destination: ternary; hdr.ipv4.protocol: ternary;"
+        " hdr.ports.source: ternary; hdr.ports.destination: range;",
+        ipv4_frame,
+        ternary_entries,
+        10_000,
+    ),
+)
+
+
+# --- Measuring --------------------------------------------------------------------------------------------------
+
+
+def table_program(kind: Kind, size: int) -> CompiledProgram:
+    return load(PROGRAM, {"KEYS": kind.keys, "SIZE": str(size)})
+
+
+def measure_table(kind: Kind, count: int, batches: int) -> tuple[Timing, float]:
+    """(time a frame, microseconds an insertion). Raises RuntimeError when a frame missed."""
+    drawn = kind.draw(count, random.Random(f"{SEED} {kind.name} {count}"))
+    switch, frames = BenchSwitch(table_program(kind, kind.largest)), Frames(kind.frame())
+    start = time.perf_counter()
+    for match, priority in drawn.entries:
+        switch.insert("looked_up", match, "forward", ACTION_PARAMS, priority)
+    insert_us = (time.perf_counter() - start) / count * 1e6
+    timing = measure(lambda: switch.run(frames), draw_keys(frames, drawn), batches)
+    if switch.switch.drops:
+        raise RuntimeError(f"frames missed the table {kind.name}: {dict(switch.switch.drops)}")
+    return timing, insert_us
+
+
+def draw_keys(frames: Frames, drawn: Drawn) -> Callable[[], None]:
+    """What gives the frames new keys, any of the entries'."""
+    generator = np.random.default_rng(SEED)
+
+    def prepare() -> None:
+        frames.reset()
+        frames.put(drawn.offset, drawn.keys[generator.integers(0, len(drawn.keys), FRAMES)])
+
+    return prepare
+
+
+def measure_limit(batches: int) -> Timing:
+    """The compiled loop that only parses and rewrites."""
+    frames = Frames(ipv4_frame())
+    out = aligned_bytes(FRAMES * CELL_BYTES).reshape(FRAMES, CELL_BYTES)
+    counters = np.zeros((PORTS, 2), np.uint64)
+
+    def run() -> float:
+        start = time.perf_counter_ns()
+        count = bare_forward(frames.bytes, out, counters, FRAME_BYTES)
+        elapsed = (time.perf_counter_ns() - start) / FRAMES
+        if count != FRAMES:
+            raise RuntimeError(f"the bare loop forwarded {count} of {FRAMES} frames")
+        return elapsed
+
+    drawn = exact_entries(1000, random.Random(SEED))
+    return measure(run, draw_keys(frames, drawn), batches)
+
+
+def measure_router(routes: int, batches: int) -> tuple[Timing, float]:
+    """The shipped router: checksums, TTL, MAC addresses, counters, and so many routes."""
+    size = max(4096, 1 << routes.bit_length())
+    switch, frames = BenchSwitch(load("router.p4", {"ROUTES": str(size)})), Frames(ipv4_frame())
+    prefixes, addresses = _prefixes(routes, random.Random(SEED), 32, ROUTE_LENGTHS)
+    for port in range(PORTS):
+        switch.insert("source_macs", (Exact(1, port),), "set_source", (0x0200_0000_0100 + port,))
+    start = time.perf_counter()
+    for i, prefix in enumerate(prefixes):
+        switch.insert("routes", (Lpm(1, *prefix),), "set_nhop", (i % PORTS, 0x0200_0000_0000 + i % PORTS))
+    insert_us = (time.perf_counter() - start) / routes * 1e6
+    draw = draw_keys(frames, Drawn([], DESTINATION, _big(addresses, 4)))
+
+    def prepare() -> None:
+        draw()
+        frames.sum_ipv4()
+
+    timing = measure(lambda: switch.run(frames), prepare, batches)
+    if switch.switch.drops:
+        raise RuntimeError(f"the router dropped frames: {dict(switch.switch.drops)}")
+    return timing, insert_us
+
+
+def run_bench_tables(sizes: Sequence[int] = SIZES, *, batches: int = 300, kinds: Sequence[Kind] = KINDS) -> list[Row]:
+    """Rows of the limit, of the router with 10,000 routes, and of every kind and size."""
+    limit = measure_limit(batches)
+    rows = [_row("limit: no table", 0, limit, limit, 0.0)]
+    rows.append(_row("router.p4", 10_000, *_with_limit(measure_router(10_000, batches), limit)))
+    for kind in kinds:
+        for size in sizes:
+            if size <= kind.largest:
+                rows.append(_row(kind.name, size, *_with_limit(measure_table(kind, size, batches), limit)))
+    return rows
+
+
+def _with_limit(measured: tuple[Timing, float], limit: Timing) -> tuple[Timing, Timing, float]:
+    return measured[0], limit, measured[1]
+
+
+def _row(table: str, entries: int, timing: Timing, limit: Timing, insert_us: float) -> Row:
+    return Row(table, entries, timing.best, timing.median, 1000 / timing.best, timing.best / limit.best, insert_us)
+
+
+# --- Telling ----------------------------------------------------------------------------------------------------
+
+
+def report(rows: list[Row]) -> dict[str, Any]:
+    """What the JSON holds: the figures and what they were measured on."""
+    return {
+        "benchmark": "tables",
+        "unit": "nanoseconds per frame in, one core",
+        "frame_bytes": FRAME_BYTES,
+        "seed": SEED,
+        "machine": platform.processor() or platform.machine(),
+        "rows": [asdict(row) for row in rows],
+    }
+
+
+def render(rows: list[Row]) -> str:
+    lines = [f"{'table':>16} {'entries':>8} {'ns/frame':>9} {'median':>7} {'Mpps':>6} {'x limit':>8} {'insert us':>10}"]
+    for row in rows:
+        lines.append(
+            f"{row.table:>16} {row.entries:>8,} {row.ns_per_frame:>9.0f} {row.median_ns:>7.0f} "
+            f"{row.million_per_second:>6.1f} {row.ratio_to_limit:>8.2f} {row.insert_us:>10.1f}"
+        )
+    return "\n".join(lines)
+
+
+def write_json(rows: list[Row], path: str | Path) -> None:
+    Path(path).write_text(json.dumps(report(rows), indent=2) + "\n")
