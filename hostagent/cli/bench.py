@@ -84,11 +84,14 @@ def forward(
 
     Example: [bold]sudo .venv/bin/netsum bench forward[/bold]
     """
+    import signal
     import sys
 
     from hostagent.cli.benchmarks import forward as benchmark
     from hostagent.cli.benchmarks.veth import NoNamespaces
 
+    # as an exception, so that the namespaces are removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         benchmark.show(benchmark.measure(seconds, rounds), as_json)
     except (NoNamespaces, benchmark.BenchFailed) as error:
