@@ -12,6 +12,7 @@ from emulator.p4.errors import Kind
 from emulator.p4.key_names import annotation_text, key_name
 from emulator.p4.lexer import integer_value
 from emulator.p4.lower_actions import ActionLowering
+from emulator.p4.lower_effects import reads
 from emulator.p4.lower_entries import keyset
 from emulator.p4.lower_instances import ir_annotations
 from emulator.p4.lower_records import ExternRecord, TableRecord
@@ -52,13 +53,14 @@ class TableLowering(ActionLowering):
     def _keys(self, record: TableRecord) -> list[ir.Expr]:
         """The keys' values, evaluated in order, each as if into a variable of its own (section 14.2.3).
 
-        Variables are needed up to the last key that hoists something, which might change what an earlier one read.
+        Variables are needed for what hoists something, and for what a later key's side effects may change.
         """
         lowered = [self._hoisted(key) for key in record.symbol.keys]
         if record.table is None:
-            last = max((i for i, (before, _) in enumerate(lowered) if before), default=-1)
-            types = [value.type for _, value in lowered]
-            record.key_variables += [self.temporary(type_) if i <= last else None for i, type_ in enumerate(types)]
+            for position, (before, value) in enumerate(lowered):
+                later = [statement for statements, _ in lowered[position + 1 :] for statement in statements]
+                is_kept = bool(before) or reads(value, self.effects.written(later))
+                record.key_variables.append(self.temporary(value.type) if is_kept else None)
         values: list[ir.Expr] = []
         for (before, value), variable, key in zip(lowered, record.key_variables, record.symbol.keys, strict=True):
             self.out += before
