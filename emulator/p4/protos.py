@@ -69,4 +69,12 @@ def _load(module_name: str) -> Any:
 
 
 p4types_pb2, p4info_pb2, p4data_pb2, p4runtime_pb2 = (_load(name) for name in _IN_ORDER_OF_IMPORT)
-p4runtime_pb2_grpc: Any = importlib.import_module("p4.v1.p4runtime_pb2_grpc")
+
+p4runtime_pb2_grpc: Any
+"""Loaded when it is asked for: gRPC takes longer to load than all the messages, and compiling needs none of it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "p4runtime_pb2_grpc":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module("p4.v1.p4runtime_pb2_grpc")
