@@ -44,7 +44,7 @@ class BlockLowering(TableLowering):
                 path = f"{path}_{number}"
             made = self.make_instance(expr.instance, path, outer.application_count)
             outer.direct[expr.instance] = made
-            outer.members.append(made)
+            outer.members.insert(number, made)  # p4c declares them before everything else
         return made
 
     def enter(self, instance: BlockInstance, parameters: list[Value]) -> None:

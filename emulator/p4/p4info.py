@@ -56,7 +56,7 @@ def make_p4info(
 
 def _has_types(info: Any, symbols: Symbols, program: ir.Program) -> bool:
     """Whether p4c would have asked for the type information, be it empty."""
-    return bool(info.tables or symbols.externs or any(a.params for a in info.actions) or _calls_extern(program))
+    return bool(info.tables or symbols.has_instances or any(a.params for a in info.actions) or _calls_extern(program))
 
 
 def _calls_extern(program: ir.Program) -> bool:

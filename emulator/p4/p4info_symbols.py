@@ -53,6 +53,7 @@ class Symbols:
         self.actions = list(self._actions())
         self.attached = self._attached()
         self.externs = [e for e in self._externs() if e.instance.extern in EXTERN_PREFIXES]
+        self.has_instances = bool(lowered.program.externs)
         self.value_sets = list(self._records(ValueSetRecord))
         self.digests = self._digests()
         self.controller_headers = list(self._controller_headers(program))

@@ -209,3 +209,25 @@ def test_what_p4info_cannot_say(kind: Kind, text: str, local: str) -> None:
         compile_text(program(local=local, apply=apply))
     found = caught.value.diagnostics[0]
     assert (found.kind, text in found.message) == (kind, True), found
+
+
+def test_instances_of_direct_applications_come_first() -> None:
+    declarations = "control Sub(inout meta_t m) { table s { key = { m.m8: exact; } actions = { NoAction; } } apply { s.apply(); } }"
+    local = "table t { actions = { NoAction; } }"
+    info = compile_text(program(declarations=declarations, local=local, apply="t.apply(); Sub.apply(meta);")).p4info
+    assert [t.preamble.name for t in info.tables] == ["I.Sub.s", "I.t"]
+
+
+@pytest.mark.parametrize(
+    ("local", "apply", "expected"),
+    [
+        ("", "meta.m8 = 1;", False),
+        ("", "mark_to_drop(sm);", True),
+        ("action a() { mark_to_drop(sm); }", "", False),
+        ("direct_counter(CounterType.bytes) c;", "", True),
+        ("table t { actions = { NoAction; } }", "", False),
+        ("table t { actions = { NoAction; } }", "t.apply();", True),
+    ],
+)
+def test_when_there_is_type_information(local: str, apply: str, expected: bool) -> None:
+    assert compile_text(program(local=local, apply=apply)).p4info.HasField("type_info") is expected
