@@ -187,6 +187,39 @@ def subexpressions(expr: ir.Expr) -> Iterator[ir.Expr]:
             yield from subexpressions(otherwise)
 
 
+def variables_in(expr: ir.Expr) -> list[str]:
+    """Names of the variables an expression mentions, with repetition."""
+    found: list[str] = []
+    _add_variables(expr, found)
+    return found
+
+
+def _add_variables(expr: ir.Expr, found: list[str]) -> None:
+    """As `subexpressions` goes, but without a generator for each node: passes ask this of every expression."""
+    match expr:
+        case ir.Variable(name):
+            found.append(name)
+        case ir.FieldRef(ir.StackAt(_, index)) | ir.IsValid(ir.StackAt(_, index)):
+            _add_variables(index, found)
+        case ir.Unary(_, operand) | ir.Cast(operand) | ir.Slice(operand):
+            _add_variables(operand, found)
+        case ir.Binary(_, left, right) | ir.Concat(left, right):
+            _add_variables(left, found)
+            _add_variables(right, found)
+        case ir.Mux(condition, then, otherwise):
+            _add_variables(condition, found)
+            _add_variables(then, found)
+            _add_variables(otherwise, found)
+
+
+def mentioned(statement: ir.Statement) -> list[str]:
+    """Variables in the statement itself, with repetition; not in nested blocks."""
+    found: list[str] = []
+    for expr, _ in own_expressions(statement):
+        _add_variables(expr, found)
+    return found
+
+
 def nested_blocks(statement: ir.Statement) -> tuple[ir.Block, ...]:
     match statement:
         case ir.If(_, then, otherwise):

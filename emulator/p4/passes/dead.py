@@ -90,7 +90,7 @@ def _reads(statement: ir.Statement) -> set[str]:
     found: set[str] = set()
     for expr, is_target in walk.own_expressions(statement):
         if not is_target or not isinstance(expr, ir.Variable):
-            found.update(e.name for e in walk.subexpressions(expr) if isinstance(e, ir.Variable))
+            found.update(walk.variables_in(expr))
     return found
 
 
@@ -99,13 +99,12 @@ def _read_by_keys(program: ir.Program) -> set[str]:
     for _, root in program.blocks:
         if isinstance(root, ir.Parser):
             keys += [k for s in root.states if isinstance(s.transition, ir.Select) for k in s.transition.keys]
-    return {e.name for key in keys for e in walk.subexpressions(key) if isinstance(e, ir.Variable)}
+    return {name for key in keys for name in walk.variables_in(key)}
 
 
 def _mentioned(program: ir.Program) -> set[str]:
     found: set[str] = set()
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):
-            for expr, _ in walk.own_expressions(statement):
-                found.update(e.name for e in walk.subexpressions(expr) if isinstance(e, ir.Variable))
+            found.update(walk.mentioned(statement))
     return found

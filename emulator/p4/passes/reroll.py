@@ -48,6 +48,7 @@ class _Reroll:
     mentioning: dict[str, set[int]] = field(default_factory=dict)
     """For each variable, the blocks (by identity) that mention it."""
     occurrences: Any = None
+    mentions: dict[int, list[str]] = field(default_factory=dict)
     here: Counter[str] = field(default_factory=Counter)
     """How often each variable stands in the statements of the block at hand."""
 
@@ -60,9 +61,9 @@ class _Reroll:
             if isinstance(root, ir.Parser):
                 for state in root.states:
                     if isinstance(state.transition, ir.Select):
-                        self.flowing.update(v for k in state.transition.keys for v in variables_in(k))
+                        self.flowing.update(v for k in state.transition.keys for v in walk.variables_in(k))
         for table in self.program.tables:
-            self.flowing.update(v for k in table.keys for v in variables_in(k.value))
+            self.flowing.update(v for k in table.keys for v in walk.variables_in(k.value))
         self.flowing |= self.target.read_at_ends(self.program)
         for action in self.program.actions:
             self.flowing.update(p.name for p in action.parameters)
@@ -73,7 +74,7 @@ class _Reroll:
         own: set[str] = set()
         inside: set[str] = set()
         for statement in block:
-            names = mentioned(statement)
+            names = self._mentioned(statement)
             if isinstance(statement, ir.Assign | ir.CallExtern):
                 reads, writes = accesses(statement, self.target)
             else:
@@ -88,11 +89,17 @@ class _Reroll:
         self.flowing |= own & inside
         return own | inside
 
+    def _mentioned(self, statement: ir.Statement) -> list[str]:
+        """Kept by identity: the program keeps its statements alive, and they are asked for several times."""
+        if id(statement) not in self.mentions:
+            self.mentions[id(statement)] = walk.mentioned(statement)
+        return self.mentions[id(statement)]
+
     def block(self, block: ir.Block) -> ir.Block:
         if len(block) < FEWEST_TURNS:
             return tuple(self._nested(s) for s in block)
         shapes = [self.shaper.shape(s) for s in block]
-        here = Counter(v for s in block for v in mentioned(s))
+        here = Counter(v for s in block for v in self._mentioned(s))
         result: list[ir.Statement] = []
         position = 0
         while position < len(block):
@@ -133,7 +140,7 @@ class _Reroll:
         )
 
     def _variables_are_private(self, stretch: Stretch) -> bool:
-        inside = Counter(v for s in stretch.statements for v in mentioned(s))
+        inside = Counter(v for s in stretch.statements for v in self._mentioned(s))
         written = {name for s in stretch.body for name in accesses(s, self.target)[1]}
         for turn in stretch.variable_names(written):
             if any(name in self.flowing or self.here[name] != inside[name] for name in turn):
@@ -173,20 +180,11 @@ class _Reroll:
         return bool(written & read_first)
 
 
-def variables_in(expr: ir.Expr) -> list[str]:
-    return [e.name for e in walk.subexpressions(expr) if isinstance(e, ir.Variable)]
-
-
-def mentioned(statement: ir.Statement) -> list[str]:
-    """Variables in the statement itself, with repetition; not in nested blocks."""
-    return [v for expr, _ in walk.own_expressions(statement) for v in variables_in(expr)]
-
-
 def accesses(statement: ir.Statement, target: Target) -> tuple[set[str], set[str]]:
     """(variables read, variables written) by an assignment or extern call."""
     if isinstance(statement, ir.Assign):
         written = {statement.target.name} if isinstance(statement.target, ir.Variable) else set()
-        return set(variables_in(statement.value)), written
+        return set(walk.variables_in(statement.value)), written
     assert isinstance(statement, ir.CallExtern)
     outs = target.outs(statement.name)
     reads: set[str] = set()
@@ -195,9 +193,9 @@ def accesses(statement: ir.Statement, target: Target) -> tuple[set[str], set[str
         if i in outs and isinstance(argument, ir.Variable):
             writes.add(argument.name)
         elif isinstance(argument, tuple):
-            reads.update(v for item in argument for v in variables_in(item))
+            reads.update(v for item in argument for v in walk.variables_in(item))
         elif not isinstance(argument, ir.Text):
-            reads.update(variables_in(argument))
+            reads.update(walk.variables_in(argument))
     return reads, writes
 
 
