@@ -282,22 +282,25 @@ class Machine(Values):
                 transitions += 1
                 if transitions > MAX_TRANSITIONS:
                     return self.error("ParserTimeout")
-                self.block(states[name].body)
-                name = self._next_state(states[name].transition)
+                name = self.state(states[name])
         except ParserEnd as end:
             return end.number
         except (_Return, _Exit):
             pass
         return 0
 
-    def _next_state(self, transition: ir.Select | ir.Goto) -> str:
-        if isinstance(transition, ir.Goto):
-            return transition.next_state
-        keys = tuple(unsigned(self.value(k), k.type) for k in transition.keys)
-        for case in transition.cases:
-            if self._case_matches(case, keys):
-                return case.next_state
-        return "accept"
+    def state(self, state: ir.State) -> str:
+        """Run a state of the parser; the name of the next."""
+        self.block(state.body)
+        if isinstance(state.transition, ir.Goto):
+            return state.transition.next_state
+        case = self.chosen_case(state.transition)
+        return "accept" if case is None else state.transition.cases[case].next_state
+
+    def chosen_case(self, select: ir.Select) -> int | None:
+        """Index of the first case that matches."""
+        keys = tuple(unsigned(self.value(k), k.type) for k in select.keys)
+        return next((i for i, case in enumerate(select.cases) if self._case_matches(case, keys)), None)
 
     def _case_matches(self, case: ir.SelectCase, keys: tuple[int, ...]) -> bool:
         if case.value_set is not None:

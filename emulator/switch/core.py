@@ -75,8 +75,7 @@ class Switch(Control):
 
     def load(self, program: CompiledProgram) -> None:
         """Replace the program; all state starts from zero, also the multicast groups."""
-        make = CompiledEngine if program.engine == "llvm" else InterpretedEngine
-        self._engine = make(program, self.ports)
+        self._engine = self._make_engine(program)
         self._engine.seed(self._seed)
         self.program = program
         self._groups = {}
@@ -90,6 +89,10 @@ class Switch(Control):
         self._meter_configs = {}
         self._sessions = {}
         self._members = {}
+
+    def _make_engine(self, program: CompiledProgram) -> Engine:
+        make = CompiledEngine if program.engine == "llvm" else InterpretedEngine
+        return make(program, self.ports)
 
     def process(self, batch: FrameBatch, now_ns: int) -> int | None:
         """Run all frames of the batch; returns when the switch next wants to be called without any (never, so far)."""

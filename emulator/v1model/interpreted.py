@@ -73,6 +73,7 @@ class Interpreter:
     tables: Tables
     replicas: Callable[[int], tuple[tuple[int, int], ...]]
     state: State
+    make_machine: type[Machine] = Machine
     uses: Uses = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,7 +108,7 @@ class Interpreter:
         self._after_ingress(life, m)
 
     def _machine(self, life: Life, frame: bytes) -> Machine:
-        m = Machine(self.program, self.tables, EXTERNS, V1MODEL_TARGET, frame)
+        m = self.make_machine(self.program, self.tables, EXTERNS, V1MODEL_TARGET, frame)
         m.notes = {
             "state": self.state,
             "length": len(frame),
