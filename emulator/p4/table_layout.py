@@ -42,7 +42,9 @@ TABLE_BLOCKS_AT = 8
 """Masked: where the blocks begin in a row, in bytes; the summary comes first."""
 TABLE_POSITIONS = 9
 """Masked: address of what each bit of a row stands for."""
-TABLE_IS_LARGE = 10
+TABLE_BLOCK_RANKS = 10
+"""Masked: address of a u64 for each block, the best rank in it; a block that can't be better isn't looked at."""
+TABLE_IS_LARGE = 11
 """Not 0 when the entries are more than the nearer caches hold, so that look-ups are worth announcing."""
 TABLE_WORDS = 16
 

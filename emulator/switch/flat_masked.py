@@ -16,6 +16,7 @@ from emulator.p4.table_layout import (
     BLOCK_WORDS,
     POSITION_ENTRY,
     POSITION_RANK,
+    TABLE_BLOCK_RANKS,
     TABLE_BLOCKS,
     TABLE_BLOCKS_AT,
     TABLE_POSITIONS,
@@ -56,9 +57,12 @@ class MaskedTable(FlatTable):
         self._words = 0
         self._chunks = layout.chunks
         self._ranges = {r.position: r for r in layout.ranges}
+        self._best: list[int] = []
+        """Best rank of each word, 0 where it is empty."""
         self._blocks = self._blocks_at = 0
         self._rows = np.zeros((layout.row_count, 0), np.uint64)
         self._positions = np.zeros((0, layout.position_bytes), np.uint8)
+        self._ranks = np.zeros(0, np.uint64)
         self._allocate(1)
 
     def _allocate(self, blocks: int) -> None:
@@ -71,6 +75,11 @@ class MaskedTable(FlatTable):
         rows[:, : self._blocks_at] = self._rows[:, : self._blocks_at]
         rows[:, summary : summary + self._blocks * BLOCK_WORDS] = self._rows[:, self._blocks_at :]
         positions[: len(self._positions)] = self._positions
+        self._best += [0] * (blocks * BLOCK_WORDS - len(self._best))
+        ranks = np.zeros(blocks, np.uint64)
+        ranks[: len(self._ranks)] = self._ranks
+        self._ranks = ranks
+        self.record[TABLE_BLOCK_RANKS] = address_of(ranks)
         self._blocks, self._blocks_at, self._rows, self._positions = blocks, summary, rows, positions
         self.record[TABLE_ROWS], self.record[TABLE_POSITIONS] = address_of(rows), address_of(positions)
         self.record[TABLE_ROW_BYTES], self.record[TABLE_BLOCKS_AT] = 8 * width, 8 * summary
@@ -95,6 +104,7 @@ class MaskedTable(FlatTable):
         self._write_position(self._positions[first + place], entry, -rank)
         bucket.ranks.insert(place, rank)
         self._starts[index] = bucket.ranks[0]
+        self._set_best(bucket)
         insert_bit(self._rows, self._blocks_at, bucket.word, place, self._admitted(entry))
 
     def take_out(self, entry: Entry) -> None:
@@ -108,6 +118,7 @@ class MaskedTable(FlatTable):
         self._positions[first + place : first + len(bucket.ranks) - 1] = moved
         del bucket.ranks[place]
         remove_bit(self._rows, self._blocks_at, bucket.word, place)
+        self._set_best(bucket)
         if bucket.ranks:
             self._starts[index] = bucket.ranks[0]
         else:
@@ -124,9 +135,19 @@ class MaskedTable(FlatTable):
         bucket = self._buckets[index]
         if len(bucket.ranks) < WORD_BITS:
             return index
+        # entries that come in order fill their buckets
+        if rank < bucket.ranks[0]:
+            self._add_bucket(0, [])
+            return 0
+        if rank > bucket.ranks[-1]:
+            following = index + 1
+            if following == len(self._buckets) or len(self._buckets[following].ranks) == WORD_BITS:
+                self._add_bucket(following, [])
+            return following
         half = WORD_BITS // 2
         fresh = self._add_bucket(index + 1, bucket.ranks[half:])
         del bucket.ranks[half:]
+        self._set_best(fresh)
         move_half(self._rows, self._blocks_at, bucket.word, fresh.word)
         source, target = bucket.word * WORD_BITS + half, fresh.word * WORD_BITS
         self._positions[target : target + half] = self._positions[source : source + half]
@@ -145,6 +166,12 @@ class MaskedTable(FlatTable):
         self._starts.insert(index, ranks[0] if ranks else 0)
         self.record[TABLE_BLOCKS] = -(-self._words // BLOCK_WORDS)
         return bucket
+
+    def _set_best(self, bucket: _Bucket) -> None:
+        """Tell the best rank of the bucket's block."""
+        self._best[bucket.word] = -bucket.ranks[0] if bucket.ranks else 0
+        block = bucket.word // BLOCK_WORDS
+        self._ranks[block] = max(self._best[block * BLOCK_WORDS : (block + 1) * BLOCK_WORDS])
 
     # --- What an entry admits ---------------------------------------------------------------------------------------
 

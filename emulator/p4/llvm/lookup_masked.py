@@ -17,6 +17,7 @@ from emulator.p4.table_layout import (
     BLOCK_WORDS,
     POSITION_ENTRY,
     POSITION_RANK,
+    TABLE_BLOCK_RANKS,
     TABLE_BLOCKS,
     TABLE_BLOCKS_AT,
     TABLE_POSITIONS,
@@ -83,6 +84,7 @@ class _Search:
         self.blocks = load(b, I64, record, TABLE_BLOCKS * WORD_BYTES, align=8)
         self.blocks_at = load(b, I64, record, TABLE_BLOCKS_AT * WORD_BYTES, align=8)
         self.positions = load(b, PTR, record, TABLE_POSITIONS * WORD_BYTES, align=8)
+        self.block_ranks = load(b, PTR, record, TABLE_BLOCK_RANKS * WORD_BYTES, align=8)
         rows = load(b, PTR, record, TABLE_ROWS * WORD_BYTES, align=8)
         row_bytes = load(b, I64, record, TABLE_ROW_BYTES * WORD_BYTES, align=8)
         self.rows = [self._row(rows, row_bytes, c.position, c.shift, c.bits, c.first_row) for c in layout.chunks]
@@ -135,14 +137,20 @@ class _Search:
         b.ret(best)
 
     def _block(self, block: Value, best: Value, rank: Value) -> tuple[Value, Value]:
+        """The better of what is known and the block's best position that holds the key."""
         b = self.b
+        before = b.block
+        look, end = b.function.append_basic_block("look"), b.function.append_basic_block("block.done")
+        hope = load(b, I64, self.block_ranks, b.mul(block, i64(WORD_BYTES)), align=8)
+        b.cbranch(b.icmp_unsigned(">", hope, rank), look, end)
+        b.position_at_end(look)
         together = self._together(BLOCK, b.add(self.blocks_at, b.mul(block, i64(BLOCK_WORDS * WORD_BYTES))))
         words = [b.extract_element(together, constant(i, 32)) for i in range(BLOCK_WORDS)]
         anything = words[0]
         for word in words[1:]:
             anything = b.or_(anything, word)
         nothing = b.block
-        some, end = b.function.append_basic_block("some"), b.function.append_basic_block("block.done")
+        some = b.function.append_basic_block("some")
         b.cbranch(b.icmp_unsigned("!=", anything, i64(0)), some, end)
         b.position_at_end(some)
         best_in, rank_in = best, rank
@@ -153,9 +161,10 @@ class _Search:
         b.branch(end)
         b.position_at_end(end)
         results = []
-        for before, after in ((best, best_in), (rank, rank_in)):
+        for known, after in ((best, best_in), (rank, rank_in)):
             node = b.phi(I64)
-            node.add_incoming(before, nothing)
+            node.add_incoming(known, before)
+            node.add_incoming(known, nothing)
             node.add_incoming(after, something)
             results.append(node)
         return results[0], results[1]
