@@ -38,6 +38,8 @@ from emulator.v1model.compiled import CompiledProgram, load
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 SEED = 4
+LIMIT, ROUTER = "limit", "router.p4"
+"""Names of rows."""
 PROGRAM = Path(__file__).parent / "bench_table.p4"
 ACTION_PARAMS = (1, 0x0200_0000_0001)
 
@@ -232,11 +234,17 @@ def measure_router(routes: int, batches: int) -> tuple[Timing, float]:
     return timing, insert_us
 
 
+def run_bench_forwarding(batches: int = 300) -> list[Row]:
+    """Rows of the limit, of the router with 10,000 routes, and of a ternary table with 1,000 entries."""
+    ternary = next(kind for kind in KINDS if kind.name == "ternary")
+    return run_bench_tables((1_000,), batches=batches, kinds=(ternary,))
+
+
 def run_bench_tables(sizes: Sequence[int] = SIZES, *, batches: int = 300, kinds: Sequence[Kind] = KINDS) -> list[Row]:
     """Rows of the limit, of the router with 10,000 routes, and of every kind and size."""
     limit = measure_limit(batches)
-    rows = [_row("limit: no table", 0, limit, limit, 0.0)]
-    rows.append(_row("router.p4", 10_000, *_with_limit(measure_router(10_000, batches), limit)))
+    rows = [_row(LIMIT, 0, limit, limit, 0.0)]
+    rows.append(_row(ROUTER, 10_000, *_with_limit(measure_router(10_000, batches), limit)))
     for kind in kinds:
         for size in sizes:
             if size <= kind.largest:

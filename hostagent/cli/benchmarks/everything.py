@@ -16,11 +16,15 @@ def run_everything(output: Path | None) -> None:
     """Run all, print the tables, write JSON where asked."""
     from emulator.ports.bench import format_bench, run_bench_ports
     from emulator.switch import bench as switch_bench
+    from emulator.switch import bench_tables
 
     facts = machine_facts()
     print("  ".join(f"{name} {value}" for name, value in facts.items()) + "\n")
     results: dict[str, Any] = {"machine": facts}
     results["switch"] = switch_bench.report(switch_bench.run_bench_switch())
+    tables = bench_tables.run_bench_tables()
+    print("\n" + bench_tables.render(tables))
+    results["tables"] = bench_tables.report(tables)
     ports = run_bench_ports()
     print("\n" + format_bench(ports) + "\n")
     results["ports"] = asdict(ports)
