@@ -1,0 +1,68 @@
+/* What ends a sub-parser other than accept ends the whole parser: reject, a select without match (both with NoError, bmv2), verify. */
+#include "../include/start.p4"
+
+header byte_t {
+    bit<8> x;
+}
+
+header word_t {
+    bit<16> x;
+}
+
+struct headers_t {
+    byte_t verdict;
+    byte_t first;
+    word_t second;
+    byte_t third;
+}
+
+struct metadata_t { }
+
+parser Inner(packet_in packet, inout headers_t hdr) {
+    state start {
+        packet.extract(hdr.second);
+        transition select(hdr.second.x) {
+            1: accept;
+            2: reject;
+            3: fails;
+        }
+    }
+    state fails {
+        verify(false, error.HeaderTooShort);
+        transition accept;
+    }
+}
+
+#define OWN_PARSER
+parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    Inner() inner;
+    state start {
+        packet.extract(hdr.first);
+        inner.apply(packet, hdr);
+        packet.extract(hdr.third);
+        transition accept;
+    }
+}
+
+#define OWN_INGRESS
+control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    apply {
+        hdr.verdict.setValid();
+        hdr.verdict.x[0:0] = (bit<1>)hdr.first.isValid();
+        hdr.verdict.x[1:1] = (bit<1>)hdr.second.isValid();
+        hdr.verdict.x[2:2] = (bit<1>)hdr.third.isValid();
+
+        switch (sm.parser_error) {
+            error.NoError: { hdr.verdict.x[7:4] = 0; }
+            error.PacketTooShort: { hdr.verdict.x[7:4] = 1; }
+            error.NoMatch: { hdr.verdict.x[7:4] = 2; }
+            error.StackOutOfBounds: { hdr.verdict.x[7:4] = 3; }
+            error.HeaderTooShort: { hdr.verdict.x[7:4] = 4; }
+            error.ParserTimeout: { hdr.verdict.x[7:4] = 5; }
+            error.ParserInvalidArgument: { hdr.verdict.x[7:4] = 6; }
+            default: { hdr.verdict.x[7:4] = 15; }
+        }
+    }
+}
+
+#include "../include/rest.p4"
