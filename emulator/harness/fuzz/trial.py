@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import resource
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from emulator.harness.fuzz.packets import PacketSource
@@ -48,6 +49,12 @@ class Trouble:
     message: str
 
 
+@cache
+def shared_rings(engine: str) -> Rings:
+    """One set of rings for each engine, whatever runs on it: making them costs more than a short trial."""
+    return Rings()
+
+
 class Trial:
     """A program, its test's table entries, and packets like its test's."""
 
@@ -57,7 +64,7 @@ class Trial:
         self._number = number
         first = next(iter(self._runner.compiled.values()))
         self._plan = bind(parse(Path(test).read_text()), first) if test else Plan((), (), frozenset(), 0)
-        self._rings = {name: Rings() for name in self._runner.compiled}
+        self._rings = {name: shared_rings(name) for name in self._runner.compiled}
 
     def _packets(self, more: int) -> PacketSource:
         return PacketSource(self.seeds, self._number + more, COMPARED_AT_ONCE)
