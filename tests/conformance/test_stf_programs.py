@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "stf"
-AT_LEAST = 200
+AT_LEAST = 250
 """Programs; fewer means that a folder has been lost."""
 
 

@@ -17,7 +17,7 @@ from emulator.harness.stf.runner import Runner
 from emulator.p4.errors import CompileError
 
 HERE = Path(__file__).parent
-PENDING: frozenset[str] = frozenset({"parsers/select_default_is_last"})
+PENDING: frozenset[str] = frozenset()
 """``area/name`` of tests that don't pass yet."""
 
 

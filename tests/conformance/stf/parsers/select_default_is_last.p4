@@ -1,4 +1,4 @@
-/* bmv2: labels that match anything are tried last wherever they stand; of several the last one counts. */
+/* bmv2: labels whose mask is zero are tried last wherever they stand; of several the last one counts. */
 #include "../include/start.p4"
 
 header byte_t {
@@ -23,9 +23,9 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
     state start {
         packet.extract(hdr.first);
         transition select(hdr.first.x) {
-            _: second;
+            0 &&& 0: second;
             1: accept;
-            0 &&& 0: third;
+            0xff &&& 0: third;
         }
     }
     state second {
