@@ -15,7 +15,9 @@ def stf(
     program: Annotated[str, typer.Argument(help="P4 source: a file, or the name of a shipped program.")],
     tests: Annotated[list[Path], typer.Argument(metavar="TEST.stf...", help="Packet tests for it.")],
     engine: Annotated[str, typer.Option(help="llvm, interpreter, or both.")] = "llvm",
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say what the switch counted and the program logged.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Say what the switch counted and the program logged.")
+    ] = False,
     define: Define = None,
     include: Include = None,
     as_json: AsJson = False,
