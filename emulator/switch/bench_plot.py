@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from emulator.switch.bench_tables import LIMIT, ROUTER, Row
 
@@ -13,31 +14,37 @@ def plot(rows: Sequence[Row], path: str | Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 5))
+    figure = Figure(figsize=(10, 4.5))
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
     limit = next(row for row in rows if row.table == LIMIT)
-    for table in dict.fromkeys(row.table for row in rows if row.table not in (LIMIT, ROUTER)):
-        mine = [row for row in rows if row.table == table]
-        (line,) = axes.plot([r.entries for r in mine], [r.ns_per_frame for r in mine], marker="o", label=table)
-        # the band up to the median is what the machine's other users cost
-        axes.fill_between(
-            [r.entries for r in mine],
-            [r.ns_per_frame for r in mine],
-            [r.median_ns for r in mine],
-            alpha=0.12,
-            color=line.get_color(),
-        )
+    tables = list(dict.fromkeys(row.table for row in rows if row.table not in (LIMIT, ROUTER)))
+    panels = figure.subplots(1, 2)
+    for axes, title, chosen in zip(
+        panels,
+        ("Exact and longest prefix", "Ternary and range, 104 bits, a mask for every entry"),
+        ([t for t in tables if not t.startswith("ternary")], [t for t in tables if t.startswith("ternary")]),
+        strict=True,
+    ):
+        for table in chosen:
+            _draw(axes, [row for row in rows if row.table == table])
+        axes.axhline(limit.ns_per_frame, color="black", linestyle=":", label="limit: parses and rewrites, no table")
+        axes.set_title(title)
     for row in rows:
         if row.table == ROUTER:
-            axes.plot(row.entries, row.ns_per_frame, marker="*", markersize=13, linestyle="none", label=ROUTER)
-    axes.axhline(limit.ns_per_frame, color="black", linestyle=":", label="limit: parses and rewrites, no table")
-    axes.set_xscale("log")
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("entries in the table")
-    axes.set_ylabel("ns per frame: best batch, shaded up to the median")
-    axes.set_title("A frame through a compiled program with one table, one core, in memory")
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(loc="upper left")
+            panels[0].plot(row.entries, row.ns_per_frame, marker="*", markersize=13, linestyle="none", label=ROUTER)
+    for axes in panels:
+        axes.set_xscale("log")
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("entries in the table")
+        axes.set_ylabel("ns a frame: best batch, shaded up to the median")
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(loc="upper left")
     figure.tight_layout()
     figure.savefig(str(path))
+
+
+def _draw(axes: Any, rows: Sequence[Row]) -> None:
+    """One table's line; the band up to the median is what the machine's other users cost."""
+    sizes, best = [row.entries for row in rows], [row.ns_per_frame for row in rows]
+    (line,) = axes.plot(sizes, best, marker="o", label=rows[0].table)
+    axes.fill_between(sizes, best, [row.median_ns for row in rows], alpha=0.12, color=line.get_color())

@@ -23,8 +23,8 @@ from emulator.switch.flat_table import FlatTable
 from emulator.switch.flat_trie import Arena, Node, Prefix, Trie
 from emulator.switch.tables import Entry
 
-FEWEST_ROOT_BITS, MOST_ROOT_BITS = 4, 16
-"""The root tells as many values apart as the table has entries; 2 ** 16 slots take half a megabyte."""
+FEWEST_ROOT_BITS, MOST_ROOT_BITS = 4, 18
+"""The root has about twice as many slots as the table entries, so that chains are short; 2 ** 18 take two megabytes."""
 FIRST_SLOTS = 8
 
 
@@ -52,7 +52,7 @@ class LpmTable(FlatTable):
         self.record[TABLE_ARENA] = address_of(words)
 
     def _wide_trie(self) -> Trie:
-        bits = min(MOST_ROOT_BITS, max(FEWEST_ROOT_BITS, (self.layout.size - 1).bit_length()), self.layout.lpm_bits)
+        bits = min(MOST_ROOT_BITS, max(FEWEST_ROOT_BITS, self.layout.size.bit_length() + 1), self.layout.lpm_bits)
         trie = self._new_trie()
         trie.root = trie.make_node(0, 0, 0, bits)
         self.record[TABLE_ROOT] = LPM_NODE | trie.root.place

@@ -18,10 +18,9 @@ from llvmlite import ir as llvm
 
 from emulator.p4 import ir, walk
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I32, I64, PTR, VOID, Builder, Value, at, constant, i64, load, load_field
-from emulator.p4.llvm.lookup import emit_first_touch, emit_lookup
-from emulator.p4.llvm.lookup_lpm import second_touch
-from emulator.p4.table_layout import TABLE_ENTRIES, TABLE_IS_LARGE, TABLE_WORDS, Search, TableLayout
+from emulator.p4.llvm.bits import I32, I64, PTR, VOID, Builder, Value, at, constant, i64, load, load_field, prefetch
+from emulator.p4.llvm.lookup import emit_first_touch, emit_step
+from emulator.p4.table_layout import TABLE_IS_LARGE, TABLE_WORDS, Search, TableLayout
 
 FUNCTION = "announce"
 GROUP = 16
@@ -119,31 +118,32 @@ def write_announcer(module: llvm.Module, tables: tuple[Announced, ...]) -> Any:
     def frame(index: Value) -> Value:
         return b.load(b.gep(addresses, [index], source_etype=PTR), typ=PTR)
 
+    places = b.alloca(I64, GROUP)
     for index in _each(b, count, "frames"):
-        _prefetch(b, frame(index))
+        prefetch(b, frame(index))
     for table in tables:
         record = at(b, area, table.layout.number * TABLE_WORDS * WORD_BYTES)
         large = load(b, I64, record, TABLE_IS_LARGE * WORD_BYTES, align=8)
         with b.if_then(b.icmp_unsigned("!=", large, i64(0))):
-            for step in STEPS[table.layout.search]:
-                for index in _each(b, count, step.__name__):
-                    with b.if_then(_long_enough(b, lengths, index, table)):
-                        _prefetch(b, step(b, table.layout, record, _keys(b, table, frame(index))))
+            for index in _each(b, count, "first"):
+                b.store(i64(0), b.gep(places, [index], source_etype=I64))
+                with b.if_then(_long_enough(b, lengths, index, table)):
+                    first = emit_first_touch(b, table.layout, record, _keys(b, table, frame(index)))
+                    prefetch(b, first)
+                    b.store(b.ptrtoint(first, I64), b.gep(places, [index], source_etype=I64))
+            for _ in range(STEPS[table.layout.search]):
+                for index in _each(b, count, "step"):
+                    pointer = b.gep(places, [index], source_etype=I64)
+                    place = b.load(pointer, typ=I64)
+                    with b.if_then(b.icmp_unsigned("!=", place, i64(0))):
+                        keys = _keys(b, table, frame(index))
+                        b.store(emit_step(b, table.layout, record, keys, place), pointer)
     b.ret_void()
     return function
 
 
-def _second(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:
-    return second_touch(b, layout, record, emit_first_touch(b, layout, record, keys))
-
-
-def _found(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:
-    entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
-    return at(b, entries, b.mul(emit_lookup(b, layout, record, keys), i64(layout.entry_bytes)))
-
-
-STEPS = {Search.EXACT: (emit_first_touch,), Search.LPM: (emit_first_touch, _second, _found)}
-"""Each reads what the one before it has asked for, and gives the next address to ask for."""
+STEPS = {Search.EXACT: 0, Search.LPM: 5}
+"""After the first touch; five go down two nodes to an entry, or along a chain of as many."""
 
 
 def _each(b: Builder, count: Value, name: str) -> Iterator[Value]:
@@ -170,11 +170,3 @@ def _long_enough(b: Builder, lengths: Value, index: Value, table: Announced) -> 
 def _keys(b: Builder, table: Announced, frame: Value) -> list[Value]:
     places = zip(table.offsets_bits, table.layout.key_widths_bits, strict=True)
     return [load_field(b, frame, offset, width) for offset, width in places]
-
-
-def _prefetch(b: Builder, pointer: Value) -> None:
-    """For a read, into all caches."""
-    name = "llvm.prefetch.p0"
-    if name not in b.module.globals:
-        llvm.Function(b.module, llvm.FunctionType(VOID, [PTR, I32, I32, I32]), name)
-    b.call(b.module.globals[name], [pointer, constant(0, 32), constant(3, 32), constant(1, 32)])

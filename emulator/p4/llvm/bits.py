@@ -65,6 +65,14 @@ def store(b: Builder, value: Value, pointer: Value, offset: int | Value = 0, ali
     b.store(value, at(b, pointer, offset), align=align)
 
 
+def prefetch(b: Builder, pointer: Value) -> None:
+    """Ask for the cache line, to read it; any address is allowed."""
+    name = "llvm.prefetch.p0"
+    if name not in b.module.globals:
+        ir.Function(b.module, ir.FunctionType(VOID, [PTR, I32, I32, I32]), name)
+    b.call(b.module.globals[name], [pointer, constant(0, 32), constant(3, 32), constant(1, 32)])
+
+
 def resize(b: Builder, value: Value, width_bits: int, *, signed: bool = False) -> Value:
     """Truncate, or extend by zeros or by the sign; works on vectors lane by lane."""
     lanes = value.type.count if isinstance(value.type, ir.VectorType) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.p4.llvm.bits import Builder, Value, constant, resize
 from emulator.p4.llvm.lookup_exact import exact_function, first_slot
-from emulator.p4.llvm.lookup_lpm import first_node, first_root, lpm_function
+from emulator.p4.llvm.lookup_lpm import first_node, first_root, lpm_function, step_function
 from emulator.p4.llvm.lookup_masked import masked_function
 from emulator.p4.table_layout import WORD_BITS, Search, TableLayout
 
@@ -17,6 +17,11 @@ def emit_first_touch(b: Builder, layout: TableLayout, record: Value, keys: list[
     if others:
         return first_root(b, layout, record, _words(b, _packed(b, layout, keys, tuple(others)), layout.other_words))
     return first_node(b, record, _from_the_top(b, keys[lpm]))
+
+
+def emit_step(b: Builder, layout: TableLayout, record: Value, keys: list[Value], place: Value) -> Value:
+    """One step further into an lpm table, see ``lookup_lpm.step_function``."""
+    return b.call(step_function(b.module, layout), [record, *_from_the_top(b, keys[layout.order[-1]]), place])
 
 
 def emit_lookup(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:

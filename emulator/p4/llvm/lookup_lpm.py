@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I16, I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
+from emulator.p4.llvm.bits import I16, I32, I64, PTR, Builder, Value, at, constant, i64, load, prefetch, resize, store
 from emulator.p4.llvm.lookup_exact import hash_of, probe
 from emulator.p4.table_layout import (
     ENTRY_KEY,
@@ -74,14 +74,43 @@ def _slot_of(b: Builder, node: Value, window: Value) -> Value:
     return at(b, node, b.mul(b.add(index, i64(NODE_HEADER_WORDS)), i64(WORD_BYTES)))
 
 
-def second_touch(b: Builder, layout: TableLayout, record: Value, slot: Value) -> Value:
-    """What a slot, given by its address, leads to: a node or an entry."""
-    child = resize(b, load(b, I32, slot, LPM_CHILD, align=4), 64)
-    node = b.mul(b.and_(child, i64(LPM_NODE - 1)), i64(WORD_BYTES))
-    entry = b.mul(child, i64(layout.entry_bytes))
-    bases = [load(b, PTR, record, word * WORD_BYTES, align=8) for word in (TABLE_ARENA, TABLE_ENTRIES)]
-    is_node = b.icmp_unsigned("!=", b.and_(child, i64(LPM_NODE)), i64(0))
-    return b.select(is_node, at(b, bases[0], node), at(b, bases[1], entry))
+IS_NODE, IS_ENTRY = 1 << 63, 1 << 62
+"""Marks of a `step_function`'s place: a node's place in the arena, an entry's number; else it is a slot's address."""
+
+
+def step_function(module: llvm.Module, layout: TableLayout) -> Value:
+    """``i64 place(ptr record, i64 word..., i64 place)``: one step of a search from a place that is in the cache, to the
+    next one, which it asks for; 0 at the end. It looks at no prefix, so it may go on where the search would end."""
+    name = f"step_lpm_{layout.lpm_words}_{layout.entry_bytes}"
+    if name in module.globals:
+        return module.globals[name]
+    function = llvm.Function(module, llvm.FunctionType(I64, [PTR, *[I64] * layout.lpm_words, I64]), name)
+    function.linkage = "internal"
+    record, *words, place = function.args
+    b = llvm.IRBuilder(function.append_basic_block("entry"))
+    arena, entries = (load(b, PTR, record, word * WORD_BYTES, align=8) for word in (TABLE_ARENA, TABLE_ENTRIES))
+    window = _windows(b, words)
+    number = b.and_(place, i64(IS_ENTRY - 1))
+    with b.if_then(b.icmp_unsigned("==", place, i64(0))):
+        b.ret(i64(0))
+    with b.if_then(b.icmp_signed("<", place, i64(0))):
+        node = at(b, arena, b.mul(number, i64(WORD_BYTES)))
+        slot = _slot_of(b, node, window(load(b, I64, node, NODE_OFFSET * WORD_BYTES, align=8)))
+        prefetch(b, slot)
+        b.ret(b.ptrtoint(slot, I64))
+    is_entry = b.icmp_unsigned("!=", b.and_(place, i64(IS_ENTRY)), i64(0))
+    entry = at(b, entries, b.mul(number, i64(layout.entry_bytes)))
+    pointer = b.select(is_entry, at(b, entry, ENTRY_NEXT), b.inttoptr(number, PTR))
+    child = resize(b, load(b, I32, pointer, LPM_CHILD, align=4), 64)
+    with b.if_then(b.icmp_unsigned("==", child, i64(0))):
+        b.ret(i64(0))
+    with b.if_then(b.icmp_unsigned("!=", b.and_(child, i64(LPM_NODE)), i64(0))):
+        below = b.and_(child, i64(LPM_NODE - 1))
+        prefetch(b, at(b, arena, b.mul(below, i64(WORD_BYTES))))
+        b.ret(b.or_(below, i64(IS_NODE)))
+    prefetch(b, at(b, entries, b.mul(child, i64(layout.entry_bytes))))
+    b.ret(b.or_(child, i64(IS_ENTRY)))
+    return function
 
 
 class _Descent:
