@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from emulator.p4.llvm import machine
+from emulator.p4.llvm.machine import Effort
 from emulator.p4.verify import verify
 from emulator.switch.control import ValueSetMember
 from emulator.v1model.target import V1MODEL_TARGET
@@ -15,6 +18,7 @@ from tests.support.p4_programs import run_both
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_the_compiled_program_equals_the_interpreted_one(data: st.DataObject) -> None:
+    effort = data.draw(st.sampled_from(Effort))
     program = data.draw(programs())
     verify(program, V1MODEL_TARGET)
     inserted = data.draw(entries(program))
@@ -27,4 +31,6 @@ def test_the_compiled_program_equals_the_interpreted_one(data: st.DataObject) ->
         switch.insert_multicast_group(1, ((0, 1), (2, 2), (2, 3)))
         switch.set_value_set(1, [ValueSetMember((v,)) for v in values])
 
-    run_both(program, frames, frames[::-1], prepare=prepare)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(machine, "effort_for", lambda text: effort)
+        run_both(program, frames, frames[::-1], prepare=prepare)
