@@ -1,0 +1,87 @@
+"""What a program has that a test can name: its control plane's view, with the names of parameters and fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.harness.errors import WrongTest
+from emulator.harness.names import find, unknown
+from emulator.harness.values import number
+from emulator.v1model.view import ActionView, ArrayView, ControlView, ProfileView, TableView, TupleView
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """A direct counter or meter."""
+
+    name: str
+    table_id: int
+
+
+class Catalogue:
+    """Of one program. All look-ups raise `WrongTest` that lists what exists."""
+
+    def __init__(self, view: ControlView, p4info: Any) -> None:
+        self.view = view
+        self.parameters = {a.preamble.id: tuple(p.name for p in a.params) for a in p4info.actions}
+        self.fields = {v.preamble.id: tuple(m.name for m in v.match) for v in p4info.value_sets}
+        self.direct = tuple(
+            Direct(d.preamble.name, d.direct_table_id) for d in (*p4info.direct_counters, *p4info.direct_meters)
+        )
+        self.sample_fields = {d.preamble.id: _sample_fields(p4info, d) for d in p4info.digests}
+        self.profile_tables = {p.preamble.id: frozenset(p.table_ids) for p in p4info.action_profiles}
+
+    def table(self, name: str) -> TableView:
+        return find("table", name, self.view.tables)
+
+    def table_of(self, table_id: int) -> TableView:
+        return next(t for t in self.view.tables if t.id == table_id)
+
+    def action(self, table: TableView, name: str) -> ActionView:
+        return find(f"action of table {table.name}", name, table.actions)
+
+    def profile_action(self, profile: ProfileView, name: str) -> ActionView:
+        tables = [t for t in self.view.tables if t.id in self.profile_tables.get(profile.id, ())]
+        return find(f"action of {profile.name}", name, [a for t in tables for a in t.actions])
+
+    def array(self, kind: str, name: str) -> ArrayView:
+        """``kind`` is register, counter or meter."""
+        arrays: tuple[ArrayView, ...] = getattr(self.view, f"{kind}s")
+        for direct in self.direct:
+            if name == direct.name or direct.name.endswith("." + name):
+                table = self.table_of(direct.table_id)
+                raise WrongTest(
+                    f"{direct.name} is direct: its cells belong to the entries of table {table.name}; "
+                    "keep what add() returns and ask that, for example entry.packets"
+                )
+        return find(kind, name, arrays)
+
+    def profile(self, name: str) -> ProfileView:
+        return find("action profile or selector", name, self.view.profiles)
+
+    def digest(self, name: str) -> TupleView:
+        return find("digest", name, self.view.digests)
+
+    def value_set(self, name: str) -> TupleView:
+        return find("value set", name, self.view.value_sets)
+
+    def arguments(self, action: ActionView, given: dict[str, Any]) -> tuple[int, ...]:
+        """In declaration order."""
+        names = self.parameters.get(action.id, ())
+        for name in given:
+            if name not in names:
+                raise WrongTest(unknown(f"parameter of action {action.name}", name, names))
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise WrongTest(f"action {action.name} needs a value for {', '.join(missing)}")
+        widths = zip(names, action.widths_bits, strict=True)
+        return tuple(number(f"action {action.name}, parameter {n}", given[n], w) for n, w in widths)
+
+
+def _sample_fields(p4info: Any, digest: Any) -> tuple[str, ...]:
+    """Names of a digest's fields, in order; empty where its type is no plain struct of scalars."""
+    spec = digest.type_spec
+    if spec.WhichOneof("type_spec") != "struct":
+        return ()
+    return tuple(m.name for m in p4info.type_info.structs[spec.struct.name].members)

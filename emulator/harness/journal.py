@@ -1,0 +1,110 @@
+"""A switch that remembers what it was told, so that any frame's walk can be had afterwards.
+
+The switch itself runs compiled and is not slowed: a change or a frame is one more item in a list. For a walk the
+interpreter is told the same again, up to that frame, and watches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from emulator.harness.stf.rings import Rings
+from emulator.harness.walk.engine import TracedSwitch
+from emulator.harness.walk.events import Walk
+from emulator.p4 import ir, walk
+from emulator.ports.batch import FrameBatch
+from emulator.switch.core import Switch
+from emulator.v1model.compiled import CompiledProgram
+from emulator.v1model.metadata import Algorithm
+
+CHANGES = (
+    "insert_entry", "modify_entry", "delete_entry", "set_default_entry", "reset_default_entry",
+    "insert_multicast_group", "modify_multicast_group", "delete_multicast_group", "write_counter", "write_register",
+    "insert_member", "modify_member", "delete_member", "insert_group", "modify_group", "delete_group", "write_meter",
+    "set_clone_session", "delete_clone_session", "set_value_set", "take_digests", "take_messages",
+)  # fmt: skip
+"""Calls that leave a switch other than it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    name: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    port: int
+    content: bytes
+    now_ns: int
+
+
+Item: TypeAlias = Change | Arrival
+
+
+def one_frame(content: bytes, port: int) -> FrameBatch:
+    batch = FrameBatch(1)
+    batch.append(content, port)
+    return batch
+
+
+class Journal:
+    """What a switch was told since its program was loaded."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.items: list[Item] = []
+        self.seed = seed
+
+    def watch(self, switch: Switch) -> None:
+        """From now on every change of the switch is noted; one that it refuses is not."""
+        for name in CHANGES:
+            setattr(switch, name, self._noting(name, getattr(switch, name)))
+
+    def _noting(self, name: str, change: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*arguments: Any) -> Any:
+            result = change(*arguments)
+            self.items.append(Change(name, arguments))
+            return result
+
+        return noted
+
+    def arrive(self, port: int, content: bytes, now_ns: int) -> int:
+        """Note a frame; its number is for `walk_of`."""
+        self.items.append(Arrival(port, content, now_ns))
+        return len(self.items) - 1
+
+    def walk_of(self, number: int, program: CompiledProgram, rings: Rings) -> Walk:
+        """The walk of that frame. ``program`` is for the interpreter; ``rings`` are used up to their contents."""
+        walks: list[Walk] = []
+        switch = TracedSwitch(ports=rings.table, seed=self.seed, report=walks.append)
+        switch.load(program)
+        assert program.program is not None
+        remembers = packets_matter_to_later_ones(program.program)
+        for item in self.items[:number]:
+            if isinstance(item, Change):
+                getattr(switch, item.name)(*item.arguments)
+            elif remembers:
+                switch.process(one_frame(item.content, item.port), item.now_ns)
+                rings.take()
+        walks.clear()
+        arrival = self.items[number]
+        assert isinstance(arrival, Arrival)
+        switch.process(one_frame(arrival.content, arrival.port), arrival.now_ns)
+        rings.take()
+        return walks[0]
+
+
+def packets_matter_to_later_ones(program: ir.Program) -> bool:
+    """Has the program state that one packet writes and another reads? Counters, digests and messages are not read."""
+    if any(e.extern in ("register", "meter", "direct_meter") for e in program.externs):
+        return True
+    calls = (s for b in walk.root_blocks(program) for s in walk.statements(b) if isinstance(s, ir.CallExtern))
+    return any(_is_random(call) for call in calls)
+
+
+def _is_random(call: ir.CallExtern) -> bool:
+    """Draws from the switch's seed. A constant that only looks like HashAlgorithm.random costs time, nothing else."""
+    constants = (a.value for a in call.arguments if isinstance(a, ir.Constant))
+    return call.name == "random" or Algorithm.RANDOM.value in constants

@@ -1,0 +1,104 @@
+"""Switches and links of one test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from emulator.harness.errors import WrongTest
+from emulator.harness.places import test_place
+from emulator.harness.sent import Sent
+from emulator.harness.switch import P4Switch
+from emulator.harness.target import Target, World
+from emulator.harness.values import duration_ns
+from emulator.harness.virtual import Source, VirtualWorld
+from emulator.p4.library import ProgramNotFound, find_program
+
+
+class Maker(World, Protocol):
+    """A world that makes switches and links."""
+
+    @property
+    def targets(self) -> Mapping[str, Target]: ...
+
+    def add(self, name: str, source: Source, seed: int) -> Target: ...
+    def link(self, one: tuple[str, int], other: tuple[str, int], impairments: str = "") -> None: ...
+    def close(self) -> None: ...
+
+
+class P4Network:
+    """``network.switch(...)`` makes switches, ``network.link(...)`` joins them; all share one clock."""
+
+    def __init__(self, world: Maker | None = None) -> None:
+        self.world: Maker = world if world is not None else VirtualWorld()
+        self._sent = Sent(self.world.targets)
+
+    def switch(
+        self,
+        program: str | Path,
+        name: str | None = None,
+        *,
+        defines: Mapping[str, Any] | None = None,
+        include_paths: Sequence[str | Path] = (),
+        seed: int = 0,
+    ) -> P4Switch:
+        """A new switch that runs the program: a path (as seen from the test's file, else from here), or a shipped one.
+
+        ``seed`` is what its random numbers start from. Raises CompileError, with the place in the program.
+        """
+        folder = Path(test_place()[0]).parent
+        source = Source(
+            program_path(program, folder),
+            tuple((n, str(v)) for n, v in (defines or {}).items()),
+            tuple(str(folder / p if (folder / p).is_dir() else p) for p in include_paths),
+        )
+        chosen = name or (f"s{len(self.world.targets) + 1}")
+        target: Target = self.world.add(chosen, source, seed)
+        return P4Switch(target, self.world, self._sent)
+
+    def link(
+        self,
+        one: P4Switch,
+        one_port: int,
+        other: P4Switch,
+        other_port: int,
+        *,
+        delay: str | int = 0,
+        jitter: str | int = 0,
+        loss: float = 0,
+        duplicate: float = 0,
+        reorder: float = 0,
+        corrupt: float = 0,
+        rate: str = "",
+        seed: int = 0,
+    ) -> None:
+        """A cable between two ports; both directions are alike, ``loss`` and so on are probabilities per frame."""
+        settings = {
+            "delay": f"{duration_ns(delay)}ns" if delay else "", "jitter": f"{duration_ns(jitter)}ns" if jitter else "",
+            "loss": loss, "duplicate": duplicate, "reorder": reorder, "corrupt": corrupt, "rate": rate, "seed": seed,
+        }  # fmt: skip
+        text = "&".join(f"{name}={value}" for name, value in settings.items() if value)
+        self.world.link((one.name, one_port), (other.name, other_port), text)
+
+    def advance(self, duration: str | int) -> None:
+        """Let (virtual) time go on: ``"5ms"``, or nanoseconds."""
+        self.world.advance(duration_ns(duration))
+
+    @property
+    def now_ns(self) -> int:
+        return self.world.now_ns
+
+    def close(self) -> None:
+        self.world.close()
+
+
+def program_path(program: str | Path, folder: Path) -> str:
+    """Absolute. Raises `WrongTest`."""
+    beside = folder / program
+    if beside.is_file():
+        return str(beside.resolve())
+    try:
+        return str(Path(find_program(str(program))).resolve())
+    except ProgramNotFound as error:
+        raise WrongTest(f"{error}; looked in {folder} too") from None

@@ -1,0 +1,39 @@
+"""Members and groups of an action profile or selector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from emulator.harness.calls import ActionCall, GroupOf, MemberOf, as_call
+from emulator.harness.catalogue import Catalogue
+from emulator.switch.control import Control, Group, GroupMember, Member
+from emulator.v1model.view import ProfileView
+
+
+@dataclass(slots=True)
+class Profile:
+    """``switch.profile(NAME)``; numbers of members and groups are given out from 1."""
+
+    view: ProfileView
+    control: Control
+    catalogue: Catalogue
+    _members: int = field(default=0)
+    _groups: int = field(default=0)
+
+    def member(self, action: str | ActionCall, /, **parameters: Any) -> MemberOf:
+        """A new member, for entries and groups."""
+        one = as_call(action, parameters)
+        view = self.catalogue.profile_action(self.view, one.action)
+        params = self.catalogue.arguments(view, one.parameters)
+        self._members += 1
+        self.control.insert_member(self.view.id, Member(self._members, view.id, params))
+        return MemberOf(self.view.id, self._members)
+
+    def group(self, *members: MemberOf | tuple[MemberOf, int]) -> GroupOf:
+        """A new group of members, or of (member, weight)."""
+        pairs = [m if isinstance(m, tuple) else (m, 1) for m in members]
+        self._groups += 1
+        chosen = tuple(GroupMember(m.member_id, weight) for m, weight in pairs)
+        self.control.insert_group(self.view.id, Group(self._groups, chosen))
+        return GroupOf(self.view.id, self._groups)

@@ -1,0 +1,75 @@
+"""What a test has sent, and what became of it: the material of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from emulator.harness.places import Place
+from emulator.harness.target import Received, Target, World
+from emulator.harness.walk.events import Left
+from emulator.harness.walk.text import MOST_LINES, shown_path, walk_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    switch: str
+    port: int
+    place: Place
+
+
+@dataclass(slots=True)
+class Sent:
+    """Of one test, all switches."""
+
+    targets: Mapping[str, Target]
+    sendings: list[Sending] = field(default_factory=list)
+
+    def note(self, switch: str, port: int, place: Place) -> int:
+        """The number of the frame."""
+        self.sendings.append(Sending(switch, port, place))
+        return len(self.sendings) - 1
+
+    def view(self, target: Target, world: World) -> SentView:
+        return SentView(self, target, world)
+
+
+@dataclass(frozen=True, slots=True)
+class SentView:
+    """As one switch sees it."""
+
+    sent: Sent
+    target: Target
+    world: World
+
+    @property
+    def label(self) -> str:
+        """Names the switch where there are several."""
+        return f"{self.target.name}, " if len(self.sent.targets) > 1 else ""
+
+    @property
+    def last(self) -> int:
+        return len(self.sent.sendings) - 1
+
+    def origin_words(self, origin: int) -> str:
+        if not 0 <= origin < len(self.sent.sendings):
+            return "a packet"
+        sending = self.sent.sendings[origin]
+        file, line = sending.place
+        where = f"{sending.switch}, port {sending.port}" if len(self.sent.targets) > 1 else f"port {sending.port}"
+        return f"the packet sent to {where} at {shown_path(file)}:{line}"
+
+    def left(self, received: Received) -> Left | None:
+        return self.target.left(received)
+
+    def walk_lines(self, origin: int | None = None, *, most: int | None = MOST_LINES) -> Iterator[str]:
+        """What the packet met in all switches; nothing where the target can't tell or nothing was sent."""
+        number = self.last if origin is None else origin
+        walks = [(name, w) for name, t in self.sent.targets.items() for w in t.walks(number)]
+        if not walks:
+            return
+        yield f"the walk of {self.origin_words(number)}:"
+        for name, walk in walks:
+            if len(self.sent.targets) > 1:
+                yield f"  switch {name}"
+            yield from (f"  {line}" for line in walk_lines(walk, most=most))

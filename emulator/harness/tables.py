@@ -1,0 +1,154 @@
+"""Tables and their entries, by name and with readable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from emulator.harness.calls import ActionCall, GroupOf, MemberOf, as_call
+from emulator.harness.catalogue import Catalogue
+from emulator.harness.errors import WrongTest
+from emulator.harness.matches import entry_match
+from emulator.harness.meters import Meter, config_of
+from emulator.harness.values import duration_ns
+from emulator.switch.control import (
+    Control,
+    CounterValue,
+    OneShot,
+    TableEntry,
+    Through,
+    ToGroup,
+    ToMember,
+    WeightedAction,
+)
+from emulator.v1model.view import TableView
+
+Does: TypeAlias = str | ActionCall | MemberOf | GroupOf | list[Any]
+"""An action by name, a call, a member, a group, or a one-shot group: a list of calls or (call, weight)."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """An entry that a test added."""
+
+    table: Table
+    key: TableEntry
+
+    def _now(self) -> TableEntry:
+        return self.table.control.entry(self.table.view.id, self.key)
+
+    @property
+    def packets(self) -> int:
+        """Of the table's direct counter."""
+        return self._counter().packets
+
+    @property
+    def bytes(self) -> int:
+        return self._counter().bytes
+
+    def _counter(self) -> CounterValue:
+        value = self._now().counter
+        if value is None:
+            raise WrongTest(f"table {self.table.view.name} has no direct counter: say counters = ... in the program")
+        return value
+
+    @property
+    def last_hit_ns(self) -> int:
+        """In virtual time; the table has support_timeout."""
+        return self._now().last_hit_ns
+
+    def set_meter(self, committed: tuple[int, int], peak: tuple[int, int] | None = None) -> None:
+        """Rates of the direct meter, see `Meter`."""
+        if not self.table.view.has_meter:
+            raise WrongTest(f"table {self.table.view.name} has no direct meter: say meters = ... in the program")
+        self._change(replace(self._now(), meter=config_of(Meter(committed, peak))))
+
+    def modify(self, action: Does, /, **parameters: Any) -> None:
+        target = self.table.target(action, parameters)
+        self._change(replace(self._now(), action_id=target[0], params=target[1], through=target[2], counter=None))
+
+    def delete(self) -> None:
+        self.table.control.delete_entry(self.table.view.id, self.key)
+
+    def _change(self, entry: TableEntry) -> None:
+        self.table.control.modify_entry(self.table.view.id, replace(entry, counter=None))
+
+
+@dataclass(slots=True)
+class Table:
+    """``switch.table(NAME)``."""
+
+    view: TableView
+    control: Control
+    catalogue: Catalogue
+    now: Any
+    """Gives the time, in ns."""
+
+    def add(
+        self,
+        match: dict[str, Any],
+        action: Does,
+        /,
+        *,
+        priority: int | None = None,
+        idle_timeout: str | int = 0,
+        **parameters: Any,
+    ) -> Entry:
+        """Insert an entry: ``add({"hdr.ipv4.dst": "10.0.0.0/8"}, "forward", port=2)``. See ``matches`` for values."""
+        target = self.target(action, parameters)
+        entry = TableEntry(
+            entry_match(self.view, match), self._priority(priority), target[0], target[1], through=target[2],
+            idle_timeout_ns=duration_ns(idle_timeout), last_hit_ns=self.now(),
+        )  # fmt: skip
+        self.control.insert_entry(self.view.id, entry)
+        return Entry(self, entry)
+
+    def set_default(self, action: str | ActionCall, /, **parameters: Any) -> None:
+        action_id, params, _ = self.target(action, parameters)
+        self.control.set_default_entry(self.view.id, TableEntry((), 0, action_id, params))
+
+    def reset_default(self) -> None:
+        self.control.reset_default_entry(self.view.id)
+
+    def entries(self) -> list[TableEntry]:
+        """All, the program's own too."""
+        return list(self.control.entries(self.view.id))
+
+    def clear(self) -> None:
+        """Delete all entries."""
+        for entry in self.entries():
+            self.control.delete_entry(self.view.id, entry)
+
+    def _priority(self, priority: int | None) -> int:
+        if self.view.has_priority and (priority is None or priority < 1):
+            kinds = ", ".join(f"{k.name}: {k.match_kind}" for k in self.view.keys)
+            raise WrongTest(
+                f"table {self.view.name} ({kinds}) needs priority=N from 1 with each entry; the larger number wins"
+            )
+        if not self.view.has_priority and priority:
+            raise WrongTest(f"table {self.view.name} has no priorities: its keys are all exact or lpm")
+        return priority or 0
+
+    def target(self, action: Does, parameters: dict[str, Any]) -> tuple[int, tuple[int, ...], Through | None]:
+        """(action's id, its parameters, what stands in their place in tables with a profile)."""
+        if isinstance(action, MemberOf):
+            return 0, (), ToMember(action.member_id)
+        if isinstance(action, GroupOf):
+            return 0, (), ToGroup(action.group_id)
+        if isinstance(action, list):
+            return 0, (), OneShot(tuple(map(self._weighted, action)))
+        if self.view.profile is not None:
+            raise WrongTest(
+                f"table {self.view.name} has the action profile {self.view.profile}: give a member or group "
+                f"(switch.profile({self.view.profile!r}).member(...)), or a list of calls"
+            )
+        return *self._call(action, parameters), None
+
+    def _call(self, action: str | ActionCall, parameters: dict[str, Any]) -> tuple[int, tuple[int, ...]]:
+        one = as_call(action, parameters)
+        view = self.catalogue.action(self.view, one.action)
+        return view.id, self.catalogue.arguments(view, one.parameters)
+
+    def _weighted(self, choice: Any) -> WeightedAction:
+        one, weight = choice if isinstance(choice, tuple) else (choice, 1)
+        return WeightedAction(*self._call(one, {}), weight)

@@ -1,0 +1,188 @@
+"""Our switch as a test's target: in this process, in virtual time, with links between switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from emulator.harness.catalogue import Catalogue
+from emulator.harness.errors import ExpectationFailed, WrongTest
+from emulator.harness.journal import Arrival, Journal, one_frame
+from emulator.harness.stf.rings import Rings
+from emulator.harness.target import Received
+from emulator.harness.walk.engine import TracedSwitch
+from emulator.harness.walk.events import Left, Walk
+from emulator.network.simulation import End, EndlessCircle, Simulation
+from emulator.ports.errors import PortError
+from emulator.ports.spec import Impairments, parse_port
+from emulator.switch.core import Switch
+from emulator.v1model.compiled import CompiledProgram, load
+
+START_NS = 1_000_000_000
+"""So that no timestamp is zero by accident."""
+
+
+class RingPool:
+    """Egress rings are large and slow to make: tests take turns."""
+
+    def __init__(self) -> None:
+        self._free: list[Rings] = []
+
+    def take(self) -> Rings:
+        rings = self._free.pop() if self._free else Rings()
+        rings.take()
+        return rings
+
+    def give(self, rings: Rings) -> None:
+        self._free.append(rings)
+
+
+RINGS = RingPool()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program and how it is compiled."""
+
+    path: str
+    defines: tuple[tuple[str, str], ...] = ()
+    include_paths: tuple[str, ...] = ()
+
+    def compiled(self, engine: str) -> CompiledProgram:
+        """Raises CompileError."""
+        return load(self.path, dict(self.defines), engine=engine, include_paths=self.include_paths)
+
+
+class VirtualWorld:
+    """The network of one test."""
+
+    def __init__(self, *, engine: str = "llvm", watch: Callable[[Source, Walk], None] | None = None) -> None:
+        """``watch`` is told every frame's walk; then the engine is the interpreter."""
+        self.arrived: list[Received] = []
+        self.engine = engine
+        self.watch = watch
+        self._simulation = Simulation(self._outside, start_ns=START_NS)
+        self.targets: dict[str, VirtualSwitch] = {}
+
+    @property
+    def now_ns(self) -> int:
+        return self._simulation.now_ns
+
+    def add(self, name: str, source: Source, seed: int) -> VirtualSwitch:
+        if name in self.targets:
+            raise WrongTest(f"there is a switch {name!r} already: give each a name of its own")
+        target = self.targets[name] = VirtualSwitch(self, name, source, seed)
+        self._simulation.add(name, target.process)
+        return target
+
+    def link(self, one: tuple[str, int], other: tuple[str, int], impairments: str = "") -> None:
+        """``impairments`` as ports take them: ``delay=1ms&loss=0.1&seed=7``."""
+        try:
+            spec = parse_port(f"0=memory:link{'?' if impairments else ''}{impairments}")
+            self._simulation.connect(End(*one), End(*other), spec.outbound or Impairments())
+        except (PortError, ValueError) as error:
+            raise WrongTest(f"link {one[0]}:{one[1]} - {other[0]}:{other[1]}: {error}") from None
+
+    def inject(self, name: str, port: int, content: bytes, origin: int) -> None:
+        if End(name, port) in self._simulation.cables:
+            raise WrongTest(f"port {port} of {name} has a link: send by a port without one")
+        self._guarded(lambda: self._simulation.inject(End(name, port), content, origin))
+
+    def wait(self, enough: Callable[[], bool], within_ns: int | None) -> None:
+        limit = None if within_ns is None else self.now_ns + within_ns
+
+        def go_on() -> None:
+            while not enough() and self._simulation.step(limit):
+                pass
+            if limit is not None and not enough():
+                self._simulation.run_until(limit)
+
+        self._guarded(go_on)
+
+    def advance(self, duration_ns: int) -> None:
+        self._guarded(lambda: self._simulation.run_until(self.now_ns + duration_ns))
+
+    def _guarded(self, run: Callable[[], None]) -> None:
+        try:
+            run()
+        except EndlessCircle as error:
+            raise ExpectationFailed(str(error)) from None
+
+    def close(self) -> None:
+        for target in self.targets.values():
+            target.close()
+
+    def _outside(self, end: End, frame: bytes, now_ns: int, origin: int) -> None:
+        self.arrived.append(Received(str(end.node), end.port, frame, now_ns, origin))
+
+
+class VirtualSwitch:
+    """A `Target`."""
+
+    def __init__(self, world: VirtualWorld, name: str, source: Source, seed: int) -> None:
+        self.name = name
+        self.source = source
+        self._world = world
+        self._walks: dict[int, Walk] = {}
+        self._origins: list[tuple[int, int]] = []
+        """(origin, number in the journal) of each frame that arrived."""
+        program = source.compiled("interpreter" if world.watch is not None else world.engine)
+        self._rings = RINGS.take()
+        self.switch = self._make_switch(seed)
+        self.switch.load(program)
+        self.control = self.switch
+        self.catalogue = Catalogue(program.view, program.p4info)
+        self._journal = Journal(seed)
+        self._journal.watch(self.switch)
+
+    def _make_switch(self, seed: int) -> Switch:
+        watch = self._world.watch
+        if watch is None:
+            return Switch(ports=self._rings.table, seed=seed)
+        return TracedSwitch(ports=self._rings.table, seed=seed, report=lambda walk: self._keep(watch, walk))
+
+    def _keep(self, watch: Callable[[Source, Walk], None], walk: Walk) -> None:
+        self._walks[self._origins[-1][1]] = walk
+        watch(self.source, walk)
+
+    def process(self, frame: bytes, port: int, now_ns: int, origin: int) -> list[tuple[int, bytes]]:
+        number = self._journal.arrive(port, frame, now_ns)
+        self._origins.append((origin, number))
+        self.switch.process(one_frame(frame, port), now_ns)
+        return self._rings.take()
+
+    def send(self, port: int, content: bytes, origin: int) -> None:
+        self._world.inject(self.name, port, content, origin)
+
+    def walks(self, origin: int) -> list[Walk]:
+        return [self._walk(number) for mine, number in self._origins if mine == origin]
+
+    def _walk(self, number: int) -> Walk:
+        if number not in self._walks:
+            rings = RINGS.take()
+            try:
+                program = self.source.compiled("interpreter")
+                self._walks[number] = self._journal.walk_of(number, program, rings)
+            finally:
+                RINGS.give(rings)
+        return self._walks[number]
+
+    def left(self, received: Received) -> Left | None:
+        for walk in self.walks(received.origin):
+            for left in walk.left:
+                if (left.port, left.content) == (received.port, received.content):
+                    return left
+        return None
+
+    def arrivals(self, origin: int) -> Sequence[Arrival]:
+        items = (self._journal.items[number] for mine, number in self._origins if mine == origin)
+        return [item for item in items if isinstance(item, Arrival)]
+
+    def messages(self) -> list[str]:
+        return self.switch.take_messages()
+
+    def counts(self) -> Mapping[str, int]:
+        return {**self.switch.drops, **self.switch.faults}
+
+    def close(self) -> None:
+        RINGS.give(self._rings)

@@ -1,0 +1,146 @@
+"""A walk as text: source lines with what they did, states, tables and decisions between them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from emulator.harness.walk.events import Details, Event, Kind, Left, Walk
+
+WIDTH = 110
+MOST_LINES = 200
+"""Of one walk in a failure; `netsum trace` shows all."""
+
+
+def walk_lines(walk: Walk, *, most: int | None = None) -> Iterator[str]:
+    """The walk of one frame, at most so many lines of it."""
+    lines = list(_lines(merged(walk.events)))
+    if most is not None and len(lines) > most:
+        yield from lines[:most]
+        yield f"... and {len(lines) - most} lines more"
+        return
+    yield from lines
+
+
+def walk_data(walk: Walk) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "port": walk.port,
+        "hex": walk.content.hex(),
+        "events": [_event_data(e) for e in walk.events],
+        "out": [_left_data(left) for left in walk.left],
+    }
+
+
+def _left_data(left: Left) -> dict[str, Any]:
+    headers = [{"name": p.name, "offset": p.offset_bytes} for p in left.headers]
+    return {"port": left.port, "hex": left.content.hex(), "headers": headers}
+
+
+def _event_data(event: Event) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": event.kind.value, "text": event.text}
+    if event.span is not None:
+        data |= {"file": event.span.file, "line": event.span.line}
+    if event.details:
+        data["details"] = [list(pair) for pair in event.details]
+    return data
+
+
+def merged(events: Iterable[Event]) -> Iterator[Event]:
+    """Statements that follow each other from one line of the source, as one."""
+    waiting: Event | None = None
+    for event in events:
+        if waiting is not None and _same_line(waiting, event):
+            details = waiting.details + tuple(d for d in event.details if d not in waiting.details)
+            waiting = Event(Kind.STATEMENT, waiting.text, waiting.span, waiting.depth, details)
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting = event
+    if waiting is not None:
+        yield waiting
+
+
+def _same_line(one: Event, other: Event) -> bool:
+    if one.kind is not Kind.STATEMENT or other.kind is not Kind.STATEMENT or one.span is None or other.span is None:
+        return False
+    return (one.span.file, one.span.line) == (other.span.file, other.span.line)
+
+
+def _lines(events: Iterable[Event]) -> Iterator[str]:
+    for event in events:
+        indent = "  " * (event.depth + _LEVEL[event.kind])
+        place = "" if event.span is None else f"{shown_path(event.span.file)}:{event.span.line}"
+        yield from _fitted(f"{place:<20} {indent}{_head(event)}", _detail_texts(event.details), indent)
+
+
+def _head(event: Event) -> str:
+    match event.kind:
+        case Kind.STATEMENT | Kind.BRANCH:
+            return source_line(event) or event.text
+        case Kind.STATE:
+            return f"state {event.text}"
+        case Kind.TABLE:
+            return f"table {event.text}"
+        case Kind.ACTION:
+            return f"{event.text}:"
+        case Kind.DROP:
+            return event.text if event.text.startswith("dropped") else f"dropped: {event.text}"
+    return event.text
+
+
+_LEVEL = {
+    Kind.ENTER: 0, Kind.BLOCK: 1, Kind.STATE: 2, Kind.TRANSITION: 3, Kind.TABLE: 2, Kind.ACTION: 2, Kind.BRANCH: 1,
+    Kind.STATEMENT: 1, Kind.NOTE: 1, Kind.DROP: 1, Kind.LEAVE: 1,
+}  # fmt: skip
+
+
+def _detail_texts(details: Details) -> list[str]:
+    return [f"{what} = {value}" if what else value for what, value in details]
+
+
+def _fitted(head: str, details: list[str], indent: str) -> Iterator[str]:
+    """Details behind the head where there is room, else on lines of their own."""
+    if not details:
+        yield head
+        return
+    joined = "; ".join(details)
+    if len(head) + 3 + len(joined) <= WIDTH:
+        yield f"{head}   {joined}"
+        return
+    yield head
+    room, line = " " * 21 + indent + "    ", ""
+    for detail in details:
+        if line and len(room) + len(line) + 2 + len(detail) > WIDTH:
+            yield room + line
+            line = ""
+        line = f"{line}; {detail}" if line else detail
+    yield room + line
+
+
+def shown_path(path: str) -> str:
+    """From where we are; of files elsewhere the name."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:
+        return path
+    return os.path.basename(path) if relative.startswith("..") else relative
+
+
+def source_line(event: Event) -> str:
+    """The text of the source where the event's span begins; empty where the file is gone."""
+    if event.span is None:
+        return ""
+    lines = _file_lines(event.span.file)
+    return lines[event.span.line - 1].strip() if 0 < event.span.line <= len(lines) else ""
+
+
+@functools.lru_cache(maxsize=64)
+def _file_lines(path: str) -> tuple[str, ...]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return tuple(file.read().split("\n"))
+    except OSError:
+        return ()
