@@ -129,10 +129,10 @@ class Arbiter:
         if election_id != role.highest_id:
             raise _not_primary(f"election id {election_id} is not the primary's, which is {role.highest_id}")
 
-    def primary(self, role_name: str = "") -> Hashable | None:
-        """The stream that gets packets and digests; None when there is no primary."""
-        role = self._roles.get(role_name)
-        return role.primary() if role else None
+    def primaries(self) -> list[Hashable]:
+        """Of all roles."""
+        found = (role.primary() for role in self._roles.values())
+        return [stream for stream in found if stream is not None]
 
     def _check_device(self, device_id: int, *, first: bool) -> None:
         if device_id == self._device_id:

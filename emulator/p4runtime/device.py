@@ -8,16 +8,19 @@ Compilation, which takes seconds, happens outside that lock.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime import entities
+from emulator.p4runtime.announcements import Announcements
 from emulator.p4runtime.arbitration import MAX_STREAMS, Arbiter, Notification
+from emulator.p4runtime.batches import write_batch
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
+from emulator.p4runtime.packet_io import frame_of, packet_in_of
 from emulator.p4runtime.pipeline import Compiled, Config, Pipeline, Target, make_config
-from emulator.p4runtime.view import Change, View, run_change
+from emulator.p4runtime.view import View
 from emulator.switch.control import ControlError
 
 _ACTIONS = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action
@@ -39,7 +42,15 @@ class Device:
         self.device_id = device_id
         self._arbiter = Arbiter(device_id, max_streams)
         self._pipeline = Pipeline(target)
+        self._target = target
+        self._announcements: Announcements | None = None
+        self._primaries: tuple[Hashable, ...] = ()
+        """Of all roles; replaced as a whole, so that packets need no lock."""
         self._lock = threading.Lock()
+        self.has_announcements = threading.Event()
+        """Set while `announce` may find something, as things are configured."""
+        self.send: Callable[[Hashable, Any], None] = lambda stream, message: None
+        """Sends a StreamMessageResponse to a stream; may be called on any thread, and must not wait."""
         self._compiling = threading.Lock()
 
     # --- StreamChannel ------------------------------------------------------------------------------------------
@@ -48,17 +59,91 @@ class Device:
         """A MasterArbitrationUpdate from a stream. Raises RequestError when the stream must end."""
         role = message.role
         with self._lock:
-            return self._arbiter.update(
+            notifications = self._arbiter.update(
                 stream,
                 message.device_id,
                 role.name,
                 election_id_of(message),
                 has_role_config=role.HasField("config"),
             )
+            self._note_primaries()
+        return notifications
 
     def disconnect(self, stream: Hashable) -> list[Notification]:
         with self._lock:
-            return self._arbiter.disconnect(stream)
+            notifications = self._arbiter.disconnect(stream)
+            self._note_primaries()
+        return notifications
+
+    def _note_primaries(self) -> None:
+        primaries = tuple(self._arbiter.primaries())
+        if primaries != self._primaries and self._announcements is not None:
+            self._announcements.forget_sent()
+        self._primaries = primaries
+
+    def packet_out(self, stream: Hashable, message: Any) -> None:
+        """Raises RequestError; the stream lives on. Waits for no other request, and so does `packet_in`."""
+        self._check_primary(stream)
+        view = self._live_view()
+        if self._target.packet_out is None:
+            raise RequestError(
+                Code.FAILED_PRECONDITION, "the switch has no port for controllers: start it with --cpu-port"
+            )
+        frame = frame_of(view.schema.packet_header("packet_out"), message)
+        if not self._target.packet_out(frame):
+            raise RequestError(Code.RESOURCE_EXHAUSTED, "packets come faster than the switch takes them")
+
+    def packet_in(self, frame: bytes) -> bool:
+        """A frame that came out of the CPU port, to all primaries; whether it was long enough for its header."""
+        view = self._pipeline.live_view
+        if view is None:
+            return False
+        message = packet_in_of(view.schema.packet_header("packet_in"), frame)
+        if message is not None:
+            self._send_to_primaries(message)
+        return message is not None
+
+    def acknowledge(self, stream: Hashable, message: Any) -> None:
+        """A DigestListAck. Raises RequestError; the stream lives on."""
+        with self._lock:
+            self._check_primary(stream)
+            self._live_view()
+            assert self._announcements is not None
+            self._announcements.acknowledge(message.digest_id, message.list_id)
+
+    def announce(self) -> None:
+        """Send what is due of digests and idle time-outs; to be called again and again."""
+        with self._lock:
+            if self._announcements is not None and self._primaries:
+                for message in self._announcements.collect():
+                    self._send_to_primaries(message)
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """After whatever may have changed the need of `announce`."""
+        view = self._pipeline.live_view
+        if view is None:
+            return
+        if self._announcements is None or self._announcements.view is not view:
+            self._announcements = Announcements(view)
+        if self._announcements.is_needed:
+            self.has_announcements.set()
+        else:
+            self.has_announcements.clear()
+
+    def _send_to_primaries(self, message: Any) -> None:
+        for stream in self._primaries:
+            self.send(stream, message)
+
+    def _check_primary(self, stream: Hashable) -> None:
+        if stream not in self._primaries:
+            raise RequestError(Code.PERMISSION_DENIED, "Not primary: only the primary controller may send this")
+
+    def _live_view(self) -> View:
+        view = self._pipeline.live_view
+        if view is None:
+            raise RequestError(Code.FAILED_PRECONDITION, "the switch has no program yet")
+        return view
 
     # --- Write and Read -----------------------------------------------------------------------------------------
 
@@ -67,13 +152,8 @@ class Device:
         with self._lock:
             self._check_may_write(request)
             view = self._view()
-            if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
-                raise RequestError(Code.UNIMPLEMENTED, "only CONTINUE_ON_ERROR is supported as atomicity of a batch")
-            outcomes = [_attempt(entities.prepare_write, view, update) for update in request.updates]
-            errors: list[RequestError | None] = []
-            with view.access():
-                for outcome in outcomes:
-                    errors.append(outcome if isinstance(outcome, RequestError) else _run(outcome))
+            errors = write_batch(view, request.updates, request.atomicity)
+            self._look_again()
         if any(errors):
             raise BatchError("update", errors)
 
@@ -121,6 +201,7 @@ class Device:
             _ACTIONS.Value("RECONCILE_AND_COMMIT"): self._pipeline.reconcile_and_commit,
         }
         apply[action](config)
+        self._look_again()
 
     def _commit_saved(self, request: Any) -> None:
         if request.HasField("config"):
@@ -130,11 +211,13 @@ class Device:
             if not self._pipeline.has_saved:
                 raise RequestError(Code.NOT_FOUND, "no config has been saved by VERIFY_AND_SAVE")
             self._pipeline.commit_saved()
+            self._look_again()
 
     def install(self, message: Any, compiled: Compiled) -> None:
         """Load a program that came another way than by P4Runtime; ``message`` is the config to show for it."""
         with self._lock:
             self._pipeline.commit(make_config(message, compiled))
+            self._look_again()
 
     def get_pipeline(self, request: Any) -> Any:
         """The config that Read and Write refer to; an answer without one before there is any."""
@@ -182,22 +265,6 @@ def election_id_of(message: Any) -> int | None:
     if not message.HasField("election_id"):
         return None
     return (int(message.election_id.high) << 64) | int(message.election_id.low)
-
-
-def _attempt(prepare: Any, view: View, update: Any) -> Change | RequestError:
-    try:
-        change: Change = prepare(view, update)
-    except RequestError as error:
-        return error
-    return change
-
-
-def _run(change: Change) -> RequestError | None:
-    try:
-        run_change(change)
-    except RequestError as error:
-        return error
-    return None
 
 
 def _read_into(found: list[Any], view: View, entity: Any) -> RequestError | None:

@@ -7,19 +7,18 @@ from typing import Any
 
 from emulator.p4.protos import p4data_pb2, p4runtime_pb2
 from emulator.p4runtime.canonical import BytestringError, decode, decode_signed, encode, encode_signed
-from emulator.p4runtime.entity_tables import MODIFY
+from emulator.p4runtime.cells import check_modify, check_wildcard, indices_of, read_cells
 from emulator.p4runtime.errors import Code, RequestError, invalid
-from emulator.p4runtime.schema import RegisterSchema, check_index
-from emulator.p4runtime.view import Change, View
+from emulator.p4runtime.schema import RegisterSchema
+from emulator.p4runtime.view import Change, Undo, View
 
 
 def prepare_register_write(view: View, update_type: int, message: Any) -> Change:
     register = view.schema.register(message.register_id)
-    if update_type != MODIFY:
-        raise invalid(f"register {register.name}: registers can only be modified")
+    check_modify(update_type, f"register {register.name}")
     indices = _indices(register, message)
     value = _value_from_proto(register, message.data)
-    return lambda: _write(view, register, indices, value)
+    return Change(lambda: _write(view, register, indices, value), lambda: _remember(view, register, indices))
 
 
 def _write(view: View, register: RegisterSchema, indices: range, value: int) -> None:
@@ -27,15 +26,22 @@ def _write(view: View, register: RegisterSchema, indices: range, value: int) -> 
         view.control.write_register(register.id, index, value)
 
 
+def _remember(view: View, register: RegisterSchema, indices: range) -> Undo:
+    old = [(index, view.control.read_register(register.id, index)) for index in indices]
+
+    def undo() -> None:
+        for index, value in old:
+            view.control.write_register(register.id, index, value)
+
+    return undo
+
+
 def _indices(register: RegisterSchema, message: Any) -> range:
     if not register.width_bits:
         raise RequestError(
             Code.UNIMPLEMENTED, f"register {register.name}: only elements of type bit, int and bool are supported"
         )
-    if not message.HasField("index"):
-        return range(register.size)
-    check_index(message.index.index, register.size, f"register {register.name}")
-    return range(message.index.index, message.index.index + 1)
+    return indices_of(message, register.size, f"register {register.name}")
 
 
 def _value_from_proto(register: RegisterSchema, data: Any) -> int:
@@ -66,17 +72,14 @@ def _value_to_proto(register: RegisterSchema, value: int) -> Any:
 
 def read_register(view: View, message: Any) -> Iterator[Any]:
     """One cell, all cells of a register, or with id 0 all of all registers that can be shown."""
+    check_wildcard(message.register_id, message, "register")
     if message.register_id:
         registers = [view.schema.register(message.register_id)]
-    elif message.HasField("index"):
-        raise invalid("register id 0 reads all registers: an index cannot be given with it")
     else:
         registers = [register for register in view.schema.registers.values() if register.width_bits]
     for register in registers:
         indices = _indices(register, message)
-        with view.access():
-            values = [view.control.read_register(register.id, index) for index in indices]
-        for index, value in zip(indices, values, strict=True):
+        for index, value in read_cells(view, view.control.read_register, register.id, indices):
             answer = p4runtime_pb2.RegisterEntry(register_id=register.id, data=_value_to_proto(register, value))
             answer.index.index = index
             yield p4runtime_pb2.Entity(register_entry=answer)

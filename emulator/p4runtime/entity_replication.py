@@ -1,4 +1,4 @@
-"""PacketReplicationEngineEntry: multicast groups (P4Runtime, "MulticastGroupEntry"). Clone sessions are to come."""
+"""PacketReplicationEngineEntry: multicast groups and clone sessions (P4Runtime, "PacketReplicationEngineEntry")."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.canonical import BytestringError, decode, encode
 from emulator.p4runtime.entity_tables import DELETE, INSERT
 from emulator.p4runtime.errors import Code, RequestError, invalid
-from emulator.p4runtime.view import Change, View
-from emulator.switch.control import Replicas
+from emulator.p4runtime.view import Change, Undo, View
+from emulator.switch.control import CloneSession, Replicas
 
 PORT_WIDTH_BITS = 9
 """v1model's PortId_t."""
@@ -21,21 +21,47 @@ GROUP_WIDTH_BITS = 16
 
 
 def prepare_replication_write(view: View, update_type: int, message: Any) -> Change:
-    group = _multicast_group(message)
+    if _kind_of(message) == "clone_session_entry":
+        return _prepare_session(view, update_type, message.clone_session_entry)
+    return _prepare_group(view, update_type, message.multicast_group_entry)
+
+
+def read_replication(view: View, message: Any) -> Iterator[Any]:
+    """One group or session, or with id 0 all. An absent one is no error: nothing is selected."""
+    if _kind_of(message) == "clone_session_entry":
+        return _read_sessions(view, message.clone_session_entry.session_id)
+    return _read_groups(view, message.multicast_group_entry.multicast_group_id)
+
+
+def _kind_of(message: Any) -> str:
+    kind = message.WhichOneof("type")
+    if kind is None:
+        raise invalid("the packet replication engine entry names neither a multicast group nor a clone session")
+    return str(kind)
+
+
+# --- Multicast groups -------------------------------------------------------------------------------------------
+
+
+def _prepare_group(view: View, update_type: int, group: Any) -> Change:
     group_id = group.multicast_group_id
     if group_id == 0:
         raise invalid("multicast group id 0 means no replication: use an id from 1 on")
     if group_id >> GROUP_WIDTH_BITS:
         raise invalid(f"multicast group id {group_id} does not fit in {GROUP_WIDTH_BITS} bits")
+
+    def remember() -> Undo:
+        return _remember_group(view, group_id)
+
     if update_type == DELETE:
-        return lambda: _delete(view, group_id)
+        return Change(lambda: _delete_group(view, group_id), remember)
     kept = p4runtime_pb2.MulticastGroupEntry()
     kept.CopyFrom(group)
-    replicas = _replicas_from_proto(kept)
-    return lambda: _write(view, update_type, kept, replicas)
+    replicas = _replicas_from_proto(kept.replicas, f"multicast group {group_id}")
+    return Change(lambda: _write_group(view, update_type, kept, replicas), remember)
 
 
-def _write(view: View, update_type: int, group: Any, replicas: Replicas) -> None:
+def _write_group(view: View, update_type: int, group: Any, replicas: Replicas) -> None:
     if update_type == INSERT:
         view.control.insert_multicast_group(group.multicast_group_id, replicas)
     else:
@@ -43,25 +69,104 @@ def _write(view: View, update_type: int, group: Any, replicas: Replicas) -> None
     view.notes.groups[group.multicast_group_id] = group
 
 
-def _delete(view: View, group_id: int) -> None:
+def _delete_group(view: View, group_id: int) -> None:
     view.control.delete_multicast_group(group_id)
     view.notes.groups.pop(group_id, None)
 
 
-def _multicast_group(message: Any) -> Any:
-    kind = message.WhichOneof("type")
-    if kind is None:
-        raise invalid("the packet replication engine entry names neither a multicast group nor a clone session")
-    if kind != "multicast_group_entry":
-        raise RequestError(Code.UNIMPLEMENTED, "clone sessions are not supported")
-    return message.multicast_group_entry
+def _remember_group(view: View, group_id: int) -> Undo:
+    replicas, note = view.control.multicast_groups().get(group_id), view.notes.groups.get(group_id)
+
+    def undo() -> None:
+        if group_id in view.control.multicast_groups():
+            _delete_group(view, group_id)
+        if replicas is not None:
+            view.control.insert_multicast_group(group_id, replicas)
+            view.notes.groups[group_id] = note
+
+    return undo
 
 
-def _replicas_from_proto(group: Any) -> Replicas:
+def _read_groups(view: View, wanted_id: int) -> Iterator[Any]:
+    with view.access():
+        groups = dict(view.control.multicast_groups())
+    for group_id in sorted(groups):
+        if wanted_id in (0, group_id):
+            entity = p4runtime_pb2.Entity()
+            entity.packet_replication_engine_entry.multicast_group_entry.CopyFrom(view.notes.groups[group_id])
+            yield entity
+
+
+# --- Clone sessions ---------------------------------------------------------------------------------------------
+
+
+def _prepare_session(view: View, update_type: int, session: Any) -> Change:
+    session_id = session.session_id
+    where = f"clone session {session_id}"
+    if session_id == 0:
+        raise invalid("clone session id 0 cannot be written: use an id from 1 on")
+
+    def remember() -> Undo:
+        return _remember_session(view, session_id)
+
+    if update_type == DELETE:
+        return Change(lambda: _delete_session(view, session_id), remember)
+    if session.class_of_service:
+        raise RequestError(Code.UNIMPLEMENTED, f"{where}: class_of_service is not supported, as v1model has none")
+    if session.packet_length_bytes < 0:
+        raise invalid(f"{where}: packet_length_bytes is negative")
+    kept = p4runtime_pb2.CloneSessionEntry()
+    kept.CopyFrom(session)
+    replicas = _replicas_from_proto(kept.replicas, where)
+    wanted = CloneSession(session_id, replicas, session.packet_length_bytes)
+    return Change(lambda: _write_session(view, update_type, kept, wanted), remember)
+
+
+def _write_session(view: View, update_type: int, note: Any, session: CloneSession) -> None:
+    exists = session.session_id in view.control.clone_sessions()
+    if update_type == INSERT and exists:
+        raise RequestError(Code.ALREADY_EXISTS, f"clone session {session.session_id} exists")
+    if update_type != INSERT and not exists:
+        raise RequestError(Code.NOT_FOUND, f"there is no clone session {session.session_id}")
+    view.control.set_clone_session(session)
+    view.notes.sessions[session.session_id] = note
+
+
+def _delete_session(view: View, session_id: int) -> None:
+    view.control.delete_clone_session(session_id)
+    view.notes.sessions.pop(session_id, None)
+
+
+def _remember_session(view: View, session_id: int) -> Undo:
+    session, note = view.control.clone_sessions().get(session_id), view.notes.sessions.get(session_id)
+
+    def undo() -> None:
+        if session is not None:
+            view.control.set_clone_session(session)
+            view.notes.sessions[session_id] = note
+        elif session_id in view.control.clone_sessions():
+            _delete_session(view, session_id)
+
+    return undo
+
+
+def _read_sessions(view: View, wanted_id: int) -> Iterator[Any]:
+    with view.access():
+        sessions = sorted(view.control.clone_sessions())
+    for session_id in sessions:
+        if wanted_id in (0, session_id):
+            entity = p4runtime_pb2.Entity()
+            entity.packet_replication_engine_entry.clone_session_entry.CopyFrom(view.notes.sessions[session_id])
+            yield entity
+
+
+# --- Replicas ---------------------------------------------------------------------------------------------------
+
+
+def _replicas_from_proto(given: Any, where: str) -> Replicas:
     """Validates the replicas, and brings their ports to canonical form in place."""
-    where = f"multicast group {group.multicast_group_id}"
-    replicas = []
-    for replica in group.replicas:
+    replicas: dict[tuple[int, int], None] = {}
+    for replica in given:
         if len(getattr(replica, "backup_replicas", ())):  # came with P4Runtime 1.5
             raise RequestError(Code.UNIMPLEMENTED, f"{where}: backup replicas are not supported")
         if replica.instance >> INSTANCE_WIDTH_BITS:
@@ -69,7 +174,7 @@ def _replicas_from_proto(group: Any) -> Replicas:
         pair = (_port(replica, where), replica.instance)
         if pair in replicas:
             raise invalid(f"{where}: port {pair[0]} with instance {pair[1]} is given twice")
-        replicas.append(pair)
+        replicas[pair] = None
     return tuple(replicas)
 
 
@@ -88,23 +193,3 @@ def _port(replica: Any, where: str) -> int:
         raise RequestError(Code.OUT_OF_RANGE, f"{where}: port {error}") from None
     replica.port = encode(port)
     return port
-
-
-def read_replication(view: View, message: Any) -> Iterator[Any]:
-    """One group, or with id 0 all. An absent group is no error: nothing is selected."""
-    wanted_id = _multicast_group(message).multicast_group_id
-    with view.access():
-        groups = dict(view.control.multicast_groups())
-    for group_id in sorted(groups):
-        if wanted_id in (0, group_id):
-            entity = p4runtime_pb2.Entity()
-            answer = entity.packet_replication_engine_entry.multicast_group_entry
-            answer.CopyFrom(view.notes.groups.get(group_id) or _group_to_proto(group_id, groups[group_id]))
-            yield entity
-
-
-def _group_to_proto(group_id: int, replicas: Replicas) -> Any:
-    group = p4runtime_pb2.MulticastGroupEntry(multicast_group_id=group_id)
-    for port, instance in replicas:
-        group.replicas.add(egress_port=port, instance=instance)
-    return group

@@ -1,25 +1,26 @@
 """The forwarding pipeline config of a device: the one that runs and, after VERIFY_AND_SAVE, the one to come.
 
 State is carried from program to program as P4Runtime itself would: read out as entities, written in as updates
-(`carry_over`). COMMIT does so from the spare switch that has taken the writes since VERIFY_AND_SAVE, and
+(``carrying``). COMMIT does so from the spare switch that has taken the writes since VERIFY_AND_SAVE, and
 RECONCILE_AND_COMMIT from the live one, by way of a spare one, so that a state the new program cannot hold is found
 before anything changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime import entities
-from emulator.p4runtime.entity_tables import DELETE, INSERT, MODIFY
+from emulator.p4runtime.carrying import carry_over
 from emulator.p4runtime.errors import RequestError, invalid
 from emulator.p4runtime.package import Package, PackageError, unpack
-from emulator.p4runtime.schema import Schema, TableSchema, build_schema, check_agreement
-from emulator.p4runtime.view import View, run_change
+from emulator.p4runtime.schema import Schema
+from emulator.p4runtime.schema_build import build_schema, check_agreement
+from emulator.p4runtime.view import View
 from emulator.switch.control import Control
 
 
@@ -53,6 +54,12 @@ class Target:
     """Raises CompileFailure. May take seconds; called without any lock."""
     spare_switch: Callable[[], SwitchLike]
     """A switch without ports."""
+    now_ns: Callable[[], int] = time.monotonic_ns
+    """The live switch's clock."""
+    has_port: Callable[[int], bool] = lambda port: True
+    """Whether the live switch has a port of this number."""
+    packet_out: Callable[[bytes], bool] | None = None
+    """Sends a frame into the CPU port; False when it has no room. None: there is no such port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,11 @@ class Pipeline:
         return self._saved_view or self._live_view
 
     @property
+    def live_view(self) -> View | None:
+        """The running program's."""
+        return self._live_view
+
+    @property
     def config(self) -> Any | None:
         """The ForwardingPipelineConfig that `view` is about."""
         current = self._saved or self._committed
@@ -111,7 +123,7 @@ class Pipeline:
         switch = self._target.spare_switch()
         switch.load(config.compiled.program)
         self._saved, self._saved_switch = config, switch
-        self._saved_view = View(config.schema, switch, nullcontext)
+        self._saved_view = self._view(config, switch, nullcontext)
 
     @property
     def has_saved(self) -> bool:
@@ -136,7 +148,7 @@ class Pipeline:
             return self.commit(config)
         spare = self._target.spare_switch()
         spare.load(config.compiled.program)
-        trial = View(config.schema, spare, nullcontext)
+        trial = self._view(config, spare, nullcontext)
         with self._target.access():  # nothing may pass between reading the state and writing it back
             try:
                 carry_over(_unlocked(self.view), trial)
@@ -148,12 +160,16 @@ class Pipeline:
 
     def _load_live(self, config: Config, *, state: View | None = None, locked: bool = False) -> None:
         target = self._target
-        view = View(config.schema, target.switch, target.access)
+        view = self._view(config, target.switch, target.access)
         with nullcontext() if locked else target.access():
             target.switch.load(config.compiled.program)
             if state is not None:
                 carry_over(state, _unlocked(view))
         self._committed, self._live_view = config, view
+
+    def _view(self, config: Config, switch: SwitchLike, access: Callable[[], AbstractContextManager[Any]]) -> View:
+        target = self._target
+        return View(config.schema, switch, access, now_ns=target.now_ns, has_port=target.has_port)
 
     def _forget_saved(self) -> None:
         self._saved = self._saved_view = self._saved_switch = None
@@ -161,66 +177,4 @@ class Pipeline:
 
 def _unlocked(view: View) -> View:
     """The same view, for a caller who is inside ``access`` already; notes are shared."""
-    return View(view.schema, view.control, nullcontext, view.notes)
-
-
-# --- State as entities ------------------------------------------------------------------------------------------
-
-
-def carry_over(source: View, target: View) -> None:
-    """Write all that can be read from ``source`` into the fresh ``target``. Raises RequestError at the first refusal.
-
-    Entries, default entries and groups must all fit. Counters and registers are carried where the new program has
-    them under the same id; cells it does not have are dropped, for they are traffic's state and not the controller's.
-    """
-    for update in _as_updates(source, target):
-        run_change(entities.prepare_write(target, update))
-
-
-def _as_updates(source: View, target: View) -> Iterator[Any]:
-    for table in target.schema.tables.values():
-        for entity in _changeable_entries(target, table):  # those the program starts with
-            yield _update(DELETE, entity)
-    for table in source.schema.tables.values():
-        for entity in _changeable_entries(source, table):
-            yield _update(INSERT, entity)
-        if table.id in source.notes.defaults:
-            wanted = p4runtime_pb2.TableEntry(table_id=table.id, is_default_action=True)
-            for entity in _read(source, table_entry=wanted):
-                yield _update(MODIFY, entity)
-    groups = p4runtime_pb2.PacketReplicationEngineEntry()
-    groups.multicast_group_entry.SetInParent()
-    for entity in _read(source, packet_replication_engine_entry=groups):
-        yield _update(INSERT, entity)
-    for kind, cell in (("counter", p4runtime_pb2.CounterEntry), ("register", p4runtime_pb2.RegisterEntry)):
-        yield from _cells(source, target, kind, cell)
-
-
-def _changeable_entries(view: View, table: TableSchema) -> list[Any]:
-    if table.is_const:
-        return []
-    wanted = p4runtime_pb2.TableEntry(table_id=table.id)
-    wanted.counter_data.SetInParent()
-    return [entity for entity in _read(view, table_entry=wanted) if not entity.table_entry.is_const]
-
-
-def _cells(source: View, target: View, kind: str, cell: Any) -> Iterator[Any]:
-    ours, theirs = getattr(source.schema, f"{kind}s"), getattr(target.schema, f"{kind}s")
-    for object_id in ours.keys() & theirs.keys():
-        if kind == "register" and _element(ours[object_id]) != _element(theirs[object_id]):
-            continue
-        for entity in _read(source, **{f"{kind}_entry": cell(**{f"{kind}_id": object_id})}):
-            if getattr(entity, f"{kind}_entry").index.index < theirs[object_id].size:
-                yield _update(MODIFY, entity)
-
-
-def _element(register: Any) -> tuple[int, bool, bool]:
-    return (register.width_bits, register.signed, register.is_bool)
-
-
-def _read(view: View, **kind: Any) -> Iterator[Any]:
-    return entities.read(view, p4runtime_pb2.Entity(**kind))
-
-
-def _update(update_type: int, entity: Any) -> Any:
-    return p4runtime_pb2.Update(type=update_type, entity=entity)
+    return replace(view, access=nullcontext)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any, TypeVar
 
-from emulator.p4.protos import p4info_pb2
 from emulator.p4runtime.errors import Code, RequestError, invalid
 
 
@@ -41,12 +41,16 @@ class ParameterSchema:
     width_bits: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ActionSchema:
     id: int
     name: str
     parameters: tuple[ParameterSchema, ...]
     """In declaration order, which is the order the switch takes values in."""
+
+    @cached_property
+    def by_id(self) -> Mapping[int, ParameterSchema]:
+        return {parameter.id: parameter for parameter in self.parameters}
 
 
 class Scope(Enum):
@@ -55,7 +59,7 @@ class Scope(Enum):
     DEFAULT_ONLY = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableSchema:
     id: int
     name: str
@@ -68,11 +72,13 @@ class TableSchema:
     default_is_const: bool
     direct_counter_id: int
     """0 without a direct counter."""
+    direct_meter_id: int
+    """0 without a direct meter."""
     implementation_id: int
     """Action profile or selector; 0 for a direct table."""
     has_idle_timeout: bool
 
-    @property
+    @cached_property
     def needs_priority(self) -> bool:
         return any(field.kind in KINDS_WITH_PRIORITY for field in self.fields.values())
 
@@ -98,12 +104,73 @@ class RegisterSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileSchema:
+    """An action profile, or an action selector."""
+
+    id: int
+    name: str
+    table_ids: tuple[int, ...]
+    has_groups: bool
+    """It is a selector."""
+    size: int
+    max_group_size: int
+    """0: no limit but the switch's."""
+    counts_members: bool
+    """Sizes are numbers of members, else sums of weights."""
+    max_member_weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeterSchema:
+    id: int
+    name: str
+    size: int
+    """0 for a direct meter."""
+    is_two_rate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSetSchema:
+    id: int
+    name: str
+    fields: Mapping[int, FieldSchema]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class DigestSchema:
+    id: int
+    name: str
+    type_spec: Any
+    """p4.config.v1.P4DataTypeSpec"""
+
+
+@dataclass(frozen=True, slots=True)
+class PacketHeaderSchema:
+    """What travels with packets to and from the controller."""
+
+    id: int
+    name: str
+    """``packet_in`` or ``packet_out``."""
+    fields: tuple[ParameterSchema, ...]
+    """From the first bit of the header to its last."""
+
+
+@dataclass(frozen=True, slots=True)
 class Schema:
     tables: Mapping[int, TableSchema]
     actions: Mapping[int, ActionSchema]
     counters: Mapping[int, CounterSchema]
     direct_counters: Mapping[int, CounterSchema]
     registers: Mapping[int, RegisterSchema]
+    profiles: Mapping[int, ProfileSchema]
+    meters: Mapping[int, MeterSchema]
+    direct_meters: Mapping[int, MeterSchema]
+    value_sets: Mapping[int, ValueSetSchema]
+    digests: Mapping[int, DigestSchema]
+    packet_headers: Mapping[int, PacketHeaderSchema]
+    types: Any
+    """p4.config.v1.P4TypeInfo"""
 
     def table(self, table_id: int) -> TableSchema:
         return _find(self.tables, table_id, "table")
@@ -117,6 +184,21 @@ class Schema:
     def register(self, register_id: int) -> RegisterSchema:
         return _find(self.registers, register_id, "register")
 
+    def profile(self, profile_id: int) -> ProfileSchema:
+        return _find(self.profiles, profile_id, "action profile")
+
+    def meter(self, meter_id: int) -> MeterSchema:
+        return _find(self.meters, meter_id, "meter")
+
+    def value_set(self, value_set_id: int) -> ValueSetSchema:
+        return _find(self.value_sets, value_set_id, "value set")
+
+    def digest(self, digest_id: int) -> DigestSchema:
+        return _find(self.digests, digest_id, "digest")
+
+    def packet_header(self, name: str) -> PacketHeaderSchema | None:
+        return next((header for header in self.packet_headers.values() if header.name == name), None)
+
 
 _S = TypeVar("_S")
 
@@ -129,95 +211,6 @@ def _find(schemas: Mapping[int, _S], wanted_id: int, kind: str) -> _S:
         # NOT_FOUND for some kinds and INVALID_ARGUMENT for others; the specification names only the latter.
         raise invalid(f"the program has no {kind} with id 0x{wanted_id:08x}")
     return schemas[wanted_id]
-
-
-def build_schema(p4info: Any) -> Schema:
-    """Index a p4.config.v1.P4Info."""
-    return Schema(
-        tables={table.preamble.id: _table(table) for table in p4info.tables},
-        actions={action.preamble.id: _action(action) for action in p4info.actions},
-        counters={c.preamble.id: _counter(c, c.size) for c in p4info.counters},
-        direct_counters={c.preamble.id: _counter(c, 0) for c in p4info.direct_counters},
-        registers={register.preamble.id: _register(register) for register in p4info.registers},
-    )
-
-
-def _table(table: Any) -> TableSchema:
-    counter_ids = [i for i in table.direct_resource_ids if i >> 24 == p4info_pb2.P4Ids.DIRECT_COUNTER]
-    return TableSchema(
-        id=table.preamble.id,
-        name=table.preamble.name,
-        fields={f.id: FieldSchema(f.id, f.name, f.bitwidth, _match_kind(f)) for f in table.match_fields},
-        scopes={ref.id: Scope(ref.scope) for ref in table.action_refs},
-        size=table.size,
-        is_const=table.is_const_table,
-        default_is_const=table.const_default_action_id != 0,
-        direct_counter_id=counter_ids[0] if counter_ids else 0,
-        implementation_id=table.implementation_id,
-        has_idle_timeout=table.idle_timeout_behavior == p4info_pb2.Table.NOTIFY_CONTROL,
-    )
-
-
-def _match_kind(match_field: Any) -> MatchKind:
-    name = p4info_pb2.MatchField.MatchType.Name(match_field.match_type)
-    return MatchKind[name] if name in MatchKind.__members__ else MatchKind.OTHER
-
-
-def _action(action: Any) -> ActionSchema:
-    parameters = tuple(ParameterSchema(p.id, p.name, p.bitwidth) for p in action.params)
-    return ActionSchema(action.preamble.id, action.preamble.name, parameters)
-
-
-def _counter(counter: Any, size: int) -> CounterSchema:
-    unit = counter.spec.unit
-    return CounterSchema(
-        counter.preamble.id,
-        counter.preamble.name,
-        size,
-        counts_packets=unit != p4info_pb2.CounterSpec.BYTES,
-        counts_bytes=unit != p4info_pb2.CounterSpec.PACKETS,
-    )
-
-
-def _register(register: Any) -> RegisterSchema:
-    spec = register.type_spec
-    kind = spec.WhichOneof("type_spec")
-    width_bits, signed = 0, False
-    if kind == "bitstring" and spec.bitstring.WhichOneof("type_spec") in ("bit", "int"):
-        signed = spec.bitstring.HasField("int")
-        width_bits = spec.bitstring.int.bitwidth if signed else spec.bitstring.bit.bitwidth
-    elif kind == "bool":
-        width_bits = 1
-    return RegisterSchema(
-        register.preamble.id, register.preamble.name, register.size, width_bits, signed, is_bool=kind == "bool"
-    )
-
-
-def check_agreement(own: Any, given: Any) -> None:
-    """A P4Info sent along with a program must describe that program: raises INVALID_ARGUMENT at the first difference.
-
-    Compared is what messages are encoded by (ids, names, widths, kinds, actions, sizes); annotations, documentation
-    and order may differ, as they do between compilers.
-    """
-    own_schema, given_schema = build_schema(own), build_schema(given)
-    for kind in Schema.__slots__:
-        ours, theirs = getattr(own_schema, kind), getattr(given_schema, kind)
-        for object_id in sorted(ours.keys() | theirs.keys()):
-            _check_same(kind.removesuffix("s").replace("_", " "), object_id, ours.get(object_id), theirs.get(object_id))
-
-
-def _check_same(kind: str, object_id: int, ours: Any, theirs: Any) -> None:
-    if ours == theirs:
-        return
-    if ours is None or theirs is None:
-        present = theirs or ours
-        where = "the P4Info given, not in the program" if ours is None else "the program, not in the P4Info given"
-        raise invalid(f"P4Info and program disagree: {kind} {present.name} (id 0x{object_id:08x}) is in {where}")
-    attribute = next(a for a in type(ours).__slots__ if getattr(ours, a) != getattr(theirs, a))
-    raise invalid(
-        f"P4Info and program disagree: {kind} {ours.name} has {attribute} {getattr(theirs, attribute)} in the P4Info "
-        f"given and {getattr(ours, attribute)} in the program"
-    )
 
 
 def check_index(index: int, size: int, name: str) -> None:

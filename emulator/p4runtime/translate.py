@@ -1,7 +1,7 @@
-"""Table entries between P4Runtime's messages and the switch's control interface, by what P4Info says.
+"""Match keys between P4Runtime's messages and the switch's control interface, by what P4Info says.
 
 Everything that can be judged without looking at the switch's state is judged here (P4Runtime, "TableEntry", "Match
-Format", "Action Specification"), so the switch gets only well-formed integers. Messages name table, field and fault.
+Format"), so the switch gets only well-formed integers. Messages name table, field and fault.
 """
 
 from __future__ import annotations
@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.canonical import BytestringError, decode, encode
 from emulator.p4runtime.errors import Code, RequestError, invalid
-from emulator.p4runtime.schema import ActionSchema, FieldSchema, MatchKind, Schema, Scope, TableSchema
-from emulator.switch.control import Exact, FieldMatch, Lpm, TableEntry, Ternary
-
-ActionCall = tuple[int, tuple[int, ...]]
-"""(action id, parameter values in declaration order)."""
+from emulator.p4runtime.schema import FieldSchema, MatchKind, TableSchema, ValueSetSchema
+from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Ternary
 
 
-def decode_value(data: bytes, width_bits: int, where: str) -> int:
+def decode_value(data: bytes, width_bits: int, where: str = "") -> int:
     """A ``bit<width_bits>`` value; INVALID_ARGUMENT naming ``where`` when it is none."""
     if width_bits == 0:
         raise RequestError(Code.UNIMPLEMENTED, f"{where}: values that P4Info gives no width are not supported")
@@ -32,146 +28,129 @@ def decode_value(data: bytes, width_bits: int, where: str) -> int:
 # --- Match keys -------------------------------------------------------------------------------------------------
 
 
-def match_from_proto(table: TableSchema, matches: Iterable[Any]) -> tuple[FieldMatch, ...]:
+def match_from_proto(table: TableSchema | ValueSetSchema, matches: Iterable[Any]) -> tuple[FieldMatch, ...]:
     """A complete match key, in ascending field id; don't-care fields are absent from it, as they are in the message."""
     found: dict[int, FieldMatch] = {}
+    fields = table.fields
     for match in matches:
-        field = table.fields.get(match.field_id)
+        number = match.field_id
+        field = fields.get(number)
         if field is None:
-            raise invalid(f"table {table.name} has no match field with id {match.field_id}")
-        where = f"table {table.name}, field {field.name}"
-        if field.id in found:
-            raise invalid(f"{where}: given twice")
-        found[field.id] = _field_from_proto(field, match, where)
-    for field in table.fields.values():
-        if field.kind is MatchKind.EXACT and field.id not in found:
-            raise invalid(f"table {table.name}, field {field.name}: an exact field cannot be left out")
-    return tuple(found[field_id] for field_id in sorted(found))
+            raise invalid(f"{_owner(table)} has no match field with id {number}")
+        if number in found:
+            raise invalid(f"{_owner(table)}, field {field.name}: given twice")
+        try:
+            found[number] = _field_from_proto(field, match)
+        except RequestError as error:
+            raise RequestError(error.code, f"{_owner(table)}, field {field.name}{error.message}") from None
+    if len(found) < len(fields):
+        for field in fields.values():
+            if field.kind is MatchKind.EXACT and field.id not in found:
+                raise invalid(f"{_owner(table)}, field {field.name}: an exact field cannot be left out")
+    return tuple(found[number] for number in sorted(found)) if len(found) > 1 else tuple(found.values())
 
 
-def match_to_proto(match: Iterable[FieldMatch]) -> list[Any]:
-    return [_TO_PROTO[type(part)](part) for part in match]
+def _owner(schema: TableSchema | ValueSetSchema) -> str:
+    return f"{'table' if isinstance(schema, TableSchema) else 'value set'} {schema.name}"
 
 
-def _field_from_proto(field: FieldSchema, match: Any, where: str) -> FieldMatch:
+def _field_from_proto(field: FieldSchema, match: Any) -> FieldMatch:
+    """Raises RequestError whose text begins behind the field's name."""
     decoder = _FROM_PROTO.get(field.kind)
     if decoder is None:
-        raise RequestError(Code.UNIMPLEMENTED, f"{where}: {field.kind.value} keys are not supported")
+        raise RequestError(Code.UNIMPLEMENTED, ": keys of this kind are not supported")
     given = match.WhichOneof("field_match_type")
     if given != field.kind.value:
-        raise invalid(f"{where}: the key is {field.kind.value}, the message gives {given or 'no match'}")
-    return decoder(field, match, where)
+        raise invalid(f": the key is {field.kind.value}, the message gives {given or 'no match'}")
+    return decoder(field, getattr(match, given))
 
 
-def _exact_from_proto(field: FieldSchema, match: Any, where: str) -> Exact:
-    return Exact(field.id, decode_value(match.exact.value, field.width_bits, where))
+def _exact_from_proto(field: FieldSchema, given: Any) -> Exact:
+    return Exact(field.id, decode_value(given.value, field.width_bits))
 
 
-def _lpm_from_proto(field: FieldSchema, match: Any, where: str) -> Lpm:
-    value = decode_value(match.lpm.value, field.width_bits, where)
-    prefix_len = match.lpm.prefix_len
+def _lpm_from_proto(field: FieldSchema, given: Any) -> Lpm:
+    value, prefix_len = decode_value(given.value, field.width_bits), given.prefix_len
     if prefix_len == 0:
-        raise invalid(f"{where}: prefix length 0 matches anything: leave the field out instead")
+        raise invalid(": prefix length 0 matches anything: leave the field out instead")
     if not 0 < prefix_len <= field.width_bits:
-        raise invalid(f"{where}: prefix length {prefix_len} is outside 1 to {field.width_bits}")
+        raise invalid(f": prefix length {prefix_len} is outside 1 to {field.width_bits}")
     if value & ((1 << (field.width_bits - prefix_len)) - 1):
-        raise invalid(f"{where}: 0x{value:x} has bits set beyond its prefix of {prefix_len} bits")
+        raise invalid(f": 0x{value:x} has bits set beyond its prefix of {prefix_len} bits")
     return Lpm(field.id, value, prefix_len)
 
 
-def _ternary_from_proto(field: FieldSchema, match: Any, where: str) -> Ternary:
-    value = decode_value(match.ternary.value, field.width_bits, where)
-    mask = decode_value(match.ternary.mask, field.width_bits, f"{where}, mask")
+def _ternary_from_proto(field: FieldSchema, given: Any) -> Ternary:
+    value = decode_value(given.value, field.width_bits)
+    mask = decode_value(given.mask, field.width_bits, ", mask")
     if mask == 0:
-        raise invalid(f"{where}: mask 0 matches anything: leave the field out instead")
+        raise invalid(": mask 0 matches anything: leave the field out instead")
     if value & ~mask:
-        raise invalid(f"{where}: 0x{value:x} has bits set outside the mask 0x{mask:x}")
+        raise invalid(f": 0x{value:x} has bits set outside the mask 0x{mask:x}")
     return Ternary(field.id, value, mask)
 
 
-_FROM_PROTO: Mapping[MatchKind, Callable[[FieldSchema, Any, str], FieldMatch]] = {
+def _range_from_proto(field: FieldSchema, given: Any) -> Range:
+    low = decode_value(given.low, field.width_bits, ", low end")
+    high = decode_value(given.high, field.width_bits, ", high end")
+    if low > high:
+        raise invalid(f": the range's low end 0x{low:x} is above its high end 0x{high:x}")
+    if low == 0 and high == (1 << field.width_bits) - 1:
+        raise invalid(": the whole range matches anything: leave the field out instead")
+    return Range(field.id, low, high)
+
+
+def _optional_from_proto(field: FieldSchema, given: Any) -> Optional:
+    return Optional(field.id, decode_value(given.value, field.width_bits))
+
+
+_FROM_PROTO: Mapping[MatchKind, Callable[[FieldSchema, Any], FieldMatch]] = {
     MatchKind.EXACT: _exact_from_proto,
     MatchKind.LPM: _lpm_from_proto,
     MatchKind.TERNARY: _ternary_from_proto,
+    MatchKind.RANGE: _range_from_proto,
+    MatchKind.OPTIONAL: _optional_from_proto,
 }
 
 
-def _exact_to_proto(part: Any) -> Any:
-    match = p4runtime_pb2.FieldMatch(field_id=part.field_id)
-    match.exact.value = encode(part.value)
-    return match
+def add_match(matches: Any, match: Iterable[FieldMatch]) -> None:
+    """Append a key to a repeated FieldMatch."""
+    for part in match:
+        message = matches.add()
+        message.field_id = part.field_id
+        _TO_PROTO[type(part)](message, part)
 
 
-def _lpm_to_proto(part: Any) -> Any:
-    match = p4runtime_pb2.FieldMatch(field_id=part.field_id)
-    match.lpm.value = encode(part.value)
-    match.lpm.prefix_len = part.prefix_len
-    return match
+def _exact_to_proto(message: Any, part: Any) -> None:
+    message.exact.value = encode(part.value)
 
 
-def _ternary_to_proto(part: Any) -> Any:
-    match = p4runtime_pb2.FieldMatch(field_id=part.field_id)
-    match.ternary.value = encode(part.value)
-    match.ternary.mask = encode(part.mask)
-    return match
+def _lpm_to_proto(message: Any, part: Any) -> None:
+    given = message.lpm
+    given.value, given.prefix_len = encode(part.value), part.prefix_len
 
 
-_TO_PROTO: Mapping[type, Callable[[Any], Any]] = {
+def _ternary_to_proto(message: Any, part: Any) -> None:
+    given = message.ternary
+    given.value, given.mask = encode(part.value), encode(part.mask)
+
+
+def _range_to_proto(message: Any, part: Any) -> None:
+    given = message.range
+    given.low, given.high = encode(part.low), encode(part.high)
+
+
+def _optional_to_proto(message: Any, part: Any) -> None:
+    message.optional.value = encode(part.value)
+
+
+_TO_PROTO: Mapping[type, Callable[[Any, Any], None]] = {
     Exact: _exact_to_proto,
     Lpm: _lpm_to_proto,
     Ternary: _ternary_to_proto,
+    Range: _range_to_proto,
+    Optional: _optional_to_proto,
 }
-
-
-# --- Actions ----------------------------------------------------------------------------------------------------
-
-
-def action_from_proto(schema: Schema, table: TableSchema, table_action: Any, *, as_default: bool) -> ActionCall:
-    """The action of a direct table's entry. PERMISSION_DENIED when its scope forbids the place."""
-    given = table_action.WhichOneof("type")
-    if table.implementation_id:
-        raise RequestError(Code.UNIMPLEMENTED, f"table {table.name}: action profiles are not supported")
-    if given != "action":
-        raise invalid(f"table {table.name}: an entry takes an action, the message gives {given or 'none'}")
-    call = table_action.action
-    scope = table.scopes.get(call.action_id)
-    if scope is None:
-        name = schema.actions[call.action_id].name if call.action_id in schema.actions else f"0x{call.action_id:08x}"
-        raise invalid(f"table {table.name} does not have the action {name}")
-    action = schema.action(call.action_id)
-    forbidden = Scope.TABLE_ONLY if as_default else Scope.DEFAULT_ONLY
-    if scope is forbidden:
-        place = "as the default action" if as_default else "in an entry"
-        raise RequestError(
-            Code.PERMISSION_DENIED, f"table {table.name}: the program forbids the action {action.name} {place}"
-        )
-    return action.id, _parameters_from_proto(action, call.params)
-
-
-def _parameters_from_proto(action: ActionSchema, params: Iterable[Any]) -> tuple[int, ...]:
-    by_id = {parameter.id: parameter for parameter in action.parameters}
-    values: dict[int, int] = {}
-    for param in params:
-        parameter = by_id.get(param.param_id)
-        if parameter is None:
-            raise invalid(f"action {action.name} has no parameter with id {param.param_id}")
-        if parameter.id in values:
-            raise invalid(f"action {action.name}, parameter {parameter.name}: given twice")
-        where = f"action {action.name}, parameter {parameter.name}"
-        values[parameter.id] = decode_value(param.value, parameter.width_bits, where)
-    missing = [parameter.name for parameter in action.parameters if parameter.id not in values]
-    if missing:
-        raise invalid(f"action {action.name}: no value for {', '.join(missing)}")
-    return tuple(values[parameter.id] for parameter in action.parameters)
-
-
-def action_to_proto(schema: Schema, call: ActionCall) -> Any:
-    action_id, values = call
-    table_action = p4runtime_pb2.TableAction()
-    table_action.action.action_id = action_id
-    for parameter, value in zip(schema.action(action_id).parameters, values, strict=True):
-        table_action.action.params.add(param_id=parameter.id, value=encode(value))
-    return table_action
 
 
 # --- Entries ----------------------------------------------------------------------------------------------------
@@ -181,19 +160,12 @@ def key_from_proto(table: TableSchema, message: Any) -> tuple[tuple[FieldMatch, 
     """(match, priority) of an entry to write. INVALID_ARGUMENT for tables without keys."""
     if not table.fields:
         raise invalid(f"table {table.name} has no keys: it has a default action and no entries")
-    match = match_from_proto(table, message.match)
-    if table.needs_priority and message.priority <= 0:
-        raise invalid(f"table {table.name} has ternary keys: priority must be positive, and is {message.priority}")
-    if not table.needs_priority and message.priority != 0:
-        raise invalid(f"table {table.name} has no ternary keys: priority must be 0, and is {message.priority}")
-    return match, message.priority
+    match, priority = match_from_proto(table, message.match), message.priority
+    if table.needs_priority and priority <= 0:
+        raise invalid(f"table {table.name} has {_PRIORITY_KINDS} keys: priority must be positive, and is {priority}")
+    if not table.needs_priority and priority != 0:
+        raise invalid(f"table {table.name} has no {_PRIORITY_KINDS} keys: priority must be 0, and is {priority}")
+    return match, priority
 
 
-def entry_to_proto(schema: Schema, table: TableSchema, entry: TableEntry, *, is_default: bool = False) -> Any:
-    """Key, action and constancy; direct resources and the controller's notes are the caller's."""
-    message = p4runtime_pb2.TableEntry(table_id=table.id, priority=entry.priority, is_default_action=is_default)
-    message.match.extend(match_to_proto(entry.match))
-    message.action.CopyFrom(action_to_proto(schema, (entry.action_id, entry.params)))
-    if entry.is_const:
-        message.is_const = True
-    return message
+_PRIORITY_KINDS = "ternary, range or optional"

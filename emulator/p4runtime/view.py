@@ -5,14 +5,20 @@ There are two at most: the live switch, and after VERIFY_AND_SAVE a spare one th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
+from emulator.p4runtime.digests import DigestConfig
 from emulator.p4runtime.errors import Code, RequestError
+from emulator.p4runtime.idle import IdleTimers
 from emulator.p4runtime.schema import Schema
 from emulator.switch.control import Control, ControlError, FieldMatch
+
+Found = TypeVar("Found")
 
 EntryKey = tuple[int, tuple[FieldMatch, ...], int]
 """(table id, match, priority); the default entry's match is empty and its priority -1, which no entry has."""
@@ -28,12 +34,16 @@ class Notes:
     """Ids of the tables whose default entry a controller has set."""
     groups: dict[int, Any] = field(default_factory=dict)
     """Multicast groups as they were written, for their metadata and the form of their ports."""
-
-    def set_entry(self, key: EntryKey, message: Any) -> None:
-        if message.controller_metadata or message.metadata:
-            self.entries[key] = (message.controller_metadata, message.metadata)
-        else:
-            self.entries.pop(key, None)
+    sessions: dict[int, Any] = field(default_factory=dict)
+    """Clone sessions likewise."""
+    value_sets: dict[int, Any] = field(default_factory=dict)
+    """Value sets likewise."""
+    digests: dict[int, DigestConfig] = field(default_factory=dict)
+    """Of the digests that are switched on."""
+    idle: IdleTimers[EntryKey] = field(default_factory=IdleTimers)
+    """Of the entries with a time-out."""
+    revision: int = 0
+    """Counts changes of ``digests`` and ``idle``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +53,47 @@ class View:
     access: Callable[[], AbstractContextManager[Any]]
     """Holds the data plane still: each use of ``control`` stands inside ``with access():``, kept short."""
     notes: Notes = field(default_factory=Notes)
+    now_ns: Callable[[], int] = time.monotonic_ns
+    """The clock that entries' last hits are told in."""
+    has_port: Callable[[int], bool] = lambda port: True
+
+    def in_steps(self, found: Iterable[Found]) -> Iterator[Found]:
+        """What ``control`` yields, some at a time, so that packets are not kept waiting for all of it."""
+        iterator = iter(found)
+        while True:
+            with self.access():
+                some = list(islice(iterator, STEP))
+            if not some:
+                return
+            yield from some
 
 
-Change = Callable[[], None]
-"""One validated update, to be run inside ``access``; it may still find the switch's state against it."""
+STEP = 200
+"""Entries or cells read between two batches of packets: a fraction of a millisecond."""
+
+
+Undo = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One validated update; both functions are called inside ``access``."""
+
+    run: Callable[[], None]
+    """Carry it out. Raises ControlError or RequestError, with nothing changed, where the switch's state is against
+    it."""
+    remember: Callable[[], Undo]
+    """To be called before ``run``: what takes it back, once later updates have been taken back."""
+
+
+def nothing() -> Change:
+    """A write without data changes nothing."""
+    return Change(lambda: None, lambda: lambda: None)
 
 
 def run_change(change: Change) -> None:
     """Raises RequestError also for what the switch refuses."""
     try:
-        change()
+        change.run()
     except ControlError as error:
         raise RequestError(Code(int(error.code)), error.message) from error

@@ -261,6 +261,10 @@ class Control(Protocol):
 
     def value_set(self, value_set_id: int) -> tuple[ValueSetMember, ...]: ...
 
+    def has_digests(self, digest_id: int) -> bool:
+        """Whether `take_digests` would find any; may be asked at any time."""
+        ...
+
     def take_digests(self, digest_id: int, limit: int) -> list[tuple[int, ...]]:
         """Remove and return up to ``limit`` samples, oldest first: the fields of the digest's type, flattened, as
         unsigned numbers. Samples that find the queue full are counted as drops of reason "digest queue full"."""

@@ -269,6 +269,9 @@ class Switch(Control):
         _found("value set", self._value_sets, value_set_id)
         return self._members.get(value_set_id, ())
 
+    def has_digests(self, digest_id: int) -> bool:
+        return self._loaded.has_digests(_found("digest", self._digests, digest_id).name)
+
     def take_digests(self, digest_id: int, limit: int) -> list[tuple[int, ...]]:
         return self._loaded.take_digests(_found("digest", self._digests, digest_id).name, limit)
 

@@ -65,6 +65,7 @@ class Engine(Protocol):
         ...
 
     def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None: ...
+    def has_digests(self, name: str) -> bool: ...
     def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]: ...
     def take_messages(self) -> list[str]: ...
     def has_messages(self) -> bool: ...
@@ -103,6 +104,7 @@ class CompiledEngine:
         self.set_meter = self.memory.set_meter
         self.set_multicast = self.memory.set_multicast
         self.set_session = self.memory.set_session
+        self.has_digests = self.memory.has_digests
         self.take_digests = self.memory.take_digests
         self.take_messages = self.memory.take_messages
         self.has_messages = self.memory.has_messages
@@ -194,6 +196,9 @@ class InterpretedEngine:
 
     def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None:
         self.state.value_sets[name] = members
+
+    def has_digests(self, name: str) -> bool:
+        return bool(self.state.digests[name])
 
     def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]:
         queue = self.state.digests[name]

@@ -106,6 +106,11 @@ class Memory:
         cell = self._arrays[self._meters[name].word][METER_BYTES * index : METER_BYTES * (index + 1)]
         configure_meter(cell, config)
 
+    def has_digests(self, name: str) -> bool:
+        """May be asked while the program runs."""
+        counts = self._arrays[self._digests[name].word][:DIGEST_HEADER_BYTES].view(np.uint64)
+        return bool(counts[DIGEST_WRITTEN // 8] != counts[DIGEST_TAKEN // 8])
+
     def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]:
         layout = self._digests[name]
         memory = self._arrays[layout.word]

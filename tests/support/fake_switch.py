@@ -12,7 +12,7 @@ from google.protobuf import text_format
 from emulator.p4.protos import p4info_pb2
 from emulator.p4runtime.package import Package
 from emulator.p4runtime.pipeline import Compiled, CompileFailure, Target
-from emulator.switch.control import Code, ControlError, CounterValue, Replicas, TableEntry
+from emulator.switch.control import CloneSession, Code, ControlError, CounterValue, Replicas, TableEntry
 
 P4INFO_TEXT = """
 pkg_info { arch: "v1model" }
@@ -99,6 +99,7 @@ class FakeSwitch:
         self.direct = {table.preamble.id for table in program.tables if table.direct_resource_ids}
         self.groups: dict[int, Replicas] = {}
         self.cells: dict[tuple[int, int], Any] = {}
+        self.sessions: dict[int, CloneSession] = {}
 
     def insert_entry(self, table_id: int, entry: TableEntry) -> None:
         table, key = self.tables[table_id], (entry.match, entry.priority)
@@ -116,6 +117,9 @@ class FakeSwitch:
     def delete_entry(self, table_id: int, entry: TableEntry) -> None:
         self._find(table_id, entry)
         del self.tables[table_id][entry.match, entry.priority]
+
+    def entry(self, table_id: int, key: TableEntry) -> TableEntry:
+        return self._find(table_id, key)
 
     def entries(self, table_id: int) -> Iterable[TableEntry]:
         return self.tables[table_id].values()
@@ -154,6 +158,16 @@ class FakeSwitch:
 
     def multicast_groups(self) -> Mapping[int, Replicas]:
         return self.groups
+
+    def set_clone_session(self, session: CloneSession) -> None:
+        self.sessions[session.session_id] = session
+
+    def delete_clone_session(self, session_id: int) -> None:
+        if self.sessions.pop(session_id, None) is None:
+            raise ControlError(Code.NOT_FOUND, "no such session")
+
+    def clone_sessions(self) -> Mapping[int, CloneSession]:
+        return self.sessions
 
     def read_counter(self, counter_id: int, index: int) -> CounterValue:
         return self.cells.get((counter_id, index), CounterValue(0, 0))

@@ -81,7 +81,7 @@ def test_without_an_id_one_never_is_primary_and_zero_is_an_id(arbiter: Arbiter) 
 def test_an_id_in_use_is_refused_and_changes_nothing(arbiter: Arbiter) -> None:
     arbiter.update("a", DEVICE, "", 5)
     refused(Code.INVALID_ARGUMENT, lambda: arbiter.update("b", DEVICE, "", 5))
-    assert arbiter.primary() == "a"
+    assert arbiter.primaries() == ["a"]
     assert arbiter.disconnect("b") == []
 
 

@@ -312,7 +312,7 @@ def test_filters(device: Device) -> None:
 def test_a_read_batch_reports_each_request_after_the_answers(device: Device) -> None:
     write(device, ("INSERT", job(1, 1)))
     request = p4rt.ReadRequest(device_id=DEVICE_ID)
-    for text in (f"table_entry {{ table_id: {JOBS} }}", "table_entry { table_id: 77 }", "meter_entry {}", ""):
+    for text in (f"table_entry {{ table_id: {JOBS} }}", "table_entry { table_id: 77 }", "extern_entry {}", ""):
         request.entities.append(text_format.Parse(text, p4rt.Entity()))
     found: list[Any] = []
     with pytest.raises(BatchError) as caught:
@@ -361,9 +361,9 @@ def test_counters(device: Device) -> None:
             f'register_entry {{ register_id: {SUMS} index {{ index: 16 }} data {{ bitstring: "1" }} }}',
             Code.OUT_OF_RANGE,
         ),
-        ("MODIFY", "meter_entry { meter_id: 1 }", Code.UNIMPLEMENTED),
+        ("MODIFY", "meter_entry { meter_id: 1 }", Code.INVALID_ARGUMENT),
+        ("INSERT", "extern_entry { extern_type_id: 1 }", Code.UNIMPLEMENTED),
         ("INSERT", "packet_replication_engine_entry {}", Code.INVALID_ARGUMENT),
-        ("INSERT", "packet_replication_engine_entry { clone_session_entry { session_id: 1 } }", Code.UNIMPLEMENTED),
     ],
 )
 def test_wrong_cells_and_kinds(device: Device, update_type: str, text: str, code: Code) -> None:
@@ -479,13 +479,6 @@ def test_election_ids_have_128_bits(device: Device) -> None:
     with pytest.raises(RequestError) as caught:
         device.write(request)
     assert caught.value.code == Code.PERMISSION_DENIED
-
-
-@pytest.mark.parametrize("atomicity", [1, 2])
-def test_other_atomicities(device: Device, atomicity: int) -> None:
-    with pytest.raises(RequestError) as caught:
-        write(device, ("INSERT", job(1, 1)), atomicity=atomicity)
-    assert caught.value.code == Code.UNIMPLEMENTED
 
 
 def test_read_needs_a_program_and_the_device(bare: Device) -> None:

@@ -183,7 +183,7 @@ def test_each_update_has_its_error_in_the_trailer(connect: Connect) -> None:
     controller.set_pipeline(make_package())
     table = f"table_entry {{ table_id: {JOBS} is_default_action: true }}"
     with pytest.raises(grpc.RpcError) as caught:
-        controller.write(("MODIFY", table), ("INSERT", table), ("MODIFY", "meter_entry {}"))
+        controller.write(("MODIFY", table), ("INSERT", table), ("MODIFY", "extern_entry {}"))
     assert caught.value.code() == grpc.StatusCode.UNKNOWN
     details = details_of(caught.value)
     assert [d.canonical_code for d in details] == [Code.OK, Code.INVALID_ARGUMENT, Code.UNIMPLEMENTED]

@@ -1,0 +1,102 @@
+"""The updates of one Write, in the three atomicities (P4Runtime, "Batch Atomicity")."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from emulator.p4.protos import p4runtime_pb2
+from emulator.p4runtime import entities
+from emulator.p4runtime.errors import Code, RequestError, invalid
+from emulator.p4runtime.view import Change, Undo, View, run_change
+from emulator.switch.control import ControlError
+
+CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC = (
+    p4runtime_pb2.WriteRequest.Atomicity.Value(name)
+    for name in ("CONTINUE_ON_ERROR", "ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC")
+)
+
+STEP_NS = 500_000
+"""Packets wait at most about this long for a batch that need not look like one change to them."""
+BREATH_S = 20e-6
+"""Between two steps: long enough for the data plane's thread to take up its work again."""
+
+Outcomes = list[RequestError | None]
+"""For each update, None where it succeeded."""
+
+
+def write_batch(view: View, updates: Iterable[Any], atomicity: int) -> Outcomes:
+    """Raises INVALID_ARGUMENT for an unknown atomicity."""
+    if atomicity not in (CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC):
+        raise invalid(f"atomicity {atomicity} is not known")
+    changes = [_prepare(view, update) for update in updates]
+    if atomicity == CONTINUE_ON_ERROR:
+        return _run_all(view, changes)
+    if any(isinstance(change, RequestError) for change in changes):
+        return _aborted([change if isinstance(change, RequestError) else None for change in changes])
+    return _run_all_or_none(view, changes, in_steps=atomicity == ROLLBACK_ON_ERROR)
+
+
+def _prepare(view: View, update: Any) -> Change | RequestError:
+    try:
+        return entities.prepare_write(view, update)
+    except RequestError as error:
+        return error
+
+
+def _aborted(errors: Outcomes) -> Outcomes:
+    """The members that did not fail by themselves."""
+    reason = "another update of the batch failed, so this one was not carried out"
+    return [error or RequestError(Code.ABORTED, reason) for error in errors]
+
+
+def _run_all(view: View, changes: list[Change | RequestError]) -> Outcomes:
+    outcomes: Outcomes = []
+    while len(outcomes) < len(changes):
+        if outcomes:
+            time.sleep(BREATH_S)
+        with view.access():
+            end_ns = time.monotonic_ns() + STEP_NS
+            while len(outcomes) < len(changes) and time.monotonic_ns() < end_ns:
+                outcomes.append(_outcome(changes[len(outcomes)]))
+    return outcomes
+
+
+def _outcome(change: Change | RequestError) -> RequestError | None:
+    if isinstance(change, RequestError):
+        return change
+    try:
+        run_change(change)
+    except RequestError as error:
+        return error
+    return None
+
+
+def _run_all_or_none(view: View, changes: list[Any], *, in_steps: bool) -> Outcomes:
+    undo: list[Undo] = []
+    while len(undo) < len(changes):
+        if undo:
+            time.sleep(BREATH_S)
+        with view.access():
+            end_ns = time.monotonic_ns() + STEP_NS
+            while len(undo) < len(changes) and (not in_steps or time.monotonic_ns() < end_ns):
+                number = len(undo)
+                error = _step(changes[number], undo)
+                if error is not None:
+                    for take_back in reversed(undo):
+                        take_back()
+                    return _aborted([error if i == number else None for i in range(len(changes))])
+    return [None] * len(changes)
+
+
+def _step(change: Change, undo: list[Undo]) -> RequestError | None:
+    try:
+        take_back = change.remember()
+        run_change(change)
+    except ControlError as error:
+        return RequestError(Code(int(error.code)), error.message)
+    except RequestError as error:
+        return error
+    undo.append(take_back)
+    return None

@@ -1,0 +1,87 @@
+"""A switch's state from one program to another: read out as entities, written in as updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from emulator.p4.protos import p4runtime_pb2
+from emulator.p4runtime import entities
+from emulator.p4runtime.entity_tables import DELETE, INSERT, MODIFY
+from emulator.p4runtime.schema import TableSchema
+from emulator.p4runtime.view import View, run_change
+
+
+def carry_over(source: View, target: View) -> None:
+    """Write all that can be read from ``source`` into the fresh ``target``. Raises RequestError at the first refusal.
+
+    Entries, default entries, members and groups, replication, value sets and the digests that are on must all fit.
+    Counters, meters and registers are carried where the new program has them under the same id; cells it does not have
+    are dropped, for they are traffic's state and not the controller's.
+    """
+    for update in _as_updates(source, target):
+        run_change(entities.prepare_write(target, update))
+
+
+def _as_updates(source: View, target: View) -> Iterator[Any]:
+    for table in target.schema.tables.values():
+        for entity in _changeable_entries(target, table):  # those the program starts with
+            yield _update(DELETE, entity)
+    for kind in ("action_profile_member", "action_profile_group"):  # before the entries that lead to them
+        yield from (_update(INSERT, entity) for entity in _read_all(source, kind))
+    for table in source.schema.tables.values():
+        for entity in _changeable_entries(source, table):
+            yield _update(INSERT, entity)
+        if table.id in source.notes.defaults:
+            wanted = p4runtime_pb2.TableEntry(table_id=table.id, is_default_action=True)
+            for entity in _read(source, table_entry=wanted):
+                yield _update(MODIFY, entity)
+    for kind in ("multicast_group_entry", "clone_session_entry"):
+        replication = p4runtime_pb2.PacketReplicationEngineEntry()
+        getattr(replication, kind).SetInParent()
+        yield from (_update(INSERT, e) for e in _read(source, packet_replication_engine_entry=replication))
+    yield from (_update(INSERT, entity) for entity in _read_all(source, "digest_entry"))
+    for entity in _read_all(source, "value_set_entry"):
+        if entity.value_set_entry.members:
+            yield _update(MODIFY, entity)
+    for kind in ("counter", "meter", "register"):
+        yield from _cells(source, target, kind)
+
+
+def _changeable_entries(view: View, table: TableSchema) -> list[Any]:
+    if table.is_const:
+        return []
+    wanted = p4runtime_pb2.TableEntry(table_id=table.id)
+    wanted.counter_data.SetInParent()
+    wanted.meter_config.SetInParent()
+    return [entity for entity in _read(view, table_entry=wanted) if not entity.table_entry.is_const]
+
+
+def _cells(source: View, target: View, kind: str) -> Iterator[Any]:
+    ours, theirs = getattr(source.schema, f"{kind}s"), getattr(target.schema, f"{kind}s")
+    for object_id in ours.keys() & theirs.keys():
+        if kind == "register" and _element(ours[object_id]) != _element(theirs[object_id]):
+            continue
+        wanted = p4runtime_pb2.Entity()
+        setattr(getattr(wanted, f"{kind}_entry"), f"{kind}_id", object_id)
+        for entity in entities.read(source, wanted):
+            if getattr(entity, f"{kind}_entry").index.index < theirs[object_id].size:
+                yield _update(MODIFY, entity)
+
+
+def _element(register: Any) -> tuple[int, bool, bool]:
+    return (register.width_bits, register.signed, register.is_bool)
+
+
+def _read_all(view: View, kind: str) -> Iterator[Any]:
+    wanted = p4runtime_pb2.Entity()
+    getattr(wanted, kind).SetInParent()
+    return entities.read(view, wanted)
+
+
+def _read(view: View, **kind: Any) -> Iterator[Any]:
+    return entities.read(view, p4runtime_pb2.Entity(**kind))
+
+
+def _update(update_type: int, entity: Any) -> Any:
+    return p4runtime_pb2.Update(type=update_type, entity=entity)

@@ -1,0 +1,57 @@
+"""How direct counters and meters are addressed: by the table entry they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from emulator.p4runtime.entity_tables_read import select_entries
+from emulator.p4runtime.errors import Code, RequestError, invalid
+from emulator.p4runtime.schema import TableSchema
+from emulator.p4runtime.translate import key_from_proto
+from emulator.p4runtime.view import EntryKey, View
+from emulator.switch.control import TableEntry
+
+Kind = Literal["direct counter", "direct meter"]
+
+
+def key_of(view: View, table_entry: Any, kind: Kind) -> tuple[TableSchema, EntryKey]:
+    """Of the one entry that a write addresses."""
+    table = _table_of(view, table_entry, kind)
+    match, priority = key_from_proto(table, table_entry)
+    return table, (table.id, match, priority)
+
+
+def select(view: View, table_entry: Any, kind: Kind) -> Iterator[tuple[TableSchema, TableEntry]]:
+    """What a read addresses: one entry, a table's entries, or with table id 0 those of all tables that have the kind.
+
+    Raises NOT_FOUND where a match is given and nothing is found.
+    """
+    if not table_entry.table_id:
+        if table_entry.match or table_entry.priority:
+            raise invalid(f"table id 0 reads the {kind}s of all tables: match and priority cannot be given with it")
+        for table in view.schema.tables.values():
+            if _resource_id(table, kind):
+                yield from ((table, entry) for entry in select_entries(view, table, table_entry))
+        return
+    table = _table_of(view, table_entry, kind)
+    found = False
+    for entry in select_entries(view, table, table_entry):
+        found = True
+        yield table, entry
+    if table_entry.match and not found:
+        raise RequestError(Code.NOT_FOUND, f"table {table.name} has no such entry")
+
+
+def _resource_id(table: TableSchema, kind: Kind) -> int:
+    return table.direct_counter_id if kind == "direct counter" else table.direct_meter_id
+
+
+def _table_of(view: View, table_entry: Any, kind: Kind) -> TableSchema:
+    table = view.schema.table(table_entry.table_id)
+    if not _resource_id(table, kind):
+        raise invalid(f"table {table.name} has no {kind}")
+    if table_entry.is_default_action:
+        # bmv2 counts and meters hits only (behavioral-model, MatchTable), so there is nothing to read or set.
+        raise RequestError(Code.UNIMPLEMENTED, f"table {table.name}: its {kind} does not see misses")
+    return table
