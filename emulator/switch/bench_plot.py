@@ -34,7 +34,7 @@ def plot(rows: Sequence[Row], path: str | Path) -> None:
             panels[0].plot(row.entries, row.ns_per_frame, marker="*", markersize=13, linestyle="none", label=ROUTER)
     for axes in panels:
         axes.set_xscale("log")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # room for the legend
         axes.set_xlabel("entries in the table")
         axes.set_ylabel("ns a frame: best batch, shaded up to the median")
         axes.grid(visible=True, alpha=0.3)

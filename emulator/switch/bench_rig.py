@@ -24,8 +24,8 @@ PORTS = 4
 FRAMES = 256
 """A batch, as a live loop gathers from four busy ports."""
 FRAME_BYTES = 64
-SOURCE, DESTINATION = 26, 30
-"""Of IPv4 addresses in a frame."""
+DESTINATION = 30
+"""Of an IPv4 frame's destination address."""
 
 
 @dataclass(frozen=True, slots=True)

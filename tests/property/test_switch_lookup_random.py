@@ -63,3 +63,29 @@ def test_larger_tables(shape: list[tuple[str, int]]) -> None:
     """Nodes split, words of positions split, the rows grow."""
     for seed in range(1000, 1002):
         run(shape, seed, steps=600)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [[("exact", 48)], [("lpm", 32)], [("exact", 12), ("lpm", 128)], [("ternary", 32)]],
+    ids=lambda shape: "+".join(f"{kind}{width}" for kind, width in shape),
+)
+def test_large_tables(shape: list[tuple[str, int]]) -> None:
+    """More entries than one word of a summary tells of; half of them go again, and others come in their places."""
+    kinds, widths = tuple(kind for kind, _ in shape), tuple(width for _, width in shape)
+    source = random.Random(11)
+    table = RandomTable(kinds, widths, source, most=20_000, pooled=0.1)
+    rig = LookupRig(kinds, widths, size=20_000)
+    for _ in range(20_000):
+        if (entry := table.insert()) is not None:
+            rig.put(entry)
+    for _ in range(2):
+        for entry in source.sample(list(table.entries.values()), len(table.entries) // 2):
+            rig.remove(table.take(entry))
+        for _ in range(1_000):
+            if (entry := table.insert()) is not None:
+                rig.put(entry)
+        entries = list(table.entries.values())
+        for _ in range(20):
+            question = table.question()
+            assert rig.look_up(question) == best(kinds, entries, question)

@@ -44,6 +44,8 @@ class RandomTable:
     widths: tuple[int, ...]
     source: random.Random
     most: int = 400
+    pooled: float = 0.8
+    """How many of the keys' values are from the pools."""
     entries: dict[tuple[KeyParts, int], Entry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -71,15 +73,20 @@ class RandomTable:
         return entry
 
     def delete(self) -> Entry:
-        entry = self.some_entry()
+        return self.take(self.some_entry())
+
+    def take(self, entry: Entry) -> Entry:
+        """Out of the table; its handle is free again."""
         del self.entries[entry.keys, entry.priority]
-        self._free.insert(self.source.randrange(len(self._free) + 1), entry.handle)
+        self._free.append(entry.handle)
+        other = self.source.randrange(len(self._free))
+        self._free[-1], self._free[other] = self._free[other], self._free[-1]
         return entry
 
     def _key(self, index: int) -> tuple[int, int]:
         draw, kind, width = self.source, self.kinds[index], self.widths[index]
         ones = (1 << width) - 1
-        value = draw.choice(self._pools[index]) if draw.random() < 0.8 else draw.getrandbits(width)
+        value = draw.choice(self._pools[index]) if draw.random() < self.pooled else draw.getrandbits(width)
         if kind == "range":
             other = draw.choice([value, ones, draw.getrandbits(width), min(ones, value + 3)])
             return min(value, other), max(value, other)
