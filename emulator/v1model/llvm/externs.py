@@ -189,7 +189,7 @@ def change_length(e: Emitter, header: ir.Header, valid: bool, was: Value) -> Non
     """packet_length in egress: setValid and setInvalid change it, nothing else does (bmv2). A header that becomes valid
     has nothing yet in a field of variable width."""
     b = e.b
-    size = constant(fixed_bits(header.type) // 8, 32) if valid else b.neg(resize(b, e.wire_bytes(header), 32))
+    size = constant(-(-fixed_bits(header.type) // 8), 32) if valid else b.neg(resize(b, e.wire_bytes(header), 32))
     changes = b.xor(was, constant(1, 1)) if valid else was
     LENGTH.put(e, b.add(LENGTH.get(e), b.select(changes, size, constant(0, 32))))
 
