@@ -1,6 +1,6 @@
-"""The pytest plugin ``netsum``: fixtures ``p4_switch`` and ``p4_network``. See the folder's README.
+"""The pytest plugin ``netsum``: fixtures ``p4_switch`` and ``p4_network``, options. See the folder's README.
 
-Imported by every pytest run where netsum is installed, so it loads nothing until a fixture is used.
+Imported by every pytest run where netsum is installed, so it loads nothing until a fixture or an option is used.
 """
 
 from __future__ import annotations
@@ -17,6 +17,36 @@ if TYPE_CHECKING:
 
 FIXTURES = {"p4_network", "p4_switch"}
 OWN_MODULES = "emulator."
+COVERAGE_PLUGIN = "netsum-p4-coverage"
+TARGETS = ("netsum", "bmv2")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("netsum", "tests of P4 programs")
+    group.addoption(
+        "--p4-coverage", nargs="?", const="p4-coverage", metavar="FOLDER",
+        help="what of the P4 programs was exercised: on the terminal, and as a page in FOLDER (p4-coverage); "
+        "packets are interpreted then",
+    )  # fmt: skip
+    group.addoption("--p4-engine", choices=("llvm", "interpreter"), default="llvm", help="what runs the programs")
+    names = ("--p4-target", "--target")
+    about = "where p4_switch runs: netsum (in this process), or bmv2 (simple_switch_grpc and p4c, as root)"
+    try:
+        group.addoption(*names, dest="p4_target", choices=TARGETS, default="netsum", help=about)
+    except ValueError:
+        # another plugin has an option --target
+        group.addoption(names[0], dest="p4_target", choices=TARGETS, default="netsum", help=about)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    folder = config.getoption("--p4-coverage")
+    if folder is None:
+        return
+    if config.getoption("p4_target") != "netsum":
+        raise pytest.UsageError("--p4-coverage needs our own switch: bmv2 does not say what its packets met")
+    from emulator.harness.pytest_coverage import CoveragePlugin
+
+    config.pluginmanager.register(CoveragePlugin(folder), COVERAGE_PLUGIN)
 
 
 @pytest.fixture
@@ -24,9 +54,20 @@ def p4_network(request: pytest.FixtureRequest) -> Iterator[P4Network]:
     """Switches and links of this test, in virtual time."""
     from emulator.harness.network import P4Network
 
-    network = P4Network()
-    yield network
-    network.close()
+    network = P4Network(_world(request.config))
+    try:
+        yield network
+    finally:
+        network.close()
+
+
+def _world(config: pytest.Config) -> Any:
+    from emulator.harness.virtual import VirtualWorld
+
+    coverage = config.pluginmanager.get_plugin(COVERAGE_PLUGIN)
+    return VirtualWorld(
+        engine=config.getoption("--p4-engine"), watcher=None if coverage is None else coverage.collector
+    )
 
 
 @pytest.fixture
@@ -40,6 +81,15 @@ def p4_switch(p4_network: P4Network) -> Callable[..., P4Switch]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    return (yield from _telling(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    return (yield from _telling(item))
+
+
+def _telling(item: pytest.Item) -> Iterator[None]:
     try:
         return (yield)
     except Exception as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from emulator.harness.catalogue import Catalogue
 from emulator.harness.errors import ExpectationFailed, WrongTest
@@ -16,6 +17,7 @@ from emulator.network.simulation import End, EndlessCircle, Simulation
 from emulator.ports.errors import PortError
 from emulator.ports.spec import Impairments, parse_port
 from emulator.switch.core import Switch
+from emulator.switch.tables import Table
 from emulator.v1model.compiled import CompiledProgram, load
 
 START_NS = 1_000_000_000
@@ -53,14 +55,26 @@ class Source:
         return load(self.path, dict(self.defines), engine=engine, include_paths=self.include_paths)
 
 
+class Watcher(Protocol):
+    """Is told all that happens in a switch."""
+
+    def watch(self, source: Source, walk: Walk) -> None:
+        """A frame has passed."""
+        ...
+
+    def know_entries(self, source: Source, tables: Iterable[Table]) -> None:
+        """What is in the tables when a test ends."""
+        ...
+
+
 class VirtualWorld:
     """The network of one test."""
 
-    def __init__(self, *, engine: str = "llvm", watch: Callable[[Source, Walk], None] | None = None) -> None:
-        """``watch`` is told every frame's walk; then the engine is the interpreter."""
+    def __init__(self, *, engine: str = "llvm", watcher: Watcher | None = None) -> None:
+        """With a watcher the engine is the interpreter."""
         self.arrived: list[Received] = []
         self.engine = engine
-        self.watch = watch
+        self.watcher = watcher
         self._simulation = Simulation(self._outside, start_ns=START_NS)
         self.targets: dict[str, VirtualSwitch] = {}
 
@@ -126,7 +140,7 @@ class VirtualSwitch:
         self._walks: dict[int, Walk] = {}
         self._origins: list[tuple[int, int]] = []
         """(origin, number in the journal) of each frame that arrived."""
-        program = source.compiled("interpreter" if world.watch is not None else world.engine)
+        program = source.compiled("interpreter" if world.watcher is not None else world.engine)
         self._rings = RINGS.take()
         self.switch = self._make_switch(seed)
         self.switch.load(program)
@@ -136,14 +150,14 @@ class VirtualSwitch:
         self._journal.watch(self.switch)
 
     def _make_switch(self, seed: int) -> Switch:
-        watch = self._world.watch
-        if watch is None:
+        watcher = self._world.watcher
+        if watcher is None:
             return Switch(ports=self._rings.table, seed=seed)
-        return TracedSwitch(ports=self._rings.table, seed=seed, report=lambda walk: self._keep(watch, walk))
+        return TracedSwitch(ports=self._rings.table, seed=seed, report=lambda walk: self._keep(watcher, walk))
 
-    def _keep(self, watch: Callable[[Source, Walk], None], walk: Walk) -> None:
+    def _keep(self, watcher: Watcher, walk: Walk) -> None:
         self._walks[self._origins[-1][1]] = walk
-        watch(self.source, walk)
+        watcher.watch(self.source, walk)
 
     def process(self, frame: bytes, port: int, now_ns: int, origin: int) -> list[tuple[int, bytes]]:
         number = self._journal.arrive(port, frame, now_ns)
@@ -185,4 +199,6 @@ class VirtualSwitch:
         return {**self.switch.drops, **self.switch.faults}
 
     def close(self) -> None:
+        if self._world.watcher is not None:
+            self._world.watcher.know_entries(self.source, self.switch.tables())
         RINGS.give(self._rings)

@@ -145,6 +145,10 @@ class Switch(Control):
     def _table(self, table_id: int) -> Table:
         return _found("table", self._tables, table_id)
 
+    def tables(self) -> Iterator[Table]:
+        """All, for whoever looks at entries as they lie."""
+        yield from self._tables.values()
+
     def insert_entry(self, table_id: int, entry: TableEntry) -> None:
         self._table(table_id).insert(entry)
 

@@ -159,5 +159,15 @@ def transition_key(select: ir.Select, chosen: int | None) -> str:
     if chosen is None:
         return "no case -> accept"
     case = select.cases[chosen]
-    label = case.value_set if case.value_set is not None else ", ".join(map(keyset_text, case.keysets))
+    if case.value_set is not None:
+        return f"in {case.value_set} -> {case.next_state}"
+    labels = [_label(keyset, key) for keyset, key in zip(case.keysets, select.keys, strict=True)]
+    label = "default" if set(labels) <= {"_"} else ", ".join(labels)
     return f"{label} -> {case.next_state}"
+
+
+def _label(keyset: ir.KeySet, key: ir.Expr) -> str:
+    width = ir.width_of(key.type)
+    if isinstance(keyset, ir.Masked) and keyset.mask == (1 << width) - 1:
+        return shown(keyset.value, width)
+    return keyset_text(keyset)

@@ -1,0 +1,1 @@
+"""Which parts of P4 programs a run of tests exercised."""
