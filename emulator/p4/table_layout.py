@@ -100,7 +100,7 @@ POSITION_HEADER_BYTES = 16
 """The bounds of range keys follow, low and high of each."""
 
 BLOCK_WORDS = 4
-"""Rows are read in blocks of so many words; a row begins with a summary, one bit for each block that is not empty."""
+"""Rows are read in blocks of so many words; a row begins with a summary, one bit for each word that is not 0."""
 CHUNK_BITS = 8
 
 HASH_MULTIPLIER = 0x9E3779B97F4A7C15

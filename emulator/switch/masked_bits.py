@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from emulator.p4.table_layout import BLOCK_WORDS
 from emulator.ports.jit import njit
 
 ONE = np.uint64(1)
@@ -19,18 +18,14 @@ CHUNK_DTYPE = np.dtype([(name, np.int64) for name in ("first_row", "bits", "is_r
 
 
 @njit
-def _summarise(row: Any, blocks_at: int, word: int) -> None:
-    """Tell in the row's summary whether the word's block has a bit."""
-    block = word // BLOCK_WORDS
-    first = blocks_at + block * BLOCK_WORDS
-    together = row[first]
-    for i in range(1, BLOCK_WORDS):
-        together |= row[first + i]
-    bit = ONE << np.uint64(block % 64)
-    if together:
-        row[block // 64] |= bit
+def _put(row: Any, blocks_at: int, word: int, bits: int) -> None:
+    """Write one word of a row, and tell in the row's summary whether it has a bit."""
+    row[blocks_at + word] = bits
+    bit = ONE << np.uint64(word % 64)
+    if bits:
+        row[word // 64] |= bit
     else:
-        row[block // 64] &= ~bit
+        row[word // 64] &= ~bit
 
 
 @njit
@@ -49,8 +44,7 @@ def insert_bit(rows: Any, blocks_at: int, word: int, place: int, chunks: Any) ->
                 admits = value & chunk.high == chunk.low
             if admits:
                 new |= bit
-            row[blocks_at + word] = new
-            _summarise(row, blocks_at, word)
+            _put(row, blocks_at, word, new)
 
 
 @njit
@@ -60,8 +54,7 @@ def remove_bit(rows: Any, blocks_at: int, word: int, place: int) -> None:
     for index in range(rows.shape[0]):
         row = rows[index]
         old = row[blocks_at + word]
-        row[blocks_at + word] = (old & below) | ((old >> ONE) & ~below)
-        _summarise(row, blocks_at, word)
+        _put(row, blocks_at, word, (old & below) | ((old >> ONE) & ~below))
 
 
 @njit
@@ -69,7 +62,6 @@ def move_half(rows: Any, blocks_at: int, source: int, target: int) -> None:
     """The upper 32 bits of one word become the lower ones of an empty other."""
     for index in range(rows.shape[0]):
         row = rows[index]
-        row[blocks_at + target] = row[blocks_at + source] >> HALF
-        row[blocks_at + source] &= LOW_HALF
-        _summarise(row, blocks_at, source)
-        _summarise(row, blocks_at, target)
+        bits = row[blocks_at + source]
+        _put(row, blocks_at, target, bits >> HALF)
+        _put(row, blocks_at, source, bits & LOW_HALF)

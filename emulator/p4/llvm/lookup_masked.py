@@ -1,7 +1,7 @@
 """Tables with ternary, optional and range keys: AND the rows that the key's chunks select, see ``table_layout``.
 
-Rows are read by their summaries first: a block of 256 positions is looked at only where every row has a bit in it. Of
-a word's positions the first counts (ranks fall within a word), of several words the best; positions with ranges are
+Rows are read by their summaries first: a block of four words is looked at only if in one of them every row has a bit.
+Of a word's positions the first counts (ranks fall within a word), of several words the best; positions with ranges are
 checked against their bounds, for rows tell those only roughly.
 """
 
@@ -120,21 +120,29 @@ class _Search:
     def write(self) -> None:
         """All of the function."""
         b = self.b
-        words = b.lshr(b.add(self.blocks, i64(WORD_BITS - 1)), i64(6))
+        words = b.udiv(b.add(b.mul(self.blocks, i64(BLOCK_WORDS)), i64(WORD_BITS - 1)), i64(WORD_BITS))
         outer = _Loop(b, "summary", (I64, i64(0)), (I64, i64(0)), (I64, i64(0)))
         word, best, rank = outer.states
         outer.enter(b.icmp_unsigned("<", word, words))
-        candidates = self._together(I64, b.mul(word, i64(WORD_BYTES)))
+        candidates = self._blocks_of(self._together(I64, b.mul(word, i64(WORD_BYTES))))
         inner = _Loop(b, "block", (I64, candidates), (I64, best), (I64, rank))
         left, best_here, rank_here = inner.states
         inner.enter(b.icmp_unsigned("!=", left, i64(0)))
-        block = b.add(b.shl(word, i64(6)), b.cttz(left, constant(1, 1)))
+        first = b.mul(word, i64(WORD_BITS // BLOCK_WORDS))
+        block = b.add(first, b.udiv(b.cttz(left, constant(1, 1)), i64(BLOCK_WORDS)))
         best_later, rank_later = self._block(block, best_here, rank_here)
         inner.again(b.and_(left, b.sub(left, i64(1))), best_later, rank_later)
         inner.leave()
         outer.again(b.add(word, i64(1)), best_here, rank_here)
         outer.leave()
         b.ret(best)
+
+    def _blocks_of(self, words: Value) -> Value:
+        """Of each block that has a word among these, the bit of its first word."""
+        b, result = self.b, words
+        for i in range(1, BLOCK_WORDS):
+            result = b.or_(result, b.lshr(words, i64(i)))
+        return b.and_(result, i64(sum(1 << i for i in range(0, WORD_BITS, BLOCK_WORDS))))
 
     def _block(self, block: Value, best: Value, rank: Value) -> tuple[Value, Value]:
         """The better of what is known and the block's best position that holds the key."""
