@@ -65,3 +65,12 @@ def move_half(rows: Any, blocks_at: int, source: int, target: int) -> None:
         bits = row[blocks_at + source]
         _put(row, blocks_at, target, bits >> HALF)
         _put(row, blocks_at, source, bits & LOW_HALF)
+
+
+def compile_loops() -> None:
+    """Have them all in the cache: a first insertion would wait for the compiler."""
+    rows, chunks = np.zeros((2, 2), np.uint64), np.zeros(1, CHUNK_DTYPE)
+    insert_bit(rows, 1, 0, 0, chunks)
+    remove_bit(rows, 1, 0, 0)
+    rows = np.zeros((2, 3), np.uint64)
+    move_half(rows, 1, 0, 1)

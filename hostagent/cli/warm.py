@@ -24,12 +24,14 @@ def warm(
     """
     import json
 
+    from emulator.switch.masked_bits import compile_loops
     from hostagent.transport.warm import ensure_warm
 
     started = time.monotonic()
     if not quiet and not as_json:
         print("compiling loops and the aggregation program, once for this version (about a minute)", flush=True)
     ensure_warm(say=False)
+    compile_loops()
     _warm_switch()
     seconds = time.monotonic() - started
     if as_json:
