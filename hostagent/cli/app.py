@@ -43,9 +43,9 @@ def demo(
 
 def run_app() -> None:
     """Do what the command line says; ends the process."""
-    from hostagent.cli import bench, compile, network, run, stf, warm
+    from hostagent.cli import bench, compile, network, run, stf, trace, warm
 
-    for module in (run, network, compile, stf, bench, warm):
+    for module in (run, network, compile, stf, trace, bench, warm):
         module.register(app)
     try:
         app()

@@ -122,7 +122,7 @@ class TracingMachine(Machine):
             name, header = header_text(ref), self.resolve(ref)
         if header is None:
             return ()
-        return (("", f"{name}:"), *((f.name, _field(header, f)) for f in header.type.fields))
+        return tuple((f"{name}.{f.name}", _field(header, f)) for f in header.type.fields)
 
     def _called(self, s: ir.CallExtern) -> Details:
         if s.name in SILENT:

@@ -98,6 +98,11 @@ _LEVEL = {
 
 
 def _detail_texts(details: Details) -> list[str]:
+    """Of several fields of one header the header is named once."""
+    prefixes = {what.rpartition(".")[0] for what, _ in details}
+    if len(details) > 1 and len(prefixes) == 1 and (header := prefixes.pop()):
+        texts = [f"{what[len(header) + 1 :]} = {value}" for what, value in details]
+        return [f"{header}: {texts[0]}", *texts[1:]]
     return [f"{what} = {value}" if what else value for what, value in details]
 
 
