@@ -11,7 +11,7 @@ from emulator.p4 import ir
 from tests.support.p4_programs import HandMade, Rig, binary, header_type, make_program, ref, run_both, send_to
 
 Op = ir.BinaryOp
-WIDTHS = (1, 7, 8, 9, 31, 32, 33, 48, 64, 65, 127, 128, 129, 257, 1000, 2048)
+WIDTHS = (1, 7, 8, 9, 31, 32, 33, 48, 64, 65, 127, 128, 129, 257, 1000, 2048, 2056)
 
 
 def padding(width: int) -> tuple[tuple[str, int], ...]:

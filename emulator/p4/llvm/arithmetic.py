@@ -22,6 +22,10 @@ NATIVE_DIVISION_BITS = 64
 """Up to here the processor divides; beyond it LLVM would call a library that nothing links."""
 
 
+INLINE_MULTIPLICATION_BITS = 2048
+"""LLVM writes a wide product out limb by limb, which takes it seconds from here on."""
+
+
 def lanes_of(value: Value) -> int | None:
     return value.type.count if isinstance(value.type, llvm.VectorType) else None
 
@@ -46,6 +50,8 @@ def binary(b: Builder, op: ir.BinaryOp, left: Value, right: Value, *, signed: bo
             return b.add(left, right)
         case ir.BinaryOp.SUB:
             return b.sub(left, right)
+        case ir.BinaryOp.MUL if width_of(left) > INLINE_MULTIPLICATION_BITS:
+            return b.call(_long_multiplication(b.module, width_of(left)), [left, right])
         case ir.BinaryOp.MUL:
             return b.mul(left, right)
         case ir.BinaryOp.DIV | ir.BinaryOp.MOD:
@@ -137,6 +143,33 @@ def _long_division(module: llvm.Module, width: int, op: ir.BinaryOp) -> Value:
     b.cbranch(b.icmp_unsigned("==", new_count, constant(width, 32)), end, loop)
     b = llvm.IRBuilder(end)
     b.ret(new_quotient if op is ir.BinaryOp.DIV else b.trunc(new_rest, kind))
+    return function
+
+
+def _long_multiplication(module: llvm.Module, width: int) -> Value:
+    """Product of two numbers: shifted and added, bit by bit."""
+    name = f"mul{width}"
+    if name in module.globals:
+        return module.globals[name]
+    kind, one = integer(width), constant(1, width)
+    function = llvm.Function(module, llvm.FunctionType(kind, [kind, kind]), name)
+    function.linkage = "internal"
+    left, right = function.args
+    entry, loop, end = (function.append_basic_block(n) for n in ("entry", "loop", "end"))
+    llvm.IRBuilder(entry).branch(loop)
+    b = llvm.IRBuilder(loop)
+    addend, rest, total = b.phi(kind), b.phi(kind), b.phi(kind)
+    counted = b.select(b.trunc(rest, integer(1)), addend, constant(0, width))
+    new_total, new_rest = b.add(total, counted), b.lshr(rest, one)
+    for node, first, later in (
+        (addend, left, b.shl(addend, one)),
+        (rest, right, new_rest),
+        (total, constant(0, width), new_total),
+    ):
+        node.add_incoming(first, entry)
+        node.add_incoming(later, loop)
+    b.cbranch(is_zero(b, new_rest), end, loop)
+    llvm.IRBuilder(end).ret(new_total)
     return function
 
 
