@@ -21,6 +21,7 @@ from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 from emulator.p4runtime.packet_io import frame_of, packet_in_of
 from emulator.p4runtime.pipeline import Compiled, Config, Pipeline, Target, make_config
 from emulator.p4runtime.view import View
+from emulator.ports.errors import PortError
 from emulator.switch.control import ControlError
 
 _ACTIONS = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action
@@ -90,7 +91,11 @@ class Device:
                 Code.FAILED_PRECONDITION, "the switch has no port for controllers: start it with --cpu-port"
             )
         frame = frame_of(view.schema.packet_header("packet_out"), message)
-        if not self._target.packet_out(frame):
+        try:
+            has_room = self._target.packet_out(frame)
+        except PortError as error:
+            raise invalid(f"packet_out: {error}") from error
+        if not has_room:
             raise RequestError(Code.RESOURCE_EXHAUSTED, "packets come faster than the switch takes them")
 
     def packet_in(self, frame: bytes) -> bool:

@@ -59,7 +59,8 @@ class Target:
     has_port: Callable[[int], bool] = lambda port: True
     """Whether the live switch has a port of this number."""
     packet_out: Callable[[bytes], bool] | None = None
-    """Sends a frame into the CPU port; False when it has no room. None: there is no such port."""
+    """Sends a frame into the CPU port; False when it has no room. Raises PortError for too long a frame. None: there is
+    no such port."""
 
 
 @dataclass(frozen=True, slots=True)

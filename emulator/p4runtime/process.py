@@ -22,6 +22,7 @@ from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.compilation import compile_package
+from emulator.p4runtime.cpu_port import CpuPort
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.ending import AskedToEnd, Ending, die_with_parent
 from emulator.p4runtime.messages import MessageLog
@@ -29,6 +30,7 @@ from emulator.p4runtime.package import PackageError, pack
 from emulator.p4runtime.pipeline import Compiled, Target
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
 from emulator.p4runtime.statistics import statistics_handler
+from emulator.ports.bell import Bell
 from emulator.ports.errors import PortError
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
@@ -42,6 +44,9 @@ from emulator.v1model.compiled import ENGINES, load
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 """9559 is P4Runtime's port with IANA. Not all interfaces, as bmv2 has it: there is no authentication."""
+
+DROP_PORT = 511
+"""v1model's, so no port for controllers."""
 
 log = logging.getLogger("netsum.switch")
 
@@ -58,6 +63,8 @@ class SwitchOptions:
     include_paths: tuple[str, ...] = ()
     grpc_server_addr: str = DEFAULT_ADDRESS
     device_id: int = 0
+    cpu_port: int | None = None
+    """Number of the port by which packets go to controllers and come from them; None: there is no such port."""
     engine: str = "llvm"
     die_with_parent: bool = False
     quiet: bool = False
@@ -106,24 +113,49 @@ class RunningSwitch:
         self.ports: list[SwitchPort] = open_switch_ports(specs, self.switch.ports, bell)
         for port in self.ports:
             self._stack.callback(port.close)
+        self.cpu = self._make_cpu_port(bell)
+        served = [*self.ports, *([self.cpu.port] if self.cpu is not None else [])]
+        self._numbers = {port.number for port in served}
         runner = InterpretedRunner if options.engine == "interpreter" else _compiled_runner
-        self.runner = runner(self.switch, self.ports, bell)
+        self.runner = runner(self.switch, served, bell)
         self.device = Device(options.device_id, self._target())
         if self._compiled is not None:
             self.device.install(_config_of(options), self._compiled)
         self._messages = MessageLog(self.switch, self.device.hold_still, self.runner.paused)
         self._stack.callback(self._stop_data_plane)
         self._stack.callback(self._messages.stop)
+        if self.cpu is not None:
+            self._stack.callback(self.cpu.stop)
         self.server = P4RuntimeServer(self.device, options.grpc_server_addr, (statistics_handler(self.statistics),))
         self._stack.callback(self._stop_server)
 
     def _target(self) -> Target:
         engine = self.options.engine
-        return Target(self.switch, self.runner.paused, lambda package: compile_package(package, engine), Switch)
+        return Target(
+            self.switch,
+            self.runner.paused,
+            lambda package: compile_package(package, engine),
+            Switch,
+            now_ns=self.runner.now_ns,
+            has_port=lambda number: number in self._numbers,
+            packet_out=self.cpu.send if self.cpu is not None else None,
+        )
+
+    def _make_cpu_port(self, bell: Bell) -> CpuPort | None:
+        number = self.options.cpu_port
+        if number is None:
+            return None
+        if any(port.number == number for port in self.ports):
+            raise OptionError(f"--cpu-port {number}: a port has that number already")
+        cpu = CpuPort(number, self.switch.ports, bell, lambda frame: self.device.packet_in(frame))
+        self._stack.callback(cpu.port.close)
+        return cpu
 
     def __enter__(self) -> RunningSwitch:
         self._thread.start()
         self._messages.start()
+        if self.cpu is not None:
+            self.cpu.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -160,6 +192,7 @@ class RunningSwitch:
             "program": self._program_name(),
             "engine": self.options.engine,
             "ports": {str(port.number): _spec_of(port) for port in self.ports},
+            **({"cpu_port": self.cpu.port.number} if self.cpu is not None else {}),
         }
 
     def statistics(self) -> dict[str, Any]:
@@ -197,6 +230,8 @@ def compile_for(options: SwitchOptions) -> Compiled | None:
         raise OptionError(f"--engine {options.engine}: choose one of {', '.join(ENGINES)}")
     if not 0 <= options.device_id < 1 << 64:
         raise OptionError(f"--device-id {options.device_id}: must fit in 64 bits")
+    if options.cpu_port is not None and not 0 < options.cpu_port < DROP_PORT:
+        raise OptionError(f"--cpu-port {options.cpu_port}: choose a number from 1 to {DROP_PORT - 1}")
     parse_ports(list(options.ports))  # a slip in these need not wait for the compiler
     if options.program is None:
         return None

@@ -15,7 +15,7 @@ import logging
 import queue
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,6 +24,7 @@ from google.protobuf.message import DecodeError
 
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime import statuses
+from emulator.p4runtime.announcer import Announcer
 from emulator.p4runtime.arbitration import MAX_STREAMS, Notification
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
@@ -35,6 +36,9 @@ MAX_MESSAGE_BYTES = 64 << 20
 """A package of source is at most 16 MiB; a batch of 100,000 table entries takes about 10."""
 
 UNARY_THREADS = 8
+
+MAX_WAITING = 4096
+"""Packets, digests and notifications for one controller; those that find as many before them are lost."""
 
 STOP_TIMEOUT_S = 2.0
 
@@ -50,6 +54,9 @@ class P4RuntimeServer:
 
     def __init__(self, device: Device, address: str, extra_handlers: tuple[Any, ...] = ()) -> None:
         """Listens at once on ``HOST:PORT`` (port 0: any free one). Raises ServerError when that cannot be."""
+        servicer = _Servicer(device)
+        device.send = servicer.send
+        self._announcer = Announcer(device)
         self._server = grpc.server(
             ThreadPoolExecutor(MAX_STREAMS + UNARY_THREADS, thread_name_prefix="netsum-p4runtime"),
             options=[
@@ -62,15 +69,17 @@ class P4RuntimeServer:
                 ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
             ],
         )
-        self._server.add_generic_rpc_handlers((_service(_Servicer(device)), *extra_handlers))
+        self._server.add_generic_rpc_handlers((_service(servicer), *extra_handlers))
         self.address = _bind(self._server, address)
         self._server.start()
+        self._announcer.start()
 
     def stop(self, grace_s: float = 0.5, timeout_s: float = STOP_TIMEOUT_S) -> bool:
         """End all calls and streams, at once after ``grace_s``; whether they ended in time.
 
         They do not while a program is being compiled for one of them.
         """
+        self._announcer.stop()
         return bool(self._server.stop(grace_s).wait(timeout_s))
 
 
@@ -247,7 +256,26 @@ class _Servicer:
                 if stream.number in self._streams:
                     self._notify(self._device.arbitrate(stream.number, request.arbitration))
             return
-        stream.send(p4runtime_pb2.StreamMessageResponse(error=_stream_error(kind, request)))
+        try:
+            self._carry_out(stream, kind, request)
+        except RequestError as error:
+            stream.send(_stream_error(kind, request, error))
+
+    def _carry_out(self, stream: _Stream, kind: str | None, request: Any) -> None:
+        if kind == "packet":
+            self._device.packet_out(stream.number, request.packet)
+        elif kind == "digest_ack":
+            self._device.acknowledge(stream.number, request.digest_ack)
+        elif kind is None:
+            raise invalid("the message is empty, or of a kind this version of P4Runtime does not know")
+        else:
+            raise RequestError(Code.UNIMPLEMENTED, f"{kind} is not supported: v1model has no such messages")
+
+    def send(self, number: Hashable, response: Any) -> None:
+        """To a stream that may have ended meanwhile. Never waits: a controller that doesn't listen loses messages."""
+        stream = self._streams.get(number)  # type: ignore[call-overload]
+        if stream is not None:
+            stream.offer(response)
 
     def _notify(self, notifications: list[Notification]) -> None:
         for notification in notifications:
@@ -267,6 +295,11 @@ class _Stream:
 
     def send(self, response: Any) -> None:
         self._queue.put(response)
+
+    def offer(self, response: Any) -> None:
+        """Unless too much is waiting already."""
+        if self._queue.qsize() < MAX_WAITING:
+            self._queue.put(response)
 
     def end(self, error: RequestError | None = None) -> None:
         if not self.ended:
@@ -293,16 +326,16 @@ def _arbitration_message(device_id: int, notification: Notification) -> Any:
     return response
 
 
-def _stream_error(kind: str | None, request: Any) -> Any:
-    """For stream messages that are not handled (P4Runtime, "Stream Error Reporting")."""
-    error = p4runtime_pb2.StreamError(canonical_code=int(Code.UNIMPLEMENTED), message=f"{kind} is not supported")
+def _stream_error(kind: str | None, request: Any, reason: RequestError) -> Any:
+    """P4Runtime, "Stream Error Reporting"."""
+    response = p4runtime_pb2.StreamMessageResponse()
+    error = response.error
+    error.canonical_code = int(reason.code)
+    error.message = statuses.shorten(reason.message, statuses.MAX_TEXT_BYTES)
     if kind == "packet":
         error.packet_out.packet_out.CopyFrom(request.packet)
     elif kind == "digest_ack":
         error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
     else:
         error.other.SetInParent()
-    if kind is None:
-        error.canonical_code = int(Code.INVALID_ARGUMENT)
-        error.message = "the message is empty, or of a kind this version of P4Runtime does not know"
-    return error
+    return response

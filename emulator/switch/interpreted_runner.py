@@ -71,6 +71,10 @@ class InterpretedRunner:
         with self.switch.lock:
             yield
 
+    def now_ns(self) -> int:
+        """See ``SwitchRunner``."""
+        return self._now_ns if self._virtual else time.monotonic_ns()
+
     def statistics(self) -> RunnerStatistics:
         return RunnerStatistics(self._turns, self._frames, self._sleeps, self._no_program)
 

@@ -186,6 +186,10 @@ class SwitchRunner:
         self.bell.ring()
         self._changed.notify_all()
 
+    def now_ns(self) -> int:
+        """The time that packets are given to the program with."""
+        return int(self._record["now_ns"][0]) if self._virtual else time.monotonic_ns()
+
     def statistics(self) -> RunnerStatistics:
         """What the loop has done so far; may be called while it runs."""
         names = ("turns", "frames", "sleeps", "no_program")

@@ -33,6 +33,9 @@ def switch(
         str, typer.Option("--p4runtime", "--grpc-server-addr", metavar="HOST:PORT", help="Where P4Runtime listens.")
     ] = "127.0.0.1:9559",
     device_id: Annotated[int, typer.Option(help="P4Runtime's device id.")] = 0,
+    cpu_port: Annotated[
+        int | None, typer.Option(metavar="N", help="Port N is the controllers': packet-in and packet-out.")
+    ] = None,
     engine: Annotated[str, typer.Option(help="llvm, or interpreter (slow: the oracle).")] = "llvm",
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only the JSON line that says it is ready.")] = False,
     die_with_parent: DieWithParent = False,
@@ -50,6 +53,7 @@ def switch(
         include_paths=tuple(str(folder) for folder in include or ()),
         grpc_server_addr=server,
         device_id=device_id,
+        cpu_port=cpu_port,
         engine=engine,
         die_with_parent=die_with_parent,
         quiet=quiet,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from google.protobuf import text_format
@@ -14,15 +13,10 @@ from emulator.p4.protos import p4info_pb2
 from emulator.p4.protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.canonical import encode
 from emulator.p4runtime.compilation import PackageReader, compile_package
-from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.package import Package, pack, unpack
-from emulator.p4runtime.pipeline import Target
-from emulator.ports.batch import FrameBatch
-from emulator.ports.memory import MemoryPort
-from emulator.ports.spec import parse_port
-from emulator.switch.core import Switch
 from emulator.v1model.compiled import ENGINES
+from tests.support.p4runtime_bench import Bench
 from tests.support.p4runtime_client import make_package
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "small.p4"
@@ -30,67 +24,11 @@ SET = p4rt.SetForwardingPipelineConfigRequest
 DST, SRC = bytes.fromhex("0200000000aa"), bytes.fromhex("0200000000bb")
 
 
-class Bench:
-    """A device over a switch with four memory ports."""
-
-    def __init__(self, engine: str, program: str = str(PROGRAM)) -> None:
-        self.program = program
-        self.switch = Switch()
-        self.ports = [MemoryPort(parse_port(f"{n}=memory:p{n}"), self.switch.ports) for n in range(4)]
-        target = Target(self.switch, lambda: self.switch.lock, lambda p: compile_package(p, engine), Switch)
-        self.device = Device(0, target)
-        update = p4rt.MasterArbitrationUpdate()
-        update.election_id.low = 1
-        self.device.arbitrate("c", update)
-        self.names: dict[str, Any] = {}
-        self.set_pipeline("VERIFY_AND_COMMIT")
-
-    def set_pipeline(self, action: str, defines: dict[str, str] | None = None, **fields: Any) -> None:
-        request = SET(action=SET.Action.Value(action))
-        request.election_id.low = 1
-        request.config.p4_device_config = pack(self.program, defines)
-        for name, value in fields.items():
-            getattr(request.config, name).CopyFrom(value)
-        self.device.set_pipeline(request)
-        self.p4info = self.device.get_pipeline(p4rt.GetForwardingPipelineConfigRequest()).config.p4info
-        for kind in ("tables", "actions", "counters", "registers"):
-            self.names |= {item.preamble.alias: item.preamble.id for item in getattr(self.p4info, kind)}
-
-    def entity(self, text: str) -> Any:
-        """An Entity in text form in which ``$alias`` stands for an id."""
-        for alias, number in sorted(self.names.items(), reverse=True):
-            text = text.replace(f"${alias} ", f"{number} ")
-        return text_format.Parse(text, p4rt.Entity())
-
-    def write(self, *updates: tuple[str, str]) -> None:
-        request = p4rt.WriteRequest()
-        request.election_id.low = 1
-        for update_type, text in updates:
-            request.updates.add(type=p4rt.Update.Type.Value(update_type), entity=self.entity(text))
-        self.device.write(request)
-
-    def read(self, text: str) -> list[Any]:
-        request = p4rt.ReadRequest(entities=[self.entity(text)])
-        return [entity for response in self.device.read(request) for entity in response.entities]
-
-    def run(self, port: int, *frames: bytes) -> dict[int, list[bytes]]:
-        """Frames into a port; what comes out of which."""
-        batch = FrameBatch()
-        self.ports[port].send(frames)
-        self.ports[port].receive_into(batch)
-        self.switch.process(batch, 1_000)
-        self.ports[port].release()
-        for each in self.ports:
-            each.flush()
-        return {p.number: found for p in self.ports if (found := list(p.received()))}
-
-
 @pytest.fixture(params=ENGINES)
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    bench = Bench(request.param)
+    bench = Bench(request.param, str(PROGRAM))
     yield bench
-    for port in bench.ports:
-        port.close()
+    bench.close()
 
 
 def frame(dst: bytes = DST, src: bytes = SRC, ether_type: int = 0x1234, rest: bytes = bytes(46)) -> bytes:

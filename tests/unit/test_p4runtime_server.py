@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf import any_pb2
 
 from emulator.p4.protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime import statuses
@@ -159,8 +160,9 @@ def test_too_many_streams_and_room_again(connect: Connect) -> None:
 @pytest.mark.parametrize(
     ("request_fields", "kind", "code"),
     [
-        ({"packet": p4rt.PacketOut(payload=b"x")}, "packet_out", Code.UNIMPLEMENTED),
-        ({"digest_ack": p4rt.DigestListAck(digest_id=1)}, "digest_list_ack", Code.UNIMPLEMENTED),
+        ({"packet": p4rt.PacketOut(payload=b"x")}, "packet_out", Code.PERMISSION_DENIED),
+        ({"digest_ack": p4rt.DigestListAck(digest_id=1)}, "digest_list_ack", Code.PERMISSION_DENIED),
+        ({"other": any_pb2.Any(type_url="x.y/z")}, "other", Code.UNIMPLEMENTED),
         ({}, "other", Code.INVALID_ARGUMENT),
     ],
 )
