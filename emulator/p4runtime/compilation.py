@@ -1,4 +1,4 @@
-"""From a package of source to a program a switch loads, without letting the source out of its package.
+"""From a device config to a program a switch loads, without letting source out of its package.
 
 The compiler reads files through `PackageReader`, which knows the package's members; the include files that come with
 the switch it knows itself, and there is nothing else: an ``#include "/etc/passwd"`` from a controller finds no such
@@ -14,12 +14,17 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.bmv2json.document import Bmv2JsonError, looks_like_json
 from emulator.p4.errors import CompileError
+from emulator.p4runtime.device_config import DeviceConfig, JsonConfig
 from emulator.p4runtime.package import Package
 from emulator.p4runtime.pipeline import Compiled, CompileFailure
 from emulator.ports.folders import cache_root
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.compiled import CompiledProgram, compile_program, compiler_digest
+
+BEGINNING_BYTES = 4096
+"""Enough to see, behind blank lines, whether a file is JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +38,39 @@ class PackageReader:
         return None if text is None else text.decode()
 
 
-def compile_package(package: Package, engine: str = "llvm") -> Compiled:
+def compile_config(config: DeviceConfig, engine: str = "llvm") -> Compiled:
     """Compile, or take from the cache. Raises CompileFailure with all diagnostics."""
-    cached = cache_root() / "packages" / f"{_content_key(package, engine)}.pickle"
+    cached = cache_root() / "packages" / f"{_content_key(config, engine)}.pickle"
     program = _fetch(cached)
     if program is None:
-        program = _compile(package, engine)
+        program = _compile_json(config, engine) if isinstance(config, JsonConfig) else _compile(config, engine)
         _store(cached, program)
     return Compiled(program.p4info, program)
+
+
+def read_json_file(path: str) -> JsonConfig | None:
+    """A program in a file of bmv2's JSON; None where the file is something else, or cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            if not looks_like_json(file.read(BEGINNING_BYTES)):
+                return None
+            file.seek(0)
+            return JsonConfig(file.read())
+    except OSError:
+        return None
+
+
+def _compile_json(config: JsonConfig, engine: str) -> CompiledProgram:
+    from emulator.bmv2json.program import load_json
+    from emulator.p4.protos import p4info_pb2
+
+    p4info = p4info_pb2.P4Info.FromString(config.p4info) if config.p4info else None
+    try:
+        return compile_program(load_json(config.content, p4info), engine=engine)
+    except Bmv2JsonError as error:
+        raise CompileFailure(f"the bmv2 JSON: {error}") from error
+    except RecursionError:
+        raise CompileFailure("the bmv2 JSON is nested too deeply") from None
 
 
 def _compile(package: Package, engine: str) -> CompiledProgram:
@@ -59,7 +89,11 @@ def _compile(package: Package, engine: str) -> CompiledProgram:
     return compile_program(checked, engine=engine)
 
 
-def _content_key(package: Package, engine: str) -> str:
+def _content_key(config: DeviceConfig, engine: str) -> str:
+    if isinstance(config, JsonConfig):
+        texts = tuple(hashlib.sha256(text).hexdigest() for text in (config.content, config.p4info))
+        return hashlib.sha256(repr((compiler_digest(), engine, "json", texts)).encode()).hexdigest()
+    package = config
     parts = (
         compiler_digest(),
         engine,

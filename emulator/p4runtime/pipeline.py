@@ -16,8 +16,9 @@ from typing import Any, Protocol
 
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.carrying import carry_over
+from emulator.p4runtime.device_config import DeviceConfig, read_device_config
 from emulator.p4runtime.errors import RequestError, invalid
-from emulator.p4runtime.package import Package, PackageError, unpack
+from emulator.p4runtime.package import PackageError
 from emulator.p4runtime.schema import Schema
 from emulator.p4runtime.schema_build import build_schema, check_agreement
 from emulator.p4runtime.view import View
@@ -50,7 +51,7 @@ class Target:
     """The live one."""
     access: Callable[[], AbstractContextManager[Any]]
     """Keeps its data plane still."""
-    compile: Callable[[Package], Compiled]
+    compile: Callable[[DeviceConfig], Compiled]
     """Raises CompileFailure. May take seconds; called without any lock."""
     spare_switch: Callable[[], SwitchLike]
     """A switch without ports."""
@@ -115,7 +116,7 @@ class Pipeline:
     def verify(self, message: Any) -> Config:
         """Unpack and compile. Raises INVALID_ARGUMENT with what is wrong; changes nothing."""
         try:
-            compiled = self._target.compile(unpack(message.p4_device_config))
+            compiled = self._target.compile(read_device_config(message))
         except (PackageError, CompileFailure) as error:
             raise invalid(str(error)) from error
         return make_config(message, compiled)

@@ -21,13 +21,13 @@ from typing import Any
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime.compilation import compile_package
+from emulator.p4runtime.compilation import compile_config, read_json_file
 from emulator.p4runtime.cpu_port import CpuPort
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.ending import AskedToEnd, Ending, die_with_parent
 from emulator.p4runtime.messages import MessageLog
 from emulator.p4runtime.package import PackageError, pack
-from emulator.p4runtime.pipeline import Compiled, Target
+from emulator.p4runtime.pipeline import Compiled, CompileFailure, Target
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
 from emulator.p4runtime.statistics import statistics_handler
 from emulator.ports.bell import Bell
@@ -56,7 +56,7 @@ class SwitchOptions:
     """Everything ``netsum switch`` is told."""
 
     program: str | None = None
-    """P4 source: a path, or the name of a shipped program. None: start without, and wait for P4Runtime."""
+    """P4 source or bmv2's JSON: a path, or the name of a shipped program. None: start without, and wait for P4Runtime."""
     ports: tuple[str, ...] = ()
     """``N=SPEC`` texts; see ``emulator.ports.spec``."""
     defines: Mapping[str, str] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class RunningSwitch:
         return Target(
             self.switch,
             self.runner.paused,
-            lambda package: compile_package(package, engine),
+            lambda config: compile_config(config, engine),
             Switch,
             now_ns=self.runner.now_ns,
             has_port=lambda number: number in self._numbers,
@@ -225,7 +225,7 @@ def _spec_of(port: SwitchPort) -> str:
 
 
 def compile_for(options: SwitchOptions) -> Compiled | None:
-    """The program to start with. Raises OptionError, CompileError, ProgramNotFound."""
+    """The program to start with. Raises OptionError, CompileError, CompileFailure, ProgramNotFound."""
     if options.engine not in ENGINES:
         raise OptionError(f"--engine {options.engine}: choose one of {', '.join(ENGINES)}")
     if not 0 <= options.device_id < 1 << 64:
@@ -235,6 +235,9 @@ def compile_for(options: SwitchOptions) -> Compiled | None:
     parse_ports(list(options.ports))  # a slip in these need not wait for the compiler
     if options.program is None:
         return None
+    config = read_json_file(options.program)
+    if config is not None:
+        return compile_config(config, options.engine)
     program = load(options.program, dict(options.defines), engine=options.engine, include_paths=options.include_paths)
     return Compiled(program.p4info, program)
 
@@ -242,6 +245,9 @@ def compile_for(options: SwitchOptions) -> Compiled | None:
 def _config_of(options: SwitchOptions) -> Any:
     """What GetForwardingPipelineConfig gives for a program that came from the command line."""
     assert options.program is not None
+    config = read_json_file(options.program)
+    if config is not None:
+        return p4runtime_pb2.ForwardingPipelineConfig(p4_device_config=config.content)
     package = pack(find_program(options.program), options.defines, options.include_paths)
     return p4runtime_pb2.ForwardingPipelineConfig(p4_device_config=package)
 
@@ -270,6 +276,9 @@ def run_switch(options: SwitchOptions) -> int:
         return 0
     except CompileError as error:
         print(f"{error}\nnetsum switch: {options.program} does not compile", file=sys.stderr)
+        return 1
+    except CompileFailure as error:
+        print(f"netsum switch: {options.program}: {error}", file=sys.stderr)
         return 1
     except (OptionError, PortError, ServerError, PackageError, DataPlaneFailure, ProgramNotFound) as error:
         print(f"netsum switch: {error}", file=sys.stderr)

@@ -106,7 +106,7 @@ def compiler_digest() -> str:
     """SHA-256 over this compiler's own sources and the machine."""
     digest = hashlib.sha256(machine_key().encode())
     root = Path(__file__).resolve().parents[1]
-    for folder in ("p4", "v1model", "ports"):
+    for folder in ("p4", "v1model", "bmv2json", "ports"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".py", ".p4") and "__pycache__" not in path.parts:
                 digest.update(path.read_bytes())

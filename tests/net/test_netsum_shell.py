@@ -12,7 +12,7 @@ import pytest
 
 from emulator.p4.library import find_program
 from emulator.p4runtime import shell
-from emulator.p4runtime.compilation import compile_package
+from emulator.p4runtime.compilation import compile_config
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.package import pack
 from emulator.p4runtime.pipeline import Target
@@ -60,7 +60,7 @@ def play(address: str, folder: Path, script: str, *more: str) -> str:
 def router() -> Iterator[tuple[P4RuntimeServer, Switch]]:
     """A real switch with the IPv4 router."""
     switch = Switch()
-    target = Target(switch, lambda: switch.lock, compile_package, Switch)
+    target = Target(switch, lambda: switch.lock, compile_config, Switch)
     server = P4RuntimeServer(Device(0, target), "127.0.0.1:0")
     loader = Controller(server.address)
     loader.arbitrate(0)

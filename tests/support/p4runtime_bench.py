@@ -11,7 +11,7 @@ import pytest
 from google.protobuf import text_format
 
 from emulator.p4.protos import p4runtime_pb2 as p4rt
-from emulator.p4runtime.compilation import compile_package
+from emulator.p4runtime.compilation import compile_config
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.package import pack
@@ -60,7 +60,7 @@ class Bench:
         return Target(
             self.switch,
             lambda: self.switch.lock,
-            lambda package: compile_package(package, engine),
+            lambda package: compile_config(package, engine),
             Switch,
             now_ns=lambda: self.now_ns,
             has_port=lambda number: number in {port.number for port in self.ports},

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("emulator", "hostagent", "pspin_model")
 
 # Layers of one package, lowest first: a module may import its own layer and lower ones of the same list.
-EMULATOR = ("p4", "v1model", "switch", "p4runtime", "harness")
+EMULATOR = ("p4", "v1model", "bmv2json", "switch", "p4runtime", "harness")
 HOSTAGENT = ("protocol", "transport", "torch_backend")
 ASSEMBLERS = ("hostagent.cli", "hostagent.lab")
 

@@ -12,7 +12,7 @@ from emulator.p4.library import find_program
 from emulator.p4.protos import p4info_pb2
 from emulator.p4.protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.canonical import encode
-from emulator.p4runtime.compilation import PackageReader, compile_package
+from emulator.p4runtime.compilation import PackageReader, compile_config
 from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.package import Package, pack, unpack
 from emulator.v1model.compiled import ENGINES
@@ -244,7 +244,7 @@ def test_no_way_out_by_our_include_folders() -> None:
     climb = f"{CORE_FOLDER}/../../../../../../../../../../../../etc/passwd"
     package = Package("p.p4", {"p.p4": f'#include "{climb}"\n'.encode()})
     with pytest.raises(Exception, match="no such file"):
-        compile_package(package)
+        compile_config(package)
     assert PackageReader(package)(climb) is None
 
 
@@ -253,10 +253,10 @@ def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
     monkeypatch.setenv("NETSUM_CACHE", str(tmp_path))
     package = unpack(pack(PROGRAM, {"REGISTER_SIZE": "17"}))
-    first = compile_package(package)
+    first = compile_config(package)
     monkeypatch.delattr(emulator.p4.frontend, "compile_source")
-    assert compile_package(package).p4info == first.p4info
+    assert compile_config(package).p4info == first.p4info
     (cached,) = (tmp_path / "packages").iterdir()
     cached.write_bytes(b"junk")
     with pytest.raises(ImportError):
-        compile_package(package)
+        compile_config(package)

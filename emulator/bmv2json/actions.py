@@ -1,0 +1,161 @@
+"""Actions: their data and their primitives, jumps made into structure.
+
+p4c writes an ``if`` in an action as a jump forward and a loop as a jump back. Forward jumps become nested statements
+(``flow``). Where an action also jumps back, a loop runs its straight pieces one by one, led by a variable: right for
+any jumps, with the IR's bound on the turns of a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from emulator.bmv2json.document import Node
+from emulator.bmv2json.flow import Cycle, FlowNode, structure
+from emulator.bmv2json.objects import Objects
+from emulator.bmv2json.primitives_externs import ActionPrimitives
+from emulator.bmv2json.storage import MAX_FIELD_BITS, Storage
+from emulator.p4 import ir
+
+JUMPS = {"_jump": 1, "_jump_if_zero": 2}
+"""And how many parameters they take."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonAction:
+    """An action of the document; several may have one name."""
+
+    id: int
+    name: str
+    action: ir.Action
+    """Its name is unique in the IR."""
+
+
+class ActionReader:
+    """The primitives of one action, as statements."""
+
+    def __init__(self, storage: Storage, objects: Objects, parameters: Sequence[ir.Variable], name: str) -> None:
+        self.storage = storage
+        self.objects = objects
+        self.parameters = parameters
+        self.name = name
+        self.exit_flag: ir.Variable | None = None
+        self.primitives: list[Node] = []
+
+    def read(self, primitives: list[Node]) -> ir.Block:
+        self.primitives = primitives
+        nodes = {i: self._node(i) for i in range(len(primitives))}
+        entry = 0 if primitives else None
+        try:
+            body = structure(entry, nodes, lambda: self._variable("$at", ir.INDEX))
+        except Cycle:
+            body = self._looped(nodes)
+        if self.exit_flag is None:
+            return body
+        leave = ir.If(self.exit_flag, (ir.Exit(),))
+        return (ir.Assign(self.exit_flag, ir.Constant(0, ir.BOOL)), *body, leave)
+
+    def _variable(self, name: str, type_: ir.Type) -> ir.Variable:
+        return self.storage.variable(f"{self.name}.{name}", type_)
+
+    def _key(self, index: int) -> int | None:
+        return index if index < len(self.primitives) else None
+
+    def _node(self, index: int) -> FlowNode[int]:
+        node, following = self.primitives[index], self._key(index + 1)
+        op = node["op"].text()
+        if op in JUMPS:
+            return self._jump(op, node, following)
+        if op == "exit":
+            return self._exit(node, following)
+        statements = self._statements(lambda p: p.run(node))
+        return FlowNode((following,), lambda branches: (*statements, *branches[0]))
+
+    def _statements(self, work: Callable[[ActionPrimitives], object]) -> ir.Block:
+        primitives = ActionPrimitives(self.storage, self.objects)
+        primitives.parameters = self.parameters
+        work(primitives)
+        return tuple(primitives.out)
+
+    def _jump(self, op: str, node: Node, following: int | None) -> FlowNode[int]:
+        parameters = node["parameters"].exactly(JUMPS[op], "condition and index" if op != "_jump" else "index")
+        primitives = ActionPrimitives(self.storage, self.objects)
+        primitives.parameters = self.parameters
+        target = self._key(primitives.constant(parameters[-1], 0, len(self.primitives)))
+        if op == "_jump" or target == following:
+            return FlowNode((target,), lambda branches: branches[0])
+        condition, before, span = primitives.truth(parameters[0]), tuple(primitives.out), node.span()
+
+        def build(branches: tuple[ir.Block, ...]) -> ir.Block:
+            return (*before, ir.If(condition, branches[0], branches[1], span))
+
+        return FlowNode((following, target), build)
+
+    def _exit(self, node: Node, following: int | None) -> FlowNode[int]:
+        """bmv2 leaves the pipeline when the action is done."""
+        if following is None:
+            return FlowNode((None,), lambda branches: (ir.Exit(node.span()), *branches[0]))
+        self.exit_flag = flag = self._variable("$exit", ir.BOOL)
+        raised = ir.Assign(flag, ir.Constant(1, ir.BOOL), node.span())
+        return FlowNode((following,), lambda branches: (raised, *branches[0]))
+
+    # --- jumps back --------------------------------------------------------------------------------------------------
+
+    def _looped(self, nodes: dict[int, FlowNode[int]]) -> ir.Block:
+        """One straight piece after the other, as ``$at`` says: 0 is the end, i the piece from primitive i - 1 on."""
+        at = self._variable("$at", ir.INDEX)
+
+        def go(key: int | None) -> ir.Block:
+            return (ir.Assign(at, ir.Constant(0 if key is None else key + 1, ir.INDEX)),)
+
+        starts = self._starts(nodes)
+        cases = []
+        for start in sorted(starts):
+            statements: list[ir.Statement] = []
+            key = start
+            while True:
+                node = nodes[key]
+                following = node.successors[0]
+                if len(node.successors) > 1 or following is None or following in starts:
+                    statements += node.build(tuple(go(successor) for successor in node.successors))
+                    break
+                statements += node.build(((),))
+                key = following
+            cases.append(ir.SwitchCase((start + 1,), tuple(statements)))
+        goes_on = ir.Binary(ir.BinaryOp.NE, at, ir.Constant(0, ir.INDEX), ir.BOOL)
+        return (*go(0), ir.Loop(goes_on, (ir.Switch(at, tuple(cases)),)))
+
+    def _starts(self, nodes: dict[int, FlowNode[int]]) -> set[int]:
+        """Where pieces begin: at the beginning and wherever a jump leads."""
+        found = {0}
+        for index, node in nodes.items():
+            if node.successors != (self._key(index + 1),):
+                found.update(key for key in node.successors if key is not None)
+        return found
+
+
+def read_actions(document: Node, storage: Storage, objects: Objects) -> dict[int, JsonAction]:
+    """The document's actions by id. Raises Bmv2JsonError."""
+    found: dict[int, JsonAction] = {}
+    counts: dict[str, int] = {}
+    for node in document.list("actions"):
+        number, name = node["id"].number(), node["name"].name()
+        if number in found:
+            node["id"].fail(f"is also the id of action {found[number].name}")
+        if ir.VARIANT in name:
+            node["name"].fail(f"an action's name cannot contain {ir.VARIANT!r}")
+        counts[name] = counts.get(name, 0) + 1
+        unique = name if counts[name] == 1 else f"{name}{ir.VARIANT}{counts[name]}"
+        found[number] = JsonAction(number, name, _action(node, unique, storage, objects))
+    return found
+
+
+def _action(node: Node, name: str, storage: Storage, objects: Objects) -> ir.Action:
+    parameters: list[ir.Variable] = []
+    for each in node.list("runtime_data"):
+        parameter = f"{name}.{each['name'].name()}"
+        if any(p.name == parameter for p in parameters):
+            each["name"].fail("there is a parameter of this name already")
+        parameters.append(ir.Variable(parameter, ir.Bits(each["bitwidth"].number(1, MAX_FIELD_BITS))))
+    body = ActionReader(storage, objects, parameters, name).read(node.list("primitives"))
+    return ir.Action(name, tuple(parameters), body, (), node.span())

@@ -1,0 +1,66 @@
+"""Checksums, and the deparser."""
+
+from __future__ import annotations
+
+from emulator.bmv2json.document import Node
+from emulator.bmv2json.objects import Objects
+from emulator.bmv2json.primitives_externs import ActionPrimitives
+from emulator.bmv2json.storage import Storage
+from emulator.p4 import ir
+
+
+def checksum_blocks(document: Node, storage: Storage, objects: Objects) -> tuple[ir.Block, ir.Block]:
+    """The bodies of the blocks that verify and that update checksums. Raises Bmv2JsonError."""
+    verify: list[ir.Statement] = []
+    update: list[ir.Statement] = []
+    for node in document.list("checksums"):
+        kind = node.get("type")
+        if kind is not None and kind.text() != "generic":
+            kind.fail("must be generic")
+        for flag, block in (("verify", verify), ("update", update)):
+            given = node.get(flag)
+            if given is None or given.flag():  # bmv2 does both unless it is told
+                block.extend(_call(node, f"{flag}_checksum", storage, objects))
+    return tuple(verify), tuple(update)
+
+
+def _call(node: Node, name: str, storage: Storage, objects: Objects) -> list[ir.Statement]:
+    slot = storage.slot(node["target"])
+    if not isinstance(slot.type, ir.Bits) or slot.type.signed or slot.type != slot.place.type:
+        node["target"].fail("a checksum cannot be here")
+    wanted = node["calculation"].text()
+    if wanted not in objects.calculations:
+        node["calculation"].fail(f"calculation {wanted!r} is not declared")
+    calculation = objects.calculations[wanted]
+    expressions = ActionPrimitives(storage, objects)
+    given = node.get("if_cond")
+    condition = expressions.truth(given) if given is not None else ir.Constant(1, ir.BOOL)
+    if calculation.with_payload:
+        name += "_with_payload"
+    arguments = (condition, calculation.data, slot.place, calculation.algorithm)
+    return [*expressions.out, ir.CallExtern(name, arguments, None, node.span())]
+
+
+def deparser_block(document: Node, storage: Storage, objects: Objects) -> ir.Block:
+    deparsers = document.list("deparsers")
+    if len(deparsers) != 1:
+        document.fail(f"must have one deparser, not {len(deparsers)}")
+    primitives = ActionPrimitives(storage, objects)
+    for node in deparsers[0].list("primitives"):
+        primitives.run(node)
+    for node in deparsers[0].list("order"):
+        primitives.out += [ir.Emit(header, deparsers[0].span()) for header in _headers(node, storage)]
+    return tuple(primitives.out)
+
+
+def _headers(node: Node, storage: Storage) -> tuple[ir.HeaderRef, ...]:
+    """A header, or all of a stack or of a union."""
+    name = node.text()
+    if name in storage.stacks:
+        return storage.stacks[name].headers
+    if name in storage.unions:
+        return storage.unions[name].headers
+    if name in storage.union_stacks:
+        stack = storage.union_stacks[name]
+        return tuple(members.headers[i] for i in range(stack.size) for _, members in stack.members)
+    return (storage.header(node),)

@@ -1,0 +1,213 @@
+"""The document's counters, meters, registers, hashes, field lists and digests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from emulator.bmv2json.document import Node
+from emulator.bmv2json.storage import MAX_FIELD_BITS, Storage
+from emulator.p4 import ir
+from emulator.v1model.metadata import Algorithm
+
+ALGORITHMS = {a.name.lower(): a for a in Algorithm} | {"cksum16": Algorithm.CSUM16}
+"""bmv2 knows the Internet checksum under two names."""
+MAX_ARRAY_BYTES = 1 << 30
+"""Of one register, counter or meter array."""
+COUNTER_BYTES, METER_BYTES = 16, 64
+MAX_FIELD_LISTS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """A hash of some data."""
+
+    algorithm: ir.Constant
+    data: tuple[ir.Expr, ...]
+    with_payload: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LearnList:
+    name: str
+    fields: tuple[ir.Expr, ...]
+
+
+@dataclass(slots=True)
+class Objects:
+    registers: dict[str, ir.ExternInstance] = field(default_factory=dict)
+    counters: dict[str, ir.ExternInstance] = field(default_factory=dict)
+    meters: dict[str, ir.ExternInstance] = field(default_factory=dict)
+    direct_counters: dict[str, ir.ExternInstance] = field(default_factory=dict)
+    """By the name of their table."""
+    direct_meters: dict[str, ir.ExternInstance] = field(default_factory=dict)
+    meter_targets: dict[str, ir.Place] = field(default_factory=dict)
+    """Where the colours of direct meters go, by the meter's name."""
+    profiles: dict[str, ir.ExternInstance] = field(default_factory=dict)
+    selector_inputs: dict[str, tuple[ir.Expr, ...]] = field(default_factory=dict)
+    calculations: dict[str, Calculation] = field(default_factory=dict)
+    field_lists: dict[int, tuple[ir.Variable, ...]] = field(default_factory=dict)
+    learn_lists: dict[int, LearnList] = field(default_factory=dict)
+
+    def instances(self) -> tuple[ir.ExternInstance, ...]:
+        kinds: Iterable[dict[str, ir.ExternInstance]] = (
+            self.registers, self.counters, self.meters, self.direct_counters, self.direct_meters, self.profiles,
+        )  # fmt: skip
+        return tuple(instance for kind in kinds for instance in kind.values())
+
+
+class _Reader:
+    def __init__(self, document: Node, storage: Storage) -> None:
+        self.document = document
+        self.storage = storage
+        self.objects = Objects()
+        self.names: set[str] = set()
+
+    def read(self) -> Objects:
+        for node in self.document.list("extern_instances"):
+            node.fail(f"an extern object of type {node['type'].text()!r} is not supported")
+        for node in self.document.list("register_arrays"):
+            self._register(node)
+        for node in self.document.list("counter_arrays"):
+            self._counter(node)
+        for node in self.document.list("meter_arrays"):
+            self._meter(node)
+        for pipeline in self.document.list("pipelines"):
+            for node in pipeline.list("action_profiles"):
+                self._profile(node)
+        for node in self.document.list("calculations"):
+            name = node["name"].name()
+            self.objects.calculations[name] = self._calculation(node)
+        for node in self.document.list("field_lists"):
+            self.objects.field_lists[node["id"].number(0, MAX_FIELD_LISTS)] = self._field_list(node)
+        for node in self.document.list("learn_lists"):
+            number = node["id"].number()
+            if number in self.objects.learn_lists:
+                node["id"].fail("is the id of another learn list, too")
+            self.objects.learn_lists[number] = LearnList(node["name"].name(), self._fields(node, "elements"))
+        return self.objects
+
+    def _name(self, node: Node) -> str:
+        name = node["name"].name()
+        if name in self.names:
+            node["name"].fail(f"there is an object {name!r} already")
+        self.names.add(name)
+        return name
+
+    def _size(self, node: Node, element_bytes: int) -> int:
+        return node["size"].number(1, MAX_ARRAY_BYTES // element_bytes)
+
+    def _register(self, node: Node) -> None:
+        name, width = self._name(node), node["bitwidth"].number(1, MAX_FIELD_BITS)
+        size = self._size(node, (width + 7) // 8)
+        self.objects.registers[name] = ir.ExternInstance(name, "register", (ir.Bits(width),), (size,), (), node.span())
+
+    def _counter(self, node: Node) -> None:
+        name = self._name(node)
+        if _is_direct(node):
+            instance = ir.ExternInstance(name, "direct_counter", (), ("packets_and_bytes",), (), node.span())
+            self._bind(self.objects.direct_counters, node, instance)
+            return
+        size = self._size(node, COUNTER_BYTES)
+        arguments = (size, "packets_and_bytes")
+        self.objects.counters[name] = ir.ExternInstance(name, "counter", (), arguments, (), node.span())
+
+    def _bind(self, bound: dict[str, ir.ExternInstance], node: Node, instance: ir.ExternInstance) -> None:
+        table = node["binding"].text()
+        if table in bound:
+            node["binding"].fail(f"table {table!r} has {bound[table].name} already")
+        bound[table] = instance
+
+    def _meter(self, node: Node) -> None:
+        name, unit = self._name(node), node["type"].text()
+        if unit not in ("packets", "bytes"):
+            node["type"].fail("must be packets or bytes")
+        rates = node.get("rate_count")
+        if rates is not None and rates.number() != 2:
+            rates.fail("meters have two rates")
+        if not _is_direct(node):
+            arguments = (self._size(node, METER_BYTES), unit)
+            self.objects.meters[name] = ir.ExternInstance(name, "meter", (), arguments, (), node.span())
+            return
+        target = node.get("result_target")
+        width = ir.Bits(32)
+        if target is not None:
+            slot = self.storage.slot(target)
+            if slot.type != slot.place.type or not isinstance(slot.type, ir.Bits):
+                target.fail("the colour cannot go to this field")
+            self.objects.meter_targets[name] = slot.place
+            width = slot.type
+        instance = ir.ExternInstance(name, "direct_meter", (width,), (unit,), (), node.span())
+        self._bind(self.objects.direct_meters, node, instance)
+
+    def _profile(self, node: Node) -> None:
+        name, size = self._name(node), node["max_size"].number(0, 1 << 24)
+        selector = node.get("selector")
+        if selector is None:
+            self.objects.profiles[name] = ir.ExternInstance(name, "action_profile", (), (size,), (), node.span())
+            return
+        algorithm = _algorithm(selector["algo"]).name.lower()
+        instance = ir.ExternInstance(name, "action_selector", (), (algorithm, size, 32), (), node.span())
+        self.objects.profiles[name] = instance
+        self.objects.selector_inputs[name] = self._fields(selector, "input")
+
+    # --- lists of fields ---------------------------------------------------------------------------------------------
+
+    def _field(self, node: Node) -> ir.Expr:
+        if node["type"].text() != "field":
+            node["type"].fail("must be field")
+        slot = self.storage.slot(node["value"])
+        return slot.place if slot.place.type == slot.type else ir.Cast(slot.place, slot.type)
+
+    def _fields(self, node: Node, key: str) -> tuple[ir.Expr, ...]:
+        return tuple(self._field(each) for each in node[key].items())
+
+    def _field_list(self, node: Node) -> tuple[ir.Variable, ...]:
+        """Headers of copies are parsed again, or copied whole, so only metadata counts."""
+        found = []
+        for each in node.list("elements"):
+            if each["type"].text() == "field":
+                place = self.storage.slot(each["value"]).place
+                if isinstance(place, ir.Variable):
+                    found.append(place)
+        return tuple(found)
+
+    def _calculation(self, node: Node) -> Calculation:
+        data: list[ir.Expr] = []
+        with_payload = False
+        for each in node["input"].items():
+            kind = each["type"].text()
+            if with_payload:
+                each.fail("nothing can follow the payload")
+            if kind == "payload":
+                with_payload = True
+            elif kind == "field":
+                data.append(self._field(each))
+            elif kind == "hexstr":
+                type_ = ir.Bits(each["bitwidth"].number(1, MAX_FIELD_BITS))
+                value = each["value"].hexadecimal() & ((1 << type_.width_bits) - 1)
+                data.append(ir.Constant(value, type_))
+            elif kind == "header":
+                header = self.storage.header(each["value"])
+                data += [ir.FieldRef(header, f) for f in header.type.fields]
+            else:
+                each["type"].fail(f"{kind!r} cannot be hashed")
+        number = ir.Constant(_algorithm(node["algo"]).value, ir.INDEX)
+        return Calculation(number, tuple(data), with_payload)
+
+
+def read_objects(document: Node, storage: Storage) -> Objects:
+    """Raises Bmv2JsonError."""
+    return _Reader(document, storage).read()
+
+
+def _is_direct(node: Node) -> bool:
+    flag = node.get("is_direct")
+    return flag is not None and flag.flag()
+
+
+def _algorithm(node: Node) -> Algorithm:
+    found = ALGORITHMS.get(node.text())
+    if found is None or found is Algorithm.RANDOM:
+        node.fail(f"hash {node.text()!r} is not supported; these are: {', '.join(sorted(ALGORITHMS))}")
+    return found

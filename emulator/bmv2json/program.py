@@ -1,0 +1,117 @@
+"""A whole document: from bytes to the IR and P4Info."""
+
+from __future__ import annotations
+
+import hashlib
+import os.path
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.bmv2json.actions import read_actions
+from emulator.bmv2json.agreement import check_p4info
+from emulator.bmv2json.checksums import checksum_blocks, deparser_block
+from emulator.bmv2json.declarations import read_storage
+from emulator.bmv2json.document import Bmv2JsonError, Node, read_document
+from emulator.bmv2json.errors import parser_error_numbers, read_errors
+from emulator.bmv2json.meters import with_meter_reads
+from emulator.bmv2json.objects import Objects, read_objects
+from emulator.bmv2json.own_p4info import make_p4info
+from emulator.bmv2json.parsers import ParserReader
+from emulator.bmv2json.pipelines import PipelineReader
+from emulator.bmv2json.tables import TableReader
+from emulator.bmv2json.wanted import Wanted
+from emulator.p4 import ir
+
+
+@dataclass(frozen=True, slots=True)
+class JsonProgram:
+    """What a document says; what ``emulator.v1model.compiled.compile_program`` starts from."""
+
+    program: ir.Program
+    p4info: Any
+    """The client's, if there was one."""
+    sources: tuple[tuple[str, str], ...] = ()
+    """(path, SHA-256)."""
+    warnings: tuple[str, ...] = ()
+
+
+def load_json(content: bytes, p4info: Any | None = None, path: str = "") -> JsonProgram:
+    """The program that a document holds. With a client's ``p4info`` its names and ids count, and the two must go
+    together; without, it is made from the document. Raises Bmv2JsonError, and nothing else."""
+    wanted = Wanted(p4info)
+    try:
+        document = read_document(content)
+        program, objects = _read(document, wanted)
+        if p4info is None:
+            p4info = make_p4info(program, objects)
+        else:
+            check_p4info(program, wanted)
+    except RecursionError:
+        raise Bmv2JsonError("", "something in it is nested too deeply") from None
+    digest = hashlib.sha256(content).hexdigest()
+    return JsonProgram(program, p4info, ((path, digest),) if path else ())
+
+
+def _read(document: Node, wanted: Wanted) -> tuple[ir.Program, Objects]:
+    storage = read_storage(document)
+    objects = read_objects(document, storage)
+    errors = read_errors(document)
+    parser = ParserReader(document, storage, objects, errors)
+    parse = parser.read()
+    actions = read_actions(document, storage, objects)
+    tables = TableReader(storage, objects, actions, wanted)
+    controls, all_tables = {}, []
+    for node in document["pipelines"].items():
+        pipeline = PipelineReader(node, storage, objects, actions, wanted, tables)
+        control = pipeline.read()
+        if control.name not in ("ingress", "egress") or control.name in controls:
+            node["name"].fail("must be ingress or egress, each once")
+        controls[control.name] = control
+        all_tables += pipeline.tables
+    if len(controls) != 2:
+        document["pipelines"].fail("must be ingress and egress")
+    _check_tables(document, all_tables)
+    verify, compute = checksum_blocks(document, storage, objects)
+    verify = (*parser_error_numbers(document, errors), *verify)
+    deparse = deparser_block(document, storage, objects)
+    used = [action.action for action in actions.values()] + tables.more_actions
+    program = ir.Program(
+        name=_name(document),
+        headers=tuple(storage.headers.values()),
+        stacks=tuple(storage.all_stacks),
+        variables=(),
+        blocks=(
+            ("p", parse),
+            ("vr", ir.Control("verify", verify)),
+            ("ig", controls["ingress"]),
+            ("eg", controls["egress"]),
+            ("ck", ir.Control("compute", compute)),
+            ("dep", ir.Control("deparser", deparse)),
+        ),
+        actions=with_meter_reads(used, all_tables, objects),
+        tables=tuple(all_tables),
+        externs=objects.instances(),
+        errors=errors,
+        value_sets=parser.value_sets_in_order(),
+        field_lists=tuple(objects.field_lists.items()),
+    )
+    return _with_variables(program, storage.all_variables()), objects
+
+
+def _with_variables(program: ir.Program, variables: tuple[ir.Variable, ...]) -> ir.Program:
+    from dataclasses import replace
+
+    return replace(program, variables=variables)
+
+
+def _check_tables(document: Node, tables: list[ir.Table]) -> None:
+    names = [table.name for table in tables]
+    for name in names:
+        if names.count(name) > 1:
+            document["pipelines"].fail(f"there are two tables {name!r}")
+
+
+def _name(document: Node) -> str:
+    program = document.get("program")
+    text = program.text() if program is not None else ""
+    return os.path.splitext(os.path.basename(text))[0] or "program"

@@ -1,0 +1,241 @@
+"""Tables: keys, actions, default entries and what is attached to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from emulator.bmv2json import numbers as n
+from emulator.bmv2json.actions import JsonAction
+from emulator.bmv2json.document import Node
+from emulator.bmv2json.entries import KeyShape, read_entries
+from emulator.bmv2json.objects import Objects
+from emulator.bmv2json.storage import VALID, Storage
+from emulator.bmv2json.wanted import Wanted, match_kind
+from emulator.p4 import ir
+
+MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional", "valid")
+DEFAULT_SIZE = 1024
+MAX_SIZE = 1 << 28
+SCOPES = (ir.ActionScope.TABLE_AND_DEFAULT, ir.ActionScope.TABLE_ONLY, ir.ActionScope.DEFAULT_ONLY)
+"""By the number that P4Info gives them."""
+NOTHING = "NoAction"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonTable:
+    """A table, and how its actions are called in the document."""
+
+    table: ir.Table
+    listed: tuple[str, ...]
+    """Names in the document, in the order of ``table.actions``."""
+
+
+class TableReader:
+    def __init__(self, storage: Storage, objects: Objects, actions: Mapping[int, JsonAction], wanted: Wanted) -> None:
+        self.storage = storage
+        self.objects = objects
+        self.actions = actions
+        self.wanted = wanted
+        self.more_actions: list[ir.Action] = []
+        """Those that the document lacks."""
+
+    def read(self, node: Node) -> JsonTable:
+        name = node["name"].name()
+        shapes = [self._key(name, each, i) for i, each in enumerate(node.list("key"))]
+        self._check_keys(name, node, len(shapes))
+        chosen = [self._action(each) for each in node["action_ids"].items()]
+        listed = [action.name for action in chosen]
+        names = {action.id: action.action.name for action in chosen}
+        if len(names) != len(chosen):
+            node["action_ids"].fail("an action is listed twice")
+        scopes = self.wanted.scopes(name)
+        references = [ir.TableAction(names[action.id], SCOPES[min(scopes.get(action.name, 0), 2)]) for action in chosen]
+        default = self._default(node, names)
+        if default is None:
+            default = ir.ActionCall(self._nothing(chosen, references, listed))
+        entries = read_entries(node, shapes, lambda each: self._entry_call(each, names))
+        profile, selectors = self._implementation(node)
+        if profile is not None and entries:
+            node["entries"].fail("a table with an action profile cannot have entries in the program")
+        is_const, default_is_const = self._constness(name, node)
+        keys = tuple(shape.key for shape in shapes)
+        table = ir.Table(
+            name, (*keys, *selectors), tuple(references), default, default_is_const, self._size(node, len(entries)),
+            tuple(_with_constness(entry, is_const) for entry in entries), bool(entries) and is_const,
+            (*self._direct(name, node), *([profile] if profile is not None else [])), (), node.span(),
+            _flag(node, "support_timeout"),
+        )  # fmt: skip
+        return JsonTable(table, tuple(listed))
+
+    def _size(self, node: Node, entries: int) -> int:
+        size = node.get("max_size")
+        return max(size.number(0, MAX_SIZE) if size is not None else 0, entries) or DEFAULT_SIZE
+
+    def _constness(self, name: str, node: Node) -> tuple[bool, bool]:
+        """(entries, default entry): the client's P4Info knows; bmv2 itself lets nobody change a program's entries."""
+        default = node.get("default_entry")
+        fixed = default is not None and default.get("action_const") is not None and default["action_const"].flag()
+        if name not in self.wanted.tables:
+            return True, fixed
+        table = self.wanted.tables[name]
+        return table.is_const_table, fixed or table.const_default_action_id != 0
+
+    # --- keys --------------------------------------------------------------------------------------------------------
+
+    def _key(self, table: str, node: Node, position: int) -> KeyShape:
+        kind = node["match_type"].text()
+        if kind not in MATCH_KINDS:
+            node["match_type"].fail(f"must be one of {', '.join(MATCH_KINDS)}")
+        target = node["target"]
+        given, wanted = node.get("name"), self.wanted.key(table, position)
+        name = given.name() if given is not None else ".".join(str(part) for part in _parts(target))
+        if wanted is not None:
+            name, kind = wanted.name or name, self._wanted_kind(kind, match_kind(wanted), node)
+        value: ir.Expr
+        if kind == "valid":
+            header = target if isinstance(target.value, str) else target.items()[0]
+            return KeyShape(ir.TableKey(name, ir.IsValid(self.storage.header(header)), "exact"), 1)
+        if isinstance(target.value, list) and len(target.value) == 2 and target.value[1] == VALID:
+            value = ir.IsValid(self.storage.header(target.items()[0]))
+            return KeyShape(ir.TableKey(name, value, kind), 1)
+        slot = self.storage.slot(target)
+        if not isinstance(slot.type, ir.Bits):
+            target.fail("a field of variable width cannot be a key")
+        width = slot.type.width_bits
+        # a field's own node: it alone reads as 0 where its header is invalid
+        value = n.cast(slot.place, ir.Bits(width))
+        return self._under_mask(KeyShape(ir.TableKey(name, value, kind), width), node, wanted)
+
+    def _under_mask(self, shape: KeyShape, node: Node, wanted: object) -> KeyShape:
+        mask_node = node.get("mask")
+        if mask_node is None:
+            return self._checked(shape, node, wanted)
+        width, mask = shape.width, mask_node.hexadecimal()
+        ones = (1 << width) - 1
+        if not 0 <= mask <= ones:
+            mask_node.fail(f"has bits beyond the key's {width}")
+        key = shape.key
+        low = (mask & -mask).bit_length() - 1
+        run = mask >> low if mask else 0
+        is_run = mask != 0 and run & (run + 1) == 0
+        sliced = run.bit_length()
+        if is_run and mask != ones and self._is_slice(key.name, wanted, sliced, low):
+            value: ir.Expr = ir.Slice(key.value, low + sliced - 1, low)
+            shape = KeyShape(ir.TableKey(key.name, value, key.match_kind), sliced, low, width)
+        elif mask != ones:
+            type_ = ir.Bits(width)
+            value = ir.Binary(ir.BinaryOp.AND, key.value, ir.Constant(mask, type_), type_)
+            shape = KeyShape(ir.TableKey(key.name, value, key.match_kind), width, mask=mask)
+        return self._checked(shape, node, wanted)
+
+    def _is_slice(self, name: str, wanted: object, width: int, low: int) -> bool:
+        """p4c writes ``x[7:4]`` as x under a mask, but P4Info has the slice's own width; entries come with that."""
+        if wanted is not None:
+            return bool(getattr(wanted, "bitwidth", 0) == width)
+        return name.endswith(f"[{low + width - 1}:{low}]")
+
+    def _checked(self, shape: KeyShape, node: Node, wanted: object) -> KeyShape:
+        """P4Info's width is the key's, unless a type of the controller's own translates it."""
+        width = getattr(wanted, "bitwidth", 0)
+        if wanted is not None and width not in (0, shape.width) and not wanted.type_name.name:
+            node.fail(f"key {shape.key.name} has {shape.width} bits, {width} in the P4Info given")
+        return shape
+
+    def _wanted_kind(self, kind: str, wanted: str, node: Node) -> str:
+        """P4Info tells optional keys from ternary ones, for bmv2 they are one."""
+        if kind == wanted or {kind, wanted} == {"ternary", "optional"}:
+            return wanted
+        if kind == "valid" and wanted == "exact":
+            return kind
+        return node["match_type"].fail(f"is {kind} here, {wanted} in the P4Info given")
+
+    def _check_keys(self, name: str, node: Node, count: int) -> None:
+        if name in self.wanted.tables and len(self.wanted.tables[name].match_fields) != count:
+            there = len(self.wanted.tables[name].match_fields)
+            node.fail(f"table {name} has {count} keys, {there} in the P4Info given")
+        kinds = [each["match_type"].text() for each in node.list("key")]
+        if kinds.count("lpm") > 1:
+            node["key"].fail("a table cannot have two lpm keys")
+
+    # --- actions -----------------------------------------------------------------------------------------------------
+
+    def _action(self, node: Node) -> JsonAction:
+        if node.number() not in self.actions:
+            node.fail(f"there is no action with id {node.value}")
+        return self.actions[node.number()]
+
+    def _call(self, node: Node, names: Mapping[int, str]) -> ir.ActionCall:
+        action = self._action(node["action_id"])
+        if action.id not in names:
+            node["action_id"].fail(f"action {action.name} is not among the table's")
+        data, parameters = node.list("action_data"), action.action.parameters
+        if len(data) != len(parameters):
+            node.fail(f"action {action.name} takes {len(parameters)} values, not {len(data)}")
+        values = tuple(
+            each.hexadecimal() & ((1 << ir.width_of(p.type)) - 1) for each, p in zip(data, parameters, strict=True)
+        )
+        return ir.ActionCall(action.action.name, values)
+
+    def _entry_call(self, node: Node, names: Mapping[int, str]) -> ir.ActionCall:
+        return self._call(node["action_entry"], names)
+
+    def _default(self, node: Node, names: Mapping[int, str]) -> ir.ActionCall | None:
+        default = node.get("default_entry")
+        return self._call(default, names) if default is not None else None
+
+    def _nothing(self, chosen: list[JsonAction], references: list[ir.TableAction], listed: list[str]) -> str:
+        """The action of a miss where the document names none: one that does nothing."""
+        for action in chosen:
+            if action.name == NOTHING and not action.action.parameters and not action.action.body:
+                return action.action.name
+        taken = {action.action.name for action in self.actions.values()} | {a.name for a in self.more_actions}
+        name, number = NOTHING, 2
+        while name in taken:
+            name, number = f"{NOTHING}{ir.VARIANT}{number}", number + 1
+        self.more_actions.append(ir.Action(name, (), ()))
+        references.append(ir.TableAction(name, ir.ActionScope.DEFAULT_ONLY))
+        listed.append(NOTHING)
+        return name
+
+    # --- what belongs to the table -----------------------------------------------------------------------------------
+
+    def _implementation(self, node: Node) -> tuple[ir.ExternInstance | None, tuple[ir.TableKey, ...]]:
+        kind = node.get("type")
+        if kind is None or kind.text() == "simple":
+            return None, ()
+        if kind.text() not in ("indirect", "indirect_ws"):
+            kind.fail("must be simple, indirect or indirect_ws")
+        name = node["action_profile"].text()
+        if name not in self.objects.profiles:
+            node["action_profile"].fail(f"action profile {name!r} is not declared")
+        if (kind.text() == "indirect_ws") != (name in self.objects.selector_inputs):
+            kind.fail(f"does not go with action profile {name!r}: only those with a selector are for indirect_ws")
+        inputs = self.objects.selector_inputs.get(name, ())
+        keys = tuple(ir.TableKey(f"{name}.selector_{i}", value, "selector") for i, value in enumerate(inputs))
+        return self.objects.profiles[name], keys
+
+    def _direct(self, name: str, node: Node) -> list[ir.ExternInstance]:
+        found = []
+        if name in self.objects.direct_counters:
+            found.append(self.objects.direct_counters[name])
+        meter = node.get("direct_meters")
+        if meter is not None:
+            bound = self.objects.direct_meters.get(name)
+            if bound is None or bound.name != meter.text():
+                meter.fail(f"there is no direct meter {meter.text()!r} for this table")
+            found.append(bound)
+        return found
+
+
+def _with_constness(entry: ir.TableEntry, is_const: bool) -> ir.TableEntry:
+    return ir.TableEntry(entry.keysets, entry.call, entry.priority, is_const, entry.span)
+
+
+def _flag(node: Node, key: str) -> bool:
+    flag = node.get(key)
+    return flag is not None and flag.flag()
+
+
+def _parts(target: Node) -> list[object]:
+    return list(target.value) if isinstance(target.value, list) else [target.value]
