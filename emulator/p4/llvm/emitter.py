@@ -29,6 +29,7 @@ from emulator.p4.llvm.bits import (
     store_field,
     swap_bytes,
 )
+from emulator.p4.llvm.sharing import Sharing, shared_actions
 from emulator.p4.llvm.storage import Storage
 from emulator.p4.table_layout import TableLayout
 from emulator.p4.target import Target
@@ -103,6 +104,10 @@ class Emitter:
     regions: list[_Region] = field(default_factory=list)
     actions: dict[str, ir.Action] = field(default_factory=dict)
     exit_owned: set[str] | None = None
+    sharing: Sharing = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sharing = Sharing(shared_actions(self.program))
 
     # --- Expressions ------------------------------------------------------------------------------------------
 
@@ -333,6 +338,7 @@ class Emitter:
         self.block(body)
         if not self.b.block.is_terminated:
             self._end_block()
+        self.sharing.finish(self)
         self.join(self.exit_block, self.exit_owned)
 
     # --- For externs ------------------------------------------------------------------------------------------

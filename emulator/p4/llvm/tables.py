@@ -108,7 +108,10 @@ def _run_action(e: Emitter, layout: TableLayout, number: Value, entry: Value) ->
         for parameter, cell in zip(action.parameters, shape.parameters, strict=True):
             stored = load(e.b, integer(cell_bytes(cell.width_bits) * 8), entry, cell.offset_bytes)
             e.assign(parameter, resize(e.b, stored, cell.width_bits))
-        e.region(action.body)
+        if shape.name in e.sharing.names:
+            e.sharing.run(e, action)
+        else:
+            e.region(action.body)
         if not e.b.block.is_terminated:
             e.b.branch(end)
             after &= e.storage.owned

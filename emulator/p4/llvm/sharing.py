@@ -1,0 +1,94 @@
+"""Actions written once for all the places that run them.
+
+An action's code stands where its table is applied, so that LLVM sees both. Where many tables run the same long actions
+that would multiply the program's size; then such an action's code is written once for each control, at its end. A place
+that runs it leaves its number in a slot and branches there; the code's end switches back by that number. (A function
+would be simpler, but the packet's variables couldn't stay in registers.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from emulator.p4 import ir, walk
+from emulator.p4.llvm.bits import I32, constant
+
+if TYPE_CHECKING:
+    from emulator.p4.llvm.emitter import Emitter
+
+MOST_REPEATED_STATEMENTS = 2_000
+"""Statements that a program may have more by repeating actions than by sharing them: LLVM's half second or so."""
+SHORTEST_SHARED = 6
+"""Statements; shorter actions are about as long as the branches there and back."""
+
+
+def shared_actions(program: ir.Program) -> frozenset[str]:
+    """Names of the actions to write once: none, unless repeating them would make the program much longer."""
+    places = Counter(_applied_actions(program))
+    sizes = {a.name: sum(1 for _ in walk.statements(a.body)) for a in program.actions}
+    long = {a.name for a in program.actions if sizes[a.name] >= SHORTEST_SHARED and _can_move(a)}
+    repeated = sum((count - 1) * sizes[name] for name, count in places.items() if name in long)
+    return frozenset(long) if repeated > MOST_REPEATED_STATEMENTS else frozenset()
+
+
+def _applied_actions(program: ir.Program) -> Iterator[str]:
+    """The action of every branch of every place that applies a table."""
+    actions = {t.name: [r.action for r in t.actions] for t in program.tables}
+    for block in walk.root_blocks(program):
+        for statement in walk.statements(block):
+            if isinstance(statement, ir.ApplyTable):
+                yield from actions[statement.table]
+
+
+def _can_move(action: ir.Action) -> bool:
+    """Nothing in it depends on what is around the place: on loops (whose counters are told apart by depth) or, for
+    ``exit``, on the cleanups of regions."""
+    return not any(isinstance(s, ir.Exit | ir.Loop) for s in walk.statements(action.body))
+
+
+@dataclass(slots=True)
+class _Shared:
+    action: ir.Action
+    start: Any
+    back: list[Any] = field(default_factory=list)
+    """LLVM blocks to go on in, by the place's number."""
+
+
+@dataclass(slots=True)
+class Sharing:
+    """The shared actions of one control."""
+
+    names: frozenset[str]
+    used: dict[str, _Shared] = field(default_factory=dict)
+
+    def run(self, e: Emitter, action: ir.Action) -> None:
+        """Branch to the action's code; what is emitted next follows it."""
+        shared = self.used.get(action.name)
+        if shared is None:
+            shared = self.used[action.name] = _Shared(action, e.new_block(f"shared.{action.name}"))
+        e.b.store(constant(len(shared.back), 32), e.storage.slot(_place(action), I32))
+        e.b.branch(shared.start)
+        following = e.new_block("back")
+        shared.back.append(following)
+        e.b.position_at_end(following)
+        e.storage.owned = set()
+
+    def finish(self, e: Emitter) -> None:
+        """Write the code of the actions that were used."""
+        for shared in self.used.values():
+            e.b.position_at_end(shared.start)
+            e.storage.owned = set()
+            e.region(shared.action.body)
+            if e.b.block.is_terminated:
+                continue
+            node = e.b.switch(e.b.load(e.storage.slot(_place(shared.action), I32), typ=I32), shared.back[0])
+            for number, following in enumerate(shared.back[1:], 1):
+                node.add_case(constant(number, 32), following)
+        self.used = {}
+
+
+def _place(action: ir.Action) -> str:
+    return f"$place.{action.name}"

@@ -1,0 +1,64 @@
+"""How much code is written for programs that repeat themselves, and that it does the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.p4 import ir
+from emulator.p4.llvm import machine, sharing
+from emulator.p4.llvm.machine import Effort
+from emulator.switch.control import Exact, TableEntry
+from emulator.v1model.compiled import generate
+from tests.support.p4_programs import binary, const, header_type, make_program, ref, run_both, send_to, var
+
+Op = ir.BinaryOp
+DATA = ir.Header("hdr.d", header_type("d_t", ("k", 8), ("x", 32), ("y", 32)))
+K, X, Y = (ref(DATA, name) for name in "kxy")
+
+
+def many_tables(count: int) -> ir.Program:
+    """Each table runs the same long action, which may return early."""
+    amount = var("amount", 32)
+    steps = [ir.Assign(X, binary(Op.XOR, binary(Op.MUL, X, const(2 * i + 1, 32)), Y)) for i in range(60)]
+    early = ir.If(binary(Op.EQ, amount, const(9, 32)), (ir.Return(),))
+    long = ir.Action("long", (amount,), (ir.Assign(Y, binary(Op.ADD, Y, amount)), early, *steps))
+    key = (ir.TableKey("k", K, "exact"),)
+    listed = (ir.TableAction("long"), ir.TableAction("NoAction"))
+    tables = [ir.Table(f"t{i}", key, listed, ir.ActionCall("NoAction"), False, 16) for i in range(count)]
+    body = tuple(ir.ApplyTable(t.name) for t in tables)
+    return make_program([DATA], (send_to(1), *body), actions=[long], tables=tables)
+
+
+def module_lines(program: ir.Program) -> int:
+    return generate(program)[1].count("\n")
+
+
+def test_long_actions_of_many_tables_are_written_once() -> None:
+    few, many = many_tables(3), many_tables(48)
+    assert sharing.shared_actions(few) == frozenset()
+    assert sharing.shared_actions(many) == {"long"}
+    assert module_lines(many) < 4 * module_lines(few)
+
+
+def test_shared_actions_do_what_repeated_ones_do() -> None:
+    program = many_tables(48)
+
+    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+        for table in range(0, 48, 5):
+            for value in range(3):
+                switch.insert_entry(table + 1, TableEntry((Exact(1, value),), 0, 2, ((table * 7 + value) % 11,)))
+
+    frames = [bytes([k]) + b"\x12\x34\x56\x78" + bytes(4) for k in range(5)]
+    result = run_both(program, frames, prepare=prepare)
+    assert len(set(result.frames[0][1])) == 5
+
+
+@pytest.mark.parametrize("effort", Effort)
+def test_every_effort_of_llvm_does_the_same(effort: Effort, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "effort_for", lambda text: effort)
+    run_both(many_tables(3), [bytes([k]) + bytes(range(8)) for k in range(3)])
+
+
+@pytest.mark.parametrize(("lines", "effort"), [(9_000, Effort.FULL), (20_000, Effort.LIGHT), (90_000, Effort.LEAST)])
+def test_effort_depends_on_size(lines: int, effort: Effort) -> None:
+    assert machine.effort_for("\n" * lines) is effort
