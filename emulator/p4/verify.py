@@ -44,6 +44,7 @@ class _Verifier:
         self.value_sets = {v.name: v for v in program.value_sets}
         self.parameters: dict[str, ir.Variable] = {}
         self.where = ""
+        self.in_parser = False
         self.header_types_seen: set[int] = set()
         self.fields: dict[int, tuple[ir.HeaderType, dict[str, ir.HeaderField]]] = {}
 
@@ -133,11 +134,13 @@ class _Verifier:
         _check("start" in names, f"parser {parser.name} has no state start")
         _check(len(names) == len(set(names)), f"parser {parser.name} has two states of one name")
         known = {*names, "accept", "reject"}
+        self.in_parser = True
         for state in parser.states:
             self.where = f"{parser.name}.{state.name}"
             self.block(state.body, in_parser=True)
             for following in self.transition(state):
                 _check(following in known, f"{self.where}: no state {following}")
+        self.in_parser = False
 
     def transition(self, state: ir.State) -> Iterator[str]:
         if isinstance(state.transition, ir.Goto):
@@ -248,6 +251,8 @@ class _Verifier:
             case ir.FieldRef(ref, field):
                 self.header(ref)
                 _check(self.has_field(ref.type, field), f"{self.where}: no field {field.name} in {ref.type.name}")
+            case ir.PacketLength():
+                _check(self.in_parser, f"{self.where}: the packet's length outside a parser")
             case ir.IsValid(ref) | ir.LaneField(ref, _, _) | ir.FieldRun(ref, _, _):
                 self.header(ref)
             case ir.Unary(op, operand, kind):
