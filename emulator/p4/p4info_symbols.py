@@ -44,13 +44,18 @@ class Digest:
 
 
 class Symbols:
-    """Everything that has a preamble; @hidden tables, actions and controller headers are left out."""
+    """Everything that has a preamble; @hidden tables, actions and controller headers are left out.
+
+    Hidden actions have ids nevertheless: tables refer to them.
+    """
 
     def __init__(self, lowered: Lowered, program: r.Program, writer: AnnotationWriter) -> None:
         self.lowered = lowered
         self.writer = writer
         self.tables = [record for record in self._records(TableRecord) if not is_hidden(record.symbol.annotations)]
-        self.actions = list(self._actions())
+        every_action = list(self._actions())
+        self.actions = [record for record in every_action if not is_hidden(record.symbol.annotations)]
+        self.hidden_actions = [record for record in every_action if is_hidden(record.symbol.annotations)]
         self.attached = self._attached()
         self.externs = [e for e in self._externs() if e.instance.extern in EXTERN_PREFIXES]
         self.has_instances = bool(lowered.program.externs)
@@ -99,7 +104,7 @@ class Symbols:
                     found = [global_by_symbol.get(listed.action) for listed in member.symbol.actions]
                     used.extend(record for record in found if record is not None)
             for record in (*used, *own):
-                if record.name not in seen and not is_hidden(record.symbol.annotations):
+                if record.name not in seen:
                     seen.add(record.name)
                     yield record
 
@@ -139,7 +144,7 @@ class Symbols:
 
     def _named(self) -> Iterator[tuple[int, str, s.Annotations, int]]:
         """(type byte, name that is hashed, annotations, token)."""
-        for action in self.actions:
+        for action in (*self.actions, *self.hidden_actions):
             yield ids.ACTION, action.name, action.symbol.annotations, action.symbol.at
         for table in self.tables:
             yield ids.TABLE, table.name, table.symbol.annotations, table.symbol.at

@@ -12,7 +12,7 @@ from emulator.p4.errors import Kind
 from emulator.p4.lower_records import ActionRecord, TableRecord
 from emulator.p4.p4info_annotations import AnnotationWriter
 from emulator.p4.p4info_symbols import Symbols, direct_resources
-from emulator.p4.p4info_types import TypeInfo, padded_bytes
+from emulator.p4.p4info_types import TypeInfo, field_name, padded_bytes
 from emulator.p4.protos import p4info_pb2
 
 SELECTOR = "selector"
@@ -62,8 +62,7 @@ class TableWriter:
         message.has_initial_entries = bool(table.entries)
 
     def _action_id(self, name: str) -> int:
-        """0 for a hidden action."""
-        return self.symbols.ids.get((ids.ACTION, ir.control_plane_action(name)), 0)
+        return self.symbols.ids[ids.ACTION, ir.control_plane_action(name)]
 
     def _default_action(self, message: Any, record: TableRecord) -> None:
         table, symbol = record.table, record.symbol
@@ -116,7 +115,7 @@ class TableWriter:
                 self.annotations.fail(parameter.at, text, Kind.TARGET)
             found = message.params.add()
             found.id = number
-            found.name = parameter.name
+            found.name = field_name(parameter)
             found.bitwidth = self.types.bit_width(type_)
             name = self.types.type_name(type_, for_parameter=True)
             if name:

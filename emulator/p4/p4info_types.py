@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.errors import Kind
@@ -197,7 +198,7 @@ def control_name(type_: t.StructLike) -> str:
     return (type_.control_name or type_.name).removeprefix(".")
 
 
-def field_name(field: t.Field) -> str:
+def field_name(field: t.Field | r.VariableSymbol) -> str:
     """The name that the control plane sees."""
     return (annotation_text(field.annotations, "name") or field.name).removeprefix(".")
 

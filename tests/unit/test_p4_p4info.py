@@ -129,6 +129,21 @@ def test_actions_in_order_with_what_tables_use_only(info: Any) -> None:
     ]  # fmt: skip
 
 
+def test_a_hidden_action_is_left_out_but_referred_to_by_its_id() -> None:
+    local = "@hidden action own() { } table t { actions = { own; } default_action = own(); }"
+    info = compile_text(program(local=local, apply="t.apply();")).p4info
+    assert not info.actions
+    (table,) = info.tables
+    known = ACTION << 24 | name_hash("I.own") & 0xFFFFFF
+    assert [r.id for r in table.action_refs] == [table.initial_default_action.action_id] == [known]
+
+
+def test_a_parameter_has_the_name_that_it_is_given_for_the_control_plane() -> None:
+    local = '@name("do") action own(@name("to") bit<8> p, bit<8> q) { } table t { actions = { own; } default_action = own(1, 2); }'
+    info = compile_text(program(local=local, apply="t.apply();")).p4info
+    assert [p.name for p in info.actions[0].params] == ["to", "q"]
+
+
 def test_scopes(info: Any) -> None:
     scopes = [r.scope for r in info.tables[0].action_refs]
     assert scopes == [p4info_pb2.ActionRef.TABLE_AND_DEFAULT, p4info_pb2.ActionRef.TABLE_ONLY]
