@@ -102,7 +102,7 @@ def messages(runner: Runner, text: str) -> list[tuple[int, str]]:
         "packet 0 0102\nexpect 2\nexpect 3\nmc_node_update 0 5\npacket 0 0102\nexpect 5",
         "add first_t a:1 flood(group:9)\npacket 0 0102\nno_packet",
         "add first_t a:1 go(port:3, x:1)\npacket 0 0102\nno_packet 7\nexpect 3",
-        'packet 0 0102\ncheck_log "byte 1"\ncheck_log none',
+        'check_log none\npacket 0 0102\ncheck_log "byte 1"\ncheck_log none',
         'packet 0 ff01\ncheck_count "failed assertion" == 1',
         "check_counter counts(0) packets == 0\ncounter_read counts 0\nregister_read cells 1\nmirroring_get 3",
         "mirroring_add 3 4\nmirroring_add_mc 3 9\nmirroring_delete 3",

@@ -168,7 +168,7 @@ class _Run:
     def _log(self, line: int, wanted: str | None) -> None:
         messages = self._record.messages
         found = messages[self._read] if self._read < len(messages) else None
-        self._read += 1
+        self._read += found is not None
         if found != wanted:
             self._wrong(line, f"log: expected {_quoted(wanted)}, the oldest message is {_quoted(found)}")
 

@@ -7,7 +7,7 @@ USAGE = {
     "expect": "expect PORT [NIBBLES, '*' for any, '$' at the end for nothing more]",
     "no_packet": "no_packet [PORT]",
     "wait": "wait [SECONDS]",
-    "add": "add TABLE [PRIORITY] KEY:VALUE ... ACTION(PARAMETER:VALUE, ...) [= HANDLE]",
+    "add": "add TABLE [PRIORITY] KEY:VALUE ... ACTION(PARAMETER:VALUE, ...) | member M | group G [= HANDLE]",
     "setdefault": "setdefault TABLE ACTION(PARAMETER:VALUE, ...)",
     "remove": "remove all | HANDLE",
     "add_member": "add_member PROFILE ACTION(PARAMETER:VALUE, ...) = HANDLE",
