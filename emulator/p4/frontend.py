@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os.path
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +13,7 @@ from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import check
+from emulator.p4.collection import no_collection
 from emulator.p4.errors import CompileError, Diagnostic, Diagnostics, Kind, NoMain
 from emulator.p4.lower import Lowered, lower
 from emulator.p4.p4info import make_p4info
@@ -54,18 +53,6 @@ class Stages:
 
 
 Checks: TypeAlias = Sequence[Callable[[Stages, Diagnostics], None]]
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """A front end only builds; looking for garbage meanwhile costs a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def compile_source(
@@ -123,7 +110,7 @@ def run_stages(
         system_folders=(*architecture.include_folders, CORE_FOLDER),
         read_file=_with_own_files(file_reader, architecture),
     )
-    with _no_collection():
+    with no_collection():
         stages.tokens = preprocessor.run(path, text, {**architecture.defines, **(defines or {})})
         diagnostics.raise_if_any()
         if until == "preprocess":

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from emulator.p4 import ir
+from emulator.p4.collection import no_collection
 from emulator.p4.llvm.machine import make_object
 from emulator.p4.passes import run_passes
 from emulator.p4.verify import verify
@@ -86,6 +87,11 @@ def compile_program(checked: Checked, *, engine: str = "llvm", cache: bool = Tru
 
 def generate(program: ir.Program) -> tuple[PipelineLayout, str]:
     """Memory layout and LLVM text of a program."""
+    with no_collection():
+        return _generate(program)
+
+
+def _generate(program: ir.Program) -> tuple[PipelineLayout, str]:
     verify(program, V1MODEL_TARGET)
     lowered = run_passes(program, V1MODEL_TARGET)
     layout = lay_out(lowered)
