@@ -119,11 +119,11 @@ class Geometry:
 
     posts: int = 2048
     """Descriptors from the host in flight: four windows of 512 chunks."""
-    cells: int = 256
-    """Frames to the host in flight: two of the usual windows of 128.
+    cells: int = 128
+    """Frames to the host in flight: two of the usual windows of 64.
 
-    Cells are used in turn, so all of them pass through the caches: 512 were slower at 4 KiB a frame (netsum bench
-    allreduce). A full ring is a counted drop, which a repeat mends.
+    Cells are used in turn, so all of them pass through the caches: at 4 KiB a frame and four ranks, 256 cells took a
+    fifth more CPU time an allreduce. A full ring is a counted drop, which a repeat mends.
     """
     stride_bytes: int = CELL_BYTES
     pool_bytes: int = 256 << 20

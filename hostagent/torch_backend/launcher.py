@@ -30,7 +30,7 @@ LANES = (64, 256, 512, 1024, 2048)
 """What p4src/allreduce.p4 can be built for."""
 CONNECT_TIMEOUT_S = 5.0
 DEFAULT_LANES = 1024
-DEFAULT_MAX_WINDOW = 128
+DEFAULT_MAX_WINDOW = 64
 """The best of 256 to 2,048 lanes and windows of 32 to 512 by netsum bench allreduce, 2 and 4 ranks on 2 cores."""
 DEFAULT_PROGRAM = "allreduce.p4"
 RANKS_STOP_TIMEOUT_S = 35.0
