@@ -1,4 +1,4 @@
-"""What the switch tells its controllers unasked: digests, and entries nobody has hit for too long.
+"""What goes on without being asked for: digests, entries nobody has hit for too long, ports that go up and down.
 
 Looked for again and again by whoever calls `collect`, on the live program only; a saved one sees no packets.
 """
@@ -23,6 +23,8 @@ MOST_SAMPLES = 1024
 MOST_ENTRIES = 256
 """In one IdleTimeoutNotification."""
 
+LOOK_AT_PORTS_NS = 20_000_000
+
 
 class Announcements:
     """Of one program: make a new one with each program. The caller holds the device's lock."""
@@ -30,11 +32,26 @@ class Announcements:
     def __init__(self, view: View) -> None:
         self.view = view
         self._buffers: dict[int, DigestBuffer] = {}
+        self._down: frozenset[int] = frozenset()
+        self._next_look_ns = 0
 
     @property
     def is_needed(self) -> bool:
         """Whether `collect` could ever find anything, as things are configured."""
-        return bool(self.view.notes.digests or self.view.notes.idle)
+        notes = self.view.notes
+        return bool(notes.digests or notes.idle or notes.watches_ports)
+
+    def watch_ports(self) -> None:
+        """Tell the switch which ports are down, for members and actions that watch ports."""
+        now_ns = time.monotonic_ns()
+        if not self.view.notes.watches_ports or now_ns < self._next_look_ns:
+            return
+        self._next_look_ns = now_ns + LOOK_AT_PORTS_NS
+        down = self.view.ports_down()
+        if down != self._down:
+            self._down = down
+            with self.view.access():
+                self.view.control.set_ports_down(down)
 
     def collect(self) -> list[Any]:
         """StreamMessageResponses that are due now."""

@@ -17,7 +17,7 @@ CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC = (
     for name in ("CONTINUE_ON_ERROR", "ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC")
 )
 
-STEP_NS = 500_000
+STEP_NS = 2_000_000
 """Packets wait at most about this long for a batch that need not look like one change to them."""
 BREATH_S = 20e-6
 """Between two steps: long enough for the data plane's thread to take up its work again."""

@@ -14,7 +14,7 @@ class BytestringError(ValueError):
 
 def encode(value: int) -> bytes:
     """The shortest bytestring of an unsigned value."""
-    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+    return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
 
 
 def encode_signed(value: int) -> bytes:
@@ -25,9 +25,10 @@ def encode_signed(value: int) -> bytes:
 
 def decode(data: bytes, width_bits: int) -> int:
     """The value of a ``bit<width_bits>``. Raises BytestringError when it is empty or does not fit."""
-    _refuse_empty(data)
+    if not data:
+        _refuse_empty(data)
     value = int.from_bytes(data, "big")
-    if value.bit_length() > width_bits:
+    if value >> width_bits:
         raise BytestringError(f"0x{data.hex()} does not fit in {width_bits} bits")
     return value
 

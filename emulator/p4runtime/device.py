@@ -117,8 +117,10 @@ class Device:
             self._announcements.acknowledge(message.digest_id, message.list_id)
 
     def announce(self) -> None:
-        """Send what is due of digests and idle time-outs; to be called again and again."""
+        """Look at watched ports and send what is due of digests and idle time-outs; to be called again and again."""
         with self._lock:
+            if self._announcements is not None:
+                self._announcements.watch_ports()
             if self._announcements is not None and self._primaries:
                 for message in self._announcements.collect():
                     self._send_to_primaries(message)

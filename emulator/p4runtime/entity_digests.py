@@ -68,7 +68,6 @@ def _set(view: View, digest_id: int, config: DigestConfig | None) -> None:
         view.notes.digests.pop(digest_id, None)
     else:
         view.notes.digests[digest_id] = config
-    view.notes.revision += 1
 
 
 def read_digest(view: View, message: Any) -> Iterator[Any]:

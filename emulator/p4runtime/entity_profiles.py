@@ -98,7 +98,7 @@ def _group_from_proto(view: View, profile: ProfileSchema, message: Any) -> Group
     members = []
     for given in message.members:
         check_weight(given.weight, profile, where)
-        members.append(GroupMember(given.member_id, given.weight, watch_port_of(given, where, view.has_port)))
+        members.append(GroupMember(given.member_id, given.weight, watch_port_of(given, where, view.watch)))
     return Group(message.group_id, tuple(members), max_size)
 
 

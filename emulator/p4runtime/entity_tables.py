@@ -55,7 +55,7 @@ def _entry_from_proto(view: View, table: TableSchema, key: EntryKey, message: An
     if message.HasField("action"):
         if table.is_const:
             raise RequestError(Code.PERMISSION_DENIED, f"table {table.name}: its entries' actions are constant")
-        call, through = target_from_proto(view.schema, table, message.action, view.has_port)
+        call, through = target_from_proto(view.schema, table, message.action, view.watch)
     idle_timeout_ns = message.idle_timeout_ns
     if idle_timeout_ns < 0:
         raise invalid(f"table {table.name}: the idle time-out is negative")
@@ -121,7 +121,6 @@ def _set_notes(view: View, key: EntryKey, idle_timeout_ns: int, note: Note) -> N
         notes.entries.pop(key, None)
     if idle_timeout_ns:
         notes.idle.set(key, view.now_ns() + idle_timeout_ns)
-        notes.revision += 1
     elif notes.idle:
         notes.idle.forget(key)
 

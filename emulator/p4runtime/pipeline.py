@@ -59,6 +59,8 @@ class Target:
     """The live switch's clock."""
     has_port: Callable[[int], bool] = lambda port: True
     """Whether the live switch has a port of this number."""
+    ports_down: Callable[[], frozenset[int]] = frozenset
+    """Numbers of the live switch's ports that are down now."""
     packet_out: Callable[[bytes], bool] | None = None
     """Sends a frame into the CPU port; False when it has no room. Raises PortError for too long a frame. None: there is
     no such port."""
@@ -171,7 +173,9 @@ class Pipeline:
 
     def _view(self, config: Config, switch: SwitchLike, access: Callable[[], AbstractContextManager[Any]]) -> View:
         target = self._target
-        return View(config.schema, switch, access, now_ns=target.now_ns, has_port=target.has_port)
+        return View(
+            config.schema, switch, access, now_ns=target.now_ns, has_port=target.has_port, ports_down=target.ports_down
+        )
 
     def _forget_saved(self) -> None:
         self._saved = self._saved_view = self._saved_switch = None

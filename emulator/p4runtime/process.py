@@ -56,7 +56,7 @@ class SwitchOptions:
     """Everything ``netsum switch`` is told."""
 
     program: str | None = None
-    """P4 source or bmv2's JSON: a path, or the name of a shipped program. None: start without, and wait for P4Runtime."""
+    """P4 source or bmv2's JSON: a path, or a shipped program's name. None: start without, and wait for P4Runtime."""
     ports: tuple[str, ...] = ()
     """``N=SPEC`` texts; see ``emulator.ports.spec``."""
     defines: Mapping[str, str] = field(default_factory=dict)
@@ -138,6 +138,7 @@ class RunningSwitch:
             Switch,
             now_ns=self.runner.now_ns,
             has_port=lambda number: number in self._numbers,
+            ports_down=lambda: frozenset(port.number for port in self.ports if not port.is_up),
             packet_out=self.cpu.send if self.cpu is not None else None,
         )
 

@@ -26,12 +26,17 @@ class MatchKind(Enum):
 KINDS_WITH_PRIORITY = frozenset({MatchKind.TERNARY, MatchKind.RANGE, MatchKind.OPTIONAL})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FieldSchema:
     id: int
     name: str
     width_bits: int
     kind: MatchKind
+
+    @cached_property
+    def message_name(self) -> str:
+        """What a FieldMatch calls the kind. (Members of an enum are slow to ask, and this is asked for every entry.)"""
+        return self.kind.value
 
 
 @dataclass(frozen=True, slots=True)

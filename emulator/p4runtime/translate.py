@@ -56,12 +56,12 @@ def _owner(schema: TableSchema | ValueSetSchema) -> str:
 
 def _field_from_proto(field: FieldSchema, match: Any) -> FieldMatch:
     """Raises RequestError whose text begins behind the field's name."""
-    decoder = _FROM_PROTO.get(field.kind)
+    decoder = _FROM_PROTO.get(field.message_name)
     if decoder is None:
         raise RequestError(Code.UNIMPLEMENTED, ": keys of this kind are not supported")
     given = match.WhichOneof("field_match_type")
-    if given != field.kind.value:
-        raise invalid(f": the key is {field.kind.value}, the message gives {given or 'no match'}")
+    if given != field.message_name:
+        raise invalid(f": the key is {field.message_name}, the message gives {given or 'no match'}")
     return decoder(field, getattr(match, given))
 
 
@@ -104,12 +104,12 @@ def _optional_from_proto(field: FieldSchema, given: Any) -> Optional:
     return Optional(field.id, decode_value(given.value, field.width_bits))
 
 
-_FROM_PROTO: Mapping[MatchKind, Callable[[FieldSchema, Any], FieldMatch]] = {
-    MatchKind.EXACT: _exact_from_proto,
-    MatchKind.LPM: _lpm_from_proto,
-    MatchKind.TERNARY: _ternary_from_proto,
-    MatchKind.RANGE: _range_from_proto,
-    MatchKind.OPTIONAL: _optional_from_proto,
+_FROM_PROTO: Mapping[str, Callable[[FieldSchema, Any], FieldMatch]] = {
+    "exact": _exact_from_proto,
+    "lpm": _lpm_from_proto,
+    "ternary": _ternary_from_proto,
+    "range": _range_from_proto,
+    "optional": _optional_from_proto,
 }
 
 

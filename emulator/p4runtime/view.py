@@ -42,8 +42,8 @@ class Notes:
     """Of the digests that are switched on."""
     idle: IdleTimers[EntryKey] = field(default_factory=IdleTimers)
     """Of the entries with a time-out."""
-    revision: int = 0
-    """Counts changes of ``digests`` and ``idle``."""
+    watches_ports: bool = False
+    """Whether a watch port has been written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,13 @@ class View:
     now_ns: Callable[[], int] = time.monotonic_ns
     """The clock that entries' last hits are told in."""
     has_port: Callable[[int], bool] = lambda port: True
+    ports_down: Callable[[], frozenset[int]] = frozenset
+    """The ports that are down now."""
+
+    def watch(self, port: int) -> bool:
+        """Whether the switch has the port; if so it is watched from now on."""
+        self.notes.watches_ports = self.notes.watches_ports or self.has_port(port)
+        return self.has_port(port)
 
     def in_steps(self, found: Iterable[Found]) -> Iterator[Found]:
         """What ``control`` yields, some at a time, so that packets are not kept waiting for all of it."""

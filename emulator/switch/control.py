@@ -182,7 +182,7 @@ class GroupMember:
     weight: int = 1
     """From 1: it counts as so many members."""
     watch_port: int | None = None
-    """Kept for the control plane; the switch doesn't watch ports."""
+    """Left out of the choice while this port is down, see `Control.set_ports_down`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +244,10 @@ class Control(Protocol):
     def modify_group(self, profile_id: int, group: Group) -> None: ...
     def delete_group(self, profile_id: int, group_id: int) -> None: ...
     def groups(self, profile_id: int) -> Iterable[Group]: ...
+
+    def set_ports_down(self, ports: frozenset[int]) -> None:
+        """Those that are down now, for watch ports; at first, and with a new program, none is."""
+        ...
 
     def read_meter(self, meter_id: int, index: int) -> MeterConfig | None: ...
     def write_meter(self, meter_id: int, index: int, config: MeterConfig | None) -> None: ...

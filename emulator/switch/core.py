@@ -202,6 +202,10 @@ class Switch(Control):
     def groups(self, profile_id: int) -> Iterator[Group]:
         return self._profile(profile_id).groups()
 
+    def set_ports_down(self, ports: frozenset[int]) -> None:
+        for profile in self._profiles.values():
+            profile.set_down(ports)
+
     # --- Multicast --------------------------------------------------------------------------------------------------
 
     def insert_multicast_group(self, group_id: int, replicas: Replicas) -> None:

@@ -44,6 +44,9 @@ class User(Protocol):
     def check_call(self, call: Call) -> None: ...
     def select(self, target: Target, calls: tuple[Call, ...]) -> None: ...
     def deselect(self, target: Target) -> None: ...
+    def choose_again(self) -> None:
+        """Ports went up or down: ask for the calls of one-shot groups again."""
+        ...
 
 
 @dataclass(slots=True)
@@ -73,6 +76,8 @@ class ActionProfile:
     _groups: dict[int, _Grouped] = field(default_factory=dict)
     _handles: Handles = field(default_factory=Handles)
     _one_shots: int = 0
+    _down: frozenset[int] = frozenset()
+    """Ports whose watchers are left out."""
 
     # --- Members ----------------------------------------------------------------------------------------------------
 
@@ -140,6 +145,16 @@ class ActionProfile:
         for table in self.tables:
             table.deselect(ToGroup(group_id))
 
+    def set_down(self, ports: frozenset[int]) -> None:
+        """Members and actions that watch one of these are chosen no more until it is up again; a group whose members
+        all do so does nothing."""
+        self._down = ports
+        for grouped in self._groups.values():
+            if any(member.watch_port is not None for member in grouped.group.members):
+                self._tell_group(grouped.group)
+        for table in self.tables:
+            table.choose_again()
+
     # --- What entries refer to --------------------------------------------------------------------------------------
 
     def check(self, through: Through) -> None:
@@ -172,8 +187,13 @@ class ActionProfile:
 
     def open_one_shot(self, through: OneShot) -> tuple[tuple[int, ...], tuple[Call, ...]]:
         """(handles, the calls in the order a selector counts them)."""
-        placed = [(self._handles.take(), (a.action_id, a.params)) for a in through.actions for _ in range(a.weight)]
-        return tuple(handle for handle, _ in placed), tuple(call for _, call in sorted(placed))
+        handles = tuple(self._handles.take() for action in through.actions for _ in range(action.weight))
+        return handles, self.one_shot_calls(through, handles)
+
+    def one_shot_calls(self, through: OneShot, handles: tuple[int, ...]) -> tuple[Call, ...]:
+        actions = (action for action in through.actions for _ in range(action.weight))
+        ordered = sorted(zip(handles, actions, strict=True), key=lambda placed: placed[0])
+        return tuple((a.action_id, a.params) for _, a in ordered if a.watch_port not in self._down)
 
     def close_one_shot(self, handles: tuple[int, ...]) -> None:
         for handle in handles:
@@ -235,7 +255,8 @@ class ActionProfile:
                 self._handles.free(placed.handles.pop())
 
     def _calls(self, group: Group) -> tuple[Call, ...]:
-        ordered = sorted((handle, m) for m in group.members for handle in self._handles_of(m))
+        watched = (m for m in group.members if m.watch_port not in self._down)
+        ordered = sorted(((handle, m) for m in watched for handle in self._handles_of(m)), key=lambda placed: placed[0])
         members = (self._members[m.member_id].member for _, m in ordered)
         return tuple((member.action_id, member.params) for member in members)
 

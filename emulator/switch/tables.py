@@ -181,6 +181,13 @@ class Table:
         self._free_selections.append(number)
         self._mirror.drop_selection(number)
 
+    def choose_again(self) -> None:
+        for entry in self.entries.values():
+            through = entry.through
+            if isinstance(through, OneShot) and any(action.watch_port is not None for action in through.actions):
+                assert self.profile is not None
+                self.select(self._one_shot_key(entry), self.profile.one_shot_calls(through, entry.members))
+
     # --- How ------------------------------------------------------------------------------------------------------
 
     def _error(self, code: Code, message: str) -> ControlError:

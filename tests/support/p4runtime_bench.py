@@ -50,6 +50,8 @@ class Bench:
         self.ports = [MemoryPort(parse_port(f"{n}=memory:p{n}"), self.switch.ports) for n in numbers]
         self.sent: list[tuple[Hashable, Any]] = []
         self.packets_out: list[bytes] = []
+        self.down: set[int] = set()
+        """Ports."""
         self.device = Device(0, self._target(engine))
         self.device.send = lambda stream, message: self.sent.append((stream, message))
         self.arbitrate("c", 1)
@@ -64,6 +66,7 @@ class Bench:
             Switch,
             now_ns=lambda: self.now_ns,
             has_port=lambda number: number in {port.number for port in self.ports},
+            ports_down=lambda: frozenset(self.down),
             packet_out=self._packet_out,
         )
 
@@ -138,10 +141,11 @@ class Bench:
         batch = FrameBatch()
         source = next(each for each in self.ports if each.number == port)
         source.send(frames)
-        source.receive_into(batch)
-        self.switch.process(batch, self.now_ns)
-        source.release()
         for each in self.ports:
+            each.receive_into(batch)
+        self.switch.process(batch, self.now_ns)
+        for each in self.ports:
+            each.release()
             each.flush()
         return {p.number: found for p in self.ports if (found := list(p.received()))}
 

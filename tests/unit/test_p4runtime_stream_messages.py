@@ -8,10 +8,11 @@ import pytest
 from google.protobuf import text_format
 
 from emulator.p4.protos import p4runtime_pb2 as p4rt
+from emulator.p4runtime import announcements
 from emulator.p4runtime.digests import DigestBatch, DigestBuffer, DigestConfig
 from emulator.p4runtime.errors import Code
 from emulator.p4runtime.idle import IdleTimers
-from tests.support.p4runtime_bench import CPU_PORT, Bench, bits, call, error_of, packet
+from tests.support.p4runtime_bench import CPU_PORT, Bench, bits, call, error_of, exact, packet, value_of
 
 
 @pytest.fixture(params=("interpreter", "llvm"))
@@ -207,3 +208,37 @@ def test_timers_forget_what_is_set_again() -> None:
     assert list(timers.take_due(4000)) == []
     assert list(timers.take_due(4001)) == ["a"]
     assert list(timers.take_due(9999)) == []
+
+
+# --- Watch ports ------------------------------------------------------------------------------------------------
+
+
+def values(bench: Bench, key: int) -> set[int]:
+    frames = bench.run(0, *(packet(key=key, flow=flow, value=99) for flow in range(40)))[1]
+    return {value_of(frame) for frame in frames}
+
+
+def test_members_and_actions_that_watch_ports(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcements, "LOOK_AT_PORTS_NS", 0)
+    one, two = (call("set_value", number) + f'weight: 2 watch_port: "{bits(number)}"' for number in (1, 2))
+    shot = f"action_profile_action_set {{ action_profile_actions {{ {one} }} action_profile_actions {{ {two} }} }}"
+    one_shot = f"table_entry {{ table_id: $choose {exact(1, 5)} action {{ {shot} }} }}"
+    for number in (1, 2):
+        member = f"action_profile_id: $selector member_id: {number} {call('set_value', number)}"
+        grouped = " ".join(f'members {{ member_id: {n} weight: 1 watch_port: "{bits(n)}" }}' for n in (1, 2))
+        bench.insert(f"action_profile_member {{ {member} }}")
+    bench.insert(f"action_profile_group {{ action_profile_id: $selector group_id: 1 {grouped} }}")
+    to_group = f"table_entry {{ table_id: $choose {exact(1, 5)} action {{ action_profile_group_id: 1 }} }}"
+    bench.insert(to_group)
+    _watch_in_turn(bench)
+    bench.set_pipeline("VERIFY_AND_COMMIT")
+    bench.insert(one_shot)
+    _watch_in_turn(bench)
+    bench.write(("DELETE", one_shot))
+
+
+def _watch_in_turn(bench: Bench) -> None:
+    for down, chosen in ((set(), {1, 2}), ({2}, {1}), ({1}, {2}), ({1, 2}, {99}), ({3}, {1, 2}), (set(), {1, 2})):
+        bench.down = down
+        bench.said()
+        assert values(bench, 5) == chosen
