@@ -22,7 +22,7 @@ class TooWide(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """``expr`` has exactly the value meant, which lies in ``low .. high``; its type is ``type_for(low, high)`` or wider."""
+    """``expr`` has exactly the value meant, which lies in ``low .. high``; its type holds all of that range."""
 
     expr: ir.Expr
     low: int

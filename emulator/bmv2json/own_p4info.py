@@ -1,7 +1,7 @@
 """P4Info of a document that came without: names are the document's, ids follow p4c's rules.
 
-The document has no annotations, so headers to and from a controller are known by their names only, and what tables
-and actions the compiler made for itself is a guess (`pipelines.SYNTHESISED`); with the compiler's own P4Info nothing is.
+The document has no annotations, so headers to and from a controller are known by their names only, and which tables
+the compiler made for itself is a guess (`pipelines.SYNTHESISED`); with the compiler's own P4Info nothing is.
 """
 
 from __future__ import annotations

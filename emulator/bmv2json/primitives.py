@@ -6,6 +6,7 @@ Jumps are not here but in ``actions``: they say what follows, not what happens.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from emulator.bmv2json import numbers as n
 from emulator.bmv2json.document import Node
@@ -116,7 +117,7 @@ class Primitives(Expressions):
         copies = tuple(ir.Assign(ir.FieldRef(target, f), ir.FieldRef(source, f), span) for f in target.type.fields)
         gone = ir.SetValidity(target, False, span)
         siblings = tuple(ir.SetValidity(s, False, span) for s in self.storage.siblings(target))
-        there = (ir.SetValidity(target, True, span), *copies, *siblings)
+        there: ir.Block = (ir.SetValidity(target, True, span), *copies, *siblings)
         self.out.append(ir.If(ir.IsValid(source), there, (gone,), span))
 
     def _metadata_name(self, node: Node) -> str | None:
@@ -144,7 +145,7 @@ class Primitives(Expressions):
             self.out.append(ir.CopyHeader(one, other, node.span()))
 
     def assign_stack(self, parameters: list[Node], node: Node) -> None:
-        self._copy_stack(*(self.stack(each) for each in parameters), node)  # type: ignore[call-arg]
+        self._copy_stack(self.stack(parameters[0]), self.stack(parameters[1]), node)
 
     def _copy_stack(self, target: ir.HeaderStack, source: ir.HeaderStack, node: Node) -> None:
         if (target.element, target.size) != (source.element, source.size):
@@ -186,7 +187,8 @@ class Primitives(Expressions):
         """``no_op``."""
 
 
-Primitive = Callable[[Primitives, list[Node], Node], None]
+Primitive = Callable[[Any, list[Node], Node], None]
+"""A method of `Primitives` or of a class made from it."""
 
 OLD_OPERATORS = {
     "add": "+",

@@ -177,4 +177,4 @@ ALL: dict[str, tuple[tuple[int, ...], Primitive]] = {
     "resubmit": ((0, 1), ActionPrimitives.again),
     "recirculate": ((0, 1), ActionPrimitives.again),
     "truncate": ((1,), ActionPrimitives.truncate),
-}  # type: ignore[dict-item]
+}

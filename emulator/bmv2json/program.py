@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os.path
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from emulator.bmv2json.actions import read_actions
@@ -99,8 +99,6 @@ def _read(document: Node, wanted: Wanted) -> tuple[ir.Program, Objects]:
 
 
 def _with_variables(program: ir.Program, variables: tuple[ir.Variable, ...]) -> ir.Program:
-    from dataclasses import replace
-
     return replace(program, variables=variables)
 
 

@@ -130,4 +130,4 @@ def slot_of(header: ir.HeaderRef, node: Node) -> Slot:
     for candidate in header.type.fields:
         if candidate.name == name:
             return Slot(ir.FieldRef(header, candidate), candidate.type)
-    node.fail(f"header type {header.type.name} has no field {name!r}")
+    return node.fail(f"header type {header.type.name} has no field {name!r}")

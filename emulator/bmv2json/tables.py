@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from emulator.bmv2json import numbers as n
 from emulator.bmv2json.actions import JsonAction
@@ -107,7 +108,7 @@ class TableReader:
         value = n.cast(slot.place, ir.Bits(width))
         return self._under_mask(KeyShape(ir.TableKey(name, value, kind), width), node, wanted)
 
-    def _under_mask(self, shape: KeyShape, node: Node, wanted: object) -> KeyShape:
+    def _under_mask(self, shape: KeyShape, node: Node, wanted: Any | None) -> KeyShape:
         mask_node = node.get("mask")
         if mask_node is None:
             return self._checked(shape, node, wanted)
@@ -129,15 +130,15 @@ class TableReader:
             shape = KeyShape(ir.TableKey(key.name, value, key.match_kind), width, mask=mask)
         return self._checked(shape, node, wanted)
 
-    def _is_slice(self, name: str, wanted: object, width: int, low: int) -> bool:
+    def _is_slice(self, name: str, wanted: Any | None, width: int, low: int) -> bool:
         """p4c writes ``x[7:4]`` as x under a mask, but P4Info has the slice's own width; entries come with that."""
         if wanted is not None:
-            return bool(getattr(wanted, "bitwidth", 0) == width)
+            return bool(wanted.bitwidth == width)
         return name.endswith(f"[{low + width - 1}:{low}]")
 
-    def _checked(self, shape: KeyShape, node: Node, wanted: object) -> KeyShape:
+    def _checked(self, shape: KeyShape, node: Node, wanted: Any | None) -> KeyShape:
         """P4Info's width is the key's, unless a type of the controller's own translates it."""
-        width = getattr(wanted, "bitwidth", 0)
+        width = wanted.bitwidth if wanted is not None else 0
         if wanted is not None and width not in (0, shape.width) and not wanted.type_name.name:
             node.fail(f"key {shape.key.name} has {shape.width} bits, {width} in the P4Info given")
         return shape

@@ -40,4 +40,4 @@ def match_kind(field: Any) -> str:
     """As P4 spells it."""
     if field.WhichOneof("match") == "other_match_type":
         return str(field.other_match_type)
-    return p4info_pb2.MatchField.MatchType.Name(field.match_type).lower()
+    return str(p4info_pb2.MatchField.MatchType.Name(field.match_type)).lower()

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -256,8 +256,11 @@ def _config_of(options: SwitchOptions) -> Any:
 # --- The process --------------------------------------------------------------------------------------------------
 
 
-def run_switch(options: SwitchOptions) -> int:
-    """Run until SIGTERM or SIGINT; returns the exit status. What the operator can mend ends in a message on stderr."""
+def run_switch(
+    options: SwitchOptions, *, name: str = "netsum switch", ready: Callable[[RunningSwitch], None] | None = None
+) -> int:
+    """Run until SIGTERM or SIGINT; returns the exit status. What the operator can mend ends in a message on stderr, as
+    from the command ``name``. ``ready`` is called instead of printing the JSON line; it may raise PortError."""
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s switch: %(message)s", datefmt="%H:%M:%S")
     ending = Ending()
     if options.die_with_parent:
@@ -266,7 +269,10 @@ def run_switch(options: SwitchOptions) -> int:
         with ending.at_once():
             compiled = compile_for(options)
         with RunningSwitch(options, compiled) as running:
-            print(json.dumps(running.ready_line()), flush=True)
+            if ready is not None:
+                ready(running)
+            else:
+                print(json.dumps(running.ready_line()), flush=True)
             if not options.quiet:
                 print(_for_people(running, compiled), file=sys.stderr, flush=True)
             ending.wait()
@@ -276,13 +282,13 @@ def run_switch(options: SwitchOptions) -> int:
     except AskedToEnd:
         return 0
     except CompileError as error:
-        print(f"{error}\nnetsum switch: {options.program} does not compile", file=sys.stderr)
+        print(f"{error}\n{name}: {options.program} does not compile", file=sys.stderr)
         return 1
     except CompileFailure as error:
-        print(f"netsum switch: {options.program}: {error}", file=sys.stderr)
+        print(f"{name}: {options.program}: {error}", file=sys.stderr)
         return 1
     except (OptionError, PortError, ServerError, PackageError, DataPlaneFailure, ProgramNotFound) as error:
-        print(f"netsum switch: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return 1
     if not running.ended_in_time:
         os._exit(0)  # the interpreter would wait for the thread that compiles

@@ -1,0 +1,1 @@
+"""simple_switch_grpc, for scripts that were written for it."""

@@ -1,0 +1,258 @@
+"""The command line of simple_switch_grpc: bmv2's own options, `--`, its target's; we take them in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+DROP_PORT = 511
+DEFAULT_ADDRESS = "0.0.0.0:9559"
+LEVELS = ("trace", "debug", "info", "warn", "error", "off")
+PROGRAM_ENDINGS = (".json", ".p4")
+
+USAGE = """\
+Usage: simple_switch_grpc [options] [-- target options] PROGRAM
+
+PROGRAM is what p4c writes for bmv2 (.json), or P4 source (.p4), which netsum compiles itself.
+
+  -i, --interface PORT@INTERFACE  a port on a network interface; repeat
+  --pcap [FOLDER]                 record INTERFACE_in.pcap and INTERFACE_out.pcap there (default: here)
+  --use-files SECONDS             PORT@NAME reads NAME_in.pcap and writes NAME_out.pcap, after SECONDS
+  --device-id N                   P4Runtime's device id (default 0)
+  --no-p4                         no program: wait for P4Runtime
+  --log-console, --log-file FILE  where to log
+  -L, --log-level LEVEL           trace, debug, info, warn, error or off
+  --version, --json-version, --help
+
+Target options:
+  --grpc-server-addr HOST:PORT    where P4Runtime listens (default 0.0.0.0:9559)
+  --cpu-port N                    the port of packet-in and packet-out
+  --drop-port N                   only 511 here
+
+Accepted, and without effect here: --thrift-port, --nanolog, --debugger, --debugger-addr, --notifications-addr,
+--log-flush, --log-file-max-size, --log-file-max-files, --dump-packet-data, --max-port-count, --priority-queues,
+--max-mc-groups, --max-l1-entries, --max-l2-entries, --enable-swap, --disable-swap.
+"""
+
+
+class OptionError(ValueError):
+    """A word that is not understood, or cannot be done; the text says which and what to write."""
+
+
+@dataclass(slots=True)
+class Options:
+    program: str | None = None
+    interfaces: dict[int, str] = field(default_factory=dict)
+    """Port to interface, or to the name of capture files."""
+    no_p4: bool = False
+    device_id: int = 0
+    grpc_server_addr: str = DEFAULT_ADDRESS
+    cpu_port: int | None = None
+    pcap_folder: str | None = None
+    use_files_s: float | None = None
+    log_console: bool = False
+    log_file: str | None = None
+    log_level: str = "trace"
+    asks: str | None = None
+    """``help``, ``version`` or ``json-version``: print that and end."""
+    warnings: list[str] = field(default_factory=list)
+
+
+Setter = Callable[[Options, str], None]
+
+
+def parse(words: list[str]) -> Options:
+    """Raises OptionError."""
+    options = Options()
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            continue
+        if not word.startswith("-") or word == "-":
+            _program(options, word)
+            continue
+        name, equals, value = _split(word)
+        if name == "--pcap":
+            options.pcap_folder = value if equals else _folder(rest)
+        elif name in FLAGS:
+            if equals:
+                raise OptionError(f"{name} takes no value")
+            FLAGS[name](options, "")
+        elif name in VALUES:
+            if not equals:
+                if not rest or rest[0] == "--":
+                    raise OptionError(f"{name} needs a value")
+                value = rest.pop(0)
+            VALUES[name](options, value)
+        else:
+            raise OptionError(f"unknown option {name}; simple_switch_grpc --help lists those that are known")
+    _check(options)
+    return options
+
+
+def _split(word: str) -> tuple[str, str, str]:
+    """``--name=value``, ``-i`` and ``-iVALUE``."""
+    if word.startswith("--"):
+        return word.partition("=")
+    name = SHORT.get(word[:2], word)
+    return name, word[2:3], word[2:].removeprefix("=")
+
+
+def _folder(rest: list[str]) -> str:
+    """What follows --pcap, unless it is an option or the program."""
+    if rest and not rest[0].startswith("-") and not rest[0].endswith(PROGRAM_ENDINGS):
+        return rest.pop(0)
+    return "."
+
+
+def _program(options: Options, word: str) -> None:
+    if options.program is not None:
+        raise OptionError(f"two programs, {options.program!r} and {word!r}")
+    options.program = word
+
+
+def _check(options: Options) -> None:
+    if options.asks is not None:
+        return
+    if options.program is None and not options.no_p4:
+        raise OptionError("no program: name a .json or .p4 file, or give --no-p4")
+    if options.program is not None and options.no_p4:
+        raise OptionError(f"a program, {options.program!r}, and --no-p4")
+    if options.log_console and options.log_file is not None:
+        raise OptionError("--log-console and --log-file exclude each other")
+    if options.use_files_s is not None and options.pcap_folder is not None:
+        options.warnings.append("--pcap does nothing beside --use-files, which writes all that goes out")
+
+
+# --- One function for each option that has an effect --------------------------------------------------------------
+
+
+def _interface(options: Options, value: str) -> None:
+    number, at, name = value.partition("@")
+    if not at or not name or not number.isdecimal():
+        raise OptionError(f"--interface {value}: write PORT@INTERFACE, for example 1@s1-eth1")
+    if int(number) in options.interfaces:
+        raise OptionError(f"--interface {value}: port {number} is {options.interfaces[int(number)]} already")
+    options.interfaces[int(number)] = name
+
+
+def _number(name: str, value: str, low: int, high: int) -> int:
+    if not value.isdecimal() or not low <= int(value) <= high:
+        raise OptionError(f"{name} {value}: must be a number from {low} to {high}")
+    return int(value)
+
+
+def _device_id(options: Options, value: str) -> None:
+    options.device_id = _number("--device-id", value, 0, (1 << 64) - 1)
+
+
+def _address(options: Options, value: str) -> None:
+    options.grpc_server_addr = value
+
+
+def _cpu_port(options: Options, value: str) -> None:
+    options.cpu_port = _number("--cpu-port", value, 1, DROP_PORT - 1)
+
+
+def _drop_port(options: Options, value: str) -> None:
+    if value != str(DROP_PORT):
+        raise OptionError(f"--drop-port {value}: only {DROP_PORT} can be the drop port here")
+
+
+def _use_files(options: Options, value: str) -> None:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 86_400:
+        raise OptionError(f"--use-files {value}: must be a number of seconds")
+    options.use_files_s = seconds
+
+
+def _log_file(options: Options, value: str) -> None:
+    options.log_file = value
+
+
+def _level(options: Options, value: str) -> None:
+    if value not in LEVELS:
+        raise OptionError(f"--log-level {value}: choose one of {', '.join(LEVELS)}")
+    options.log_level = value
+
+
+def _no_p4(options: Options, _: str) -> None:
+    options.no_p4 = True
+
+
+def _console(options: Options, _: str) -> None:
+    options.log_console = True
+
+
+def _asks(what: str) -> Setter:
+    def note(options: Options, _: str) -> None:
+        options.asks = options.asks or what
+
+    return note
+
+
+def _without_effect(name: str, reason: str) -> Setter:
+    def warn(options: Options, _: str) -> None:
+        if reason:
+            options.warnings.append(f"{name} has no effect: {reason}")
+
+    return warn
+
+
+def _impossible(name: str, reason: str) -> Setter:
+    def refuse(options: Options, _: str) -> None:
+        raise OptionError(f"{name} is not supported: {reason}")
+
+    return refuse
+
+
+SHORT = {"-i": "--interface", "-L": "--log-level", "-h": "--help"}
+
+NO_CHANNEL = "there are no nanomsg channels"
+FLAGS: Mapping[str, Setter] = {
+    "--no-p4": _no_p4,
+    "--log-console": _console,
+    "--help": _asks("help"),
+    "--version": _asks("version"),
+    "-v": _asks("version"),
+    "--json-version": _asks("json-version"),
+    "--log-flush": _without_effect("--log-flush", ""),
+    "--debugger": _without_effect("--debugger", "there is no debugger; `netsum trace` shows a packet's way"),
+    "--enable-swap": _without_effect("--enable-swap", ""),
+    "--disable-swap": _without_effect("--disable-swap", "P4Runtime may always replace the program"),
+    "--grpc-server-ssl": _impossible("--grpc-server-ssl", "the server speaks plain text"),
+    "--grpc-server-with-client-auth": _impossible("--grpc-server-with-client-auth", "the server speaks plain text"),
+}
+
+VALUES: Mapping[str, Setter] = {
+    "--interface": _interface,
+    "--device-id": _device_id,
+    "--grpc-server-addr": _address,
+    "--cpu-port": _cpu_port,
+    "--drop-port": _drop_port,
+    "--use-files": _use_files,
+    "--log-file": _log_file,
+    "--log-level": _level,
+    "--thrift-port": _without_effect("--thrift-port", "there is no Thrift server; use P4Runtime"),
+    "--nanolog": _without_effect("--nanolog", NO_CHANNEL),
+    "--notifications-addr": _without_effect("--notifications-addr", NO_CHANNEL),
+    "--debugger-addr": _without_effect("--debugger-addr", NO_CHANNEL),
+    "--log-file-max-size": _without_effect("--log-file-max-size", ""),
+    "--log-file-max-files": _without_effect("--log-file-max-files", ""),
+    "--dump-packet-data": _without_effect("--dump-packet-data", "--pcap records whole packets"),
+    "--max-port-count": _without_effect("--max-port-count", ""),
+    "--priority-queues": _without_effect("--priority-queues", "packets with a priority are dropped, counted"),
+    "--max-mc-groups": _without_effect("--max-mc-groups", ""),
+    "--max-l1-entries": _without_effect("--max-l1-entries", ""),
+    "--max-l2-entries": _without_effect("--max-l2-entries", ""),
+    "--packet-in": _impossible("--packet-in", NO_CHANNEL),
+    "--restore-state": _impossible("--restore-state", "write the state over P4Runtime"),
+    "--dp-grpc-server-addr": _impossible("--dp-grpc-server-addr", "use interfaces, or --cpu-port"),
+    "--grpc-server-cacert": _impossible("--grpc-server-cacert", "the server speaks plain text"),
+    "--grpc-server-cert": _impossible("--grpc-server-cert", "the server speaks plain text"),
+    "--grpc-server-key": _impossible("--grpc-server-key", "the server speaks plain text"),
+}

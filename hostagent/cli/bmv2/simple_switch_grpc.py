@@ -1,0 +1,118 @@
+"""The ``simple_switch_grpc`` command: netsum's switch behind the command line of bmv2's.
+
+Mininet scripts find it by its name in PATH, so that nothing else in them needs to change.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import ExitStack
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from hostagent.cli.bmv2.options import USAGE, OptionError, Options, parse
+
+if TYPE_CHECKING:
+    from emulator.p4runtime.process import SwitchOptions
+
+NAME = "simple_switch_grpc"
+LEVELS = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+    "off": logging.CRITICAL + 1,
+}
+USAGE_ERROR = 1
+"""As bmv2's own exit status for an option that it does not know."""
+
+
+def main() -> None:
+    """Entry point of the script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: list[str]) -> int:
+    """Run until SIGTERM or SIGINT; the exit status."""
+    try:
+        options = parse(words)
+    except OptionError as error:
+        print(f"{NAME}: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    if options.asks is not None:
+        print(_answer(options.asks))
+        return 0
+    for warning in options.warnings:
+        print(f"{NAME}: warning: {warning}", file=sys.stderr)
+    try:
+        _start_logging(options)
+    except OSError as error:
+        print(f"{NAME}: --log-file {options.log_file}: {error.strerror}", file=sys.stderr)
+        return USAGE_ERROR
+    return _serve(options)
+
+
+def _serve(options: Options) -> int:
+    from emulator.p4runtime.process import run_switch
+    from emulator.ports.tap import Tap
+
+    with ExitStack() as taps:
+
+        def ready(running: Any) -> None:
+            if options.pcap_folder is not None and options.use_files_s is None:
+                for interface in options.interfaces.values():
+                    taps.enter_context(Tap(interface, options.pcap_folder))
+            print(f"Server listening on {running.server.address}", flush=True)
+
+        return run_switch(switch_options(options), name=NAME, ready=ready)
+
+
+def switch_options(options: Options) -> SwitchOptions:
+    """As ``netsum switch`` would be told."""
+    from emulator.p4runtime.process import SwitchOptions
+
+    return SwitchOptions(
+        program=options.program,
+        ports=tuple(_port(options, number, name) for number, name in options.interfaces.items()),
+        grpc_server_addr=options.grpc_server_addr,
+        device_id=options.device_id,
+        cpu_port=options.cpu_port,
+        quiet=True,
+    )
+
+
+def _port(options: Options, number: int, name: str) -> str:
+    if options.use_files_s is None:
+        return f"{number}=if:{name}"
+    return f"{number}=pcap:{name}_in.pcap,{name}_out.pcap?start={options.use_files_s:g}s"
+
+
+def _answer(what: str) -> str:
+    if what == "help":
+        return USAGE
+    if what == "json-version":
+        from emulator.bmv2json.document import VERSION
+
+        return f"{VERSION[0]}.{VERSION[1]}"
+    try:
+        return f"netsum {version('netsum')}"
+    except PackageNotFoundError:
+        return "netsum"
+
+
+def _start_logging(options: Options) -> None:
+    """Before the switch sets up its own, which then stands back."""
+    handler: logging.Handler = logging.StreamHandler(sys.stdout if options.log_console else sys.stderr)
+    if options.log_file is not None:
+        handler = logging.FileHandler(options.log_file)
+    handler.setFormatter(logging.Formatter("[%(asctime)s] [%(name)s] [%(levelname)s] %(message)s"))
+    asked = options.log_console or options.log_file is not None
+    logging.getLogger().addHandler(handler)
+    # other libraries' chatter is not the switch's
+    logging.getLogger("netsum").setLevel(LEVELS[options.log_level] if asked else logging.WARNING)
+
+
+if __name__ == "__main__":
+    main()
