@@ -79,7 +79,11 @@ class Controller:
         return self.stub.GetForwardingPipelineConfig(request, timeout=TIMEOUT_S).config.p4info
 
     def write(self, *updates: tuple[str, str]) -> None:
-        request = self.request(p4rt.WriteRequest)
+        self.write_as(self.request(p4rt.WriteRequest), *updates)
+
+    def write_as(self, request: Any, *updates: tuple[str, str]) -> None:
+        """Replaces the updates of a request made before."""
+        del request.updates[:]
         for update_type, text in updates:
             entity = text_format.Parse(text, p4rt.Entity())
             request.updates.add(type=p4rt.Update.Type.Value(update_type), entity=entity)
