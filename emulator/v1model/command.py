@@ -64,11 +64,18 @@ def run_compile(
     except ProgramNotFound as error:
         print(error, file=errors)
         return 2
+    needs_all_checks = strict_bmv2 or p4info is not None
+    if check_only and needs_all_checks:
+        check_only, report = False, None
     if dump_after is None and not check_only and (summary := _warm(path, request, report)) is not None:
         return _finish(summary, request, report, errors)
     from emulator.p4.errors import CompileError
 
     try:
+        if dump_after is not None and needs_all_checks:
+            status = _finish(_cold(path, request, False), request, None, errors)
+            if status:
+                return status
         if check_only or dump_after is not None:
             return _stages(path, request, output, errors)
         return _finish(_cold(path, request, report is not None), request, report, errors)

@@ -11,6 +11,7 @@ from emulator.p4.library import ProgramNotFound, find_program, shipped_programs
 from emulator.p4.protos import p4info_pb2
 from emulator.v1model.command import P4INFO_SUFFIXES, run_compile
 from emulator.v1model.stages import PASSES
+from tests.support.p4_text import program
 
 
 def compiled(*arguments: str, **options: object) -> tuple[int, str, str]:
@@ -48,6 +49,20 @@ def test_defines_and_include_folders(tmp_path: Path) -> None:
     assert status == 1
     assert "'N' is not declared" in errors
     assert "inc/more.p4:1:21" in errors
+
+
+@pytest.mark.parametrize("options", [{"check_only": True}, {"dump_after": "lower"}])
+def test_what_goes_with_other_options_still_refuses_and_writes(options: dict[str, object], tmp_path: Path) -> None:
+    written = tmp_path / "router.txtpb"
+    assert compiled("router", p4info=str(written), **options)[0] == 0
+    assert "RouterIngress.routes" in written.read_text()
+    wrong = tmp_path / "wrong.p4"
+    keys = "table t { key = { hdr.one.a: lpm; meta.m16: lpm; } actions = { NoAction; } }"
+    wrong.write_text(program(local=keys, apply="t.apply();"))
+    assert compiled(str(wrong), **options)[0] == 0
+    status, _, errors = compiled(str(wrong), strict_bmv2=True, **options)
+    assert status == 1
+    assert "at most one lpm key" in errors
 
 
 def test_wrong_arguments() -> None:
