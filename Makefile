@@ -7,7 +7,7 @@ SHELL_VENV := .venv-shell
 SOURCES := emulator hostagent pspin_model tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup shell-setup demo test check format bench soak fuzz clean protos
+.PHONY: help setup shell-setup demo test check format bench soak fuzz fuzz-server clean protos
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
@@ -58,6 +58,9 @@ FUZZ_SECONDS ?= 300
 FUZZ_SEED ?= $(shell date +%s)
 fuzz: setup ## damage programs for FUZZ_SECONDS (300): the compiler must answer with an error or a program
 	$(BIN)/python -m tests.support.p4_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+fuzz-server: setup ## fifty clients send damaged P4Runtime for FUZZ_SECONDS: canonical errors, and the state whole
+	$(BIN)/python -m tests.support.p4runtime_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 soak: setup ## a million random and damaged packets through every program, both engines compared
 	$(BIN)/python -m emulator.harness.fuzz.soak tests/conformance/stf

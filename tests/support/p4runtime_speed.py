@@ -1,0 +1,68 @@
+"""How long a controller waits for many entries: written in batches and read back with a wildcard, over gRPC.
+
+``python -m tests.support.p4runtime_speed --entries 100000`` prints a line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from emulator.p4.protos import p4runtime_pb2 as p4rt
+from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
+from tests.support.p4runtime_bench import ENTITIES_PROGRAM
+from tests.support.p4runtime_client import Controller
+
+
+def batches(controller: Controller, update_type: int, entries: int, batch: int) -> Iterator[Any]:
+    """WriteRequests for a table with two exact keys and an action with two parameters."""
+    info = controller.p4info()
+    (table,) = (t.preamble.id for t in info.tables if t.preamble.alias == "forward")
+    (action,) = (a.preamble.id for a in info.actions if a.preamble.alias == "send")
+    for start in range(0, entries, batch):
+        request = controller.request(p4rt.WriteRequest)
+        for number in range(start, min(start + batch, entries)):
+            entry = request.updates.add(type=update_type).entity.table_entry
+            entry.table_id = table
+            entry.match.add(field_id=1).exact.value = b"\x07"
+            entry.match.add(field_id=2).exact.value = number.to_bytes(4, "big")
+            entry.action.action.action_id = action
+            entry.action.action.params.add(param_id=1, value=b"\1")
+            entry.action.action.params.add(param_id=2, value=number.to_bytes(4, "big"))
+        yield request
+
+
+def measure(entries: int, batch: int) -> dict[str, float]:
+    """Seconds, by what was done."""
+    options = SwitchOptions(program=ENTITIES_PROGRAM, ports=("0=memory:a",), grpc_server_addr="127.0.0.1:0")
+    found: dict[str, float] = {}
+    with RunningSwitch(options, compile_for(options)) as running:
+        controller = Controller(running.server.address)
+        controller.arbitrate(1)
+        for name in ("INSERT", "MODIFY", "read", "DELETE"):
+            update_type = p4rt.Update.Type.Value(name) if name != "read" else 0
+            requests = list(batches(controller, update_type, entries, batch)) if update_type else []
+            start = time.perf_counter()
+            for request in requests:
+                controller.stub.Write(request)
+            if not update_type:
+                wanted = p4rt.ReadRequest(entities=[p4rt.Entity(table_entry=p4rt.TableEntry())])
+                assert sum(len(response.entities) for response in controller.stub.Read(wanted)) == entries
+            found[name.lower()] = round(time.perf_counter() - start, 2)
+        controller.close()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--entries", type=int, default=100_000)
+    parser.add_argument("--batch", type=int, default=1_000)
+    arguments = parser.parse_args()
+    print(json.dumps(measure(arguments.entries, arguments.batch)))
+
+
+if __name__ == "__main__":
+    main()
