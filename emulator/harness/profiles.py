@@ -30,10 +30,10 @@ class Profile:
         self.control.insert_member(self.view.id, Member(self._members, view.id, params))
         return MemberOf(self.view.id, self._members)
 
-    def group(self, *members: MemberOf | tuple[MemberOf, int]) -> GroupOf:
-        """A new group of members, or of (member, weight)."""
+    def group(self, *members: MemberOf | tuple[MemberOf, int], watch: dict[MemberOf, int] | None = None) -> GroupOf:
+        """A new group of members, or of (member, weight). ``watch`` gives members a port that must not be down."""
         pairs = [m if isinstance(m, tuple) else (m, 1) for m in members]
         self._groups += 1
-        chosen = tuple(GroupMember(m.member_id, weight) for m, weight in pairs)
+        chosen = tuple(GroupMember(m.member_id, weight, (watch or {}).get(m)) for m, weight in pairs)
         self.control.insert_group(self.view.id, Group(self._groups, chosen))
         return GroupOf(self.view.id, self._groups)

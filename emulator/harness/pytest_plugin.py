@@ -62,6 +62,10 @@ def p4_network(request: pytest.FixtureRequest) -> Iterator[P4Network]:
 
 
 def _world(config: pytest.Config) -> Any:
+    if config.getoption("p4_target") == "bmv2":
+        from emulator.harness.bmv2.world import Bmv2World
+
+        return Bmv2World()
     from emulator.harness.virtual import VirtualWorld
 
     coverage = config.pluginmanager.get_plugin(COVERAGE_PLUGIN)

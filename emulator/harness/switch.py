@@ -80,7 +80,7 @@ class P4Switch:
 
     def expect_no_other(self, *ports: int) -> None:
         """Nothing else left (by these ports, if given) nor will, as things stand. Raises `ExpectationFailed`."""
-        self._world.wait(lambda: False, None)
+        self._world.settle()
         others = [r for r in self._mine() if not ports or r.port in ports]
         if others:
             raise ExpectationFailed(unexpected_packets(self._view(), others))
@@ -125,6 +125,10 @@ class P4Switch:
     def advance(self, duration: str | int) -> None:
         """Let (virtual) time go on: ``"5ms"``, or nanoseconds."""
         self._world.advance(duration_ns(duration))
+
+    def ports_down(self, *ports: int) -> None:
+        """These ports, and no others, are down: groups leave out members that watch them."""
+        self._target.control.set_ports_down(frozenset(ports))
 
     # --- State ------------------------------------------------------------------------------------------------------
 

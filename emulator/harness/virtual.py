@@ -9,6 +9,7 @@ from typing import Protocol
 from emulator.harness.catalogue import Catalogue
 from emulator.harness.errors import ExpectationFailed, WrongTest
 from emulator.harness.journal import Arrival, Journal, one_frame
+from emulator.harness.quick import QuickSwitch
 from emulator.harness.stf.rings import Rings
 from emulator.harness.target import Received
 from emulator.harness.walk.engine import TracedSwitch
@@ -113,6 +114,9 @@ class VirtualWorld:
 
         self._guarded(go_on)
 
+    def settle(self) -> None:
+        self.wait(lambda: False, None)
+
     def advance(self, duration_ns: int) -> None:
         self._guarded(lambda: self._simulation.run_until(self.now_ns + duration_ns))
 
@@ -152,7 +156,7 @@ class VirtualSwitch:
     def _make_switch(self, seed: int) -> Switch:
         watcher = self._world.watcher
         if watcher is None:
-            return Switch(ports=self._rings.table, seed=seed)
+            return QuickSwitch(ports=self._rings.table, seed=seed)
         return TracedSwitch(ports=self._rings.table, seed=seed, report=lambda walk: self._keep(watcher, walk))
 
     def _keep(self, watcher: Watcher, walk: Walk) -> None:

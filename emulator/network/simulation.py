@@ -22,7 +22,7 @@ Outputs: TypeAlias = list[tuple[int, bytes]]
 Node: TypeAlias = Callable[[bytes, int, int, int], Outputs]
 """(frame, port, now_ns, origin) -> what leaves; ``origin`` is the number of the frame from outside that led to it."""
 
-MOST_AT_ONCE = 10_000
+MOST_AT_ONCE = 4_096
 """Frames delivered without time going on; more of them go in a circle."""
 
 

@@ -298,3 +298,16 @@ def test_a_port_with_a_link_is_not_sent_to(p4_network: P4Network) -> None:
         right.send(1, note())
     with pytest.raises(WrongTest, match="has a cable already"):
         p4_network.link(left, 2, right, 9)
+
+
+def test_a_port_that_is_down_takes_no_packet(switch: P4Switch) -> None:
+    paths = switch.profile("paths")
+    one, other = paths.member("forward", port=11), paths.member("forward", port=12)
+    switch.table("balanced").add({"value": "*"}, paths.group(one, other, watch={one: 11, other: 12}))
+    for down, up in ((11, 12), (12, 11)):
+        switch.ports_down(down)
+        for port in range(8):
+            switch.send(1, note(port=port))
+            assert switch.receive(up)
+    switch.expect_no_other()
+    assert "MyIngress.forward(port=11)" in switch.walk()

@@ -10,9 +10,6 @@ from emulator.ports.batch import (
     TxPortTable,
     address_of,
     aligned_bytes,
-    frame_at,
-    tx_frame,
-    tx_length,
 )
 
 CELLS = 256
@@ -35,14 +32,18 @@ class Rings:
             ring["cells"], ring["lengths"] = address_of(frames), address_of(self._lengths[port])
             ring["stride_bytes"], ring["mask"], ring["limit"] = stride, CELLS - 1, CELLS
 
+    def _frame(self, port: int, cell: int) -> bytes:
+        start = cell * int(self.table.rings[port]["stride_bytes"])
+        content: bytes = self._frames[port][start : start + int(self._lengths[port, cell])].tobytes()
+        return content
+
     def take(self) -> list[tuple[int, bytes]]:
         """(port, frame) of all that left since the last call, by port; within a port in order."""
         rings = self.table.rings
         heads = rings["limit"] - np.uint64(CELLS)
         found = []
         for port in np.flatnonzero(rings["tail"] != heads).tolist():
-            address = self.table.ring_address(port)
             indices = range(int(heads[port]), int(rings["tail"][port]))
-            found += [(port, frame_at(tx_frame(address, i), tx_length(address, i))) for i in indices]
+            found += [(port, self._frame(port, i & (CELLS - 1))) for i in indices]
             rings["limit"][port] = int(rings["tail"][port]) + CELLS
         return found

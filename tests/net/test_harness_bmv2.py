@@ -1,0 +1,70 @@
+"""``pytest --target bmv2``: the driver, on stand-ins for p4c and simple_switch_grpc, which are not to be had here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.bmv2_stand_in import install
+from tests.support.one_namespace import one_namespace
+
+pytestmark = pytest.mark.root
+ROOT = Path(__file__).resolve().parents[2]
+TEST = """
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+def packet(ttl, src="02:00:00:00:00:01", dst="02:00:00:00:00:02"):
+    return Ether(src=src, dst=dst) / IP(src="192.0.2.1", dst="10.1.2.3", ttl=ttl) / UDP()
+
+def test_a_route(p4_switch):
+    switch = p4_switch("router.p4")
+    route = switch.table("routes").add({"destination": "10.0.0.0/8"}, "set_nhop", port=2, dmac="02:00:00:00:00:99")
+    switch.table("source_macs").add({"port": 2}, "set_source", smac="02:00:00:00:00:88")
+    switch.send(1, packet(64))
+    switch.expect(2, packet(63, "02:00:00:00:00:88", "02:00:00:00:00:99"))
+    switch.expect_no_other()
+    assert route.packets == 1
+    assert switch.counter("sent")[2].packets == 1
+    route.delete()
+    switch.send(1, packet(64))
+    switch.expect_no_other()
+
+def test_what_is_refused(p4_switch):
+    switch = p4_switch("router.p4")
+    entry = switch.table("routes").add({"destination": "10.0.0.0/8"}, "set_nhop", port=2, dmac=1)
+    switch.table("routes").add({"destination": "10.0.0.0/8"}, "set_nhop", port=2, dmac=1)
+
+def test_what_bmv2_lacks(p4_switch):
+    p4_switch("router.p4").messages()
+"""
+
+
+def run(folder: Path, path: str, namespace: str | None) -> str:
+    (folder / "test_it.py").write_text(TEST)
+    words = [sys.executable, "-m", "pytest", "-q", "-n0", "-rs", "--rootdir", str(folder), "-p", "no:cacheprovider"]
+    inside = ["ip", "netns", "exec", namespace] if namespace else []
+    done = subprocess.run(
+        [*inside, *words, "--target", "bmv2", "test_it.py"],
+        cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=110,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def test_the_same_test_runs_on_a_switch_process(tmp_path: Path) -> None:
+    install(tmp_path)
+    with one_namespace("bmv2") as namespace:
+        text = run(tmp_path, f"{tmp_path}:{os.environ['PATH']}", namespace)
+    assert "1 failed, 1 passed, 1 skipped" in text, text
+    assert "ALREADY_EXISTS" in text or "exists" in text
+    assert "log messages are for our own switch" in text
+
+
+def test_without_bmv2_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
+    text = run(tmp_path, "/usr/bin:/bin:/usr/sbin:/sbin", None)
+    assert "3 skipped" in text
+    assert "simple_switch_grpc is not on the PATH" in text
