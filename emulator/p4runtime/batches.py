@@ -17,7 +17,7 @@ CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC = (
     for name in ("CONTINUE_ON_ERROR", "ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC")
 )
 
-STEP_NS = 2_000_000
+STEP_NS = 1_000_000
 """Packets wait at most about this long for a batch that need not look like one change to them."""
 BREATH_S = 20e-6
 """Between two steps: long enough for the data plane's thread to take up its work again."""
@@ -57,10 +57,25 @@ def _run_all(view: View, changes: list[Change | RequestError]) -> Outcomes:
         if outcomes:
             time.sleep(BREATH_S)
         with view.access():
-            end_ns = time.monotonic_ns() + STEP_NS
-            while len(outcomes) < len(changes) and time.monotonic_ns() < end_ns:
+            step = _Step(view)
+            while len(outcomes) < len(changes) and not step.is_over():
                 outcomes.append(_outcome(changes[len(outcomes)]))
     return outcomes
+
+
+class _Step:
+    """What is done of a batch between two batches of packets: all, where no packet waits."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._end_ns = time.monotonic_ns() + STEP_NS
+
+    def is_over(self) -> bool:
+        now_ns = time.monotonic_ns()
+        if now_ns < self._end_ns:
+            return False
+        self._end_ns = now_ns + STEP_NS
+        return self._view.packets_wait()
 
 
 def _outcome(change: Change | RequestError) -> RequestError | None:
@@ -79,8 +94,8 @@ def _run_all_or_none(view: View, changes: list[Any], *, in_steps: bool) -> Outco
         if undo:
             time.sleep(BREATH_S)
         with view.access():
-            end_ns = time.monotonic_ns() + STEP_NS
-            while len(undo) < len(changes) and (not in_steps or time.monotonic_ns() < end_ns):
+            step = _Step(view)
+            while len(undo) < len(changes) and not (in_steps and step.is_over()):
                 number = len(undo)
                 error = _step(changes[number], undo)
                 if error is not None:

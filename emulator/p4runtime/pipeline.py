@@ -59,6 +59,8 @@ class Target:
     """The live switch's clock."""
     has_port: Callable[[int], bool] = lambda port: True
     """Whether the live switch has a port of this number."""
+    packets_wait: Callable[[], bool] = lambda: False
+    """Whether packets may be waiting at the live switch; asked inside ``access``."""
     ports_down: Callable[[], frozenset[int]] = frozenset
     """Numbers of the live switch's ports that are down now."""
     packet_out: Callable[[bytes], bool] | None = None
@@ -174,7 +176,13 @@ class Pipeline:
     def _view(self, config: Config, switch: SwitchLike, access: Callable[[], AbstractContextManager[Any]]) -> View:
         target = self._target
         return View(
-            config.schema, switch, access, now_ns=target.now_ns, has_port=target.has_port, ports_down=target.ports_down
+            config.schema,
+            switch,
+            access,
+            now_ns=target.now_ns,
+            has_port=target.has_port,
+            packets_wait=target.packets_wait,
+            ports_down=target.ports_down,
         )
 
     def _forget_saved(self) -> None:

@@ -137,6 +137,7 @@ class RunningSwitch:
             lambda config: compile_config(config, engine),
             Switch,
             now_ns=self.runner.now_ns,
+            packets_wait=self.runner.packets_wait,
             has_port=lambda number: number in self._numbers,
             ports_down=lambda: frozenset(port.number for port in self.ports if not port.is_up),
             packet_out=self.cpu.send if self.cpu is not None else None,

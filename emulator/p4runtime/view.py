@@ -56,6 +56,8 @@ class View:
     now_ns: Callable[[], int] = time.monotonic_ns
     """The clock that entries' last hits are told in."""
     has_port: Callable[[int], bool] = lambda port: True
+    packets_wait: Callable[[], bool] = lambda: False
+    """Whether packets may be waiting; asked inside ``access``."""
     ports_down: Callable[[], frozenset[int]] = frozenset
     """The ports that are down now."""
 

@@ -14,7 +14,7 @@ from emulator.ports.batch import FrameBatch
 from emulator.ports.bell import Bell, bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.port import SwitchPort, port_has_input
 from emulator.switch.core import Switch
-from emulator.switch.runner import RunnerStatistics, serve_in_time
+from emulator.switch.runner import RunnerStatistics, packets_may_wait, serve_in_time
 from emulator.switch.turns import PER_PORT
 
 LOOK_AGAIN_S = 0.02
@@ -70,6 +70,10 @@ class InterpretedRunner:
         """The switch between two batches."""
         with self.switch.lock:
             yield
+
+    def packets_wait(self) -> bool:
+        """See ``SwitchRunner``."""
+        return packets_may_wait(self.ports)
 
     def now_ns(self) -> int:
         """See ``SwitchRunner``."""

@@ -21,7 +21,7 @@ import numpy as np
 from emulator.ports.batch import FrameBatch, address_of, aligned_bytes
 from emulator.ports.bell import Bell
 from emulator.ports.host import SPIN_NS
-from emulator.ports.port import SwitchPort
+from emulator.ports.port import SwitchPort, port_has_input
 from emulator.ports.spec import PortKind
 from emulator.switch.turns import PER_PORT, RUN, run_slice
 
@@ -33,6 +33,10 @@ def serve_in_time(ports: Sequence[SwitchPort]) -> bool:
         for port in ports:
             port.go_live()
     return virtual
+
+
+def packets_may_wait(ports: Sequence[SwitchPort]) -> bool:
+    return any(port.spec.kind is PortKind.UDP or port_has_input(port.address) for port in ports)
 
 
 class Program(Protocol):
@@ -185,6 +189,10 @@ class SwitchRunner:
         self._record["attention"] = 1
         self.bell.ring()
         self._changed.notify_all()
+
+    def packets_wait(self) -> bool:
+        """Whether frames may be waiting: memory tells of those in rings, and nothing of those in sockets."""
+        return packets_may_wait(self.ports)
 
     def now_ns(self) -> int:
         """The time that packets are given to the program with."""
