@@ -297,11 +297,16 @@ def run_switch(
 
 
 def _what_was_lost(running: RunningSwitch) -> str:
-    """A line for each port that has dropped frames, by reason."""
-    lost = ((port.number, port.statistics().drops) for port in running.ports)
-    lines = (f"port {number}: dropped " + ", ".join(f"{count} {reason}" for reason, count in drops.items())
-             for number, drops in lost if drops)  # fmt: skip
+    """What ports and program have dropped, by reason: a line each."""
+    ports = ((port.number, port.statistics().drops) for port in running.ports)
+    lines = [f"port {number}: dropped {_listed(drops)}" for number, drops in ports if drops]
+    told = running.statistics()
+    lines += [f"program: {_listed(told[kind])}" for kind in ("drops", "faults") if told[kind]]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in counts.items())
 
 
 def _for_people(running: RunningSwitch, compiled: Compiled | None) -> str:
