@@ -61,7 +61,7 @@ class ParserReader:
             first.fail(f"there is no state {first.text()!r}")
 
     def _state(self, node: Node) -> ir.State:
-        primitives = ParserPrimitives(self.storage, self.objects, in_parser=True)
+        primitives = ParserPrimitives(self.storage, self.objects, self.errors)
         for operation in node.list("parser_ops"):
             primitives.parser_operation(operation)
         transition = self._transition(node, primitives)
@@ -159,6 +159,10 @@ def _field_name(node: Node, position: int) -> str:
 class ParserPrimitives(ActionPrimitives):
     """What states do; primitives of actions come wrapped in ``primitive``."""
 
+    def __init__(self, storage: Storage, objects: Objects, errors: tuple[str, ...]) -> None:
+        super().__init__(storage, objects, in_parser=True)
+        self.errors = errors
+
     def parser_operation(self, node: Node) -> None:
         op = node["op"].text()
         methods: Mapping[str, tuple[int, object]] = PARSER_OPERATIONS
@@ -200,8 +204,6 @@ class ParserPrimitives(ActionPrimitives):
         room = ir.Binary(ir.BinaryOp.LT, stack.next_index, ir.Constant(stack.size, ir.INDEX), ir.BOOL)
         error = ir.Constant(self.errors.index("StackOutOfBounds"), ir.INDEX)
         self.out.append(ir.Verify(room, error, node.span()))
-
-    errors: tuple[str, ...] = ()
 
     def verify(self, parameters: list[Node], node: Node) -> None:
         condition, error = self.truth(parameters[0]), self.low_bits(parameters[1], 32)

@@ -229,7 +229,7 @@ class StatementWriter(ExpressionWriter):
         return name
 
     def call_hash(self, call: ir.CallExtern) -> None:
-        _, algorithm, base, data, limit = call.arguments
+        _, algorithm, _, data, _ = call.arguments
         assert not isinstance(algorithm, ir.Text | tuple)
         name = self.calculation(algorithm, data)
         target = self.place(call.place(0))

@@ -1,0 +1,177 @@
+"""A script written for simple_switch_grpc, as Mininet's users have them, runs with nothing changed but its PATH."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+
+from emulator.p4.frontend import compile_source
+from emulator.p4.library import find_program
+from emulator.ports.capture import read_capture
+from emulator.v1model.architecture import V1MODEL
+from hostagent.cli.benchmarks.veth import VethPairs, ip
+from hostagent.protocol.frames import ones_complement_sum
+from tests.support.bmv2_writer import write_bmv2
+from tests.support.namespaces import PATIENCE_S, inside, veth_pairs
+
+ROOT = Path(__file__).resolve().parents[2]
+START_S = 100
+"""Compiled loops may have to be compiled first, on a busy machine."""
+GRPC_PORT = 50051
+HOSTS = {1: ("10.0.1.1", "020000000101"), 2: ("10.0.2.1", "020000000201")}
+GATEWAYS = {1: ("10.0.1.254", "0200000001fe"), 2: ("10.0.2.254", "0200000002fe")}
+
+
+@pytest.fixture
+def path_folder(tmp_path: Path) -> Path:
+    """A folder with simple_switch_grpc in it, as installing makes it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "simple_switch_grpc"
+    module = "hostagent.cli.bmv2.simple_switch_grpc"
+    script.write_text(f"#!{sys.executable}\nimport sys\nfrom {module} import main\nsys.exit(main())\n")
+    script.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> tuple[Path, Path]:
+    """P4Info and JSON of the router."""
+    checked = compile_source(find_program("router.p4"), architecture=V1MODEL)
+    p4info, config = tmp_path / "router.p4info.txtpb", tmp_path / "router.json"
+    p4info.write_text(text_format.MessageToString(checked.p4info))
+    config.write_text(json.dumps(write_bmv2(checked.program)))
+    return p4info, config
+
+
+class P4RuntimeSwitch:
+    """What the switch class of such scripts does: words for a shell, the switch in the background, its port watched."""
+
+    sw_path = "simple_switch_grpc"
+
+    def __init__(self, namespace: str, interfaces: dict[int, str], folder: Path, path_folder: Path) -> None:
+        self.namespace = namespace
+        self.interfaces = interfaces
+        self.folder = folder
+        self.environment = os.environ | {"PATH": f"{path_folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+        self.log = folder / "s1.log"
+
+    def start(self, *, json_path: str | None = None) -> None:
+        args = [self.sw_path]
+        for port, name in self.interfaces.items():
+            args.extend(["-i", f"{port}@{name}"])
+        args.append(f"--pcap {self.folder}/pcaps")
+        args.extend(["--nanolog", "ipc:///tmp/bm-0-log.ipc"])
+        args.extend(["--device-id", "0"])
+        args.append(json_path or "--no-p4")
+        args.append("--log-console")
+        args.append("--thrift-port 9090")
+        args.append(f"-- --grpc-server-addr 0.0.0.0:{GRPC_PORT}")
+        shell = " ".join(args) + f" > {self.log} 2>&1 & echo $!"
+        words = VethPairs.command(self.namespace, ["bash", "-c", shell])
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, check=True)
+        self.pid = int(done.stdout)
+        self._wait_until_it_listens()
+
+    def _wait_until_it_listens(self) -> None:
+        deadline = time.monotonic() + START_S
+        while True:
+            assert os.path.exists(f"/proc/{self.pid}"), self.log.read_text()
+            with inside(self.namespace), socket.socket() as probe:
+                if probe.connect_ex(("localhost", GRPC_PORT)) == 0:
+                    return
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE_S
+        while os.path.exists(f"/proc/{self.pid}") and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def network() -> Iterator[dict[int, str]]:
+    """Two hosts, each in a namespace of its own, and a switch between: namespace by host, the switch's under 0."""
+    with veth_pairs() as made:
+        other = f"{made.hosts}-2"
+        ip("netns", "add", other)
+        try:
+            ip("-n", made.hosts, "link", "set", "h2", "netns", other)
+            found = {0: made.switch, 1: made.hosts, 2: other}
+            ip("-n", made.switch, "link", "set", "lo", "up")
+            for number, (address, mac) in HOSTS.items():
+                gateway, gateway_mac = GATEWAYS[number]
+                own = ["-n", found[number]]
+                ip(*own, "link", "set", f"h{number}", "address", colons(mac), "up")
+                ip(*own, "addr", "add", f"{address}/24", "dev", f"h{number}")
+                ip(*own, "neigh", "add", gateway, "lladdr", colons(gateway_mac), "dev", f"h{number}")
+                ip(*own, "route", "add", "default", "via", gateway)
+            yield found
+        finally:
+            subprocess.run(["ip", "netns", "delete", other], capture_output=True)
+
+
+def colons(mac: str) -> str:
+    return ":".join(mac[i : i + 2] for i in range(0, 12, 2))
+
+
+class Ping:
+    """ICMP echo from one host; the other's kernel answers."""
+
+    def __init__(self, namespace: str) -> None:
+        with inside(namespace):
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        self.socket.settimeout(PATIENCE_S)
+
+    def __call__(self, address: str, sequence: int) -> None:
+        """Sends, and waits for the answer."""
+        body = struct.pack(">HH", os.getpid() & 0xFFFF, sequence) + bytes(range(48))
+        checksum = ~ones_complement_sum(b"\x08\0\0\0" + body) & 0xFFFF
+        self.socket.sendto(struct.pack(">BBH", 8, 0, checksum) + body, (address, 0))
+        while True:
+            packet, (source, _) = self.socket.recvfrom(2048)
+            if source == address and packet[20] == 0 and packet[24:] == body:
+                return
+
+
+def control(namespace: str, p4info: Path, config: Path) -> None:
+    routes = [f"{HOSTS[n][0].rpartition('.')[0]}.0/24/{n}/{HOSTS[n][1]}/{GATEWAYS[n][1]}" for n in HOSTS]
+    words = [sys.executable, "-m", "tests.support.route_controller", f"127.0.0.1:{GRPC_PORT}", str(p4info), str(config)]
+    done = subprocess.run(
+        VethPairs.command(namespace, [*words, *routes]), cwd=ROOT, capture_output=True, text=True, timeout=START_S
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("with_program", [False, True], ids=["no-p4", "program-given"])
+def test_hosts_ping_each_other_through_a_pushed_router(
+    network: dict[int, str], pipeline: tuple[Path, Path], path_folder: Path, tmp_path: Path, with_program: bool
+) -> None:
+    switch = P4RuntimeSwitch(network[0], {1: "s1", 2: "s2"}, tmp_path, path_folder)
+    switch.start(json_path=str(pipeline[1]) if with_program else None)
+    try:
+        control(network[0], *pipeline)
+        ping = Ping(network[1])
+        for sequence in range(5):
+            ping(HOSTS[2][0], sequence)
+        back = Ping(network[2])
+        back(HOSTS[1][0], 99)
+    finally:
+        switch.stop()
+    assert "Server listening on 0.0.0.0:50051" in switch.log.read_text()
+    for name in ("s1", "s2"):
+        for way in ("in", "out"):
+            assert len(read_capture(f"{tmp_path}/pcaps/{name}_{way}.pcap").records) >= 6, (name, way)

@@ -1,0 +1,89 @@
+"""The command line of simple_switch_grpc as people's scripts write it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostagent.cli.bmv2.options import OptionError, Options, parse
+from hostagent.cli.bmv2.simple_switch_grpc import run, switch_options
+
+
+def of(words: str) -> Options:
+    return parse(words.split())
+
+
+def test_what_a_mininet_script_writes() -> None:
+    options = of(
+        "-i 1@s1-eth1 -i 2@s1-eth2 --pcap logs --nanolog ipc:///tmp/bm-0-log.ipc --device-id 3 build/p.json "
+        "--log-console --thrift-port 9090 -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 255"
+    )
+    assert (options.program, options.interfaces) == ("build/p.json", {1: "s1-eth1", 2: "s1-eth2"})
+    assert (options.pcap_folder, options.device_id, options.cpu_port) == ("logs", 3, 255)
+    assert (options.grpc_server_addr, options.log_console) == ("0.0.0.0:50051", True)
+    assert len(options.warnings) == 2  # nanolog, thrift-port
+    told = switch_options(options)
+    assert told.ports == ("1=if:s1-eth1", "2=if:s1-eth2")
+    assert (told.program, told.device_id, told.cpu_port) == ("build/p.json", 3, 255)
+
+
+def test_what_is_not_said_is_as_in_bmv2() -> None:
+    options = of("--no-p4")
+    assert (options.grpc_server_addr, options.device_id, options.cpu_port) == ("0.0.0.0:9559", 0, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        ("--pcap p.json", "."),
+        ("--pcap=there p.json", "there"),
+        ("--pcap there p.json", "there"),
+        ("p.json --pcap", "."),
+        ("--pcap --log-console p.p4", "."),
+    ],
+)
+def test_pcap_with_and_without_a_folder(words: str, folder: str) -> None:
+    options = of(words)
+    assert options.pcap_folder == folder
+    assert options.program in ("p.json", "p.p4")
+
+
+def test_ports_over_files() -> None:
+    options = of("--use-files 2 --interface=4@left p.json -Ldebug")
+    assert switch_options(options).ports == ("4=pcap:left_in.pcap,left_out.pcap?start=2s",)
+    assert options.log_level == "debug"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("", "no program"),
+        ("a.json b.json", "two programs"),
+        ("--no-p4 a.json", "and --no-p4"),
+        ("--no-p4 --frobnicate", "unknown option --frobnicate"),
+        ("--no-p4 -x", "unknown option -x"),
+        ("--no-p4 -i eth0", "write PORT@INTERFACE"),
+        ("--no-p4 -i 1@a -i 1@b", "port 1 is a already"),
+        ("--no-p4 --device-id", "--device-id needs a value"),
+        ("--no-p4 --device-id -- --cpu-port 3", "--device-id needs a value"),
+        ("--no-p4 --device-id x", "must be a number"),
+        ("--no-p4 --cpu-port 511", "must be a number from 1 to 510"),
+        ("--no-p4 --drop-port 7", "only 511 can be the drop port"),
+        ("--no-p4 --log-console --log-file f", "exclude each other"),
+        ("--no-p4 -L loud", "choose one of"),
+        ("--no-p4=yes", "takes no value"),
+        ("--no-p4 --use-files soon", "must be a number of seconds"),
+        ("--no-p4 --packet-in ipc:///x", "--packet-in is not supported"),
+        ("--no-p4 --grpc-server-ssl", "plain text"),
+    ],
+)
+def test_what_is_refused(words: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(OptionError, match=says):
+        of(words)
+    assert run(words.split()) == 1
+    assert capsys.readouterr().err.startswith("simple_switch_grpc: ")
+
+
+@pytest.mark.parametrize(("word", "says"), [("--help", "Usage:"), ("--version", "netsum"), ("--json-version", "2.24")])
+def test_questions(word: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([word]) == 0
+    assert says in capsys.readouterr().out
