@@ -118,6 +118,17 @@ def test_what_one_packet_exercises() -> None:
     }  # fmt: skip
 
 
+def test_lines_are_those_with_statements_whether_they_were_exercised_or_not() -> None:
+    (program,) = collected().coverage.programs.values()
+    lines = {item.line: item.count for item in program.of(Sort.LINE)}
+    text = Path(PROGRAM).read_text().split("\n")
+    assert {text[line - 1].strip() for line, count in lines.items() if not count} == {
+        "mark_to_drop(standard_metadata);", "standard_metadata.mcast_grp = group;", "clone(CloneType.I2E, 5);",
+        "standard_metadata.egress_spec = port;", "drop();",
+    }  # fmt: skip
+    assert not any(text[line - 1].strip().startswith(("action", "table", "state")) for line in lines)
+
+
 def test_coverage_adds_up_over_processes_and_is_shown() -> None:
     one, total = collected().coverage, Coverage()
     for _ in range(2):

@@ -43,9 +43,10 @@ class Collector:
         """Count one frame's walk."""
         found = self.program(source)
         state, table = "", ""
-        lines = {(e.span.file, e.span.line): e.span for e in walk.events if e.span is not None and e.kind in _ON_LINES}
-        for span in lines.values():
-            know(found, Sort.LINE, "", span, 1)
+        # the lines where states, tables and their actions begin hold no statement, unless one follows on them
+        for file, line in {(e.span.file, e.span.line) for e in walk.events if e.span is not None}:
+            if (item := found.items.get((Sort.LINE, "", file, line))) is not None:
+                item.count += 1
         for event in walk.events:
             if event.kind is Kind.STATE:
                 state = event.text
@@ -69,6 +70,3 @@ class Collector:
         for table in tables:
             for entry in table.entries.values():
                 know(found, Sort.ENTRY, entry_label(table.view.name, entry_text(table, entry)), places[table.view.name])
-
-
-_ON_LINES = frozenset((Kind.STATEMENT, Kind.BRANCH, Kind.ACTION))

@@ -37,11 +37,11 @@ def _program(program: ProgramCoverage, number: int) -> Iterator[str]:
                 "</td></tr>"
             )
     yield "</table>"
-    for file in program.files:
-        yield from _source(program, number, file)
     for sort in Sort:
         if sort is not Sort.LINE:
             yield from _list(program, number, sort)
+    for file in program.files:
+        yield from _source(program, number, file)
     yield "</section>"
 
 
