@@ -10,7 +10,7 @@ from emulator.p4 import types as t
 from emulator.p4.check_base import Where
 from emulator.p4.check_expressions import ExpressionChecker
 from emulator.p4.check_infer import Inference, InferenceError
-from emulator.p4.errors import Abandoned, Kind
+from emulator.p4.errors import Abandoned, Kind, counted
 
 
 class ArgumentChecker(ExpressionChecker):
@@ -87,7 +87,7 @@ class ArgumentChecker(ExpressionChecker):
                 return list(zip(parameters, given, strict=True))
             rest = parameters[len(given) :]
             if len(given) > len(parameters) or any(p.default is None and not p.is_optional for p in rest):
-                self.fail(node, f"{what} takes {len(parameters)} arguments, {len(given)} are given")
+                self.fail(node, f"{what} takes {counted(len(parameters), 'argument')}, {len(given)} given")
             return [*zip(parameters, given, strict=False), *((p, None) for p in rest)]
         by_name = {a.name: a for a in named}
         if len(by_name) != len(named):
@@ -105,9 +105,8 @@ class ArgumentChecker(ExpressionChecker):
             return
         wanted = signature.type_parameters
         if len(node.type_arguments) != len(wanted):
-            self.fail(
-                node, f"{signature.name} takes {len(wanted)} type arguments, {len(node.type_arguments)} are given"
-            )
+            takes = counted(len(wanted), "type argument")
+            self.fail(node, f"{signature.name} takes {takes}, {len(node.type_arguments)} given")
         for variable, argument in zip(wanted, node.type_arguments, strict=True):
             if not (isinstance(argument, s.SimpleType) and argument.name == "_"):
                 inference.known[variable] = self.type_of(argument)

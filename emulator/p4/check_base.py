@@ -11,7 +11,7 @@ from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.architecture import Architecture
 from emulator.p4.constants import fits, wrap
-from emulator.p4.errors import Abandoned, Diagnostics, Kind
+from emulator.p4.errors import Abandoned, Diagnostics, Kind, counted
 from emulator.p4.field_types import is_legal_field
 from emulator.p4.reporting import Reporter
 from emulator.p4.source import Tokens
@@ -125,10 +125,10 @@ class BaseChecker(Reporter):
 
     def _specialised(self, node: s.NamedType, generic: t.Generic) -> t.Type:
         if node.arguments is None:
-            self.fail(node, f"{node.name} needs {len(generic.parameters)} type arguments")
+            self.fail(node, f"{node.name} needs {counted(len(generic.parameters), 'type argument')}")
         if len(node.arguments) != len(generic.parameters):
-            wanted = f"{len(generic.parameters)} type arguments"
-            self.fail(node, f"{node.name} takes {wanted}, {len(node.arguments)} are given")
+            wanted = counted(len(generic.parameters), "type argument")
+            self.fail(node, f"{node.name} takes {wanted}, {len(node.arguments)} given")
         for argument in node.arguments:
             if isinstance(argument, s.SimpleType) and argument.name == "_":
                 self.fail(argument, "'_' cannot be inferred here")

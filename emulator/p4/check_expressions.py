@@ -145,6 +145,8 @@ class ExpressionChecker(OperatorChecker):
 
     def _type_member(self, base: r.TypeRef, node: s.Member) -> r.Expr:  # noqa: RET503
         type_ = base.type
+        if type_ is t.UNKNOWN:  # its declaration has been reported
+            return r.Literal(node.at, t.UNKNOWN, 0)
         if isinstance(type_, t.EnumType) and node.name in type_.members:
             return r.Literal(node.at, type_, type_.members[node.name])
         if type_ is t.ERROR and node.name in self.errors:

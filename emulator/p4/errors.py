@@ -33,6 +33,11 @@ class Kind(Enum):
     WARNING = "warning"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 argument``, ``2 arguments``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     kind: Kind

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from emulator.p4.errors import counted
+
 if TYPE_CHECKING:
     from emulator.v1model.summaries import Summary
 
@@ -28,6 +30,7 @@ def print_summary(program: str, summary: Summary, seconds: float, as_json: bool)
     if as_json:
         print(json.dumps({"program": summary.name, **counts}))
         return
-    objects = ", ".join(f"{counts[kind]} {kind}" for kind in ("tables", "actions", "counters", "registers"))
+    kinds = ("table", "action", "counter", "register")
+    objects = ", ".join(counted(counts[f"{kind}s"], kind) for kind in kinds)
     code = summary.machine_code_bytes / 1024
     print(f"{program}: {objects}; {code:.1f} KiB of machine code, loaded in {seconds:.2f} s")
