@@ -17,6 +17,8 @@ def check_p4info(program: ir.Program, wanted: Wanted) -> None:
             raise Bmv2JsonError("P4Info", f"has a table {name}, which the program has not")
         listed = {ir.control_plane_action(a.action): actions[a.action] for a in tables[name].actions}
         for reference in described.action_refs:
+            if reference.scope >= len(ir.ActionScope):
+                raise Bmv2JsonError("P4Info", f"table {name} has an action of unknown scope {reference.scope}")
             action = wanted.action_names.get(reference.id)
             if action is None:
                 raise Bmv2JsonError("P4Info", f"table {name} has an action {reference.id:#x}, which is not described")

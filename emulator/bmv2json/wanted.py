@@ -40,4 +40,5 @@ def match_kind(field: Any) -> str:
     """As P4 spells it."""
     if field.WhichOneof("match") == "other_match_type":
         return str(field.other_match_type)
-    return str(p4info_pb2.MatchField.MatchType.Name(field.match_type)).lower()
+    known = p4info_pb2.MatchField.MatchType
+    return known.Name(field.match_type).lower() if field.match_type in known.values() else str(field.match_type)

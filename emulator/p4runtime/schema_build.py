@@ -48,7 +48,7 @@ def _table(table: Any) -> TableSchema:
         id=table.preamble.id,
         name=table.preamble.name,
         fields={f.id: _field(f) for f in table.match_fields},
-        scopes={ref.id: Scope(ref.scope) for ref in table.action_refs},
+        scopes={ref.id: _scope(ref.scope, table) for ref in table.action_refs},
         size=table.size,
         is_const=table.is_const_table,
         default_is_const=table.const_default_action_id != 0,
@@ -57,6 +57,12 @@ def _table(table: Any) -> TableSchema:
         implementation_id=table.implementation_id,
         has_idle_timeout=table.idle_timeout_behavior == p4info_pb2.Table.NOTIFY_CONTROL,
     )
+
+
+def _scope(number: int, table: Any) -> Scope:
+    if number not in {scope.value for scope in Scope}:
+        raise invalid(f"P4Info: table {table.preamble.name} has an action of unknown scope {number}")
+    return Scope(number)
 
 
 def _direct_resource(table: Any, prefix: int) -> int:
@@ -68,7 +74,8 @@ def _field(field: Any) -> FieldSchema:
 
 
 def _match_kind(match_field: Any) -> MatchKind:
-    name = p4info_pb2.MatchField.MatchType.Name(match_field.match_type)
+    kinds = p4info_pb2.MatchField.MatchType
+    name = kinds.Name(match_field.match_type) if match_field.match_type in kinds.values() else ""
     return MatchKind[name] if name in MatchKind.__members__ else MatchKind.OTHER
 
 

@@ -17,7 +17,10 @@ DieWithParent = Annotated[bool, typer.Option("--die-with-parent", help="End when
 def switch(
     program: Annotated[
         str | None,
-        typer.Argument(help="P4 source: a file, or the name of a shipped program. None: wait for P4Runtime."),
+        typer.Argument(
+            help="P4 source, or the JSON that p4c writes for bmv2: a file, or the name of a shipped program. "
+            "None: wait for P4Runtime."
+        ),
     ] = None,
     port: Annotated[
         list[str] | None,

@@ -176,6 +176,8 @@ def test_p4info_of_the_document_itself_goes_with_it() -> None:
         (lambda i: i.actions[0].preamble.__setattr__("name", "x"), "table t has an action x, which it has not"),
         (lambda i: i.actions[0].params.add(id=1, bitwidth=3), "action run has 1 parameters, 0 in the program"),
         (lambda i: i.tables[0].action_refs.add(id=9), "has an action 0x9, which is not described"),
+        (lambda i: i.tables[0].action_refs[0].__setattr__("scope", 7), "table t has an action of unknown scope 7"),
+        (lambda i: i.tables[0].match_fields[0].__setattr__("match_type", 99), "is exact here, 99 in the P4Info given"),
     ],
 )
 def test_p4info_of_another_program_is_refused(change: Callable[[Any], Any], says: str) -> None:
