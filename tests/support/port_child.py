@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from emulator.ports.batch import FrameBatch
+from emulator.ports.cable import Geometry
 from emulator.ports.host import FramePool, HostPort
 from emulator.ports.opening import make_switch_bell, open_host_port, open_switch_ports
 from emulator.ports.spec import parse_ports
@@ -22,7 +23,8 @@ from tests.support.forwarder import Forwarder
 PATIENCE_NS = 20_000_000_000
 """How long anything may take on a busy machine before a wake-up counts as lost."""
 
-POOL_FRAMES = 256
+POOL_FRAMES = Geometry().cells
+"""What may be on the way at once: more could fill the ring to a host, and would be dropped."""
 
 
 def say(**values: Any) -> None:
