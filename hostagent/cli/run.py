@@ -29,7 +29,8 @@ def run(
         str, typer.Option(metavar="TEXT", help="Impair every port, e.g. 'loss=0.05&delay=1ms&seed=7'.")
     ] = "",
     max_window: Annotated[
-        int | None, typer.Option(metavar="SLOTS", help="Most slots the job may lease, a power of two.")
+        int | None,
+        typer.Option(metavar="SLOTS", help="Most slots the job may lease, a power of two; default 256 / N."),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what switch and ranks counted, as JSON.")
@@ -42,7 +43,7 @@ def run(
 
     Example: [bold]netsum run -n 4 train.py --epochs 3[/bold]
     """
-    from hostagent.torch_backend.launcher import DEFAULT_LANES, DEFAULT_MAX_WINDOW, Aggregator, RunOptions, run_training
+    from hostagent.torch_backend.launcher import DEFAULT_LANES, Aggregator, RunOptions, default_max_window, run_training
 
     def write_report(aggregator: Aggregator) -> None:
         from hostagent.cli.measured import write
@@ -61,7 +62,7 @@ def run(
         prefixed=prefix,
         impairments=impair,
         verbose=verbose,
-        controller_options=("--max-window", str(max_window or DEFAULT_MAX_WINDOW)),
+        controller_options=("--max-window", str(max_window or default_max_window(ranks))),
         at_end=write_report,
     )
     raise typer.Exit(run_training(options))

@@ -30,13 +30,19 @@ LANES = (64, 256, 512, 1024, 2048)
 """What p4src/allreduce.p4 can be built for."""
 CONNECT_TIMEOUT_S = 5.0
 DEFAULT_LANES = 1024
-DEFAULT_MAX_WINDOW = 64
-"""The best of 256 to 2,048 lanes and windows of 32 to 512 by netsum bench allreduce, 2 and 4 ranks on 2 cores."""
+FRAMES_IN_FLIGHT = 256
+"""Of all ranks together: at 4 KiB a frame they stay in the caches (netsum bench allreduce, 2 and 4 ranks)."""
 DEFAULT_PROGRAM = "allreduce.p4"
 RANKS_STOP_TIMEOUT_S = 35.0
 """torch's launcher gives ranks 30 s between SIGTERM and SIGKILL."""
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def default_max_window(ranks: int) -> int:
+    """Slots that a run of so many ranks leases at most: a power of two from 16 to 128, the frames a cable holds."""
+    share = FRAMES_IN_FLIGHT // ranks
+    return max(16, min(128, 1 << share.bit_length() >> 1))
 
 
 @dataclass(frozen=True, slots=True)
