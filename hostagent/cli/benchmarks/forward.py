@@ -40,6 +40,9 @@ BMV2_KPPS = {"router": 72.0, "allreduce": 11.4}
 SATURATED = 0.02
 """The forwarder is what limits when at least so much of what was sent was too much for it."""
 
+TRIES = 5
+"""So often a round is played again in which the ends themselves lost frames: others had their core."""
+
 
 class BenchFailed(Exception):
     """A process of the benchmark failed, or a result can't be right; the message says what."""
@@ -98,6 +101,8 @@ class Round:
     """Processor time of the forwarder for each frame, the kernel's work for it included."""
     overload: float
     """Share of the frames sent that found no room at the forwarder; 0 where a window holds the sender back."""
+    lost_at_ends: int
+    """Frames that the forwarder sent and the receiver's kernel dropped: then ``kpps`` is a lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +157,22 @@ def _measure_work(network: VethPairs, traffic: str, seconds: float, rounds: int)
         else:
             ends = [role(network.hosts, "host", window=WINDOW, **at_hosts)]
         for forwarder in forwarders.values():
-            _round(forwarder, ends)  # loads machine code and touches memory
+            _clean_round(forwarder, ends)  # loads machine code and touches memory
         found: dict[str, list[Round]] = {name: [] for name in forwarders}
         for _ in range(rounds):
             for name, forwarder in forwarders.items():
-                found[name].append(_round(forwarder, ends))
+                found[name].append(_clean_round(forwarder, ends))
     return _summary(traffic, found["limit"], found["switch"])
+
+
+def _clean_round(forwarder: Role, ends: list[Role]) -> Round:
+    """The first round of several in which the ends lost nothing, else the best."""
+    played: list[Round] = []
+    while len(played) < TRIES:
+        played.append(_round(forwarder, ends))
+        if not played[-1].lost_at_ends:
+            return played[-1]
+    return max(played, key=lambda one: one.kpps)
 
 
 def _round(forwarder: Role, ends: list[Role]) -> Round:
@@ -173,10 +188,11 @@ def _round(forwarder: Role, ends: list[Role]) -> Round:
         role.do("close")
     if not seen["frames"]:
         raise BenchFailed(f"{forwarder.role}: no frame came through; drops: {seen['drops']}, {used['drops']}")
-    if seen["drops"] or seen.get("stalled"):
-        raise BenchFailed(f"{forwarder.role}: frames were lost; drops: {seen['drops']} and {used['drops']}")
+    if seen.get("stalled"):
+        raise BenchFailed(f"{forwarder.role}: a window stood still; drops: {seen['drops']} and {used['drops']}")
     overload = 1 - used["frames"] / others[0]["sent"] if others else 0.0
-    return Round(seen["frames"] / seen["seconds"] / 1e3, used["cpu_s"] * 1e9 / used["frames"], overload)
+    lost = sum(sum(by_cause.values()) for by_cause in seen["drops"].values())
+    return Round(seen["frames"] / seen["seconds"] / 1e3, used["cpu_s"] * 1e9 / used["frames"], overload, lost)
 
 
 def _summary(traffic: str, limits: list[Round], switches: list[Round]) -> Forwarding:
@@ -193,7 +209,8 @@ def _summary(traffic: str, limits: list[Round], switches: list[Round]) -> Forwar
         cpu_share=least[0] / least[1],
         wanted_share=WANTED_SHARE[traffic],
         bmv2_kpps=BMV2_KPPS[traffic],
-        saturated=traffic != "router" or min(limit.overload, switch.overload) > SATURATED,
+        saturated=(traffic != "router" or min(limit.overload, switch.overload) > SATURATED)
+        and not (limit.lost_at_ends or switch.lost_at_ends),
     )
 
 
@@ -221,4 +238,4 @@ def show(measured: dict[str, Any], as_json: bool) -> None:
     console.print(table)
     for row in measured["rows"]:
         if not row["saturated"]:
-            console.print(f"{row['work']}: the sender was the bottleneck, so both figures are lower bounds")
+            console.print(f"{row['work']}: sender or receiver was the bottleneck, so both figures are lower bounds")

@@ -75,7 +75,7 @@ class Receiver:
 
     def work(self) -> dict[str, Any]:
         count_frames(self._port.address, self._batch.record_address, QUIET_NS, address_of(self._results))
-        return seen(self._results, 1) | {"drops": self._port.statistics().drops}
+        return seen(self._results, 1) | {"drops": drops_of([self._port])}
 
     def close(self) -> dict[str, Any]:
         self._port.close()
