@@ -1,0 +1,228 @@
+"""What an aggregator of ours is: jobs put in and taken out, batches of frames in, frames and counters out.
+
+`Aggregator` is the one interface that the PsPIN switch (`pspin_model.aggregator`) and the rack server
+(`hostagent.rackserver.core`) offer; the gRPC service of `aggregator.proto` carries the same calls. The terms are
+checked once, in `JobTerms`, so that a core may rely on what its docstring says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol, runtime_checkable
+
+from emulator.ports.batch import FrameBatch, TxPortTable
+from emulator.ports.limits import MAX_PORTS
+from hostagent.protocol.counters import Drop, Verdict
+
+MOST_CHILDREN = 64
+"""Bits in a set's bitmap."""
+
+LANES = (64, 256, 512, 1024, 2048)
+"""Of a full frame: what p4src/allreduce.p4 can be built for, so what a job can be moved between aggregators with."""
+
+VERDICTS = tuple(verdict.name.lower() for verdict in Verdict)
+"""Names of what becomes of a job's contribution, by `Verdict`'s numbers."""
+
+DROPS = tuple(reason.name.lower() for reason in Drop)
+"""Names of why a frame was dropped before it reached a set, by `Drop`'s numbers."""
+
+
+class RefusalCode(Enum):
+    """Whose fault a refusal is."""
+
+    INVALID = "invalid"
+    """The terms contradict themselves or what the aggregator is (lanes, slots, ports)."""
+    EXHAUSTED = "exhausted"
+    """No room now: slots, jobs, memory. The host may take another aggregator."""
+    FORBIDDEN = "forbidden"
+    """A wrong nonce, or more workers than the service has."""
+    UNKNOWN = "unknown"
+    """There is no such job, service or key."""
+    STALE = "stale"
+    """Meant for another incarnation, or for a state that has passed."""
+
+
+class AggregatorRefused(Exception):
+    """The aggregator is there and won't; nothing has changed. The text says why and what to do."""
+
+    def __init__(self, reason: str, code: RefusalCode = RefusalCode.INVALID) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class ChildTerms:
+    """One contributor: a worker, or a leaf aggregator."""
+
+    child: int
+    """Its number in frames, 16 bits."""
+    bit: int
+    """Its place in a set's bitmap, 0..63, unique in the job."""
+    port: int
+    mac: int
+    ip: int
+    """A frame of this child comes in by this port from these addresses, or is no frame of this child."""
+    zero_checksum_allowed: bool = True
+    """A UDP checksum of 0 is accepted, and answers to the child carry 0; otherwise both must be computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTerms:
+    """A tenant's terms with a rack server; see `aggregator.proto`."""
+
+    name: str
+    nonce: bytes = b""
+    workers: int = 0
+    weight: int = 1
+    quota_bytes: int = 0
+    """0: none."""
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JobTerms:
+    """Everything an aggregator must know of one job under one epoch. Raises AggregatorRefused where it is no job."""
+
+    job: int
+    epoch: int
+    """1..2^32 - 1. Sets of another epoch are empty."""
+    base: int
+    """Where the epoch starts: an empty set takes base <= c < base + 2 * window only, modulo 2^32."""
+    window_log2: int
+    first_slot: int
+    lanes: int
+    children: tuple[ChildTerms, ...]
+    aggregator_mac: int
+    aggregator_ip: int
+    """Where answers come from."""
+    no_data_short: bool = True
+    service: ServiceTerms | None = None
+    """None: the job only sums."""
+
+    def __post_init__(self) -> None:
+        wrong = self._problem()
+        if wrong:
+            raise AggregatorRefused(f"job {self.job}: {wrong}")
+
+    @property
+    def window(self) -> int:
+        """Slots from `first_slot` on; chunk c has slot first_slot + c mod window, set (c div window) mod 2."""
+        return 1 << self.window_log2
+
+    @property
+    def full(self) -> int:
+        """The bitmap of a complete set."""
+        return sum(1 << child.bit for child in self.children)
+
+    def _problem(self) -> str:
+        """What is wrong with the terms by themselves, or ""."""
+        limits = {"job": 16, "epoch": 32, "base": 32, "first_slot": 32, "aggregator_mac": 48, "aggregator_ip": 32}
+        for name, width_bits in limits.items():
+            if not 0 <= getattr(self, name) < 1 << width_bits:
+                return f"{name} {getattr(self, name)} doesn't fit in {width_bits} bits"
+        if not self.epoch:
+            return "epoch 0 is never a job's"
+        if not 0 <= self.window_log2 <= 16:
+            return f"a window of 2^{self.window_log2} slots; use 2^0 to 2^16"
+        if self.lanes not in LANES:
+            return f"{self.lanes} lanes a frame; use one of {', '.join(map(str, LANES))}"
+        if not 1 <= len(self.children) <= MOST_CHILDREN:
+            return f"{len(self.children)} children; use 1 to {MOST_CHILDREN}"
+        return self._problem_of_children()
+
+    def _problem_of_children(self) -> str:
+        for what in ("child", "bit"):
+            if len({getattr(child, what) for child in self.children}) != len(self.children):
+                return f"two children have the same {what} number"
+        for child in self.children:
+            if not 0 <= child.bit < MOST_CHILDREN or not 0 <= child.child < 1 << 16:
+                return f"child {child.child}, bit {child.bit}: use 16 bits, and a bit from 0 to {MOST_CHILDREN - 1}"
+            if not 0 <= child.port < MAX_PORTS or not 0 <= child.mac < 1 << 48 or not 0 <= child.ip < 1 << 32:
+                return f"child {child.child}: port {child.port}, MAC {child.mac:#x} or IP {child.ip:#x} can't be"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What an aggregator can hold."""
+
+    slots: int
+    """Of two sets each, for all jobs together; numbered from 0."""
+    lanes: int
+    """Of a full frame."""
+    jobs: int
+    """At a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounters:
+    """What has become of a job's contributions since it was first installed, over its epochs. Zeros may be left out.
+
+    Names are those of VERDICTS: `accepted` or `accepted_no_data` for a first copy and `completed` beside it for the
+    last one, as the P4 program counts. Bytes are of whole frames, without FCS.
+    """
+
+    frames: Mapping[str, int] = field(default_factory=dict)
+    bytes: Mapping[str, int] = field(default_factory=dict)
+    children: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """By child number: frames by verdict."""
+
+
+@runtime_checkable
+class Aggregator(Protocol):
+    """A core: no socket, thread or clock. Calls never overlap; whoever runs it sees to that.
+
+    Answers go to the rings of `ports`, by the child's port; a port without a ring loses them.
+    """
+
+    @property
+    def kind(self) -> str:
+        """For people and messages: "pspin", "server"."""
+
+    @property
+    def capacity(self) -> Capacity:
+        """Never changes."""
+
+    @property
+    def ports(self) -> TxPortTable:
+        """Given at construction."""
+
+    def install(self, terms: JobTerms) -> None:
+        """Make a job known, or replace its terms. A new epoch voids its sets, and counters go on. All or nothing:
+        raises AggregatorRefused and has changed nothing. Slots may overlap with no other known job's."""
+
+    def remove(self, job: int) -> None:
+        """Forget a job and its counters; one that is not known is no error."""
+
+    def installed(self) -> Mapping[int, int]:
+        """Job -> epoch of those known."""
+
+    def counters(self, job: int) -> JobCounters:
+        """Raises AggregatorRefused(UNKNOWN)."""
+
+    def drops(self) -> Mapping[str, int]:
+        """Frames that reached no set, by the names of DROPS."""
+
+    def statistics(self) -> dict[str, object]:
+        """What is worth telling people and reports; JSON can carry it. Cycles, cores, memory."""
+
+    def process(self, batch: FrameBatch, now_ns: int) -> int | None:
+        """Take all frames of the batch, which may be empty, in its order; returns when to be called at the latest
+        though nothing comes in, or None. Frames are borrowed until the call returns and never written into."""
+
+
+@runtime_checkable
+class CompiledAggregator(Aggregator, Protocol):
+    """A core whose `process` is machine code too: the live loop then calls that, without the GIL."""
+
+    @property
+    def program_address(self) -> int:
+        """Of ``int64 process(void *context, uint64 *address, uint32 *length, uint32 *port, int64 count, int64 now)``.
+        What it returns: as `process`, or -1 for never."""
+
+    @property
+    def context_address(self) -> int:
+        """Its first argument."""

@@ -1,0 +1,108 @@
+"""`JobTerms` and what an aggregator counts, as messages of `aggregator.proto` and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from hostagent.protocol.services import aggregator_pb2 as pb
+from hostagent.protocol.services.aggregator import (
+    AggregatorRefused,
+    ChildTerms,
+    JobCounters,
+    JobTerms,
+    ServiceTerms,
+)
+
+
+def terms_message(terms: JobTerms) -> pb.JobTerms:
+    """For the wire."""
+    message = pb.JobTerms(
+        job=terms.job,
+        epoch=terms.epoch,
+        base=terms.base,
+        window_log2=terms.window_log2,
+        first_slot=terms.first_slot,
+        lanes=terms.lanes,
+        no_data_short=terms.no_data_short,
+        aggregator_mac=terms.aggregator_mac,
+        aggregator_ip=terms.aggregator_ip,
+        service=_service_message(terms.service) if terms.service is not None else None,
+    )
+    for child in terms.children:
+        message.children.add(
+            child=child.child,
+            bit=child.bit,
+            port=child.port,
+            mac=child.mac,
+            ip=child.ip,
+            zero_checksum_allowed=child.zero_checksum_allowed,
+        )
+    return message
+
+
+def terms_from(message: pb.JobTerms) -> JobTerms:
+    """From the wire. Raises AggregatorRefused where it is no job."""
+    children = tuple(
+        ChildTerms(child.child, child.bit, child.port, child.mac, child.ip, child.zero_checksum_allowed)
+        for child in message.children
+    )
+    return JobTerms(
+        job=message.job,
+        epoch=message.epoch,
+        base=message.base,
+        window_log2=message.window_log2,
+        first_slot=message.first_slot,
+        lanes=message.lanes,
+        children=children,
+        aggregator_mac=message.aggregator_mac,
+        aggregator_ip=message.aggregator_ip,
+        no_data_short=message.no_data_short,
+        service=_service_from(message) if message.HasField("service") else None,
+    )
+
+
+def _service_message(service: ServiceTerms) -> pb.ServiceTerms:
+    return pb.ServiceTerms(
+        name=service.name,
+        nonce=service.nonce,
+        workers=service.workers,
+        weight=service.weight,
+        quota_bytes=service.quota_bytes,
+        options=json.dumps(dict(service.options)),
+    )
+
+
+def _service_from(message: pb.JobTerms) -> ServiceTerms:
+    told = message.service
+    try:
+        options = json.loads(told.options or "{}")
+    except ValueError as error:
+        raise AggregatorRefused(f"job {message.job}: the service's options are no JSON: {error}") from None
+    if not isinstance(options, dict):
+        raise AggregatorRefused(f"job {message.job}: the service's options must be a JSON object")
+    return ServiceTerms(told.name, told.nonce, told.workers, told.weight or 1, told.quota_bytes, options)
+
+
+def counters_message(job: int, counters: JobCounters) -> pb.JobCounters:
+    """For the wire."""
+    message = pb.JobCounters(job=job, frames=counts(counters.frames), bytes=counts(counters.bytes))
+    for child, frames in sorted(counters.children.items()):
+        message.children.add(child=child, frames=counts(frames))
+    return message
+
+
+def counters_from(message: pb.JobCounters) -> JobCounters:
+    """From the wire."""
+    children = {child.child: counted(child.frames) for child in message.children}
+    return JobCounters(counted(message.frames), counted(message.bytes), children)
+
+
+def counts(values: Mapping[str, int]) -> list[pb.Count]:
+    """Counters by name, for the wire; zeros are left out."""
+    return [pb.Count(name=name, value=value) for name, value in values.items() if value]
+
+
+def counted(messages: Iterable[pb.Count]) -> dict[str, int]:
+    """Counters by name, from the wire."""
+    return {message.name: message.value for message in messages}

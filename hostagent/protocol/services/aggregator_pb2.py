@@ -1,0 +1,60 @@
+# Generated from aggregator.proto by `python -m hostagent.protocol.services.generate`; do not edit.
+# ruff: noqa
+# mypy: ignore-errors
+# source: hostagent/protocol/services/aggregator.proto
+# Protobuf Python Version: 7.35.1
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import descriptor_pool as _descriptor_pool
+from google.protobuf import symbol_database as _symbol_database
+from google.protobuf.internal import builder as _builder
+# @@protoc_insertion_point(imports)
+
+_sym_db = _symbol_database.Default()
+
+
+
+
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,hostagent/protocol/services/aggregator.proto\x12\x14netsum.aggregator.v1\"\x0e\n\x0cWatchRequest\"\x8b\x01\n\x0b\x44\x65scription\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x04\x12\r\n\x05slots\x18\x03 \x01(\r\x12\r\n\x05lanes\x18\x04 \x01(\r\x12\x0c\n\x04jobs\x18\x05 \x01(\r\x12-\n\x05known\x18\x06 \x03(\x0b\x32\x1e.netsum.aggregator.v1.KnownJob\"&\n\x08KnownJob\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\r\"T\n\x0eInstallRequest\x12-\n\x05terms\x18\x01 \x01(\x0b\x32\x1e.netsum.aggregator.v1.JobTerms\x12\x13\n\x0bincarnation\x18\x02 \x01(\x04\"\x9b\x02\n\x08JobTerms\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x0c\n\x04\x62\x61se\x18\x03 \x01(\r\x12\x13\n\x0bwindow_log2\x18\x04 \x01(\r\x12\x12\n\nfirst_slot\x18\x05 \x01(\r\x12\r\n\x05lanes\x18\x06 \x01(\r\x12\x15\n\rno_data_short\x18\x07 \x01(\x08\x12\x16\n\x0e\x61ggregator_mac\x18\x08 \x01(\x04\x12\x15\n\raggregator_ip\x18\t \x01(\r\x12\x32\n\x08\x63hildren\x18\n \x03(\x0b\x32 .netsum.aggregator.v1.ChildTerms\x12\x33\n\x07service\x18\x0b \x01(\x0b\x32\".netsum.aggregator.v1.ServiceTerms\"n\n\nChildTerms\x12\r\n\x05\x63hild\x18\x01 \x01(\r\x12\x0b\n\x03\x62it\x18\x02 \x01(\r\x12\x0c\n\x04port\x18\x03 \x01(\r\x12\x0b\n\x03mac\x18\x04 \x01(\x04\x12\n\n\x02ip\x18\x05 \x01(\r\x12\x1d\n\x15zero_checksum_allowed\x18\x06 \x01(\x08\"r\n\x0cServiceTerms\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05nonce\x18\x02 \x01(\x0c\x12\x0f\n\x07workers\x18\x03 \x01(\r\x12\x0e\n\x06weight\x18\x04 \x01(\r\x12\x13\n\x0bquota_bytes\x18\x05 \x01(\x04\x12\x0f\n\x07options\x18\x06 \x01(\t\"\x0e\n\x0cInstallReply\"1\n\rRemoveRequest\x12\x0b\n\x03job\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\x04\"\r\n\x0bRemoveReply\"\x11\n\x0f\x43ountersRequest\"l\n\rCountersReply\x12/\n\x04jobs\x18\x01 \x03(\x0b\x32!.netsum.aggregator.v1.JobCounters\x12*\n\x05\x64rops\x18\x02 \x03(\x0b\x32\x1b.netsum.aggregator.v1.Count\"\xaa\x01\n\x0bJobCounters\x12\x0b\n\x03job\x18\x01 \x01(\r\x12+\n\x06\x66rames\x18\x02 \x03(\x0b\x32\x1b.netsum.aggregator.v1.Count\x12*\n\x05\x62ytes\x18\x03 \x03(\x0b\x32\x1b.netsum.aggregator.v1.Count\x12\x35\n\x08\x63hildren\x18\x04 \x03(\x0b\x32#.netsum.aggregator.v1.ChildCounters\"K\n\rChildCounters\x12\r\n\x05\x63hild\x18\x01 \x01(\r\x12+\n\x06\x66rames\x18\x02 \x03(\x0b\x32\x1b.netsum.aggregator.v1.Count\"$\n\x05\x43ount\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04\"\x13\n\x11StatisticsRequest\"\x1f\n\x0fStatisticsReply\x12\x0c\n\x04json\x18\x01 \x01(\t2\xbb\x03\n\nAggregator\x12P\n\x05Watch\x12\".netsum.aggregator.v1.WatchRequest\x1a!.netsum.aggregator.v1.Description0\x01\x12S\n\x07Install\x12$.netsum.aggregator.v1.InstallRequest\x1a\".netsum.aggregator.v1.InstallReply\x12P\n\x06Remove\x12#.netsum.aggregator.v1.RemoveRequest\x1a!.netsum.aggregator.v1.RemoveReply\x12V\n\x08\x43ounters\x12%.netsum.aggregator.v1.CountersRequest\x1a#.netsum.aggregator.v1.CountersReply\x12\\\n\nStatistics\x12\'.netsum.aggregator.v1.StatisticsRequest\x1a%.netsum.aggregator.v1.StatisticsReplyb\x06proto3')
+
+_globals = globals()
+_builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hostagent.protocol.services.aggregator_pb2', _globals)
+if not _descriptor._USE_C_DESCRIPTORS:
+  DESCRIPTOR._loaded_options = None
+  _globals['_WATCHREQUEST']._serialized_start=70
+  _globals['_WATCHREQUEST']._serialized_end=84
+  _globals['_DESCRIPTION']._serialized_start=87
+  _globals['_DESCRIPTION']._serialized_end=226
+  _globals['_KNOWNJOB']._serialized_start=228
+  _globals['_KNOWNJOB']._serialized_end=266
+  _globals['_INSTALLREQUEST']._serialized_start=268
+  _globals['_INSTALLREQUEST']._serialized_end=352
+  _globals['_JOBTERMS']._serialized_start=355
+  _globals['_JOBTERMS']._serialized_end=638
+  _globals['_CHILDTERMS']._serialized_start=640
+  _globals['_CHILDTERMS']._serialized_end=750
+  _globals['_SERVICETERMS']._serialized_start=752
+  _globals['_SERVICETERMS']._serialized_end=866
+  _globals['_INSTALLREPLY']._serialized_start=868
+  _globals['_INSTALLREPLY']._serialized_end=882
+  _globals['_REMOVEREQUEST']._serialized_start=884
+  _globals['_REMOVEREQUEST']._serialized_end=933
+  _globals['_REMOVEREPLY']._serialized_start=935
+  _globals['_REMOVEREPLY']._serialized_end=948
+  _globals['_COUNTERSREQUEST']._serialized_start=950
+  _globals['_COUNTERSREQUEST']._serialized_end=967
+  _globals['_COUNTERSREPLY']._serialized_start=969
+  _globals['_COUNTERSREPLY']._serialized_end=1077
+  _globals['_JOBCOUNTERS']._serialized_start=1080
+  _globals['_JOBCOUNTERS']._serialized_end=1250
+  _globals['_CHILDCOUNTERS']._serialized_start=1252
+  _globals['_CHILDCOUNTERS']._serialized_end=1327
+  _globals['_COUNT']._serialized_start=1329
+  _globals['_COUNT']._serialized_end=1365
+  _globals['_STATISTICSREQUEST']._serialized_start=1367
+  _globals['_STATISTICSREQUEST']._serialized_end=1386
+  _globals['_STATISTICSREPLY']._serialized_start=1388
+  _globals['_STATISTICSREPLY']._serialized_end=1419
+  _globals['_AGGREGATOR']._serialized_start=1422
+  _globals['_AGGREGATOR']._serialized_end=1865
+# @@protoc_insertion_point(module_scope)
