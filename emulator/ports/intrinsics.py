@@ -175,6 +175,12 @@ compare_exchange32 = _make(
     "(address, expected, value): store value if expected is there; returns what was there.",
     _compare_exchange(I32),
 )
+compare_exchange64 = _make(
+    "compare_exchange64",
+    3,
+    "(address, expected, value): store value if expected is there; returns what was there.",
+    _compare_exchange(I64),
+)
 
 
 def _fence(builder: Any) -> None:
@@ -238,6 +244,10 @@ map_memory = _make(
     _libc("mmap", returns=I64),
 )
 unmap_memory = _make("unmap_memory", 2, "munmap(address, size).", _libc("munmap"))
+shut_down = _make("shut_down", 2, "shutdown(fd, how).", _libc("shutdown"))
+epoll_control = _make(
+    "epoll_control", 4, "epoll_ctl(poller, operation, fd, struct epoll_event*): 0 or -errno.", _libc("epoll_ctl")
+)
 eventfd = _make("eventfd", 2, "eventfd(initial, flags): descriptor or -errno.", _libc("eventfd"))
 
 
