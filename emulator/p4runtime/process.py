@@ -34,12 +34,12 @@ from emulator.ports.bell import Bell
 from emulator.ports.errors import PortError
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
+from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_ports
 from emulator.ports.stale import clean_stale
 from emulator.ports.udp import UdpSwitchPort
 from emulator.switch.core import Switch
 from emulator.switch.interpreted_runner import InterpretedRunner
-from emulator.switch.runner import SwitchRunner
 from emulator.v1model.compiled import ENGINES, load
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from emulator.ports.batch import FrameBatch
 from emulator.ports.bell import Bell, bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.port import SwitchPort, port_has_input
+from emulator.ports.runner import RunnerStatistics, packets_may_wait, serve_in_time
+from emulator.ports.turns import PER_PORT
 from emulator.switch.core import Switch
-from emulator.switch.runner import RunnerStatistics, packets_may_wait, serve_in_time
-from emulator.switch.turns import PER_PORT
 
 LOOK_AGAIN_S = 0.02
 """How often a loop over capture files looks for a program."""

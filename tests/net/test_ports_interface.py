@@ -18,8 +18,8 @@ from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.errors import PortError
 from emulator.ports.interface import SLOTS, InterfacePort
 from emulator.ports.opening import make_switch_bell, open_switch_ports
+from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_port, parse_ports
-from emulator.switch.runner import SwitchRunner
 from hostagent.cli.benchmarks.veth import VethPairs, ip
 from hostagent.protocol.frames import ones_complement_sum
 from tests.support.captures import read_captured, write_capture

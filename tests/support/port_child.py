@@ -16,8 +16,8 @@ from emulator.ports.batch import FrameBatch
 from emulator.ports.cable import Geometry
 from emulator.ports.host import FramePool, HostPort
 from emulator.ports.opening import make_switch_bell, open_host_port, open_switch_ports
+from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_ports
-from emulator.switch.runner import SwitchRunner
 from tests.support.forwarder import Forwarder
 
 PATIENCE_NS = 20_000_000_000

@@ -14,8 +14,8 @@ from emulator.ports.errors import PortError
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.pcap import PcapPort
 from emulator.ports.port import SwitchPort
+from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_port, parse_ports
-from emulator.switch.runner import SwitchRunner
 from tests.support.captures import read_captured, write_capture
 from tests.support.forwarder import Forwarder
 

@@ -15,9 +15,9 @@ from emulator.ports.host import HostPort
 from emulator.ports.memory import MemoryPort
 from emulator.ports.opening import make_switch_bell, open_host_port, open_switch_ports
 from emulator.ports.port import SwitchPort
+from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_ports
 from emulator.ports.udp import UdpSwitchPort
-from emulator.switch.runner import SwitchRunner
 from tests.support.forwarder import Forwarder
 from tests.support.shared_memory import shm_folder
 

@@ -186,7 +186,7 @@ class SwitchRole(Forwarder):
         self._options = options
 
     def open(self) -> dict[str, Any]:
-        from emulator.switch.runner import SwitchRunner
+        from emulator.ports.runner import SwitchRunner
 
         specs = parse_ports(list(SWITCH_PORTS))
         self._switch = load_switch(self._options["traffic"], self._options["lanes"])

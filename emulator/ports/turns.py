@@ -45,6 +45,8 @@ RUN = np.dtype(
             "sleeper",
             "program",  # address of process(), or 0
             "context",
+            "timers",  # 1: what the program returns is when it wants to be called at the latest, -1: never
+            "timer_ns",  # that time
             "spin_ns",
             "virtual",  # 1: time is the files'
             "now_ns",  # and stands here
@@ -64,6 +66,8 @@ BATCH = offset_of(RUN, "batch")
 SLEEPER = offset_of(RUN, "sleeper")
 PROGRAM = offset_of(RUN, "program")
 CONTEXT = offset_of(RUN, "context")
+TIMERS = offset_of(RUN, "timers")
+TIMER = offset_of(RUN, "timer_ns")
 SPIN = offset_of(RUN, "spin_ns")
 VIRTUAL = offset_of(RUN, "virtual")
 NOW = offset_of(RUN, "now_ns")
@@ -80,7 +84,7 @@ def _add(address: int, value: int) -> None:
 
 
 @njit
-def _gather(run: int, now_ns: int) -> Any:
+def gather(run: int, now_ns: int) -> Any:
     """Fill the batch from all ports; how many entries the ports took."""
     batch, ports, count = read64(run + BATCH), read64(run + PORTS), read64(run + PORT_COUNT)
     write64(batch + BATCH_COUNT, 0)
@@ -96,16 +100,16 @@ def _gather(run: int, now_ns: int) -> Any:
 
 @njit
 def _process(run: int, now_ns: int) -> None:
-    """Give the batch to the program. Programs have no timers of their own, so what process() returns is not used."""
+    """Give the batch to the program, an empty one only where its timer is due."""
     batch = read64(run + BATCH)
     count = read64(batch + BATCH_COUNT)
     program = read64(run + PROGRAM)
-    if count == 0:
+    if count == 0 and not timer_due(run, now_ns):
         return
     if program == 0:
         _add(run + NO_PROGRAM, count)
         return
-    call_address(
+    returned = call_address(
         program,
         read64(run + CONTEXT),
         read64(batch + BATCH_ADDRESSES),
@@ -114,22 +118,38 @@ def _process(run: int, now_ns: int) -> None:
         count,
         now_ns,
     )
+    if read64(run + TIMERS) != 0:
+        write64(run + TIMER, returned)
     _add(run + FRAMES, count)
+
+
+@njit
+def timer_due(run: int, now_ns: int) -> bool:
+    """Whether the program wants to be called though nothing has come in."""
+    timer_ns = read64(run + TIMER)
+    return 0 <= timer_ns <= now_ns
+
+
+@njit
+def hand_on(run: int, now_ns: int) -> Any:
+    """After the program: give the frames back and send what came out; how many frames that are."""
+    ports = read64(run + PORTS)
+    for index in range(read64(run + PORT_COUNT)):
+        port_release(read64(ports + 8 * index))
+    sent = 0
+    for index in range(read64(run + PORT_COUNT)):
+        sent += port_flush(read64(ports + 8 * index), now_ns)
+    _add(run + TURNS, 1)
+    return sent
 
 
 @njit
 def _turn(run: int) -> Any:
     """One turn; how much was moved."""
     now_ns = monotonic_ns() if read64(run + VIRTUAL) == 0 else read64(run + NOW)
-    moved = _gather(run, now_ns)
+    moved = gather(run, now_ns)
     _process(run, now_ns)
-    ports = read64(run + PORTS)
-    for index in range(read64(run + PORT_COUNT)):
-        port_release(read64(ports + 8 * index))
-    for index in range(read64(run + PORT_COUNT)):
-        moved += port_flush(read64(ports + 8 * index), now_ns)
-    _add(run + TURNS, 1)
-    return moved
+    return moved + hand_on(run, now_ns)
 
 
 @njit
@@ -144,8 +164,8 @@ def _wanted(run: int) -> bool:
 
 @njit
 def _due_ns(run: int, now_ns: int) -> int:
-    """When a port next wants a turn even if nothing comes in; -1: never."""
-    soonest = -1
+    """When the program or a port next wants a turn even if nothing comes in; -1: never."""
+    soonest = read64(run + TIMER)
     ports = read64(run + PORTS)
     for index in range(read64(run + PORT_COUNT)):
         due = port_next_ns(read64(ports + 8 * index), now_ns)
@@ -175,7 +195,7 @@ def _settle(run: int) -> Any:
 
 
 @njit
-def _idle(run: int) -> Any:
+def idle(run: int) -> Any:
     """Look around for a while, then sleep; whether a port wants attention. See ``bell`` for why no wake-up is lost."""
     start_ns = now_ns = monotonic_ns()
     due_ns = _due_ns(run, now_ns)
@@ -207,6 +227,6 @@ def run_slice(run: int) -> None:
     """Serve the ports until attention is asked for, a port asks for some, or no frame is to come."""
     while load_acquire64(run + ATTENTION) == 0:
         if _turn(run) == 0:
-            enough = _idle(run) if read64(run + VIRTUAL) == 0 else _advance(run)
+            enough = idle(run) if read64(run + VIRTUAL) == 0 else _advance(run)
             if enough:
                 return

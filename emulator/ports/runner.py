@@ -23,7 +23,7 @@ from emulator.ports.bell import Bell
 from emulator.ports.host import SPIN_NS
 from emulator.ports.port import SwitchPort, port_has_input
 from emulator.ports.spec import PortKind
-from emulator.switch.turns import PER_PORT, RUN, run_slice
+from emulator.ports.turns import PER_PORT, RUN, run_slice
 
 
 def serve_in_time(ports: Sequence[SwitchPort]) -> bool:
@@ -36,7 +36,7 @@ def serve_in_time(ports: Sequence[SwitchPort]) -> bool:
 
 
 def packets_may_wait(ports: Sequence[SwitchPort]) -> bool:
-    return any(port.spec.kind is PortKind.UDP or port_has_input(port.address) for port in ports)
+    return any(port.spec.kind in (PortKind.UDP, PortKind.TCP) or port_has_input(port.address) for port in ports)
 
 
 class Program(Protocol):
@@ -77,7 +77,9 @@ class SwitchRunner:
         *,
         lock: threading.Lock | None = None,
         spin_ns: int = SPIN_NS,
+        timers: bool = False,
     ) -> None:
+        """``timers``: what the program returns is when it wants to be called at the latest, -1: never."""
         self.switch = switch
         self.ports = tuple(ports)
         self.bell = bell
@@ -94,17 +96,18 @@ class SwitchRunner:
         self._start_ns = time.monotonic_ns() + max((port.spec.start_ns for port in self.ports), default=0)
         self._address = address_of(self._record)
         # looking around sees memory only: cables and interfaces' rings
-        looks = any(port.spec.kind not in (PortKind.UDP, PortKind.PCAP) for port in self.ports)
-        self._configure(spin_ns if looks else 0)
+        looks = any(port.spec.kind not in (PortKind.UDP, PortKind.TCP, PortKind.PCAP) for port in self.ports)
+        self._configure(spin_ns if looks else 0, timers)
         self._warm_up()
 
-    def _configure(self, spin_ns: int) -> None:
+    def _configure(self, spin_ns: int, timers: bool) -> None:
         self._record["ports"] = address_of(self._addresses)
         self._record["port_count"] = len(self.ports)
         self._record["batch"] = self._batch.record_address
         self._record["sleeper"] = self.bell.sleeper_address
         self._record["spin_ns"] = spin_ns
         self._record["virtual"] = self._virtual
+        self._record["timers"], self._record["timer_ns"] = timers, -1
 
     def _warm_up(self) -> None:
         """Load the loop's machine code now, rather than when the first frame waits."""
