@@ -37,6 +37,7 @@ from emulator.ports.port import SwitchPort
 from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_ports
 from emulator.ports.stale import clean_stale
+from emulator.ports.tcp import TcpSwitchPort
 from emulator.ports.udp import UdpSwitchPort
 from emulator.switch.core import Switch
 from emulator.switch.interpreted_runner import InterpretedRunner
@@ -222,8 +223,8 @@ def _port_statistics(port: SwitchPort) -> dict[str, Any]:
 
 
 def _spec_of(port: SwitchPort) -> str:
-    """As given, with the UDP port that was taken where any was asked for."""
-    return str(replace(port.spec, local=port.local) if isinstance(port, UdpSwitchPort) else port.spec)
+    """As given, with the UDP or TCP port that was taken where any was asked for."""
+    return str(replace(port.spec, local=port.local) if isinstance(port, UdpSwitchPort | TcpSwitchPort) else port.spec)
 
 
 def compile_for(options: SwitchOptions) -> Compiled | None:

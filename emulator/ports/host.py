@@ -29,7 +29,8 @@ from emulator.ports.jit import njit
 from emulator.ports.peer import attend_peer, leave_peer, ring_peer
 from emulator.ports.port import RETRY_BLOCKED_NS, PortStatistics, common_statistics
 from emulator.ports.spec import PortSpec
-from emulator.ports.state import BLOCKED, KIND, KIND_CABLE, OUT_NEXT, OUT_TAKEN, PORT, WAKE_REQUESTED
+from emulator.ports.state import BLOCKED, KIND, KIND_CABLE, KIND_TCP, OUT_NEXT, OUT_TAKEN, PORT, WAKE_REQUESTED
+from emulator.ports.tcp_wire import tcp_has_input, tcp_host_flush, tcp_receive, tcp_release
 from emulator.ports.udp_wire import udp_host_flush, udp_host_post, udp_receive, udp_release
 
 SPIN_NS = 30_000
@@ -72,6 +73,8 @@ def host_flush(port: int) -> Any:
         if sent > 0:
             ring_peer(port)
         return sent
+    if read64(port + KIND) == KIND_TCP:
+        return tcp_host_flush(port)
     return udp_host_flush(port)
 
 
@@ -80,6 +83,8 @@ def host_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` frames to a batch; they stay valid until host_release."""
     if read64(port + KIND) == KIND_CABLE:
         return cable_host_receive(port, batch, most)
+    if read64(port + KIND) == KIND_TCP:
+        return tcp_receive(port, batch, most)
     return udp_receive(port, batch, most)
 
 
@@ -88,6 +93,8 @@ def host_release(port: int) -> None:
     """All frames received so far have been read."""
     if read64(port + KIND) == KIND_CABLE:
         cable_host_release(port)
+    elif read64(port + KIND) == KIND_TCP:
+        tcp_release(port)
     else:
         udp_release(port)
 
@@ -96,6 +103,8 @@ def host_release(port: int) -> None:
 def _pending(port: int) -> int:
     """INPUT, WOKEN, or TIMEOUT for neither. A socket's input is left to ppoll."""
     if read64(port + KIND) == KIND_CABLE and cable_host_has_input(port):
+        return INPUT
+    if read64(port + KIND) == KIND_TCP and tcp_has_input(port):
         return INPUT
     return WOKEN if load_acquire64(port + WAKE_REQUESTED) != 0 else TIMEOUT
 

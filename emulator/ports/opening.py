@@ -14,13 +14,16 @@ from emulator.ports.pcap import PcapPort
 from emulator.ports.port import SwitchPort
 from emulator.ports.shm import ShmHostPort, ShmSwitchPort
 from emulator.ports.spec import PortKind, PortSpec, parse_port
+from emulator.ports.tcp import TcpHostPort, TcpSwitchPort
 from emulator.ports.udp import UdpHostPort, UdpSwitchPort
+
+SOCKETS = {PortKind.UDP, PortKind.TCP, PortKind.INTERFACE}
 
 
 def make_switch_bell(specs: Sequence[PortSpec]) -> Bell:
     """The bell of a switch process with these ports."""
     kinds = {spec.kind for spec in specs}
-    return Bell(shared=PortKind.SHM in kinds, poll=bool(kinds & {PortKind.UDP, PortKind.INTERFACE}))
+    return Bell(shared=PortKind.SHM in kinds, poll=bool(kinds & SOCKETS))
 
 
 def open_switch_port(spec: PortSpec, table: TxPortTable, bell: Bell) -> SwitchPort:
@@ -31,7 +34,13 @@ def open_switch_port(spec: PortSpec, table: TxPortTable, bell: Bell) -> SwitchPo
         return MemoryPort(spec, table, bell)
     if spec.kind is PortKind.PCAP:
         return PcapPort(spec, table)
-    port = UdpSwitchPort(spec, table) if spec.kind is PortKind.UDP else InterfacePort(spec, table)
+    port: UdpSwitchPort | TcpSwitchPort | InterfacePort
+    if spec.kind is PortKind.UDP:
+        port = UdpSwitchPort(spec, table)
+    elif spec.kind is PortKind.TCP:
+        port = TcpSwitchPort(spec, table, bell)
+    else:
+        port = InterfacePort(spec, table)
     bell.watch(port.descriptor)
     return port
 
@@ -50,7 +59,7 @@ def open_switch_ports(specs: Sequence[PortSpec], table: TxPortTable, bell: Bell)
 
 
 def open_host_port(spec: PortSpec | str) -> HostPort:
-    """The host's end of a port: ``shm:NAME`` or ``udp:LOCAL,REMOTE``. Raises PortError."""
+    """The host's end of a port: ``shm:NAME``, ``udp:LOCAL,REMOTE`` or ``tcp:LOCAL,REMOTE``. Raises PortError."""
     if isinstance(spec, str):
         spec = parse_port(spec, numbered=False)
     if spec.inbound or spec.outbound:
@@ -61,4 +70,6 @@ def open_host_port(spec: PortSpec | str) -> HostPort:
         return ShmHostPort(spec)
     if spec.kind is PortKind.UDP:
         return UdpHostPort(spec)
-    raise PortError(f"port {spec}: only shm and udp ports have an end for a host of ours; use one of them")
+    if spec.kind is PortKind.TCP:
+        return TcpHostPort(spec)
+    raise PortError(f"port {spec}: only shm, udp and tcp ports have an end for a host of ours; use one of them")

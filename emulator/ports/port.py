@@ -59,6 +59,7 @@ from emulator.ports.state import (
     KIND_CABLE,
     KIND_PACKET,
     KIND_PCAP,
+    KIND_TCP,
     KIND_UDP,
     NOTICE,
     NUMBER,
@@ -68,6 +69,7 @@ from emulator.ports.state import (
     TX,
     WIRE_TX,
 )
+from emulator.ports.tcp_wire import tcp_has_input, tcp_receive, tcp_release, tcp_switch_flush
 from emulator.ports.udp_wire import udp_receive, udp_release, udp_switch_flush
 
 RETRY_BLOCKED_NS = 1_000_000
@@ -90,6 +92,9 @@ DROP_REASONS = (
     "interface_down",
     "unwritten",
     "no_remote",
+    "strangers",
+    "stranger_bytes",
+    "broken_streams",
     "refused",
     "io_errors",
 )
@@ -118,6 +123,8 @@ def _wire_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
         return packet_receive(port, batch, most)
     if kind == KIND_PCAP:
         return pcap_receive(port, batch, most, now_ns)
+    if kind == KIND_TCP:
+        return tcp_receive(port, batch, most)
     return udp_receive(port, batch, most)
 
 
@@ -130,6 +137,8 @@ def _wire_release(port: int) -> None:
         packet_release(port)
     elif kind == KIND_UDP:
         udp_release(port)
+    elif kind == KIND_TCP:
+        tcp_release(port)
 
 
 @njit
@@ -173,6 +182,8 @@ def port_flush(port: int, now_ns: int) -> Any:
         return flush_ring(port)
     if kind == KIND_PCAP:
         return pcap_flush(port, now_ns)
+    if kind == KIND_TCP:
+        return tcp_switch_flush(port)
     return udp_switch_flush(port)
 
 
@@ -184,10 +195,12 @@ def _has_output(port: int) -> bool:
 
 @njit
 def port_has_input(port: int) -> Any:
-    """Whether frames wait in memory; a datagram socket's are told by ppoll."""
+    """Whether frames wait in memory; a socket's are told by ppoll."""
     kind = read64(port + KIND)
     if kind == KIND_CABLE:
         return cable_switch_has_input(port)
+    if kind == KIND_TCP:
+        return tcp_has_input(port)
     return kind == KIND_PACKET and packet_has_input(port)
 
 

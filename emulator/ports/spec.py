@@ -2,6 +2,8 @@
 
     N=shm:NAME                        a cable in shared memory to a host on this machine
     N=udp:HOST:PORT[,HOST:PORT]       one frame is one datagram; local address, remote address (learned if absent)
+    N=tcp:HOST:PORT[,HOST:PORT]       frames in a stream; the switch listens at its local address, the host connects
+                                      to its remote one (a switch's remote: who may connect; port 0: from any)
     N=if:NAME                         a network interface of this machine; needs the right to open packet sockets
     N=pcap:IN[,OUT]                   frames out of one capture file and into another; either may be empty
     N=memory:NAME                     in this process only
@@ -42,6 +44,7 @@ class PortKind(Enum):
     MEMORY = "memory"
     SHM = "shm"
     UDP = "udp"
+    TCP = "tcp"
     INTERFACE = "if"
     PCAP = "pcap"
 
@@ -85,7 +88,7 @@ class PortSpec:
     name: str = ""
     """Of a shm or memory port; an interface's."""
     local: tuple[str, int] | None = None
-    """Of a udp port."""
+    """Of a udp or tcp port."""
     remote: tuple[str, int] | None = None
     inbound: Impairments | None = None
     """On frames into the switch; None: none."""
@@ -106,10 +109,12 @@ class PortSpec:
         """``shm:NAME``, ``udp:LOCAL[,REMOTE]`` and so on, without number and impairments."""
         if self.kind is PortKind.PCAP:
             return f"pcap:{self.reads},{self.writes}"
-        if self.kind is not PortKind.UDP:
+        if self.kind not in (PortKind.UDP, PortKind.TCP):
             return f"{self.kind.value}:{self.name}"
         ends = [end for end in (self.local, self.remote) if end is not None]
-        return "udp:" + ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in ends)
+        return f"{self.kind.value}:" + ",".join(
+            f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in ends
+        )
 
 
 def parse_port(text: str, *, numbered: bool = True) -> PortSpec:
@@ -128,13 +133,13 @@ def parse_port(text: str, *, numbered: bool = True) -> PortSpec:
     try:
         kind = PortKind(kind_text)
     except ValueError:
-        raise _error(text, f"unknown kind {kind_text!r}", "use shm, udp, if, pcap or memory") from None
+        raise _error(text, f"unknown kind {kind_text!r}", "use shm, udp, tcp, if, pcap or memory") from None
     if not colon or not address:
         raise _error(text, f"nothing after {kind_text!r}", "write KIND:ADDRESS")
     options, start_ns = _split_start(text, tail, kind)
     inbound, outbound = _impairments(text, options)
-    if kind is PortKind.UDP:
-        local, remote = _udp_ends(text, address)
+    if kind in (PortKind.UDP, PortKind.TCP):
+        local, remote = _ends(text, address, kind)
         return PortSpec(kind, number, "", local, remote, inbound, outbound)
     if kind is PortKind.PCAP:
         reads, writes = _capture_files(text, address)
@@ -166,8 +171,8 @@ def parse_ports(texts: list[str]) -> list[PortSpec]:
 
 def _claim_of(spec: PortSpec) -> str:
     """What only one port can have; empty: nothing."""
-    if spec.kind is PortKind.UDP:
-        return f"udp:{spec.local}" if spec.local and spec.local[1] else ""
+    if spec.kind in (PortKind.UDP, PortKind.TCP):
+        return f"{spec.kind.value}:{spec.local}" if spec.local and spec.local[1] else ""
     if spec.kind is PortKind.PCAP:
         return os.path.realpath(spec.writes) if spec.writes else ""
     return spec.address_text
@@ -200,13 +205,13 @@ def _split_start(text: str, tail: str, kind: PortKind) -> tuple[str, int]:
     return rest, _quantity(text, "start", starts[-1], TIME_UNITS_NS, "a time such as 2s") if starts else 0
 
 
-def _udp_ends(text: str, address: str) -> tuple[tuple[str, int], tuple[str, int] | None]:
+def _ends(text: str, address: str, kind: PortKind) -> tuple[tuple[str, int], tuple[str, int] | None]:
     parts = address.split(",")
     if len(parts) > 2:
-        raise _error(text, f"{len(parts)} addresses", "write udp:LOCAL_HOST:PORT[,REMOTE_HOST:PORT]")
+        raise _error(text, f"{len(parts)} addresses", f"write {kind.value}:LOCAL_HOST:PORT[,REMOTE_HOST:PORT]")
     local = _endpoint(text, parts[0])
     remote = _endpoint(text, parts[1]) if len(parts) == 2 else None
-    if remote is not None and remote[1] == 0:
+    if remote is not None and remote[1] == 0 and kind is PortKind.UDP:
         raise _error(text, f"remote port 0 in {parts[1]!r}", "name the port the other end is bound to")
     return local, remote
 
@@ -217,7 +222,7 @@ def _endpoint(text: str, endpoint: str) -> tuple[str, int]:
     if not colon or not host:
         raise _error(text, f"{endpoint!r} is not HOST:PORT", "write for example 127.0.0.1:9001 or [::1]:9001")
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise _error(text, f"bad UDP port {port!r}", "use 0 (any) to 65535")
+        raise _error(text, f"bad port {port!r}", "use 0 (any) to 65535")
     return host, int(port)
 
 

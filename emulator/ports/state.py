@@ -50,6 +50,16 @@ _FIELDS = (
     "remote_bytes",  # its length; 0: not known
     "connected",  # 1: the kernel knows the remote
     "blocked",  # 1: the socket took less than was offered, so sleep until it can be written to
+    # tcp; "socket" is the connection, or -1
+    "next_socket",  # a connection that waits to be taken, or -1; exchanged, for another thread leaves it there
+    "poller",  # the epoll descriptor that the connection is in
+    "poll_event",  # address of the struct epoll_event for it
+    "stream",  # what has come and not been released: address, size, where the next frame begins, where the bytes end
+    "stream_bytes",
+    "stream_from",
+    "stream_end",
+    "prefixes",  # address of a length prefix for each frame of a system call
+    "sent_bytes",  # of the first frame that has not left whole, its prefix included
     # an interface
     "slots",  # address of the kernel's ring for frames in, slots less one, their distance
     "slot_mask",
@@ -77,7 +87,10 @@ _FIELDS = (
     "too_long_in",  # datagrams longer than a cell
     "too_long_out",  # datagrams longer than the path takes
     "refused",  # posts refused because the ring was full
-    "no_remote",  # frames for a remote not yet known
+    "no_remote",  # frames for a remote not yet known, or not connected
+    "strangers",  # connections that did not greet as one of ours
+    "stranger_bytes",  # what they had sent
+    "broken_streams",  # connections given up because no frame is that long
     "segments_joined",  # frames of several segments, which a sender with segmentation offload left to its hardware
     "checksum_unfinished",  # frames that lack a checksum we do not compute (SCTP)
     "too_short_out",  # frames shorter than an Ethernet header
@@ -105,12 +118,14 @@ class WireKind(IntEnum):
     UDP = 2
     PACKET = 3
     PCAP = 4
+    TCP = 5
 
 
 KIND_CABLE = int(WireKind.CABLE)
 KIND_UDP = int(WireKind.UDP)
 KIND_PACKET = int(WireKind.PACKET)
 KIND_PCAP = int(WireKind.PCAP)
+KIND_TCP = int(WireKind.TCP)
 
 KIND = offset_of(PORT, "kind")
 NUMBER = offset_of(PORT, "number")
@@ -146,6 +161,15 @@ REMOTE = offset_of(PORT, "remote")
 REMOTE_BYTES = offset_of(PORT, "remote_bytes")
 CONNECTED = offset_of(PORT, "connected")
 BLOCKED = offset_of(PORT, "blocked")
+NEXT_SOCKET = offset_of(PORT, "next_socket")
+POLLER = offset_of(PORT, "poller")
+POLL_EVENT = offset_of(PORT, "poll_event")
+STREAM = offset_of(PORT, "stream")
+STREAM_BYTES = offset_of(PORT, "stream_bytes")
+STREAM_FROM = offset_of(PORT, "stream_from")
+STREAM_END = offset_of(PORT, "stream_end")
+PREFIXES = offset_of(PORT, "prefixes")
+SENT_BYTES = offset_of(PORT, "sent_bytes")
 SLOTS = offset_of(PORT, "slots")
 SLOT_MASK = offset_of(PORT, "slot_mask")
 SLOT_BYTES = offset_of(PORT, "slot_bytes")
@@ -171,6 +195,7 @@ TOO_LONG_IN = offset_of(PORT, "too_long_in")
 TOO_LONG_OUT = offset_of(PORT, "too_long_out")
 REFUSED = offset_of(PORT, "refused")
 NO_REMOTE = offset_of(PORT, "no_remote")
+BROKEN_STREAMS = offset_of(PORT, "broken_streams")
 SEGMENTS_JOINED = offset_of(PORT, "segments_joined")
 CHECKSUM_UNFINISHED = offset_of(PORT, "checksum_unfinished")
 TOO_SHORT_OUT = offset_of(PORT, "too_short_out")

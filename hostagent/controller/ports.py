@@ -14,6 +14,12 @@ _HOST_IP = 0x0A4E_0000
 """Locally administered MACs and 10.78.0.0/16, the port's number in the low bytes: unique on one switch."""
 
 
+HOST_KINDS = (PortKind.SHM, PortKind.UDP, PortKind.TCP)
+
+ANY_OF_FAMILY = {False: "0.0.0.0", True: "::"}
+"""By whether the other end's address is of IPv6."""
+
+
 class NoPort(Exception):
     """No port is left that the process can attach to; the message says why."""
 
@@ -25,7 +31,7 @@ class PortOffer:
     number: int
     """1..511; 0 is refused by nobody but reads like "none"."""
     kind: str
-    """"shm" or "udp"."""
+    """"shm", "udp" or "tcp"."""
     spec: str
     """The switch's end, without impairments, for people."""
     host_end: str
@@ -52,11 +58,14 @@ class PortOffer:
 def offer_from(text: str) -> PortOffer:
     """The offer that a switch's `--port` text makes to hosts. Raises emulator.ports.errors.PortError."""
     spec = parse_port(text)
-    if not spec.number or spec.kind not in (PortKind.SHM, PortKind.UDP):
+    if not spec.number or spec.kind not in HOST_KINDS:
         why = (
             "port 0 is not for hosts" if not spec.number else f"a port of kind {spec.kind.value} has no end for a rank"
         )
-        raise PortError(f"--port {text!r}: {why}; use NUMBER=shm:NAME or NUMBER=udp:HOST:PORT, with a number from 1 up")
+        raise PortError(
+            f"--port {text!r}: {why}; use NUMBER=shm:NAME, NUMBER=udp:HOST:PORT "
+            "or NUMBER=tcp:HOST:PORT, with a number from 1 up"
+        )
     flips = any(way is not None and way.corrupt > 0 for way in (spec.inbound, spec.outbound))
     return PortOffer(spec.number, spec.kind.value, spec.address_text, _host_end(spec), flips)
 
@@ -65,8 +74,9 @@ def _host_end(spec: PortSpec) -> str:
     """A cable's other end: the switch's local address is the host's remote one. No remote given: any local port."""
     if spec.kind is PortKind.SHM or spec.local is None:
         return spec.address_text
-    host_local = spec.remote or (spec.local[0], 0)
-    return PortSpec(PortKind.UDP, local=host_local, remote=spec.local).address_text
+    anywhere = spec.local[0] if spec.kind is PortKind.UDP else ANY_OF_FAMILY[":" in spec.local[0]]
+    host_local = spec.remote or (anywhere, 0)
+    return PortSpec(spec.kind, local=host_local, remote=spec.local).address_text
 
 
 @dataclass(slots=True)

@@ -101,7 +101,7 @@ class SessionClient:
         controller_address: str,
         callbacks: SessionCallbacks,
         *,
-        transports: tuple[str, ...] = ("shm", "udp"),
+        transports: tuple[str, ...] = ("shm", "udp", "tcp"),
         host: str | None = None,
         reconnect_timeout_s: float = 30.0,
     ):

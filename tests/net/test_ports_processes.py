@@ -18,7 +18,7 @@ from emulator.ports.batch import FrameBatch
 from emulator.ports.host import FramePool, HostPort
 from emulator.ports.opening import open_host_port
 from emulator.ports.stale import clean_stale
-from emulator.ports.udp import UdpHostPort
+from emulator.ports.tcp import TcpHostPort
 from tests.support.port_child import echo, post_whole, receive_whole
 from tests.support.shared_memory import shm_folder
 
@@ -93,12 +93,15 @@ def test_no_wake_up_is_lost_when_every_frame_finds_both_ends_asleep(shm_folder: 
         finish(switch)
 
 
-def test_udp_between_processes() -> None:
-    with child("switch", "1=udp:127.0.0.1:0") as switch:
+@pytest.mark.parametrize("kind", ["udp", "tcp"])
+def test_sockets_between_processes(kind: str) -> None:
+    with child("switch", f"1={kind}:127.0.0.1:0") as switch:
         line(switch)
-        # the child's UDP port is found where the kernel lists it
-        host = open_host_port(f"udp:127.0.0.1:0,127.0.0.1:{udp_port_of(switch.pid)}")
-        assert isinstance(host, UdpHostPort)
+        # the child's port is found where the kernel lists it
+        host = open_host_port(f"{kind}:127.0.0.1:0,127.0.0.1:{port_of(switch.pid, kind)}")
+        while isinstance(host, TcpHostPort) and not host.is_up:
+            host.wait(20_000_000_000)
+            host.flush()
         batch, pool = FrameBatch(64), host.frame_pool(4, 8704)
         for number in range(300):
             assert post_whole(host, pool, number, 1 + number * 29)
@@ -110,14 +113,14 @@ def test_udp_between_processes() -> None:
         finish(switch)
 
 
-def udp_port_of(pid: int) -> int:
-    """The local UDP port of a process with one UDP socket."""
+def port_of(pid: int, kind: str) -> int:
+    """The local UDP or TCP port of a process with one such socket."""
     inodes = {os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()}
-    for row in Path("/proc/net/udp").read_text().splitlines()[1:]:
+    for row in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]:
         fields = row.split()
         if f"socket:[{fields[9]}]" in inodes:
             return int(fields[1].split(":")[1], 16)
-    raise AssertionError("the child has no UDP socket")
+    raise AssertionError(f"the child has no {kind} socket")
 
 
 def test_hosts_killed_in_mid_flood_are_replaced_and_no_frame_is_torn(shm_folder: Path) -> None:
