@@ -140,10 +140,8 @@ class _Arrivals:
         if fragment.fragment in self.numbers:
             return False
         total = fragment.fragments or self.total
-        if (
-            (total
-            and max(fragment.fragment, *self.numbers, 0) >= total)
-            or (self.total and fragment.fragments not in (0, self.total))
+        if (total and max(fragment.fragment, *self.numbers, 0) >= total) or (
+            self.total and fragment.fragments not in (0, self.total)
         ):
             raise FragmentError(
                 f"block {fragment.block}: child {fragment.child} sends fragment {fragment.fragment} of "
