@@ -37,7 +37,7 @@ def test_a_full_spine_is_gone_round() -> None:
 
 def test_what_does_not_fit_is_refused_and_nothing_is_booked() -> None:
     manager = Manager(fabric(leaf2=5))
-    with pytest.raises(ReductionRefused, match="10 bytes are needed .* leaf2 has 5"):
+    with pytest.raises(ReductionRefused, match="leaf2 has 5"):
         manager.request(HOSTS, 10)
     assert manager.trees == {}
     assert manager.free_bytes["leaf0"] == 100
