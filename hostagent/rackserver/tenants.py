@@ -1,0 +1,263 @@
+"""Who may use the server, how many workers each tenant has, and how much memory: one service for each namespace.
+
+A service begins with its declaration by the operator (`declare`, from ``--tenant``) or, where the server is open, with
+the first job that names it; that job's nonce is the service's from then on. Later jobs must bring the same nonce and
+stay within the declared workers. Keys, weights and the service's number outlive its jobs.
+
+No I/O and no clock. All refusals are `AggregatorRefused`, name the tenant, and are counted.
+
+Nonces are kept and compared as digests, in constant time, and an unknown namespace is compared too: how long a refusal
+takes tells neither how much of a nonce was right nor which namespaces there are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hostagent.protocol.services.aggregator import MOST_CHILDREN, AggregatorRefused, RefusalCode, ServiceTerms
+
+NAME_CHARACTERS = 128
+NONCE_BYTES = 16
+"""Of a nonce made here: 128 bits."""
+MOST_NONCE_BYTES = 256
+MOST_WEIGHT = 1000
+"""A tenant's share of the cores is its weight over the sum of all: more of a difference would be none."""
+
+
+class Refused(Enum):
+    """Why a tenant was turned away; the names of the metric's label."""
+
+    NONCE = "nonce"
+    """Wrong, or for a namespace that a closed server does not know: which of the two is not told."""
+    WORKERS = "workers"
+    """More workers than the service declared, or a worker's number beyond them."""
+    TERMS = "terms"
+    """The terms can't be, or are other than the service's own."""
+    KEY = "key"
+    """A key that the service does not have."""
+    MEMORY = "memory"
+    """Beyond the tenant's quota, or the server's memory."""
+
+
+@dataclass(slots=True)
+class Tenant:
+    """One service. Changed by the registry alone."""
+
+    name: str
+    number: int
+    """From 0, in the order of declaration; never another tenant's."""
+    workers: int
+    """Its declared number; workers are numbered from 0."""
+    weight: int
+    quota_bytes: int
+    """0: the server's memory is the only limit."""
+    digest: bytes
+    used_bytes: int = 0
+    keys: dict[int, int] = field(default_factory=dict)
+    """Key -> bytes charged for it."""
+    jobs: set[int] = field(default_factory=set)
+    refused: dict[Refused, int] = field(default_factory=dict)
+
+
+class Registry:
+    """The tenants of one server. ``memory_bytes``: what all of them may use together; 0: no limit."""
+
+    def __init__(self, memory_bytes: int = 0, *, closed: bool = False) -> None:
+        """``closed``: only declared services are let in."""
+        self.memory_bytes = memory_bytes
+        self.closed = closed
+        self.used_bytes = 0
+        self.strangers = 0
+        """Refusals of namespaces that there are not."""
+        self._tenants: dict[str, Tenant] = {}
+        self._by_job: dict[int, Tenant] = {}
+        self._unknown = _digest(secrets.token_bytes(NONCE_BYTES))
+
+    # --- Services ---------------------------------------------------------------------------------------------------
+
+    def create(self, name: str, workers: int, *, weight: int = 1, quota_bytes: int = 0) -> bytes:
+        """A new service with a nonce drawn here, which is returned and kept nowhere. As Parameter Hub's
+        CreateService."""
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        self.declare(ServiceTerms(name, nonce, workers, weight, quota_bytes))
+        return nonce
+
+    def declare(self, terms: ServiceTerms) -> Tenant:
+        """Make a service known. Raises AggregatorRefused(INVALID), also where the namespace is taken."""
+        _check_terms(terms)
+        if terms.name in self._tenants:
+            raise AggregatorRefused(f"tenant {terms.name!r} is declared already; choose another namespace")
+        tenant = Tenant(
+            terms.name, len(self._tenants), terms.workers, terms.weight or 1, terms.quota_bytes, _digest(terms.nonce)
+        )
+        self._tenants[terms.name] = tenant
+        return tenant
+
+    def admit(self, job: int, terms: ServiceTerms, children: int) -> Tenant:
+        """The tenant whose job this is from now on, for ``children`` contributors (each one worker or more).
+
+        The declaration's weight and quota stand; what the terms say of them counts for a new service only. A job that
+        is known already is admitted anew, as after a restart. Raises AggregatorRefused and has changed nothing then.
+        """
+        tenant = self._tenants.get(terms.name)
+        owner = self._by_job.get(job)
+        if owner is not None and owner is not tenant:
+            self._count(tenant, Refused.TERMS)
+            raise AggregatorRefused(f"tenant {terms.name!r}: job {job} is another tenant's", RefusalCode.FORBIDDEN)
+        matches = hmac.compare_digest(_digest(terms.nonce), tenant.digest if tenant is not None else self._unknown)
+        if tenant is None and not self.closed:
+            _check_terms(terms)
+            _check_children(terms.name, children, terms.workers)
+            tenant = self.declare(terms)
+        elif tenant is None or not matches:
+            self._count(tenant, Refused.NONCE)
+            raise AggregatorRefused(
+                f"tenant {terms.name!r}: no such service, or another nonce; use the one that the service was made with",
+                RefusalCode.FORBIDDEN,
+            )
+        else:
+            self._check_against(tenant, terms, children)
+        tenant.jobs.add(job)
+        self._by_job[job] = tenant
+        return tenant
+
+    def _check_against(self, tenant: Tenant, terms: ServiceTerms, children: int) -> None:
+        if terms.workers > tenant.workers or children > tenant.workers:
+            self._count(tenant, Refused.WORKERS)
+            raise AggregatorRefused(
+                f"tenant {tenant.name!r}: worker {max(terms.workers, children) - 1} is beyond the {tenant.workers} "
+                f"workers that the service declared; start {tenant.workers} at most, or make another service",
+                RefusalCode.FORBIDDEN,
+            )
+
+    def leave(self, job: int) -> None:
+        """The job is no more; its service and keys stay. A job of nobody is no error."""
+        tenant = self._by_job.pop(job, None)
+        if tenant is not None:
+            tenant.jobs.discard(job)
+
+    def forget(self, name: str) -> None:
+        """End a service without jobs: its memory is free and its namespace can be taken. Raises AggregatorRefused."""
+        tenant = self.tenant(name)
+        if tenant.jobs:
+            jobs = ", ".join(map(str, sorted(tenant.jobs)))
+            raise AggregatorRefused(f"tenant {name!r} has jobs: {jobs}; let them end first", RefusalCode.STALE)
+        self.used_bytes -= tenant.used_bytes
+        del self._tenants[name]
+
+    def tenant(self, name: str) -> Tenant:
+        """Raises AggregatorRefused(UNKNOWN)."""
+        if name not in self._tenants:
+            raise AggregatorRefused(f"there is no tenant {name!r}", RefusalCode.UNKNOWN)
+        return self._tenants[name]
+
+    def of_job(self, job: int) -> Tenant | None:
+        """Whose job it is; None: a job that only sums, or none."""
+        return self._by_job.get(job)
+
+    def __iter__(self) -> Iterator[Tenant]:
+        yield from self._tenants.values()
+
+    # --- Workers, keys, memory --------------------------------------------------------------------------------------
+
+    def check_worker(self, tenant: Tenant, worker: int) -> None:
+        """Raises AggregatorRefused(FORBIDDEN) for a worker beyond the declared number."""
+        if not 0 <= worker < tenant.workers:
+            self._count(tenant, Refused.WORKERS)
+            raise AggregatorRefused(
+                f"tenant {tenant.name!r}: worker {worker} is beyond the declared {tenant.workers}",
+                RefusalCode.FORBIDDEN,
+            )
+
+    def charge(self, tenant: Tenant, key: int, size_bytes: int, *, worker: int | None = None) -> None:
+        """The key takes so much memory from now on, instead of what it took. Raises AggregatorRefused(EXHAUSTED)."""
+        more = size_bytes - tenant.keys.get(key, 0)
+        free = self.free_bytes(tenant)
+        if free is not None and more > free:
+            self._count(tenant, Refused.MEMORY)
+            whose = "its quota" if self._quota_is_less(tenant) else "the server's memory"
+            raise AggregatorRefused(
+                f"tenant {tenant.name!r}{_by(worker)}, key {key}: {size_bytes} bytes do not fit, {whose} has "
+                f"{free} bytes left; drop keys, or ask for more",
+                RefusalCode.EXHAUSTED,
+            )
+        tenant.keys[key] = size_bytes
+        tenant.used_bytes += more
+        self.used_bytes += more
+
+    def release_key(self, tenant: Tenant, key: int) -> None:
+        """The key is no more. Raises as `check_key`."""
+        self.check_key(tenant, key)
+        size_bytes = tenant.keys.pop(key)
+        tenant.used_bytes -= size_bytes
+        self.used_bytes -= size_bytes
+
+    def check_key(self, tenant: Tenant, key: int, *, worker: int | None = None) -> None:
+        """Raises AggregatorRefused(UNKNOWN) for a key that the tenant does not have."""
+        if key not in tenant.keys:
+            self._count(tenant, Refused.KEY)
+            raise AggregatorRefused(
+                f"tenant {tenant.name!r}{_by(worker)}: there is no key {key}; write its weights first",
+                RefusalCode.UNKNOWN,
+            )
+
+    def free_bytes(self, tenant: Tenant) -> int | None:
+        """What the tenant may still take; None: no limit."""
+        limits = [self.memory_bytes - self.used_bytes] if self.memory_bytes else []
+        if tenant.quota_bytes:
+            limits.append(tenant.quota_bytes - tenant.used_bytes)
+        return min(limits, default=None)
+
+    def _quota_is_less(self, tenant: Tenant) -> bool:
+        return bool(tenant.quota_bytes) and self.free_bytes(tenant) == tenant.quota_bytes - tenant.used_bytes
+
+    def shares(self) -> Mapping[str, float]:
+        """Each tenant's fair part of the cores while all of them want some; those without jobs want none."""
+        active = [tenant for tenant in self if tenant.jobs]
+        total = sum(tenant.weight for tenant in active)
+        return {tenant.name: tenant.weight / total for tenant in active}
+
+    def _count(self, tenant: Tenant | None, reason: Refused) -> None:
+        if tenant is None:
+            self.strangers += 1
+        else:
+            tenant.refused[reason] = tenant.refused.get(reason, 0) + 1
+
+
+def _by(worker: int | None) -> str:
+    return "" if worker is None else f", worker {worker}"
+
+
+def _digest(nonce: bytes) -> bytes:
+    return hashlib.sha256(nonce).digest()
+
+
+def _check_terms(terms: ServiceTerms) -> None:
+    """Raises AggregatorRefused(INVALID) where no service can be so."""
+    name = terms.name
+    problem = ""
+    if not 1 <= len(name) <= NAME_CHARACTERS or not name.isprintable():
+        problem = f"a namespace has 1 to {NAME_CHARACTERS} characters that can be printed"
+    elif len(terms.nonce) > MOST_NONCE_BYTES:
+        problem = f"a nonce has {MOST_NONCE_BYTES} bytes at most"
+    elif not 1 <= terms.workers <= MOST_CHILDREN * MOST_CHILDREN:
+        problem = f"{terms.workers} workers; declare 1 to {MOST_CHILDREN * MOST_CHILDREN}"
+    elif not 0 <= terms.weight <= MOST_WEIGHT:
+        problem = f"weight {terms.weight}; use 1 to {MOST_WEIGHT}"
+    elif terms.quota_bytes < 0:
+        problem = f"a quota of {terms.quota_bytes} bytes"
+    if problem:
+        raise AggregatorRefused(f"tenant {name[:NAME_CHARACTERS]!r}: {problem}")
+
+
+def _check_children(name: str, children: int, workers: int) -> None:
+    if children > workers:
+        raise AggregatorRefused(
+            f"tenant {name!r}: {children} children for {workers} workers; declare as many workers as there are",
+            RefusalCode.FORBIDDEN,
+        )

@@ -1,0 +1,146 @@
+"""Tenants: namespaces, nonces, declared workers, quotas."""
+
+from __future__ import annotations
+
+import hmac
+
+import pytest
+
+from hostagent.protocol.services.aggregator import AggregatorRefused, RefusalCode, ServiceTerms
+from hostagent.rackserver.tenants import Refused, Registry
+
+
+def terms(name: str = "red", nonce: bytes = b"secret", workers: int = 4, **more: int) -> ServiceTerms:
+    return ServiceTerms(name, nonce, workers, **more)
+
+
+def test_the_first_job_makes_an_open_servers_service_and_later_ones_need_its_nonce() -> None:
+    registry = Registry()
+    red = registry.admit(7, terms(), children=4)
+    assert registry.admit(8, terms(), children=2) is red
+    assert red.jobs == {7, 8}
+    for nonce in (b"secreu", b"secre", b"secret2", b""):
+        with pytest.raises(AggregatorRefused, match="tenant 'red': no such service, or another nonce") as caught:
+            registry.admit(9, terms(nonce=nonce), children=4)
+        assert caught.value.code is RefusalCode.FORBIDDEN
+    assert red.refused == {Refused.NONCE: 4}
+    assert red.jobs == {7, 8}
+
+
+def test_a_closed_server_says_the_same_of_an_unknown_namespace_as_of_a_wrong_nonce() -> None:
+    registry = Registry(closed=True)
+    nonce = registry.create("red", workers=2)
+    messages = []
+    for name, offered in (("red", b"wrong"), ("blue", b"wrong")):
+        with pytest.raises(AggregatorRefused) as caught:
+            registry.admit(1, terms(name, offered), children=2)
+        messages.append(str(caught.value).replace(name, ""))
+    assert messages[0] == messages[1]
+    assert registry.strangers == 1
+    assert registry.admit(1, terms("red", nonce, 2), children=2).name == "red"
+
+
+def test_every_refusal_compares_whole_digests_whatever_was_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = Registry(closed=True)
+    registry.declare(terms())
+    compared: list[tuple[int, int]] = []
+    real = hmac.compare_digest
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((len(one), len(other)))
+        return real(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    for name, nonce in (("red", b""), ("red", b"secre"), ("red", b"secret" * 40), ("nobody", b"secret")):
+        with pytest.raises(AggregatorRefused):
+            registry.admit(1, terms(name, nonce), children=1)
+    assert compared == [(32, 32)] * 4
+
+
+def test_a_worker_beyond_the_declared_number_is_refused_by_its_number() -> None:
+    registry = Registry()
+    with pytest.raises(AggregatorRefused, match="tenant 'red': 5 children for 4 workers"):
+        registry.admit(1, terms(workers=4), children=5)
+    assert list(registry) == []
+    red = registry.admit(1, terms(workers=4), children=4)
+    for wanted, children in ((5, 4), (4, 5)):
+        with pytest.raises(AggregatorRefused, match="tenant 'red': worker 4 is beyond the 4 workers"):
+            registry.admit(2, terms(workers=wanted), children=children)
+    registry.check_worker(red, 3)
+    with pytest.raises(AggregatorRefused, match="worker 4 is beyond the declared 4"):
+        registry.check_worker(red, 4)
+    assert red.refused == {Refused.WORKERS: 3}
+
+
+def test_the_same_keys_of_two_namespaces_do_not_collide() -> None:
+    registry = Registry()
+    red, blue = registry.admit(1, terms("red"), 4), registry.admit(2, terms("blue", b"other"), 4)
+    registry.charge(red, 0, 100)
+    registry.check_key(red, 0)
+    with pytest.raises(AggregatorRefused, match="tenant 'blue', worker 3: there is no key 0") as caught:
+        registry.check_key(blue, 0, worker=3)
+    assert caught.value.code is RefusalCode.UNKNOWN
+    registry.charge(blue, 0, 50)
+    registry.release_key(red, 0)
+    assert (red.used_bytes, blue.used_bytes, registry.used_bytes) == (0, 50, 50)
+
+
+def test_memory_is_charged_by_key_against_the_quota_and_the_servers_memory() -> None:
+    registry = Registry(memory_bytes=1000)
+    red = registry.admit(1, terms(quota_bytes=600), 4)
+    blue = registry.admit(2, terms("blue"), 4)
+    registry.charge(red, 1, 400)
+    registry.charge(red, 1, 500)  # its state has grown: 100 more
+    with pytest.raises(AggregatorRefused, match="tenant 'red', key 2: 200 bytes do not fit, its quota has 100 bytes"):
+        registry.charge(red, 2, 200)
+    registry.charge(blue, 2, 450)
+    with pytest.raises(AggregatorRefused, match=r"worker 1, key 3: 60 .* the server's memory has 50 bytes left"):
+        registry.charge(blue, 3, 60, worker=1)
+    assert (red.used_bytes, blue.used_bytes, registry.used_bytes) == (500, 450, 950)
+    assert red.refused == blue.refused == {Refused.MEMORY: 1}
+
+
+def test_a_service_outlives_its_jobs_and_is_forgotten_only_without_any() -> None:
+    registry = Registry()
+    red = registry.admit(1, terms(), 4)
+    registry.charge(red, 0, 10)
+    with pytest.raises(AggregatorRefused, match="has jobs: 1"):
+        registry.forget("red")
+    registry.leave(1)
+    registry.leave(1)
+    assert registry.admit(5, terms(), 4) is red
+    assert red.keys == {0: 10}
+    with pytest.raises(AggregatorRefused, match="job 5 is another tenant's"):
+        registry.admit(5, terms("blue"), 4)
+    assert list(registry) == [red]
+    registry.leave(5)
+    registry.forget("red")
+    assert registry.used_bytes == 0
+    with pytest.raises(AggregatorRefused, match="no tenant 'red'"):
+        registry.tenant("red")
+
+
+def test_shares_follow_the_weights_of_those_who_have_jobs() -> None:
+    registry = Registry()
+    registry.admit(1, terms("red", weight=3), 4)
+    registry.admit(2, terms("blue"), 4)
+    registry.declare(terms("green", weight=5))
+    assert registry.shares() == {"red": 0.75, "blue": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (terms(""), "a namespace has 1 to 128 characters"),
+        (terms("a\nb"), "a namespace has 1 to 128 characters"),
+        (terms(workers=0), "0 workers; declare 1 to 4096"),
+        (terms(weight=1001), "weight 1001"),
+        (terms(quota_bytes=-1), "a quota of -1 bytes"),
+        (terms(nonce=bytes(257)), "a nonce has 256 bytes at most"),
+    ],
+)
+def test_terms_that_can_not_be_are_refused_by_what_is_wrong(wrong: ServiceTerms, says: str) -> None:
+    registry = Registry()
+    with pytest.raises(AggregatorRefused, match=says):
+        registry.admit(1, wrong, children=0)
+    assert list(registry) == []
