@@ -15,6 +15,12 @@ class OperationKind(IntEnum):
     """Every byte comes from at most one rank and is moved unchanged."""
     BARRIER = 4
     """One chunk without data."""
+    PUSH_PULL = 5
+    """The first of those that only a server of weights answers (see ``served``); the types are of the rank's memory."""
+    PUSH = 6
+    WRITE = 7
+    PULL = 8
+    QUERY = 9
 
 
 class DType(IntEnum):

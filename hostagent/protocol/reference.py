@@ -90,8 +90,7 @@ class ReferenceAggregator:
             return self._drop(Drop.CHECKSUM if "sum" in str(error) else Drop.NOT_OURS)
         header, job = frame.header, self.jobs.get(frame.header.job)
         no_data = bool(header.flags & FLAG_NO_DATA)
-        operators = (Operator.SUM,) if no_data else (Operator.SUM, Operator.MAX)
-        if header.kind != Kind.CONTRIBUTION or header.operator not in operators:
+        if header.kind != Kind.CONTRIBUTION or header.operator not in self._operators(no_data):
             return self._drop(Drop.KIND)
         if job is None:
             return self._drop(Drop.JOB)
@@ -104,6 +103,10 @@ class ReferenceAggregator:
         if header.epoch != job.epoch:
             return self._drop(Drop.EPOCH)
         return self._contribute(job, frame)
+
+    def _operators(self, no_data: bool) -> tuple[Operator, ...]:
+        """Those that a contribution may have."""
+        return (Operator.SUM,) if no_data else (Operator.SUM, Operator.MAX)
 
     def _drop(self, reason: Drop) -> list[tuple[int, bytes]]:
         self.drops[reason] = self.drops.get(reason, 0) + 1
@@ -160,16 +163,24 @@ class ReferenceAggregator:
         no_data = bool(header.flags & FLAG_NO_DATA)
         self._count(header, Verdict.ACCEPTED_NO_DATA if no_data else Verdict.ACCEPTED)
         if not no_data:
-            if header.operator == Operator.SUM:
-                held.sums += frame.lanes
-            elif held.came == 0:
-                held.sums[:] = frame.lanes
-            else:
-                held.sums[:] = np.maximum(held.sums.view(np.int32), frame.lanes.view(np.int32)).view(np.uint32)
+            self._accumulate(held, frame)
         held.came |= bit
         if held.came != full:
             return []
         self._count(header, Verdict.COMPLETED)
+        return self._complete(job, held, frame)
+
+    def _accumulate(self, held: SlotSet, frame: Frame) -> None:
+        """A contribution's lanes into the set's."""
+        if frame.header.operator != Operator.MAX:
+            held.sums += frame.lanes
+        elif held.came == 0:
+            held.sums[:] = frame.lanes
+        else:
+            held.sums[:] = np.maximum(held.sums.view(np.int32), frame.lanes.view(np.int32)).view(np.uint32)
+
+    def _complete(self, job: ReferenceJob, held: SlotSet, frame: Frame) -> list[tuple[int, bytes]]:
+        """Everybody has contributed: what goes out."""
         return self._answer_all(job, frame, Kind.RESULT, held.sums)
 
     def _repeat(self, job: ReferenceJob, held: SlotSet, frame: Frame, full: int) -> tuple[int, bytes]:

@@ -46,6 +46,10 @@ class Operator(IntEnum):
     """Addition modulo 2^32."""
     MAX = 1
     """Maximum of two's complement numbers."""
+    SERVED = 2
+    """A data chunk of an operation that a server of weights answers: see ``served``."""
+    ANNOUNCE = 3
+    """The first chunk of such an operation: what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ HEADER = (
     Field("job", 16, "the process group"),
     Field("child", 16, "which contributor of the job sends, or is answered"),
     Field("flags", 8, "bit 0, no_data: counted without being added"),
-    Field("operator", 8, "0 sum, 1 max"),
+    Field("operator", 8, "0 sum, 1 max; of a server of weights 2 served, 3 announce"),
     Field("lanes", 16, "32-bit lanes that follow: all of the job's, or none"),
     Field("reserved", 16, "0"),
     Field("epoch", 32, "incarnation of the job on its aggregator, never 0"),

@@ -16,6 +16,7 @@ from hostagent.protocol.dtypes import FLOATS, RAW_ONLY, DType, OperationKind
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.quantizer.machine import entry_address
+from hostagent.protocol.served import ServedMemory
 from hostagent.protocol.wire import LANES_AT, Header, Kind, full_frame_bytes
 from hostagent.protocol.worker.fill import fill_lanes
 from hostagent.protocol.worker.header import TEMPLATE_STRIDE
@@ -217,6 +218,8 @@ class Operation:
     average: bool = False
     collective: str = ""
     root: int = -1
+    served: ServedMemory | None = None
+    """Of a served operation: its announcement, and where the answer goes."""
 
 
 def check_operation(operation: Operation) -> None:
@@ -228,6 +231,8 @@ def check_operation(operation: Operation) -> None:
             raise OperationRefused(f"{kind.name} of {name} is not supported: convert the tensor (float64 to float32)")
         if operation.average and dtype not in FLOATS:
             raise OperationRefused(f"AVG of {name} is not supported: use SUM and divide")
+    if kind > OperationKind.BARRIER and (operation.served is None or dtype not in FLOATS):
+        raise OperationRefused(f"{kind.name} takes an announcement and float32, float16 or bfloat16 memory, not {name}")
     for what, span in (("input", operation.input), ("output", operation.output)):
         if span.first < 0 or span.count < 0 or span.first + span.count > operation.elements:
             text = f"elements {span.first} to {span.first + span.count}"
@@ -238,9 +243,10 @@ def check_operation(operation: Operation) -> None:
             raise OperationRefused("MIN and MAX of int64 need output memory (scratch will do) for all of the input")
 
 
-def tag_of(collective: str, root: int) -> int:
-    """What an operation's hash takes of its name and root."""
-    return crc32(f"{collective} {root}".encode())
+def tag_of(collective: str, root: int, served: ServedMemory | None = None) -> int:
+    """What an operation's hash takes of its name, its root and its announcement."""
+    named = crc32(f"{collective} {root}".encode())
+    return named ^ served.tag if served else named
 
 
 def fill_request(request: Array, operation: Operation, scratch_address: int) -> None:
@@ -250,7 +256,8 @@ def fill_request(request: Array, operation: Operation, scratch_address: int) -> 
         "dtype": operation.dtype,
         "elements": operation.elements,
         "average": operation.average,
-        "tag": tag_of(operation.collective, operation.root),
+        "tag": tag_of(operation.collective, operation.root, operation.served),
+        "announcement": operation.served.address if operation.served else 0,
         "scratch_address": scratch_address,
     }
     for what, span in (("input", operation.input), ("output", operation.output)):

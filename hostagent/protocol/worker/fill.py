@@ -18,11 +18,22 @@ from hostagent.protocol.worker.operations import (
     LAST_SMALL_FLOAT,
     MIN,
     RAW,
+    WRITE,
     flagged_list,
     tail_exponents,
     takes_maximum,
 )
-from hostagent.protocol.worker.records import EXPONENT, HIGH, LOW, TAIL_DATA, TAIL_EXPONENT, core_at, operation_at
+from hostagent.protocol.worker.records import (
+    ANNOUNCED,
+    EXPONENT,
+    HIGH,
+    LOW,
+    TAIL_DATA,
+    TAIL_EXPONENT,
+    core_at,
+    operation_at,
+)
+from hostagent.protocol.worker.served_lanes import fill_announcement, fill_write
 from hostagent.protocol.worker.spans import (
     chunk_span,
     input_floats,
@@ -66,11 +77,21 @@ def fill_lanes(core_address: int, operation_address: int, part: int, index: int,
         fill_tail_data(core, operation, index, lanes)
     elif operation.kind == BARRIER:
         return 0
+    elif operation.kind >= WRITE or part == ANNOUNCED:
+        return fill_words(core, operation, part, index, lanes)
     elif takes_maximum(operation, part):
         fill_extremes(core, operation, part, index, lanes)
     else:
         return fill_sum(core, operation, index, lanes)
     return 1
+
+
+@njit
+def fill_words(core: Any, operation: Any, part: int, index: int, lanes: int) -> Any:
+    """Of a served operation, what is not summed: its announcement, or a rank's own words, or nothing to pull."""
+    if part == ANNOUNCED:
+        return fill_announcement(core, operation, lanes)
+    return fill_write(core, operation, index, lanes)
 
 
 @njit

@@ -102,11 +102,11 @@ def write_header(
 
 @njit
 def check_frame(frame: int, length: int, lanes: int, needs_checksum: bool) -> int:
-    """0 for a whole, unharmed full frame of this protocol, else why not.
+    """0 for a whole, unharmed frame of this protocol, full or without lanes, else why not.
 
     The IPv4 header's own checksum is not looked at: the fields that matter are compared here or lie under UDP's.
     """
-    if length != LANES_AT + 4 * lanes:
+    if length != LANES_AT + 4 * lanes and length != LANES_AT:
         return REJECT_LENGTH
     if read16(frame, 12) != ETHERTYPE_IPV4 or load_u8(frame + IPV4_AT, 0) != 0x45:
         return REJECT_NOT_OURS
@@ -116,7 +116,7 @@ def check_frame(frame: int, length: int, lanes: int, needs_checksum: bool) -> in
         return REJECT_LENGTH
     if load_u8(frame + VERSION_AT, 0) != NETSUM_VERSION:
         return REJECT_NOT_OURS
-    if read16(frame, LANE_COUNT_AT) != lanes:
+    if 4 * read16(frame, LANE_COUNT_AT) != length - LANES_AT:
         return REJECT_LENGTH
     if load_u16(frame + CHECKSUM_AT, 0) == 0:
         return REJECT_CHECKSUM if needs_checksum else 0

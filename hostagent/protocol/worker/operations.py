@@ -11,9 +11,12 @@ from typing import Any
 from emulator.ports.jit import njit
 from hostagent.protocol.dtypes import DType, OperationKind
 from hostagent.protocol.quantizer.machine import load_i16, store_i32
+from hostagent.protocol.served import ANNOUNCEMENT_LANES
+from hostagent.protocol.wire import Operator
 from hostagent.protocol.worker.lists import chunk_of
 from hostagent.protocol.worker.plan import LARGEST_GROUP, group_count, grouped_part
 from hostagent.protocol.worker.records import (
+    ANNOUNCED,
     COMPLETION_BYTES,
     DATA,
     EXPONENT,
@@ -33,6 +36,10 @@ SUM = int(OperationKind.SUM)
 MIN = int(OperationKind.MIN)
 RAW = int(OperationKind.RAW)
 BARRIER = int(OperationKind.BARRIER)
+PUSH_PULL, PUSH = int(OperationKind.PUSH_PULL), int(OperationKind.PUSH)
+WRITE, PULL, QUERY = int(OperationKind.WRITE), int(OperationKind.PULL), int(OperationKind.QUERY)
+SUM_OPERATOR, MAX_OPERATOR = int(Operator.SUM), int(Operator.MAX)
+SERVED_OPERATOR, ANNOUNCE_OPERATOR = int(Operator.SERVED), int(Operator.ANNOUNCE)
 FLOAT16, BFLOAT16 = int(DType.FLOAT16), int(DType.BFLOAT16)
 LAST_SMALL_FLOAT = BFLOAT16
 FLOAT64, INT8, UINT8, BOOL = int(DType.FLOAT64), int(DType.INT8), int(DType.UINT8), int(DType.BOOL)
@@ -60,7 +67,13 @@ def operation_of(core: Any, sequence: int) -> Any:
 @njit
 def is_float_sum(operation: Any) -> Any:
     """Does it take exponents?"""
-    return operation.kind == SUM and operation.dtype <= LAST_SMALL_FLOAT
+    return operation.kind in (SUM, PUSH_PULL, PUSH) and operation.dtype <= LAST_SMALL_FLOAT
+
+
+@njit
+def is_served(operation: Any) -> Any:
+    """Does only a server of weights answer it?"""
+    return operation.kind > BARRIER
 
 
 @njit
@@ -75,6 +88,16 @@ def takes_maximum(operation: Any, part: int) -> Any:
     if part in (EXPONENT, TAIL_EXPONENT):
         return True
     return operation.kind != SUM and operation.kind < RAW
+
+
+@njit
+def operator_of(operation: Any, part: int) -> int:
+    """The header's operator of a chunk."""
+    if takes_maximum(operation, part):
+        return MAX_OPERATOR
+    if not is_served(operation):
+        return SUM_OPERATOR
+    return ANNOUNCE_OPERATOR if part == ANNOUNCED else SERVED_OPERATOR
 
 
 @njit
@@ -105,10 +128,12 @@ def operation_hash(kind: int, dtype: int, elements: int, average: int, tag: int,
 
 
 @njit
-def is_legal(request: Any, workers: int) -> Any:
+def is_legal(request: Any, lanes: int) -> Any:
     """Can this operation be carried out? ``core.py`` says the same in sentences."""
     kind, dtype = request.kind, request.dtype
-    if kind < SUM or kind > BARRIER or dtype < 0 or dtype > BOOL or request.elements < 0:
+    if kind < SUM or kind > QUERY or dtype < 0 or dtype > BOOL or request.elements < 0:
+        return False
+    if kind > BARRIER and (request.announcement == 0 or dtype > LAST_SMALL_FLOAT or lanes < ANNOUNCEMENT_LANES):
         return False
     calculates = kind < RAW
     if calculates and dtype in (FLOAT64, BOOL):
@@ -138,7 +163,7 @@ def core_submit(address: int, request_address: int) -> Any:
     request = request_at(request_address)
     if core.state == FAILED:
         return JOB_FAILED
-    if not is_legal(request, core.workers):
+    if not is_legal(request, core.lanes):
         return REFUSED
     sequence = core.submitted_operations
     if sequence - min(core.completions_taken, core.first_operation) >= core.operation_ring:
@@ -163,6 +188,7 @@ def copy_request(operation: Any, request: Any) -> None:
     operation.dtype = request.dtype
     operation.average = request.average
     operation.tag = request.tag
+    operation.announcement = request.announcement
     operation.elements = request.elements * unit
     operation.input_address = request.input_address
     operation.input_first = request.input_first * unit
@@ -186,9 +212,12 @@ def cut(core: Any, operation: Any) -> None:
     operation.chunks = (operation.elements + per_chunk - 1) // per_chunk
     if operation.kind == BARRIER:
         operation.chunks = 1
+    elif operation.kind == QUERY:
+        operation.chunks = 0
+    operation.lead = 1 if is_served(operation) else 0
     operation.group_chunks = min(core.lanes, LARGEST_GROUP)
     operation.groups = group_count(operation.chunks, operation.group_chunks) if is_float_sum(operation) else 0
-    operation.count = operation.chunks + operation.groups
+    operation.count = operation.lead + operation.chunks + operation.groups
     if is_long_extreme(operation):
         operation.count = 2 * operation.chunks
     operation.numbered = 0
@@ -238,7 +267,7 @@ def add_tail(operation: Any) -> None:
 
 def scratch_bytes(kind: int, dtype: int, elements: int, lanes: int) -> int:
     """Bytes of scratch memory an operation needs until it is finished."""
-    if kind != SUM or dtype > LAST_SMALL_FLOAT:
+    if kind not in (SUM, PUSH_PULL, PUSH) or dtype > LAST_SMALL_FLOAT:
         return 0
     return 8 * ((elements + lanes - 1) // lanes)
 
@@ -258,7 +287,9 @@ def flagged_list(operation: Any) -> Any:
 @njit
 def part_of(operation: Any, number: int) -> tuple[int, int]:
     """(part, index) of one of the operation's chunk numbers; see ``plan``."""
-    position = number - operation.first
+    position = number - operation.first - operation.lead
+    if position < 0:
+        return ANNOUNCED, 0
     if operation.groups == 0:
         if not is_long_extreme(operation):
             return DATA, position

@@ -10,23 +10,27 @@ from typing import Any
 
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import call_compiled, load_i64, load_u8, read16, read32, store_i64
-from hostagent.protocol.wire import LANES_AT, Kind
+from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import (
     CHILD_AT,
     CHUNK_AT,
     EPOCH_AT,
+    FLAGS_AT,
     JOB_AT,
     KIND_AT,
+    LANE_COUNT_AT,
     OPERATION_AT,
     OPERATOR_AT,
     check_frame,
 )
 from hostagent.protocol.worker.lists import chunk_of, leave_list, move_to
-from hostagent.protocol.worker.operations import finish_if_stored, number_operations, operation_in, report
+from hostagent.protocol.worker.operations import finish_if_stored, is_served, number_operations, operation_in, report
 from hostagent.protocol.worker.records import (
+    ANNOUNCED,
     EXPONENT,
     FAILED,
     FAILED_MISMATCH,
+    FAILED_REFUSED,
     HIGH,
     NO_LIST,
     OPERATION_BYTES,
@@ -39,11 +43,12 @@ from hostagent.protocol.worker.records import (
     core_at,
 )
 from hostagent.protocol.worker.repeats import note_overtaken, note_progress, sample_answer, weigh_duplicates
+from hostagent.protocol.worker.served_lanes import brings_weights
 from hostagent.protocol.worker.transmit import clear_blocked, set_ready
 
 RESULT, WAITING, ERROR = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
 REJECT_JOB, REJECT_EPOCH, REJECT_CHILD, REJECT_KIND = (REJECT[name] for name in ("job", "epoch", "child", "kind"))
-REJECT_OPERATOR, REJECT_OPERATION = REJECT["operator"], REJECT["operation"]
+REJECT_OPERATOR, REJECT_OPERATION, REJECT_LENGTH = (REJECT[name] for name in ("operator", "operation", "length"))
 REJECT_NOT_IN_FLIGHT, REJECT_NOT_RUNNING = REJECT["not_in_flight"], REJECT["not_running"]
 CHUNK_MASK = 0xFFFFFFFF
 
@@ -58,7 +63,9 @@ def core_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
     reason = judge(core, frame, length)
     if reason == 0:
         kind = load_u8(frame + KIND_AT, 0)
-        if kind == ERROR:
+        if length == LANES_AT and kind != RESULT:
+            reason = REJECT_LENGTH
+        elif kind == ERROR:
             take_error(core, frame)
         else:
             reason = take_answer(core, kind, frame, now_ns)
@@ -105,8 +112,18 @@ def take_answer(core: Any, kind: int, frame: int, now_ns: int) -> int:
         return 0
     if read32(frame, OPERATION_AT) != chunk.operation_hash:
         return REJECT_OPERATION
+    has_lanes = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA == 0 and read16(frame, LANE_COUNT_AT) != 0
+    if not has_lanes and needs_lanes(core, chunk):
+        return REJECT_LENGTH
     take_result(core, number, frame, now_ns)
     return 0
+
+
+@njit
+def needs_lanes(core: Any, chunk: Any) -> Any:
+    """Would a result without lanes leave something untold? Only a server of weights has results that need none."""
+    operation = operation_in(core, chunk.operation_slot)
+    return chunk.stored == 0 and not (is_served(operation) and not brings_weights(operation, chunk.part, chunk.index))
 
 
 @njit
@@ -155,13 +172,17 @@ def store_first(core: Any, chunk: Any, lanes: int) -> None:
     core.chunks_stored += 1
     operation.stored += 1
     place = core.operations + chunk.operation_slot * OPERATION_BYTES
-    call_compiled(core.store_function, core.address, place, chunk.part, chunk.index, lanes)
+    refused = call_compiled(core.store_function, core.address, place, chunk.part, chunk.index, lanes)
+    if refused != 0:
+        core.refused_operation = operation.sequence
+        core.refused_status = refused
+        fail(core, FAILED_REFUSED)
     if chunk.part == EXPONENT and operation.exponents_stored == operation.groups:
         number_operations(core)
     low = core.low
     while chunk_of(core, core.low).number == core.low and chunk_of(core, core.low).stored:
         core.low += 1
-    if chunk.part in (EXPONENT, TAIL_EXPONENT, HIGH) or (core.tails > 0 and core.low != low):
+    if chunk.part in (EXPONENT, TAIL_EXPONENT, HIGH, ANNOUNCED) or (core.tails > 0 and core.low != low):
         clear_blocked(core)
     finish_if_stored(core, operation)
 

@@ -81,6 +81,7 @@ CORE = np.dtype(
         # who is missing, and why it failed
         *_integers("waiting_chunk", "waiting_children"),
         *_integers("failure", "first_hash", "other_hash", "first_child", "other_child", "failed_chunk"),
+        *_integers("refused_operation", "refused_status"),
         *_integers(*STATISTICS),
         *_integers(*(f"rejected_{reason}" for reason in REASONS)),
     ],
@@ -88,7 +89,7 @@ CORE = np.dtype(
 )
 
 REQUEST = np.dtype(
-    _integers("kind", "dtype", "elements", "average", "tag")
+    _integers("kind", "dtype", "elements", "average", "tag", "announcement")
     + _integers("input_address", "input_first", "input_count", "output_address", "output_first", "output_count")
     + _integers("scratch_address"),
     align=True,
@@ -98,7 +99,7 @@ OPERATION = np.dtype(
     [
         *((name, REQUEST.fields[name][0]) for name in REQUEST.names or () if REQUEST.fields),
         *_integers("sequence", "hash", "element_bytes", "per_chunk", "chunks", "groups", "group_chunks"),
-        *_integers("first", "count", "numbered", "tail", "tail_groups"),
+        *_integers("lead", "first", "count", "numbered", "tail", "tail_groups"),
         *_integers("stored", "exponents_stored", "flagged", "finished"),
     ],
     align=True,
@@ -146,11 +147,11 @@ COMPLETION_BYTES = COMPLETION.itemsize
 RUNNING, FROZEN, FAILED = 0, 1, 2
 """A core's states: sending and receiving; between freeze and resume; for ever, with a cause."""
 
-FAILED_MISMATCH, FAILED_RETENTION, FAILED_BY_CALLER = 1, 2, 16
+FAILED_MISMATCH, FAILED_RETENTION, FAILED_REFUSED, FAILED_BY_CALLER = 1, 2, 3, 16
 """Failure codes: two children disagree (hashes and children are in the core); the controller resumes at a chunk whose
-frame is gone; 16 and above are the caller's own."""
+frame is gone; a server refuses a served operation (which, and why, is in the core); 16 and above: the caller's own."""
 
-EXPONENT, DATA, TAIL_EXPONENT, TAIL_DATA, HIGH, LOW = 0, 1, 2, 3, 4, 5
+EXPONENT, DATA, TAIL_EXPONENT, TAIL_DATA, HIGH, LOW, ANNOUNCED = 0, 1, 2, 3, 4, 5, 6
 """A chunk's part in its operation; see ``plan``."""
 
 NO_LIST, UNANSWERED, WAITED, DUE = 0, 1, 2, 3

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.ports.jit import njit
-from hostagent.protocol.dtypes import DType
+from hostagent.protocol.dtypes import DType, OperationKind
 from hostagent.protocol.quantizer.floats import widen, zero_not_finite
 from hostagent.protocol.quantizer.machine import zero_bytes
 
 FLOAT32 = int(DType.FLOAT32)
+SUM = int(OperationKind.SUM)
 
 
 @njit
@@ -70,13 +71,14 @@ def input_floats(core: Any, operation: Any, first: int, count: int) -> Any:
 def tail_floats(core: Any, operation: Any, first: int, count: int) -> Any:
     """As ``input_floats`` for a flagged chunk's second round: NaN and Inf as 0.
 
-    What the first round settled is read from the output, so that the answer does not depend on whether input and output
-    are the same memory.
+    What the first round of a SUM settled is read from the output, so that the answer does not depend on whether input
+    and output are the same memory. A push's output is not of its numbers.
     """
     zero_bytes(core.scratch, 4 * count)
     start, given = input_overlap(operation, first, count)
     widen(operation.dtype, input_of(operation, start), core.scratch + 4 * (start - first), given)
-    start, wanted = output_overlap(operation, first, count)
-    widen(operation.dtype, output_of(operation, start), core.scratch + 4 * (start - first), wanted)
+    if operation.kind == SUM:
+        start, wanted = output_overlap(operation, first, count)
+        widen(operation.dtype, output_of(operation, start), core.scratch + 4 * (start - first), wanted)
     zero_not_finite(core.scratch, count)
     return core.scratch

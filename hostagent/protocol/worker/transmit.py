@@ -28,8 +28,8 @@ from hostagent.protocol.worker.operations import (
     has_result,
     operation_at_number,
     operation_of,
+    operator_of,
     part_of,
-    takes_maximum,
 )
 from hostagent.protocol.worker.plan import data_position, exponent_position
 from hostagent.protocol.worker.records import (
@@ -86,17 +86,19 @@ def has_inputs(core: Any, operation: Any, part: int, index: int) -> Any:
     """Have the results come that this chunk's contribution is made with?"""
     if part == LOW:
         return has_result(core, operation.first + index)
-    group = operation.group_chunks
+    group, grouped_first = operation.group_chunks, operation.first + operation.lead
     if part == DATA:
-        return operation.groups == 0 or has_result(core, operation.first + exponent_position(index // group, group))
-    tail_first = operation.first + operation.chunks + operation.groups
+        if operation.lead and not has_result(core, operation.first):
+            return False
+        return operation.groups == 0 or has_result(core, grouped_first + exponent_position(index // group, group))
+    tail_first = grouped_first + operation.chunks + operation.groups
     if part == TAIL_DATA:
         return has_result(core, tail_first + exponent_position(index // group, group))
     if part == TAIL_EXPONENT:
         # its chunks' first rounds must be settled; waiting for all before the last of them is simpler and never wrong
         last = min((index + 1) * group, operation.tail) - 1
         chunk = load_i32(flagged_list(operation), last)
-        return core.low > operation.first + data_position(chunk, operation.chunks, group)
+        return core.low > grouped_first + data_position(chunk, operation.chunks, group)
     return True
 
 
@@ -125,7 +127,7 @@ def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
     is_short = not has_data and core.short_no_data != 0
     if not has_data and not is_short:
         zero_bytes(lanes, 4 * core.lanes)
-    operator = 1 if takes_maximum(operation, part) else 0
+    operator = operator_of(operation, part)
     write_header(core, frame, is_short, not has_data, operator, number, operation.hash)
     length = LANES_AT if is_short else LANES_AT + 4 * core.lanes
     if core.checksum:

@@ -1,0 +1,211 @@
+"""Served operations: what a rank announces to a rack server that keeps weights, and what the server answers.
+
+``ANNOUNCEMENT`` and ``ANSWER`` declare the lanes, as the table in ``rackserver/README.md`` does in words; a field of
+two lanes is 64 bits, the high word first. A served operation's first chunk carries the one and brings the other.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+Words = np.ndarray[Any, np.dtype[np.uint32]]
+
+ANNOUNCEMENT_LANES = 32
+"""Also the fewest lanes that a frame of a service's job has."""
+ANNOUNCEMENT_VERSION = 1
+
+
+class Action(IntEnum):
+    """What a served operation does with a key: float32 weights and the optimizer's state for them."""
+
+    QUERY = 0
+    """Asks only."""
+    WRITE = 1
+    """One rank's words become the server's, and every rank's."""
+    PUSH_PULL = 2
+    """Gradients go, the weights of the next step come."""
+    PUSH = 3
+    """Gradients go; the weights are pulled once the step has been decided on."""
+    PULL = 4
+    """The server's words come."""
+
+
+class ServedOptimizer(IntEnum):
+    """What the server does with the summed gradient."""
+
+    SGD = 1
+    NAG = 2
+    """Nesterov's momentum in Parameter Hub's order of operations."""
+    ADAM = 3
+    ADAMW = 4
+
+
+class ServedFlag(IntFlag):
+    """Variants of the step."""
+
+    NESTEROV = 1
+    MAXIMIZE = 2
+    SKIP = 4
+    """The step is left out on all keys when a gradient is not finite."""
+    CLIP = 8
+    AMSGRAD = 16
+
+
+class Status(IntEnum):
+    """Why a server refuses an operation."""
+
+    OK = 0
+    NOT_A_SERVICE = 1
+    UNKNOWN_KEY = 2
+    SHAPE = 3
+    QUOTA = 4
+    STEP = 5
+    TWICE = 6
+    OPTIMIZER = 7
+    LAYOUT = 8
+    BUSY = 9
+    KEYS = 10
+
+
+STATUS_TEXTS = {
+    Status.NOT_A_SERVICE: "the job is not one of a service",
+    Status.UNKNOWN_KEY: "nobody has written weights for this key",
+    Status.SHAPE: "the service's key has another number of elements",
+    Status.QUOTA: "the tenant's memory does not hold it",
+    Status.STEP: "it is not the step that follows the last whole one",
+    Status.TWICE: "the key was pushed in this step already",
+    Status.OPTIMIZER: "the server does not have this optimizer or buffer",
+    Status.LAYOUT: "the server cannot read the announcement",
+    Status.BUSY: "too many operations are open",
+    Status.KEYS: "the step was begun with another number of keys, or in another way",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """What one step does to one key. They travel with every push, so they may change with every step."""
+
+    optimizer: ServedOptimizer = ServedOptimizer.SGD
+    flags: int = 0
+    """Of ``ServedFlag``, added up."""
+    divisor: int = 1
+    """Of the summed gradient: the number of workers for their mean."""
+    lr: float = 0.0
+    beta1: float = 0.0
+    """Momentum, for SGD and NAG."""
+    beta2: float = 0.0
+    """Dampening, for SGD."""
+    eps: float = 0.0
+    weight_decay: float = 0.0
+    rescale: float = 1.0
+    """The gradient is multiplied by it before anything else, after the division."""
+    max_norm: float = 0.0
+    """With CLIP: the largest norm of the gradients of all keys together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A served operation in full, but for the element type of the rank's own memory."""
+
+    action: Action
+    key: int
+    elements: int
+    buffer: int = 0
+    """Of WRITE and PULL: 0 the weights, 1, 2, ... the optimizer's state tensors."""
+    step: int = 0
+    keys: int = 1
+    """Keys of the step."""
+    updates: int = 0
+    """Of WRITE: steps the key has had."""
+    terms: Hyperparameters = Hyperparameters()
+
+    def words(self) -> Words:
+        """The announcement's lanes."""
+        terms = self.terms
+        lanes = np.zeros(ANNOUNCEMENT_LANES, np.uint32)
+        lanes[:3] = ANNOUNCEMENT_VERSION, self.action, self.key
+        lanes[3:5] = _pair(self.elements)
+        lanes[5] = self.buffer
+        lanes[6:8] = _pair(self.step)
+        lanes[8:12] = self.keys, terms.optimizer, terms.flags, terms.divisor
+        numbers = (terms.lr, terms.beta1, terms.beta2, terms.eps, terms.weight_decay, terms.rescale, terms.max_norm)
+        lanes[12:26] = np.frombuffer(struct.pack(">7d", *numbers), ">u4")
+        lanes[26:28] = _pair(self.updates)
+        return lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server says to an announcement."""
+
+    status: int
+    step: int
+    """The last whole one."""
+    keys: int
+    """How many the service has."""
+    elements: int
+    """Of this key; 0 where the server does not know it."""
+    state_tensors: int
+    skipped: int
+    """Steps left out so far."""
+    not_finite: int
+    """Chunks with a NaN or an infinity so far."""
+    updates: int
+    """Steps this key has had."""
+
+
+def read_answer(words: Words) -> Answer:
+    """The answer in a result's lanes, as numbers."""
+    lanes = [int(word) for word in words[:11]]
+    return Answer(
+        status=lanes[0],
+        step=lanes[1] << 32 | lanes[2],
+        keys=lanes[3],
+        elements=lanes[4] << 32 | lanes[5],
+        state_tensors=lanes[6],
+        skipped=lanes[7],
+        not_finite=lanes[8],
+        updates=lanes[9] << 32 | lanes[10],
+    )
+
+
+def status_text(status: int) -> str:
+    """Why a server refused, in words."""
+    try:
+        return STATUS_TEXTS[Status(status)]
+    except (KeyError, ValueError):
+        return f"status {status}"
+
+
+class ServedMemory:
+    """The words of one served operation in memory that a core reads and writes: announcement, then answer.
+
+    Must live until the operation has finished.
+    """
+
+    def __init__(self, announcement: Announcement) -> None:
+        self.announcement = announcement
+        self._words: Words = np.zeros(2 * ANNOUNCEMENT_LANES, np.uint32)
+        self._words[:ANNOUNCEMENT_LANES] = announcement.words()
+        self.tag = crc32(self._words[:ANNOUNCEMENT_LANES].astype(">u4").tobytes())
+        """What an operation's hash takes of the announcement: ranks that differ in any lane are told so."""
+
+    @property
+    def address(self) -> int:
+        """Of the announcement's first word."""
+        return int(self._words.ctypes.data)
+
+    @property
+    def answer(self) -> Answer:
+        """What the server said; zeros before the answer has come."""
+        return read_answer(self._words[ANNOUNCEMENT_LANES:])
+
+
+def _pair(value: int) -> tuple[int, int]:
+    return value >> 32 & 0xFFFFFFFF, value & 0xFFFFFFFF
