@@ -1,0 +1,197 @@
+"""The rack server: an aggregator of ours on the cores of one machine. Jobs in, frames in, frames out.
+
+A core of the protocol kind: no socket, no clock. Batches are compiled loops. With ``cores`` above 1 the sets are dealt
+to that many cores; `process` alone then does their parts one after the other, a `Crew` (``threads.py``) at once.
+The bits are the same whoever does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes
+from hostagent.protocol.frames import Addresses, Frame, build_frame
+from hostagent.protocol.services.aggregator import (
+    DROPS,
+    VERDICTS,
+    AggregatorRefused,
+    Capacity,
+    ChildTerms,
+    JobCounters,
+    JobTerms,
+    RefusalCode,
+)
+from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Header, Kind
+from hostagent.rackserver.assign import block_log2_of
+from hostagent.rackserver.entry import PROGRAM, program_address
+from hostagent.rackserver.records import (
+    CHILD,
+    COUNTERS,
+    HEADER_STRIDE,
+    JOB,
+    JOB_NUMBERS,
+    MAX_CHILDREN,
+    MAX_JOBS,
+    SERVER,
+    SET,
+    SHORT_HEADER_AT,
+)
+
+DEFAULT_SLOTS = 4096
+
+
+class RackServer:
+    """A `CompiledAggregator`. ``slots`` slots of ``lanes`` lanes for all jobs together, dealt to ``cores`` cores."""
+
+    kind = "server"
+
+    def __init__(
+        self, lanes: int, *, slots: int = DEFAULT_SLOTS, cores: int = 1, ports: TxPortTable | None = None
+    ) -> None:
+        if cores < 1 or slots < 1:
+            raise ValueError(f"a rack server of {cores} cores and {slots} slots: use 1 or more of each")
+        self.ports = ports if ports is not None else TxPortTable()
+        self.cores = cores
+        self.capacity = Capacity(slots, lanes, MAX_JOBS)
+        self._terms: dict[int, JobTerms] = {}
+        self._rows: dict[int, int] = {}
+        self._allocate()
+
+    def _allocate(self) -> None:
+        lanes, slots = self.capacity.lanes, self.capacity.slots
+        self._job_rows = np.full(JOB_NUMBERS, -1, np.int16)
+        self._jobs: Any = aligned_bytes(MAX_JOBS * JOB.itemsize).view(JOB)
+        self._children: Any = aligned_bytes(MAX_JOBS * MAX_CHILDREN * CHILD.itemsize).view(CHILD)
+        self._children = self._children.reshape(MAX_JOBS, MAX_CHILDREN)
+        self._children["number"] = -1
+        self._headers = aligned_bytes(MAX_JOBS * MAX_CHILDREN * HEADER_STRIDE)
+        self._sets: Any = aligned_bytes(2 * slots * SET.itemsize).view(SET)
+        self._sums = aligned_bytes(2 * slots * 4 * lanes)
+        self._counters: Any = aligned_bytes(self.cores * COUNTERS.itemsize).view(COUNTERS)
+        self.record: Any = aligned_bytes(SERVER.itemsize).view(SERVER)
+        record = self.record
+        record["address"] = self.address = address_of(record)
+        record["lanes"], record["slots"], record["cores"] = lanes, slots, self.cores
+        for name in ("job_rows", "jobs", "children", "headers", "sets", "sums", "counters"):
+            record[name] = address_of(getattr(self, f"_{name}"))
+        record["counter_bytes"] = COUNTERS.itemsize
+        record["tx"] = self.ports.address
+
+    # --- Jobs -------------------------------------------------------------------------------------------------------
+
+    def install(self, terms: JobTerms) -> None:
+        """See `Aggregator`."""
+        self._check(terms)
+        row = self._rows.get(terms.job)
+        if row is None:
+            row = min(set(range(MAX_JOBS)) - set(self._rows.values()))
+            self._clear_counters(row)
+        self._job_rows[terms.job] = -1
+        self._write_children(row, terms)
+        self._write_job(row, terms)
+        self._rows[terms.job] = row
+        self._terms[terms.job] = terms
+        self._job_rows[terms.job] = row
+
+    def _check(self, terms: JobTerms) -> None:
+        if terms.lanes != self.capacity.lanes:
+            raise AggregatorRefused(f"job {terms.job}: {terms.lanes} lanes a frame; here it is {self.capacity.lanes}")
+        first, end = terms.first_slot, terms.first_slot + terms.window
+        if end > self.capacity.slots:
+            raise AggregatorRefused(f"job {terms.job}: slots {first} to {end - 1}; here are {self.capacity.slots}")
+        for job, other in self._terms.items():
+            if job != terms.job and first < other.first_slot + other.window and other.first_slot < end:
+                raise AggregatorRefused(f"job {terms.job}: slots {first} to {end - 1} overlap with those of job {job}")
+        if terms.job not in self._rows and len(self._rows) == MAX_JOBS:
+            raise AggregatorRefused(f"job {terms.job}: {MAX_JOBS} jobs are as many as fit", RefusalCode.EXHAUSTED)
+
+    def _write_children(self, row: int, terms: JobTerms) -> None:
+        self._children[row]["number"] = -1
+        for child in terms.children:
+            record = self._children[row, child.bit]
+            for name in ("port", "mac", "ip", "zero_checksum_allowed"):
+                record[name] = getattr(child, name)
+            record["number"] = child.child
+            start = (row * MAX_CHILDREN + child.bit) * HEADER_STRIDE
+            for offset, lanes in ((0, terms.lanes), (SHORT_HEADER_AT, 0)):
+                header = np.frombuffer(_answer_header(terms, child, lanes), np.uint8)
+                self._headers[start + offset : start + offset + LANES_AT] = header
+
+    def _write_job(self, row: int, terms: JobTerms) -> None:
+        record = self._jobs[row]
+        for name in ("job", "epoch", "base", "window", "window_log2", "first_slot"):
+            record[name] = getattr(terms, name)
+        record["row"] = row
+        record["full"] = np.uint64(terms.full).astype(np.int64)
+        record["short_allowed"] = terms.no_data_short
+        record["block_log2"] = block_log2_of(terms.lanes, terms.window)
+        record["home"] = row % self.cores
+
+    def remove(self, job: int) -> None:
+        """See `Aggregator`."""
+        if job in self._rows:
+            self._job_rows[job] = -1
+            del self._rows[job], self._terms[job]
+
+    def installed(self) -> Mapping[int, int]:
+        """See `Aggregator`."""
+        return {job: terms.epoch for job, terms in self._terms.items()}
+
+    # --- Frames -----------------------------------------------------------------------------------------------------
+
+    @property
+    def program_address(self) -> int:
+        """See `CompiledAggregator`."""
+        return program_address()
+
+    @property
+    def context_address(self) -> int:
+        """See `CompiledAggregator`."""
+        return self.address
+
+    def process(self, batch: FrameBatch, now_ns: int) -> int | None:
+        """See `Aggregator`."""
+        due = PROGRAM(self.address, *batch.record[0].tolist()[:3], batch.count, now_ns)
+        return None if due < 0 else int(due)
+
+    # --- What is counted --------------------------------------------------------------------------------------------
+
+    def _clear_counters(self, row: int) -> None:
+        self._counters["verdicts"][:, row] = 0
+        self._counters["verdict_bytes"][:, row] = 0
+
+    def counters(self, job: int) -> JobCounters:
+        """See `Aggregator`."""
+        if job not in self._rows:
+            raise AggregatorRefused(f"there is no job {job}", RefusalCode.UNKNOWN)
+        row = self._rows[job]
+        frames = self._counters["verdicts"][:, row].sum(axis=0)
+        bytes_of = self._counters["verdict_bytes"][:, row].sum(axis=0)
+        children = {child.child: _named(frames[child.bit]) for child in self._terms[job].children}
+        return JobCounters(_named(frames.sum(axis=0)), _named(bytes_of), children)
+
+    def drops(self) -> Mapping[str, int]:
+        """See `Aggregator`."""
+        totals = self._counters["drops"].sum(axis=0)
+        return {name: int(count) for name, count in zip(DROPS, totals, strict=True) if count}
+
+    def statistics(self) -> dict[str, object]:
+        """By core: frames, bytes of lanes summed, time in batches."""
+        names = ("frames", "lane_bytes", "busy_ns", "steps", "steps_ns")
+        cores = [{name: int(record[name]) for name in names} for record in self._counters]
+        return {"cores": cores, "slots": self.capacity.slots, "lanes": self.capacity.lanes, "jobs": len(self._rows)}
+
+
+def _named(cells: Any) -> dict[str, int]:
+    return {name: int(cells[number]) for number, name in enumerate(VERDICTS) if cells[number]}
+
+
+def _answer_header(terms: JobTerms, child: ChildTerms, lanes: int) -> bytes:
+    """The first bytes of what the child is answered; kind, operator, chunk and operation are filled in each time."""
+    flags = 0 if lanes else FLAG_NO_DATA
+    header = Header(Kind.RESULT, terms.job, child.child, terms.epoch, 0, 0, flags=flags)
+    addresses = Addresses(terms.aggregator_mac, child.mac, terms.aggregator_ip, child.ip)
+    return build_frame(Frame(addresses, header, np.zeros(lanes, np.uint32)))[:LANES_AT]

@@ -1,0 +1,33 @@
+"""The machine code that a live loop calls for each batch."""
+
+from __future__ import annotations
+
+import functools
+
+from numba.core import types
+
+from emulator.ports.jit import njit
+from hostagent.rackserver.loops import serve
+from hostagent.rackserver.records import server_at
+
+NEVER = -1
+
+
+@njit
+def process(address: int, addresses: int, lengths: int, ports: int, frames: int, now_ns: int) -> int:
+    """Every core's part of a batch, one after the other; when to be called at the latest, or NEVER."""
+    for core in range(server_at(address).cores):
+        serve(address, core, addresses, lengths, ports, frames)
+    return NEVER
+
+
+PROGRAM = process
+
+
+@functools.cache
+def program_address() -> int:
+    """Of ``process`` as machine code of six int64 that returns one."""
+    arguments = (types.int64,) * 6
+    process.compile(types.int64(*arguments))
+    result = process.overloads[arguments]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))

@@ -1,0 +1,220 @@
+"""A contribution's way through the server: owned by one core, judged, put into its set, answered.
+
+The slot rule is the protocol's, as in `hostagent.protocol.reference`. Each core looks at all frames of a batch and
+takes those that it owns: a set belongs to one core for good (tall aggregation), so nothing here locks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from emulator.ports.intrinsics import monotonic_ns, read64, write64
+from emulator.ports.intrinsics import read32 as read_native32
+from emulator.ports.jit import njit
+from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
+from hostagent.protocol.quantizer.machine import copy_bytes, load_u8, read16, read32
+from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
+from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, OPERATION_AT, OPERATOR_AT
+from hostagent.rackserver.answers import ERROR, WAITING, answer_result, answer_words
+from hostagent.rackserver.judge import ACCEPTED as FITS
+from hostagent.rackserver.judge import MAX, SERVED, bit_of, judge, row_of
+from hostagent.rackserver.lanes import (
+    add_lanes,
+    add_last_lanes,
+    begin_lanes,
+    close_lanes,
+    max_lanes,
+    max_last_lanes,
+)
+from hostagent.rackserver.records import COUNTERS, JOB_BYTES, MAX_CHILDREN, SET_BYTES, job_at, server_at, set_at
+
+assert COUNTERS.fields is not None
+VERDICTS, VERDICT_BYTES = COUNTERS.fields["verdicts"][1], COUNTERS.fields["verdict_bytes"][1]
+DROPS, FRAMES = COUNTERS.fields["drops"][1], COUNTERS.fields["frames"][1]
+LANE_BYTES, BUSY = COUNTERS.fields["lane_bytes"][1], COUNTERS.fields["busy_ns"][1]
+
+ACCEPTED, ACCEPTED_NO_DATA = int(Verdict.ACCEPTED), int(Verdict.ACCEPTED_NO_DATA)
+COMPLETED, SERVED_AGAIN, WAITED = int(Verdict.COMPLETED), int(Verdict.SERVED_AGAIN), int(Verdict.WAITING)
+FAILED, OUTSIDE_WINDOW, MISMATCH = int(Verdict.ERROR), int(Verdict.OUTSIDE_WINDOW), int(Verdict.MISMATCH)
+MASK = 0xFFFFFFFF
+
+
+@njit
+def add_to(address: int, amount: int) -> None:
+    """Add to one of this core's own counters."""
+    write64(address, read64(address) + amount)
+
+
+@njit
+def count(counters: int, job: Any, bit: int, verdict: int, length: int) -> None:
+    """A contribution that reached the slot rule."""
+    add_to(counters + VERDICTS + 8 * ((job.row * MAX_CHILDREN + bit) * VERDICT_COLUMNS + verdict), 1)
+    add_to(counters + VERDICT_BYTES + 8 * (job.row * VERDICT_COLUMNS + verdict), length)
+
+
+@njit
+def owner_of(server: Any, frame: int, length: int) -> Any:
+    """The core that a frame belongs to. What is of no job is core 0's."""
+    if length < LANES_AT:
+        return 0
+    row = row_of(server, frame)
+    if row < 0:
+        return 0
+    job = job_at(server.jobs + row * JOB_BYTES)
+    slot = job.first_slot + (read32(frame, CHUNK_AT) & (job.window - 1))
+    return (slot >> job.block_log2) % server.cores
+
+
+@njit
+def serve(address: int, core: int, addresses: int, lengths: int, ports: int, frames: int) -> None:
+    """One core's part of a batch."""
+    server = server_at(address)
+    counters = server.counters + core * server.counter_bytes
+    started_ns = monotonic_ns()
+    for index in range(frames):
+        frame, length = read64(addresses + 8 * index), read_native32(lengths + 4 * index)
+        if server.cores > 1 and owner_of(server, frame, length) != core:
+            continue
+        add_to(counters + FRAMES, 1)
+        reason = judge(server, frame, length, read_native32(ports + 4 * index))
+        if reason == FITS:
+            contribute(server, core, frame, length)
+        else:
+            add_to(counters + DROPS + 8 * reason, 1)
+    add_to(counters + BUSY, monotonic_ns() - started_ns)
+
+
+@njit
+def contribute(server: Any, core: int, frame: int, length: int) -> None:
+    """Which set the chunk belongs to, and whether that set is or may become this chunk's."""
+    counters = server.counters + core * server.counter_bytes
+    job = job_at(server.jobs + row_of(server, frame) * JOB_BYTES)
+    chunk, bit = read32(frame, CHUNK_AT), bit_of(server, job, read16(frame, CHILD_AT))
+    index = 2 * (job.first_slot + (chunk & (job.window - 1))) + ((chunk >> job.window_log2) & 1)
+    held = set_at(server.sets + index * SET_BYTES)
+    if held.epoch != job.epoch:
+        accepts, fresh = ((chunk - job.base) & MASK) < 2 * job.window, True
+    elif held.chunk == chunk:
+        accepts, fresh = True, False
+    else:
+        is_over = held.complete != 0 and held.failed == 0
+        accepts, fresh = is_over and chunk == (held.chunk + 2 * job.window) & MASK, True
+    if not accepts:
+        count(counters, job, bit, OUTSIDE_WINDOW, length)
+        return
+    if fresh:
+        open_set(held, job, chunk, frame)
+    enter(server, core, job, held, index, bit, frame, length)
+
+
+@njit
+def open_set(held: Any, job: Any, chunk: int, frame: int) -> None:
+    """The set is this chunk's from here on."""
+    held.came = 0
+    held.epoch = job.epoch
+    held.chunk = chunk
+    held.operation = read32(frame, OPERATION_AT)
+    held.first_child = read16(frame, CHILD_AT)
+    held.operator = load_u8(frame + OPERATOR_AT, 0)
+    held.failed = 0
+    held.has_data = 0
+    held.complete = 0
+    held.withheld = 0
+    held.short_result = 0
+
+
+@njit
+def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, frame: int, length: int) -> None:
+    """A contribution to the set that it belongs to."""
+    counters = server.counters + core * server.counter_bytes
+    operation, operator = read32(frame, OPERATION_AT), wide(load_u8(frame + OPERATOR_AT, 0))
+    about = (wide(held.chunk), operation, operator)
+    if held.failed:
+        count(counters, job, bit, FAILED, length)
+        answer_words(server, job, bit, ERROR, about, error_words(held))
+        return
+    if operation != held.operation or operator != held.operator:
+        held.failed = 1
+        held.other_operation = operation
+        held.other_child = read16(frame, CHILD_AT)
+        count(counters, job, bit, MISMATCH, length)
+        for other in range(MAX_CHILDREN):
+            if job.full >> other & 1:
+                answer_words(server, job, other, ERROR, about, error_words(held))
+        return
+    if held.came >> bit & 1:
+        answer_repeat(server, core, job, held, index, bit, about, length)
+        return
+    no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA
+    count(counters, job, bit, ACCEPTED_NO_DATA if no_data else ACCEPTED, length)
+    held.came |= wide(1) << bit
+    is_last = held.came == job.full
+    lanes = server.sums + index * 4 * server.lanes
+    add_to(counters + LANE_BYTES, 0 if no_data else 4 * server.lanes)
+    combine(server, held, lanes, 0 if no_data else frame + LANES_AT, operator, is_last)
+    if is_last:
+        count(counters, job, bit, COMPLETED, length)
+        complete(server, core, job, held, index, about)
+
+
+@njit
+def wide(value: int) -> Any:
+    """A narrow field as a 64-bit integer."""
+    return np.int64(value)
+
+
+@njit
+def error_words(held: Any) -> Any:
+    """Lanes 0 to 3 of an error."""
+    return wide(held.operation), wide(held.other_operation), wide(held.first_child), wide(held.other_child)
+
+
+@njit
+def combine(server: Any, held: Any, lanes: int, given: int, operator: int, is_last: bool) -> None:
+    """Add (or take the maximum of) the contribution's lanes; ``given`` is 0 for none."""
+    end = server.lanes
+    if given == 0:
+        if is_last and held.has_data and operator != SERVED:
+            close_lanes(lanes, 0, end)
+        return
+    if held.has_data == 0:
+        held.has_data = 1
+        if is_last and operator != SERVED:
+            copy_bytes(lanes, given, 4 * end)
+        else:
+            begin_lanes(lanes, given, 0, end)
+    elif operator == MAX:
+        if is_last:
+            max_last_lanes(lanes, given, 0, end)
+        else:
+            max_lanes(lanes, given, 0, end)
+    elif is_last and operator != SERVED:
+        add_last_lanes(lanes, given, 0, end)
+    else:
+        add_lanes(lanes, given, 0, end)
+
+
+@njit
+def complete(server: Any, core: int, job: Any, held: Any, index: int, about: Any) -> None:
+    """Everybody's contribution is in: a service may have something to do first; then the result goes to all."""
+    held.complete = 1
+    lanes = server.sums + index * 4 * server.lanes if held.has_data else 0
+    for bit in range(MAX_CHILDREN):
+        if job.full >> bit & 1:
+            answer_result(server, job, bit, about, lanes, held.short_result != 0)
+
+
+@njit
+def answer_repeat(server: Any, core: int, job: Any, held: Any, index: int, bit: int, about: Any, length: int) -> None:
+    """The result, or who has come, to one child."""
+    counters = server.counters + core * server.counter_bytes
+    if held.complete:
+        count(counters, job, bit, SERVED_AGAIN, length)
+        lanes = server.sums + index * 4 * server.lanes if held.has_data else 0
+        answer_result(server, job, bit, about, lanes, held.short_result != 0)
+    else:
+        count(counters, job, bit, WAITED, length)
+        came = wide(held.came)
+        answer_words(server, job, bit, WAITING, about, ((came >> 32) & MASK, came & MASK, wide(0), wide(0)))

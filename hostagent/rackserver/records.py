@@ -1,0 +1,120 @@
+"""The memory that all of the server's loops share: records reached by address, and who may write which.
+
+The server's thread writes jobs and children between batches. During a batch every core reads them, and writes only
+sets (and the lanes beside them) of blocks that it owns, and its own counters. So no set has a lock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hostagent.protocol.counters import VERDICT_COLUMNS, Drop
+from hostagent.protocol.quantizer.machine import record_at
+
+MAX_JOBS = 256
+"""Jobs at a time, also rows of counters."""
+MAX_CHILDREN = 64
+"""The bitmap's width."""
+JOB_NUMBERS = 1 << 16
+SHORT_HEADER_AT = 128
+HEADER_STRIDE = 256
+"""Bytes from one child's prepared headers to the next: 66 of a full frame, and from ``SHORT_HEADER_AT`` of a short."""
+BLOCK_BYTES = 32 << 10
+"""The largest block: what one core owns in one piece (Parameter Hub's 8,192 float32)."""
+
+
+def integers(*names: str) -> list[tuple[str, type]]:
+    """Fields of 64 bits."""
+    return [(name, np.int64) for name in names]
+
+
+SERVER = np.dtype(
+    [
+        *integers("address", "lanes", "slots", "cores"),
+        *integers("job_rows", "jobs", "children", "headers", "sets", "sums", "tx", "counters", "counter_bytes"),
+        *integers("served", "services", "scratch", "scratch_bytes"),
+    ],
+    align=True,
+)
+"""job_rows   int16 for each job number: its row, or -1
+jobs       JOB records, by row
+children   CHILD records, MAX_CHILDREN to a row
+headers    prepared frame headers of answers, as children
+sets       SET records, two to a slot
+sums       lanes of each set, in the order of sets
+tx         the TX_RINGs of all ports
+counters   counters of core 0; those of core i are i * counter_bytes further
+served     address of the machine code of served operations
+services   SERVICE records, by job row
+scratch    private memory of core 0, those of core i are i * scratch_bytes further
+"""
+
+JOB = np.dtype(
+    [
+        *integers("job", "row", "epoch", "base", "window", "window_log2", "first_slot", "full"),
+        *integers("short_allowed", "block_log2", "home", "service"),
+    ],
+    align=True,
+)
+"""full        the bitmap of a complete set
+block_log2  chunks of a block, as a power of two
+home        the core that owns what is not data of a served operation
+service     address of the SERVICE record, or 0
+"""
+
+CHILD = np.dtype(
+    integers("number", "port", "mac", "ip", "zero_checksum_allowed"),
+    align=True,
+)
+"""By its bit. number: the child's in frames; -1 where there is none."""
+
+SET = np.dtype(
+    [
+        ("came", np.int64),
+        ("epoch", np.uint32),
+        ("chunk", np.uint32),
+        ("operation", np.uint32),
+        ("other_operation", np.uint32),
+        ("first_child", np.uint16),
+        ("other_child", np.uint16),
+        ("operator", np.uint8),
+        ("failed", np.uint8),
+        ("has_data", np.uint8),
+        ("complete", np.uint8),
+        ("withheld", np.uint8),
+        ("short_result", np.uint8),
+        ("padding", np.uint8, 26),
+    ],
+    align=True,
+)
+"""What a set remembers: one cache line.
+
+has_data      a child has contributed lanes; without any the sums are zeros that nobody has written
+complete      everybody's contribution is in, and the lanes are what travels: big-endian
+withheld      everybody's contribution is in, but the result has to wait
+short_result  the result has no lanes: flag no_data
+"""
+assert SET.itemsize == 64
+
+COUNTERS = np.dtype(
+    [
+        ("verdicts", np.int64, (MAX_JOBS, MAX_CHILDREN, VERDICT_COLUMNS)),
+        ("verdict_bytes", np.int64, (MAX_JOBS, VERDICT_COLUMNS)),
+        ("drops", np.int64, len(Drop)),
+        ("frames", np.int64),
+        ("lane_bytes", np.int64),
+        ("busy_ns", np.int64),
+        ("steps_ns", np.int64),
+        ("steps", np.int64),
+        ("padding", np.int64, 16),
+    ],
+    align=True,
+)
+"""One core's: what became of frames by job row, child's bit and `Verdict`, why others were dropped, bytes
+of lanes it summed, time in its parts of batches and in optimizers."""
+
+server_at = record_at(SERVER)
+job_at = record_at(JOB)
+child_at = record_at(CHILD)
+set_at = record_at(SET)
+JOB_BYTES, CHILD_BYTES, SET_BYTES = JOB.itemsize, CHILD.itemsize, SET.itemsize
