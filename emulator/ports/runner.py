@@ -123,8 +123,7 @@ class SwitchRunner:
                 if self._stopping:
                     return
             with self.lock:
-                self._take_program()
-                run_slice(self._address)
+                self._run_slice()
             for port in self.ports:
                 port.attend()
         for port in self.ports:
@@ -135,17 +134,21 @@ class SwitchRunner:
         while not self._stopping:
             self._changed.wait_for(lambda: self._stopping or not self._pauses)
             left_ns = self._start_ns - time.monotonic_ns() if self._virtual else 0
-            if self._virtual and not self.switch.program_address:
+            if self._virtual and not self._has_program():
                 self._changed.wait()
             elif left_ns > 0:
                 self._changed.wait(left_ns / 1e9)
             else:
                 return
 
-    def _take_program(self) -> None:
-        """The program may be another one since the last slice."""
+    def _has_program(self) -> bool:
+        return self.switch.program_address != 0
+
+    def _run_slice(self) -> None:
+        """Serve until something else is wanted. The program may be another one since the last slice."""
         self._record["program"] = self.switch.program_address
         self._record["context"] = self.switch.context_address
+        run_slice(self._address)
 
     def start(self) -> SwitchRunner:
         """Serve in a thread."""

@@ -175,7 +175,7 @@ def _due_ns(run: int, now_ns: int) -> int:
 
 
 @njit
-def _advance(run: int) -> Any:
+def advance(run: int) -> Any:
     """Move the files' time on to the next frame; whether there is none."""
     now_ns = read64(run + NOW)
     due_ns = _due_ns(run, now_ns)
@@ -227,6 +227,6 @@ def run_slice(run: int) -> None:
     """Serve the ports until attention is asked for, a port asks for some, or no frame is to come."""
     while load_acquire64(run + ATTENTION) == 0:
         if _turn(run) == 0:
-            enough = idle(run) if read64(run + VIRTUAL) == 0 else _advance(run)
+            enough = idle(run) if read64(run + VIRTUAL) == 0 else advance(run)
             if enough:
                 return

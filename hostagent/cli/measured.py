@@ -1,4 +1,4 @@
-"""What a run has counted, gathered from the controller and the switch while both still answer."""
+"""What a run has counted, gathered from the controller and the aggregator while both still answer."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from emulator.p4runtime.statistics import StatisticsError, read_statistics
-from hostagent.torch_backend.launcher import Aggregator
+from hostagent.controller.aggregator_driver import read_statistics as read_our_statistics
+from hostagent.controller.driver import AggregatorUnavailable
+from hostagent.torch_backend.aggregators import Aggregator
 
 TIMEOUT_S = 10.0
 
 
 def gather(aggregator: Aggregator) -> dict[str, Any]:
-    """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto and GetStatistics.
+    """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`.
 
-    Raises grpc.RpcError when the controller does not answer. A switch that does not is None: an aggregator need not
-    be one of ours.
+    Raises grpc.RpcError when the controller does not answer.
     """
     import grpc
 
@@ -25,11 +26,27 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
     with grpc.insecure_channel(aggregator.address) as channel:
         stub: Any = session_pb2_grpc.SessionStub(channel)  # type: ignore[no-untyped-call]
         reply = stub.Report(session_pb2.ReportRequest(), timeout=TIMEOUT_S)
+    told = statistics(aggregator)
+    return {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops), "switch": told}
+
+
+def statistics(aggregator: Aggregator) -> dict[str, Any] | None:
+    """What the aggregator tells about itself: GetStatistics of a switch of ours, Statistics of aggregator.proto. None
+    where it doesn't answer: an aggregator need not be one of ours."""
     try:
-        switch: dict[str, Any] | None = read_statistics(aggregator.p4runtime)
-    except StatisticsError:
-        switch = None
-    return {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops), "switch": switch}
+        if aggregator.choice.is_p4:
+            return read_statistics(aggregator.control)
+        return dict(read_our_statistics(aggregator.control, TIMEOUT_S))
+    except (StatisticsError, AggregatorUnavailable):
+        return None
+
+
+def summary(aggregator: Aggregator) -> list[str]:
+    """What the aggregator has to say to people when a run ends; see `Aggregator.statistics`."""
+    if aggregator.choice.is_p4:
+        return []
+    told = statistics(aggregator) or {}
+    return [str(line) for line in told.get("core", {}).get("summary", [])]
 
 
 def _job(job: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def switch(
         list[str] | None,
         typer.Option(
             metavar="N=SPEC",
-            help="N=udp:LOCAL[,REMOTE], N=shm:NAME, N=if:INTERFACE or N=pcap:IN,OUT, "
+            help="N=udp:LOCAL[,REMOTE], N=tcp:LOCAL[,REMOTE], N=shm:NAME, N=if:INTERFACE or N=pcap:IN,OUT, "
             "with impairments behind a '?'; repeat.",
         ),
     ] = None,
@@ -66,7 +66,11 @@ def switch(
 
 def controller(
     aggregator: Annotated[
-        str, typer.Option(metavar="p4runtime://HOST:PORT", help="The switch to control.")
+        str,
+        typer.Option(
+            metavar="KIND://HOST:PORT",
+            help="What to control: p4runtime:// a P4 switch, netsum:// what netsum aggregator or netsum server runs.",
+        ),
     ] = "p4runtime://127.0.0.1:9559",
     port: Annotated[
         list[str] | None,

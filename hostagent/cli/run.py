@@ -16,7 +16,7 @@ def run(
     context: typer.Context,
     script: Annotated[str, typer.Argument(help="The training script; its own arguments follow it.")],
     ranks: Annotated[int, typer.Option("-n", "--nproc", min=1, help="Training processes.")] = 2,
-    aggregator: Annotated[str, typer.Option(help="Where to sum: p4, or p4:PROGRAM.p4.")] = "p4",
+    aggregator: Annotated[str, typer.Option(help="Where to sum: p4, p4:PROGRAM.p4, pspin or server.")] = "p4",
     lanes: Annotated[
         int | None, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 or 2048.", show_default="1024")
     ] = None,
@@ -33,23 +33,30 @@ def run(
         typer.Option(metavar="SLOTS", help="Most slots the job may lease, a power of two; default 256 / N."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what switch and ranks counted, as JSON.")
+        Path | None, typer.Option(metavar="FILE", help="Write what aggregator and ranks counted, as JSON.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the switch's and controller's logs.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Show the aggregator's and controller's logs.")
+    ] = False,
 ) -> None:
-    """Run a torch script on N ranks, its gradients summed in a switch of its own.
+    """Run a torch script on N ranks, its gradients summed in a switch or server of its own.
 
-    The script calls init_process_group("netsum"); the environment is torchrun's.
+    The script calls init_process_group("netsum"); the environment is torchrun's. Every aggregator gives the same bits
+    at the same --lanes: a P4 switch (p4), the model of a PsPIN switch (pspin), or a rack server (server).
 
     Example: [bold]netsum run -n 4 train.py --epochs 3[/bold]
+    Example: [bold]netsum run -n 4 --aggregator server train.py[/bold]
     """
-    from hostagent.torch_backend.launcher import DEFAULT_LANES, Aggregator, RunOptions, default_max_window, run_training
+    from hostagent.torch_backend.aggregators import DEFAULT_LANES, Aggregator
+    from hostagent.torch_backend.launcher import RunOptions, default_max_window, run_training
 
-    def write_report(aggregator: Aggregator) -> None:
-        from hostagent.cli.measured import write
+    def at_end(where: Aggregator) -> None:
+        from hostagent.cli.measured import summary, write
 
+        for line in summary(where):
+            print(f"{where.choice.title}: {line}", file=sys.stderr)
         if report is not None:
-            write(aggregator, report)
+            write(where, report)
 
     options = RunOptions(
         ranks=ranks,
@@ -63,7 +70,7 @@ def run(
         impairments=impair,
         verbose=verbose,
         controller_options=("--max-window", str(max_window or default_max_window(ranks))),
-        at_end=write_report,
+        at_end=at_end,
     )
     raise typer.Exit(run_training(options))
 

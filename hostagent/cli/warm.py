@@ -42,7 +42,7 @@ def warm(
 
 def _warm_switch() -> None:
     """Have a switch load the program that ``netsum run`` uses, between one port of each kind."""
-    from hostagent.torch_backend.launcher import DEFAULT_LANES, DEFAULT_PROGRAM
+    from hostagent.torch_backend.aggregators import DEFAULT_LANES, DEFAULT_PROGRAM
     from hostagent.torch_backend.processes import netsum_command
 
     ports = ("--port", "1=shm:warm", "--port", "2=udp:127.0.0.1:0")

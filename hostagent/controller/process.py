@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.ports.errors import PortError
+from hostagent.controller.aggregator_driver import SCHEME, AggregatorDriver
 from hostagent.controller.core import Controller
 from hostagent.controller.driver import Driver
 from hostagent.controller.model import Settings
@@ -48,7 +49,7 @@ class ControllerOptions:
     """Everything a controller is told."""
 
     aggregator: str
-    """p4runtime://HOST:PORT"""
+    """p4runtime://HOST:PORT of a P4 switch, netsum://HOST:PORT of an aggregator of ours."""
     ports: tuple[str, ...]
     """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
     program: Program = USE_WHAT_RUNS
@@ -121,7 +122,7 @@ async def _live(server: ControllerServer, host: str, core: Controller, ended: as
     news: asyncio.Future[object] = asyncio.ensure_future(_news(server))
     done, _ = await asyncio.wait({stop, news}, timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)
     if not done:
-        log.info("the switch has not answered yet; waiting up to %d s for it", READY_TIMEOUT_S)
+        log.info("the aggregator has not answered yet; waiting up to %d s for it", READY_TIMEOUT_S)
         await asyncio.wait({stop, news}, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
     if not stop.done():
         why = str(news.result()) if news.done() else core.world.problem
@@ -141,10 +142,16 @@ async def _news(server: ControllerServer) -> str:
 
 def make_driver(options: ControllerOptions) -> Driver:
     """The driver for an aggregator's address. Raises OptionError."""
-    kind, separator, address = options.aggregator.partition("://")
-    if kind != "p4runtime" or not separator:
-        raise OptionError(f"--aggregator {options.aggregator!r}: expected p4runtime://HOST:PORT")
+    kind, _, address = options.aggregator.partition("://")
+    if kind not in ("p4runtime", SCHEME) or not address:
+        raise OptionError(
+            f"--aggregator {options.aggregator!r}: expected p4runtime://HOST:PORT or {SCHEME}://HOST:PORT"
+        )
     host, port = _address("--aggregator", address)
+    if kind == SCHEME:
+        if options.program != USE_WHAT_RUNS:
+            raise OptionError(f"--aggregator {options.aggregator!r} takes no P4 program")
+        return AggregatorDriver(f"{host}:{port}")
     return P4RuntimeDriver(f"{host}:{port}", options.program, options.device_id)
 
 
@@ -175,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="netsum controller", description="Control one aggregator and serve its ranks."
     )
     parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT")
-    parser.add_argument("--aggregator", required=True, metavar="p4runtime://HOST:PORT")
+    parser.add_argument("--aggregator", required=True, metavar="KIND://HOST:PORT")
     parser.add_argument("--port", action="append", default=[], metavar="N=SPEC")
     parser.add_argument("--pipeline", type=Path, metavar="FILE.zip")
     parser.add_argument("--p4info", type=Path, metavar="FILE")

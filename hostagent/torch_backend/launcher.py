@@ -1,6 +1,6 @@
-"""``netsum run``: a switch, its controller and the ranks of a script, started together and ended together.
+"""``netsum run``: an aggregator, its controller and the ranks of a script, started together and ended together.
 
-The supervisor below owns three kinds of processes: services (switch, controller), which are started again when they
+The supervisor below owns three kinds of processes: services (aggregator, controller), which are started again when they
 end, and one child that runs torch's launcher with the ranks, whose end is the run's end. Whatever way the supervisor
 ends, nothing stays: on every ordinary path it stops them itself; when it is killed with SIGKILL the kernel ends the
 services (--die-with-parent) and the broken pipe ends the ranks. The next run removes the shared memory it left.
@@ -15,24 +15,29 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
-from hostagent.torch_backend.processes import LaunchError, Service, netsum_command
+from hostagent.torch_backend.aggregators import (
+    DEFAULT_LANES,
+    DEFAULT_PROGRAM,
+    LANES,
+    Aggregator,
+    choose,
+    make_services,
+    start_aggregator,
+)
+from hostagent.torch_backend.processes import LaunchError, Service
 from hostagent.torch_backend.rank_launcher import RankOrder
 
-LANES = (64, 256, 512, 1024, 2048)
-"""What p4src/allreduce.p4 can be built for."""
 CONNECT_TIMEOUT_S = 5.0
-DEFAULT_LANES = 1024
 FRAMES_IN_FLIGHT = 256
 """Of all ranks together: at 4 KiB a frame they stay in the caches (netsum bench allreduce, 2 and 4 ranks)."""
-DEFAULT_PROGRAM = "allreduce.p4"
 RANKS_STOP_TIMEOUT_S = 35.0
 """torch's launcher gives ranks 30 s between SIGTERM and SIGKILL."""
 
@@ -53,7 +58,7 @@ class RunOptions:
     script: str
     arguments: tuple[str, ...] = ()
     aggregator: str = "p4"
-    """``p4`` or ``p4:PROGRAM.p4``."""
+    """See `aggregators.choose`."""
     lanes: int = DEFAULT_LANES
     controller: str | None = None
     """HOST:PORT of a running controller; then nothing but the ranks is started."""
@@ -67,17 +72,7 @@ class RunOptions:
     """Further options of the controller, as ``--max-window 32``."""
     verbose: bool = False
     at_end: Callable[[Aggregator], None] | None = None
-    """Called when the ranks have ended, while the switch and the controller still answer; not with ``controller``."""
-
-
-@dataclass
-class Aggregator:
-    """A running switch and its controller."""
-
-    address: str
-    """HOST:PORT of the controller, for NETSUM_CONTROLLER."""
-    p4runtime: str
-    services: list[Service] = field(default_factory=list)
+    """Called when the ranks have ended, while aggregator and controller still answer; not with ``controller``."""
 
 
 class _Interrupted(Exception):
@@ -102,70 +97,13 @@ def run_training(options: RunOptions) -> int:
         return 1
 
 
-@contextmanager
-def running_aggregator(
-    ports: int,
-    program: str = DEFAULT_PROGRAM,
-    *,
-    lanes: int = DEFAULT_LANES,
-    impairments: str = "",
-    controller_options: Sequence[str] = (),
-    folder: Path | None = None,
-) -> Iterator[Aggregator]:
-    """A switch with so many shm ports and its controller, ended with the block. Nothing restarts them."""
-    with tempfile.TemporaryDirectory(prefix="netsum-") as made:
-        services = make_services(folder or Path(made), ports, program, lanes, impairments, controller_options)
-        try:
-            yield start_aggregator(services)
-        finally:
-            for service in reversed(services):
-                service.stop()
-
-
-def make_services(
-    folder: Path, ports: int, program: str, lanes: int, impairments: str = "", controller_options: Sequence[str] = ()
-) -> list[Service]:
-    """The switch and the controller, not yet started."""
-    names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
-    suffix = f"?{impairments}" if impairments else ""
-    switch_ports = [word for name in names for word in ("--port", name + suffix)]
-
-    def switch(ready: Mapping[str, Any]) -> Sequence[str]:
-        server = str(ready.get("p4runtime", "127.0.0.1:0"))
-        return netsum_command("switch", *switch_ports, "--p4runtime", server, "--die-with-parent")
-
-    switch_service = Service("switch", folder / "switch.log", switch)
-
-    def controller(ready: Mapping[str, Any]) -> Sequence[str]:
-        listen = str(ready.get("address", "127.0.0.1:0"))
-        target = f"p4runtime://{switch_service.ready['p4runtime']}"
-        chosen = ["--listen", listen, "--aggregator", target, "--program", program, "-D", f"LANES={lanes}"]
-        state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
-        return netsum_command("controller", *chosen, *switch_ports, *state, *controller_options)
-
-    return [switch_service, Service("controller", folder / "controller.log", controller)]
-
-
-def start_aggregator(services: list[Service], meanwhile: Callable[[], None] = lambda: None) -> Aggregator:
-    """Start them in order, and do something else while the switch starts; returns when the controller is ready."""
-    switch, controller = services
-    switch.start()
-    meanwhile()
-    switch.wait_ready()
-    controller.start()
-    controller.wait_ready()
-    return Aggregator(str(controller.ready["address"]), str(switch.ready["p4runtime"]), services)
-
-
 def _check(options: RunOptions) -> None:
-    kind = options.aggregator.partition(":")[0]
-    if kind != "p4":
-        raise LaunchError(f"--aggregator {options.aggregator}: only p4 and p4:PROGRAM.p4 are there so far")
+    choice = choose(options.aggregator)
     if options.ranks < 1:
         raise LaunchError(f"-n {options.ranks}: at least one rank is needed")
     if not options.module and not Path(options.script).is_file():
         raise LaunchError(f"there is no script {options.script}")
-    if options.aggregator == "p4" and options.lanes not in LANES:
+    if (not choice.is_p4 or choice.program == DEFAULT_PROGRAM) and options.lanes not in LANES:
         raise LaunchError(f"--lanes {options.lanes}: choose one of {', '.join(map(str, LANES))}")
     try:
         parse_port(f"1=shm:any?{options.impairments}" if options.impairments else "1=shm:any")
@@ -211,13 +149,13 @@ class _Run:
 
     def _start_services(self) -> str:
         options = self._options
-        program = options.aggregator.partition(":")[2] or DEFAULT_PROGRAM
+        choice = choose(options.aggregator)
         self._services = make_services(
-            self._folder, options.ranks, program, options.lanes, options.impairments, options.controller_options
+            self._folder, options.ranks, choice, options.lanes, options.impairments, options.controller_options
         )
         for service in self._services:
             service.verbose = options.verbose
-        self._aggregator = start_aggregator(self._services, meanwhile=_clean_shared_memory)
+        self._aggregator = start_aggregator(self._services, choice, meanwhile=_clean_shared_memory)
         return self._aggregator.address
 
     def _start_ranks_waiting(self) -> None:

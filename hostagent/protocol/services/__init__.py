@@ -2,6 +2,6 @@
 
 `session.proto` (ranks and their controller) and `aggregator.proto` (a controller and an aggregator of ours) are the
 sources; the `*_pb2*` files are made from them by `python -m hostagent.protocol.services.generate` and committed, so
-that installing netsum needs no compiler. `aggregator.py` says what an aggregator is, `aggregator_messages.py` puts it into
-messages and back.
+that installing netsum needs no compiler. `aggregator.py` says what an aggregator is, `aggregator_messages.py` puts it
+into messages and back, `aggregator_server.py` serves it.
 """

@@ -1,0 +1,174 @@
+"""An aggregator of ours in a process of its own: ports, live loop, gRPC service.
+
+When it is ready it prints one JSON line on stdout; everything else goes to stderr. SIGTERM and SIGINT end it in order.
+
+Threads: the main thread waits for signals, one runs the core, gRPC's serve the controller between its batches.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from emulator.p4runtime.ending import AskedToEnd, Ending, die_with_parent
+from emulator.ports.batch import TxPortTable
+from emulator.ports.batch_runner import BatchRunner
+from emulator.ports.bell import Bell
+from emulator.ports.errors import PortError
+from emulator.ports.opening import make_switch_bell, open_switch_ports
+from emulator.ports.port import SwitchPort
+from emulator.ports.runner import SwitchRunner
+from emulator.ports.spec import parse_ports
+from emulator.ports.stale import clean_stale
+from hostagent.cli.aggregators.cores import DEFAULT_SLOTS, CoreOptions, UnknownCore, make_core
+from hostagent.protocol.services.aggregator import Aggregator, CompiledAggregator
+from hostagent.protocol.services.aggregator_server import AggregatorServer, AggregatorServerError
+
+DEFAULT_ADDRESS = "127.0.0.1:48865"
+"""The service's, beside the frames' UDP port. Not all interfaces: there is no authentication."""
+
+MakeCore = Callable[[CoreOptions], Aggregator]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatorOptions:
+    """Everything an aggregator's process is told."""
+
+    core: str
+    """A name that `cores.make_core` knows; for messages where `make` is given."""
+    ports: tuple[str, ...] = ()
+    """``N=SPEC`` texts; see ``emulator.ports.spec``."""
+    lanes: int = 1024
+    slots: int = DEFAULT_SLOTS
+    listen: str = DEFAULT_ADDRESS
+    die_with_parent: bool = False
+    quiet: bool = False
+    """No line for people on stderr beside the JSON line."""
+
+
+class LoopFailure(Exception):
+    """The live loop has ended by itself."""
+
+
+class RunningAggregator:
+    """Core, ports, live loop and service; a context manager. Raises what `run_aggregator` reports."""
+
+    def __init__(self, options: AggregatorOptions, make: MakeCore | None = None) -> None:
+        self.options = options
+        self._failure: BaseException | None = None
+        self._stopping = False
+        self._thread = threading.Thread(target=self._serve, name="netsum-data-plane", daemon=True)
+        self._stack = ExitStack()
+        try:
+            self._assemble(make or (lambda given: make_core(options.core, given)))
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def _assemble(self, make: MakeCore) -> None:
+        options = self.options
+        specs = parse_ports(list(options.ports))
+        table = TxPortTable()
+        self.core = make(CoreOptions(options.lanes, options.slots, table))
+        clean_stale()
+        bell = make_switch_bell(specs)
+        self._stack.callback(bell.close)
+        self.ports: list[SwitchPort] = open_switch_ports(specs, table, bell)
+        for port in self.ports:
+            self._stack.callback(port.close)
+        self.runner = make_runner(self.core, self.ports, bell)
+        self._stack.callback(self._stop_loop)
+        self.server = AggregatorServer(self.core, self.runner.paused, options.listen, self.statistics)
+        self._stack.callback(self.server.stop)
+
+    def __enter__(self) -> RunningAggregator:
+        self._thread.start()
+        self.server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _stop_loop(self) -> None:
+        self._stopping = True
+        self.runner.stop()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        try:
+            self.runner.run()
+        except BaseException as error:
+            logging.exception("the core failed")
+            self._failure = error
+        if not self._stopping:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def check(self) -> None:
+        """Raises LoopFailure where the live loop has failed; it sends us SIGTERM then, as at the end of files."""
+        if self._failure is not None:
+            raise LoopFailure(f"the core failed: {self._failure!r}") from self._failure
+
+    def ready_line(self) -> dict[str, Any]:
+        """What is printed when it can be used."""
+        return {
+            "ready": True,
+            "aggregator": self.core.kind,
+            "service": self.server.address,
+            "incarnation": self.server.incarnation,
+            "pid": os.getpid(),
+            "lanes": self.core.capacity.lanes,
+            "slots": self.core.capacity.slots,
+            "ports": {str(port.number): spec_of(port) for port in self.ports},
+        }
+
+    def statistics(self) -> dict[str, Any]:
+        """The core's under "core", beside those of ports and loop."""
+        told = {key: value for key, value in self.ready_line().items() if key != "ready"}
+        ports = {str(port.number): {"spec": spec_of(port), **asdict(port.statistics())} for port in self.ports}
+        return {**told, "ports": ports, "loop": asdict(self.runner.statistics()), "core": self.core.statistics()}
+
+
+def make_runner(core: Aggregator, ports: Sequence[SwitchPort], bell: Bell) -> SwitchRunner:
+    """The compiled loop where the core is machine code, else the one that calls Python once a batch."""
+    if isinstance(core, CompiledAggregator):
+        return SwitchRunner(core, ports, bell, timers=True)
+    return BatchRunner(core, ports, bell)
+
+
+def spec_of(port: SwitchPort) -> str:
+    """As given, with the number that the system chose where any was asked for."""
+    local = getattr(port, "local", None)
+    return str(replace(port.spec, local=local) if local is not None else port.spec)
+
+
+def run_aggregator(options: AggregatorOptions, *, name: str = "netsum aggregator", make: MakeCore | None = None) -> int:
+    """Run until SIGTERM or SIGINT; returns the exit status. What the operator can mend ends in a message on stderr, as
+    from the command ``name``."""
+    logging.basicConfig(stream=sys.stderr, format=f"%(asctime)s {options.core}: %(message)s", datefmt="%H:%M:%S")
+    ending = Ending()
+    if options.die_with_parent:
+        die_with_parent()
+    try:
+        with RunningAggregator(options, make) as running:
+            print(json.dumps(running.ready_line()), flush=True)
+            if not options.quiet:
+                ports = ", ".join(map(spec_of, running.ports)) or "none"
+                told = f"{running.core.kind}: {options.lanes} lanes, {running.core.capacity.slots} slots"
+                print(f"{told}; service on {running.server.address}; ports: {ports}", file=sys.stderr, flush=True)
+            ending.wait()
+            running.check()
+    except AskedToEnd:
+        return 0
+    except (UnknownCore, PortError, AggregatorServerError, LoopFailure) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,264 @@
+"""Drives an aggregator of ours, the PsPIN switch or the rack server, by its gRPC service.
+
+One thread owns the connection: it watches the aggregator, whose stream tells what runs there and ends with it, and
+carries out orders. An incarnation number tells an aggregator that was started again; one that came through with all its
+jobs goes on with them, whatever happened to the controller.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
+
+import grpc
+
+from hostagent.controller.driver import AggregatorCounters, AggregatorUnavailable, DriverEvents
+from hostagent.controller.entries import JobEntries
+from hostagent.controller.model import Capacity
+from hostagent.protocol.services import aggregator_pb2 as pb
+from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ServiceTerms
+from hostagent.protocol.services.aggregator_messages import counted, counters_from, terms_message
+from hostagent.protocol.services.aggregator_pb2_grpc import AggregatorStub
+
+SCHEME = "netsum"
+"""As in netsum://HOST:PORT."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
+CALL_TIMEOUT_S = 10.0
+"""For an order. The core answers between two batches, so much less is used."""
+STOP_TIMEOUT_S = 10.0
+
+REFUSALS = (
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.UNKNOWN,  # the core raised what it should not
+)
+
+_OPTIONS = (
+    ("grpc.keepalive_time_ms", 10_000),  # a machine that went away without a word ends the stream too
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+)
+
+log = logging.getLogger("netsum.controller")
+
+
+class AggregatorDriver:
+    """See hostagent.controller.driver.Driver."""
+
+    def __init__(self, address: str):
+        self._address = address
+        self._orders: SimpleQueue[JobEntries | int | None] = SimpleQueue()
+        """A job to tell, the number of one to forget, or None: look up."""
+        self._told: dict[int, JobEntries] = {}
+        self._rows: dict[int, int] = {}
+        """Job -> row, of all jobs ever told: counters outlive jobs."""
+        self._stopping = threading.Event()
+        self._broken = threading.Event()
+        self._stub: Any = None
+        self._description = pb.Description()
+        self._thread = threading.Thread(target=self._run, name="netsum-driver", daemon=True)
+        self._events: DriverEvents | None = None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        kind = f" ({self._description.kind})" if self._description.kind else ""
+        return f"{SCHEME}://{self._address}{kind}"
+
+    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
+        """See Driver."""
+        self._events = events
+        self._told = {entries.job: entries for entries in told}
+        self._rows = {entries.job: entries.row for entries in told}
+        self._thread.start()
+
+    def install(self, entries: JobEntries) -> None:
+        """See Driver."""
+        self._orders.put(entries)
+
+    def remove(self, job: int) -> None:
+        """See Driver."""
+        self._orders.put(job)
+
+    def stop(self) -> None:
+        """See Driver."""
+        self._stopping.set()
+        self._orders.put(None)
+        if self._thread.is_alive():
+            self._thread.join(STOP_TIMEOUT_S)
+
+    def counters(self, timeout_s: float) -> AggregatorCounters:
+        """See Driver. A row that several jobs had holds the latest one's, whose counters start at zero here."""
+        reply = self._ask("Counters", pb.CountersRequest(), timeout_s)
+        found = AggregatorCounters(drops=counted(reply.drops))
+        for told in sorted(reply.jobs, key=lambda told: int(told.job)):
+            row = self._rows.get(told.job)
+            if row is not None:
+                counters = counters_from(told)
+                found.verdicts[row], found.verdict_bytes[row] = dict(counters.frames), dict(counters.bytes)
+        return found
+
+    def _ask(self, call: str, request: object, timeout_s: float) -> Any:
+        stub = self._stub
+        if stub is None:
+            raise AggregatorUnavailable(f"{self.name} is not connected")
+        try:
+            return getattr(stub, call)(request, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise AggregatorUnavailable(f"{self.name}: {_text(error)}") from error
+
+    # --- the thread ---
+
+    def _run(self) -> None:
+        assert self._events is not None, "start sets it"
+        pause_s = FIRST_PAUSE_S
+        while not self._stopping.is_set():
+            hopeless = False
+            try:
+                self._serve(self._events)
+                pause_s, why = FIRST_PAUSE_S, "the connection ended"
+            except grpc.RpcError as error:
+                hopeless = _code(error) is grpc.StatusCode.UNIMPLEMENTED
+                why = "something else than an aggregator of netsum answers there" if hopeless else _text(error)
+            except Exception as error:
+                log.exception("the driver failed")
+                why = f"the driver failed: {error!r}"
+            if not self._stopping.is_set():
+                self._events.lost(f"{self.name}: {why}", hopeless=hopeless)
+                self._stopping.wait(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def _serve(self, events: DriverEvents) -> None:
+        """One connection, from its beginning to its end."""
+        self._broken.clear()
+        with grpc.insecure_channel(self._address, options=_OPTIONS) as channel:
+            stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
+            watch = stub.Watch(pb.WatchRequest())
+            reader: threading.Thread | None = None
+            try:
+                before, self._description = self._description, next(watch)
+                reader = threading.Thread(target=self._read, args=(watch,), name="netsum-watch", daemon=True)
+                reader.start()
+                self._forget_old_orders()
+                wiped = self._has_lost(before.incarnation)
+                if wiped:
+                    self._told.clear()
+                self._keep_only(stub)
+                self._stub = stub
+                events.ready(self._capacity(), wiped)
+                self._obey(events, stub)
+            finally:
+                self._stub = None
+                watch.cancel()
+                if reader is not None:
+                    reader.join()
+
+    def _read(self, watch: Any) -> None:
+        """Until the stream ends: the aggregator is gone, or we are."""
+        with suppress(grpc.RpcError):
+            for description in watch:
+                self._description = description
+        self._broken.set()
+        self._orders.put(None)
+
+    def _has_lost(self, incarnation: int) -> bool:
+        """Whether a job that we told is not there; `incarnation` is the one we last knew, or 0."""
+        known = {job.job: job.epoch for job in self._description.known}
+        other = incarnation not in (0, self._description.incarnation)
+        return other or any(known.get(entries.job) != entries.epoch for entries in self._told.values())
+
+    def _keep_only(self, stub: Any) -> None:
+        """Removes jobs that are none of ours: of a controller before us, say."""
+        for known in self._description.known:
+            if known.job not in self._told:
+                self._remove(stub, known.job)
+
+    def _capacity(self) -> Capacity:
+        told = self._description
+        return Capacity(slots=told.slots, lanes=told.lanes, rows=told.jobs)
+
+    def _forget_old_orders(self) -> None:
+        """Orders from before the connection broke: the core gives them anew once it hears `ready`."""
+        while not self._orders.empty():
+            order = self._orders.get()
+            if isinstance(order, int):
+                self._told.pop(order, None)
+
+    def _obey(self, events: DriverEvents, stub: Any) -> None:
+        """Carries out orders until there is a reason to connect again."""
+        while not self._stopping.is_set() and not self._broken.is_set():
+            order = self._orders.get()
+            if isinstance(order, JobEntries):
+                self._install(events, stub, order)
+            elif order is not None:
+                self._told.pop(order, None)
+                self._remove(stub, order)
+
+    def _install(self, events: DriverEvents, stub: Any, entries: JobEntries) -> None:
+        incarnation = self._description.incarnation
+        try:
+            terms = terms_message(terms_of(entries, self._description.lanes))
+            stub.Install(pb.InstallRequest(terms=terms, incarnation=incarnation), timeout=CALL_TIMEOUT_S)
+        except AggregatorRefused as error:
+            events.install_failed(entries.job, entries.epoch, str(error))
+            return
+        except grpc.RpcError as error:
+            if _code(error) not in REFUSALS:
+                raise
+            events.install_failed(entries.job, entries.epoch, _text(error))
+            return
+        self._told[entries.job] = entries
+        self._rows[entries.job] = entries.row
+        events.installed(entries.job, entries.epoch)
+
+    def _remove(self, stub: Any, job: int) -> None:
+        request = pb.RemoveRequest(job=job, incarnation=self._description.incarnation)
+        stub.Remove(request, timeout=CALL_TIMEOUT_S)
+
+
+def terms_of(entries: JobEntries, lanes: int, service: ServiceTerms | None = None) -> JobTerms:
+    """A job as the controller's core gives it, in an aggregator's terms. Raises AggregatorRefused."""
+    children = tuple(
+        ChildTerms(child.child, child.child, child.port, child.host_mac, child.host_ip, child.zero_checksum_allowed)
+        for child in entries.children
+    )
+    return JobTerms(
+        job=entries.job,
+        epoch=entries.epoch,
+        base=entries.base,
+        window_log2=entries.window.bit_length() - 1,
+        first_slot=entries.first_slot,
+        lanes=lanes,
+        children=children,
+        aggregator_mac=entries.switch_mac,
+        aggregator_ip=entries.switch_ip,
+        no_data_short=entries.short_allowed,
+        service=service,
+    )
+
+
+def read_statistics(address: str, timeout_s: float) -> Mapping[str, Any]:
+    """What an aggregator of ours tells about itself, asked for at HOST:PORT. Raises AggregatorUnavailable."""
+    try:
+        with grpc.insecure_channel(address) as channel:
+            stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
+            told: dict[str, Any] = json.loads(stub.Statistics(pb.StatisticsRequest(), timeout=timeout_s).json)
+            return told
+    except grpc.RpcError as error:
+        raise AggregatorUnavailable(f"{SCHEME}://{address}: {_text(error)}") from error
+
+
+def _code(error: grpc.RpcError) -> Any:
+    return error.code() if isinstance(error, grpc.Call) else None
+
+
+def _text(error: grpc.RpcError) -> str:
+    return str(error.details() if isinstance(error, grpc.Call) else error)

@@ -1,0 +1,139 @@
+"""An aggregator and its controller as processes of a run: which ones, how they are started, where they answer."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hostagent.torch_backend.processes import LaunchError, Service, netsum_command
+
+LANES = (64, 256, 512, 1024, 2048)
+"""What p4src/allreduce.p4 can be built for; an aggregator of ours takes the same."""
+DEFAULT_LANES = 1024
+DEFAULT_PROGRAM = "allreduce.p4"
+OUR_AGGREGATORS = ("pspin", "server")
+CHOICES = "p4, p4:PROGRAM.p4, pspin or server"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What ``--aggregator`` says."""
+
+    kind: str
+    """p4, pspin, server; or core, for somebody's own (``core:MODULE:CLASS``)."""
+    text: str
+    program: str = ""
+    """Of a P4 switch."""
+
+    @property
+    def is_p4(self) -> bool:
+        """A P4 switch, driven by P4Runtime; the others are driven by our own service."""
+        return self.kind == "p4"
+
+    @property
+    def title(self) -> str:
+        """For messages: the process that sums."""
+        return {"p4": "switch", "pspin": "PsPIN switch", "server": "rack server"}.get(self.kind, "aggregator")
+
+
+def choose(text: str) -> Choice:
+    """Raises LaunchError."""
+    kind, _, rest = text.partition(":")
+    if kind == "p4":
+        return Choice(kind, text, rest or DEFAULT_PROGRAM)
+    if text in OUR_AGGREGATORS or (kind == "core" and rest.count(":") == 1):
+        return Choice(kind, text)
+    raise LaunchError(f"--aggregator {text}: choose {CHOICES}")
+
+
+@dataclass
+class Aggregator:
+    """A running aggregator and its controller."""
+
+    address: str
+    """HOST:PORT of the controller, for NETSUM_CONTROLLER."""
+    choice: Choice
+    control: str
+    """HOST:PORT where the aggregator itself answers: P4Runtime of a P4 switch, else our own service."""
+    services: list[Service] = field(default_factory=list)
+
+
+@contextmanager
+def running_aggregator(
+    ports: int,
+    text: str = "p4",
+    *,
+    lanes: int = DEFAULT_LANES,
+    impairments: str = "",
+    controller_options: Sequence[str] = (),
+    folder: Path | None = None,
+) -> Iterator[Aggregator]:
+    """An aggregator with so many shm ports and its controller, ended with the block. Nothing restarts them."""
+    with tempfile.TemporaryDirectory(prefix="netsum-") as made:
+        choice = choose(text)
+        services = make_services(folder or Path(made), ports, choice, lanes, impairments, controller_options)
+        try:
+            yield start_aggregator(services, choice)
+        finally:
+            for service in reversed(services):
+                service.stop()
+
+
+def make_services(
+    folder: Path,
+    ports: int,
+    choice: Choice,
+    lanes: int,
+    impairments: str = "",
+    controller_options: Sequence[str] = (),
+) -> list[Service]:
+    """The aggregator and the controller, not yet started."""
+    names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
+    suffix = f"?{impairments}" if impairments else ""
+    port_words = [word for name in names for word in ("--port", name + suffix)]
+
+    def aggregator(ready: Mapping[str, Any]) -> Sequence[str]:
+        where = str(ready.get(_control_key(choice), "127.0.0.1:0"))
+        if choice.is_p4:
+            return netsum_command("switch", *port_words, "--p4runtime", where, "--die-with-parent")
+        shape = ("--lanes", str(lanes), "--listen", where, "--die-with-parent")
+        return netsum_command("aggregator", choice.text, *port_words, *shape)
+
+    aggregator_service = Service(choice.title, folder / "aggregator.log", aggregator)
+
+    def controller(ready: Mapping[str, Any]) -> Sequence[str]:
+        listen = str(ready.get("address", "127.0.0.1:0"))
+        control = aggregator_service.ready[_control_key(choice)]
+        if choice.is_p4:
+            target = [f"p4runtime://{control}", "--program", choice.program, "-D", f"LANES={lanes}"]
+        else:
+            target = [f"netsum://{control}"]
+        state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
+        words = ["--listen", listen, "--aggregator", *target, *port_words, *state, *controller_options]
+        return netsum_command("controller", *words)
+
+    return [aggregator_service, Service("controller", folder / "controller.log", controller)]
+
+
+def _control_key(choice: Choice) -> str:
+    """Under which key the aggregator's ready line says where it is controlled."""
+    return "p4runtime" if choice.is_p4 else "service"
+
+
+def start_aggregator(
+    services: list[Service], choice: Choice, meanwhile: Callable[[], None] = lambda: None
+) -> Aggregator:
+    """Start them in order, and do something else while the first starts; returns when the controller is ready."""
+    aggregator, controller = services
+    aggregator.start()
+    meanwhile()
+    aggregator.wait_ready()
+    controller.start()
+    controller.wait_ready()
+    control = str(aggregator.ready[_control_key(choice)])
+    return Aggregator(str(controller.ready["address"]), choice, control, services)
