@@ -207,8 +207,8 @@ class Aggregator(Protocol):
         """Frames that reached no set, by the names of DROPS."""
 
     def statistics(self) -> dict[str, object]:
-        """What is worth telling people and reports; JSON can carry it. Cycles, cores, memory. Under "summary", if there:
-        a list of lines that `netsum run` prints at its end."""
+        """What is worth telling people and reports; JSON can carry it. Cycles, cores, memory. Under "summary", if it is
+        there, a list of lines that `netsum run` prints at its end."""
 
     def process(self, batch: FrameBatch, now_ns: int) -> int | None:
         """Take all frames of the batch, which may be empty, in its order; returns when to be called at the latest
