@@ -32,17 +32,27 @@ from emulator.ports.intrinsics import (
 from emulator.ports.intrinsics import write32 as write_native32
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import copy_bytes, store_u8, write32, zero_bytes
-from hostagent.protocol.wire import LANES_AT, Kind
+from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import (
     CHUNK_AT,
+    FLAGS_AT,
     KIND_AT,
     OPERATION_AT,
     OPERATOR_AT,
     write_checksum,
 )
-from hostagent.rackserver.records import CHILD_BYTES, HEADER_STRIDE, MAX_CHILDREN, SHORT_HEADER_AT, child_at
+from hostagent.rackserver.records import (
+    CHILD_BYTES,
+    HEADER_STRIDE,
+    MAX_CHILDREN,
+    SHORT_HEADER_AT,
+    child_at,
+    job_at,
+    server_at,
+)
 
 RESULT, WAITING, ERROR = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
+TO_ALL, NO_LANES = 1 << 24, 1 << 25
 
 
 @njit
@@ -84,11 +94,8 @@ def take_cell(shared: bool, ring: int, length: int) -> Any:
 
 
 @njit
-def begin_answer(server: Any, job: Any, bit: int, kind: int, about: Any, is_short: bool) -> Any:
-    """Take a cell of the child's port and write everything before the lanes; the cell's address, or 0.
-
-    ``about`` is (chunk, operation, operator).
-    """
+def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_short: bool) -> Any:
+    """Take a cell of the child's port and write everything before the lanes; the cell's address, or 0."""
     place = job.row * MAX_CHILDREN + bit
     port = child_at(server.children + place * CHILD_BYTES).port
     length = LANES_AT if is_short else LANES_AT + 4 * server.lanes
@@ -96,41 +103,44 @@ def begin_answer(server: Any, job: Any, bit: int, kind: int, about: Any, is_shor
     if cell == 0:
         return 0
     copy_bytes(cell, server.headers + place * HEADER_STRIDE + (SHORT_HEADER_AT if is_short else 0), LANES_AT)
-    store_u8(cell + KIND_AT, 0, kind)
-    store_u8(cell + OPERATOR_AT, 0, about[2])
-    write32(cell, CHUNK_AT, about[0])
-    write32(cell, OPERATION_AT, about[1])
+    store_u8(cell + KIND_AT, 0, what & 0xFF)
+    store_u8(cell + OPERATOR_AT, 0, what >> 8 & 0xFF)
+    write32(cell, CHUNK_AT, about)
+    write32(cell, OPERATION_AT, about >> 32)
     return cell
 
 
 @njit
-def finish_answer(server: Any, job: Any, bit: int, cell: int, is_short: bool) -> None:
-    """The checksum, where the child's frames need one."""
+def answer_child(server: Any, job: Any, bit: int, what: int, about: int, payload: int) -> None:
+    """One answer. ``what`` and ``about`` as in ``answer``."""
+    is_short = what & NO_LANES != 0 and job.short_allowed != 0
+    cell = begin_answer(server, job, bit, what, about, is_short)
+    if cell == 0:
+        return
+    if not is_short:
+        if what & NO_LANES:
+            store_u8(cell + FLAGS_AT, 0, FLAG_NO_DATA)
+        if payload == 0:
+            zero_bytes(cell + LANES_AT, 4 * server.lanes)
+        else:
+            copy_bytes(cell + LANES_AT, payload, 4 * server.lanes)
     if child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES).zero_checksum_allowed == 0:
         write_checksum(cell, LANES_AT if is_short else LANES_AT + 4 * server.lanes)
 
 
 @njit
-def answer_result(server: Any, job: Any, bit: int, about: Any, lanes: int, is_short: bool) -> None:
-    """A complete set's lanes, to one child; ``lanes`` is 0 where nobody had data."""
-    cell = begin_answer(server, job, bit, RESULT, about, is_short)
-    if cell == 0:
-        return
-    if not is_short:
-        if lanes == 0:
-            zero_bytes(cell + LANES_AT, 4 * server.lanes)
-        else:
-            copy_bytes(cell + LANES_AT, lanes, 4 * server.lanes)
-    finish_answer(server, job, bit, cell, is_short)
+def answer(server_address: int, job_address: int, what: int, about: int, payload: int) -> int:
+    """Answer one child, or all. An entry: called by address.
 
-
-@njit
-def answer_words(server: Any, job: Any, bit: int, kind: int, about: Any, words: Any) -> None:
-    """Four words and zeros, to one child."""
-    cell = begin_answer(server, job, bit, kind, about, False)
-    if cell == 0:
-        return
-    zero_bytes(cell + LANES_AT, 4 * server.lanes)
-    for i in range(min(4, server.lanes)):
-        write32(cell, LANES_AT + 4 * i, words[i])
-    finish_answer(server, job, bit, cell, False)
+    ``what``     kind | operator << 8 | the child's bit << 16 (or TO_ALL) | NO_LANES
+    ``about``    chunk | operation << 32
+    ``payload``  address of the lanes as they travel; 0 for zeros
+    """
+    server, job = server_at(server_address), job_at(job_address)
+    if what & TO_ALL == 0:
+        answer_child(server, job, what >> 16 & 0x3F, what, about, payload)
+        return 0
+    for bit in range(MAX_CHILDREN):
+        if job.full >> bit & 1:
+            answer_child(server, job, bit, what, about, payload)
+    return 0

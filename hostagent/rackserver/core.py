@@ -14,6 +14,7 @@ import numpy as np
 
 from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes
 from hostagent.protocol.frames import Addresses, Frame, build_frame
+from hostagent.protocol.quantizer.machine import entry_address
 from hostagent.protocol.services.aggregator import (
     DROPS,
     VERDICTS,
@@ -25,8 +26,10 @@ from hostagent.protocol.services.aggregator import (
     RefusalCode,
 )
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Header, Kind
+from hostagent.rackserver.answers import answer
 from hostagent.rackserver.assign import block_log2_of
 from hostagent.rackserver.entry import PROGRAM, program_address
+from hostagent.rackserver.lanes import combine
 from hostagent.rackserver.records import (
     CHILD,
     COUNTERS,
@@ -41,6 +44,8 @@ from hostagent.rackserver.records import (
 )
 
 DEFAULT_SLOTS = 4096
+SCRATCH_ROWS = 4
+"""Frames' worth of private memory of a core: an answer's words, a gradient, and room."""
 
 
 class RackServer:
@@ -79,6 +84,9 @@ class RackServer:
             record[name] = address_of(getattr(self, f"_{name}"))
         record["counter_bytes"] = COUNTERS.itemsize
         record["tx"] = self.ports.address
+        self._scratch = aligned_bytes(self.cores * SCRATCH_ROWS * 4 * lanes)
+        record["scratch"], record["scratch_bytes"] = address_of(self._scratch), SCRATCH_ROWS * 4 * lanes
+        record["answer"], record["combine"] = entry_address(answer), entry_address(combine)
 
     # --- Jobs -------------------------------------------------------------------------------------------------------
 
@@ -124,7 +132,7 @@ class RackServer:
         record = self._jobs[row]
         for name in ("job", "epoch", "base", "window", "window_log2", "first_slot"):
             record[name] = getattr(terms, name)
-        record["row"] = row
+        record["address"], record["row"] = address_of(self._jobs[row:]), row
         record["full"] = np.uint64(terms.full).astype(np.int64)
         record["short_allowed"] = terms.no_data_short
         record["block_log2"] = block_log2_of(terms.lanes, terms.window)

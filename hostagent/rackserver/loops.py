@@ -14,20 +14,13 @@ from emulator.ports.intrinsics import monotonic_ns, read64, write64
 from emulator.ports.intrinsics import read32 as read_native32
 from emulator.ports.jit import njit
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
-from hostagent.protocol.quantizer.machine import copy_bytes, load_u8, read16, read32
+from hostagent.protocol.quantizer.machine import call_compiled, load_u8, read16, read32, write32
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
 from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, OPERATION_AT, OPERATOR_AT
-from hostagent.rackserver.answers import ERROR, WAITING, answer_result, answer_words
+from hostagent.rackserver.answers import ERROR, NO_LANES, RESULT, TO_ALL, WAITING
 from hostagent.rackserver.judge import ACCEPTED as FITS
-from hostagent.rackserver.judge import MAX, SERVED, bit_of, judge, row_of
-from hostagent.rackserver.lanes import (
-    add_lanes,
-    add_last_lanes,
-    begin_lanes,
-    close_lanes,
-    max_lanes,
-    max_last_lanes,
-)
+from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED, bit_of, judge, row_of
+from hostagent.rackserver.lanes import HAS_DATA, IS_LAST, IS_MAXIMUM
 from hostagent.rackserver.records import COUNTERS, JOB_BYTES, MAX_CHILDREN, SET_BYTES, job_at, server_at, set_at
 
 assert COUNTERS.fields is not None
@@ -39,6 +32,11 @@ ACCEPTED, ACCEPTED_NO_DATA = int(Verdict.ACCEPTED), int(Verdict.ACCEPTED_NO_DATA
 COMPLETED, SERVED_AGAIN, WAITED = int(Verdict.COMPLETED), int(Verdict.SERVED_AGAIN), int(Verdict.WAITING)
 FAILED, OUTSIDE_WINDOW, MISMATCH = int(Verdict.ERROR), int(Verdict.OUTSIDE_WINDOW), int(Verdict.MISMATCH)
 MASK = 0xFFFFFFFF
+
+OWNER, COMPLETE, RELEASE = 0, 1, 2
+"""What a service is asked: the core of a data frame; a result for a complete set; to answer what it withheld."""
+ANSWER, WITHHOLD = 0, 1
+"""What it says of a complete set: answer it; answer it later."""
 
 
 @njit
@@ -63,6 +61,10 @@ def owner_of(server: Any, frame: int, length: int) -> Any:
     if row < 0:
         return 0
     job = job_at(server.jobs + row * JOB_BYTES)
+    if job.service:
+        if load_u8(frame + OPERATOR_AT, 0) != SERVED:
+            return job.home
+        return call_compiled(server.served, OWNER, job.service, frame, 0, 0)
     slot = job.first_slot + (read32(frame, CHUNK_AT) & (job.window - 1))
     return (slot >> job.block_log2) % server.cores
 
@@ -130,33 +132,29 @@ def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fra
     """A contribution to the set that it belongs to."""
     counters = server.counters + core * server.counter_bytes
     operation, operator = read32(frame, OPERATION_AT), wide(load_u8(frame + OPERATOR_AT, 0))
-    about = (wide(held.chunk), operation, operator)
+    about = wide(held.chunk) | operation << 32
+    back = operator << 8 | bit << 16
+    words = server.scratch + core * server.scratch_bytes
     if held.failed:
         count(counters, job, bit, FAILED, length)
-        answer_words(server, job, bit, ERROR, about, error_words(held))
-        return
-    if operation != held.operation or operator != held.operator:
+        write_error(words, held)
+        call_compiled(server.answer, server.address, job.address, ERROR | back, about, words)
+    elif operation != held.operation or operator != held.operator:
         held.failed = 1
         held.other_operation = operation
         held.other_child = read16(frame, CHILD_AT)
         count(counters, job, bit, MISMATCH, length)
-        for other in range(MAX_CHILDREN):
-            if job.full >> other & 1:
-                answer_words(server, job, other, ERROR, about, error_words(held))
-        return
-    if held.came >> bit & 1:
-        answer_repeat(server, core, job, held, index, bit, about, length)
-        return
-    no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA
-    count(counters, job, bit, ACCEPTED_NO_DATA if no_data else ACCEPTED, length)
-    held.came |= wide(1) << bit
-    is_last = held.came == job.full
-    lanes = server.sums + index * 4 * server.lanes
-    add_to(counters + LANE_BYTES, 0 if no_data else 4 * server.lanes)
-    combine(server, held, lanes, 0 if no_data else frame + LANES_AT, operator, is_last)
-    if is_last:
-        count(counters, job, bit, COMPLETED, length)
-        complete(server, core, job, held, index, about)
+        write_error(words, held)
+        call_compiled(server.answer, server.address, job.address, ERROR | TO_ALL | back, about, words)
+    elif held.came >> bit & 1 == 0:
+        take(server, core, job, held, index, bit, frame, length)
+    elif held.complete:
+        count(counters, job, bit, SERVED_AGAIN, length)
+        answer_result(server, job, held, index, back)
+    else:
+        count(counters, job, bit, WAITED, length)
+        write_words(words, held.came >> 32, held.came, 0, 0)
+        call_compiled(server.answer, server.address, job.address, WAITING | back, about, words)
 
 
 @njit
@@ -166,55 +164,50 @@ def wide(value: int) -> Any:
 
 
 @njit
-def error_words(held: Any) -> Any:
-    """Lanes 0 to 3 of an error."""
-    return wide(held.operation), wide(held.other_operation), wide(held.first_child), wide(held.other_child)
+def write_words(words: int, first: int, second: int, third: int, fourth: int) -> None:
+    """Lanes 0 to 3 of an answer; those behind them are zeros for ever."""
+    write32(words, 0, first)
+    write32(words, 4, second)
+    write32(words, 8, third)
+    write32(words, 12, fourth)
 
 
 @njit
-def combine(server: Any, held: Any, lanes: int, given: int, operator: int, is_last: bool) -> None:
-    """Add (or take the maximum of) the contribution's lanes; ``given`` is 0 for none."""
-    end = server.lanes
-    if given == 0:
-        if is_last and held.has_data and operator != SERVED:
-            close_lanes(lanes, 0, end)
-        return
-    if held.has_data == 0:
-        held.has_data = 1
-        if is_last and operator != SERVED:
-            copy_bytes(lanes, given, 4 * end)
-        else:
-            begin_lanes(lanes, given, 0, end)
-    elif operator == MAX:
-        if is_last:
-            max_last_lanes(lanes, given, 0, end)
-        else:
-            max_lanes(lanes, given, 0, end)
-    elif is_last and operator != SERVED:
-        add_last_lanes(lanes, given, 0, end)
-    else:
-        add_lanes(lanes, given, 0, end)
+def write_error(words: int, held: Any) -> None:
+    """What an error says of a failed set."""
+    write_words(words, wide(held.operation), wide(held.other_operation), wide(held.first_child), wide(held.other_child))
 
 
 @njit
-def complete(server: Any, core: int, job: Any, held: Any, index: int, about: Any) -> None:
-    """Everybody's contribution is in: a service may have something to do first; then the result goes to all."""
-    held.complete = 1
-    lanes = server.sums + index * 4 * server.lanes if held.has_data else 0
-    for bit in range(MAX_CHILDREN):
-        if job.full >> bit & 1:
-            answer_result(server, job, bit, about, lanes, held.short_result != 0)
-
-
-@njit
-def answer_repeat(server: Any, core: int, job: Any, held: Any, index: int, bit: int, about: Any, length: int) -> None:
-    """The result, or who has come, to one child."""
+def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, frame: int, length: int) -> None:
+    """A first copy."""
     counters = server.counters + core * server.counter_bytes
-    if held.complete:
-        count(counters, job, bit, SERVED_AGAIN, length)
-        lanes = server.sums + index * 4 * server.lanes if held.has_data else 0
-        answer_result(server, job, bit, about, lanes, held.short_result != 0)
-    else:
-        count(counters, job, bit, WAITED, length)
-        came = wide(held.came)
-        answer_words(server, job, bit, WAITING, about, ((came >> 32) & MASK, came & MASK, wide(0), wide(0)))
+    no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA != 0
+    count(counters, job, bit, ACCEPTED_NO_DATA if no_data else ACCEPTED, length)
+    held.came |= wide(1) << bit
+    is_last = held.came == job.full
+    how = (HAS_DATA if held.has_data else 0) | (IS_LAST if is_last else 0)
+    if held.operator == MAX or held.operator == ANNOUNCE:
+        how |= IS_MAXIMUM
+    lanes = server.sums + index * 4 * server.lanes
+    call_compiled(server.combine, lanes, 0 if no_data else frame + LANES_AT, how, 0, server.lanes)
+    if not no_data:
+        held.has_data = 1
+        add_to(counters + LANE_BYTES, 4 * server.lanes)
+    if not is_last:
+        return
+    count(counters, job, bit, COMPLETED, length)
+    if job.service and call_compiled(server.served, COMPLETE, server.address, job.address, index, core) == WITHHOLD:
+        held.withheld = 1
+        return
+    held.complete = 1
+    answer_result(server, job, held, index, wide(held.operator) << 8 | TO_ALL)
+
+
+@njit
+def answer_result(server: Any, job: Any, held: Any, index: int, back: int) -> None:
+    """A complete set's lanes, to one child or all."""
+    lanes = server.sums + index * 4 * server.lanes if held.has_data else 0
+    what = RESULT | back | (NO_LANES if held.short_result else 0)
+    about = wide(held.chunk) | wide(held.operation) << 32
+    call_compiled(server.answer, server.address, job.address, what, about, lanes)

@@ -32,7 +32,7 @@ SERVER = np.dtype(
     [
         *integers("address", "lanes", "slots", "cores"),
         *integers("job_rows", "jobs", "children", "headers", "sets", "sums", "tx", "counters", "counter_bytes"),
-        *integers("served", "services", "scratch", "scratch_bytes"),
+        *integers("answer", "combine", "served", "scratch", "scratch_bytes", "release"),
     ],
     align=True,
 )
@@ -44,14 +44,14 @@ sets       SET records, two to a slot
 sums       lanes of each set, in the order of sets
 tx         the TX_RINGs of all ports
 counters   counters of core 0; those of core i are i * counter_bytes further
-served     address of the machine code of served operations
-services   SERVICE records, by job row
+answer, combine, served   addresses of entries: large functions that their callers do not contain
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
+release    not 0: a service has withheld results that may go now
 """
 
 JOB = np.dtype(
     [
-        *integers("job", "row", "epoch", "base", "window", "window_log2", "first_slot", "full"),
+        *integers("address", "job", "row", "epoch", "base", "window", "window_log2", "first_slot", "full"),
         *integers("short_allowed", "block_log2", "home", "service"),
     ],
     align=True,
