@@ -21,7 +21,7 @@ from hostagent.controller.driver import AggregatorCounters, AggregatorUnavailabl
 from hostagent.controller.entries import JobEntries
 from hostagent.controller.model import Capacity
 from hostagent.protocol.services import aggregator_pb2 as pb
-from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ServiceTerms
+from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
 from hostagent.protocol.services.aggregator_messages import counted, counters_from, terms_message
 from hostagent.protocol.services.aggregator_pb2_grpc import AggregatorStub
 
@@ -224,7 +224,7 @@ class AggregatorDriver:
         stub.Remove(request, timeout=CALL_TIMEOUT_S)
 
 
-def terms_of(entries: JobEntries, lanes: int, service: ServiceTerms | None = None) -> JobTerms:
+def terms_of(entries: JobEntries, lanes: int) -> JobTerms:
     """A job as the controller's core gives it, in an aggregator's terms. Raises AggregatorRefused."""
     children = tuple(
         ChildTerms(child.child, child.child, child.port, child.host_mac, child.host_ip, child.zero_checksum_allowed)
@@ -241,7 +241,7 @@ def terms_of(entries: JobEntries, lanes: int, service: ServiceTerms | None = Non
         aggregator_mac=entries.switch_mac,
         aggregator_ip=entries.switch_ip,
         no_data_short=entries.short_allowed,
-        service=service,
+        service=entries.service,
     )
 
 

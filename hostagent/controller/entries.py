@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hostagent.protocol.services.aggregator import ServiceTerms
+
 RIDS_PER_JOB = 64
 """Replication ids: row * 64 + child + 1 is unique per job and child, and never 0 (which v1model gives to unicast)."""
 
@@ -53,6 +55,8 @@ class JobEntries:
     switch_mac: int
     switch_ip: int
     children: tuple[Child, ...]
+    service: ServiceTerms | None = None
+    """Of a job that works on a rack server's weights."""
 
     @property
     def group(self) -> int:
