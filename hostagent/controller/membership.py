@@ -12,6 +12,7 @@ from hostagent.controller.persistence import save
 from hostagent.controller.ports import SWITCH_IP, SWITCH_MAC, NoPort
 from hostagent.controller.slots import SMALLEST_WINDOW, SlotsExhausted
 from hostagent.protocol.services import session_pb2 as pb
+from hostagent.protocol.services.aggregator import ServiceTerms
 
 MOST_CHILDREN = 64
 """Bits in a set's bitmap."""
@@ -23,6 +24,9 @@ def join(world: World, process: int, request: int, message: pb.Join) -> None:
     job = _open_job(world, message.group)
     if not problem and job is not None and job.size != message.size:
         problem = f"rank {message.rank} says the group has {message.size} ranks, others said {job.size}"
+    service = service_of(message)
+    if not problem and job is not None and job.service != service:
+        problem = f"rank {message.rank} names another service, nonce, weight or quota than others did"
     held = job.members.get(message.rank) if job is not None else None
     if not problem and held is not None and held.process != process:
         problem = f"rank {message.rank} is already taken by {held.name}"
@@ -32,6 +36,7 @@ def join(world: World, process: int, request: int, message: pb.Join) -> None:
         return
     if job is None:
         job = _new_job(world, message.group, message.size)
+        job.service = service
     if held is None:
         job.members[message.rank] = Member(message.rank, process, str(world.processes[process]))
         save(world)
@@ -45,6 +50,14 @@ def _problem_with(message: pb.Join) -> str:
     if message.rank >= message.size:
         return f"rank {message.rank} of {message.size}"
     return ""
+
+
+def service_of(message: pb.Join) -> ServiceTerms | None:
+    """The terms of the job's service; every rank is one of its workers."""
+    if not message.HasField("service"):
+        return None
+    told = message.service
+    return ServiceTerms(told.name, told.nonce, message.size, told.weight or 1, told.quota_bytes)
 
 
 def _open_job(world: World, group: str) -> Job | None:
@@ -164,6 +177,7 @@ def entries(world: World, job: Job) -> JobEntries:
         switch_mac=SWITCH_MAC,
         switch_ip=SWITCH_IP,
         children=tuple(children),
+        service=job.service,
     )
 
 

@@ -14,6 +14,7 @@ from hostagent.controller.effects import Effect, Log, Send
 from hostagent.controller.lifecycle import HAS_LEASE, JobEvent, JobState, next_state
 from hostagent.controller.ports import PortBook
 from hostagent.controller.slots import LARGEST_WINDOW, SlotAllocator
+from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.protocol.services.session_pb2 import ServerMessage
 
 SECOND_NS = 1_000_000_000
@@ -35,6 +36,8 @@ class Limits:
     """For a rank to freeze or to resume: its session thread needs the GIL."""
     aggregator_ns: int = 60 * SECOND_NS
     """For an aggregator that went away to come back."""
+    server_ns: int = 5 * SECOND_NS
+    """The same for a rack server with a job's weights: that job is over anyway if the server has died."""
     linger_ns: int = 5 * SECOND_NS
     """For which a rank that leaves is kept, should the others need its contributions again."""
     describe_ns: int = 3 * SECOND_NS
@@ -170,6 +173,8 @@ class Job:
     round: Round = field(default_factory=Round)
     investigation: Investigation | None = None
     install_deadline_ns: int = 0
+    service: ServiceTerms | None = None
+    """Of a job that works on a rack server's weights. It isn't resumed after a restart: its step has been undone."""
 
     def __str__(self) -> str:
         return f"job {self.job} ({self.label!r}, {self.size} ranks)"

@@ -36,6 +36,10 @@ from hostagent.controller.p4protos import p4runtime_pb2 as p4
 from hostagent.controller.p4tables import SwitchTables
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
+NO_SERVICES = (
+    "a P4 switch only sums; weights and optimizers are kept by a rack server (`netsum run --aggregator server`)"
+)
+
 LOOK_INTERVAL_S = 5.0
 """Between looks at whether program and jobs are still there; two small reads."""
 
@@ -224,6 +228,9 @@ class P4RuntimeDriver:
                 tables.keep_only(self._told.values())
 
     def _install(self, events: DriverEvents, tables: SwitchTables, entries: JobEntries) -> None:
+        if entries.service is not None:
+            events.install_failed(entries.job, entries.epoch, NO_SERVICES)
+            return
         try:
             tables.tell(entries)
         except SwitchRefused as error:

@@ -19,10 +19,13 @@ from hostagent.controller.lifecycle import JobState
 from hostagent.controller.model import Capacity, Job, Member, Presence, Process, Settings, World
 from hostagent.controller.ports import PortBook, PortOffer
 from hostagent.controller.slots import SlotAllocator
+from hostagent.protocol.services.aggregator import ServiceTerms
 
 FORMAT = 1
 _MEMBER = ("rank", "process", "name", "next_chunk")
 _JOB = ("job", "group", "size", "row", "first_slot", "window", "epoch", "base", "restarts", "cause", "exhausted")
+
+_SERVICE = ("name", "workers", "weight", "quota_bytes")
 
 
 class StateFileError(Exception):
@@ -57,7 +60,19 @@ def _job(job: Job) -> dict[str, Any]:
         for member in job.members.values()
     ]
     values = {name: getattr(job, name) for name in _JOB}
-    return {**values, "state": job.state.value, "round": job.round.number, "members": members}
+    return {
+        **values,
+        "state": job.state.value,
+        "round": job.round.number,
+        "members": members,
+        "service": _service(job.service),
+    }
+
+
+def _service(terms: ServiceTerms | None) -> dict[str, Any] | None:
+    if terms is None:
+        return None
+    return {**{name: getattr(terms, name) for name in _SERVICE}, "nonce": terms.nonce.hex()}
 
 
 def new_world(settings: Settings, ports: tuple[PortOffer, ...], now_ns: int, wall_s: int) -> World:
@@ -103,6 +118,8 @@ def restore(world: World, saved: Mapping[str, Any]) -> None:
 def _restored_job(values: Mapping[str, Any]) -> Job:
     job = Job(**{name: values[name] for name in _JOB}, state=JobState(values["state"]))
     job.round.number = values["round"]
+    if told := values.get("service"):
+        job.service = ServiceTerms(nonce=bytes.fromhex(told["nonce"]), **{name: told[name] for name in _SERVICE})
     for member in values["members"]:
         kept = {name: member[name] for name in _MEMBER}
         job.members[member["rank"]] = Member(**kept, presence=Presence(member["presence"]))
@@ -112,6 +129,7 @@ def _restored_job(values: Mapping[str, Any]) -> Job:
 def write_state(path: Path, snapshot_: Mapping[str, Any]) -> None:
     """Replaces the file in one step, so that a controller killed at any moment leaves the old or the new one."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)  # nonces are in it
     draft.write_text(json.dumps(snapshot_, indent=1) + "\n")
     os.replace(draft, path)
 

@@ -57,6 +57,7 @@ def _adopt(world: World, process: Process, announcement: pb.Announcement) -> tup
         return None
     if job is None:
         job = world.jobs[announcement.job] = Job(announcement.job, told.group, told.size)
+        job.service = membership.service_of(told)
         world.log(f"{job} is unknown here and rebuilt from what its ranks say")
     job.members[told.rank] = Member(told.rank, process.token, str(process))
     world.next_epoch = max(world.next_epoch, announcement.lease.epoch % 0xFFFF_FFFF + 1)

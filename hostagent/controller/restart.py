@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hostagent.controller import departure, failure, membership, messages
 from hostagent.controller.lifecycle import AWAITS_INSTALLATION, HAS_LEASE, JobEvent, JobState
-from hostagent.controller.model import SECOND_NS, Capacity, Job, Presence, Round, World
+from hostagent.controller.model import SECOND_NS, Capacity, Job, Limits, Presence, Round, World
 from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
 
@@ -41,7 +41,14 @@ def aggregator_ready(world: World, capacity: Capacity, wiped: bool) -> None:
 
 
 def start_round(world: World, job: Job) -> None:
-    """Stops every rank that takes part and asks how far it is."""
+    """Stops every rank that takes part and asks how far it is. A service's job ends: its ranks begin a new one."""
+    if job.service is not None:
+        text = (
+            f"the rack server, or what was known of it, was lost while service {job.service.name!r} was in a step: "
+            "join again, and repeat from the last whole step that it has"
+        )
+        failure.fail_job(world, job, text)
+        return
     job.advance(JobEvent.RESTART)
     job.restarts += 1
     deadline_ns = world.now_ns + world.settings.limits.answer_ns
@@ -129,6 +136,11 @@ def overdue(world: World, job: Job) -> None:
         failure.fail_job(world, job, f"restart of {job}: {names} did not answer within {seconds} s")
     elif job.install_deadline_ns and world.now_ns >= job.install_deadline_ns and job.state in AWAITS_INSTALLATION:
         failure.fail_job(world, job, f"the aggregator did not take {job} in time")
-    elif not world.ready and job.state in HAS_LEASE and world.now_ns >= world.lost_ns + limits.aggregator_ns:
-        seconds = limits.aggregator_ns // SECOND_NS
-        failure.fail_job(world, job, f"the aggregator has been away for {seconds} s: {world.problem}")
+    elif not world.ready and job.state in HAS_LEASE and world.now_ns >= world.lost_ns + _patience_ns(limits, job):
+        seconds = _patience_ns(limits, job) // SECOND_NS
+        what = "aggregator" if job.service is None else "rack server"
+        failure.fail_job(world, job, f"the {what} has been away for {seconds} s: {world.problem}")
+
+
+def _patience_ns(limits: Limits, job: Job) -> int:
+    return limits.aggregator_ns if job.service is None else limits.server_ns

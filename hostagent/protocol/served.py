@@ -108,6 +108,11 @@ class Hyperparameters:
     max_norm: float = 0.0
     """With CLIP: the largest norm of the gradients of all keys together."""
 
+    def describe(self) -> str:
+        """``lr 0.1, beta1 0.9``: what is not zero, by name."""
+        names = ("lr", "beta1", "beta2", "eps", "weight_decay", "rescale", "max_norm", "divisor", "flags")
+        return ", ".join(f"{name} {value:g}" for name in names if (value := getattr(self, name)))
+
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
@@ -124,6 +129,15 @@ class Announcement:
     updates: int = 0
     """Of WRITE: steps the key has had."""
     terms: Hyperparameters = Hyperparameters()
+
+    def describe(self) -> str:
+        """For error messages: ``key 3, step 7, lr 0.1``."""
+        parts = [f"key {self.key}"]
+        if self.buffer:
+            parts.append(f"state {self.buffer}")
+        if self.action in (Action.PUSH, Action.PUSH_PULL):
+            parts += [f"step {self.step}", f"{self.terms.optimizer.name} with {self.terms.describe()}"]
+        return ", ".join(parts)
 
     def words(self) -> Words:
         """The announcement's lanes."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+from hostagent.protocol.served import ServedMemory
+
 
 class Kind(IntEnum):
     """What the aggregator computes for an operation."""
@@ -21,6 +23,12 @@ class Kind(IntEnum):
     RAW = 3
     """Every element comes from at most one rank and is moved unchanged."""
     BARRIER = 4
+    PUSH_PULL = 5
+    """The first of those that only a rack server answers; they carry an announcement of what is meant."""
+    PUSH = 6
+    WRITE = 7
+    PULL = 8
+    QUERY = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,8 @@ class Operation:
     average: bool = False
     root: int = -1
     """The rank in the group that sends or receives alone; -1 when there is none."""
+    served: ServedMemory | None = None
+    """Of an operation on a rack server's weights: what is meant, and where the server's answer goes."""
 
     def describe(self) -> str:
         """The operation in the words of error messages: ``all_reduce(SUM, float32, 1024 elements)``."""
@@ -69,6 +79,8 @@ class Operation:
             parts += [self.dtype, f"{self.elements} elements"]
         if self.root >= 0:
             parts.append(f"root {self.root}")
+        if self.served is not None:
+            parts.append(self.served.announcement.describe())
         return f"{self.collective}({', '.join(parts)})"
 
 

@@ -16,6 +16,8 @@ class Cause(Enum):
     """Ranks disagree on what the operation is."""
     SESSION = "session"
     """The controller refused the job, ended it, or cannot be reached."""
+    REFUSED = "refused"
+    """The rack server refused an operation on its weights."""
     LOCAL = "local"
     """This process ended the job (closed, aborted) or could not start its transport."""
 

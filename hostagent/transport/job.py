@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 from emulator.ports.batch import address_of
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool
+from hostagent.protocol.served import status_text
 from hostagent.protocol.wire import full_frame_bytes
 from hostagent.protocol.worker import (
     FAILED_BY_CALLER,
     FAILED_MISMATCH,
+    FAILED_REFUSED,
     REQUEST,
     TRANSMIT,
     CoreMemory,
@@ -277,6 +279,8 @@ class JobChannel:
             return self._failure
         if status == FAILED_MISMATCH:
             return self._report_mismatch()
+        if status == FAILED_REFUSED:
+            return self._report_refusal()
         if status == loop.FAILED_PEER_LEFT:
             text = f"rank {self._peer_left} has left the group, and {self._name(number)} needs it"
             return self._fail_locally(TransportError(text, Cause.PEER))
@@ -292,6 +296,13 @@ class JobChannel:
         record = self._core.record[0]
         words = (int(record[name]) for name in ("first_hash", "first_child", "other_hash", "other_child"))
         return self._report_failure("ranks disagree on an operation", Cause.MISMATCH, Mismatch(*words))
+
+    def _report_refusal(self) -> TransportError:
+        assert self._core is not None
+        record = self._core.record[0]
+        name = self._name(int(record["refused_operation"]))
+        text = f"the rack server refused {name}: {status_text(int(record['refused_status']))}"
+        return self._report_failure(text, Cause.REFUSED)
 
     def _report_failure(self, text: str, cause: Cause, mismatch: Mismatch | None = None) -> TransportError:
         """Tell the controller, and take its word as the job's cause; our own where it does not come in time."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from emulator.ports.host import FramePool, host_consumed, host_posted
 from emulator.ports.opening import open_host_port
+from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
@@ -36,9 +37,12 @@ class Transport:
         self._pools: list[tuple[FramePool, int]] = []
         self.session = SessionClient(controller_address, self)
 
-    def join(self, name: str, rank: int, size: int, timeout_s: float) -> JobChannel:
+    def join(
+        self, name: str, rank: int, size: int, timeout_s: float, service: ServiceTerms | None = None
+    ) -> JobChannel:
         """Become a member of a job; does not wait for the others."""
-        membership = self.session.join(name, rank, size, timeout_s=min(timeout_s, JOIN_TIMEOUT_S))
+        timeout_join_s = min(timeout_s, JOIN_TIMEOUT_S)
+        membership = self.session.join(name, rank, size, timeout_s=timeout_join_s, service=service)
         channel = JobChannel(self, membership, timeout_s)
         with self._lock:
             self._jobs[membership.job] = channel
@@ -136,14 +140,16 @@ _guard = threading.RLock()
 _transports: dict[str, Transport] = {}
 
 
-def open_job(controller_address: str, name: str, rank: int, size: int, timeout_s: float) -> JobChannel:
+def open_job(
+    controller_address: str, name: str, rank: int, size: int, timeout_s: float, service: ServiceTerms | None = None
+) -> JobChannel:
     """This rank's end of the job of that name. Raises TransportError where the controller is not there or refuses."""
     with _guard:
         ensure_warm()
         try:
             transport = _transports.get(controller_address) or Transport(controller_address)
             _transports[controller_address] = transport
-            return transport.join(name, rank, size, timeout_s)
+            return transport.join(name, rank, size, timeout_s, service)
         except SessionError as error:
             with suppress(KeyError):
                 _end_if_unused(_transports[controller_address])

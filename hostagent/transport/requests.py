@@ -41,7 +41,8 @@ def request_fields(operation: Operation, scratch: NDArray[Any] | None) -> tuple[
     given, wanted = operation.input, operation.output
     return (
         *(int(operation.kind), int(dtype), operation.elements * factor, int(operation.average)),
-        tag_of(operation.collective, operation.root),
+        tag_of(operation.collective, operation.root, operation.served),
+        operation.served.address if operation.served else 0,
         *(given.address, given.first * factor, given.count * factor),
         *(wanted.address, wanted.first * factor, wanted.count * factor),
         0 if scratch is None else address_of(scratch),
@@ -51,7 +52,7 @@ def request_fields(operation: Operation, scratch: NDArray[Any] | None) -> tuple[
 def hash_of(operation: Operation, number: int) -> int:
     """What travels in the operation's frames."""
     dtype, factor = core_type(operation)
-    tag = tag_of(operation.collective, operation.root)
+    tag = tag_of(operation.collective, operation.root, operation.served)
     kind, elements, average = int(operation.kind), operation.elements * factor, int(operation.average)
     return int(operation_hash(kind, int(dtype), elements, average, tag, number))
 

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Protocol
 
 from hostagent.protocol.services import session_pb2 as pb
+from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.session_link import SessionLink
-from hostagent.transport.session_records import JobRecord, announce, lease_from, refusal
+from hostagent.transport.session_records import JobRecord, announce, join_message, lease_from, refusal
 from hostagent.transport.session_terms import (
     HEARTBEAT,
     HEARTBEAT_INTERVAL_NS,
@@ -87,6 +88,7 @@ class _Pending:
 
     message: pb.ClientMessage
     attach: Callable[[Lease], None] | None = None
+    service: ServiceTerms | None = None
     answer: pb.ServerMessage | None = None
     error: SessionError | None = None
     done: threading.Event = field(default_factory=threading.Event)
@@ -130,15 +132,18 @@ class SessionClient:
 
     # --- what a rank calls ---
 
-    def join(self, group: str, rank: int, size: int, *, timeout_s: float = 30.0) -> Membership:
+    def join(
+        self, group: str, rank: int, size: int, *, timeout_s: float = 30.0, service: ServiceTerms | None = None
+    ) -> Membership:
         """Announces this rank as a member; does not wait for the others.
 
         `group` must be the same text on all members and differ from any other group alive at this controller (for
-        instance the group's name plus a random word that rank 0 put into the store).
+        instance the group's name plus a random word that rank 0 put into the store). `service`: whose weights the group
+        works on, at a rack server; every rank is one of its workers.
         Raises SessionRefused where another process holds the rank or gave another size, ControllerLost at the time-out.
         """
-        message = pb.ClientMessage(join=pb.Join(group=group, rank=rank, size=size))
-        answer = self._request(_Pending(message), timeout_s, f"joining group {group!r}")
+        message = pb.ClientMessage(join=join_message(group, rank, size, service))
+        answer = self._request(_Pending(message, service=service), timeout_s, f"joining group {group!r}")
         return self._jobs[answer.joined.job].membership
 
     def lease(
@@ -283,7 +288,7 @@ class SessionClient:
         match message.WhichOneof("body"):
             case "joined":
                 asked = pending.message.join
-                member = Membership(message.joined.job, asked.group, asked.rank, asked.size)
+                member = Membership(message.joined.job, asked.group, asked.rank, asked.size, pending.service)
                 self._jobs.setdefault(member.job, JobRecord(member))
             case "lease":
                 pending.error = self._leased(message.lease, pending.attach)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hostagent.protocol.services import session_pb2 as pb
+from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.session_terms import (
     JobFailed,
     Lease,
@@ -68,10 +69,19 @@ class JobRecord:
         return pb.ClientMessage(statistics=pb.Statistics(job=self.membership.job, counters=counters))
 
 
+def join_message(group: str, rank: int, size: int, service: ServiceTerms | None) -> pb.Join:
+    """Enters a rank into a group."""
+    join = pb.Join(group=group, rank=rank, size=size)
+    if service is not None:
+        join.service.name, join.service.nonce = service.name, service.nonce
+        join.service.weight, join.service.quota_bytes = service.weight, service.quota_bytes
+    return join
+
+
 def announce(record: JobRecord) -> pb.Announcement:
     """What a controller that may have forgotten everything must hear of a job."""
     member = record.membership
-    join = pb.Join(group=member.group, rank=member.rank, size=member.size)
+    join = join_message(member.group, member.rank, member.size, member.service)
     announcement = pb.Announcement(join=join, job=member.job, frozen=record.frozen)
     if record.lease is not None and record.told is not None:
         announcement.lease.CopyFrom(record.told)

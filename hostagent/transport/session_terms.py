@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from hostagent.protocol.services.aggregator import ServiceTerms
+
 HEARTBEAT = struct.Struct("!8sQQ")
 """One UDP datagram to `Lease.heartbeat`: HEARTBEAT_MAGIC, the lease's token, a counter that grows. Big-endian."""
 
@@ -47,6 +49,8 @@ class Membership:
     group: str
     rank: int
     size: int
+    service: ServiceTerms | None = None
+    """Whose weights the group works on, at a rack server; None: the group only sums."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,14 +63,28 @@ class Announcement(_message.Message):
     def __init__(self, join: _Optional[_Union[Join, _Mapping]] = ..., job: _Optional[int] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ..., frozen: _Optional[bool] = ...) -> None: ...
 
 class Join(_message.Message):
-    __slots__ = ("group", "rank", "size")
+    __slots__ = ("group", "rank", "size", "service")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
+    SERVICE_FIELD_NUMBER: _ClassVar[int]
     group: str
     rank: int
     size: int
-    def __init__(self, group: _Optional[str] = ..., rank: _Optional[int] = ..., size: _Optional[int] = ...) -> None: ...
+    service: Service
+    def __init__(self, group: _Optional[str] = ..., rank: _Optional[int] = ..., size: _Optional[int] = ..., service: _Optional[_Union[Service, _Mapping]] = ...) -> None: ...
+
+class Service(_message.Message):
+    __slots__ = ("name", "nonce", "weight", "quota_bytes")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NONCE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_BYTES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    nonce: bytes
+    weight: int
+    quota_bytes: int
+    def __init__(self, name: _Optional[str] = ..., nonce: _Optional[bytes] = ..., weight: _Optional[int] = ..., quota_bytes: _Optional[int] = ...) -> None: ...
 
 class LeaseRequest(_message.Message):
     __slots__ = ("job", "timeout_ns")
