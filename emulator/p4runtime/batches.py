@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
@@ -22,20 +22,32 @@ STEP_NS = 1_000_000
 BREATH_S = 20e-6
 """Between two steps: long enough for the data plane's thread to take up its work again."""
 
+MANY = 16
+"""Updates; with fewer their messages are looked at."""
+
 Outcomes = list[RequestError | None]
 """For each update, None where it succeeded."""
 
 
-def write_batch(view: View, updates: Iterable[Any], atomicity: int) -> Outcomes:
-    """Raises INVALID_ARGUMENT for an unknown atomicity."""
+def write_batch(view: View, updates: Sequence[Any], atomicity: int, data: bytes | None = None) -> Outcomes:
+    """``data``: the bytes of the whole request, where they are known. Raises INVALID_ARGUMENT for an unknown
+    atomicity."""
     if atomicity not in (CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC):
         raise invalid(f"atomicity {atomicity} is not known")
-    changes = [_prepare(view, update) for update in updates]
+    changes = _prepare_all(view, updates, data)
     if atomicity == CONTINUE_ON_ERROR:
         return _run_all(view, changes)
     if any(isinstance(change, RequestError) for change in changes):
         return _aborted([change if isinstance(change, RequestError) else None for change in changes])
     return _run_all_or_none(view, changes, in_steps=atomicity == ROLLBACK_ON_ERROR)
+
+
+def _prepare_all(view: View, updates: Sequence[Any], data: bytes | None) -> list[Change | RequestError]:
+    if data is None or len(updates) < MANY:
+        return [_prepare(view, update) for update in updates]
+    from emulator.p4runtime.bulk import prepare_many  # its compiled loop is nothing for small requests to wait for
+
+    return prepare_many(view, data, len(updates), lambda number: _prepare(view, updates[number]))
 
 
 def _prepare(view: View, update: Any) -> Change | RequestError:

@@ -26,7 +26,7 @@ from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime import statuses
 from emulator.p4runtime.announcer import Announcer
 from emulator.p4runtime.arbitration import MAX_STREAMS, Notification
-from emulator.p4runtime.device import Device
+from emulator.p4runtime.device import Device, WriteCall
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 
 API_VERSION = "1.4.1"
@@ -114,7 +114,7 @@ def _try(address: str, host: str, port: int) -> None:
 
 def _service(servicer: _Servicer) -> Any:
     handlers = {
-        "Write": _unary(servicer.write, p4runtime_pb2.WriteRequest),
+        "Write": _unary(servicer.write, WriteCall),
         "Read": _unary_stream(servicer.read, p4runtime_pb2.ReadRequest),
         "SetForwardingPipelineConfig": _unary(servicer.set_pipeline, p4runtime_pb2.SetForwardingPipelineConfigRequest),
         "GetForwardingPipelineConfig": _unary(servicer.get_pipeline, p4runtime_pb2.GetForwardingPipelineConfigRequest),
@@ -186,8 +186,8 @@ class _Servicer:
         self._lock = threading.Lock()
         self._numbers = itertools.count()
 
-    def write(self, request: Any) -> Any:
-        self._device.write(request)
+    def write(self, call: WriteCall) -> Any:
+        self._device.write(call.request, call.data)
         return p4runtime_pb2.WriteResponse()
 
     def read(self, request: Any) -> Iterator[Any]:

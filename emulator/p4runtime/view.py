@@ -84,7 +84,7 @@ STEP = 200
 Undo = Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Change:
     """One validated update; both functions are called inside ``access``."""
 

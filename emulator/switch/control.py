@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from emulator.v1model.view import KeyParts
 
 
 class Code(IntEnum):
@@ -167,6 +170,14 @@ class TableEntry:
     when its age counts."""
 
 
+class RowKey(NamedTuple):
+    """A match key as `Control.insert_row` and its like take it."""
+
+    field_id: int
+    match_kind: str
+    width_bits: int
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """Of an action profile: an action that entries and groups refer to by number."""
@@ -221,6 +232,19 @@ class Control(Protocol):
     def entry(self, table_id: int, key: TableEntry) -> TableEntry:
         """The entry with this match and priority."""
         ...
+
+    def row_keys(self, table_id: int) -> tuple[RowKey, ...]:
+        """The table's keys in the order of rows: entries of many at a time, all checked against P4Info by the caller,
+        that say nothing but what packets match and which action runs. Not for tables with a profile or idle times."""
+        ...
+
+    def insert_row(
+        self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]
+    ) -> None: ...
+    def modify_row(
+        self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]
+    ) -> None: ...
+    def delete_row(self, table_id: int, keys: KeyParts, priority: int) -> None: ...
 
     def set_default_entry(self, table_id: int, entry: TableEntry) -> None: ...
     def reset_default_entry(self, table_id: int) -> None: ...

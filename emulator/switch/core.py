@@ -18,6 +18,7 @@ from emulator.switch.control import (
     Member,
     MeterConfig,
     Replicas,
+    RowKey,
     TableEntry,
     ValueSetMember,
 )
@@ -27,7 +28,7 @@ from emulator.switch.profiles import ActionProfile
 from emulator.switch.tables import Table, check_meter
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.layout import CLONE_SESSIONS
-from emulator.v1model.view import ArrayView, TupleView
+from emulator.v1model.view import ArrayView, KeyParts, TupleView
 
 __all__ = ["PortCounters", "Switch"]
 
@@ -157,6 +158,18 @@ class Switch(Control):
 
     def delete_entry(self, table_id: int, entry: TableEntry) -> None:
         self._table(table_id).delete(entry)
+
+    def row_keys(self, table_id: int) -> tuple[RowKey, ...]:
+        return tuple(RowKey(key.id, key.match_kind, key.width_bits) for key in self._table(table_id).view.keys)
+
+    def insert_row(self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
+        self._table(table_id).insert_row(keys, priority, action_id, params)
+
+    def modify_row(self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
+        self._table(table_id).modify_row(keys, priority, action_id, params)
+
+    def delete_row(self, table_id: int, keys: KeyParts, priority: int) -> None:
+        self._table(table_id).delete_row(keys, priority)
 
     def entries(self, table_id: int) -> Iterator[TableEntry]:
         return self._table(table_id).listing()

@@ -28,20 +28,23 @@ class ExactTable(FlatTable):
         """Entry numbers by handle."""
         self._halves = layout.entry_bytes // 4
         self._words = layout.entry_bytes // 8
+        self._key_words = layout.key_words
+        self._order = layout.order
 
     def number(self, handle: int) -> int:
         return self._places.get(handle, 0)
 
     def key_of(self, entry: Entry) -> int:
-        return self.layout.pack(tuple(value for value, _ in entry.keys), self.layout.order)
+        return self.layout.pack(tuple([value for value, _ in entry.keys]), self._order)
 
     def insert(self, entry: Entry) -> None:
         if 2 * (len(self._places) + 1) > self._slots:
             self._grow()
-        number = self._free_slot(hash_words(words_of(self.key_of(entry), self.layout.key_words)))
+        key = self.key_of(entry)
+        number = self._free_slot(hash_words(words_of(key, self._key_words)))
         self._places[entry.handle] = number
         self.entries.clear_rest(number)
-        self.write_entry(number, entry)
+        self.write_keyed(number, entry, key)
 
     def take_out(self, entry: Entry) -> None:
         """Knuth's deletion for linear probing (volume 3, algorithm 6.4R): later keys of the run move up."""
@@ -73,9 +76,9 @@ class ExactTable(FlatTable):
         memory[target * size : (target + 1) * size] = memory[source * size : (source + 1) * size]
 
     def _free_slot(self, hashed: int) -> int:
-        mask = self._slots - 1
+        mask, handles, stride = self._slots - 1, self.entries.halves, self._halves
         slot = hashed & mask
-        while self._handle(slot + 1):
+        while handles[(slot + 1) * stride + ENTRY_HANDLE // 4]:
             slot = (slot + 1) & mask
         return slot + 1
 

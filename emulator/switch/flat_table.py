@@ -32,6 +32,8 @@ class FlatTable(ABC):
         self.record = record
         self.entries = Entries(layout, record, layout.size if entries is None else entries)
         self._entries = 0
+        self._near_entries = NEAR_BYTES // layout.entry_bytes
+        self._is_large = False
         self._selections: dict[int, tuple[NDArray[np.uint64], NDArray[np.uint8]]] = {}
         if layout.members is not None:
             self.entries.write(0, 0, 0, NOTHING_RUN, ())
@@ -67,7 +69,10 @@ class FlatTable(ABC):
 
     def _count(self, change: int) -> None:
         self._entries += change
-        self.record[TABLE_IS_LARGE] = self._entries * self.layout.entry_bytes > NEAR_BYTES
+        is_large = self._entries > self._near_entries
+        if is_large is not self._is_large:
+            self._is_large = is_large
+            self.record[TABLE_IS_LARGE] = is_large
 
     def key_of(self, entry: Entry) -> int:
         """What an entry holds of its key, as one number."""
@@ -79,11 +84,15 @@ class FlatTable(ABC):
 
     def write_entry(self, number: int, entry: Entry) -> None:
         """All but the counters."""
+        self.write_keyed(number, entry, self.key_of(entry))
+
+    def write_keyed(self, number: int, entry: Entry, key: int) -> None:
+        """``key``: that of `key_of`."""
         if entry.through is None:
-            self.entries.write(number, self.tag_of(entry), self.key_of(entry), entry.action, entry.params)
+            self.entries.write(number, self.tag_of(entry), key, entry.action, entry.params)
             return
         assert self.layout.members is not None
-        self.entries.write(number, self.tag_of(entry), self.key_of(entry), NOTHING_RUN, ())
+        self.entries.write(number, self.tag_of(entry), key, NOTHING_RUN, ())
         cell, _ = self._selections[entry.selection]
         self.entries.set_word(number, self.layout.members, address_of(cell))
 

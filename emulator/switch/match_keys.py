@@ -57,7 +57,7 @@ class MatchKeys:
         """The one to compare by: without priorities the longest prefix wins, so its length stands in."""
         if self._has_priority:
             return priority
-        return sum(parts[i][1].bit_count() for i in self._prefixes)
+        return sum(parts[i][1].bit_count() for i in self._prefixes) if self._prefixes else 0
 
     def matches(self, parts: KeyParts, values: tuple[int, ...]) -> bool:
         """Do a packet's values match?"""

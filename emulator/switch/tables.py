@@ -75,6 +75,7 @@ class Table:
         self.default = view.default
         self.profile = profile
         self._mirror = mirror
+        self._has_priority = view.has_priority
         self._free: list[int] = []
         self._highest = 0
         self._ids = {a.id: i for i, a in enumerate(view.actions)}
@@ -99,14 +100,8 @@ class Table:
     # --- What the control plane does ------------------------------------------------------------------------------
 
     def insert(self, given: TableEntry) -> None:
-        self._check_mutable()
         key = self._key(given)
-        if key in self.entries:
-            raise self._error(Code.ALREADY_EXISTS, "an entry with this match exists")
-        if len(self.entries) >= self.view.size:
-            raise self._error(Code.RESOURCE_EXHAUSTED, f"it is full: it holds {self.view.size} entries")
-        if not self.view.keys:
-            raise self._error(Code.INVALID_ARGUMENT, "it has no keys, so it takes no entries")
+        self._check_room(key)
         action = self._check_target(given)
         entry = Entry(self._take_handle(), *key, action, given.params, idle_timeout_ns=given.idle_timeout_ns)
         self._lead(entry, given.through)
@@ -118,8 +113,7 @@ class Table:
     def modify(self, given: TableEntry) -> None:
         entry = self._find(given)
         action = self._check_target(given)
-        if self._is_fixed and (action, given.params) != (entry.action, entry.params):
-            raise self._error(Code.PERMISSION_DENIED, "its entries are constant")
+        self._check_same(entry, action, given.params)
         entry.action, entry.params, entry.idle_timeout_ns = action, given.params, given.idle_timeout_ns
         if given.through != entry.through:
             before = replace(entry)
@@ -130,11 +124,24 @@ class Table:
 
     def delete(self, given: TableEntry) -> None:
         self._check_mutable()
-        entry = self._find(given)
-        del self.entries[entry.keys, entry.priority]
-        heapq.heappush(self._free, entry.handle)
-        self._mirror.remove(entry)
-        self._forsake(entry)
+        self._remove(self._find(given))
+
+    def insert_row(self, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
+        key = keys, self._rank_of(keys, priority)
+        self._check_room(key)
+        self._place(Entry(self._take_handle(), keys, key[1], self._ids[action_id], params))
+
+    def modify_row(self, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
+        entry, action = self._at((keys, self._rank_of(keys, priority))), self._ids[action_id]
+        self._check_same(entry, action, params)
+        entry.action, entry.params, entry.idle_timeout_ns = action, params, 0
+        self._mirror.put(entry)
+        if entry.meter is not None:
+            self._configure(entry, None)
+
+    def delete_row(self, keys: KeyParts, priority: int) -> None:
+        self._check_mutable()
+        self._remove(self._at((keys, self._rank_of(keys, priority))))
 
     def set_default(self, given: TableEntry) -> None:
         if self.profile is not None:
@@ -238,19 +245,47 @@ class Table:
         if given.counter is not None and self.view.has_counter:
             self._mirror.set_counter(entry.handle, given.counter)
         if self.view.has_meter and given.meter != entry.meter:
-            entry.meter = given.meter
-            self._mirror.set_meter(entry.handle, given.meter)
+            self._configure(entry, given.meter)
+
+    def _configure(self, entry: Entry, meter: MeterConfig | None) -> None:
+        entry.meter = meter
+        self._mirror.set_meter(entry.handle, meter)
 
     def _check_mutable(self) -> None:
         if self._is_fixed:
             raise self._error(Code.PERMISSION_DENIED, "its entries are constant")
 
+    def _check_same(self, entry: Entry, action: int, params: tuple[int, ...]) -> None:
+        if self._is_fixed and (action, params) != (entry.action, entry.params):
+            raise self._error(Code.PERMISSION_DENIED, "its entries are constant")
+
+    def _check_room(self, key: tuple[KeyParts, int]) -> None:
+        self._check_mutable()
+        if key in self.entries:
+            raise self._error(Code.ALREADY_EXISTS, "an entry with this match exists")
+        if len(self.entries) >= self.view.size:
+            raise self._error(Code.RESOURCE_EXHAUSTED, f"it is full: it holds {self.view.size} entries")
+        if not self.view.keys:
+            raise self._error(Code.INVALID_ARGUMENT, "it has no keys, so it takes no entries")
+
+    def _remove(self, entry: Entry) -> None:
+        del self.entries[entry.keys, entry.priority]
+        heapq.heappush(self._free, entry.handle)
+        self._mirror.remove(entry)
+        self._forsake(entry)
+
     def _key(self, given: TableEntry) -> tuple[KeyParts, int]:
         parts = self.keys.parts(given.match)
-        return parts, self.keys.priority(parts, given.priority)
+        return parts, self._rank_of(parts, given.priority)
+
+    def _rank_of(self, keys: KeyParts, priority: int) -> int:
+        return priority if self._has_priority else self.keys.priority(keys, priority)
 
     def _find(self, given: TableEntry) -> Entry:
-        entry = self.entries.get(self._key(given))
+        return self._at(self._key(given))
+
+    def _at(self, key: tuple[KeyParts, int]) -> Entry:
+        entry = self.entries.get(key)
         if entry is None:
             raise self._error(Code.NOT_FOUND, "there is no entry with this match")
         return entry

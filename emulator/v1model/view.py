@@ -13,7 +13,8 @@ from emulator.p4 import ir
 from emulator.v1model.metadata import Algorithm
 
 KeyParts: TypeAlias = tuple[tuple[int, int], ...]
-"""For each match key (low, high) if its kind is range, else (value, mask) with value within the mask; unsigned."""
+"""For each match key (low, high) if its kind is range, else (value, mask) with value within the mask; unsigned. What
+matches anything is (0, 0), or the whole range."""
 
 SELECTOR = "selector"
 

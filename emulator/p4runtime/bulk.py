@@ -1,0 +1,161 @@
+"""Large batches of table entries: what is plain of them goes from the request's bytes to the switch's rows.
+
+`bulk_scan` takes the bytes apart, `bulk_recipes` makes rows of them; the rest, and whatever is refused, is prepared
+update by update as in small batches, so there is one place for each rule's wording.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from emulator.p4runtime import bulk_scan
+from emulator.p4runtime.bulk_recipes import Recipe, Rows, Shape, recipe_of, shape_of
+from emulator.p4runtime.bulk_scan import Updates
+from emulator.p4runtime.entity_tables import DELETE, INSERT
+from emulator.p4runtime.errors import RequestError
+from emulator.p4runtime.view import Change, Undo, View
+
+Prepare = Callable[[int], Change | RequestError]
+"""One update the slow way, by its place in the request."""
+
+
+def prepare_many(view: View, data: bytes, count: int, prepare: Prepare) -> list[Change | RequestError]:
+    """Of each update of a WriteRequest that has so many; ``data`` are its bytes."""
+    if not _loops.are_ready():
+        return [prepare(number) for number in range(count)]
+    changes = _Preparation(view, data, prepare).changes()
+    assert len(changes) == count
+    return changes
+
+
+class _Preparation:
+    def __init__(self, view: View, data: bytes, prepare: Prepare) -> None:
+        self._view = view
+        self._data = data
+        self._prepare = prepare
+        self._recipes: dict[tuple[int, ...], tuple[Shape, Recipe] | None] = {}
+        self._changes: list[Change | RequestError] = []
+
+    def changes(self) -> list[Change | RequestError]:
+        data, at = np.frombuffer(self._data, np.uint8), 0
+        while at < len(data):
+            updates = bulk_scan.scan(data, at)
+            self._add(updates)
+            at = updates.end
+        return self._changes
+
+    def _add(self, updates: Updates) -> None:
+        firsts = np.flatnonzero(~updates.is_like_last).tolist()
+        for first, end in zip(firsts, [*firsts[1:], len(updates.is_plain)], strict=True):
+            rows = self._rows(updates, first, end) if updates.is_plain[first] else None
+            if rows is None:
+                start = len(self._changes)
+                self._changes += [self._prepare(number) for number in range(start, start + end - first)]
+            else:
+                self._changes += _changes_of(self._view, rows, len(self._changes), self._prepare)
+
+    def _rows(self, updates: Updates, first: int, end: int) -> Rows | None:
+        codes = tuple(updates.shapes[updates.shape_starts[first] : updates.shape_starts[first + 1]].tolist())
+        if codes not in self._recipes:
+            shape = shape_of(codes)
+            recipe = None if shape is None else recipe_of(shape, self._view.schema, self._view.control)
+            self._recipes[codes] = None if shape is None or recipe is None else (shape, recipe)
+        known = self._recipes[codes]
+        if known is None:
+            return None
+        shape, recipe = known
+        values = updates.values[updates.value_starts[first] : updates.value_starts[end]]
+        columns = values.reshape(end - first, shape.count).T.tolist()
+        for column in shape.wide:
+            columns[column] = [self._wide(place) for place in columns[column]]
+        return recipe.rows(columns, end - first)
+
+    def _wide(self, place: int) -> int:
+        start, length = place >> 32, place & 0xFFFF_FFFF
+        return int.from_bytes(self._data[start : start + length], "big")
+
+
+def _changes_of(view: View, rows: Rows, first: int, prepare: Prepare) -> list[Change]:
+    """``first`` is the place of the first in the request."""
+    numbers = range(first, first + len(rows.keys))
+    run: Callable[..., None]
+    if rows.update_type == DELETE:
+        run = partial(_delete, view, prepare, rows.table_id)
+    else:
+        operation = _insert if rows.update_type == INSERT else _modify
+        run = partial(operation, view, prepare, rows.table_id, rows.action_id)
+    parts: Sequence[tuple[Any, ...]] = list(zip(numbers, rows.keys, rows.priorities, rows.params, strict=True))
+    return [Change(partial(run, *part), partial(_remember, prepare, part[0])) for part in parts]
+
+
+# --- Changes ----------------------------------------------------------------------------------------------------
+
+
+def _insert(
+    view: View, prepare: Prepare, table_id: int, action_id: int, number: int, keys: Any, priority: int, params: Any
+) -> None:
+    view.control.insert_row(table_id, keys, priority, action_id, params)
+
+
+def _modify(
+    view: View, prepare: Prepare, table_id: int, action_id: int, number: int, keys: Any, priority: int, params: Any
+) -> None:
+    if _has_notes(view):
+        return _prepared(prepare, number).run()
+    return view.control.modify_row(table_id, keys, priority, action_id, params)
+
+
+def _delete(view: View, prepare: Prepare, table_id: int, number: int, keys: Any, priority: int, params: Any) -> None:
+    if _has_notes(view):
+        return _prepared(prepare, number).run()
+    return view.control.delete_row(table_id, keys, priority)
+
+
+def _has_notes(view: View) -> bool:
+    """Whether some entry may have what a change of it must take away."""
+    return bool(view.notes.entries or view.notes.idle)
+
+
+def _remember(prepare: Prepare, number: int) -> Undo:
+    return _prepared(prepare, number).remember()
+
+
+def _prepared(prepare: Prepare, number: int) -> Change:
+    change = prepare(number)
+    if isinstance(change, RequestError):
+        raise change
+    return change
+
+
+# --- The compiled loop --------------------------------------------------------------------------------------------
+
+
+class _Loops:
+    """Compiled beside the work: the first time after an installation takes seconds, and nothing waits for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
+
+    def are_ready(self) -> bool:
+        """Where they are not, they will be."""
+        if not self._ready.is_set():
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self.compile, name="netsum-compile-bulk", daemon=True)
+                    self._thread.start()
+        return self._ready.is_set()
+
+    def compile(self) -> None:
+        bulk_scan.scan(np.frombuffer(bytes(1), np.uint8), 1)
+        self._ready.set()
+
+
+_loops = _Loops()
+compile_loops = _loops.compile

@@ -1,0 +1,249 @@
+"""What a shape of updates means for a table: how to make the switch's rows from the values, many at a time.
+
+A recipe is made only for what is right by P4Info, and takes only values that are: everything else is left to
+`entity_tables`, which alone knows how to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+
+from emulator.p4runtime.bulk_paths import CODES, ID, MESSAGE, PATHS, WIDE, path_of
+from emulator.p4runtime.entity_tables import DELETE, INSERT, MODIFY
+from emulator.p4runtime.schema import ActionSchema, FieldSchema, MatchKind, Schema, Scope, TableSchema
+from emulator.switch.control import Control
+from emulator.v1model.view import KeyParts
+
+Column = Sequence[int]
+Pairs = Iterable[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some updates of one shape."""
+
+    update_type: int
+    table_id: int
+    action_id: int
+    """0 in deletions."""
+    keys: list[KeyParts]
+    priorities: Sequence[int]
+    params: list[tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    update_type: int
+    table_id: int
+    action_id: int
+    fields: tuple[_Field, ...]
+    """In the order of the switch's keys."""
+    priority: int | None
+    """The column it is in; None in tables without."""
+    parameters: tuple[tuple[int, int], ...]
+    """(column, width in bits) in declaration order."""
+
+    def rows(self, columns: Sequence[Column], count: int) -> Rows | None:
+        """None where a value is wrong."""
+        try:
+            keys = list(zip(*(field.pairs(columns, count) for field in self.fields), strict=True))
+        except _Wrong:
+            return None
+        priorities = columns[self.priority] if self.priority is not None else [0] * count
+        if self.priority is not None and min(priorities) <= 0:
+            return None
+        for column, width_bits in self.parameters:
+            if max(columns[column]) >> width_bits:
+                return None
+        params = list(zip(*(columns[column] for column, _ in self.parameters), strict=True))
+        return Rows(self.update_type, self.table_id, self.action_id, keys, priorities, params or [()] * count)
+
+
+class _Wrong(Exception):
+    """A value that does not fit its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    ones: int
+    convert: Callable[[int, Sequence[Column]], Pairs]
+    """From the largest value and the columns that the kind has; raises _Wrong."""
+    columns: tuple[int, ...]
+    """None where the field is left out."""
+    anything: tuple[int, int]
+    """For that."""
+
+    def pairs(self, columns: Sequence[Column], count: int) -> Pairs:
+        if not self.columns:
+            return repeat(self.anything, count)
+        mine = [columns[column] for column in self.columns]
+        if max(mine[0]) > self.ones:
+            raise _Wrong
+        return self.convert(self.ones, mine)
+
+
+def _exact(ones: int, columns: Sequence[Column]) -> Pairs:
+    return zip(columns[0], repeat(ones), strict=False)
+
+
+def _lpm(ones: int, columns: Sequence[Column]) -> Pairs:
+    width_bits = ones.bit_length()
+    if min(columns[1]) < 1 or max(columns[1]) > width_bits:
+        raise _Wrong
+    masks = [ones ^ ones >> length for length in range(width_bits + 1)]
+    return _masked(columns[0], [masks[length] for length in columns[1]])
+
+
+def _ternary(ones: int, columns: Sequence[Column]) -> Pairs:
+    if min(columns[1]) < 1 or max(columns[1]) > ones:
+        raise _Wrong
+    return _masked(columns[0], columns[1])
+
+
+def _masked(values: Column, masks: Column) -> Pairs:
+    if any(value & ~mask for value, mask in zip(values, masks, strict=True)):
+        raise _Wrong
+    return zip(values, masks, strict=True)
+
+
+def _range(ones: int, columns: Sequence[Column]) -> Pairs:
+    pairs = list(zip(*columns, strict=True))
+    if max(columns[1]) > ones or any(low > high for low, high in pairs) or (0, ones) in pairs:
+        raise _Wrong
+    return pairs
+
+
+_KINDS: Mapping[MatchKind, tuple[Callable[[int, Sequence[Column]], Pairs], tuple[str, ...]]] = {
+    MatchKind.EXACT: (_exact, ("exact.value",)),
+    MatchKind.LPM: (_lpm, ("lpm.value", "lpm.prefix_len")),
+    MatchKind.TERNARY: (_ternary, ("ternary.value", "ternary.mask")),
+    MatchKind.RANGE: (_range, ("range.low", "range.high")),
+    MatchKind.OPTIONAL: (_exact, ("optional.value",)),
+}
+
+
+# --- Shapes -----------------------------------------------------------------------------------------------------
+
+_NAMES = {code: name for name, code in CODES.items()}
+_MATCH, _PARAM = "match", "action.action.params"
+
+
+@dataclass(slots=True)
+class _Group:
+    """The fields of a message; columns count all values of an update in their order."""
+
+    ids: dict[str, int] = field(default_factory=dict)
+    columns: dict[str, int] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Shape:
+    """A shape taken apart."""
+
+    top: _Group = field(default_factory=_Group)
+    matches: list[_Group] = field(default_factory=list)
+    params: list[_Group] = field(default_factory=list)
+    wide: list[int] = field(default_factory=list)
+    """Columns that say only where the value is."""
+    count: int = 0
+    """Of columns."""
+
+    def group_of(self, name: str) -> _Group:
+        if name.startswith(f"{_MATCH}."):
+            return self.matches[-1]
+        return self.params[-1] if name.startswith(f"{_PARAM}.") else self.top
+
+
+def shape_of(codes: Sequence[int]) -> Shape | None:
+    """None where a field that comes once comes again: protobuf would merge them."""
+    shape = Shape()
+    iterator = iter(codes)
+    for code in iterator:
+        name = _NAMES[code & WIDE - 1]
+        if name == _MATCH:
+            shape.matches.append(_Group())
+            continue
+        if name == _PARAM:
+            shape.params.append(_Group())
+            continue
+        group = shape.group_of(name)
+        if name in group.seen:
+            return None
+        group.seen.add(name)
+        kind = PATHS[path_of(name)]
+        if kind == ID:
+            group.ids[name] = next(iterator)
+        elif kind != MESSAGE:
+            group.columns[name] = shape.count
+            if code & WIDE:
+                shape.wide.append(shape.count)
+            shape.count += 1
+    return shape
+
+
+# --- Recipes ----------------------------------------------------------------------------------------------------
+
+
+def recipe_of(shape: Shape, schema: Schema, control: Control) -> Recipe | None:
+    """None for what is not right by P4Info, or needs more than rows hold."""
+    update_type = shape.top.ids.get("updates.type", 0)
+    table = schema.tables.get(shape.top.ids.get("table_id", 0))
+    if update_type not in (INSERT, MODIFY, DELETE) or table is None or not _takes_rows(table):
+        return None
+    fields = _fields_of(shape, table, control)
+    priority = shape.top.columns.get("priority")
+    if fields is None or (priority is not None) is not table.needs_priority:
+        return None
+    if update_type == DELETE:
+        return Recipe(update_type, table.id, 0, fields, priority, ())
+    action_id = shape.top.ids.get("action.action.action_id", 0)
+    if table.scopes.get(action_id, Scope.DEFAULT_ONLY) is Scope.DEFAULT_ONLY:
+        return None
+    parameters = _parameters_of(shape, schema.actions[action_id])
+    if parameters is None:
+        return None
+    return Recipe(update_type, table.id, action_id, fields, priority, parameters)
+
+
+def _takes_rows(table: TableSchema) -> bool:
+    return bool(table.fields) and not (table.is_const or table.implementation_id or table.has_idle_timeout)
+
+
+def _fields_of(shape: Shape, table: TableSchema, control: Control) -> tuple[_Field, ...] | None:
+    given = {match.ids.get("match.field_id", 0): match for match in shape.matches}
+    if len(given) != len(shape.matches) or not given.keys() <= table.fields.keys():
+        return None
+    fields = []
+    for key in control.row_keys(table.id):
+        schema = table.fields.get(key.field_id)
+        if schema is None or (schema.kind.value, schema.width_bits) != (key.match_kind, key.width_bits):
+            return None
+        found = _field_of(schema, given.get(key.field_id))
+        if found is None:
+            return None
+        fields.append(found)
+    return tuple(fields)
+
+
+def _field_of(schema: FieldSchema, match: _Group | None) -> _Field | None:
+    ones = (1 << schema.width_bits) - 1
+    convert, names = _KINDS[schema.kind]
+    if match is None:
+        anything = (0, ones if schema.kind is MatchKind.RANGE else 0)
+        return None if schema.kind is MatchKind.EXACT else _Field(ones, convert, (), anything)
+    if match.columns.keys() != {f"match.{name}" for name in names}:
+        return None
+    return _Field(ones, convert, tuple(match.columns[f"match.{name}"] for name in names), (0, 0))
+
+
+def _parameters_of(shape: Shape, action: ActionSchema) -> tuple[tuple[int, int], ...] | None:
+    given = {group.ids.get(f"{_PARAM}.param_id", 0): group.columns.get(f"{_PARAM}.value") for group in shape.params}
+    if len(given) != len(shape.params) or given.keys() != action.by_id.keys():
+        return None
+    columns = [(given[parameter.id], parameter.width_bits) for parameter in action.parameters]
+    if any(column is None or not width_bits for column, width_bits in columns):
+        return None
+    return tuple((column, width_bits) for column, width_bits in columns if column is not None)
