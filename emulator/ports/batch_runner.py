@@ -48,6 +48,16 @@ class BatchRunner(SwitchRunner):
         self._core = core
         super().__init__(_NoProgram(), ports, bell, lock=lock, spin_ns=spin_ns)
 
+    def _warm_up(self) -> None:
+        """Load the machine code of one turn without ports."""
+        record, address = self._record[0], self._address
+        record["attention"], record["port_count"] = 1, 0
+        gather(address, 0)
+        timer_due(address, 0)
+        hand_on(address, 0)
+        advance(address) if self._virtual else idle(address)
+        record["attention"], record["port_count"], record["finished"], record["now_ns"] = 0, len(self.ports), 0, 0
+
     def _has_program(self) -> bool:
         return True
 
