@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from emulator.harness.catalogue import Catalogue
 from emulator.harness.errors import ExpectationFailed, WrongTest
-from emulator.harness.journal import Arrival, Journal, one_frame
+from emulator.harness.journal import Journal, one_frame
 from emulator.harness.quick import QuickSwitch
 from emulator.harness.stf.rings import Rings
 from emulator.harness.target import Received
@@ -191,10 +191,6 @@ class VirtualSwitch:
                 if (left.port, left.content) == (received.port, received.content):
                     return left
         return None
-
-    def arrivals(self, origin: int) -> Sequence[Arrival]:
-        items = (self._journal.items[number] for mine, number in self._origins if mine == origin)
-        return [item for item in items if isinstance(item, Arrival)]
 
     def messages(self) -> list[str]:
         return self.switch.take_messages()

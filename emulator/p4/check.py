@@ -42,10 +42,7 @@ class Checker(AnnotationChecker):
         if is_ours and not self.diagnostics.errors:
             for at, construct in self.refusals:
                 self.report(at, f"{construct} is not supported yet", Kind.UNSUPPORTED)
-        return r.Program(
-            main, main.construct if main is not None else None, tuple(self.errors), self.globals, self.declarations,
-            self.field_lists,
-        )  # fmt: skip
+        return r.Program(main, tuple(self.errors), self.globals, self.declarations, self.field_lists)
 
     def _warn_of_uses(self) -> None:
         warn_of_unset_reads(bodies_of(self.declarations), self._warn_in_program)

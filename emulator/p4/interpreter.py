@@ -23,10 +23,6 @@ MAX_TRANSITIONS = 65_536
 """A parser that goes round more often ends with error.ParserTimeout."""
 
 
-NOTHING_RUNS = 0xFFFF_FFFF
-"""``action_run`` after an apply that ran no action."""
-
-
 class Tables(Protocol):
     """Where the interpreter looks entries up: a naive scan is best."""
 

@@ -390,7 +390,6 @@ Block: TypeAlias = list[Statement]
 @dataclass(eq=False, slots=True)
 class Program:
     main: InstanceSymbol | None
-    main_block: Construct | None
     errors: tuple[str, ...]
     globals: list[InstanceSymbol]
     """Extern instances at the top level."""

@@ -127,7 +127,6 @@ class ActionLayout:
     """An action as a table's entry holds it."""
 
     name: str
-    parameter_names: tuple[str, ...]
     parameters: tuple[Cell, ...]
 
 
@@ -277,7 +276,7 @@ def lay_out_table(program: ir.Program, table: ir.Table, number: int, attached_by
     for reference in table.actions:
         action = program.action(reference.action)
         cells, action_end = pack_cells(tuple(width_of(p.type) for p in action.parameters), start)
-        actions.append(ActionLayout(action.name, tuple(p.name for p in action.parameters), cells))
+        actions.append(ActionLayout(action.name, cells))
         end = max(end, action_end)
     externs = {e.extern for e in table.attached}
     offsets: list[int | None] = []

@@ -7,7 +7,6 @@ frame; the best batch is the machine's, the median is the machine's and its othe
 
 from __future__ import annotations
 
-import json
 import platform
 import random
 import time
@@ -283,7 +282,3 @@ def render(rows: list[Row]) -> str:
             f"{row.million_per_second:>6.1f} {row.ratio_to_limit:>8.2f} {row.insert_us:>10.1f}"
         )
     return "\n".join(lines)
-
-
-def write_json(rows: list[Row], path: str | Path) -> None:
-    Path(path).write_text(json.dumps(report(rows), indent=2) + "\n")

@@ -8,22 +8,16 @@ from pathlib import Path
 import pytest
 
 from emulator.p4runtime import shell
-from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
+from emulator.p4runtime.process import RunningSwitch
 from tests.net.test_netsum_shell import needs_shell, play
-from tests.support.p4runtime_bench import CPU_PORT, ENTITIES_PROGRAM, packet
+from tests.support.p4runtime_bench import CPU_PORT, packet, running_entities
 
 pytestmark = needs_shell
 
 
 @pytest.fixture
 def running() -> Iterator[RunningSwitch]:
-    options = SwitchOptions(
-        program=ENTITIES_PROGRAM,
-        ports=tuple(f"{number}=memory:p{number}" for number in (0, 1, 2)),
-        grpc_server_addr="127.0.0.1:0",
-        cpu_port=CPU_PORT,
-    )
-    with RunningSwitch(options, compile_for(options)) as running:
+    with running_entities() as running:
         yield running
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from emulator.p4.protos import p4runtime_pb2 as p4rt
-from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
-from tests.support.p4runtime_bench import CPU_PORT, ENTITIES_PROGRAM, bits, call, exact, packet, value_of
+from emulator.p4runtime.process import RunningSwitch
+from tests.support.p4runtime_bench import bits, call, exact, packet, running_entities, value_of
 from tests.support.p4runtime_client import TIMEOUT_S, Controller
 
 FRAMES = 30_000
@@ -20,13 +20,7 @@ WINDOW = 128
 
 @pytest.fixture
 def running() -> Iterator[RunningSwitch]:
-    options = SwitchOptions(
-        program=ENTITIES_PROGRAM,
-        ports=tuple(f"{number}=memory:p{number}" for number in (0, 1, 2)),
-        grpc_server_addr="127.0.0.1:0",
-        cpu_port=CPU_PORT,
-    )
-    with RunningSwitch(options, compile_for(options)) as running:
+    with running_entities() as running:
         yield running
 
 

@@ -10,7 +10,7 @@ import itertools
 from typing import Any
 
 from emulator.p4 import ir, walk
-from emulator.p4.interpreter import NOTHING_RUNS
+from emulator.p4.table_layout import NOTHING_RUN
 from emulator.v1model.metadata import WIDTHS_BITS
 from tests.support.bmv2_expressions import Json, Unwritable, hexstr
 from tests.support.bmv2_parsers import ParserWriter
@@ -96,7 +96,7 @@ class _Pipeline:
         if s.action_run is not None:
             for i, name in enumerate(listed):
                 next_tables[name] = self.action((_set(s.action_run, i),), following)
-            following = self.action((_set(s.action_run, NOTHING_RUNS),), following)
+            following = self.action((_set(s.action_run, NOTHING_RUN),), following)
         elif s.hit is not None:
             next_tables = {
                 "__HIT__": self.action((_set(s.hit, 1),), following),

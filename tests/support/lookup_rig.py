@@ -31,9 +31,7 @@ def make_layout(kinds: Sequence[str], widths_bits: Sequence[int], size: int = 10
     kinds, widths_bits = tuple(kinds), tuple(widths_bits)
     cells, end = pack_cells((32,), ENTRY_HEADER_BYTES + key_bytes(kinds, widths_bits))
     stride = 8 * -(-end // 8)
-    return TableLayout(
-        "t", 0, size, widths_bits, kinds, (ActionLayout("a", ("p",), cells),), stride, None, None, None, None
-    )
+    return TableLayout("t", 0, size, widths_bits, kinds, (ActionLayout("a", cells),), stride, None, None, None, None)
 
 
 @functools.cache

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.package import pack
 from emulator.p4runtime.pipeline import Target
+from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
 from emulator.ports.batch import FrameBatch
 from emulator.ports.memory import MemoryPort
 from emulator.ports.spec import parse_port
@@ -35,6 +37,20 @@ KINDS = (
     "value_sets",
     "digests",
 )
+
+
+@contextmanager
+def running_entities() -> Iterator[RunningSwitch]:
+    """The program with one of everything, as ``netsum switch`` runs it."""
+    options = SwitchOptions(
+        program=ENTITIES_PROGRAM,
+        ports=tuple(f"{number}=memory:p{number}" for number in (0, 1, 2)),
+        grpc_server_addr="127.0.0.1:0",
+        cpu_port=CPU_PORT,
+    )
+    with RunningSwitch(options, compile_for(options)) as running:
+        yield running
+
 
 pack_once = functools.cache(pack)
 

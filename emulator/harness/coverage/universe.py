@@ -18,7 +18,6 @@ from emulator.v1model.view import EntryView, TableView
 _EMULATOR = Path(__file__).resolve().parents[2]
 INCLUDED = tuple(f"{_EMULATOR / part / 'include'}{os.sep}" for part in ("p4", "v1model"))
 """Where core.p4 and v1model.p4 lie: nobody's to test."""
-CONTAINERS = (ir.If, ir.Switch, ir.Region, ir.Loop, ir.Repeat)
 
 
 def title_of(source: Source) -> str:

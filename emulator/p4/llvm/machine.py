@@ -64,15 +64,6 @@ def make_object(module_text: str, *, optimise: bool = True) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-def optimised_text(module_text: str) -> str:
-    """What LLVM makes of the module, as text; for people."""
-    effort = effort_for(module_text)
-    machine = _target_machine(effort.value)
-    module = _parse(module_text, machine)
-    _optimise(module, machine, effort)
-    return str(module)
-
-
 def _parse(module_text: str, machine: Any) -> Any:
     """The module, told what machine it is for: passes reason about byte order and alignment."""
     try:

@@ -14,11 +14,6 @@ from emulator.p4.frontend import Stages
 from emulator.p4.lower_records import ActionRecord, BlockInstance, TableRecord
 from emulator.p4.reporting import Reporter
 
-BLOCK_NAMES = {
-    "p": "the parser", "vr": "the checksum verification", "ig": "the ingress control", "eg": "the egress control",
-    "ck": "the checksum computation", "dep": "the deparser",
-}  # fmt: skip
-
 
 class StrictReporter(Reporter):
     def __init__(self, stages: Stages, diagnostics: Diagnostics) -> None:
@@ -103,10 +98,6 @@ def walk(node: Any) -> Iterator[Any]:
             value = getattr(node, f.name)
             if isinstance(value, list | tuple) or is_dataclass(value):
                 yield from walk(value)
-
-
-def extern_calls(root: Any) -> Iterator[r.ExternCall]:
-    return (node for node in walk(root) if isinstance(node, r.ExternCall))
 
 
 def argument(call: r.ExternCall, name: str) -> Any:
