@@ -1,0 +1,263 @@
+"""What a handler asks of the machine around its core: every call here but `fail` is a point of order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.jit import njit
+from pspin_model.handlers.core import argue, charge, costs, fault, row, spend, stop
+from pspin_model.handlers.memory import address_of, allowed
+from pspin_model.machine.costs import LOCK
+from pspin_model.machine.layout import (
+    FAULT_HANDLER,
+    FAULT_MEMORY,
+    H_SEGMENT,
+    OP_ATOMIC,
+    OP_COPY,
+    OP_COPY_TEST,
+    OP_COPY_WAIT,
+    OP_FROM_HOST,
+    OP_HOST_WORD,
+    OP_LOCK,
+    OP_READ_LOCK,
+    OP_READ_UNLOCK,
+    OP_SEND,
+    OP_TEST,
+    OP_TO_HOST,
+    OP_TRY_LOCK,
+    OP_UNLOCK,
+    OP_WAIT,
+    OP_YIELD,
+)
+
+COMMAND_REGISTERS = 7
+"""Words of a command written to its registers, and the load that issues it."""
+
+
+@njit
+def yield_core(h: int) -> None:
+    """Let the charged cycles pass."""
+    stop(h, OP_YIELD)
+
+
+@njit
+def now(h: int) -> int:
+    """The cycle."""
+    stop(h, OP_YIELD)
+    return int(row(h)[H_SEGMENT])
+
+
+@njit
+def fail(h: int, code: int) -> None:
+    """End the handler with an error of its own; does not return."""
+    fault(h, FAULT_HANDLER, code)
+
+
+@njit
+def lock(h: int, index: int) -> None:
+    """Take lock ``index`` of the context, waiting for it (first come, first served)."""
+    spend(h, costs(h)[LOCK], 4, 1)
+    argue(h, 0, index)
+    stop(h, OP_LOCK)
+
+
+@njit
+def try_lock(h: int, index: int) -> bool:
+    """Take the lock if it is free."""
+    spend(h, costs(h)[LOCK], 4, 1)
+    argue(h, 0, index)
+    return stop(h, OP_TRY_LOCK) != 0
+
+
+@njit
+def unlock(h: int, index: int) -> None:
+    """Give the lock back; a fault if this core does not hold it."""
+    charge(h, store=1)
+    argue(h, 0, index)
+    stop(h, OP_UNLOCK)
+
+
+@njit
+def write_lock(h: int, index: int) -> None:
+    """Take a reader-writer lock alone."""
+    lock(h, index)
+
+
+@njit
+def write_unlock(h: int, index: int) -> None:
+    """Give back what `write_lock` took."""
+    unlock(h, index)
+
+
+@njit
+def read_lock(h: int, index: int) -> None:
+    """Take a reader-writer lock beside other readers."""
+    spend(h, costs(h)[LOCK], 4, 1)
+    argue(h, 0, index)
+    stop(h, OP_READ_LOCK)
+
+
+@njit
+def read_unlock(h: int, index: int) -> None:
+    """Give back what `read_lock` took."""
+    charge(h, atomic=1, branch=1, alu=1)
+    argue(h, 0, index)
+    stop(h, OP_READ_UNLOCK)
+
+
+@njit
+def atomic_add(h: int, array: Any, index: int, value: Any) -> Any:
+    """array[index] += value at one moment; returns what was there."""
+    charge(h, atomic=1)
+    stop(h, OP_ATOMIC)
+    old = array[index]
+    array[index] = old + value
+    return old
+
+
+@njit
+def atomic_add_elements(h: int, array: Any, values: Any) -> None:
+    """array[i] += values[i] for all of ``values``, each an atomic of its own, all at one moment.
+
+    Charges nothing: the loop's instructions are the caller's to declare.
+    """
+    stop(h, OP_ATOMIC)
+    array[: values.size] += values
+
+
+@njit
+def atomic_max(h: int, array: Any, index: int, value: Any) -> Any:
+    """array[index] = max(array[index], value) at one moment; returns what was there."""
+    charge(h, atomic=1)
+    stop(h, OP_ATOMIC)
+    old = array[index]
+    array[index] = max(old, value)
+    return old
+
+
+@njit
+def atomic_min(h: int, array: Any, index: int, value: Any) -> Any:
+    """array[index] = min(array[index], value) at one moment; returns what was there."""
+    charge(h, atomic=1)
+    stop(h, OP_ATOMIC)
+    old = array[index]
+    array[index] = min(old, value)
+    return old
+
+
+@njit
+def atomic_swap(h: int, array: Any, index: int, value: Any) -> Any:
+    """array[index] = value at one moment; returns what was there."""
+    charge(h, atomic=1)
+    stop(h, OP_ATOMIC)
+    old = array[index]
+    array[index] = value
+    return old
+
+
+@njit
+def atomic_or(h: int, array: Any, index: int, value: Any) -> Any:
+    """array[index] |= value at one moment; returns what was there."""
+    charge(h, atomic=1)
+    stop(h, OP_ATOMIC)
+    old = array[index]
+    array[index] = old | value
+    return old
+
+
+@njit
+def atomic_and(h: int, array: Any, index: int, value: Any) -> Any:
+    """array[index] &= value at one moment; returns what was there."""
+    charge(h, atomic=1)
+    stop(h, OP_ATOMIC)
+    old = array[index]
+    array[index] = old & value
+    return old
+
+
+@njit
+def _own(h: int, array: Any) -> int:
+    address = address_of(array)
+    if not allowed(h, address, array.size * array.itemsize):
+        fault(h, FAULT_MEMORY, address)
+    return address
+
+
+@njit
+def dma(h: int, target: Any, source: Any) -> int:
+    """Start a copy between views of one size (L2 <-> L1); bytes move when it completes. Returns a handle."""
+    charge(h, register=COMMAND_REGISTERS)
+    argue(h, 0, _own(h, target))
+    argue(h, 1, _own(h, source))
+    argue(h, 2, min(target.size * target.itemsize, source.size * source.itemsize))
+    return stop(h, OP_COPY)
+
+
+@njit
+def dma_wait(h: int, handle: int) -> None:
+    """Wait for a copy."""
+    argue(h, 0, handle)
+    stop(h, OP_COPY_WAIT)
+
+
+@njit
+def dma_test(h: int, handle: int) -> bool:
+    """Whether a copy is complete."""
+    charge(h, register=1)
+    argue(h, 0, handle)
+    return stop(h, OP_COPY_TEST) != 0
+
+
+@njit
+def send_packet(h: int, data: Any, tag: int, port: int) -> int:
+    """Send the bytes of a view to the network; ``tag`` and ``port`` go with them. Returns a handle for `wait`."""
+    charge(h, register=COMMAND_REGISTERS)
+    argue(h, 0, _own(h, data))
+    argue(h, 1, data.size * data.itemsize)
+    argue(h, 2, tag)
+    argue(h, 3, port)
+    return stop(h, OP_SEND)
+
+
+@njit
+def copy_to_host(h: int, data: Any, host_offset: int) -> int:
+    """Copy a view to the context's host memory. Returns a handle for `wait`."""
+    charge(h, register=COMMAND_REGISTERS)
+    argue(h, 0, _own(h, data))
+    argue(h, 1, data.size * data.itemsize)
+    argue(h, 2, host_offset)
+    return stop(h, OP_TO_HOST)
+
+
+@njit
+def copy_from_host(h: int, data: Any, host_offset: int) -> int:
+    """Fill a view from the context's host memory. Returns a handle for `wait`."""
+    charge(h, register=COMMAND_REGISTERS)
+    argue(h, 0, _own(h, data))
+    argue(h, 1, data.size * data.itemsize)
+    argue(h, 2, host_offset)
+    return stop(h, OP_FROM_HOST)
+
+
+@njit
+def write_to_host(h: int, host_offset: int, value: int) -> int:
+    """Write a 64-bit word to the context's host memory. Returns a handle for `wait`."""
+    charge(h, register=COMMAND_REGISTERS)
+    argue(h, 0, host_offset)
+    argue(h, 1, value)
+    return stop(h, OP_HOST_WORD)
+
+
+@njit
+def wait(h: int, handle: int) -> None:
+    """Wait for a command."""
+    argue(h, 0, handle)
+    stop(h, OP_WAIT)
+
+
+@njit
+def test(h: int, handle: int) -> bool:
+    """Whether a command is complete."""
+    charge(h, register=2)
+    argue(h, 0, handle)
+    return stop(h, OP_TEST) != 0

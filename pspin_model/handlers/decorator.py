@@ -1,0 +1,84 @@
+"""`@handler` and `@helper`: Python functions that become handlers' machine code.
+
+Every turn of a ``while`` loop is counted, so that a handler that never returns is ended with an error instead of
+stopping the simulation. With ``cost="derived"`` each operation of the function is charged as well (`derive`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+import numba
+
+from emulator.ports.jit import njit
+from pspin_model.handlers.rewrite import rewritten
+
+Cost = Literal["declared", "derived"]
+
+UNKNOWN_CODE_BYTES = 128
+"""Size taken for a handler that declares none: what a short one has."""
+
+
+class HandlerError(TypeError):
+    """A function that cannot be a handler. Says why."""
+
+
+class Handler:
+    """A handler, compiled when a context first uses it."""
+
+    def __init__(self, function: Callable[..., Any], cost: Cost, code_bytes: int | None) -> None:
+        self.name = function.__name__
+        self.__doc__ = function.__doc__
+        self._code_bytes = UNKNOWN_CODE_BYTES if code_bytes is None else code_bytes
+        if function.__code__.co_argcount != 1:
+            raise HandlerError(f"handler {self.name} must take one argument, the core it runs on")
+        self._compiled = njit(boundscheck=True)(rewritten(function, derived=cost == "derived"))
+
+    def __repr__(self) -> str:
+        return f"<handler {self.name}>"
+
+    def code(self) -> int:
+        """Address of its machine code: numba's own convention for a function of one int64."""
+        signature = (numba.types.int64,)
+        try:
+            self._compiled.compile(signature)
+        except numba.core.errors.NumbaError as error:
+            raise HandlerError(f"handler {self.name} does not compile: {error}") from error
+        found = self._compiled.overloads[signature]
+        if found.signature.return_type != numba.types.none:
+            raise HandlerError(f"handler {self.name} returns {found.signature.return_type}; a handler returns nothing")
+        return int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
+
+    def lines(self, line_bytes: int) -> int:
+        """Lines of the instruction cache that its code takes."""
+        return -(-self._code_bytes // line_bytes)
+
+
+@overload
+def handler(function: Callable[..., Any]) -> Handler: ...
+@overload
+def handler(
+    function: None = None, *, cost: Cost = "declared", code_bytes: int | None = None
+) -> Callable[[Callable[..., Any]], Handler]: ...
+
+
+def handler(
+    function: Callable[..., Any] | None = None, *, cost: Cost = "declared", code_bytes: int | None = None
+) -> Handler | Callable[[Callable[..., Any]], Handler]:
+    """Make a function of one argument a handler.
+
+    ``code_bytes`` is the size of its code on the machine, for the instruction cache.
+    """
+    if cost not in ("declared", "derived"):
+        raise HandlerError(f"cost must be 'declared' or 'derived', not {cost!r}")
+    if function is not None:
+        return Handler(function, cost, code_bytes)
+    return lambda inner: Handler(inner, cost, code_bytes)
+
+
+def helper(function: Callable[..., Any] | None = None, *, cost: Cost = "declared") -> Any:
+    """Make a function one that handlers call; its first argument is the core."""
+    if function is None:
+        return lambda inner: helper(inner, cost=cost)
+    return njit(boundscheck=True)(rewritten(function, derived=cost == "derived"))

@@ -1,0 +1,151 @@
+"""A handler's memories as NumPy views, and who it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+from emulator.ports.jit import njit
+from pspin_model.handlers.core import fault, row
+from pspin_model.machine.layout import (
+    FAULT_MEMORY,
+    H_CLUSTER,
+    H_CLUSTERS,
+    H_CORE,
+    H_HANDLER_MEMORY,
+    H_HANDLER_MEMORY_BYTES,
+    H_HOME,
+    H_MESSAGE,
+    H_PACKET_ADDRESS,
+    H_PACKET_BYTES,
+    H_PACKET_L2,
+    H_PLACE,
+    H_SCRATCH,
+    H_SCRATCH_BYTES,
+    H_SOURCE,
+    H_TAG,
+)
+from pspin_model.machine.switching import bytes_at
+
+
+@njit
+def core(h: int) -> int:
+    """Number of the core, through all clusters."""
+    return int(row(h)[H_CORE])
+
+
+@njit
+def cluster(h: int) -> int:
+    """Number of the cluster."""
+    return int(row(h)[H_CLUSTER])
+
+
+@njit
+def clusters(h: int) -> int:
+    """How many clusters there are."""
+    return int(row(h)[H_CLUSTERS])
+
+
+@njit
+def core_in_cluster(h: int) -> int:
+    """Number of the core in its cluster."""
+    return int(row(h)[H_PLACE])
+
+
+@njit
+def message(h: int) -> int:
+    """Number of the packet's message."""
+    return int(row(h)[H_MESSAGE])
+
+
+@njit
+def home_cluster(h: int) -> int:
+    """The message's home cluster."""
+    return int(row(h)[H_HOME])
+
+
+@njit
+def tag(h: int) -> int:
+    """The 64 bits given with the packet at `Machine.inject`."""
+    return int(row(h)[H_TAG])
+
+
+@njit
+def source(h: int) -> int:
+    """The source (port, child) given with the packet."""
+    return int(row(h)[H_SOURCE])
+
+
+@njit
+def packet_bytes(h: int) -> int:
+    """Length of the packet."""
+    return int(row(h)[H_PACKET_BYTES])
+
+
+@njit
+def view(address: int, size: int, dtype: Any) -> Any:
+    """``size`` bytes at an address as whole elements."""
+    one = numba.carray(bytes_at(address), 1, dtype)
+    return numba.carray(bytes_at(address), size // one.itemsize, dtype)
+
+
+@njit
+def packet(h: int, dtype: Any) -> Any:
+    """The packet's copy in L1."""
+    r = row(h)
+    return view(r[H_PACKET_ADDRESS], r[H_PACKET_BYTES], dtype)
+
+
+@njit
+def packet_l2(h: int, dtype: Any) -> Any:
+    """The packet in L2 packet memory."""
+    r = row(h)
+    return view(r[H_PACKET_L2], r[H_PACKET_BYTES], dtype)
+
+
+@njit
+def scratchpad(h: int, number: int, dtype: Any) -> Any:
+    """The context's scratchpad in the L1 of cluster ``number``."""
+    r = row(h)
+    if number < 0 or number >= r[H_CLUSTERS]:
+        fault(h, FAULT_MEMORY, number)
+    return view(r[H_SCRATCH] + number * r[H_SCRATCH_BYTES], r[H_SCRATCH_BYTES], dtype)
+
+
+@njit
+def handler_memory(h: int, dtype: Any) -> Any:
+    """The context's L2 handler memory."""
+    r = row(h)
+    return view(r[H_HANDLER_MEMORY], r[H_HANDLER_MEMORY_BYTES], dtype)
+
+
+@njit
+def address_of(array: Any) -> int:
+    """Address of a view's first byte."""
+    return int(array.ctypes.data)
+
+
+@njit
+def allowed(h: int, address: int, size: int) -> bool:
+    """Whether all of ``size`` bytes lie in one of the context's own memories, as the PMP entries of a task say."""
+    r = row(h)
+    end = address + size
+    if size < 0:
+        return False
+    if address >= r[H_PACKET_ADDRESS] and end <= r[H_PACKET_ADDRESS] + r[H_PACKET_BYTES]:
+        return True
+    if address >= r[H_PACKET_L2] and end <= r[H_PACKET_L2] + r[H_PACKET_BYTES]:
+        return True
+    if address >= r[H_SCRATCH] and end <= r[H_SCRATCH] + r[H_SCRATCH_BYTES] * r[H_CLUSTERS]:
+        return True
+    return bool(address >= r[H_HANDLER_MEMORY] and end <= r[H_HANDLER_MEMORY] + r[H_HANDLER_MEMORY_BYTES])
+
+
+@njit
+def memory(h: int, address: int, count: int, dtype: Any) -> Any:
+    """``count`` elements at a raw address; outside the context's own memories: a fault."""
+    one = numba.carray(bytes_at(address), 1, dtype)
+    if not allowed(h, address, count * one.itemsize):
+        fault(h, FAULT_MEMORY, address)
+    return numba.carray(bytes_at(address), count, dtype)

@@ -1,0 +1,85 @@
+"""What slows a handler beside its instructions: cold lines of the instruction cache and busy banks of L1."""
+
+from __future__ import annotations
+
+from emulator.ports.jit import njit
+from pspin_model.machine.config import index_of
+from pspin_model.machine.layout import (
+    G_FETCH_FREE,
+    H_ACCESSES,
+    H_CLUSTER,
+    H_CONTEXT,
+    H_KIND,
+    H_LINES,
+    H_OP,
+    H_SEGMENT,
+    H_TOTAL_INSTRUCTIONS,
+    L_BUSY,
+    OP_END,
+    X_LINE,
+    X_LINES,
+    State,
+)
+
+C_MISS = index_of("cache_miss")
+C_LINE_PORT = index_of("cache_port")
+C_LINES = index_of("cache_lines")
+C_LINE_BYTES = index_of("cache_line_bytes")
+C_SUPERBANKS = index_of("superbanks")
+C_BANK = index_of("bank_permille")
+C_CORE = index_of("core_permille")
+
+INSTRUCTION_BYTES = 4
+
+
+@njit
+def fetch(s: State, core: int, cycles: int) -> int:
+    """Cycles that a core's segment of so many cycles waits for lines its cluster's cache lacks.
+
+    A handler's code is passed once from its first line to its last as instructions go by; turns of a loop find their
+    lines. Who comes to a line that another core waits for waits with it; all clusters share the port they come by.
+    """
+    h = s.cores[core]
+    context, kind = s.contexts[h[H_CONTEXT]], h[H_KIND]
+    last = min(
+        context[X_LINES + kind],
+        (h[H_TOTAL_INSTRUCTIONS] * INSTRUCTION_BYTES + s.conf[C_LINE_BYTES] - 1) // s.conf[C_LINE_BYTES],
+    )
+    if h[H_OP] == OP_END:
+        last = context[X_LINES + kind]
+    first = h[H_LINES]
+    if last <= first:
+        return 0
+    h[H_LINES] = last
+    tags, lines = s.tags[h[H_CLUSTER]], s.lines[h[H_CLUSTER]]
+    waited = 0
+    for step in range(last - first):
+        line = context[X_LINE + kind] + first + step
+        place = line % s.conf[C_LINES]
+        at = h[H_SEGMENT] + waited + cycles * step // (last - first)
+        if tags[place] != line:
+            tags[place] = line
+            start = max(at, s.g[G_FETCH_FREE])
+            s.g[G_FETCH_FREE] = start + s.conf[C_LINE_PORT]
+            lines[place] = start + s.conf[C_MISS]
+        if lines[place] > at:
+            waited += lines[place] - at
+    return waited
+
+
+@njit
+def bank_waits(s: State, core: int, now: int) -> int:
+    """Cycles that the accesses of the segment ending now waited for L1: for beats of copies, and for other cores."""
+    h = s.cores[core]
+    since = h[H_SEGMENT]
+    length = now - since
+    if length <= 0:
+        return 0
+    streams = s.streams[h[H_CLUSTER]]
+    used = 0
+    for i in range(streams.shape[0]):
+        used += max(0, min(now, streams[i, 1]) - max(since, streams[i, 0]))
+    free = max(s.conf[C_SUPERBANKS] * length - used, length)
+    others = s.clusters[h[H_CLUSTER], L_BUSY] - 1
+    permille = h[H_ACCESSES] * (s.conf[C_BANK] * used // free + s.conf[C_CORE] * max(0, others))
+    return int((permille + 500) // 1000)

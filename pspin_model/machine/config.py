@@ -1,0 +1,158 @@
+"""The machine's parameters. Each has a unit and a source; `MachineConfig()` is PsPIN as its RTL builds it.
+
+Sources: [rtl] measured on the public RTL, [src] read in its sources, [ours] a choice of this model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class ConfigError(ValueError):
+    """A configuration that no machine can have. Says which field and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineConfig:
+    """Sizes in bytes, times in cycles (1 ns at 1 GHz), rates in bytes a cycle."""
+
+    clusters: int = 4
+    """Clusters of cores. [src]; Flare: 64."""
+    cores: int = 8
+    """Cores in a cluster. [src]"""
+    tasks_per_cluster: int = 20
+    """Tasks a cluster takes at a time, 8 running and 12 buffered. [src]"""
+    message_queues: int = 256
+    """Message queues; a message uses the one of its number modulo this. [src]"""
+    queue_cells: int = 128
+    """Packet descriptors shared by the queues, beside one of each queue's own. [src]"""
+    max_packet_bytes: int = 2048
+    """Largest packet. [src]"""
+    beat_bytes: int = 64
+    """Width of the wide buses: 512 bit. [src]"""
+    l1_bytes: int = 1 << 20
+    """L1 of a cluster. [src]"""
+    l1_runtime_bytes: int = 17 * 1024
+    """Of it, the runtime's: 1 KiB reserved, 16 KiB runtime. [src]"""
+    l1_packet_bytes: int = 64 * 1024
+    """Of it, the packet buffer's. A header file says 32 KiB; the RTL has 64. [src]"""
+    l2_packet_bytes: int = 4 << 20
+    """L2 packet memory. [src]"""
+    l2_handler_bytes: int = 4 << 20
+    """L2 handler memory. [src]"""
+    program_bytes: int = 32 * 1024
+    """L2 program memory. [src]"""
+    packet_rows: int = 4096
+    """Packets that may be in the machine at a time. [ours]"""
+    network_beats: int = 1
+    """Beats the network interface writes to L2 in a cycle (512 Gbit/s). [rtl]"""
+    copy_beats: int = 1
+    """Beats the port from L2 to the L1s moves in a cycle, no two of them into one cluster. [rtl]; Flare's clusters: 16."""
+    send_beats: int = 1
+    """Beats that are sent to the network in a cycle, no two of them from one cluster. [rtl]; Flare's clusters: 16."""
+    arrival_to_request: int = 5
+    """Last beat written to request at the message queue. [rtl]"""
+    request_to_task: int = 2
+    """Request to task at the scheduler. [rtl]"""
+    task_to_accept: int = 1
+    """Task to the cluster's acceptance, when the copy is issued. [rtl]"""
+    copy_latency: int = 11
+    """Copy L2 to L1, beside one cycle a beat. [rtl]"""
+    copy_gap: int = 2
+    """Least cycles between copies into one cluster. [rtl]"""
+    copied_to_dispatch: int = 1
+    """End of the copy to dispatch. [rtl]"""
+    dispatch_to_start: int = 4
+    """Dispatch to the handler's first cycle; with the handler's cycles, dispatch to doorbell. [rtl]"""
+    first_task_extra: int = 1
+    """More on a core's first task. [rtl]"""
+    busy_extra: int = 1
+    """More while all other cores of the cluster run: they share the port of the instruction cache. [rtl]"""
+    doorbell_to_free: int = 1
+    """Doorbell to the core's next task. [rtl]"""
+    feedback_latency: int = 1
+    """Doorbell, or end of the last command, to feedback. [rtl]"""
+    feedback_to_command: int = 1
+    """Feedback to the end of a handler's wait to issue a command. [src]"""
+    commands_per_core: int = 4
+    """Commands in flight of a core. [src]"""
+    commands_in_flight: int = 7
+    """Commands in flight at an interface: its buffer has 8 places and keeps one free. [src]"""
+    issue_latency: int = 3
+    """Issue by the core to the command unit: queue of the core, of the cluster, of the unit. [src]"""
+    send_latency: int = 3
+    """Command unit to the end of a send, beside its beats. [rtl]"""
+    send_turn: int = 1
+    """More when the next send reads another cluster's L1. [rtl]"""
+    host_write_latency: int = 17
+    """Command unit to the end of a copy to the host, beside its beats. [rtl]"""
+    host_read_latency: int = 16
+    """Command unit to the end of a copy from the host, beside its beats. [rtl]"""
+    host_extra_beats: int = 1
+    """More beats of a host copy: host addresses are not aligned. [rtl]"""
+    host_word_latency: int = 5
+    """Command unit to the end of a word's write. [rtl]"""
+    wait_to_resume: int = 2
+    """End of a command to the handler that waits for it. [rtl]"""
+    cache_lines: int = 256
+    """Instruction cache of a cluster: 4 KiB in lines of 16 B. [src]"""
+    cache_line_bytes: int = 16
+    """[src]"""
+    cache_miss: int = 8
+    """Cycles a cold line costs. [rtl]"""
+    cache_port: int = 2
+    """Cycles a line takes on the port to program memory, shared by the clusters: 16 B at 8 B a cycle. [rtl]"""
+    superbanks: int = 4
+    """Superbanks of L1, interleaved at a beat. [src]"""
+    bank_permille: int = 1300
+    """Cycles in a thousand that an access to L1 waits, times used / free cycles of a superbank. [rtl]"""
+    core_permille: int = 50
+    """The same for each other core that runs in the cluster. [rtl]"""
+    lock_handoff: int = 6
+    """Unlock to the next holder's first cycle: a turn of its polling loop. [ours]"""
+    handler_limit: int = 1_000_000
+    """Cycles after which a handler counts as never returning; so does a wait for a lock. [ours]"""
+    loop_limit: int = 50_000_000
+    """Turns of a handler's loops without a charge after which it does. [ours]"""
+    stack_bytes: int = 64 * 1024
+    """Stack of a simulated core on the host. [ours]"""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or value < 0:
+                raise ConfigError(f"{field.name} = {value!r}: must be an integer of at least 0")
+        for name in ("clusters", "cores", "tasks_per_cluster", "message_queues", "max_packet_bytes", "beat_bytes"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1")
+        if self.max_packet_bytes > self.l1_packet_bytes:
+            raise ConfigError(
+                f"a packet of max_packet_bytes = {self.max_packet_bytes} does not fit into "
+                f"l1_packet_bytes = {self.l1_packet_bytes}"
+            )
+        if self.max_packet_bytes > self.l2_packet_bytes:
+            raise ConfigError("a packet of max_packet_bytes does not fit into l2_packet_bytes")
+        if self.scratchpad_bytes <= 0:
+            raise ConfigError("l1_bytes leaves nothing beside l1_runtime_bytes and l1_packet_bytes")
+        if self.clusters * self.cores >= 1 << 18 or self.packet_rows >= 1 << 18:
+            raise ConfigError("at most 262,143 cores and packet_rows")
+
+    @property
+    def scratchpad_bytes(self) -> int:
+        """L1 of a cluster left for scratchpads."""
+        return self.l1_bytes - self.l1_runtime_bytes - self.l1_packet_bytes
+
+    def words(self) -> NDArray[np.int64]:
+        """The fields in order, as the engine reads them (`C_*` below)."""
+        return np.array([getattr(self, field.name) for field in fields(self)], np.int64)
+
+
+_ORDER = {field.name: index for index, field in enumerate(fields(MachineConfig))}
+
+
+def index_of(name: str) -> int:
+    """Position of a field in `MachineConfig.words`."""
+    return _ORDER[name]

@@ -1,0 +1,267 @@
+"""Cores: a handler begins, runs from one point of order to the next, and ends.
+
+A handler's code between two points runs when it is resumed; what it charged passes afterwards, with what cold lines and
+busy banks add, and then the engine does what it asked for. The answer resumes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import carray
+
+from emulator.ports.jit import njit
+from pspin_model.machine.cache import bank_waits, fetch
+from pspin_model.machine.config import index_of
+from pspin_model.machine.costs import BANK_CONFLICTS, COLD_CACHE
+from pspin_model.machine.events import E_FEEDBACK, E_RESUME, push
+from pspin_model.machine.layout import (
+    CORE_IDLE,
+    CORE_RUNNING,
+    CORE_STALLED,
+    FAULT_LOCK_HELD,
+    FAULT_NONE,
+    G_FAULTS,
+    G_FEEDBACK_AT,
+    H_ACCESSES,
+    H_BUSY,
+    H_CLUSTER,
+    H_CODE,
+    H_CONTEXT,
+    H_ENGINE_SP,
+    H_ENTRY,
+    H_EXCEPTION,
+    H_FAULT,
+    H_FAULT_VALUE,
+    H_FEEDBACK,
+    H_FEEDBACK_TASK,
+    H_FREE_AT,
+    H_HANDLER_MEMORY,
+    H_HANDLER_MEMORY_BYTES,
+    H_HELD,
+    H_HOME,
+    H_HOST,
+    H_HOST_BYTES,
+    H_INSTRUCTIONS,
+    H_KIND,
+    H_LIMIT,
+    H_LINES,
+    H_LOCK_BASE,
+    H_LOCKS,
+    H_MESSAGE,
+    H_OPEN,
+    H_PACKET,
+    H_PACKET_ADDRESS,
+    H_PACKET_BYTES,
+    H_PACKET_L2,
+    H_PENDING,
+    H_RECORD,
+    H_RESULT,
+    H_SCRATCH,
+    H_SCRATCH_BYTES,
+    H_SEGMENT,
+    H_SOURCE,
+    H_SP,
+    H_STACK,
+    H_STALLED,
+    H_START,
+    H_STATE,
+    H_TAG,
+    H_TICKS,
+    H_TOTAL_INSTRUCTIONS,
+    H_USED,
+    H_WAIT,
+    L_BUSY,
+    P_BYTES,
+    P_CONTEXT,
+    P_CORES,
+    P_FIRST_CORE,
+    P_KIND,
+    P_L1_SLOT,
+    P_MESSAGE,
+    P_NUMBER,
+    P_RECORD,
+    P_SOURCE,
+    P_TAG,
+    T_CORE,
+    T_DISPATCH,
+    T_DOORBELL,
+    T_END,
+    T_FAULT,
+    T_INSTRUCTIONS,
+    T_START,
+    WAIT_NONE,
+    X_CODE,
+    X_HANDLER_MEMORY,
+    X_HANDLER_MEMORY_BYTES,
+    X_HOST,
+    X_HOST_BYTES,
+    X_LOCK_BASE,
+    X_LOCKS,
+    X_SCRATCH,
+    X_SCRATCH_BYTES,
+    State,
+)
+from pspin_model.machine.ports import wake_cluster
+from pspin_model.machine.switching import (
+    FRAME_ARGUMENT,
+    FRAME_FUNCTION,
+    FRAME_RETURN,
+    FRAME_WORDS,
+    first_instruction,
+    switch_stacks,
+    words_at,
+)
+
+C_START = index_of("dispatch_to_start")
+C_FIRST = index_of("first_task_extra")
+C_BUSY = index_of("busy_extra")
+C_FREE = index_of("doorbell_to_free")
+C_FEEDBACK = index_of("feedback_latency")
+C_LIMIT = index_of("handler_limit")
+C_LOOPS = index_of("loop_limit")
+C_CORES = index_of("cores")
+C_CLUSTERS = index_of("clusters")
+
+
+@njit
+def begin_handler(s: State, now: int, core: int, row: int) -> None:
+    """Give a packet's task to an idle core."""
+    h, p = s.cores[core], s.packets[row]
+    context = s.contexts[p[P_CONTEXT]]
+    cluster = h[H_CLUSTER]
+    start = now + s.conf[C_START]
+    if not h[H_USED]:
+        h[H_USED] = 1
+        start += s.conf[C_FIRST]
+    if s.clusters[cluster, L_BUSY] >= s.conf[C_CORES] - 1:
+        start += s.conf[C_BUSY]
+    s.clusters[cluster, L_BUSY] += 1
+    t = s.records[p[P_RECORD]]
+    t[T_DISPATCH], t[T_CORE], t[T_START] = now, core, start
+    h[H_STATE], h[H_CONTEXT], h[H_KIND], h[H_PACKET] = CORE_RUNNING, p[P_CONTEXT], p[P_KIND], row
+    h[H_RECORD], h[H_START], h[H_SEGMENT] = p[P_RECORD], start, start
+    h[H_PACKET_ADDRESS] = s.l1[cluster, p[P_L1_SLOT]].ctypes.data
+    h[H_PACKET_L2] = s.l2[row].ctypes.data
+    h[H_PACKET_BYTES], h[H_MESSAGE] = p[P_BYTES], p[P_MESSAGE]
+    h[H_HOME] = p[P_FIRST_CORE] // s.conf[C_CORES] if p[P_CORES] > 0 else p[P_MESSAGE] % s.conf[C_CLUSTERS]
+    h[H_TAG], h[H_SOURCE] = p[P_TAG], p[P_SOURCE]
+    h[H_SCRATCH], h[H_SCRATCH_BYTES] = context[X_SCRATCH], context[X_SCRATCH_BYTES]
+    h[H_HANDLER_MEMORY] = context[X_HANDLER_MEMORY]
+    h[H_HANDLER_MEMORY_BYTES] = context[X_HANDLER_MEMORY_BYTES]
+    h[H_HOST], h[H_HOST_BYTES] = context[X_HOST], context[X_HOST_BYTES]
+    h[H_LOCK_BASE], h[H_LOCKS] = context[X_LOCK_BASE], context[X_LOCKS]
+    h[H_PENDING], h[H_ACCESSES], h[H_INSTRUCTIONS], h[H_TOTAL_INSTRUCTIONS] = 0, 0, 0, 0
+    h[H_LIMIT], h[H_TICKS], h[H_FAULT], h[H_FAULT_VALUE] = s.conf[C_LIMIT], s.conf[C_LOOPS], 0, 0
+    h[H_LINES], h[H_HELD], h[H_WAIT] = 0, 0, WAIT_NONE
+    h[H_CODE] = context[X_CODE + p[P_KIND]]
+    _new_stack(h)
+    _run(s, core)
+
+
+@njit
+def _new_stack(h: Any) -> None:
+    """Lay out a stack on which the next switch starts the handler."""
+    base = h[H_STACK] - 8 * 2 * FRAME_WORDS
+    frame = carray(words_at(base), FRAME_WORDS)
+    for i in range(FRAME_WORDS):
+        frame[i] = 0
+    frame[FRAME_ARGUMENT] = h.ctypes.data
+    frame[FRAME_FUNCTION] = h[H_ENTRY]
+    frame[FRAME_RETURN] = first_instruction()
+    h[H_SP] = base
+
+
+@njit
+def _run(s: State, core: int) -> None:
+    """Let the handler run to its next point of order, and have that come when the charged cycles have passed."""
+    h = s.cores[core]
+    h[H_STALLED] = 0
+    address = h.ctypes.data
+    switch_stacks(address + 8 * H_ENGINE_SP, h[H_SP])
+    cycles = h[H_PENDING]
+    h[H_TOTAL_INSTRUCTIONS] += h[H_INSTRUCTIONS]
+    h[H_PENDING], h[H_INSTRUCTIONS] = 0, 0
+    if s.costs[COLD_CACHE]:
+        cycles += fetch(s, core, cycles)
+    push(s, h[H_SEGMENT] + cycles, E_RESUME, core)
+
+
+@njit
+def waits_for_banks(s: State, now: int, core: int) -> bool:
+    """Whether the segment that seems to end now ends later, its accesses to L1 having waited."""
+    h = s.cores[core]
+    if h[H_STALLED] or h[H_ACCESSES] == 0 or not s.costs[BANK_CONFLICTS]:
+        return False
+    h[H_STALLED] = 1
+    waits = bank_waits(s, core, now)
+    h[H_ACCESSES] = 0
+    if waits == 0:
+        return False
+    push(s, now + waits, E_RESUME, core)
+    return True
+
+
+@njit
+def go_on(s: State, at: int, core: int, result: int) -> None:
+    """Answer the handler: it goes on at a cycle."""
+    h = s.cores[core]
+    h[H_RESULT], h[H_SEGMENT], h[H_WAIT], h[H_ACCESSES] = result, at, WAIT_NONE, 0
+    _run(s, core)
+
+
+@njit
+def ask_again(s: State, at: int, core: int) -> None:
+    """Have the engine look at what the handler asked for once more."""
+    s.cores[core, H_WAIT] = WAIT_NONE
+    push(s, at, E_RESUME, core)
+
+
+@njit
+def report(s: State, now: int, core: int, kind: int, value: int) -> None:
+    """Write a fault down, naming what ran."""
+    h, g = s.cores[core], s.g
+    s.records[h[H_RECORD], T_FAULT] = kind
+    if g[G_FAULTS] < s.faults.shape[0]:
+        f = s.faults[g[G_FAULTS]]
+        f[0], f[1], f[2], f[3] = kind, value, h[H_CONTEXT], h[H_KIND]
+        f[4], f[5], f[6], f[7] = h[H_MESSAGE], s.packets[h[H_PACKET], P_NUMBER], core, now
+        f[8], f[9] = h[H_EXCEPTION], h[H_EXCEPTION + 1]
+    g[G_FAULTS] += 1
+
+
+@njit
+def end_handler(s: State, now: int, core: int) -> None:
+    """The handler returned or was ended: ring the doorbell, once the feedback before has left its place."""
+    h = s.cores[core]
+    if h[H_FAULT] == FAULT_NONE and h[H_HELD] > 0:
+        report(s, now, core, FAULT_LOCK_HELD, h[H_HELD])
+    t = s.records[h[H_RECORD]]
+    t[T_END], t[T_INSTRUCTIONS] = now, h[H_TOTAL_INSTRUCTIONS]
+    h[H_BUSY] += now - h[H_START]
+    if h[H_FEEDBACK] >= 0:
+        h[H_STATE] = CORE_STALLED
+        return
+    ring_doorbell(s, now, core)
+
+
+@njit
+def ring_doorbell(s: State, now: int, core: int) -> None:
+    """Hand the task's feedback over; it leaves when the task's commands are done."""
+    h = s.cores[core]
+    s.records[h[H_RECORD], T_DOORBELL] = now
+    h[H_STATE], h[H_FREE_AT] = CORE_IDLE, now + s.conf[C_FREE]
+    h[H_FEEDBACK], h[H_FEEDBACK_TASK] = h[H_PACKET], h[H_RECORD]
+    s.clusters[h[H_CLUSTER], L_BUSY] -= 1
+    wake_cluster(s, h[H_CLUSTER], h[H_FREE_AT])
+    if h[H_OPEN] == 0:
+        give_feedback(s, now, core)
+
+
+@njit
+def give_feedback(s: State, now: int, core: int) -> None:
+    """Put a core's feedback in the line to the message queues: one a cycle."""
+    g = s.g
+    at = max(now + s.conf[C_FEEDBACK], g[G_FEEDBACK_AT] + 1)
+    g[G_FEEDBACK_AT] = at
+    push(s, at, E_FEEDBACK, core)

@@ -1,0 +1,55 @@
+"""The queue of events: a binary heap of integers in which the order of everything that happens is written.
+
+A key is cycle << 24 | kind << 18 | subject. Events of one cycle therefore come in the order of their kinds, events of
+one kind in the order of their subjects, and no two keys that matter are equal: runs repeat to the cycle.
+"""
+
+from __future__ import annotations
+
+from emulator.ports.jit import njit
+from pspin_model.machine.layout import G_EVENTS, State
+
+KIND_SHIFT, CYCLE_SHIFT = 18, 24
+SUBJECTS = (1 << KIND_SHIFT) - 1
+
+# In the order in which a cycle's events happen: what gives back resources comes before what takes them.
+(E_COMMAND_DONE, E_FEEDBACK, E_COPIED, E_RESUME, E_DOORBELL, E_DISPATCH, E_ISSUE, E_REQUEST, E_ACCEPT, E_PORT, E_TASK,
+ E_ARRIVE, E_WATCH) = range(13)  # fmt: skip
+
+
+@njit
+def push(s: State, cycle: int, kind: int, subject: int) -> None:
+    """Have an event happen."""
+    heap, place = s.heap, s.g[G_EVENTS]
+    s.g[G_EVENTS] = place + 1
+    key = (cycle << CYCLE_SHIFT) | (kind << KIND_SHIFT) | subject
+    while place > 0:
+        parent = (place - 1) >> 1
+        if heap[parent] <= key:
+            break
+        heap[place] = heap[parent]
+        place = parent
+    heap[place] = key
+
+
+@njit
+def pop(s: State) -> int:
+    """Take the first event's key; there must be one."""
+    heap = s.heap
+    first = heap[0]
+    size = s.g[G_EVENTS] - 1
+    s.g[G_EVENTS] = size
+    key = heap[size]
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= key:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = key
+    return int(first)

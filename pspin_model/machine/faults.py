@@ -1,0 +1,110 @@
+"""Errors of handlers, as people read them: which handler, which packet, which cycle, and what it did."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pspin_model.machine import layout as at
+from pspin_model.machine.costs import ELEMENTS
+
+KINDS = {
+    at.FAULT_EXCEPTION: "exception",
+    at.FAULT_MEMORY: "memory",
+    at.FAULT_NEVER_RETURNS: "never returns",
+    at.FAULT_LOCK_HELD: "lock held",
+    at.FAULT_LOCK_WAIT: "lock wait",
+    at.FAULT_BAD_LOCK: "bad lock",
+    at.FAULT_NOT_HOLDER: "not the holder",
+    at.FAULT_BAD_COMMAND: "bad command",
+    at.FAULT_HANDLER: "handler's own",
+    at.FAULT_BAD_CHARGE: "bad declaration",
+}
+
+COMMANDS = {at.OP_SEND: "send_packet", at.OP_TO_HOST: "copy_to_host", at.OP_FROM_HOST: "copy_from_host",
+            at.OP_HOST_WORD: "write_to_host"}  # fmt: skip
+
+
+class _Named(Protocol):
+    def handler_name(self, kind: int) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A handler's error. The handler ended there; the machine went on."""
+
+    kind: str
+    handler: str
+    message: int
+    packet: int
+    """Running number of the packet since the machine was made."""
+    core: int
+    cycle: int
+    text: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.handler}, message {self.message}, packet {self.packet}, core {self.core}, cycle {self.cycle}: "
+            f"{self.text}"
+        )
+
+
+def read_faults(rows: NDArray[np.int64], contexts: Sequence[_Named]) -> list[Fault]:
+    """The engine's rows of faults in words."""
+    return [
+        Fault(
+            kind=KINDS[int(row[0])],
+            handler=contexts[int(row[2])].handler_name(int(row[3])),
+            message=int(row[4]),
+            packet=int(row[5]),
+            core=int(row[6]),
+            cycle=int(row[7]),
+            text=_text(int(row[0]), int(row[1]), int(row[8])),
+        )
+        for row in rows
+    ]
+
+
+def _text(kind: int, value: int, exception: int) -> str:
+    if kind == at.FAULT_EXCEPTION:
+        return _exception_text(exception)
+    if kind == at.FAULT_MEMORY:
+        return f"address {value:#x} is not in the context's memories (or bytes behind it are not)"
+    if kind == at.FAULT_NEVER_RETURNS:
+        return "did not return within handler_limit cycles (or loop_limit turns of its loops): ended"
+    if kind == at.FAULT_LOCK_HELD:
+        return f"returned holding {value} lock{'s' if value != 1 else ''}: never given back"
+    if kind == at.FAULT_LOCK_WAIT:
+        return f"waited handler_limit cycles for a lock last taken by core {value}, which never gave it back: ended"
+    if kind == at.FAULT_BAD_LOCK:
+        return f"lock {value} does not exist: declare locks= at Machine.context"
+    if kind == at.FAULT_NOT_HOLDER:
+        return f"gave back lock {value}, which it does not hold"
+    if kind == at.FAULT_BAD_COMMAND:
+        name = COMMANDS.get(value, "a wait or test")
+        return f"{name}: length, host range or handle is not possible (host_bytes= at Machine.context?)"
+    if kind == at.FAULT_HANDLER:
+        return f"failed with code {value}"
+    if value <= -2 and -2 - value < len(ELEMENTS):
+        return f"the cost table has no price for elements of {ELEMENTS[-2 - value]}"
+    return f"charged a negative amount ({value}): a wrong declaration"
+
+
+def _exception_text(address: int) -> str:
+    """What numba raised: its record begins with the address and the length of a pickled tuple."""
+    try:
+        data = ctypes.c_void_p.from_address(address).value
+        size = ctypes.c_int32.from_address(address + 8).value
+        raised: Any = pickle.loads(ctypes.string_at(data, size))
+        kind, arguments = raised[0], raised[1]
+        where = raised[2] if len(raised) > 2 else None
+        text = f"{kind.__name__}: {', '.join(str(each) for each in arguments or ())}"
+        return f"{text} ({where[1]}:{where[2]})" if where else text
+    except (ValueError, TypeError, IndexError, AttributeError, pickle.UnpicklingError):
+        return "an exception"

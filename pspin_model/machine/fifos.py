@@ -1,0 +1,36 @@
+"""Rings of integers in the rows of a table, with their spans (head, count) beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.jit import njit
+
+
+@njit
+def append(ring: Any, span: Any, row: int, value: int) -> None:
+    """Put at the tail; the ring must have room."""
+    ring[row, (span[row, 0] + span[row, 1]) % ring.shape[1]] = value
+    span[row, 1] += 1
+
+
+@njit
+def take(ring: Any, span: Any, row: int) -> int:
+    """Take from the head; there must be something."""
+    value = ring[row, span[row, 0]]
+    span[row, 0] = (span[row, 0] + 1) % ring.shape[1]
+    span[row, 1] -= 1
+    return int(value)
+
+
+@njit
+def take_at(ring: Any, span: Any, row: int, place: int) -> int:
+    """Take the one ``place`` behind the head, keeping the order of the others."""
+    size = ring.shape[1]
+    head = span[row, 0]
+    value = ring[row, (head + place) % size]
+    for step in range(place, 0, -1):
+        ring[row, (head + step) % size] = ring[row, (head + step - 1) % size]
+    span[row, 0] = (head + 1) % size
+    span[row, 1] -= 1
+    return int(value)

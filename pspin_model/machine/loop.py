@@ -1,0 +1,245 @@
+"""The engine: takes events in order until there is nothing to do before a cycle, or a record is full."""
+
+from __future__ import annotations
+
+import numba
+
+from emulator.ports.jit import njit
+from pspin_model.machine.commands import command_done, copy_for_handler, issue_command, serve_interface, wait_command
+from pspin_model.machine.config import index_of
+from pspin_model.machine.cores import ask_again, end_handler, go_on, report, ring_doorbell, waits_for_banks
+from pspin_model.machine.events import (
+    CYCLE_SHIFT,
+    E_ACCEPT,
+    E_ARRIVE,
+    E_COMMAND_DONE,
+    E_COPIED,
+    E_DISPATCH,
+    E_FEEDBACK,
+    E_ISSUE,
+    E_PORT,
+    E_REQUEST,
+    E_RESUME,
+    E_TASK,
+    E_WATCH,
+    KIND_SHIFT,
+    SUBJECTS,
+    pop,
+)
+from pspin_model.machine.ingest import (
+    arrive,
+    begin_message,
+    expect_arrival,
+    list_queue,
+    request,
+    wake_scheduler,
+    whole_beats,
+)
+from pspin_model.machine.layout import (
+    COMPLETION,
+    COMPLETION_RUNNING,
+    CORE_STALLED,
+    DRAINING,
+    FAULT_EXCEPTION,
+    FREE,
+    G_ACTIVE,
+    G_EVENTS,
+    G_FREE_PACKETS,
+    G_L2_BYTES,
+    G_NOW,
+    G_RECORDS,
+    G_SENT,
+    G_SENT_BYTES,
+    G_WAITERS,
+    G_WATCH,
+    H_CODE,
+    H_COLUMNS,
+    H_ENGINE_SP,
+    H_EXCEPTION,
+    H_FAULT,
+    H_FAULT_VALUE,
+    H_FEEDBACK,
+    H_FEEDBACK_TASK,
+    H_OP,
+    H_SP,
+    H_STATE,
+    H_WAIT,
+    HEADER_RUNNING,
+    L_FREE_BYTES,
+    L_OCCUPANCY,
+    OP_ATOMIC,
+    OP_COPY,
+    OP_COPY_TEST,
+    OP_COPY_WAIT,
+    OP_END,
+    OP_FAULT,
+    OP_LOCK,
+    OP_READ_LOCK,
+    OP_READ_UNLOCK,
+    OP_TEST,
+    OP_TRY_LOCK,
+    OP_UNLOCK,
+    OP_WAIT,
+    OP_YIELD,
+    P_BYTES,
+    P_CLUSTER,
+    P_L1_SLOT,
+    P_MESSAGE,
+    P_RELEASE,
+    PAYLOAD,
+    Q_COMPLETION,
+    Q_COUNT,
+    Q_IN_FLIGHT,
+    Q_LISTED,
+    Q_STATE,
+    T_FEEDBACK,
+    WAIT_FEEDBACK,
+    State,
+)
+from pspin_model.machine.locks import give_lock, take_lock, watch
+from pspin_model.machine.ports import start_copy
+from pspin_model.machine.scheduling import accept, copied, dispatch, schedule
+from pspin_model.machine.state import state_at
+from pspin_model.machine.switching import call_handler, switch_stacks, words_at
+
+C_QUEUES = index_of("message_queues")
+C_ENABLE = index_of("feedback_to_command")
+
+DONE_ALL, DONE_UNTIL, DONE_FULL = 0, 1, 2
+HEADROOM = 8
+"""Records left when the engine stops so that Python can fetch them; an event writes fewer."""
+
+
+@njit
+def serve(s: State, now: int, core: int) -> None:
+    """Do what a handler asked for at its point of order."""
+    if waits_for_banks(s, now, core):
+        return
+    h = s.cores[core]
+    op = h[H_OP]
+    if op == OP_END:
+        end_handler(s, now, core)
+    elif op == OP_FAULT:
+        report(s, now, core, h[H_FAULT], h[H_FAULT_VALUE])
+        end_handler(s, now, core)
+    elif op in (OP_YIELD, OP_ATOMIC):
+        go_on(s, now, core, 0)
+    elif op in (OP_LOCK, OP_TRY_LOCK, OP_READ_LOCK):
+        take_lock(s, now, core, op == OP_READ_LOCK, op != OP_TRY_LOCK)
+    elif op in (OP_UNLOCK, OP_READ_UNLOCK):
+        give_lock(s, now, core, op == OP_READ_UNLOCK)
+    elif op == OP_COPY:
+        copy_for_handler(s, now, core)
+    elif op in (OP_WAIT, OP_TEST, OP_COPY_WAIT, OP_COPY_TEST):
+        wait_command(s, now, core, op in (OP_WAIT, OP_COPY_WAIT))
+    else:
+        issue_command(s, now, core)
+
+
+@njit
+def feedback(s: State, now: int, core: int) -> None:
+    """A task's feedback comes to its message queue and, if that was the packet's last task, to the interface."""
+    g, h = s.g, s.cores[core]
+    row, task = h[H_FEEDBACK], h[H_FEEDBACK_TASK]
+    h[H_FEEDBACK] = -1
+    p = s.packets[row]
+    s.records[task, T_FEEDBACK] = now
+    c = s.clusters[p[P_CLUSTER]]
+    c[L_OCCUPANCY] -= 1
+    c[L_FREE_BYTES] += whole_beats(s, p[P_BYTES])
+    s.slots[p[P_CLUSTER], s.slot_count[p[P_CLUSTER]]] = p[P_L1_SLOT]
+    s.slot_count[p[P_CLUSTER]] += 1
+    _advance_queue(s, now, p[P_MESSAGE] % s.conf[C_QUEUES])
+    if p[P_RELEASE]:
+        g[G_L2_BYTES] -= whole_beats(s, p[P_BYTES])
+        s.free_packets[g[G_FREE_PACKETS]] = row
+        g[G_FREE_PACKETS] += 1
+        g[G_ACTIVE] -= 1
+        expect_arrival(s, now + 1)
+    if h[H_STATE] == CORE_STALLED:
+        ring_doorbell(s, now, core)
+    elif h[H_WAIT] == WAIT_FEEDBACK:
+        ask_again(s, now + s.conf[C_ENABLE], core)
+    wake_scheduler(s, now + 1)
+
+
+@njit
+def _advance_queue(s: State, now: int, queue: int) -> None:
+    q = s.queues[queue]
+    q[Q_IN_FLIGHT] -= 1
+    if q[Q_STATE] == HEADER_RUNNING:
+        q[Q_STATE] = PAYLOAD
+    elif q[Q_STATE] == DRAINING and q[Q_IN_FLIGHT] == 0:
+        q[Q_STATE] = COMPLETION if q[Q_COMPLETION] else FREE
+    elif q[Q_STATE] == COMPLETION_RUNNING:
+        q[Q_STATE] = FREE
+    if q[Q_STATE] == FREE and q[Q_COUNT] > 0:
+        begin_message(s, queue)
+    if not q[Q_LISTED]:
+        list_queue(s, now, queue)
+
+
+@njit
+def advance(address: int, until: int) -> int:
+    """Let everything happen in a machine before the cycle ``until`` (< 0: everything).
+
+    ``address`` is that of its tables' descriptors. Returns why it stopped: DONE_*.
+    """
+    s = state_at(address)
+    g = s.g
+    expect_arrival(s, g[G_NOW])
+    while g[G_EVENTS] > 0:
+        key = s.heap[0]
+        now = key >> CYCLE_SHIFT
+        if 0 <= until <= now:
+            g[G_NOW] = until
+            return DONE_UNTIL
+        if g[G_RECORDS] + HEADROOM > s.records.shape[0] or g[G_SENT] + HEADROOM > s.sent.shape[0]:
+            return DONE_FULL
+        if g[G_SENT_BYTES] + HEADROOM * s.l2.shape[1] > s.sent_data.shape[0]:
+            return DONE_FULL
+        pop(s)
+        kind, subject = (key >> KIND_SHIFT) & 63, key & SUBJECTS
+        if kind == E_WATCH and g[G_WAITERS] == 0:
+            g[G_WATCH] = 0
+            continue
+        g[G_NOW] = now
+        if kind == E_RESUME:
+            serve(s, now, subject)
+        elif kind == E_ARRIVE:
+            arrive(s, now)
+        elif kind == E_REQUEST:
+            request(s, now, subject)
+        elif kind == E_TASK:
+            schedule(s, now)
+        elif kind == E_ACCEPT:
+            accept(s, now, subject)
+        elif kind == E_PORT:
+            start_copy(s, now)
+        elif kind == E_COPIED:
+            copied(s, now, subject)
+        elif kind == E_DISPATCH:
+            dispatch(s, now, subject)
+        elif kind == E_ISSUE:
+            serve_interface(s, now, subject)
+        elif kind == E_COMMAND_DONE:
+            command_done(s, now, subject)
+        elif kind == E_FEEDBACK:
+            feedback(s, now, subject)
+        else:
+            watch(s, now)
+    return DONE_ALL
+
+
+@numba.cfunc(numba.types.void(numba.types.int64), cache=True)
+def entry(h):  # type: ignore[no-untyped-def]
+    """First function on every handler's stack: run the handler, say how it ended, never return."""
+    r = numba.carray(words_at(h), H_COLUMNS)
+    status = call_handler(r[H_CODE], h, h + 8 * H_EXCEPTION)
+    r[H_OP] = OP_END
+    if status != 0:
+        r[H_OP] = OP_FAULT
+        r[H_FAULT] = FAULT_EXCEPTION
+        r[H_FAULT_VALUE] = status
+    while True:
+        switch_stacks(h + 8 * H_SP, r[H_ENGINE_SP])

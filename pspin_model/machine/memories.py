@@ -1,0 +1,211 @@
+"""Where the machine's state lives: arrays made to the configuration's sizes, kept and grown between runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pspin_model.machine import layout as at
+from pspin_model.machine.config import ConfigError, MachineConfig
+from pspin_model.machine.costs import CostTable
+from pspin_model.machine.layout import TABLES
+from pspin_model.machine.loop import entry
+from pspin_model.machine.state import WORDS, describe
+
+STREAMS = 16
+"""Streams of beats through an L1 that are remembered: more than a core's handler can overlap with at full rate."""
+
+Integers = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class _Room:
+    """How much of a kind of memory contexts have taken."""
+
+    name: str
+    size: int
+    taken: int = 0
+
+    def take(self, who: str, size: int) -> None:
+        if size < 0:
+            raise ConfigError(f"context {who!r}: {self.name} cannot be {size} bytes")
+        if self.taken + size > self.size:
+            raise ConfigError(
+                f"context {who!r} wants {size} bytes of {self.name}; {self.size - self.taken} of {self.size} are left"
+            )
+        self.taken += size
+
+
+class MachineMemory:
+    """The tables of a machine, and the block of descriptors by which compiled code finds them."""
+
+    def __init__(self, config: MachineConfig, costs: CostTable) -> None:
+        self._config = config
+        self.arrays: list[tuple[Bytes, Bytes, Bytes]] = []
+        self._scratch = _Room("scratchpads in each L1", config.scratchpad_bytes)
+        self._handler = _Room("L2 handler memory", config.l2_handler_bytes)
+        self._host = _Room("host memory", 1 << 32)
+        cores = config.clusters * config.cores
+        self._stacks = np.empty(cores * config.stack_bytes + 64, np.uint8)
+        self.tables = SimpleNamespace(**_empty_tables(config, costs))
+        self._block = np.zeros(len(TABLES) * WORDS, np.int64)
+        self._fill(cores)
+
+    def _fill(self, cores: int) -> None:
+        s, c = self.tables, self._config
+        base = (self._stacks.ctypes.data + 63) & ~63
+        h = s.cores
+        number = np.arange(cores)
+        h[:, at.H_STACK] = base + (number + 1) * c.stack_bytes
+        h[:, at.H_ENTRY] = entry.address
+        h[:, at.H_CORE] = number
+        h[:, at.H_CLUSTER] = number // c.cores
+        h[:, at.H_PLACE] = number % c.cores
+        h[:, at.H_CORES_PER_CLUSTER], h[:, at.H_CLUSTERS] = c.cores, c.clusters
+        h[:, at.H_COSTS] = s.costs.ctypes.data
+        h[:, [at.H_FEEDBACK, at.H_NEXT]] = -1
+        s.clusters[:, at.L_FREE_BYTES] = c.l1_packet_bytes
+        s.clusters[:, at.L_DISPATCHING] = -1
+        s.free_packets[:] = np.arange(c.packet_rows)[::-1]
+        s.slots[:] = np.arange(c.tasks_per_cluster)[::-1]
+        s.slot_count[:] = c.tasks_per_cluster
+        s.commands[:, at.D_KIND] = -1
+        s.tags[:] = -1
+        g = s.g
+        g[at.G_FREE_PACKETS] = c.packet_rows
+        for place in (at.G_LAST_ARRIVAL, at.G_STALL_HEAD, at.G_TICK, at.G_TICKED, at.G_PORT_EVENT, at.G_FEEDBACK_AT,
+                      at.G_NETWORK_CLUSTER):  # fmt: skip
+            g[place] = -1
+        g[at.G_ISSUE_AT : at.G_ISSUE_AT + 3] = -1
+
+    def address(self) -> int:
+        """Where compiled code finds the tables as they are now."""
+        describe(vars(self.tables), self._block)
+        return int(self._block.ctypes.data)
+
+    def new_context(self, name: str, index: int, scratch: int, handler: int, host: int, locks: int) -> Any:
+        """Memories and row of another context."""
+        self._scratch.take(name, scratch)
+        self._handler.take(name, handler)
+        self._host.take(name, host)
+        clusters = self._config.clusters
+        arrays = (np.zeros((clusters, scratch), np.uint8), np.zeros(handler, np.uint8), np.zeros(host, np.uint8))
+        self.arrays.append(arrays)
+        s = self.tables
+        row = np.zeros((1, at.X_COLUMNS), np.int64)
+        x = row[0]
+        x[at.X_SCRATCH], x[at.X_SCRATCH_BYTES] = arrays[0].ctypes.data, scratch
+        x[at.X_HANDLER_MEMORY], x[at.X_HANDLER_MEMORY_BYTES] = arrays[1].ctypes.data, handler
+        x[at.X_HOST], x[at.X_HOST_BYTES] = arrays[2].ctypes.data, host
+        x[at.X_LOCK_BASE], x[at.X_LOCKS] = len(s.locks), locks
+        more = np.zeros((locks, at.K_COLUMNS), np.int64)
+        more[:, [at.K_HOLDER, at.K_HEAD, at.K_TAIL]] = -1
+        s.contexts, s.locks = np.concatenate([s.contexts, row]), np.concatenate([s.locks, more])
+        return s.contexts[index]
+
+    def queue(self, rows: Integers, data: Bytes) -> None:
+        """Put packets behind those still to be injected."""
+        s = self.tables
+        done, end = s.g[at.G_INJECTED], s.g[at.G_INJECTABLE]
+        left = s.injected[done:end]
+        start = int(left[0, at.I_OFFSET]) if len(left) else len(s.injected_data)
+        old = s.injected_data[start:]
+        left = left.copy()
+        left[:, at.I_OFFSET] -= start
+        rows[:, at.I_OFFSET] += len(old)
+        s.injected, s.injected_data = np.concatenate([left, rows]), np.concatenate([old, data])
+        s.g[at.G_INJECTED], s.g[at.G_INJECTABLE] = 0, len(s.injected)
+
+    def begin_run(self) -> None:
+        """Room for the records of what is queued."""
+        g = self.tables.g
+        waiting = int(g[at.G_INJECTABLE] - g[at.G_INJECTED] + g[at.G_ACTIVE])
+        self._reserve(records=int(g[at.G_RECORDS]) + waiting + 64)
+
+    def grow(self) -> None:
+        """Twice the room for records, when the engine found one full."""
+        s = self.tables
+        self._reserve(2 * len(s.records), 2 * len(s.sent), 2 * len(s.sent_data))
+
+    def _reserve(self, records: int = 0, sent: int = 0, sent_data: int = 0) -> None:
+        s = self.tables
+        s.records, s.sent = _longer(s.records, records), _longer(s.sent, sent)
+        s.sent_data = _longer(s.sent_data, sent_data)
+
+    def end_run(self) -> None:
+        """Forget the records of what is over; what goes on keeps its own at the beginning."""
+        s = self.tables
+        g = s.g
+        open_tasks = s.records[: g[at.G_RECORDS], at.T_FEEDBACK] < 0
+        places = np.cumsum(open_tasks) - 1
+        s.records[: int(open_tasks.sum())] = s.records[: g[at.G_RECORDS]][open_tasks]
+        for table, column in ((s.packets, at.P_RECORD), (s.cores, at.H_RECORD), (s.cores, at.H_FEEDBACK_TASK)):
+            if len(places):
+                table[:, column] = places[np.clip(table[:, column], 0, len(places) - 1)]
+        g[at.G_RECORDS] = int(open_tasks.sum())
+        open_sent = s.sent[: g[at.G_SENT], at.S_CYCLE] < 0
+        places = np.cumsum(open_sent) - 1
+        s.sent[: int(open_sent.sum())] = s.sent[: g[at.G_SENT]][open_sent]
+        if len(places):
+            s.commands[:, at.D_SENT] = places[np.clip(s.commands[:, at.D_SENT], 0, len(places) - 1)]
+        g[at.G_SENT] = int(open_sent.sum())
+        if not open_sent.any():
+            g[at.G_SENT_BYTES] = 0
+        g[at.G_HOST_WRITES] = g[at.G_FAULTS] = 0
+
+
+def _longer(table: Any, rows: int) -> Any:
+    if rows <= len(table):
+        return table
+    more = np.zeros((rows, *table.shape[1:]), table.dtype)
+    more[: len(table)] = table
+    return more
+
+
+def _empty_tables(c: MachineConfig, costs: CostTable) -> dict[str, Any]:
+    cores = c.clusters * c.cores
+
+    def table(*shape: int) -> Integers:
+        return np.zeros(shape, np.int64)
+
+    per_core = c.commands_per_core
+    return dict(
+        g=table(at.G_COLUMNS),
+        conf=c.words(),
+        costs=costs.words(),
+        heap=table(4 * c.packet_rows + 16 * cores + 8 * c.clusters + 1024),
+        cores=table(cores, at.H_COLUMNS),
+        clusters=table(c.clusters, at.L_COLUMNS),
+        packets=table(c.packet_rows, at.P_COLUMNS),
+        free_packets=table(c.packet_rows),
+        queues=table(c.message_queues, at.Q_COLUMNS),
+        ready=table(c.message_queues + 1),
+        contexts=table(0, at.X_COLUMNS),
+        locks=table(0, at.K_COLUMNS),
+        commands=table(2 * cores * per_core, at.D_COLUMNS),
+        copy_fifo=table(c.clusters, c.tasks_per_cluster + c.cores * per_core + 1),
+        copy_span=table(c.clusters, 2),
+        ready_fifo=table(c.clusters, c.tasks_per_cluster + 1),
+        ready_span=table(c.clusters, 2),
+        command_fifo=table(3 * c.clusters, c.cores * per_core + 1),
+        command_span=table(3 * c.clusters, 2),
+        slots=table(c.clusters, c.tasks_per_cluster),
+        slot_count=table(c.clusters),
+        streams=table(c.clusters, STREAMS, 2),
+        tags=table(c.clusters, c.cache_lines),
+        lines=table(c.clusters, c.cache_lines),
+        injected=table(0, at.I_COLUMNS),
+        injected_data=np.zeros(0, np.uint8),
+        l2=np.zeros((c.packet_rows, c.max_packet_bytes), np.uint8),
+        l1=np.zeros((c.clusters, c.tasks_per_cluster, c.max_packet_bytes), np.uint8),
+        records=table(1024, at.T_COLUMNS),
+        sent=table(1024, at.S_COLUMNS),
+        sent_data=np.zeros(1 << 20, np.uint8),
+        host_writes=table(4096, len(at.HOST_WRITES)),
+        faults=table(256, at.F_COLUMNS),
+    )
