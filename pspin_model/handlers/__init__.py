@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pspin_model.machine  # first: it takes the decorator from here, and the calls take its layout  # noqa: F401
 from pspin_model.handlers.calls import (
     atomic_add,
     atomic_add_elements,
