@@ -49,6 +49,8 @@ from hostagent.protocol.worker.records import (
 from hostagent.protocol.worker.repeats import note_timeouts
 
 WORD_BITS = 64
+EARLY_GROUPS = 2
+"""Exponent chunks that may be sent before a served operation has been accepted."""
 
 
 @njit
@@ -87,9 +89,9 @@ def has_inputs(core: Any, operation: Any, part: int, index: int) -> Any:
     if part == LOW:
         return has_result(core, operation.first + index)
     group, grouped_first = operation.group_chunks, operation.first + operation.lead
+    if operation.lead and (part == DATA or index >= EARLY_GROUPS) and not has_result(core, operation.first):
+        return False
     if part == DATA:
-        if operation.lead and not has_result(core, operation.first):
-            return False
         return operation.groups == 0 or has_result(core, grouped_first + exponent_position(index // group, group))
     tail_first = grouped_first + operation.chunks + operation.groups
     if part == TAIL_DATA:

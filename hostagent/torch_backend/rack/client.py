@@ -1,0 +1,165 @@
+"""A job of a service: operations on a rack server's keys, with torch's memory and torch's errors."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch.distributed as dist
+from torch import Tensor
+
+from hostagent.protocol.served import Action, Announcement, Answer, ServedMemory
+from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.torch_backend.creation import agree_on_name, controller_address
+from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
+from hostagent.torch_backend.rack.layout import KeyLayout
+from hostagent.torch_backend.tensors import dtype_name
+from hostagent.transport.channel import NOTHING, Channel, Kind, Operation, Span
+from hostagent.transport.errors import TransportError
+
+SERVICE_VARIABLE = "NETSUM_SERVICE"
+"""``NAME`` or ``NAME:NONCE``: the service of a RackOptimizer that is not told one."""
+
+KINDS = {
+    Action.QUERY: Kind.QUERY,
+    Action.WRITE: Kind.WRITE,
+    Action.PUSH_PULL: Kind.PUSH_PULL,
+    Action.PUSH: Kind.PUSH,
+    Action.PULL: Kind.PULL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RackService:
+    """Whose weights: a namespace of the server, and the secret that opens it.
+
+    The first job of a namespace makes the service, and its nonce is the service's from then on. Weights, state and the
+    number of the last whole step outlive jobs; whoever knows name and nonce goes on from there.
+    """
+
+    name: str
+    nonce: str = ""
+    weight: int = 1
+    """Share of the server's cores against other services."""
+    quota_bytes: int = 0
+    """Memory it may use; 0: the server's limit only."""
+
+
+@dataclass(slots=True)
+class Ticket:
+    """An operation in flight; keeps what it reads and writes alive."""
+
+    number: int
+    operation: Operation
+    memory: tuple[Tensor | None, ...]
+
+    @property
+    def answer(self) -> Answer:
+        """The server's, once the operation has finished."""
+        assert self.operation.served is not None, "every operation here is a served one"
+        return self.operation.served.answer
+
+
+class RackClient:
+    """This rank's end of a job of the service; a new one after every failure."""
+
+    def __init__(
+        self, rank: int, size: int, service: RackService, timeout_s: float, join: Callable[[], Channel]
+    ) -> None:
+        """Joins at once; see ``connect``."""
+        self.rank, self.size, self.service, self.timeout_s = rank, size, service, timeout_s
+        self._join = join
+        self._channel = join()
+
+    def rejoin(self) -> None:
+        """Leave the job, failed or not, and join a new one of the same service; all ranks must."""
+        self._channel.close()
+        self._channel = self._join()
+
+    def close(self) -> None:
+        """Leave the job; the service stays."""
+        self._channel.close()
+
+    def submit(self, announcement: Announcement, given: Tensor | None = None, wanted: Tensor | None = None) -> Ticket:
+        """Start an operation. ``given`` and ``wanted`` are dense tensors of the key's elements, of one type."""
+        memory = wanted if wanted is not None else given
+        spans = [
+            NOTHING if tensor is None else Span(tensor.data_ptr(), 0, tensor.numel()) for tensor in (given, wanted)
+        ]
+        operation = Operation(
+            announcement.action.name.lower(),
+            KINDS[announcement.action],
+            "float32" if memory is None else dtype_name(memory),
+            4 if memory is None else memory.element_size(),
+            announcement.elements,
+            spans[0],
+            spans[1],
+            served=ServedMemory(announcement),
+        )
+        try:
+            number = self._channel.submit(operation)
+        except TransportError as error:
+            raise as_torch_error(error, operation.describe()) from None
+        return Ticket(number, operation, (given, wanted))
+
+    def wait(self, ticket: Ticket) -> Answer:
+        """Block until an operation has finished; raises NetsumError, naming who or what is lost."""
+        failure = None
+        if not self._channel.wait(ticket.number, self.timeout_s):
+            failure = self._channel.expire(ticket.number, self.timeout_s)
+        failure = failure or self._channel.failure(ticket.number)
+        if failure is not None:
+            raise as_torch_error(failure, ticket.operation.describe()) from None
+        return ticket.answer
+
+    def query(self, layout: KeyLayout) -> Answer:
+        """What the server knows of a key."""
+        return self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements)))
+
+    def check_alike(self, layout: KeyLayout, answer: Answer, keys: int) -> None:
+        """Refuse another model's service."""
+        if answer.keys != keys or answer.elements != layout.elements:
+            raise RefusedError(
+                f"netsum: service {self.service.name!r} holds another model: {answer.keys} keys, key {layout.key} of "
+                f"{answer.elements} elements, where this model makes {keys} and {layout.elements}; name another service"
+            )
+
+
+def connect(service: RackService | str | None, timeout_s: float) -> RackClient:
+    """A job of the service with all ranks of torch.distributed's default group; without one this process is alone.
+
+    Raises NetsumError where the controller is not there or refuses.
+    """
+    store = dist.distributed_c10d._get_default_store() if dist.is_available() and dist.is_initialized() else None
+    rank, size = (dist.get_rank(), dist.get_world_size()) if store is not None else (0, 1)
+    agreed = agree_on_service(service, store)
+    terms = ServiceTerms(agreed.name, agreed.nonce.encode(), size, agreed.weight, agreed.quota_bytes)
+
+    def join() -> Channel:
+        from hostagent.transport.process import open_job
+
+        group = f"service {agreed.name}"
+        name = agree_on_name(store, group, rank) if store is not None else f"{group}.1.{uuid.uuid4().hex}"
+        try:
+            return open_job(controller_address(), name, rank, size, timeout_s, terms)
+        except TransportError as error:
+            raise NetsumError(f"netsum: rank {rank} cannot join service {agreed.name!r}: {error}") from error
+
+    return RackClient(rank, size, agreed, timeout_s, join)
+
+
+def agree_on_service(service: RackService | str | None, store: Any) -> RackService:
+    """What was told, or NETSUM_SERVICE, or a new service that the ranks of a store agree on."""
+    told = service if service is not None else os.environ.get(SERVICE_VARIABLE)
+    if isinstance(told, RackService):
+        return told
+    if not told:
+        told = f"rack-{uuid.uuid4().hex[:12]}:{secrets.token_hex(16)}"
+        if store is not None:
+            told = str(store.compare_set("netsum/rack service", "", told).decode())
+    name, _, nonce = told.partition(":")
+    return RackService(name, nonce)

@@ -1,0 +1,253 @@
+"""``RackOptimizer``: a torch optimizer whose steps are taken by a rack server.
+
+A parameter's hook sends its gradient as soon as backward has finished it; the server sums, steps, and sends the new
+weights, which arrive while backward goes on with earlier layers. ``step`` waits for what is still under way. Where
+gradients must all be there first (to be clipped, or looked at for NaN), ``step`` fetches the weights.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hostagent.protocol.served import Action, Announcement, Answer, Hyperparameters
+from hostagent.torch_backend.errors import NetsumError, RefusedError
+from hostagent.torch_backend.rack import state
+from hostagent.torch_backend.rack.client import RackClient, RackService, connect
+from hostagent.torch_backend.rack.keys import LocalKey
+from hostagent.torch_backend.rack.layout import layout_of
+from hostagent.torch_backend.rack.terms import Policy, hyperparameters, make_template, state_names
+
+TIMEOUT_S = 300.0
+
+
+class RackOptimizer(torch.optim.Optimizer):
+    """SGD, NAG, Adam or AdamW in a rack server, on the summed gradients of all ranks.
+
+    A new service gets rank 0's weights; one that exists gives its weights to every rank, and ``step_number`` is the
+    last whole step it has. The model must not be wrapped in DDP: its gradients are summed here. ``p.grad`` stays the
+    rank's own. Between a parameter's gradient and ``step`` its weights may change at any time.
+
+    Collective, like everything that talks to the server: all ranks of torch.distributed's default group must make it,
+    and call ``state_dict``, ``load_state_dict``, ``write_weights`` and ``rejoin``, together.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        optim: Any = "sgd",
+        *,
+        server: RackService | str | None = None,
+        average: bool = True,
+        rescale: float = 1.0,
+        max_norm: float = 0.0,
+        skip_nonfinite: bool = False,
+        overlap: bool = True,
+        timeout_s: float = TIMEOUT_S,
+        client: RackClient | None = None,
+        **options: Any,
+    ) -> None:
+        """``optim``: torch.optim.SGD, Adam or AdamW, "sgd", "nag", "adam" or "adamw" with their ``options``, or such an
+        optimizer, whose state is given to the server.
+
+        ``server``: the service, as RackService, "NAME" or "NAME:NONCE"; by default NETSUM_SERVICE, else a new one.
+        ``average``: the mean over the ranks, as DDP; else the sum. ``rescale``: multiplies it. ``max_norm``: clips it.
+        ``skip_nonfinite``: leaves out a step with a NaN or an infinity in any gradient, on all ranks.
+        ``overlap``: push during backward; without it all is pushed in ``step``. ``client``: a job joined already.
+        Raises NetsumError.
+        """
+        params = list(params)
+        template, is_nag = make_template(optim, params, options)
+        self._template = template
+        super().__init__(template.param_groups, template.defaults)
+        self._overlap, self._paused = overlap, False
+        self._parameters: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
+        layouts = layout_of(self.param_groups)
+        self._keys = [LocalKey(layout, self._parameters) for layout in layouts]
+        if not self._keys:
+            raise RefusedError("netsum's RackOptimizer: no parameters")
+        self._key_of = {part.index: key for key in self._keys for part in key.layout.parts}
+        self.step_number = 0
+        """The last whole step, counted from the service's beginning."""
+        self.skipped_steps = 0
+        """Of those, left out because a gradient was not finite."""
+        self._terms: list[Hyperparameters] = []
+        self._submitted = 0
+        self._client = client or connect(server, timeout_s)
+        divisor = self._client.size if average else 1
+        self._policy = Policy(is_nag, divisor, rescale, max_norm, skip_nonfinite)
+        self._handles = [self._hook(index, parameter) for index, parameter in enumerate(self._parameters)]
+        self._begin()
+
+    # --- the step ---
+
+    def _hook(self, index: int, parameter: Tensor) -> Any:
+        def ready(_: Tensor) -> None:
+            if not self._paused and self._overlap and index in self._key_of:
+                self._key_of[index].take_gradient(index)
+                self._push_ready()
+
+        register: Any = parameter.register_post_accumulate_grad_hook
+        return register(ready) if parameter.requires_grad else None
+
+    def _push_ready(self) -> None:
+        """Push keys in their order, as far as they are ready: the same order on every rank."""
+        while self._submitted < len(self._keys) and self._keys[self._submitted].is_ready:
+            if not self._terms:
+                self._terms = self._current_terms()
+            key = self._keys[self._submitted]
+            action = Action.PUSH if self._policy.split else Action.PUSH_PULL
+            wanted = None if self._policy.split else key.weights
+            key.tickets.append(self._client.submit(self._announce(key, action), key.push, wanted))
+            self._submitted += 1
+
+    def _announce(self, key: LocalKey, action: Action, **more: Any) -> Announcement:
+        terms = (self._terms or self._current_terms())[key.layout.group]
+        told = {"step": self.step_number + 1, "keys": len(self._keys)} | more
+        return Announcement(action, key.layout.key, key.layout.elements, terms=terms, **told)
+
+    def _current_terms(self) -> list[Hyperparameters]:
+        return [hyperparameters(self._template, group, self._policy) for group in self.param_groups]
+
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """Wait until the weights of the step are in the parameters. Raises NetsumError, naming who or what is lost."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        if self._terms and self._terms != self._current_terms():
+            raise NetsumError(
+                "netsum's RackOptimizer: lr or another option was changed between backward and step(), when gradients "
+                "had been pushed with the old one: change it before backward, or make the optimizer with overlap=False"
+            )
+        with torch.no_grad():
+            for key in self._keys[self._submitted :]:
+                key.fill_missing()
+            self._push_ready()
+            answers = [self._client.wait(ticket) for key in self._keys for ticket in key.tickets]
+            if self._policy.split:
+                answers = self._pull(step=self.step_number + 1)
+            self._finish_step(answers)
+        return loss
+
+    def _finish_step(self, answers: list[Answer]) -> None:
+        for key in self._keys:
+            key.settle()
+            key.begin_step()
+        self.step_number += 1
+        self.skipped_steps = answers[-1].skipped
+        self._terms, self._submitted = [], 0
+
+    def _pull(self, step: int) -> list[Answer]:
+        tickets = [
+            self._client.submit(self._announce(key, Action.PULL, step=step), None, key.weights) for key in self._keys
+        ]
+        return [self._client.wait(ticket) for ticket in tickets]
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Backward in this block adds to ``p.grad`` and pushes nothing: the next backward outside pushes the sum."""
+        before, self._paused = self._paused, True
+        try:
+            yield
+        finally:
+            self._paused = before
+
+    # --- weights and state, there and back ---
+
+    def _begin(self) -> None:
+        """Give a new service this job's weights and state; take those of one that exists."""
+        if self._take_service():
+            return
+        self.write_weights()
+        if self._template.state:
+            self.load_state_dict(self._template.state_dict())
+
+    def _take_service(self) -> bool:
+        """Take over the service's last whole step; False where it has none."""
+        answer = self._client.query(self._keys[-1].layout)
+        if answer.elements == 0:
+            return False
+        self._client.check_alike(self._keys[-1].layout, answer, len(self._keys))
+        self.step_number, self.skipped_steps = answer.step, answer.skipped
+        self._take_weights()
+        return True
+
+    @torch.no_grad()
+    def _take_weights(self) -> None:
+        self._pull(step=self.step_number)
+        for key in self._keys:
+            key.settle()
+
+    @torch.no_grad()
+    def write_weights(self) -> None:
+        """Give rank 0's weights to the server and to every rank, as after ``model.load_state_dict``.
+
+        The last key is written when all others are there: a server that knows it knows the whole model.
+        """
+        for keys in (self._keys[:-1], self._keys[-1:]):
+            tickets = []
+            for key in keys:
+                memory = key.pack_weights()
+                given = memory if self._client.rank == 0 else None
+                updates = self._client.query(key.layout).updates
+                told = self._announce(key, Action.WRITE, step=self.step_number, updates=updates)
+                tickets.append(self._client.submit(told, given, memory))
+            for ticket in tickets:
+                self._client.wait(ticket)
+        for key in self._keys:
+            key.settle()
+
+    @torch.no_grad()
+    def state_dict(self) -> dict[str, Any]:
+        """As torch.optim's of the same optimizer, fetched from the server: it loads into that one, and back.
+
+        A half-precision parameter's state has its float32 weights too, as ``master``.
+        """
+        packed = super().state_dict()
+        packed["state"] = state.fetch(self._client, self._keys, self._names(), self._announce, self.step_number)
+        return packed
+
+    @torch.no_grad()
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Give options, state and this model's weights (rank 0's) to the server; from torch.optim's, or our own."""
+        held = dict(state_dict["state"])
+        super().load_state_dict({**state_dict, "state": {}})
+        self._template.param_groups = self.param_groups
+        state.check(held, self._keys, self._names())
+        self.write_weights()
+        state.give(self._client, self._keys, self._names(), self._announce, held, self.step_number)
+        self._take_weights()
+
+    def _names(self) -> list[tuple[str, ...]]:
+        return [state_names(self._template, group) for group in self.param_groups]
+
+    # --- the end, and a new beginning ---
+
+    def rejoin(self) -> int:
+        """After an error: join a new job of the same service and take its weights; returns the last whole step.
+
+        What the interrupted step had changed is gone. A server that was started again has its checkpoint's step. If it
+        had none this raises NetsumError; ``load_state_dict`` can then give it a state that the script has saved.
+        """
+        self._client.rejoin()
+        for key in self._keys:
+            key.begin_step()
+        self._terms, self._submitted = [], 0
+        if not self._take_service():
+            name = self._client.service.name
+            raise NetsumError(
+                f"netsum: the rack server no longer knows service {name!r}: it was started again without a checkpoint"
+            )
+        return self.step_number
+
+    def close(self) -> None:
+        """Leave the job; the service keeps weights and state."""
+        for handle in self._handles:
+            if handle is not None:
+                handle.remove()
+        self._client.close()

@@ -1,0 +1,59 @@
+"""Training with the optimizer in the rack server, through the loss of ranks or of the server.
+
+    netsum run -n 4 --aggregator server rack_training.py --steps 200 --service mine:a-secret
+
+The service keeps weights and optimizer state. After an error the ranks that live join again; ranks that are started
+anew, by this command, find the service as well. Either way the loop goes on after the last whole step.
+"""
+
+import argparse
+import zlib
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from hostagent.torch_backend.errors import NetsumError
+from hostagent.torch_backend.rack import RackOptimizer
+
+options = argparse.ArgumentParser()
+options.add_argument("--steps", type=int, default=200)
+options.add_argument("--service", default=None)
+options.add_argument("--rejoins", type=int, default=3)
+arguments = options.parse_args()
+
+dist.init_process_group("gloo")
+RANK = dist.get_rank()
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(20, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 3))
+optimizer = RackOptimizer(model.parameters(), optim="adam", lr=1e-3, server=arguments.service)
+print(f"rank {RANK} begins after step {optimizer.step_number}", flush=True)
+
+
+def train_one(step):
+    """The data of a step depend on the step's number only, so that it can be repeated."""
+    generator = torch.Generator().manual_seed(1000 * step + RANK)
+    inputs = torch.randn(32, 20, generator=generator)
+    targets = (inputs[:, 0] > 0).long() + (inputs[:, 1] > 1).long()
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+while optimizer.step_number < arguments.steps:
+    try:
+        loss = train_one(optimizer.step_number)
+        if optimizer.step_number % 10 == 0:
+            print(f"rank {RANK} step {optimizer.step_number} loss {loss:.4f}", flush=True)
+    except NetsumError as error:
+        print(f"rank {RANK} in step {optimizer.step_number + 1}: {error}", flush=True)
+        if not arguments.rejoins:
+            raise
+        arguments.rejoins -= 1
+        print(f"rank {RANK} joins again after step {optimizer.rejoin()}", flush=True)
+
+weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
+print(f"rank {RANK} has weights {zlib.crc32(weights):08x} after step {optimizer.step_number}", flush=True)
+optimizer.close()

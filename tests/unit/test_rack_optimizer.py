@@ -1,0 +1,281 @@
+"""RackOptimizer on ranks that are threads, against the reference server of weights."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from hostagent.torch_backend.errors import NetsumError
+from tests.support.rack_network import RackNetwork, make_optimizer, on_ranks, rack_network
+
+SIZE, STEPS = 2, 4
+
+
+@pytest.fixture(scope="module")
+def network() -> Any:
+    with rack_network(SIZE) as made:
+        yield made
+
+
+torch.manual_seed(3)
+MODEL = torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.ReLU(), torch.nn.Linear(64, 300), torch.nn.Linear(300, 4))
+"""Small parameters, and one that is a key by itself."""
+
+
+def make_model(dtype: torch.dtype = torch.float32) -> torch.nn.Module:
+    return copy.deepcopy(MODEL).to(dtype)
+
+
+def batch(step: int, rank: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(100 * step + rank)
+    inputs = torch.randn(16, 8, generator=generator)
+    return inputs.to(dtype), inputs[:, :4].to(dtype)
+
+
+def backward(model: torch.nn.Module, step: int, rank: int) -> float:
+    inputs, targets = batch(step, rank, next(model.parameters()).dtype)
+    loss = torch.nn.functional.mse_loss(model(inputs), targets)
+    loss.backward()
+    return loss.item()
+
+
+def train_alone(make: Any, steps: int, model: torch.nn.Module | None = None) -> tuple[torch.nn.Module, Any]:
+    """The same in one process: torch's optimizer on the mean of the ranks' gradients."""
+    model = model or make_model()
+    optimizer = make(model.parameters())
+    for step in range(steps):
+        optimizer.zero_grad()
+        total = sum(
+            torch.nn.functional.mse_loss(model(x), y) for x, y in (batch(step, r, torch.float32) for r in range(SIZE))
+        )
+        (total / SIZE).backward()
+        optimizer.step()
+    return model, optimizer
+
+
+def close_to(one: torch.nn.Module, other: torch.nn.Module, **tolerance: float) -> None:
+    for mine, theirs in zip(one.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, **(tolerance or {"rtol": 1e-4, "atol": 1e-5}))
+
+
+def fresh(network: RackNetwork) -> None:
+    """A service that nobody has written to."""
+    network.server.services.clear()
+    network.install_job()
+
+
+@pytest.mark.parametrize(
+    ("optim", "options"),
+    [
+        (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 1e-3}),
+        (torch.optim.Adam, {"lr": 1e-2}),
+        (torch.optim.AdamW, {"lr": 1e-2, "weight_decay": 0.1}),
+    ],
+)
+def test_training_is_as_with_torchs_own_optimizer(network: RackNetwork, optim: Any, options: dict[str, Any]) -> None:
+    fresh(network)
+
+    def body(rank: int) -> torch.nn.Module:
+        model = make_model()
+        if rank == 1:
+            for parameter in model.parameters():
+                parameter.data.zero_()  # rank 0's are everybody's
+        optimizer = make_optimizer(network, rank, model.parameters(), optim, **options)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, step, rank)
+            optimizer.step()
+        assert optimizer.step_number == STEPS
+        optimizer.close()
+        return model
+
+    models = on_ranks(SIZE, body)
+    close_to(models[0], models[1], rtol=0, atol=0)
+    close_to(models[0], train_alone(lambda params: optim(params, **options), STEPS)[0])
+
+
+def test_learning_rates_may_change_between_steps_but_not_between_backward_and_step(network: RackNetwork) -> None:
+    fresh(network)
+
+    def body(rank: int) -> torch.nn.Module:
+        model = make_model()
+        optimizer = make_optimizer(network, rank, model.parameters(), "sgd", lr=0.1)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, step, rank)
+            optimizer.step()
+            schedule.step()
+        kept = copy.deepcopy(model)
+        optimizer.zero_grad()
+        backward(model, 9, rank)
+        optimizer.param_groups[0]["lr"] = 1.0
+        with pytest.raises(NetsumError, match="changed between backward and step"):
+            optimizer.step()
+        optimizer.close()
+        return kept
+
+    models = on_ranks(SIZE, body)
+    alone = make_model()
+    optimizer = torch.optim.SGD(alone.parameters(), lr=0.1)
+    for step in range(STEPS):
+        optimizer.param_groups[0]["lr"] = 0.1 * 0.5**step
+        optimizer.zero_grad()
+        for rank in range(SIZE):
+            (
+                torch.nn.functional.mse_loss(
+                    alone(batch(step, rank, torch.float32)[0]), batch(step, rank, torch.float32)[1]
+                )
+                / SIZE
+            ).backward()
+        optimizer.step()
+    close_to(models[0], alone)
+
+
+def test_state_goes_to_torchs_optimizer_and_back(network: RackNetwork) -> None:
+    fresh(network)
+
+    def body(rank: int) -> tuple[torch.nn.Module, torch.nn.Module]:
+        start, own = train_alone(lambda params: torch.optim.Adam(params, lr=1e-2), 2)
+        model = copy.deepcopy(start)
+        optimizer = make_optimizer(network, rank, model.parameters(), "adam", lr=1.0)
+        optimizer.load_state_dict(own.state_dict())
+        for step in range(2, 4):
+            optimizer.zero_grad()
+            backward(model, step, rank)
+            optimizer.step()
+        mine = torch.optim.Adam(model.parameters())
+        mine.load_state_dict(optimizer.state_dict())
+        optimizer.close()
+        assert float(mine.state[next(model.parameters())]["step"]) == 4
+        return model, mine
+
+    model, mine = on_ranks(SIZE, body)[0]
+    alone, theirs = train_alone(lambda params: torch.optim.Adam(params, lr=1e-2), 4)
+    close_to(model, alone)
+    assert mine.param_groups[0]["lr"] == 1e-2
+    for one, other in zip(model.parameters(), alone.parameters(), strict=True):
+        for name in ("exp_avg", "exp_avg_sq"):
+            torch.testing.assert_close(mine.state[one][name], theirs.state[other][name], rtol=1e-4, atol=1e-6)
+
+
+def test_clipping_and_leaving_out_steps_that_are_not_finite(network: RackNetwork) -> None:
+    fresh(network)
+
+    def body(rank: int) -> tuple[torch.nn.Module, int]:
+        model = make_model()
+        optimizer = make_optimizer(network, rank, model.parameters(), "sgd", lr=0.5, max_norm=0.01, skip_nonfinite=True)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            if step == 1 and rank == 1:
+                (model(batch(step, rank, torch.float32)[0]).sum() * float("nan")).backward()
+            else:
+                backward(model, step, rank)
+            before = [parameter.detach().clone() for parameter in model.parameters()]
+            optimizer.step()
+            after = list(model.parameters())
+            moved = sum(float(((a.detach() - b) ** 2).sum()) for a, b in zip(after, before, strict=True)) ** 0.5
+            assert moved == 0 if step == 1 else moved == pytest.approx(0.005, rel=1e-3)
+        skipped = optimizer.skipped_steps
+        optimizer.close()
+        return model, skipped
+
+    (one, skipped), (other, _) = on_ranks(SIZE, body)
+    close_to(one, other, rtol=0, atol=0)
+    assert skipped == 1
+
+
+def test_a_half_precision_model_has_float32_masters(network: RackNetwork) -> None:
+    """Steps too small for bfloat16 add up all the same."""
+    fresh(network)
+
+    def body(rank: int) -> dict[int, Any]:
+        model = make_model(torch.bfloat16)
+        optimizer = make_optimizer(network, rank, model.parameters(), "sgd", lr=1e-4)
+        for step in range(3):
+            optimizer.zero_grad()
+            backward(model, step, rank)
+            optimizer.step()
+        state = optimizer.state_dict()["state"]
+        for number, parameter in enumerate(model.parameters()):
+            assert torch.equal(state[number]["master"].to(torch.bfloat16), parameter)
+        optimizer.close()
+        return state
+
+    state = on_ranks(SIZE, body)[0]
+    first = next(make_model(torch.bfloat16).parameters())
+    assert not torch.equal(state[0]["master"], first.float())
+
+
+def test_gradients_add_up_under_no_sync_and_a_second_backward_without_it_is_an_error(network: RackNetwork) -> None:
+    fresh(network)
+
+    def body(rank: int) -> torch.nn.Module:
+        model = make_model()
+        optimizer = make_optimizer(network, rank, model.parameters(), "sgd", lr=0.1, average=False)
+        optimizer.zero_grad()
+        with optimizer.no_sync():
+            backward(model, 0, rank)
+        backward(model, 1, rank)
+        optimizer.step()
+        kept = copy.deepcopy(model)
+        optimizer.zero_grad()
+        backward(model, 2, rank)
+        with pytest.raises(NetsumError, match="no_sync"):
+            backward(model, 3, rank)
+        optimizer.close()
+        return kept
+
+    models = on_ranks(SIZE, body)
+    alone = make_model()
+    for step in range(2):
+        for rank in range(SIZE):
+            backward(alone, step, rank)
+    torch.optim.SGD(alone.parameters(), lr=0.1).step()
+    close_to(models[0], alone)
+
+
+def test_after_an_error_ranks_join_again_and_repeat_from_the_last_whole_step(network: RackNetwork) -> None:
+    fresh(network)
+    failed, told = threading.Event(), []
+
+    def body(rank: int) -> torch.nn.Module:
+        model = make_model()
+        optimizer = make_optimizer(network, rank, model.parameters(), "adam", lr=1e-2)
+        step = optimizer.step_number
+        while step < STEPS:
+            try:
+                optimizer.zero_grad()
+                backward(model, step, rank)
+                if step == 2 and rank == 1 and not failed.is_set():
+                    failed.set()
+                    network.sessions[1].fail(5, "the rack server has been away")
+                optimizer.step()
+                step = optimizer.step_number
+            except NetsumError as error:
+                told.append(str(error))
+                step = optimizer.rejoin()
+        optimizer.close()
+        return model
+
+    models = on_ranks(SIZE, body)
+    assert len(told) == SIZE
+    assert all("the rack server has been away" in text for text in told)
+    close_to(models[0], models[1], rtol=0, atol=0)
+    close_to(models[0], train_alone(lambda params: torch.optim.Adam(params, lr=1e-2), STEPS)[0])
+
+
+def test_another_models_service_is_refused(network: RackNetwork) -> None:
+    fresh(network)
+
+    def body(rank: int) -> None:
+        make_optimizer(network, rank, make_model().parameters(), "sgd", lr=0.1).close()
+        with pytest.raises(NetsumError, match="holds another model"):
+            make_optimizer(network, rank, torch.nn.Linear(8, 8).parameters(), "sgd", lr=0.1)
+
+    on_ranks(SIZE, body)
