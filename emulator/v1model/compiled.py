@@ -23,7 +23,7 @@ from emulator.p4.llvm.machine import make_object
 from emulator.p4.passes import run_passes
 from emulator.p4.verify import verify
 from emulator.ports.folders import cache_root
-from emulator.ports.jit import machine_key
+from emulator.ports.jit_cache import machine_key
 from emulator.v1model.layout import ArrayLayout, PipelineLayout, Word, lay_out
 from emulator.v1model.llvm import library, pipeline
 from emulator.v1model.target import V1MODEL_TARGET

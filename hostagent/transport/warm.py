@@ -16,23 +16,22 @@ from typing import Any
 
 import numba
 
-from emulator.ports.jit import loops_folder
+from emulator.ports.jit_cache import loops_folder, source_stamp
 
 WAIT_S = 300.0
 """For another process that compiles; then this one goes on by itself, which is slow but right."""
 LOOK_AGAIN_S = 0.1
-MARKER = "host-loops-complete"
 
 
 def ensure_warm(*, say: bool = True) -> bool:
     """Returns when the ranks' loops are in the cache; True if this call compiled them. ``say``: tell on stderr."""
     folder = loops_folder()
-    marker = folder / MARKER
+    marker = folder / f"host-loops-{source_stamp(__file__)[:16]}"
     if marker.exists():
         return False
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / f"{MARKER}.lock").open("w") as lock:
+        with marker.with_suffix(".lock").open("w") as lock:
             if not _locked(lock, time.monotonic() + WAIT_S) or marker.exists():
                 return False
             if say:
