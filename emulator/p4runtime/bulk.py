@@ -7,16 +7,14 @@ update by update as in small batches, so there is one place for each rule's word
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from emulator.p4runtime import bulk_scan
+from emulator.p4runtime import bulk_scan, entity_tables
 from emulator.p4runtime.bulk_recipes import Recipe, Rows, Shape, recipe_of, shape_of
 from emulator.p4runtime.bulk_scan import Updates
-from emulator.p4runtime.entity_tables import DELETE, INSERT
 from emulator.p4runtime.errors import RequestError
 from emulator.p4runtime.view import Change, Undo, View
 
@@ -82,38 +80,35 @@ class _Preparation:
 
 def _changes_of(view: View, rows: Rows, first: int, prepare: Prepare) -> list[Change]:
     """``first`` is the place of the first in the request."""
-    numbers = range(first, first + len(rows.keys))
-    run: Callable[..., None]
-    if rows.update_type == DELETE:
-        run = partial(_delete, view, prepare, rows.table_id)
-    else:
-        operation = _insert if rows.update_type == INSERT else _modify
-        run = partial(operation, view, prepare, rows.table_id, rows.action_id)
-    parts: Sequence[tuple[Any, ...]] = list(zip(numbers, rows.keys, rows.priorities, rows.params, strict=True))
-    return [Change(partial(run, *part), partial(_remember, prepare, part[0])) for part in parts]
+    table_id, action_id, control = rows.table_id, rows.action_id, view.control
+    parts = zip(range(first, first + len(rows.keys)), rows.keys, rows.priorities, rows.params, strict=True)
+    match rows.update_type:
+        case entity_tables.INSERT:
+            runs = [
+                (n, partial(control.insert_row, table_id, keys, p, action_id, params)) for n, keys, p, params in parts
+            ]
+        case entity_tables.MODIFY:
+            again = partial(control.modify_row, table_id)
+            runs = [
+                (n, partial(_unless_noted, view, prepare, n, partial(again, keys, p, action_id, params)))
+                for n, keys, p, params in parts
+            ]
+        case _:
+            runs = [
+                (n, partial(_unless_noted, view, prepare, n, partial(control.delete_row, table_id, keys, p)))
+                for n, keys, p, _ in parts
+            ]
+    return [Change(run, partial(_remember, prepare, number)) for number, run in runs]
 
 
 # --- Changes ----------------------------------------------------------------------------------------------------
 
 
-def _insert(
-    view: View, prepare: Prepare, table_id: int, action_id: int, number: int, keys: Any, priority: int, params: Any
-) -> None:
-    view.control.insert_row(table_id, keys, priority, action_id, params)
-
-
-def _modify(
-    view: View, prepare: Prepare, table_id: int, action_id: int, number: int, keys: Any, priority: int, params: Any
-) -> None:
+def _unless_noted(view: View, prepare: Prepare, number: int, run: Callable[[], None]) -> None:
     if _has_notes(view):
-        return _prepared(prepare, number).run()
-    return view.control.modify_row(table_id, keys, priority, action_id, params)
-
-
-def _delete(view: View, prepare: Prepare, table_id: int, number: int, keys: Any, priority: int, params: Any) -> None:
-    if _has_notes(view):
-        return _prepared(prepare, number).run()
-    return view.control.delete_row(table_id, keys, priority)
+        _prepared(prepare, number).run()
+    else:
+        run()
 
 
 def _has_notes(view: View) -> bool:

@@ -221,18 +221,17 @@ def _fields_of(shape: Shape, table: TableSchema, control: Control) -> tuple[_Fie
         schema = table.fields.get(key.field_id)
         if schema is None or (schema.kind.value, schema.width_bits) != (key.match_kind, key.width_bits):
             return None
-        found = _field_of(schema, given.get(key.field_id))
+        found = _field_of(schema, given.get(key.field_id), key.anything)
         if found is None:
             return None
         fields.append(found)
     return tuple(fields)
 
 
-def _field_of(schema: FieldSchema, match: _Group | None) -> _Field | None:
+def _field_of(schema: FieldSchema, match: _Group | None, anything: tuple[int, int]) -> _Field | None:
     ones = (1 << schema.width_bits) - 1
     convert, names = _KINDS[schema.kind]
     if match is None:
-        anything = (0, ones if schema.kind is MatchKind.RANGE else 0)
         return None if schema.kind is MatchKind.EXACT else _Field(ones, convert, (), anything)
     if match.columns.keys() != {f"match.{name}" for name in names}:
         return None

@@ -17,7 +17,7 @@ from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime import entities
 from emulator.p4runtime.announcements import Announcements
 from emulator.p4runtime.arbitration import MAX_STREAMS, Arbiter, Notification
-from emulator.p4runtime.batches import write_batch
+from emulator.p4runtime.batches import collector_paused, write_batch
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 from emulator.p4runtime.packet_io import frame_of, packet_in_of
 from emulator.p4runtime.pipeline import Compiled, Config, Pipeline, Target, make_config
@@ -186,12 +186,12 @@ class Device:
         self._check_device(request.device_id)
         found: list[Any] = []
         errors: list[RequestError | None] = []
-        with self._lock:
+        with self._lock, collector_paused():
             view = self._view()
             for entity in request.entities:
                 errors.append(_read_into(found, view, entity))
         for start in range(0, len(found), ENTITIES_PER_RESPONSE):
-            yield p4runtime_pb2.ReadResponse(entities=found[start : start + ENTITIES_PER_RESPONSE])
+            yield _response_of(found[start : start + ENTITIES_PER_RESPONSE])
         if any(errors):
             raise BatchError("request", errors)
 
@@ -299,6 +299,16 @@ def _read_into(found: list[Any], view: View, entity: Any) -> RequestError | None
     except ControlError as error:
         return RequestError(Code(int(error.code)), error.message)
     return None
+
+
+def _response_of(entities: list[Any]) -> Any:
+    response = p4runtime_pb2.ReadResponse()
+    for entity in entities:
+        if isinstance(entity, bytes):
+            response.entities.add().ParseFromString(entity)
+        else:
+            response.entities.append(entity)
+    return response
 
 
 def _copy_field(source: Any, target: Any, name: str) -> None:

@@ -27,6 +27,7 @@ class Handler:
     prepare_write: Callable[[View, int, Any], Change]
     """Validates an update against P4Info and returns what carries it out."""
     read: Callable[[View, Any], Iterator[Any]]
+    """What one request selects: Entity messages, or bytes of such."""
 
 
 HANDLERS: Mapping[str, Handler] = {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
+from emulator.p4runtime.bulk_read import read_rows, suits_rows
 from emulator.p4runtime.entity_tables import DEFAULT_PRIORITY, find_entry
 from emulator.p4runtime.errors import invalid
 from emulator.p4runtime.resources import fill_counter, fill_meter, refuse_meter_counters
@@ -18,10 +19,13 @@ from emulator.switch.control import ControlError, TableEntry
 
 
 def read(view: View, message: Any) -> Iterator[Any]:
-    """The entries a TableEntry filter selects, as Entity messages."""
+    """The entries a TableEntry filter selects, as Entity messages or such messages' bytes."""
     tables = _selected_tables(view, message)
     fill = _Filler(view, message)
     for table in tables:
+        if suits_rows(view, table, message):
+            yield from read_rows(view, table)
+            continue
         passes = _filter_of(table, message)
         entries = _defaults(view, table) if message.is_default_action else select_entries(view, table, message)
         for entry in entries:

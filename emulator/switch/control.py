@@ -171,11 +171,23 @@ class TableEntry:
 
 
 class RowKey(NamedTuple):
-    """A match key as `Control.insert_row` and its like take it."""
+    """A match key as rows have it."""
 
     field_id: int
     match_kind: str
     width_bits: int
+    anything: tuple[int, int]
+    """What a key that is left out is in a row."""
+
+
+class Row(NamedTuple):
+    """An entry of many at a time, and only what packets match and which action runs."""
+
+    keys: KeyParts
+    priority: int
+    action_id: int
+    params: tuple[int, ...]
+    is_const: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +246,11 @@ class Control(Protocol):
         ...
 
     def row_keys(self, table_id: int) -> tuple[RowKey, ...]:
-        """The table's keys in the order of rows: entries of many at a time, all checked against P4Info by the caller,
-        that say nothing but what packets match and which action runs. Not for tables with a profile or idle times."""
+        """The table's keys in the order of rows: entries of many at a time, checked against P4Info by the caller. Not
+        for tables with a profile or idle times."""
         ...
+
+    def rows(self, table_id: int) -> Iterable[Row]: ...
 
     def insert_row(
         self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]

@@ -18,6 +18,7 @@ from emulator.switch.control import (
     Member,
     MeterConfig,
     Replicas,
+    Row,
     RowKey,
     TableEntry,
     ValueSetMember,
@@ -160,7 +161,10 @@ class Switch(Control):
         self._table(table_id).delete(entry)
 
     def row_keys(self, table_id: int) -> tuple[RowKey, ...]:
-        return tuple(RowKey(key.id, key.match_kind, key.width_bits) for key in self._table(table_id).view.keys)
+        return self._table(table_id).keys.row_keys()
+
+    def rows(self, table_id: int) -> Iterator[Row]:
+        return self._table(table_id).rows()
 
     def insert_row(self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
         self._table(table_id).insert_row(keys, priority, action_id, params)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.p4.table_layout import ENTRY_HEADER_BYTES, TABLE_ENTRIES, TableLayout, key_bytes
+from emulator.p4.table_layout import (
+    ENTRY_HEADER_BYTES,
+    NOTHING_RUN,
+    TABLE_ENTRIES,
+    ActionLayout,
+    TableLayout,
+    key_bytes,
+)
 from emulator.ports.batch import address_of
 from emulator.switch.pages import table_bytes
 
 MOST_AT_ONCE = 1 << 21
 """Larger tables grow into their size; memory that nobody touches costs nothing, but addresses do."""
+
+
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+"""The struct module's, by a parameter's size in bytes."""
 
 
 class Entries:
@@ -25,8 +38,19 @@ class Entries:
         self._written = max([ENTRY_HEADER_BYTES + self.key_bytes, *ends])
         """Bytes of an entry that only the control plane writes; the rest is counters and the like."""
         self._rest = bytes(self._stride - self._written)
+        self._packers = [self._packer(a) for a in layout.actions]
         self._shifts = [[8 * c.offset_bytes for c in a.parameters] for a in layout.actions]
         self._set(table_bytes((1 + min(count, MOST_AT_ONCE)) * self._stride))
+
+    def _packer(self, action: ActionLayout) -> struct.Struct | None:
+        """For an entry with this action: header, key, parameters; None where one is wider than a word."""
+        form, end = f"<II{self.key_bytes}s", ENTRY_HEADER_BYTES + self.key_bytes
+        for cell in action.parameters:
+            if cell.size_bytes not in _CODES:
+                return None
+            form += f"{cell.offset_bytes - end}x{_CODES[cell.size_bytes]}"
+            end = cell.offset_bytes + cell.size_bytes
+        return struct.Struct(f"{form}{self._written - end}x")
 
     def _set(self, array: NDArray[np.uint8]) -> None:
         self.array = array
@@ -62,7 +86,11 @@ class Entries:
         """Everything that packets don't change. ``tag``: the header's second half; ``key``: what follows the header,
         as one number."""
         start = number * self._stride
-        self.memory[start : start + self._written] = self._pack(tag, key, action, params)
+        packer = self._packers[action] if action != NOTHING_RUN else None
+        if packer is not None:
+            packer.pack_into(self.memory, start, action, tag, key.to_bytes(self.key_bytes, "little"), *params)
+        else:
+            self.memory[start : start + self._written] = self._pack(tag, key, action, params)
 
     def record(self, action: int, params: tuple[int, ...]) -> bytes:
         """A choice of an action profile: action and parameters where an entry has them."""

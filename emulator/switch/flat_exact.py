@@ -29,19 +29,22 @@ class ExactTable(FlatTable):
         self._halves = layout.entry_bytes // 4
         self._words = layout.entry_bytes // 8
         self._key_words = layout.key_words
-        self._order = layout.order
+        self._parts = [(i, layout.key_widths_bits[i]) for i in layout.order]
 
     def number(self, handle: int) -> int:
         return self._places.get(handle, 0)
 
     def key_of(self, entry: Entry) -> int:
-        return self.layout.pack(tuple([value for value, _ in entry.keys]), self._order)
+        packed, keys = 0, entry.keys
+        for position, width_bits in self._parts:
+            packed = packed << width_bits | keys[position][0]
+        return packed
 
     def insert(self, entry: Entry) -> None:
         if 2 * (len(self._places) + 1) > self._slots:
             self._grow()
         key = self.key_of(entry)
-        number = self._free_slot(hash_words(words_of(key, self._key_words)))
+        number = self._free_slot(hash_words((key,) if self._key_words == 1 else words_of(key, self._key_words)))
         self._places[entry.handle] = number
         self.entries.clear_rest(number)
         self.write_keyed(number, entry, key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.switch.control import Code, ControlError, Exact, FieldMatch, Lpm, Optional, Range, Ternary
+from emulator.switch.control import Code, ControlError, Exact, FieldMatch, Lpm, Optional, Range, RowKey, Ternary
 from emulator.v1model.view import KeyParts, KeyView, TableView
 
 
@@ -52,6 +52,10 @@ class MatchKeys:
             if parts[i] != self._anything[i] or self._keys[i].match_kind == "exact":
                 found.append(_TO[self._keys[i].match_kind](self._keys[i].id, *parts[i]))
         return tuple(found)
+
+    def row_keys(self) -> tuple[RowKey, ...]:
+        keys = zip(self._keys, self._anything, strict=True)
+        return tuple(RowKey(key.id, key.match_kind, key.width_bits, anything) for key, anything in keys)
 
     def priority(self, parts: KeyParts, priority: int) -> int:
         """The one to compare by: without priorities the longest prefix wins, so its length stands in."""

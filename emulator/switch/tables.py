@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from emulator.p4 import ir
-from emulator.switch.control import Code, ControlError, CounterValue, MeterConfig, OneShot, TableEntry, Through
+from emulator.switch.control import Code, ControlError, CounterValue, MeterConfig, OneShot, Row, TableEntry, Through
 from emulator.switch.match_keys import MatchKeys
 from emulator.switch.profiles import ActionProfile, Call, Target
 from emulator.v1model.view import ActionView, KeyParts, TableView
@@ -161,6 +161,13 @@ class Table:
         """All entries, the program's own first, in order of handles."""
         for entry in sorted(self.entries.values(), key=lambda e: e.handle):
             yield self._tell(entry)
+
+    def rows(self) -> Iterator[Row]:
+        """Of a table without a profile, in order of handles."""
+        ids, has_priority = [action.id for action in self.view.actions], self._has_priority
+        for entry in sorted(self.entries.values(), key=lambda e: e.handle):
+            priority = entry.priority if has_priority else 0
+            yield Row(entry.keys, priority, ids[entry.action], entry.params, entry.is_const)
 
     def entry(self, given: TableEntry) -> TableEntry:
         return self._tell(self._find(given))

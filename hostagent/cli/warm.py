@@ -24,6 +24,7 @@ def warm(
     """
     import json
 
+    from emulator.p4runtime.bulk import compile_loops as compile_bulk_loops
     from emulator.switch.masked_bits import compile_loops
     from hostagent.transport.warm import ensure_warm
 
@@ -32,6 +33,7 @@ def warm(
         print("compiling loops and the aggregation program, once for this version (about a minute)", flush=True)
     ensure_warm(say=False)
     compile_loops()
+    compile_bulk_loops()
     _warm_switch()
     seconds = time.monotonic() - started
     if as_json:

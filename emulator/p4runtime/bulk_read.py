@@ -1,0 +1,140 @@
+"""Many entries to a controller: each is written into a message that is made once for all entries of its form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from emulator.p4.protos import p4runtime_pb2
+from emulator.p4runtime.canonical import encode
+from emulator.p4runtime.schema import TableSchema
+from emulator.p4runtime.translate import add_match
+from emulator.p4runtime.view import View
+from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Row, RowKey, Ternary
+
+Form = tuple[int, bool, tuple[bool, ...]]
+"""(action, whether it is constant, for each key whether it is given)"""
+
+
+def suits_rows(view: View, table: TableSchema, wanted: Any) -> bool:
+    """Whether all entries of a table are asked for, with nothing that rows do not hold."""
+    return not (
+        wanted.match
+        or wanted.priority
+        or wanted.HasField("action")
+        or wanted.controller_metadata
+        or wanted.metadata
+        or wanted.is_default_action
+        or (wanted.HasField("counter_data") and table.direct_counter_id)
+        or (wanted.HasField("meter_config") and table.direct_meter_id)
+        or table.has_idle_timeout
+        or table.implementation_id
+        or view.notes.entries
+    )
+
+
+def read_rows(view: View, table: TableSchema) -> Iterator[bytes]:
+    """All entries, as serialized Entity messages."""
+    keys = view.control.row_keys(table.id)
+    forms: dict[Form, Callable[[Row], bytes]] = {}
+    for row in view.control.rows(table.id):
+        given = tuple(
+            [pair != key.anything or key.match_kind == "exact" for pair, key in zip(row.keys, keys, strict=True)]
+        )
+        form = row.action_id, row.is_const, given
+        writer = forms.get(form)
+        if writer is None:
+            writer = forms[form] = _writer(view, table, keys, form)
+        yield writer(row)
+
+
+def _writer(view: View, table: TableSchema, keys: tuple[RowKey, ...], form: Form) -> Callable[[Row], bytes]:
+    action_id, is_const, given = form
+    entity = p4runtime_pb2.Entity()
+    message = entity.table_entry
+    message.table_id, message.is_const = table.id, is_const
+    positions = [i for i in sorted(range(len(keys)), key=lambda i: keys[i].field_id) if given[i]]
+    add_match(message.match, [_KINDS[keys[i].match_kind](keys[i].field_id, 0, 0) for i in positions])
+    matches = [(i, _SETTERS[keys[i].match_kind](match)) for i, match in zip(positions, message.match, strict=True)]
+    call = message.action.action
+    call.action_id = action_id
+    for parameter in view.schema.actions[action_id].parameters:
+        call.params.add(param_id=parameter.id)
+    params = list(call.params)
+
+    def write(row: Row) -> bytes:
+        if row.priority:
+            message.priority = row.priority
+        for position, put in matches:
+            put(*row.keys[position])
+        for param, value in zip(params, row.params, strict=True):
+            param.value = encode(value)
+        return bytes(entity.SerializeToString())
+
+    return write
+
+
+_KINDS: dict[str, Callable[[int, int, int], FieldMatch]] = {
+    "exact": lambda number, value, _: Exact(number, value),
+    "lpm": Lpm,
+    "ternary": Ternary,
+    "range": Range,
+    "optional": lambda number, value, _: Optional(number, value),
+}
+
+Put = Callable[[int, int], None]
+"""A key's pair into its message."""
+
+
+def _put_exact(match: Any) -> Put:
+    exact = match.exact
+
+    def put(value: int, mask: int) -> None:
+        exact.value = encode(value)
+
+    return put
+
+
+def _put_lpm(match: Any) -> Put:
+    lpm = match.lpm
+
+    def put(value: int, mask: int) -> None:
+        lpm.value, lpm.prefix_len = encode(value), mask.bit_count()
+
+    return put
+
+
+def _put_ternary(match: Any) -> Put:
+    ternary = match.ternary
+
+    def put(value: int, mask: int) -> None:
+        ternary.value, ternary.mask = encode(value), encode(mask)
+
+    return put
+
+
+def _put_range(match: Any) -> Put:
+    bounds = match.range
+
+    def put(low: int, high: int) -> None:
+        bounds.low, bounds.high = encode(low), encode(high)
+
+    return put
+
+
+def _put_optional(match: Any) -> Put:
+    optional = match.optional
+
+    def put(value: int, mask: int) -> None:
+        optional.value = encode(value)
+
+    return put
+
+
+_SETTERS: dict[str, Callable[[Any], Put]] = {
+    "exact": _put_exact,
+    "lpm": _put_lpm,
+    "ternary": _put_ternary,
+    "range": _put_range,
+    "optional": _put_optional,
+}
