@@ -41,7 +41,7 @@ def draw(seed: int) -> Training:
     terms = replace(terms, flags=terms.flags | rng.choice(SPLITS), max_norm=3.0, divisor=rng.choice((1, workers)))
     return Training(
         schedule,
-        tuple(rng.choice((1, 31, 32, 33, 200, 1500)) for _ in range(rng.randint(1, 3))),
+        tuple(rng.choice((1, 31, 32, 33, 200, 700)) for _ in range(rng.randint(1, 3))),
         terms,
         steps=rng.randint(1, 4),
         dtype=rng.choice((DType.FLOAT32, DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)),
@@ -51,7 +51,7 @@ def draw(seed: int) -> Training:
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # numpy's word on a NaN that is meant
-@pytest.mark.parametrize("batch", range(4))
+@pytest.mark.parametrize("batch", range(2))
 def test_every_rank_ends_with_the_weights_of_an_undisturbed_run(batch: int) -> None:
     """Whatever is lost, repeated, late or damaged, and however often a job is killed and begun again."""
     for seed in range(batch * 8, (batch + 1) * 8):

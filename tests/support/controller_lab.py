@@ -71,8 +71,8 @@ class Rank:
             for message in (pb.ClientMessage(hello=hello), *self.pending.values()):
                 self._send(message)
 
-    def join(self, group: str, rank: int, size: int) -> Place:
-        place = self.places[group] = Place(pb.Join(group=group, rank=rank, size=size))
+    def join(self, group: str, rank: int, size: int, service: pb.Service | None = None) -> Place:
+        place = self.places[group] = Place(pb.Join(group=group, rank=rank, size=size, service=service))
         self._ask(pb.ClientMessage(join=place.join))
         return place
 

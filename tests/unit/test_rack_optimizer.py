@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from hostagent.torch_backend.errors import NetsumError
+from hostagent.torch_backend.rack import layout
 from tests.support.rack_network import RackNetwork, make_optimizer, on_ranks, rack_network
 
 SIZE, STEPS = 2, 4
@@ -18,13 +19,15 @@ SIZE, STEPS = 2, 4
 
 @pytest.fixture(scope="module")
 def network() -> Any:
+    packed_below, layout.PACKED_BELOW = layout.PACKED_BELOW, 200
     with rack_network(SIZE) as made:
         yield made
+    layout.PACKED_BELOW = packed_below
 
 
 torch.manual_seed(3)
-MODEL = torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.ReLU(), torch.nn.Linear(64, 300), torch.nn.Linear(300, 4))
-"""Small parameters, and one that is a key by itself."""
+MODEL = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 20), torch.nn.Linear(20, 4))
+"""Small parameters, and one that is a key by itself (see ``network``)."""
 
 
 def make_model(dtype: torch.dtype = torch.float32) -> torch.nn.Module:
@@ -191,7 +194,7 @@ def test_clipping_and_leaving_out_steps_that_are_not_finite(network: RackNetwork
 
 
 def test_a_half_precision_model_has_float32_masters(network: RackNetwork) -> None:
-    """Steps too small for bfloat16 add up all the same."""
+    """Steps too small for bfloat16 count all the same."""
     fresh(network)
 
     def body(rank: int) -> dict[int, Any]:
