@@ -1,0 +1,1 @@
+"""The rack server's commands."""
