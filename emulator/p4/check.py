@@ -41,7 +41,7 @@ class Checker(AnnotationChecker):
         is_ours = main is not None and str(main.type).split("<")[0] == self.architecture.package
         if is_ours and not self.diagnostics.errors:
             for at, construct in self.refusals:
-                self.report(at, f"{construct} is not supported yet", Kind.UNSUPPORTED)
+                self.report(at, f"{construct} is not supported", Kind.UNSUPPORTED)
         return r.Program(main, tuple(self.errors), self.globals, self.declarations, self.field_lists)
 
     def _warn_of_uses(self) -> None:

@@ -36,6 +36,8 @@ class BaseChecker(Reporter):
         super().__init__(tokens, diagnostics)
         self.architecture = architecture
         self.scopes: list[dict[str, Any]] = [{}]
+        self.unfinished: list[str] = []
+        """Types whose fields are being looked at."""
         self.where = Where.TOP
         self.errors: dict[str, int] = {}
         self.match_kinds: dict[str, int] = {}
@@ -113,6 +115,8 @@ class BaseChecker(Reporter):
 
     def named_type(self, node: s.NamedType) -> t.Type:
         found = self.find(node.name, node.is_absolute)
+        if found is None and node.name in self.unfinished:
+            self.fail(node, f"type {node.name!r} cannot be part of itself", Kind.NAME)
         if found is None:
             self.fail(node, f"type {node.name!r} is not declared", Kind.NAME)
         if isinstance(found, t.Generic):

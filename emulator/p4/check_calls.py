@@ -19,7 +19,8 @@ def _is_made_and_applied(callee: s.Expr) -> bool:
 class CallChecker(MethodChecker):
     def call(self, node: s.Call) -> r.Expr:  # noqa: RET503
         if _is_made_and_applied(node.callee):
-            return self._made_and_applied(node)
+            assert isinstance(node.callee, s.Member)
+            self.fail(node.callee.base, "an instance that is applied has a name: declare it, then apply that")
         callee = self.expression(node.callee)
         if isinstance(callee, r.TypeRef):
             return self.construct(node, callee)
@@ -84,18 +85,6 @@ class CallChecker(MethodChecker):
         if self.where not in (Where.TOP, Where.TABLE, Where.CONTROL, Where.PARSER):
             self.fail(node, f"nothing can be instantiated in {self.where}", Kind.PLACE)
         return self.instantiate(node, callee, node.arguments)
-
-    def _made_and_applied(self, node: s.Call) -> r.Expr:
-        """``C(arguments).apply(...)``: an instance made where it is applied."""
-        assert isinstance(node.callee, s.Member)
-        made = node.callee.base
-        assert isinstance(made, s.Call)
-        callee = self.expression(made.callee)
-        assert isinstance(callee, r.TypeRef)
-        construct = self.instantiate(made, callee, made.arguments)
-        if not isinstance(construct.type, t.BlockType) or construct.block is None:
-            self.fail(node, f"{construct.type} cannot be applied")
-        return self.block_apply(node, construct, construct.type)
 
     def instantiate(self, node: s.Node, callee: r.TypeRef, arguments: tuple[s.Argument, ...]) -> r.Construct:
         """Match constructor arguments; type arguments that were left out are inferred."""

@@ -183,4 +183,6 @@ class CoercionChecker(BaseChecker):
             self.fail(at, f"{what}: {symbol.name!r} is {sort} and cannot be written", Kind.DIRECTION)
         if inner.type is t.UNKNOWN:
             raise Abandoned
+        if isinstance(inner, r.Ref | r.Literal) and isinstance(at, s.Name):
+            self.fail(at, f"{what}: {at.name!r} is a constant and cannot be written", Kind.DIRECTION)
         self.fail(at, f"{what}: this is not an l-value", Kind.DIRECTION)

@@ -35,7 +35,11 @@ class TypeChecker(TableChecker):
     def _struct_type(self, node: s.Struct, declaration: object, arguments: tuple[t.Type, ...]) -> t.StructLike:
         fields: dict[str, t.Field] = {}
         for field in node.fields:
-            type_ = self.type_of(field.type)
+            self.unfinished.append(node.name)
+            try:
+                type_ = self.type_of(field.type)
+            finally:
+                self.unfinished.pop()
             if field.name in fields:
                 self.report(field.name_at, f"{node.name} has two fields {field.name!r}", Kind.DUPLICATE)
                 continue

@@ -38,6 +38,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+EXCERPT = 160
+"""Columns of the source that a message shows: programs that other programs wrote have long lines."""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     kind: Kind
@@ -50,13 +54,19 @@ class Diagnostic:
         word = "warning" if self.kind is Kind.WARNING else "error"
         lines = [f"{self.span}: {word}: {self.message}"]
         if self.source_line:
-            lines += ["  " + self.source_line.expandtabs(1), "  " + " " * (self.span.column - 1) + self._carets()]
+            lines += self._excerpt()
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
-    def _carets(self) -> str:
-        end = self.span.end_column if self.span.end_line == self.span.line else len(self.source_line) + 1
-        return "^" + "~" * (max(end - self.span.column, 1) - 1)
+    def _excerpt(self) -> list[str]:
+        """The line, or what is around the place in a long one, and what is meant underlined."""
+        text, first = self.source_line.expandtabs(1), self.span.column - 1
+        end = self.span.end_column - 1 if self.span.end_line == self.span.line else len(text)
+        start = max(0, first - EXCERPT // 2) if len(text) > EXCERPT else 0
+        shown, before = text[start : start + EXCERPT], "... " if start else ""
+        under = "^" + "~" * (min(end, start + EXCERPT) - first - 1)
+        after = " ..." if start + EXCERPT < len(text) else ""
+        return [f"  {before}{shown}{after}", "  " + " " * (len(before) + first - start) + under]
 
 
 class CompileError(Exception):

@@ -14,6 +14,7 @@ from emulator.p4 import syntax as s
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import check
 from emulator.p4.collection import no_collection
+from emulator.p4.depth import is_deep, with_room
 from emulator.p4.errors import CompileError, Diagnostic, Diagnostics, Kind, NoMain
 from emulator.p4.lower import Lowered, lower
 from emulator.p4.p4info import make_p4info
@@ -71,14 +72,22 @@ def compile_source(
     refused (`NoMain`) unless ``needs_main`` is false; then its blocks are empty. ``more_checks`` look at a program
     that is right and may report what a target refuses. Raises `CompileError`.
     """
-    stages, diagnostics = run_stages(
-        path_or_text,
-        architecture=architecture,
-        defines=defines,
-        include_paths=include_paths,
-        file_reader=file_reader,
-        until="lower",
-        needs_main=needs_main,
+    return with_room(
+        lambda: _compile(path_or_text, architecture, defines, include_paths, file_reader, needs_main, more_checks)
+    )
+
+
+def _compile(
+    path_or_text: str,
+    architecture: Architecture,
+    defines: Mapping[str, str] | None,
+    include_paths: Sequence[str],
+    file_reader: FileReader | None,
+    needs_main: bool,
+    more_checks: Checks,
+) -> Checked:
+    stages, diagnostics = _run_stages(
+        path_or_text, architecture, defines, include_paths, file_reader, "lower", needs_main
     )
     for check_more in more_checks:
         check_more(stages, diagnostics)
@@ -102,6 +111,20 @@ def run_stages(
     needs_main: bool = True,
 ) -> tuple[Stages, Diagnostics]:
     """Run the stages up to and including ``until``; raises `CompileError` at the first stage with errors."""
+    return with_room(
+        lambda: _run_stages(path_or_text, architecture, defines, include_paths, file_reader, until, needs_main)
+    )
+
+
+def _run_stages(
+    path_or_text: str,
+    architecture: Architecture,
+    defines: Mapping[str, str] | None,
+    include_paths: Sequence[str],
+    file_reader: FileReader | None,
+    until: str,
+    needs_main: bool,
+) -> tuple[Stages, Diagnostics]:
     path, text = _source(path_or_text, file_reader or read_from_disk)
     diagnostics, stages = Diagnostics(), Stages()
     preprocessor = Preprocessor(
@@ -147,6 +170,8 @@ def _guarded(stage: Any, path: str) -> Any:
     try:
         return stage()
     except RecursionError:
+        if not is_deep():
+            raise
         span = ir.Span(path, 1, 1, 1, 2)
         message = "something in this program is nested too deeply to be compiled"
         raise CompileError((Diagnostic(Kind.SYNTAX, message, span),)) from None

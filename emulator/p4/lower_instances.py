@@ -67,7 +67,8 @@ class InstanceLowering(CallLowering):
 
     def _is_storable(self, symbol: r.InstanceSymbol, argument: t.Type) -> bool:
         if not t.is_scalar(argument):
-            self.unsupported(symbol, f"{symbol.type}: elements of type {argument}")
+            message = f"{symbol.type}: bmv2 keeps numbers, bool, error and enums, not {argument}"
+            self.fail(symbol, message, Kind.TARGET)
         return True
 
     def _constructor_argument(self, bound: r.Bound) -> int | str:

@@ -8,6 +8,7 @@ the construct, so that one run finds several errors.
 from __future__ import annotations
 
 from emulator.p4 import syntax as s
+from emulator.p4.depth import is_deep
 from emulator.p4.errors import Abandoned, Diagnostic, Diagnostics, Kind
 from emulator.p4.parser_declarations import DeclarationParser
 from emulator.p4.source import Tokens
@@ -26,6 +27,8 @@ def parse(tokens: Tokens, diagnostics: Diagnostics) -> s.Program:
         except Abandoned:
             parser.recover_declaration(start)
         except RecursionError:
+            if not is_deep():
+                raise
             message = "this is nested too deeply to be parsed"
             diagnostics.report(Diagnostic(Kind.SYNTAX, message, tokens.span(start)))
             break

@@ -39,7 +39,7 @@ class Reporter:
         self.report(at, message, Kind.WARNING)
 
     def unsupported(self, at: int | s.Node | Any, construct: str) -> NoReturn:
-        self.fail(at, f"{construct} is not supported yet", Kind.UNSUPPORTED)
+        self.fail(at, f"{construct} is not supported", Kind.UNSUPPORTED)
 
     def declared_at(self, at: int) -> tuple[str, ...]:
         return (f"declared at {self.tokens.span(at)}",)

@@ -171,20 +171,20 @@ def map_statements(
 
 
 def subexpressions(expr: ir.Expr) -> Iterator[ir.Expr]:
-    """The expression and all below it."""
-    yield expr
-    match expr:
-        case ir.FieldRef(ir.StackAt(_, index), _) | ir.IsValid(ir.StackAt(_, index)):
-            yield from subexpressions(index)
-        case ir.Unary(_, operand, _) | ir.Cast(operand, _) | ir.Slice(operand, _, _):
-            yield from subexpressions(operand)
-        case ir.Binary(_, left, right, _) | ir.Concat(left, right, _):
-            yield from subexpressions(left)
-            yield from subexpressions(right)
-        case ir.Mux(condition, then, otherwise, _):
-            yield from subexpressions(condition)
-            yield from subexpressions(then)
-            yield from subexpressions(otherwise)
+    """The expression and all below it, outer before inner, left before right."""
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        match node:
+            case ir.FieldRef(ir.StackAt(_, index), _) | ir.IsValid(ir.StackAt(_, index)):
+                waiting.append(index)
+            case ir.Unary(_, operand, _) | ir.Cast(operand, _) | ir.Slice(operand, _, _):
+                waiting.append(operand)
+            case ir.Binary(_, left, right, _) | ir.Concat(left, right, _):
+                waiting += (right, left)
+            case ir.Mux(condition, then, otherwise, _):
+                waiting += (otherwise, then, condition)
 
 
 def variables_in(expr: ir.Expr) -> list[str]:
@@ -237,10 +237,14 @@ def nested_blocks(statement: ir.Statement) -> tuple[ir.Block, ...]:
 
 def statements(block: ir.Block) -> Iterator[ir.Statement]:
     """All statements, outer before inner."""
-    for statement in block:
+    waiting = [iter(block)]
+    while waiting:
+        statement = next(waiting[-1], None)
+        if statement is None:
+            waiting.pop()
+            continue
         yield statement
-        for nested in nested_blocks(statement):
-            yield from statements(nested)
+        waiting += (iter(nested) for nested in reversed(nested_blocks(statement)))
 
 
 def root_blocks(program: ir.Program) -> Iterator[ir.Block]:

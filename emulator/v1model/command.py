@@ -155,16 +155,25 @@ def _checked(path: str, request: Request) -> Checked:
 def _finish(summary: Summary, request: Request, report: Callable[[Summary], None] | None, errors: TextIO) -> int:
     for warning in summary.warnings:
         print(warning, file=errors)
-    if request.p4info is not None:
-        suffix = Path(request.p4info).suffix
-        text = summary.p4info[".txtpb" if suffix == ".txt" else suffix]
-        try:
-            Path(request.p4info).write_bytes(bytes.fromhex(text) if suffix == ".bin" else text.encode())
-        except OSError as error:
-            print(f"{request.p4info}: {error.strerror}", file=errors)
-            return 2
+    if request.p4info is not None and (status := write_p4info(summary, request.p4info, errors)):
+        return status
     if report is not None:
         report(summary)
+    return 0
+
+
+def write_p4info(summary: Summary, path: str, errors: TextIO) -> int:
+    """In the format that the suffix says. The exit status: 0, or 2 with the reason told."""
+    suffix = Path(path).suffix
+    if suffix not in P4INFO_SUFFIXES:
+        print(f"{path}: the suffix says the format, one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
+        return 2
+    text = summary.p4info[".txtpb" if suffix == ".txt" else suffix]
+    try:
+        Path(path).write_bytes(bytes.fromhex(text) if suffix == ".bin" else text.encode())
+    except OSError as error:
+        print(f"{path}: {error.strerror}", file=errors)
+        return 2
     return 0
 
 

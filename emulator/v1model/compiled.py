@@ -12,13 +12,15 @@ import hashlib
 import os
 import pickle
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from emulator.p4 import ir
 from emulator.p4.collection import no_collection
+from emulator.p4.depth import with_room
+from emulator.p4.errors import CompileError, Diagnostic, Kind
 from emulator.p4.llvm.machine import make_object
 from emulator.p4.passes import run_passes
 from emulator.p4.verify import verify
@@ -29,6 +31,8 @@ from emulator.v1model.llvm import library, pipeline
 from emulator.v1model.target import V1MODEL_TARGET
 from emulator.v1model.view import ControlView
 from emulator.v1model.viewing import make_view
+
+T = TypeVar("T")
 
 ENGINES = ("llvm", "interpreter")
 
@@ -70,6 +74,10 @@ def compile_program(checked: Checked, *, engine: str = "llvm", cache: bool = Tru
     """From the front end's result to something a switch loads. ``cache`` is about machine code on disk."""
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
+    return _nested(checked.program, lambda: _compile_program(checked, engine, cache))
+
+
+def _compile_program(checked: Checked, engine: str, cache: bool) -> CompiledProgram:
     program, p4info = checked.program, checked.p4info
     view = make_view(program, p4info)
     rest: dict[str, Any] = {
@@ -88,7 +96,16 @@ def compile_program(checked: Checked, *, engine: str = "llvm", cache: bool = Tru
 def generate(program: ir.Program) -> tuple[PipelineLayout, str]:
     """Memory layout and LLVM text of a program."""
     with no_collection():
-        return _generate(program)
+        return _nested(program, lambda: _generate(program))
+
+
+def _nested(program: ir.Program, work: Callable[[], T]) -> T:
+    """``work`` in as much depth as there is; raises `CompileError` where that is not enough."""
+    try:
+        return with_room(work)
+    except RecursionError:
+        message = "something in this program is nested too deeply to be compiled"
+        raise CompileError((Diagnostic(Kind.SYNTAX, message, ir.Span(program.name, 1, 1, 1, 2)),)) from None
 
 
 def _generate(program: ir.Program) -> tuple[PipelineLayout, str]:
@@ -168,7 +185,7 @@ def load(
         return known
     compiled = _compile_file(found, defines or {}, include_paths, engine, cache=cache)
     if cache:
-        _store(index, pickle.dumps(compiled))
+        _store(index, with_room(lambda: pickle.dumps(compiled)))
     return compiled
 
 
@@ -180,7 +197,7 @@ def load_checked(
     if (known := _warm(index)) is not None:
         return known
     compiled = compile_program(checked)
-    _store(index, pickle.dumps(compiled))
+    _store(index, with_room(lambda: pickle.dumps(compiled)))
     return compiled
 
 

@@ -9,9 +9,10 @@ import pytest
 from emulator.p4 import ir
 from emulator.p4.llvm.announce import announced, fixed_places
 from emulator.p4.table_layout import Search, lay_out_table
-from emulator.switch.control import TableEntry
+from emulator.switch.control import Exact, Lpm, TableEntry
 from emulator.switch.flat_table import NEAR_BYTES
 from tests.support.p4_programs import const, header_type, ref, run_both
+from tests.support.p4_run import Piece, around
 from tests.unit.test_switch_tables import SET, frame, match, table_program
 
 A = ir.Header("hdr.a", header_type("a_t", ("kind", 8), ("key", 16)))
@@ -90,3 +91,25 @@ def test_announcing_changes_nothing(kind: str, width: int) -> None:
         frames.append(whole[: source.choice([len(whole), source.randrange(1, len(whole))])])
     outcome = run_both(table_program(kind, width), frames, frames[:7], prepare=prepare, cells=64)
     assert sum(e.counter.packets for e in outcome.direct["Ingress.t"]) > 10
+
+
+def test_a_key_that_changes_after_it_was_announced_is_looked_up_again() -> None:
+    """Exact keys beside the lpm key; a packet whose key is rewritten on the way, and one that isn't."""
+    table = """action hit(bit<32> number) { hdr.given.d = number; }
+    table t {
+        key = { hdr.given.a: exact; hdr.given.b: lpm; }
+        actions = { hit; }
+        default_action = hit(999);
+        size = 4096;
+    }"""
+    piece = Piece(around("if (hdr.given.c == 1) { hdr.given.b = b ^ 0x100; } t.apply(); p = hdr.given.d;", local=table))
+    entries = {(a, b << 8): a << 16 | b for a in range(4) for b in range(200)}
+    for rig in piece.rigs.values():
+        assert rig.switch.program is not None
+        (view,) = rig.switch.program.view.tables
+        for (a, b), number in entries.items():
+            rig.switch.insert_entry(view.id, TableEntry((Exact(1, a), Lpm(2, b, 24)), 0, view.actions[0].id, (number,)))
+    assert [piece(3, b << 8 | 5, c)[0] for b, c in ((7, 0), (7, 1), (199, 0), (200, 0), (200, 1))] == [
+        3 << 16 | 7, 3 << 16 | 6, 3 << 16 | 199, 999, 999,
+    ]  # fmt: skip
+    assert piece(4, 0x700)[0] == 999

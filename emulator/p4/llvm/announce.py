@@ -3,23 +3,38 @@
 A look-up in a large table waits for memory, several times in a row in a trie. The packets of a batch are known ahead,
 though not yet parsed; where a table's keys lie at the same place of every packet that has them, the code here looks
 them up ahead, a group of packets at a time, side by side so that their waits overlap. Nothing depends on the result: a
-packet that is parsed otherwise, or changed before its look-up, has merely been announced in vain.
+packet that is parsed otherwise, or changed before its look-up, has merely been announced in vain. Searches in tries are
+done ahead whole (``lookup_ahead``).
 
-    void announce(ptr tables, ptr addresses, ptr lengths, i64 count)
+    void announce(ptr tables, ptr addresses, ptr lengths, i64 count, ptr cells...)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from llvmlite import ir as llvm
 
 from emulator.p4 import ir, walk
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I32, I64, PTR, VOID, Builder, Value, at, constant, i64, load, load_field, prefetch
-from emulator.p4.llvm.lookup import emit_first_touch, emit_step
+from emulator.p4.llvm.bits import (
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Builder,
+    Value,
+    at,
+    constant,
+    i64,
+    load,
+    load_field,
+    prefetch,
+    store,
+)
+from emulator.p4.llvm.lookup import emit_announcement
+from emulator.p4.llvm.lookup_ahead import CELL_PLACE, NO_KEY, advance_function, cell_bytes
 from emulator.p4.table_layout import TABLE_IS_LARGE, TABLE_WORDS, Search, TableLayout
 
 FUNCTION = "announce"
@@ -108,42 +123,92 @@ def _next_states(transition: ir.Select | ir.Goto) -> Iterator[str]:
 # --- Code -------------------------------------------------------------------------------------------------------
 
 
-def write_announcer(module: llvm.Module, tables: tuple[Announced, ...]) -> Any:
-    """The function, in the module."""
-    function = llvm.Function(module, llvm.FunctionType(VOID, [PTR, PTR, PTR, I64]), FUNCTION)
-    function.linkage = "internal"
-    area, addresses, lengths, count = function.args
-    b = llvm.IRBuilder(function.append_basic_block("entry"))
+class Announcer:
+    """The function, in the module; ``cells`` are what it leaves of lpm look-ups."""
 
-    def frame(index: Value) -> Value:
-        return b.load(b.gep(addresses, [index], source_etype=PTR), typ=PTR)
+    def __init__(self, allocas: Builder, tables: tuple[Announced, ...]) -> None:
+        self._tables = tables
+        self._cells: dict[str, Value] = {}
+        for table in tables:
+            if table.layout.search is Search.LPM:
+                words = GROUP * cell_bytes(table.layout) // WORD_BYTES
+                self._cells[table.layout.name] = allocas.alloca(I64, words)
+        kind = llvm.FunctionType(VOID, [PTR, PTR, PTR, I64, *[PTR] * len(self._cells)])
+        self._function = llvm.Function(allocas.module, kind, FUNCTION)
+        self._function.linkage = "internal"
+        self._write(llvm.IRBuilder(self._function.append_basic_block("entry")))
 
-    places = b.alloca(I64, GROUP)
-    for index in _each(b, count, "frames"):
-        prefetch(b, frame(index))
-    for table in tables:
-        record = at(b, area, table.layout.number * TABLE_WORDS * WORD_BYTES)
-        large = load(b, I64, record, TABLE_IS_LARGE * WORD_BYTES, align=8)
-        with b.if_then(b.icmp_unsigned("!=", large, i64(0))):
-            for index in _each(b, count, "first"):
-                b.store(i64(0), b.gep(places, [index], source_etype=I64))
-                with b.if_then(_long_enough(b, lengths, index, table)):
-                    first = emit_first_touch(b, table.layout, record, _keys(b, table, frame(index)))
-                    prefetch(b, first)
-                    b.store(b.ptrtoint(first, I64), b.gep(places, [index], source_etype=I64))
-            for _ in range(STEPS[table.layout.search]):
-                for index in _each(b, count, "step"):
-                    pointer = b.gep(places, [index], source_etype=I64)
-                    place = b.load(pointer, typ=I64)
-                    with b.if_then(b.icmp_unsigned("!=", place, i64(0))):
-                        keys = _keys(b, table, frame(index))
-                        b.store(emit_step(b, table.layout, record, keys, place), pointer)
-    b.ret_void()
-    return function
+    def call(self, b: Builder, area: Value, addresses: Value, lengths: Value, count: Value) -> None:
+        b.call(self._function, [area, addresses, lengths, count, *self._cells.values()])
+
+    def cells(self, b: Builder, index: Value) -> dict[str, Value]:
+        """By table, the cell of one packet of the group."""
+        return {t.layout.name: _cell(b, t, self._cells[t.layout.name], index)
+                for t in self._tables if t.layout.name in self._cells}  # fmt: skip
+
+    def _write(self, b: Builder) -> None:
+        area, addresses, lengths, count, *cells = self._function.args
+        arguments = dict(zip(self._cells, cells, strict=True))
+        group = _Group(b, addresses, lengths, count, b.alloca(I64))
+        for index in group.each("frames"):
+            prefetch(b, group.frame(index))
+        for table in self._tables:
+            record = at(b, area, table.layout.number * TABLE_WORDS * WORD_BYTES)
+            large = load(b, I64, record, TABLE_IS_LARGE * WORD_BYTES, align=8)
+            with b.if_then(b.icmp_unsigned("!=", large, i64(0))):
+                group.announce(table, record, arguments.get(table.layout.name))
+        b.ret_void()
 
 
-STEPS = {Search.EXACT: 0, Search.LPM: 5}
-"""After the first touch; five go down two nodes to an entry, or along a chain of as many."""
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Packets announced together."""
+
+    b: Builder
+    addresses: Value
+    lengths: Value
+    count: Value
+    going: Value
+    """A word of memory for itself."""
+
+    def frame(self, index: Value) -> Value:
+        return self.b.load(self.b.gep(self.addresses, [index], source_etype=PTR), typ=PTR)
+
+    def each(self, name: str) -> Iterator[Value]:
+        return _each(self.b, self.count, name)
+
+    def announce(self, table: Announced, record: Value, cells: Value | None) -> None:
+        b = self.b
+        for index in self.each("first"):
+            cell = None if cells is None else _cell(b, table, cells, index)
+            if cell is not None:
+                store(b, i64(NO_KEY), cell, CELL_PLACE * WORD_BYTES, align=8)
+            with b.if_then(_long_enough(b, self.lengths, index, table)):
+                emit_announcement(b, table.layout, record, _keys(b, table, self.frame(index)), cell)
+        if cells is not None:
+            self._search(table, record, cells)
+
+    def _search(self, table: Announced, record: Value, cells: Value) -> None:
+        """All packets a step further, until none has one left."""
+        b = self.b
+        advance = advance_function(b.module, table.layout)
+        again, end = (b.function.append_basic_block(n) for n in ("again", "searched"))
+        b.branch(again)
+        b.position_at_end(again)
+        b.store(i64(0), self.going)
+        for index in self.each("step"):
+            cell = _cell(b, table, cells, index)
+            place = load(b, I64, cell, CELL_PLACE * WORD_BYTES, align=8)
+            with b.if_then(b.icmp_unsigned(">", place, i64(NO_KEY))):
+                following = b.call(advance, [record, cell, place])
+                store(b, following, cell, CELL_PLACE * WORD_BYTES, align=8)
+                b.store(b.or_(b.load(self.going, typ=I64), following), self.going)
+        b.cbranch(b.icmp_unsigned("!=", b.load(self.going, typ=I64), i64(0)), again, end)
+        b.position_at_end(end)
+
+
+def _cell(b: Builder, table: Announced, cells: Value, index: Value) -> Value:
+    return at(b, cells, b.mul(index, i64(cell_bytes(table.layout))))
 
 
 def _each(b: Builder, count: Value, name: str) -> Iterator[Value]:

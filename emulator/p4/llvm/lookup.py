@@ -2,40 +2,60 @@
 
 from __future__ import annotations
 
-from emulator.p4.llvm.bits import Builder, Value, constant, resize
+from emulator.p4.layout import WORD_BYTES
+from emulator.p4.llvm.bits import I64, Builder, Value, constant, load, prefetch, resize
+from emulator.p4.llvm.lookup_ahead import CELL_NUMBER, begin, found_ahead
 from emulator.p4.llvm.lookup_exact import exact_function, first_slot
-from emulator.p4.llvm.lookup_lpm import first_node, first_root, lpm_function, step_function
+from emulator.p4.llvm.lookup_lpm import lpm_function
 from emulator.p4.llvm.lookup_masked import masked_function
 from emulator.p4.table_layout import WORD_BITS, Search, TableLayout
 
 
-def emit_first_touch(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:
-    """Address of what a look-up reads first of the memory that grows with an exact or lpm table."""
-    if layout.search is Search.EXACT:
-        return first_slot(b, layout, record, _words(b, _packed(b, layout, keys, layout.order), layout.key_words))
-    *others, lpm = layout.order
-    if others:
-        return first_root(b, layout, record, _words(b, _packed(b, layout, keys, tuple(others)), layout.other_words))
-    return first_node(b, record, _from_the_top(b, keys[lpm]))
+def emit_announcement(b: Builder, layout: TableLayout, record: Value, keys: list[Value], cell: Value | None) -> None:
+    """Begin a look-up ahead of its time: ask for the memory that it reads first. Lpm tables have a ``cell``."""
+    if cell is None:
+        prefetch(b, first_slot(b, layout, record, _words(b, _packed(b, layout, keys, layout.order), layout.key_words)))
+    else:
+        begin(b, layout, record, cell, *_lpm_words(b, layout, keys))
 
 
-def emit_step(b: Builder, layout: TableLayout, record: Value, keys: list[Value], place: Value) -> Value:
-    """One step further into an lpm table, see ``lookup_lpm.step_function``."""
-    return b.call(step_function(b.module, layout), [record, *_from_the_top(b, keys[layout.order[-1]]), place])
-
-
-def emit_lookup(b: Builder, layout: TableLayout, record: Value, keys: list[Value]) -> Value:
-    """Number of the best entry that matches, 0 if none. ``keys`` are the match keys, at least one."""
+def emit_lookup(b: Builder, layout: TableLayout, record: Value, keys: list[Value], cell: Value | None = None) -> Value:
+    """Number of the best entry that matches, 0 if none. ``keys`` are the match keys, at least one; ``cell``: where
+    the packet's search may have been done ahead."""
     match layout.search:
         case Search.EXACT:
             words = _words(b, _packed(b, layout, keys, layout.order), layout.key_words)
             return b.call(exact_function(b.module, layout), [record, *words])
         case Search.LPM:
-            *others, lpm = layout.order
-            words = _words(b, _packed(b, layout, keys, tuple(others)), layout.other_words) if others else []
-            return b.call(lpm_function(b.module, layout), [record, *words, *_from_the_top(b, keys[lpm])])
+            others, lpm = _lpm_words(b, layout, keys)
+            if cell is None:
+                return b.call(lpm_function(b.module, layout), [record, *others, *lpm])
+            return _lpm_ahead(b, layout, record, [*others, *lpm], cell)
         case Search.MASKED:
             return b.call(masked_function(b.module, layout), [record, *keys])
+
+
+def _lpm_words(b: Builder, layout: TableLayout, keys: list[Value]) -> tuple[list[Value], list[Value]]:
+    """(words of the other keys, words of the lpm key)."""
+    *others, lpm = layout.order
+    words = _words(b, _packed(b, layout, keys, tuple(others)), layout.other_words) if others else []
+    return words, _from_the_top(b, keys[lpm])
+
+
+def _lpm_ahead(b: Builder, layout: TableLayout, record: Value, words: list[Value], cell: Value) -> Value:
+    known, search, end = (b.function.append_basic_block(n) for n in ("known", "search", "looked_up"))
+    b.cbranch(found_ahead(b, record, cell, words), known, search)
+    b.position_at_end(known)
+    found = load(b, I64, cell, CELL_NUMBER * WORD_BYTES, align=8)
+    b.branch(end)
+    b.position_at_end(search)
+    searched = b.call(lpm_function(b.module, layout), [record, *words])
+    b.branch(end)
+    b.position_at_end(end)
+    number = b.phi(I64)
+    number.add_incoming(found, known)
+    number.add_incoming(searched, search)
+    return number
 
 
 def _packed(b: Builder, layout: TableLayout, keys: list[Value], positions: tuple[int, ...]) -> Value:

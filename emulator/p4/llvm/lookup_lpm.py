@@ -6,13 +6,12 @@ a node may look at any 64 bits of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir as llvm
 
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I16, I32, I64, PTR, Builder, Value, at, constant, i64, load, prefetch, resize, store
+from emulator.p4.llvm.bits import I16, I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
 from emulator.p4.llvm.lookup_exact import hash_of, probe
 from emulator.p4.table_layout import (
     ENTRY_KEY,
@@ -59,58 +58,28 @@ def first_root(b: Builder, layout: TableLayout, record: Value, others: list[Valu
     return at(b, slots, b.mul(b.and_(hash_of(b, others), mask), i64(size)))
 
 
+def find_root(b: Builder, layout: TableLayout, record: Value, others: list[Value]) -> tuple[Value, Value]:
+    """(address of the slot that the trie of these other keys hangs from, is there one)."""
+    slots = load(b, PTR, record, TABLE_SLOTS * WORD_BYTES, align=8)
+    mask = load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
+    size = (PREFIX_SLOT_HEADER_WORDS + len(others)) * WORD_BYTES
+    place = probe(b, slots, mask, size, 0, I64, PREFIX_SLOT_HEADER_WORDS * WORD_BYTES, others)
+    return at(b, slots, b.mul(place, i64(size))), b.icmp_signed(">=", place, i64(0))
+
+
 def first_node(b: Builder, record: Value, words: list[Value]) -> Value:
     """The key's slot in the root of the one trie."""
     arena = load(b, PTR, record, TABLE_ARENA * WORD_BYTES, align=8)
     root = load(b, I64, record, TABLE_ROOT * WORD_BYTES, align=8)
     node = at(b, arena, b.mul(b.and_(root, i64(LPM_NODE - 1)), i64(WORD_BYTES)))
-    return _slot_of(b, node, words[0])
+    return slot_of(b, node, words[0])
 
 
-def _slot_of(b: Builder, node: Value, window: Value) -> Value:
+def slot_of(b: Builder, node: Value, window: Value) -> Value:
     """Address of the slot that the window's bits select in a node."""
     shift = load(b, I64, node, NODE_SHIFT * WORD_BYTES, align=8)
     index = b.and_(b.lshr(window, b.and_(shift, i64(WORD_BITS - 1))), b.lshr(shift, i64(32)))
     return at(b, node, b.mul(b.add(index, i64(NODE_HEADER_WORDS)), i64(WORD_BYTES)))
-
-
-IS_NODE, IS_ENTRY = 1 << 63, 1 << 62
-"""Marks of a `step_function`'s place: a node's place in the arena, an entry's number; else it is a slot's address."""
-
-
-def step_function(module: llvm.Module, layout: TableLayout) -> Value:
-    """``i64 place(ptr record, i64 word..., i64 place)``: one step of a search from a place that is in the cache, to the
-    next one, which it asks for; 0 at the end. It looks at no prefix, so it may go on where the search would end."""
-    name = f"step_lpm_{layout.lpm_words}_{layout.entry_bytes}"
-    if name in module.globals:
-        return module.globals[name]
-    function = llvm.Function(module, llvm.FunctionType(I64, [PTR, *[I64] * layout.lpm_words, I64]), name)
-    function.linkage = "internal"
-    record, *words, place = function.args
-    b = llvm.IRBuilder(function.append_basic_block("entry"))
-    arena, entries = (load(b, PTR, record, word * WORD_BYTES, align=8) for word in (TABLE_ARENA, TABLE_ENTRIES))
-    window = _windows(b, words)
-    number = b.and_(place, i64(IS_ENTRY - 1))
-    with b.if_then(b.icmp_unsigned("==", place, i64(0))):
-        b.ret(i64(0))
-    with b.if_then(b.icmp_signed("<", place, i64(0))):
-        node = at(b, arena, b.mul(number, i64(WORD_BYTES)))
-        slot = _slot_of(b, node, window(load(b, I64, node, NODE_OFFSET * WORD_BYTES, align=8)))
-        prefetch(b, slot)
-        b.ret(b.ptrtoint(slot, I64))
-    is_entry = b.icmp_unsigned("!=", b.and_(place, i64(IS_ENTRY)), i64(0))
-    entry = at(b, entries, b.mul(number, i64(layout.entry_bytes)))
-    pointer = b.select(is_entry, at(b, entry, ENTRY_NEXT), b.inttoptr(number, PTR))
-    child = resize(b, load(b, I32, pointer, LPM_CHILD, align=4), 64)
-    with b.if_then(b.icmp_unsigned("==", child, i64(0))):
-        b.ret(i64(0))
-    with b.if_then(b.icmp_unsigned("!=", b.and_(child, i64(LPM_NODE)), i64(0))):
-        below = b.and_(child, i64(LPM_NODE - 1))
-        prefetch(b, at(b, arena, b.mul(below, i64(WORD_BYTES))))
-        b.ret(b.or_(below, i64(IS_NODE)))
-    prefetch(b, at(b, entries, b.mul(child, i64(layout.entry_bytes))))
-    b.ret(b.or_(child, i64(IS_ENTRY)))
-    return function
 
 
 class _Descent:
@@ -119,7 +88,9 @@ class _Descent:
         self.layout = layout
         self.record = record
         self.words = words
-        self.window = _windows(b, words)
+        self.memory = b.alloca(I64, len(words) + 1)
+        for i, word in enumerate((*words, i64(0))):
+            store(b, word, self.memory, WORD_BYTES * i, align=8)
         self.arena = load(b, PTR, record, TABLE_ARENA * WORD_BYTES, align=8)
         self.entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
 
@@ -158,7 +129,7 @@ class _Descent:
         b.cbranch(b.icmp_unsigned("==", number, constant(0, 32)), best_only, verify)
         b.position_at_end(verify)
         entry = at(b, self.entries, b.mul(resize(b, number, 64), i64(self.layout.entry_bytes)))
-        b.cbranch(self._has(entry), found, following)
+        b.cbranch(entry_has(b, entry, self.words), found, following)
         b.position_at_end(following)
         number.add_incoming(load(b, I32, entry, ENTRY_NEXT, align=4), following)
         b.branch(chain)
@@ -172,17 +143,13 @@ class _Descent:
         b = self.b
         if not others:
             return load(b, I64, self.record, TABLE_ROOT * WORD_BYTES, align=8)
-        slots = load(b, PTR, self.record, TABLE_SLOTS * WORD_BYTES, align=8)
-        mask = load(b, I64, self.record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
-        size = (PREFIX_SLOT_HEADER_WORDS + len(others)) * WORD_BYTES
-        place = probe(b, slots, mask, size, 0, I64, PREFIX_SLOT_HEADER_WORDS * WORD_BYTES, others)
-        missing = b.icmp_signed("<", place, i64(0))
+        slot, exists = find_root(b, self.layout, self.record, others)
         none, some = b.function.append_basic_block("no_trie"), b.function.append_basic_block("trie")
-        b.cbranch(missing, none, some)
+        b.cbranch(exists, some, none)
         b.position_at_end(none)
         b.ret(i64(0))
         b.position_at_end(some)
-        return load(b, I64, at(b, slots, b.mul(place, i64(size))), 0, align=8)
+        return load(b, I64, slot, 0, align=8)
 
     def _node(self, place: Value) -> tuple[Value, Value]:
         """(does the key have the bits that the node skips, address of the key's slot)."""
@@ -191,38 +158,33 @@ class _Descent:
         offset, mask, skipped = (
             load(b, I64, node, w * WORD_BYTES, align=8) for w in (NODE_OFFSET, NODE_SKIP_MASK, NODE_SKIPPED)
         )
-        window = self.window(offset)
-        return b.icmp_unsigned("==", b.and_(window, mask), skipped), _slot_of(b, node, window)
-
-    def _has(self, entry: Value) -> Value:
-        """Does the entry's prefix match?"""
-        b, count = self.b, len(self.words)
-        if count == 1:
-            shift = resize(b, load(b, I16, entry, ENTRY_SHIFT, align=2), 64)
-            different = b.xor(self.words[0], load(b, I64, entry, ENTRY_KEY, align=8))
-            return b.icmp_unsigned("==", b.lshr(different, b.and_(shift, i64(WORD_BITS - 1))), i64(0))
-        difference: Value = i64(0)
-        for i, word in enumerate(self.words):
-            value = load(b, I64, entry, ENTRY_KEY + WORD_BYTES * i, align=8)
-            mask = load(b, I64, entry, ENTRY_KEY + WORD_BYTES * (count + i), align=8)
-            difference = b.or_(difference, b.and_(b.xor(word, value), mask))
-        return b.icmp_unsigned("==", difference, i64(0))
+        window = window_of(b, self.words, self.memory, offset)
+        return b.icmp_unsigned("==", b.and_(window, mask), skipped), slot_of(b, node, window)
 
 
-def _windows(b: Builder, words: list[Value]) -> Callable[[Value], Value]:
-    """A function from a bit offset to the 64 bits of the key that start there; zeros follow the key."""
+def entry_has(b: Builder, entry: Value, words: list[Value]) -> Value:
+    """Does the entry's prefix match?"""
+    count = len(words)
+    if count == 1:
+        shift = resize(b, load(b, I16, entry, ENTRY_SHIFT, align=2), 64)
+        different = b.xor(words[0], load(b, I64, entry, ENTRY_KEY, align=8))
+        return b.icmp_unsigned("==", b.lshr(different, b.and_(shift, i64(WORD_BITS - 1))), i64(0))
+    difference: Value = i64(0)
+    for i, word in enumerate(words):
+        value = load(b, I64, entry, ENTRY_KEY + WORD_BYTES * i, align=8)
+        mask = load(b, I64, entry, ENTRY_KEY + WORD_BYTES * (count + i), align=8)
+        difference = b.or_(difference, b.and_(b.xor(word, value), mask))
+    return b.icmp_unsigned("==", difference, i64(0))
+
+
+def window_of(b: Builder, words: list[Value], memory: Value, offset: Value) -> Value:
+    """The 64 bits of the key that start at an offset in bits; zeros follow the key. Keys of more than one word are read
+    from ``memory``: the words, and a zero."""
     if len(words) == 1:
-        return lambda offset: b.shl(words[0], b.and_(offset, i64(WORD_BITS - 1)))
-    memory = b.alloca(I64, len(words) + 1)
-    for i, word in enumerate((*words, i64(0))):
-        store(b, word, memory, WORD_BYTES * i, align=8)
-
-    def window(offset: Value) -> Value:
-        first = at(b, memory, b.mul(b.lshr(offset, i64(6)), i64(WORD_BYTES)))
-        pair = load(b, I64, first, 0, align=8), load(b, I64, first, WORD_BYTES, align=8)
-        return b.call(_funnel(b.module), [*pair, offset])
-
-    return window
+        return b.shl(words[0], b.and_(offset, i64(WORD_BITS - 1)))
+    first = at(b, memory, b.mul(b.lshr(offset, i64(6)), i64(WORD_BYTES)))
+    pair = load(b, I64, first, 0, align=8), load(b, I64, first, WORD_BYTES, align=8)
+    return b.call(_funnel(b.module), [*pair, offset])
 
 
 def _funnel(module: llvm.Module) -> Any:

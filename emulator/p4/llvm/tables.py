@@ -27,7 +27,7 @@ def apply_table(e: Emitter, statement: ir.ApplyTable) -> None:
     table = e.program.table(statement.table)
     record = at(b, e.table_area, layout.number * TABLE_WORDS * WORD_BYTES)
     keys = [_key_value(e, k.value) for k in table.keys if k.match_kind != "selector"]
-    number = lookup.emit_lookup(b, layout, record, keys) if keys else i64(0)
+    number = lookup.emit_lookup(b, layout, record, keys, e.ahead.get(statement.table)) if keys else i64(0)
     entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
     entry = at(b, entries, b.mul(number, i64(layout.entry_bytes)))
     hit = b.icmp_unsigned("!=", number, i64(0))

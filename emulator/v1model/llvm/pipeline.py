@@ -17,7 +17,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from emulator.p4 import ir
-from emulator.p4.llvm.announce import GROUP, announced, write_announcer
+from emulator.p4.llvm.announce import GROUP, Announcer, announced
 from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
 from emulator.p4.llvm.emitter import Emitter
 from emulator.p4.llvm.packet import emit_parser
@@ -82,7 +82,7 @@ class _Pipeline:
         b = llvm.IRBuilder(self.entry)
         value_sets = {v.name: v for v in layout.value_sets}
         self.e = Emitter(b, program, storage, self.context, by_name, tables, EXTERNS, HOOKS, target, value_sets)
-        self.announcer = self._make_announcer(function.module)
+        self.announcer = self._make_announcer()
         self.uses = uses_of(program)
         note_layout(self.e.notes, layout, self.uses)
         self.e.notes[Notes.NOW] = self.now
@@ -90,12 +90,12 @@ class _Pipeline:
         self.state = SavedState(self.e, self.ingress_scratch)
         self.queues = Queues(self.e, self.uses, kept, places_of(kept), self.state)
 
-    def _make_announcer(self, module: llvm.Module) -> Any:
+    def _make_announcer(self) -> Announcer | None:
         parser, ingress = self.program.block("p"), self.program.block("ig")
         assert isinstance(parser, ir.Parser)
         assert isinstance(ingress, ir.Control)
         tables = announced(self.program, parser, ingress.body, self.e.tables)
-        return write_announcer(module, tables) if tables else None
+        return Announcer(self.allocas, tables) if tables else None
 
     # --- Helpers ----------------------------------------------------------------------------------------------
 
@@ -151,20 +151,22 @@ class _Pipeline:
         self.allocas.branch(head)
         return size
 
-    def _announce(self) -> None:
+    def _announce(self, announcer: Announcer) -> None:
         """Every GROUP frames, tell the tables of the next ones."""
         b = self.e.b
-        with b.if_then(b.icmp_unsigned("==", b.urem(self.index, i64(GROUP)), i64(0))):
+        place = b.urem(self.index, i64(GROUP))
+        with b.if_then(b.icmp_unsigned("==", place, i64(0))):
             left = b.sub(self.count, self.index)
             count = b.select(b.icmp_unsigned("<", left, i64(GROUP)), left, i64(GROUP))
             addresses = b.gep(self.addresses, [self.index], source_etype=PTR)
             lengths = b.gep(self.lengths, [self.index], source_etype=I32)
-            b.call(self.announcer, [self.e.table_area, addresses, lengths, count])
+            announcer.call(b, self.e.table_area, addresses, lengths, count)
+        self.e.ahead.update(announcer.cells(b, place))
 
     def _arrive(self) -> None:
         e, b = self.e, self.e.b
         if self.announcer is not None:
-            self._announce()
+            self._announce(self.announcer)
         length = b.zext(b.load(b.gep(self.lengths, [self.index], source_etype=I32), typ=I32), I64)
         port = b.load(b.gep(self.ports, [self.index], source_etype=I32), typ=I32)
         FRAME.put(e, b.load(b.gep(self.addresses, [self.index], source_etype=PTR), typ=PTR))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.p4 import ir
+from emulator.p4 import resolved as r
+from emulator.p4.lower_records import TableRecord
 from emulator.v1model.strict.base import StrictReporter
 
 
@@ -35,13 +37,19 @@ def check_flow(reporter: StrictReporter) -> None:
             continue
         sites: dict[str, list[_Site]] = {}
         _visit(block.body, _NOTHING, _NOTHING, sites)
-        ats = {record.name: record.symbol.at for record in reporter.tables()}
+        ats = {record.name: _place(reporter, record) for record in reporter.tables()}
         for table, found in sites.items():
             at = ats[table]
             if any(table in site.reaches for site in found):
                 reporter.refuse(at, f"table {table} is applied twice on one path")
             elif len({site.follower for site in found}) > 1:
                 reporter.refuse(at, f"table {table} is applied in several places that go on differently")
+
+
+def _place(reporter: StrictReporter, record: TableRecord) -> Any:
+    """The second application, where the source has two; else the table, in a control that is applied twice."""
+    sites = {id(n): n for _, _, n in reporter.code() if isinstance(n, r.TableApply) and n.table is record.symbol}
+    return sorted(sites.values(), key=lambda n: n.at)[1] if len(sites) > 1 else record.symbol.at
 
 
 def _visit(block: ir.Block, after: _Rest, leaving: _Rest, sites: dict[str, list[_Site]]) -> _Rest:

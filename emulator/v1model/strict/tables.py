@@ -17,6 +17,9 @@ def check_tables(reporter: StrictReporter) -> None:
     attached: set[str] = set()
     for record in reporter.tables():
         _check_keys(reporter, record)
+        for listed in record.symbol.actions:
+            if listed.bound:
+                reporter.refuse(listed.at, f"{listed.action.name!r} is listed with arguments; only a bare name can be")
         assert record.table is not None
         for instance in record.table.attached:
             attached.add(instance.name)

@@ -76,7 +76,7 @@ control Ct(inout hs h, inout md m) {
     table t3 { key = { key : ternary; state : ternary; } actions = { a1; } default_action = a1(0, (Port)0); largest_priority_wins = false; priority_delta = 5;
         entries = { const priority = 10: (1, _): a1(2, (Port)9w3); (2 &&& 3, 4): a1(x = 3, po = (Port)9w1); priority = (20 + 1): _ : a1(1, (Port)9w2); } }
     apply {
-        in1.apply(key); ps.apply(state); pp.apply(x = type); g8.apply(b = key, a = state); Gen<bit<16>>.apply(rnd, h.e.t); Inner(9, Color.Red).apply(key);
+        in1.apply(key); ps.apply(state); pp.apply(x = type); g8.apply(b = key, a = state); Gen<bit<16>>.apply(rnd, h.e.t);
         a0(); a1(3, m.port); a2(1, key, state, Color.Red); top(key);
         if (t1.apply().hit && !t2.apply().miss) { } else { t3.apply(); }
         switch (t3.apply().action_run) { a1: { key = 1; } default: { } }

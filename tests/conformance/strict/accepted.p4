@@ -15,9 +15,9 @@ apply { if (meta.flag) { t.apply(); return; } t.apply(); }
 switch (meta.m8) { 1: { meta.m8 = 2; } default: { } }
 //# v1model: a hash of a list
 hash(meta.m16, HashAlgorithm.crc16, 16w0, { meta.m8 }, 16w9);
-//# v1model-local: actions with numbers, bound and not
-action a(inout bit<8> x, bit<8> y) { x = y; }
-table t { key = { meta.m8: lpm; meta.m16: exact; } actions = { a(meta.m8); NoAction; } }
+//# v1model-local: actions with numbers
+action a(bit<8> y, int<16> z) { meta.m8 = y; }
+table t { key = { meta.m8: lpm; meta.m16: exact; } actions = { a; NoAction; } }
 apply { t.apply(); }
 //# v1model-parser: what parsers do
 bit<8> x = 1; packet.extract(hdr.one); packet.advance(8); x = packet.lookahead<bit<8>>(); verify(x != 0, error.NoMatch);

@@ -48,15 +48,28 @@ table t {
 }
 apply { t.apply(); }
 //# v1model-local: a table twice on one path
-table t { actions = { NoAction; } } //! TARGET
-apply { t.apply(); t.apply(); }
+table t { actions = { NoAction; } }
+apply {
+    t.apply();
+    t.apply(); //! TARGET
+}
+//# v1model-local: an action listed with arguments
+action a(inout bit<8> x, bit<8> y) { x = y; }
+table t {
+    key = { meta.m8: lpm; }
+    actions = {
+        a(meta.m8); //! TARGET
+        NoAction;
+    }
+}
+apply { t.apply(); }
 //# v1model-local: a table in two branches that go on differently
 table u { actions = { NoAction; } }
-table t { actions = { NoAction; } } //! TARGET
-apply { if (meta.flag) { t.apply(); u.apply(); } else { t.apply(); } }
+table t { actions = { NoAction; } }
+apply { if (meta.flag) { t.apply(); u.apply(); } else { t.apply(); } } //! TARGET
 //# v1model-local: a table in two branches, its result looked at
-table t { actions = { NoAction; } } //! TARGET
-apply { if (meta.flag) { if (t.apply().hit) { meta.m8 = 1; } } else { t.apply(); } }
+table t { actions = { NoAction; } }
+apply { if (meta.flag) { if (t.apply().hit) { meta.m8 = 1; } } else { t.apply(); } } //! TARGET
 //# v1model-parser: a range of many masks
 packet.extract(hdr.two);
 transition select(hdr.two.x) {

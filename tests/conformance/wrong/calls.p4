@@ -439,3 +439,10 @@ control C() {
     packet_in() p; //! TYPE
     apply { }
 }
+//# core: an instance without a name, applied
+control Add(inout bit<8> x)(bit<8> n) { apply { x = x + n; } }
+control C(inout bit<8> x) {
+    apply {
+        Add(9).apply(x); //! TYPE
+    }
+}

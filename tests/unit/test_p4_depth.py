@@ -1,0 +1,39 @@
+"""Programs that nest deeper than Python's calls do by default."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from emulator.p4.depth import is_deep, with_room
+from emulator.p4.errors import CompileError
+from tests.support.p4_run import Piece, around
+from tests.support.p4_text import compile_text
+
+SUM = "p = " + " + ".join(["a"] * 400) + ";"
+CHAIN = " else ".join(f"if (b == {i}) {{ q = 32w{i} ^ 5; }}" for i in range(250))
+
+
+def test_long_sums_and_chains_of_else_ifs() -> None:
+    piece = Piece(around(SUM + CHAIN), ["llvm"])
+    assert piece(3, 249)[:2] == (1200, 249 ^ 5)
+    assert piece(1, 250)[:2] == (400, 0)
+
+
+def test_what_nests_without_end_is_an_error() -> None:
+    with pytest.raises(CompileError, match="nested too deeply"):
+        compile_text(around(f"p = {'(' * 50_000}a{')' * 50_000};"))
+
+
+def test_work_that_needs_depth_gets_it_and_nothing_stays_changed() -> None:
+    before = sys.getrecursionlimit()
+
+    def down(steps: int) -> int:
+        return 0 if steps == 0 else 1 + down(steps - 1)
+
+    assert with_room(lambda: down(2 * before)) == 2 * before
+    assert not with_room(is_deep)
+    assert sys.getrecursionlimit() == before
+    with pytest.raises(ZeroDivisionError):
+        with_room(lambda: down(2 * before) / 0)
