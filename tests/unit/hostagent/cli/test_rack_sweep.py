@@ -1,0 +1,34 @@
+"""``netsum racks``: the steps that are played, and what is drawn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from hostagent.cli.app import app
+from hostagent.cli.rack import command
+
+
+def test_played_steps_cross_as_many_bytes_as_the_formula_and_a_plot_is_drawn(tmp_path: Path) -> None:
+    command.register(app)
+    plot = tmp_path / "racks.svg"
+    options = ["racks", "--racks", "2", "-n", "2", "--chunks", "8", "--lanes", "64", "--plot", str(plot), "--json"]
+    done = CliRunner().invoke(app, options)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert len(told["points"]) == 18
+    for point in told["points"]:
+        assert point["right"]
+        assert point["crossed_bytes"] == point["formula_bytes"]
+        assert point["time_ms"] >= point["model_ms"]
+    assert told["switch_over_gbit"] == 20
+    assert "<svg" in plot.read_text()
+
+
+def test_more_workers_than_a_flat_server_can_have_are_refused() -> None:
+    command.register(app)
+    done = CliRunner().invoke(app, ["racks", "--racks", "9", "-n", "8"])
+    assert done.exit_code == 2
+    assert "64 children" in done.output
