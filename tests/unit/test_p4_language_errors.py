@@ -36,8 +36,8 @@ DECLARATIONS = [
     (TYPE, "a tuple's element cannot have type int", "struct s_t { tuple</*!*/int> t; }"),
     (TYPE, "a stack's elements are headers, not inner_t", "struct s_t { /*!*/inner_t[3] t; }"),
     (CONSTANT, "a stack's size must be at least 1", "struct s_t { one_t[/*!*/0] t; }"),
-    (NAME, "type 's_t' is not declared", "struct s_t { /*!*/s_t s; }"),
-    (NAME, "type 'u_t' is not declared", "header_union u_t { /*!*/u_t s; }"),
+    (NAME, "type 's_t' cannot be part of itself", "struct s_t { /*!*/s_t s; }"),
+    (NAME, "type 'u_t' cannot be part of itself", "header_union u_t { /*!*/u_t s; }"),
     (DUPLICATE, "two fields 'a'", "header_union u_t { one_t a; one_t /*!*/a; }"),
     # enums and names
     (CONSTANT, "300 does not fit in bit<8>", "enum bit<8> E9 { A = 1, B = /*!*/300 }"),
