@@ -12,6 +12,7 @@ from emulator.ports.interface import InterfacePort
 from emulator.ports.memory import MemoryPort
 from emulator.ports.pcap import PcapPort
 from emulator.ports.port import SwitchPort
+from emulator.ports.runner import warm_loop
 from emulator.ports.shm import ShmHostPort, ShmSwitchPort
 from emulator.ports.spec import PortKind, PortSpec, parse_port
 from emulator.ports.tcp import TcpHostPort, TcpSwitchPort
@@ -47,6 +48,8 @@ def open_switch_port(spec: PortSpec, table: TxPortTable, bell: Bell) -> SwitchPo
 
 def open_switch_ports(specs: Sequence[PortSpec], table: TxPortTable, bell: Bell) -> list[SwitchPort]:
     """All of them, or none: where one can't be had the others are closed again."""
+    if SOCKETS & {spec.kind for spec in specs}:
+        warm_loop()
     ports: list[SwitchPort] = []
     try:
         for spec in specs:
