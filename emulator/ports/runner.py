@@ -40,7 +40,7 @@ def packets_may_wait(ports: Sequence[SwitchPort]) -> bool:
 
 
 def warm_loop() -> None:
-    """Compile the loop, or load it, with no port yet: where frames come from outside none should have to wait for it."""
+    """Compile the loop, or load it, with no port yet: frames that come from outside should not have to wait for it."""
     record: Any = aligned_bytes(RUN.itemsize).view(RUN)
     record["attention"] = 1
     run_slice(address_of(record))
