@@ -86,7 +86,7 @@ class Entries:
         """Everything that packets don't change. ``tag``: the header's second half; ``key``: what follows the header,
         as one number."""
         start = number * self._stride
-        packer = self._packers[action] if action != NOTHING_RUN else None
+        packer = self._packers[action] if action < len(self._packers) else None
         if packer is not None:
             packer.pack_into(self.memory, start, action, tag, key.to_bytes(self.key_bytes, "little"), *params)
         else:
