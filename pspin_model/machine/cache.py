@@ -20,6 +20,7 @@ from pspin_model.machine.layout import (
     X_LINES,
     State,
 )
+from pspin_model.machine.state import row_at
 
 C_MISS = index_of("cache_miss")
 C_LINE_PORT = index_of("cache_port")
@@ -39,8 +40,8 @@ def fetch(s: State, core: int, cycles: int) -> int:
     A handler's code is passed once from its first line to its last as instructions go by; turns of a loop find their
     lines. Who comes to a line that another core waits for waits with it; all clusters share the port they come by.
     """
-    h = s.cores[core]
-    context, kind = s.contexts[h[H_CONTEXT]], h[H_KIND]
+    h = row_at(s.cores, core)
+    context, kind = row_at(s.contexts, h[H_CONTEXT]), h[H_KIND]
     last = min(
         context[X_LINES + kind],
         (h[H_TOTAL_INSTRUCTIONS] * INSTRUCTION_BYTES + s.conf[C_LINE_BYTES] - 1) // s.conf[C_LINE_BYTES],
@@ -51,7 +52,7 @@ def fetch(s: State, core: int, cycles: int) -> int:
     if last <= first:
         return 0
     h[H_LINES] = last
-    tags, lines = s.tags[h[H_CLUSTER]], s.lines[h[H_CLUSTER]]
+    tags, lines = row_at(s.tags, h[H_CLUSTER]), row_at(s.lines, h[H_CLUSTER])
     waited = 0
     for step in range(last - first):
         line = context[X_LINE + kind] + first + step
@@ -70,7 +71,7 @@ def fetch(s: State, core: int, cycles: int) -> int:
 @njit
 def bank_waits(s: State, core: int, now: int) -> int:
     """Cycles that the accesses of the segment ending now waited for L1: for beats of copies, and for other cores."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     since = h[H_SEGMENT]
     length = now - since
     if length <= 0:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import carray
 
+from emulator.ports.intrinsics import copy_memory
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import ask_again, end_handler, give_feedback, go_on, report
@@ -82,7 +82,8 @@ from pspin_model.machine.layout import (
     State,
 )
 from pspin_model.machine.ports import add_stream, wake_port
-from pspin_model.machine.switching import bytes_at, words_at
+from pspin_model.machine.state import row_at
+from pspin_model.machine.switching import words_at
 
 C_PER_CORE = index_of("commands_per_core")
 C_IN_FLIGHT = index_of("commands_in_flight")
@@ -122,7 +123,7 @@ def free_place(s: State, core: int, offset: int) -> int:
 @njit
 def issue_command(s: State, now: int, core: int) -> None:
     """Serve `send_packet`, `copy_to_host`, `copy_from_host`, `write_to_host`."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     if h[H_FEEDBACK] >= 0:
         h[H_WAIT] = WAIT_FEEDBACK
         return
@@ -136,12 +137,22 @@ def issue_command(s: State, now: int, core: int) -> None:
     if place < 0:
         h[H_WAIT] = WAIT_SLOT
         return
-    d = s.commands[place]
-    d[D_KIND], d[D_CORE], d[D_CONTEXT], d[D_READY] = kind, core, h[H_CONTEXT], now + s.conf[C_ISSUE]
-    d[D_SOURCE], d[D_BYTES], d[D_TARGET], d[D_CLUSTER] = h[H_ARGS], h[H_ARGS + 1], h[H_ARGS + 2], -1
-    d[D_TAG], d[D_PORT], d[D_SENT] = h[H_ARGS + 2], h[H_ARGS + 3], -1
+    d = row_at(s.commands, place)
+    d[D_KIND] = kind
+    d[D_CORE] = core
+    d[D_CONTEXT] = h[H_CONTEXT]
+    d[D_READY] = now + s.conf[C_ISSUE]
+    d[D_SOURCE] = h[H_ARGS]
+    d[D_BYTES] = h[H_ARGS + 1]
+    d[D_TARGET] = h[H_ARGS + 2]
+    d[D_CLUSTER] = -1
+    d[D_TAG] = h[H_ARGS + 2]
+    d[D_PORT] = h[H_ARGS + 3]
+    d[D_SENT] = -1
     if kind == OP_HOST_WORD:
-        d[D_TARGET], d[D_SOURCE], d[D_BYTES] = h[H_ARGS], h[H_ARGS + 1], 8
+        d[D_TARGET] = h[H_ARGS]
+        d[D_SOURCE] = h[H_ARGS + 1]
+        d[D_BYTES] = 8
     else:
         d[D_CLUSTER] = cluster_of(s, core, d[D_SOURCE])
     if kind == OP_SEND:
@@ -156,7 +167,7 @@ def issue_command(s: State, now: int, core: int) -> None:
 
 @njit
 def _possible(s: State, core: int) -> bool:
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     if h[H_OP] == OP_SEND:
         return bool(0 < h[H_ARGS + 1] <= s.conf[C_MAX])
     offset, size = h[H_ARGS + 2], h[H_ARGS + 1]
@@ -168,7 +179,7 @@ def _possible(s: State, core: int) -> bool:
 @njit
 def cluster_of(s: State, core: int, address: int) -> int:
     """The cluster in whose L1 an address of a running handler lies, -1: L2."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     scratch = address - h[H_SCRATCH]
     if 0 <= scratch < h[H_SCRATCH_BYTES] * s.conf[C_CLUSTERS]:
         return int(scratch // h[H_SCRATCH_BYTES])
@@ -181,11 +192,16 @@ def _keep_sent(s: State, d: Any, message: int) -> None:
     """The bytes that will leave: those of the cycle of the issue."""
     g = s.g
     row = g[G_SENT]
-    r = s.sent[row]
-    r[S_CYCLE], r[S_PORT], r[S_TAG], r[S_MESSAGE] = -1, d[D_PORT], d[D_TAG], message
-    r[S_CORE], r[S_OFFSET], r[S_BYTES], r[S_CONTEXT] = d[D_CORE], g[G_SENT_BYTES], d[D_BYTES], d[D_CONTEXT]
-    data = carray(bytes_at(d[D_SOURCE]), d[D_BYTES], np.uint8)
-    s.sent_data[g[G_SENT_BYTES] : g[G_SENT_BYTES] + d[D_BYTES]] = data
+    r = row_at(s.sent, row)
+    r[S_CYCLE] = -1
+    r[S_PORT] = d[D_PORT]
+    r[S_TAG] = d[D_TAG]
+    r[S_MESSAGE] = message
+    r[S_CORE] = d[D_CORE]
+    r[S_OFFSET] = g[G_SENT_BYTES]
+    r[S_BYTES] = d[D_BYTES]
+    r[S_CONTEXT] = d[D_CONTEXT]
+    copy_memory(s.sent_data.ctypes.data + g[G_SENT_BYTES], d[D_SOURCE], d[D_BYTES])
     g[G_SENT_BYTES] += d[D_BYTES]
     g[G_SENT] += 1
     d[D_SENT] = row
@@ -226,7 +242,7 @@ def serve_interface(s: State, now: int, i: int) -> None:
         g[G_ISSUE_TURN + i] = cluster
         g[G_WAITING_COMMANDS + i] -= 1
         g[G_IN_FLIGHT + i] += 1
-        push(s, _start(s, now, s.commands[place]), E_COMMAND_DONE, place)
+        push(s, _start(s, now, row_at(s.commands, place)), E_COMMAND_DONE, place)
         soonest = now + 1
         break
     if soonest >= 0:
@@ -265,7 +281,7 @@ def through_l1(s: State, start: int, cluster: int, length: int) -> int:
     """When a command's beats can go through the cluster's port for commands; they then take it."""
     if cluster < 0:
         return start
-    c = s.clusters[cluster]
+    c = row_at(s.clusters, cluster)
     start = max(start, c[L_NETWORK_PORT])
     c[L_NETWORK_PORT] = start + length
     add_stream(s, cluster, start, length)
@@ -275,20 +291,23 @@ def through_l1(s: State, start: int, cluster: int, length: int) -> int:
 @njit
 def command_done(s: State, now: int, place: int) -> None:
     """A command is complete: bytes are where they go, and whoever waits goes on."""
-    d = s.commands[place]
+    d = row_at(s.commands, place)
     core, i = d[D_CORE], interface_of(d[D_KIND])
-    context = s.contexts[d[D_CONTEXT]]
+    context = row_at(s.contexts, d[D_CONTEXT])
     if d[D_KIND] == OP_SEND:
         s.sent[d[D_SENT], S_CYCLE] = now
     elif d[D_KIND] == OP_FROM_HOST:
-        move(d[D_SOURCE], context[X_HOST] + d[D_TARGET], d[D_BYTES])
+        copy_memory(d[D_SOURCE], context[X_HOST] + d[D_TARGET], d[D_BYTES])
     elif d[D_KIND] == OP_TO_HOST:
-        move(context[X_HOST] + d[D_TARGET], d[D_SOURCE], d[D_BYTES])
+        copy_memory(context[X_HOST] + d[D_TARGET], d[D_SOURCE], d[D_BYTES])
     else:
         carray(words_at(context[X_HOST] + d[D_TARGET]), 1)[0] = d[D_SOURCE]
         if s.g[G_HOST_WRITES] < s.host_writes.shape[0]:
-            w = s.host_writes[s.g[G_HOST_WRITES]]
-            w[0], w[1], w[2], w[3] = now, d[D_CONTEXT], d[D_TARGET], d[D_SOURCE]
+            w = row_at(s.host_writes, s.g[G_HOST_WRITES])
+            w[0] = now
+            w[1] = d[D_CONTEXT]
+            w[2] = d[D_TARGET]
+            w[3] = d[D_SOURCE]
         s.g[G_HOST_WRITES] += 1
     s.g[G_IN_FLIGHT + i] -= 1
     wake_interface(s, i, now)
@@ -296,15 +315,9 @@ def command_done(s: State, now: int, place: int) -> None:
 
 
 @njit
-def move(target: int, source: int, size: int) -> None:
-    """Copy bytes between addresses."""
-    carray(bytes_at(target), size, np.uint8)[:] = carray(bytes_at(source), size, np.uint8)
-
-
-@njit
 def _free(s: State, now: int, core: int, place: int) -> None:
     s.commands[place, D_KIND] = DONE
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     h[H_OPEN] -= 1
     if h[H_WAIT] == WAIT_SLOT:
         ask_again(s, now, core)
@@ -317,7 +330,7 @@ def _free(s: State, now: int, core: int, place: int) -> None:
 @njit
 def wait_command(s: State, now: int, core: int, block: bool) -> None:
     """Serve `wait`, `test` and their twins for copies."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     place, per_core = h[H_ARGS], s.conf[C_PER_CORE]
     total = s.cores.shape[0]
     if place < 0 or place >= 2 * total * per_core or (place // per_core) % total != core:
@@ -329,20 +342,26 @@ def wait_command(s: State, now: int, core: int, block: bool) -> None:
     if done or not block:
         go_on(s, now, core, 1 if done else 0)
     else:
-        h[H_WAIT], h[H_WAIT_ON] = WAIT_COMMAND, place
+        h[H_WAIT] = WAIT_COMMAND
+        h[H_WAIT_ON] = place
 
 
 @njit
 def copy_for_handler(s: State, now: int, core: int) -> None:
     """Serve `dma`: a copy through the port between L2 and L1."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     place = free_place(s, core, s.cores.shape[0])
     if place < 0:
         h[H_WAIT] = WAIT_SLOT
         return
-    d = s.commands[place]
-    d[D_KIND], d[D_CORE], d[D_CONTEXT], d[D_CLUSTER] = OP_COPY, core, h[H_CONTEXT], h[H_CLUSTER]
-    d[D_TARGET], d[D_SOURCE], d[D_BYTES] = h[H_ARGS], h[H_ARGS + 1], h[H_ARGS + 2]
+    d = row_at(s.commands, place)
+    d[D_KIND] = OP_COPY
+    d[D_CORE] = core
+    d[D_CONTEXT] = h[H_CONTEXT]
+    d[D_CLUSTER] = h[H_CLUSTER]
+    d[D_TARGET] = h[H_ARGS]
+    d[D_SOURCE] = h[H_ARGS + 1]
+    d[D_BYTES] = h[H_ARGS + 2]
     h[H_OPEN] += 1
     append(s.copy_fifo, s.copy_span, h[H_CLUSTER], s.packets.shape[0] + place)
     s.g[G_COPIES] += 1
@@ -353,6 +372,6 @@ def copy_for_handler(s: State, now: int, core: int) -> None:
 @njit
 def copy_done_for_handler(s: State, now: int, place: int) -> None:
     """A handler's copy is complete."""
-    d = s.commands[place]
-    move(d[D_TARGET], d[D_SOURCE], d[D_BYTES])
+    d = row_at(s.commands, place)
+    copy_memory(d[D_TARGET], d[D_SOURCE], d[D_BYTES])
     _free(s, now, d[D_CORE], place)

@@ -50,7 +50,7 @@ class MachineConfig:
     network_beats: int = 1
     """Beats the network interface writes to L2 in a cycle (512 Gbit/s). [rtl]"""
     copy_beats: int = 1
-    """Beats the port from L2 to the L1s moves in a cycle, no two of them into one cluster. [rtl]; Flare's clusters: 16."""
+    """Beats the port from L2 to the L1s moves in a cycle, no two of them into one cluster. [rtl]; Flare: 16."""
     send_beats: int = 1
     """Beats that are sent to the network in a cycle, no two of them from one cluster. [rtl]; Flare's clusters: 16."""
     arrival_to_request: int = 5

@@ -15,6 +15,7 @@ from pspin_model.machine.cache import bank_waits, fetch
 from pspin_model.machine.config import index_of
 from pspin_model.machine.costs import BANK_CONFLICTS, COLD_CACHE
 from pspin_model.machine.events import E_FEEDBACK, E_RESUME, push
+from pspin_model.machine.ingest import address_of_row
 from pspin_model.machine.layout import (
     CORE_IDLE,
     CORE_RUNNING,
@@ -103,6 +104,7 @@ from pspin_model.machine.layout import (
     State,
 )
 from pspin_model.machine.ports import wake_cluster
+from pspin_model.machine.state import row_at
 from pspin_model.machine.switching import (
     FRAME_ARGUMENT,
     FRAME_FUNCTION,
@@ -125,10 +127,17 @@ C_CLUSTERS = index_of("clusters")
 
 
 @njit
+def l1_address(s: State, cluster: int, slot: int) -> int:
+    """Address of a packet's place in a cluster's L1."""
+    l1 = s.l1
+    return int(l1.ctypes.data + (cluster * l1.shape[1] + slot) * l1.shape[2])
+
+
+@njit
 def begin_handler(s: State, now: int, core: int, row: int) -> None:
     """Give a packet's task to an idle core."""
-    h, p = s.cores[core], s.packets[row]
-    context = s.contexts[p[P_CONTEXT]]
+    h, p = row_at(s.cores, core), row_at(s.packets, row)
+    context = row_at(s.contexts, p[P_CONTEXT])
     cluster = h[H_CLUSTER]
     start = now + s.conf[C_START]
     if not h[H_USED]:
@@ -137,23 +146,43 @@ def begin_handler(s: State, now: int, core: int, row: int) -> None:
     if s.clusters[cluster, L_BUSY] >= s.conf[C_CORES] - 1:
         start += s.conf[C_BUSY]
     s.clusters[cluster, L_BUSY] += 1
-    t = s.records[p[P_RECORD]]
-    t[T_DISPATCH], t[T_CORE], t[T_START] = now, core, start
-    h[H_STATE], h[H_CONTEXT], h[H_KIND], h[H_PACKET] = CORE_RUNNING, p[P_CONTEXT], p[P_KIND], row
-    h[H_RECORD], h[H_START], h[H_SEGMENT] = p[P_RECORD], start, start
-    h[H_PACKET_ADDRESS] = s.l1[cluster, p[P_L1_SLOT]].ctypes.data
-    h[H_PACKET_L2] = s.l2[row].ctypes.data
-    h[H_PACKET_BYTES], h[H_MESSAGE] = p[P_BYTES], p[P_MESSAGE]
+    t = row_at(s.records, p[P_RECORD])
+    t[T_DISPATCH] = now
+    t[T_CORE] = core
+    t[T_START] = start
+    h[H_STATE] = CORE_RUNNING
+    h[H_CONTEXT] = p[P_CONTEXT]
+    h[H_KIND] = p[P_KIND]
+    h[H_PACKET] = row
+    h[H_RECORD] = p[P_RECORD]
+    h[H_START] = start
+    h[H_SEGMENT] = start
+    h[H_PACKET_ADDRESS] = l1_address(s, cluster, p[P_L1_SLOT])
+    h[H_PACKET_L2] = address_of_row(s.l2, row)
+    h[H_PACKET_BYTES] = p[P_BYTES]
+    h[H_MESSAGE] = p[P_MESSAGE]
     h[H_HOME] = p[P_FIRST_CORE] // s.conf[C_CORES] if p[P_CORES] > 0 else p[P_MESSAGE] % s.conf[C_CLUSTERS]
-    h[H_TAG], h[H_SOURCE] = p[P_TAG], p[P_SOURCE]
-    h[H_SCRATCH], h[H_SCRATCH_BYTES] = context[X_SCRATCH], context[X_SCRATCH_BYTES]
+    h[H_TAG] = p[P_TAG]
+    h[H_SOURCE] = p[P_SOURCE]
+    h[H_SCRATCH] = context[X_SCRATCH]
+    h[H_SCRATCH_BYTES] = context[X_SCRATCH_BYTES]
     h[H_HANDLER_MEMORY] = context[X_HANDLER_MEMORY]
     h[H_HANDLER_MEMORY_BYTES] = context[X_HANDLER_MEMORY_BYTES]
-    h[H_HOST], h[H_HOST_BYTES] = context[X_HOST], context[X_HOST_BYTES]
-    h[H_LOCK_BASE], h[H_LOCKS] = context[X_LOCK_BASE], context[X_LOCKS]
-    h[H_PENDING], h[H_ACCESSES], h[H_INSTRUCTIONS], h[H_TOTAL_INSTRUCTIONS] = 0, 0, 0, 0
-    h[H_LIMIT], h[H_TICKS], h[H_FAULT], h[H_FAULT_VALUE] = s.conf[C_LIMIT], s.conf[C_LOOPS], 0, 0
-    h[H_LINES], h[H_HELD], h[H_WAIT] = 0, 0, WAIT_NONE
+    h[H_HOST] = context[X_HOST]
+    h[H_HOST_BYTES] = context[X_HOST_BYTES]
+    h[H_LOCK_BASE] = context[X_LOCK_BASE]
+    h[H_LOCKS] = context[X_LOCKS]
+    h[H_PENDING] = 0
+    h[H_ACCESSES] = 0
+    h[H_INSTRUCTIONS] = 0
+    h[H_TOTAL_INSTRUCTIONS] = 0
+    h[H_LIMIT] = s.conf[C_LIMIT]
+    h[H_TICKS] = s.conf[C_LOOPS]
+    h[H_FAULT] = 0
+    h[H_FAULT_VALUE] = 0
+    h[H_LINES] = 0
+    h[H_HELD] = 0
+    h[H_WAIT] = WAIT_NONE
     h[H_CODE] = context[X_CODE + p[P_KIND]]
     _new_stack(h)
     _run(s, core)
@@ -175,13 +204,14 @@ def _new_stack(h: Any) -> None:
 @njit
 def _run(s: State, core: int) -> None:
     """Let the handler run to its next point of order, and have that come when the charged cycles have passed."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     h[H_STALLED] = 0
     address = h.ctypes.data
     switch_stacks(address + 8 * H_ENGINE_SP, h[H_SP])
     cycles = h[H_PENDING]
     h[H_TOTAL_INSTRUCTIONS] += h[H_INSTRUCTIONS]
-    h[H_PENDING], h[H_INSTRUCTIONS] = 0, 0
+    h[H_PENDING] = 0
+    h[H_INSTRUCTIONS] = 0
     if s.costs[COLD_CACHE]:
         cycles += fetch(s, core, cycles)
     push(s, h[H_SEGMENT] + cycles, E_RESUME, core)
@@ -190,7 +220,7 @@ def _run(s: State, core: int) -> None:
 @njit
 def waits_for_banks(s: State, now: int, core: int) -> bool:
     """Whether the segment that seems to end now ends later, its accesses to L1 having waited."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     if h[H_STALLED] or h[H_ACCESSES] == 0 or not s.costs[BANK_CONFLICTS]:
         return False
     h[H_STALLED] = 1
@@ -205,8 +235,11 @@ def waits_for_banks(s: State, now: int, core: int) -> bool:
 @njit
 def go_on(s: State, at: int, core: int, result: int) -> None:
     """Answer the handler: it goes on at a cycle."""
-    h = s.cores[core]
-    h[H_RESULT], h[H_SEGMENT], h[H_WAIT], h[H_ACCESSES] = result, at, WAIT_NONE, 0
+    h = row_at(s.cores, core)
+    h[H_RESULT] = result
+    h[H_SEGMENT] = at
+    h[H_WAIT] = WAIT_NONE
+    h[H_ACCESSES] = 0
     _run(s, core)
 
 
@@ -220,24 +253,32 @@ def ask_again(s: State, at: int, core: int) -> None:
 @njit
 def report(s: State, now: int, core: int, kind: int, value: int) -> None:
     """Write a fault down, naming what ran."""
-    h, g = s.cores[core], s.g
+    h, g = row_at(s.cores, core), s.g
     s.records[h[H_RECORD], T_FAULT] = kind
     if g[G_FAULTS] < s.faults.shape[0]:
-        f = s.faults[g[G_FAULTS]]
-        f[0], f[1], f[2], f[3] = kind, value, h[H_CONTEXT], h[H_KIND]
-        f[4], f[5], f[6], f[7] = h[H_MESSAGE], s.packets[h[H_PACKET], P_NUMBER], core, now
-        f[8], f[9] = h[H_EXCEPTION], h[H_EXCEPTION + 1]
+        f = row_at(s.faults, g[G_FAULTS])
+        f[0] = kind
+        f[1] = value
+        f[2] = h[H_CONTEXT]
+        f[3] = h[H_KIND]
+        f[4] = h[H_MESSAGE]
+        f[5] = s.packets[h[H_PACKET], P_NUMBER]
+        f[6] = core
+        f[7] = now
+        f[8] = h[H_EXCEPTION]
+        f[9] = h[H_EXCEPTION + 1]
     g[G_FAULTS] += 1
 
 
 @njit
 def end_handler(s: State, now: int, core: int) -> None:
     """The handler returned or was ended: ring the doorbell, once the feedback before has left its place."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     if h[H_FAULT] == FAULT_NONE and h[H_HELD] > 0:
         report(s, now, core, FAULT_LOCK_HELD, h[H_HELD])
-    t = s.records[h[H_RECORD]]
-    t[T_END], t[T_INSTRUCTIONS] = now, h[H_TOTAL_INSTRUCTIONS]
+    t = row_at(s.records, h[H_RECORD])
+    t[T_END] = now
+    t[T_INSTRUCTIONS] = h[H_TOTAL_INSTRUCTIONS]
     h[H_BUSY] += now - h[H_START]
     if h[H_FEEDBACK] >= 0:
         h[H_STATE] = CORE_STALLED
@@ -248,10 +289,12 @@ def end_handler(s: State, now: int, core: int) -> None:
 @njit
 def ring_doorbell(s: State, now: int, core: int) -> None:
     """Hand the task's feedback over; it leaves when the task's commands are done."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     s.records[h[H_RECORD], T_DOORBELL] = now
-    h[H_STATE], h[H_FREE_AT] = CORE_IDLE, now + s.conf[C_FREE]
-    h[H_FEEDBACK], h[H_FEEDBACK_TASK] = h[H_PACKET], h[H_RECORD]
+    h[H_STATE] = CORE_IDLE
+    h[H_FREE_AT] = now + s.conf[C_FREE]
+    h[H_FEEDBACK] = h[H_PACKET]
+    h[H_FEEDBACK_TASK] = h[H_RECORD]
     s.clusters[h[H_CLUSTER], L_BUSY] -= 1
     wake_cluster(s, h[H_CLUSTER], h[H_FREE_AT])
     if h[H_OPEN] == 0:

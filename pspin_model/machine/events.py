@@ -6,8 +6,11 @@ one kind in the order of their subjects, and no two keys that matter are equal: 
 
 from __future__ import annotations
 
+from numba.core import types
+
 from emulator.ports.jit import njit
 from pspin_model.machine.layout import G_EVENTS, State
+from pspin_model.machine.state import state_type
 
 KIND_SHIFT, CYCLE_SHIFT = 18, 24
 SUBJECTS = (1 << KIND_SHIFT) - 1
@@ -30,6 +33,10 @@ def push(s: State, cycle: int, kind: int, subject: int) -> None:
         heap[place] = heap[parent]
         place = parent
     heap[place] = key
+
+
+push.compile((state_type, types.int64, types.int64, types.int64))
+push.disable_compile()
 
 
 @njit

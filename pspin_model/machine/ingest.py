@@ -7,6 +7,9 @@ shared pool, and when that is empty requests wait in order.
 
 from __future__ import annotations
 
+from typing import Any
+
+from emulator.ports.intrinsics import copy_memory
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_ARRIVE, E_REQUEST, E_TASK, push
@@ -65,6 +68,7 @@ from pspin_model.machine.layout import (
     X_CODE,
     State,
 )
+from pspin_model.machine.state import row_at
 
 C_ARRIVAL = index_of("arrival_to_request")
 C_BEAT = index_of("beat_bytes")
@@ -73,6 +77,12 @@ C_L2 = index_of("l2_packet_bytes")
 C_CELLS = index_of("queue_cells")
 C_QUEUES = index_of("message_queues")
 C_TASK = index_of("request_to_task")
+
+
+@njit
+def address_of_row(table: Any, row: int) -> int:
+    """Address of a row of a table of bytes."""
+    return int(table.ctypes.data + row * table.shape[1])
 
 
 @njit
@@ -103,19 +113,26 @@ def arrive(s: State, now: int) -> None:
     """The interface takes up the next packet, unless L2 is full: then when a packet leaves."""
     g = s.g
     g[G_ARRIVING] = 0
-    i = s.injected[g[G_INJECTED]]
+    i = row_at(s.injected, g[G_INJECTED])
     room = whole_beats(s, i[I_BYTES])
     if g[G_FREE_PACKETS] == 0 or g[G_L2_BYTES] + room > s.conf[C_L2]:
         return
     g[G_FREE_PACKETS] -= 1
     row = s.free_packets[g[G_FREE_PACKETS]]
-    p = s.packets[row]
-    p[P_CONTEXT], p[P_MESSAGE], p[P_BYTES] = i[I_CONTEXT], i[I_MESSAGE], i[I_BYTES]
-    p[P_TAG], p[P_SOURCE], p[P_LAST] = i[I_TAG], i[I_SOURCE], i[I_LAST]
-    p[P_FIRST_CORE], p[P_CORES] = i[I_FIRST_CORE], i[I_CORES]
-    p[P_ARRIVAL], p[P_NEXT], p[P_NUMBER] = now, -1, g[G_NUMBER]
+    p = row_at(s.packets, row)
+    p[P_CONTEXT] = i[I_CONTEXT]
+    p[P_MESSAGE] = i[I_MESSAGE]
+    p[P_BYTES] = i[I_BYTES]
+    p[P_TAG] = i[I_TAG]
+    p[P_SOURCE] = i[I_SOURCE]
+    p[P_LAST] = i[I_LAST]
+    p[P_FIRST_CORE] = i[I_FIRST_CORE]
+    p[P_CORES] = i[I_CORES]
+    p[P_ARRIVAL] = now
+    p[P_NEXT] = -1
+    p[P_NUMBER] = g[G_NUMBER]
     g[G_NUMBER] += 1
-    s.l2[row, : i[I_BYTES]] = s.injected_data[i[I_OFFSET] : i[I_OFFSET] + i[I_BYTES]]
+    copy_memory(address_of_row(s.l2, row), s.injected_data.ctypes.data + i[I_OFFSET], i[I_BYTES])
     g[G_L2_BYTES] += room
     g[G_L2_PEAK] = max(g[G_L2_PEAK], g[G_L2_BYTES])
     g[G_ACTIVE] += 1
@@ -162,10 +179,11 @@ def unstall(s: State, now: int) -> None:
 
 @njit
 def _enqueue(s: State, now: int, row: int) -> None:
-    g, p = s.g, s.packets[row]
+    g, p = s.g, row_at(s.packets, row)
     queue = p[P_MESSAGE] % s.conf[C_QUEUES]
-    q = s.queues[queue]
-    p[P_NEXT], p[P_REQUEST] = -1, now
+    q = row_at(s.queues, queue)
+    p[P_NEXT] = -1
+    p[P_REQUEST] = now
     if q[Q_COUNT] == 0:
         q[Q_HEAD] = row
     else:
@@ -182,7 +200,7 @@ def _enqueue(s: State, now: int, row: int) -> None:
 @njit
 def begin_message(s: State, queue: int) -> None:
     """A free queue takes up the message of the packet at its head."""
-    q = s.queues[queue]
+    q = row_at(s.queues, queue)
     context = s.contexts[s.packets[q[Q_HEAD], P_CONTEXT]]
     q[Q_STATE] = HEADER if context[X_CODE] != 0 else PAYLOAD
     q[Q_COMPLETION] = context[X_CODE + 2] != 0
@@ -191,7 +209,7 @@ def begin_message(s: State, queue: int) -> None:
 @njit
 def list_queue(s: State, now: int, queue: int) -> None:
     """Put a queue that has a task to give at the end of the ring of ready ones, and have the scheduler look."""
-    g, q = s.g, s.queues[queue]
+    g, q = s.g, row_at(s.queues, queue)
     state = q[Q_STATE]
     has_task = q[Q_LENGTH] > 0 if state == PAYLOAD else state in (HEADER, COMPLETION)
     if has_task and not q[Q_LISTED]:

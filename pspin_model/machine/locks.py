@@ -33,6 +33,7 @@ from pspin_model.machine.layout import (
     WAIT_NONE,
     State,
 )
+from pspin_model.machine.state import row_at
 
 C_HANDOFF = index_of("lock_handoff")
 C_LIMIT = index_of("handler_limit")
@@ -43,14 +44,14 @@ WRITTEN = -1
 @njit
 def take_lock(s: State, now: int, core: int, read: bool, wait: bool) -> None:
     """Serve `lock`, `try_lock`, `read_lock`."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     index = h[H_ARGS]
     if index < 0 or index >= h[H_LOCKS]:
         h[H_FAULT] = FAULT_BAD_LOCK
         report(s, now, core, FAULT_BAD_LOCK, index)
         end_handler(s, now, core)
         return
-    k = s.locks[h[H_LOCK_BASE] + index]
+    k = row_at(s.locks, h[H_LOCK_BASE] + index)
     free = k[K_STATE] == 0 or (read and k[K_STATE] > 0 and k[K_HEAD] < 0)
     if free:
         _grant(s, k, core, read)
@@ -58,7 +59,10 @@ def take_lock(s: State, now: int, core: int, read: bool, wait: bool) -> None:
     elif not wait:
         go_on(s, now, core, 0)
     else:
-        h[H_WAIT], h[H_WAIT_ON], h[H_SINCE], h[H_NEXT] = WAIT_LOCK, h[H_LOCK_BASE] + index, now, -1
+        h[H_WAIT] = WAIT_LOCK
+        h[H_WAIT_ON] = h[H_LOCK_BASE] + index
+        h[H_SINCE] = now
+        h[H_NEXT] = -1
         h[H_RESULT] = read
         if k[K_HEAD] < 0:
             k[K_HEAD] = core
@@ -82,13 +86,13 @@ def _grant(s: State, k: Any, core: int, read: bool) -> None:
 @njit
 def give_lock(s: State, now: int, core: int, read: bool) -> None:
     """Serve `unlock`, `read_unlock`: the first waiter goes on, and readers behind it with it."""
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     index = h[H_ARGS]
     fault = FAULT_NONE
     if index < 0 or index >= h[H_LOCKS]:
         fault = FAULT_BAD_LOCK
     else:
-        k = s.locks[h[H_LOCK_BASE] + index]
+        k = row_at(s.locks, h[H_LOCK_BASE] + index)
         held = k[K_STATE] > 0 if read else (k[K_STATE] == WRITTEN and k[K_HOLDER] == core)
         if not held:
             fault = FAULT_NOT_HOLDER
@@ -117,7 +121,7 @@ def watch(s: State, now: int) -> None:
     s.g[G_WATCH] = 0
     next_look = -1
     for core in range(s.cores.shape[0]):
-        h = s.cores[core]
+        h = row_at(s.cores, core)
         if h[H_WAIT] != WAIT_LOCK:
             continue
         if now - h[H_SINCE] >= s.conf[C_LIMIT]:
@@ -131,8 +135,8 @@ def watch(s: State, now: int) -> None:
 
 @njit
 def _give_up(s: State, now: int, core: int) -> None:
-    h = s.cores[core]
-    k = s.locks[h[H_WAIT_ON]]
+    h = row_at(s.cores, core)
+    k = row_at(s.locks, h[H_WAIT_ON])
     before, at = -1, k[K_HEAD]
     while at != core:
         before, at = at, s.cores[at, H_NEXT]

@@ -99,7 +99,7 @@ from pspin_model.machine.layout import (
 from pspin_model.machine.locks import give_lock, take_lock, watch
 from pspin_model.machine.ports import start_copy
 from pspin_model.machine.scheduling import accept, copied, dispatch, schedule
-from pspin_model.machine.state import state_at
+from pspin_model.machine.state import row_at, state_at
 from pspin_model.machine.switching import call_handler, switch_stacks, words_at
 
 C_QUEUES = index_of("message_queues")
@@ -115,7 +115,7 @@ def serve(s: State, now: int, core: int) -> None:
     """Do what a handler asked for at its point of order."""
     if waits_for_banks(s, now, core):
         return
-    h = s.cores[core]
+    h = row_at(s.cores, core)
     op = h[H_OP]
     if op == OP_END:
         end_handler(s, now, core)
@@ -139,12 +139,12 @@ def serve(s: State, now: int, core: int) -> None:
 @njit
 def feedback(s: State, now: int, core: int) -> None:
     """A task's feedback comes to its message queue and, if that was the packet's last task, to the interface."""
-    g, h = s.g, s.cores[core]
+    g, h = s.g, row_at(s.cores, core)
     row, task = h[H_FEEDBACK], h[H_FEEDBACK_TASK]
     h[H_FEEDBACK] = -1
-    p = s.packets[row]
+    p = row_at(s.packets, row)
     s.records[task, T_FEEDBACK] = now
-    c = s.clusters[p[P_CLUSTER]]
+    c = row_at(s.clusters, p[P_CLUSTER])
     c[L_OCCUPANCY] -= 1
     c[L_FREE_BYTES] += whole_beats(s, p[P_BYTES])
     s.slots[p[P_CLUSTER], s.slot_count[p[P_CLUSTER]]] = p[P_L1_SLOT]
@@ -165,7 +165,7 @@ def feedback(s: State, now: int, core: int) -> None:
 
 @njit
 def _advance_queue(s: State, now: int, queue: int) -> None:
-    q = s.queues[queue]
+    q = row_at(s.queues, queue)
     q[Q_IN_FLIGHT] -= 1
     if q[Q_STATE] == HEADER_RUNNING:
         q[Q_STATE] = PAYLOAD

@@ -19,6 +19,7 @@ from pspin_model.machine.layout import (
     P_BYTES,
     State,
 )
+from pspin_model.machine.state import row_at
 
 C_CLUSTERS = index_of("clusters")
 C_COPY = index_of("copy_latency")
@@ -49,7 +50,7 @@ def start_copy(s: State, now: int) -> None:
         cluster = (g[G_PORT_TURN] + step) % clusters
         if s.copy_span[cluster, 1] == 0:
             continue
-        c = s.clusters[cluster]
+        c = row_at(s.clusters, cluster)
         if c[L_COPY_AT] > now:
             soonest = c[L_COPY_AT] if soonest < 0 else min(soonest, c[L_COPY_AT])
             continue
@@ -78,7 +79,7 @@ def copy_bytes(s: State, command: int) -> int:
 @njit
 def add_stream(s: State, cluster: int, start: int, length: int) -> None:
     """Remember that so many beats go through a cluster's L1 from a cycle on."""
-    c = s.clusters[cluster]
+    c = row_at(s.clusters, cluster)
     s.streams[cluster, c[L_STREAM], 0] = start
     s.streams[cluster, c[L_STREAM], 1] = start + length
     c[L_STREAM] = (c[L_STREAM] + 1) % s.streams.shape[1]
@@ -87,7 +88,7 @@ def add_stream(s: State, cluster: int, start: int, length: int) -> None:
 @njit
 def wake_cluster(s: State, cluster: int, at: int) -> None:
     """Have a cluster look for a task to dispatch."""
-    c = s.clusters[cluster]
+    c = row_at(s.clusters, cluster)
     if s.ready_span[cluster, 1] > 0 and (c[L_DISPATCHING] < 0 or at < c[L_DISPATCHING]):
         c[L_DISPATCHING] = at
         push(s, at, E_DISPATCH, cluster)

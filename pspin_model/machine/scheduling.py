@@ -8,13 +8,14 @@ clusters share, and the cluster dispatches what is copied, in order, to its lowe
 
 from __future__ import annotations
 
+from emulator.ports.intrinsics import copy_memory
 from emulator.ports.jit import njit
 from pspin_model.machine.commands import copy_done_for_handler
 from pspin_model.machine.config import index_of
-from pspin_model.machine.cores import begin_handler
+from pspin_model.machine.cores import begin_handler, l1_address
 from pspin_model.machine.events import E_ACCEPT, push
 from pspin_model.machine.fifos import append, take_at
-from pspin_model.machine.ingest import unstall, wake_scheduler, whole_beats
+from pspin_model.machine.ingest import address_of_row, unstall, wake_scheduler, whole_beats
 from pspin_model.machine.layout import (
     COMPLETION,
     COMPLETION_RUNNING,
@@ -88,6 +89,7 @@ from pspin_model.machine.layout import (
     State,
 )
 from pspin_model.machine.ports import wake_cluster, wake_port
+from pspin_model.machine.state import row_at
 
 C_CLUSTERS = index_of("clusters")
 C_CORES = index_of("cores")
@@ -109,7 +111,7 @@ def has_room(s: State, cluster: int, size: int) -> bool:
 @njit
 def choose_cluster(s: State, row: int) -> int:
     """The cluster of a packet's next task, or -1."""
-    p = s.packets[row]
+    p = row_at(s.packets, row)
     size = whole_beats(s, p[P_BYTES])
     first, last = 0, s.conf[C_CLUSTERS] - 1
     if p[P_CORES] > 0:
@@ -158,12 +160,14 @@ def schedule(s: State, now: int) -> None:
 
 @njit
 def _give_task(s: State, now: int, queue: int, row: int, cluster: int) -> None:
-    g, q, p = s.g, s.queues[queue], s.packets[row]
+    g, q, p = s.g, row_at(s.queues, queue), row_at(s.packets, row)
     release = 0
     if q[Q_STATE] == HEADER:
-        p[P_KIND], q[Q_STATE] = KIND_HEADER, HEADER_RUNNING
+        p[P_KIND] = KIND_HEADER
+        q[Q_STATE] = HEADER_RUNNING
     elif q[Q_STATE] == COMPLETION:
-        p[P_KIND], q[Q_STATE] = KIND_COMPLETION, COMPLETION_RUNNING
+        p[P_KIND] = KIND_COMPLETION
+        q[Q_STATE] = COMPLETION_RUNNING
         release = 1
     else:
         p[P_KIND] = KIND_PAYLOAD
@@ -182,8 +186,9 @@ def _give_task(s: State, now: int, queue: int, row: int, cluster: int) -> None:
         q[Q_LISTED] = 1
         s.ready[(g[G_READY_HEAD] + g[G_READY_COUNT]) % s.ready.shape[0]] = queue
         g[G_READY_COUNT] += 1
-    p[P_RELEASE], p[P_CLUSTER] = release, cluster
-    c = s.clusters[cluster]
+    p[P_RELEASE] = release
+    p[P_CLUSTER] = cluster
+    c = row_at(s.clusters, cluster)
     c[L_OCCUPANCY] += 1
     c[L_TASKS] += 1
     c[L_FREE_BYTES] -= whole_beats(s, p[P_BYTES])
@@ -195,16 +200,32 @@ def _give_task(s: State, now: int, queue: int, row: int, cluster: int) -> None:
 
 @njit
 def _begin_record(s: State, now: int, row: int) -> None:
-    g, p = s.g, s.packets[row]
+    g, p = s.g, row_at(s.packets, row)
     p[P_RECORD] = g[G_RECORDS]
-    t = s.records[g[G_RECORDS]]
+    t = row_at(s.records, g[G_RECORDS])
     g[G_RECORDS] += 1
-    t[T_MESSAGE], t[T_TAG], t[T_SOURCE], t[T_CONTEXT] = p[P_MESSAGE], p[P_TAG], p[P_SOURCE], p[P_CONTEXT]
-    t[T_CLUSTER], t[T_CORE], t[T_KIND] = p[P_CLUSTER], -1, p[P_KIND]
-    t[T_ARRIVAL], t[T_REQUEST], t[T_TASK] = p[P_ARRIVAL], p[P_REQUEST], now
-    t[T_ACCEPT], t[T_COPIED], t[T_DISPATCH], t[T_START] = -1, -1, -1, -1
-    t[T_END], t[T_DOORBELL], t[T_FEEDBACK], t[T_INSTRUCTIONS] = -1, -1, -1, 0
-    t[T_BYTES], t[T_FAULT], t[T_PACKET], t[T_RELEASED] = p[P_BYTES], 0, p[P_NUMBER], p[P_RELEASE]
+    t[T_MESSAGE] = p[P_MESSAGE]
+    t[T_TAG] = p[P_TAG]
+    t[T_SOURCE] = p[P_SOURCE]
+    t[T_CONTEXT] = p[P_CONTEXT]
+    t[T_CLUSTER] = p[P_CLUSTER]
+    t[T_CORE] = -1
+    t[T_KIND] = p[P_KIND]
+    t[T_ARRIVAL] = p[P_ARRIVAL]
+    t[T_REQUEST] = p[P_REQUEST]
+    t[T_TASK] = now
+    t[T_ACCEPT] = -1
+    t[T_COPIED] = -1
+    t[T_DISPATCH] = -1
+    t[T_START] = -1
+    t[T_END] = -1
+    t[T_DOORBELL] = -1
+    t[T_FEEDBACK] = -1
+    t[T_INSTRUCTIONS] = 0
+    t[T_BYTES] = p[P_BYTES]
+    t[T_FAULT] = 0
+    t[T_PACKET] = p[P_NUMBER]
+    t[T_RELEASED] = p[P_RELEASE]
 
 
 @njit
@@ -222,10 +243,10 @@ def copied(s: State, now: int, subject: int) -> None:
     if subject >= s.packets.shape[0]:
         copy_done_for_handler(s, now, subject - s.packets.shape[0])
         return
-    p = s.packets[subject]
+    p = row_at(s.packets, subject)
     cluster = p[P_CLUSTER]
     s.records[p[P_RECORD], T_COPIED] = now
-    s.l1[cluster, p[P_L1_SLOT], : p[P_BYTES]] = s.l2[subject, : p[P_BYTES]]
+    copy_memory(l1_address(s, cluster, p[P_L1_SLOT]), address_of_row(s.l2, subject), p[P_BYTES])
     append(s.ready_fifo, s.ready_span, cluster, subject)
     wake_cluster(s, cluster, now + s.conf[C_DISPATCH])
 
@@ -233,7 +254,7 @@ def copied(s: State, now: int, subject: int) -> None:
 @njit
 def dispatch(s: State, now: int, cluster: int) -> None:
     """Give the first copied packet to the lowest free core; packets bound to busy cores let others pass."""
-    c = s.clusters[cluster]
+    c = row_at(s.clusters, cluster)
     if c[L_DISPATCHING] != now:
         return
     c[L_DISPATCHING] = -1
@@ -248,7 +269,7 @@ def dispatch(s: State, now: int, cluster: int) -> None:
             last = min(last, s.packets[row, P_FIRST_CORE] + s.packets[row, P_CORES])
         soonest = -1
         for core in range(first, last):
-            h = s.cores[core]
+            h = row_at(s.cores, core)
             if h[H_STATE] == CORE_IDLE:
                 if h[H_FREE_AT] <= now:
                     take_at(s.ready_fifo, s.ready_span, cluster, place)

@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils as untyped_cgutils
 from numba.core import types
-from numba.extending import intrinsic, models, overload_attribute, register_model
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import intrinsic, lower_getattr_generic, models, register_model
+from numba.np import arrayobj as untyped_arrayobj
 from numpy.typing import NDArray
 
 from pspin_model.machine.layout import BYTE_TABLES, TABLES
-from pspin_model.machine.switching import bytes_at, words_at
+from pspin_model.machine.switching import I8, I64
+
+arrayobj: Any = untyped_arrayobj
+cgutils: Any = untyped_cgutils
 
 WORDS = 4
 """Of a descriptor: address and up to three dimensions."""
@@ -45,50 +51,53 @@ def state_at(context: Any, address: Any) -> Any:
 
 
 @intrinsic
-def _address_of(context: Any, state: Any) -> Any:
-    return types.int64(state_type), lambda context, builder, signature, values: values[0]
+def row_at(context: Any, table: Any, row: Any) -> Any:
+    """A row of a two-dimensional table, unchecked."""
+    array = types.Array(table.dtype, 1, "C")
+
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = signature.args[0]
+        whole = arrayobj.make_array(kind)(context, builder, values[0])
+        columns = cgutils.unpack_tuple(builder, whole.shape)[1]
+        start = builder.gep(whole.data, [builder.mul(values[1], columns)])
+        return _array(context, builder, signature.return_type, start, [columns])
+
+    return array(table, types.int64), lower
 
 
-def _attribute(name: str, place: int, shape: tuple[int, ...]) -> None:
-    first = place * WORDS
-    rank = len(shape)
-    fixed = shape[-1]
-    one = name in BYTE_TABLES
-
-    @overload_attribute(StateType, name, inline="never")
-    def get(state: Any) -> Any:
-        if rank == 1:
-
-            def read(state: Any) -> Any:
-                d = numba.carray(words_at(_address_of(state)), first + WORDS)
-                n = fixed if fixed else d[first + 1]
-                if one:
-                    return numba.carray(bytes_at(d[first]), n, np.uint8)
-                return numba.carray(words_at(d[first]), n)
-
-        elif rank == 2:
-
-            def read(state: Any) -> Any:
-                d = numba.carray(words_at(_address_of(state)), first + WORDS)
-                columns = fixed if fixed else d[first + 2]
-                if one:
-                    return numba.carray(bytes_at(d[first]), (d[first + 1], columns), np.uint8)
-                return numba.carray(words_at(d[first]), (d[first + 1], columns))
-
-        else:
-
-            def read(state: Any) -> Any:
-                d = numba.carray(words_at(_address_of(state)), first + WORDS)
-                columns = fixed if fixed else d[first + 3]
-                if one:
-                    return numba.carray(bytes_at(d[first]), (d[first + 1], d[first + 2], columns), np.uint8)
-                return numba.carray(words_at(d[first]), (d[first + 1], d[first + 2], columns))
-
-        return read
+def _array(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
+    """A contiguous array over memory that nobody counts."""
+    result = arrayobj.make_array(kind)(context, builder)
+    item = ir.Constant(I64, 1 if kind.dtype == types.uint8 else 8)
+    strides = [item]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], extent))
+    arrayobj.populate_array(result, data, shape, strides, item, None)
+    return result._getvalue()
 
 
-for _place, (_name, _shape) in enumerate(TABLES.items()):
-    _attribute(_name, _place, _shape)
+@infer_getattr
+class _Tables(AttributeTemplate):  # type: ignore[misc]
+    key = StateType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:
+        if name not in TABLES:
+            return None
+        return types.Array(types.uint8 if name in BYTE_TABLES else types.int64, len(TABLES[name]), "C")
+
+
+@lower_getattr_generic(StateType)
+def _read_table(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    place, shape = list(TABLES).index(name), TABLES[name]
+    array = types.Array(types.uint8 if name in BYTE_TABLES else types.int64, len(shape), "C")
+    words = builder.inttoptr(value, I64.as_pointer())
+
+    def word(index: int) -> Any:
+        return builder.load(builder.gep(words, [ir.Constant(I64, place * WORDS + index)]))
+
+    extents = [ir.Constant(I64, known) if known else word(axis + 1) for axis, known in enumerate(shape)]
+    item = I8 if name in BYTE_TABLES else I64
+    return _array(context, builder, array, builder.inttoptr(word(0), item.as_pointer()), extents)
 
 
 def describe(tables: Mapping[str, NDArray[Any]], block: NDArray[np.int64]) -> None:
