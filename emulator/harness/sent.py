@@ -66,6 +66,8 @@ class SentView:
         """What the packet met in all switches; nothing where the target can't tell or nothing was sent."""
         number = self.last if origin is None else origin
         walks = [(name, w) for name, t in self.sent.targets.items() for w in t.walks(number)]
+        for mishap in self.world.mishaps(number):
+            yield f"{mishap} (as the test asked of this link)"
         if not walks:
             return
         yield f"the walk of {self.origin_words(number)}:"

@@ -23,11 +23,12 @@ from emulator.harness.walk.events import Walk
 from emulator.harness.walk.text import walk_data, walk_lines
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound
+from emulator.p4runtime.programs import load_program
 from emulator.ports.batch import frame_at
 from emulator.ports.capture import read_capture
 from emulator.ports.errors import PortError
 from emulator.switch.control import ControlError
-from emulator.v1model.compiled import CompiledProgram, load
+from emulator.v1model.compiled import CompiledProgram
 
 START_NS = 1_000_000_000
 
@@ -56,7 +57,7 @@ def run_trace(request: TraceRequest, *, output: TextIO | None = None, errors: Te
     output, errors = output or sys.stdout, errors or sys.stderr
     try:
         frames = list(_frames(request))
-        program = load(
+        program = load_program(
             request.program, request.defines, engine="interpreter", include_paths=list(request.include_paths)
         )
         for number, walk in enumerate(_walks(program, request, frames)):

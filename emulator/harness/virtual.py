@@ -15,11 +15,12 @@ from emulator.harness.target import Received
 from emulator.harness.walk.engine import TracedSwitch
 from emulator.harness.walk.events import Left, Walk
 from emulator.network.simulation import End, EndlessCircle, Simulation
+from emulator.p4runtime.programs import load_program
 from emulator.ports.errors import PortError
 from emulator.ports.spec import Impairments, parse_port
 from emulator.switch.core import Switch
 from emulator.switch.tables import Table
-from emulator.v1model.compiled import CompiledProgram, load
+from emulator.v1model.compiled import CompiledProgram
 
 START_NS = 1_000_000_000
 """So that no timestamp is zero by accident."""
@@ -53,7 +54,7 @@ class Source:
 
     def compiled(self, engine: str) -> CompiledProgram:
         """Raises CompileError."""
-        return load(self.path, dict(self.defines), engine=engine, include_paths=self.include_paths)
+        return load_program(self.path, dict(self.defines), engine=engine, include_paths=self.include_paths)
 
 
 class Watcher(Protocol):
@@ -119,6 +120,13 @@ class VirtualWorld:
 
     def advance(self, duration_ns: int) -> None:
         self._guarded(lambda: self._simulation.run_until(self.now_ns + duration_ns))
+
+    def mishaps(self, origin: int) -> list[str]:
+        return [
+            f"the link from {m.source.node}, port {m.source.port}, to {m.target.node}, port {m.target.port}: {m.what}"
+            for m in self._simulation.mishaps
+            if m.origin == origin
+        ]
 
     def _guarded(self, run: Callable[[], None]) -> None:
         try:

@@ -38,17 +38,46 @@ class End:
     port: int
 
 
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """What an impaired link did to a frame."""
+
+    origin: int
+    source: End
+    target: End
+    what: str
+
+
+WHAT = {
+    "lost": "lost",
+    "duplicated": "duplicated",
+    "reordered": "delayed behind later ones",
+    "corrupted": "damaged",
+    "dropped_full": "dropped, as too many were under way",
+    "dropped_too_long": "dropped, as it was too long",
+}
+"""By the link's counter."""
+
+
 @dataclass(slots=True)
 class _Direction:
     link: Link
+    source: End
     to: End
+    mishaps: list[Mishap]
     origins: dict[bytes, int] = field(default_factory=dict)
     """By content: of the frame last sent with it. Damaged frames take the origin of the last frame of all."""
     last: int = 0
 
     def send(self, now_ns: int, frame: bytes, origin: int) -> None:
         self.origins[frame] = self.last = origin
+        if self.link.impairments == PERFECT:
+            self.link.send(now_ns, frame)
+            return
+        before = self.link.statistics()
         self.link.send(now_ns, frame)
+        after = self.link.statistics()
+        self.mishaps += [Mishap(origin, self.source, self.to, w) for c, w in WHAT.items() if after[c] > before[c]]
 
     def due_ns(self) -> int | None:
         return self.link.next_timer_ns()
@@ -60,6 +89,8 @@ class Simulation:
     def __init__(self, outside: Callable[[End, bytes, int, int], None], *, start_ns: int = 0) -> None:
         """``outside(end, frame, now_ns, origin)`` gets what leaves by a port without a cable."""
         self.now_ns = start_ns
+        self.mishaps: list[Mishap] = []
+        """Of all links, in order of time."""
         self._outside = outside
         self._nodes: dict[Hashable, Node] = {}
         self._cables: dict[End, _Direction] = {}
@@ -78,8 +109,8 @@ class Simulation:
             if end in self._cables:
                 raise ValueError(f"port {end.port} of {end.node} has a cable already")
         stream = len(self._cables)
-        self._cables[one] = _Direction(Link(impairments, stream=stream, port=other.port), other)
-        self._cables[other] = _Direction(Link(impairments, stream=stream + 1, port=one.port), one)
+        self._cables[one] = _Direction(Link(impairments, stream=stream, port=other.port), one, other, self.mishaps)
+        self._cables[other] = _Direction(Link(impairments, stream=stream + 1, port=one.port), other, one, self.mishaps)
 
     def inject(self, end: End, frame: bytes, origin: int) -> None:
         """A frame from outside arrives now; all that is due at once follows."""

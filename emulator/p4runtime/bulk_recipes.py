@@ -13,7 +13,7 @@ from itertools import repeat
 from emulator.p4runtime.bulk_paths import CODES, ID, MESSAGE, PATHS, WIDE, path_of
 from emulator.p4runtime.entity_tables import DELETE, INSERT, MODIFY
 from emulator.p4runtime.schema import ActionSchema, FieldSchema, MatchKind, Schema, Scope, TableSchema
-from emulator.switch.control import Control
+from emulator.switch.control import RowControl
 from emulator.v1model.view import KeyParts
 
 Column = Sequence[int]
@@ -187,7 +187,7 @@ def shape_of(codes: Sequence[int]) -> Shape | None:
 # --- Recipes ----------------------------------------------------------------------------------------------------
 
 
-def recipe_of(shape: Shape, schema: Schema, control: Control) -> Recipe | None:
+def recipe_of(shape: Shape, schema: Schema, control: RowControl) -> Recipe | None:
     """None for what is not right by P4Info, or needs more than rows hold."""
     update_type = shape.top.ids.get("updates.type", 0)
     table = schema.tables.get(shape.top.ids.get("table_id", 0))
@@ -212,7 +212,7 @@ def _takes_rows(table: TableSchema) -> bool:
     return bool(table.fields) and not (table.is_const or table.implementation_id or table.has_idle_timeout)
 
 
-def _fields_of(shape: Shape, table: TableSchema, control: Control) -> tuple[_Field, ...] | None:
+def _fields_of(shape: Shape, table: TableSchema, control: RowControl) -> tuple[_Field, ...] | None:
     given = {match.ids.get("match.field_id", 0): match for match in shape.matches}
     if len(given) != len(shape.matches) or not given.keys() <= table.fields.keys():
         return None

@@ -14,7 +14,7 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.bmv2json.document import Bmv2JsonError, looks_like_json
+from emulator.bmv2json.document import Bmv2JsonError
 from emulator.p4.errors import CompileError
 from emulator.p4runtime.device_config import DeviceConfig, JsonConfig
 from emulator.p4runtime.package import Package
@@ -22,9 +22,6 @@ from emulator.p4runtime.pipeline import Compiled, CompileFailure
 from emulator.ports.folders import cache_root
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.compiled import CompiledProgram, compile_program, compiler_digest
-
-BEGINNING_BYTES = 4096
-"""Enough to see, behind blank lines, whether a file is JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +43,6 @@ def compile_config(config: DeviceConfig, engine: str = "llvm") -> Compiled:
         program = _compile_json(config, engine) if isinstance(config, JsonConfig) else _compile(config, engine)
         _store(cached, program)
     return Compiled(program.p4info, program)
-
-
-def read_json_file(path: str) -> JsonConfig | None:
-    """A program in a file of bmv2's JSON; None where the file is something else, or cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            if not looks_like_json(file.read(BEGINNING_BYTES)):
-                return None
-            file.seek(0)
-            return JsonConfig(file.read())
-    except OSError:
-        return None
 
 
 def _compile_json(config: JsonConfig, engine: str) -> CompiledProgram:

@@ -19,6 +19,10 @@ VARINT, EIGHT_BYTES, DELIMITED, FOUR_BYTES = 0, 1, 2, 5
 """Wire types of protobuf."""
 
 
+BEGINNING_BYTES = 4096
+"""Enough to see, behind blank lines, whether a file is JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class JsonConfig:
     """bmv2's JSON, and the P4Info that came with it, serialized; empty: none did."""
@@ -42,6 +46,18 @@ def read_device_config(message: Any) -> DeviceConfig:
         what = "neither a package (a zip; `netsum package PROGRAM.p4` makes one) nor bmv2's JSON"
         raise PackageError(f"the device config is {what}" if content else "the device config is empty")
     return unpack(content)
+
+
+def read_json_file(path: str) -> JsonConfig | None:
+    """A program in a file of bmv2's JSON; None where the file is something else, or cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            if not looks_like_json(file.read(BEGINNING_BYTES)):
+                return None
+            file.seek(0)
+            return JsonConfig(file.read())
+    except OSError:
+        return None
 
 
 def unwrap(content: bytes) -> bytes:

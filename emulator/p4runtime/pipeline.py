@@ -22,7 +22,7 @@ from emulator.p4runtime.package import PackageError
 from emulator.p4runtime.schema import Schema
 from emulator.p4runtime.schema_build import build_schema, check_agreement
 from emulator.p4runtime.view import View
-from emulator.switch.control import Control
+from emulator.switch.control import RowControl
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class CompileFailure(Exception):
     """The program's author is at fault; the text holds all diagnostics, for people."""
 
 
-class SwitchLike(Control, Protocol):
+class SwitchLike(RowControl, Protocol):
     def load(self, program: Any) -> None:
         """Replace the program; all state starts from zero."""
 

@@ -21,9 +21,10 @@ from typing import Any
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime.compilation import compile_config, read_json_file
+from emulator.p4runtime.compilation import compile_config
 from emulator.p4runtime.cpu_port import CpuPort
 from emulator.p4runtime.device import Device
+from emulator.p4runtime.device_config import read_json_file
 from emulator.p4runtime.ending import AskedToEnd, Ending, die_with_parent
 from emulator.p4runtime.messages import MessageLog
 from emulator.p4runtime.package import PackageError, pack

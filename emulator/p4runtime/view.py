@@ -16,7 +16,7 @@ from emulator.p4runtime.digests import DigestConfig
 from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.idle import IdleTimers
 from emulator.p4runtime.schema import Schema
-from emulator.switch.control import Control, ControlError, FieldMatch
+from emulator.switch.control import ControlError, FieldMatch, RowControl
 
 Found = TypeVar("Found")
 
@@ -49,7 +49,7 @@ class Notes:
 @dataclass(frozen=True, slots=True)
 class View:
     schema: Schema
-    control: Control
+    control: RowControl
     access: Callable[[], AbstractContextManager[Any]]
     """Holds the data plane still: each use of ``control`` stands inside ``with access():``, kept short."""
     notes: Notes = field(default_factory=Notes)

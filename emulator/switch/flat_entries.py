@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from emulator.p4.table_layout import (
     ENTRY_HEADER_BYTES,
-    NOTHING_RUN,
     TABLE_ENTRIES,
     ActionLayout,
     TableLayout,

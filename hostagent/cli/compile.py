@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hostagent.cli.compiled import parse_defines, print_summary
 from hostagent.cli.options import AsJson, Define, Include, Undefine
 
+if TYPE_CHECKING:
+    from emulator.p4runtime.device_config import JsonConfig
+
 
 def compile_program(
-    program: Annotated[str, typer.Argument(help="P4 source: a file, or the name of a shipped program.")] = "",
+    program: Annotated[
+        str, typer.Argument(help="P4 source (a file, or the name of a shipped program), or bmv2's JSON.")
+    ] = "",
     dump_after: Annotated[
         str | None, typer.Option(metavar="PASS", help="Print what this stage or pass leaves; see --list-passes.")
     ] = None,
@@ -37,6 +43,7 @@ def compile_program(
     Example: [bold]netsum compile p4src/allreduce.p4 -D LANES=256 --dump-after reroll[/bold]
     """
     from emulator.p4.preprocess import UNDEFINED
+    from emulator.p4runtime.device_config import read_json_file
     from emulator.v1model.command import run_compile
 
     if list_passes:
@@ -47,6 +54,10 @@ def compile_program(
     if not program:
         raise typer.BadParameter("which program? Give a P4 file, or the name of a shipped one", param_hint="PROGRAM")
     started = time.perf_counter()
+    if (config := read_json_file(program)) is not None:
+        if define or undefine or include or dump_after or check_only or strict_bmv2:
+            raise typer.BadParameter("bmv2's JSON is compiled already: only --p4info and --json go with it")
+        raise typer.Exit(_compile_json(program, config, p4info, as_json))
     status = run_compile(
         program,
         dump_after=dump_after,
@@ -58,6 +69,31 @@ def compile_program(
         report=lambda summary: print_summary(program, summary, time.perf_counter() - started, as_json),
     )
     raise typer.Exit(status)
+
+
+def _compile_json(path: str, config: JsonConfig, p4info: Path | None, as_json: bool) -> int:
+    """The exit status."""
+    from emulator.p4.errors import CompileError
+    from emulator.p4runtime.programs import load_json_file
+    from emulator.v1model.command import write_p4info
+    from emulator.v1model.p4info_files import p4info_texts
+    from emulator.v1model.summaries import Summary
+
+    started = time.perf_counter()
+    try:
+        compiled = load_json_file(path, config)
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        return 1
+    info = compiled.p4info
+    summary = Summary(
+        Path(path).stem, len(info.tables), len(info.actions), len(info.counters) + len(info.direct_counters),
+        len(info.registers), len(compiled.object_code), (), p4info_texts(info), (),
+    )  # fmt: skip
+    if p4info is not None and (status := write_p4info(summary, str(p4info), sys.stderr)):
+        return status
+    print_summary(path, summary, time.perf_counter() - started, as_json)
+    return 0
 
 
 def register(app: typer.Typer) -> None:

@@ -285,6 +285,13 @@ def test_loss_is_the_same_with_the_same_seed() -> None:
     assert arrived() == first
 
 
+def test_what_a_link_did_to_the_packet_is_said(p4_network: P4Network) -> None:
+    left, right = pair(p4_network, loss=1.0)
+    left.send(1, note())
+    with pytest.raises(ExpectationFailed, match="the link from left, port 2, to right, port 1: lost"):
+        right.expect(2, note())
+
+
 def test_a_circle_without_delay_is_named(p4_network: P4Network) -> None:
     left, right = pair(p4_network)
     p4_network.link(right, 2, left, 1)

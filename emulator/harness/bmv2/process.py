@@ -16,6 +16,8 @@ from typing import Any
 from emulator.harness.errors import HarnessError, NotSupported
 from emulator.harness.virtual import Source
 from emulator.p4.protos import p4info_pb2
+from emulator.p4runtime.device_config import read_json_file
+from emulator.p4runtime.programs import p4info_beside
 
 SWITCH, COMPILER = "simple_switch_grpc", "p4c-bm2-ss"
 PORTS = range(8)
@@ -39,7 +41,12 @@ class Compiled:
 
 
 def compile_program(source: Source, folder: Path) -> Compiled:
-    """Raises HarnessError with what p4c says."""
+    """Raises HarnessError with what p4c says. bmv2's JSON is taken as it is, with the P4Info beside it."""
+    if (config := read_json_file(source.path)) is not None:
+        given = p4info_beside(source.path)
+        if given is None:
+            raise HarnessError(f"{source.path}: bmv2 needs the program's P4Info beside it, named as p4c names it")
+        return Compiled(p4info_pb2.P4Info.FromString(given[1]), config.content)
     info, code = folder / "p4info.txt", folder / "program.json"
     defines = [f"-D{name}={value}" for name, value in source.defines]
     includes = [f"-I{path}" for path in source.include_paths]

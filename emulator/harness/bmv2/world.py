@@ -53,6 +53,9 @@ class Bmv2World:
         while self._gather(QUIET_NS):
             pass
 
+    def mishaps(self, origin: int) -> list[str]:
+        return []  # there are no links
+
     def advance(self, duration_ns: int) -> None:
         end_ns = self.now_ns + duration_ns
         while self.now_ns < end_ns:

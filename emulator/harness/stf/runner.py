@@ -14,7 +14,8 @@ from emulator.harness.stf.parser import parse
 from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.run import Record, run
 from emulator.p4.library import find_program
-from emulator.v1model.compiled import ENGINES, CompiledProgram, load
+from emulator.p4runtime.programs import load_program
+from emulator.v1model.compiled import ENGINES, CompiledProgram
 
 BOTH = "both"
 ENGINE_CHOICES = (*ENGINES, BOTH)
@@ -56,7 +57,8 @@ class Runner:
         self.program = find_program(program)
         engines = ENGINES if engine == BOTH else (engine,)
         self.compiled: dict[str, CompiledProgram] = {
-            name: load(self.program, defines, engine=name, include_paths=include_paths) for name in engines
+            name: load_program(self.program, defines, engine=name, include_paths=list(include_paths))
+            for name in engines
         }
         if rings is not None:
             self.rings = rings
