@@ -7,7 +7,7 @@ any thread. Two channels exist: ``loopback`` (ranks of one process, for tests an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol
 
@@ -69,6 +69,8 @@ class Operation:
     """The rank in the group that sends or receives alone; -1 when there is none."""
     served: ServedMemory | None = None
     """Of an operation on a rack server's weights: what is meant, and where the server's answer goes."""
+    memory: tuple[object, ...] = field(default=(), compare=False, repr=False)
+    """Whatever owns the spans' memory, where the caller wants it kept alive until the operation has finished."""
 
     def describe(self) -> str:
         """The operation in the words of error messages: ``all_reduce(SUM, float32, 1024 elements)``."""

@@ -324,23 +324,25 @@ class JobChannel:
             return self._failure
 
     def _timeout_text(self, number: int, timeout_s: float) -> str:
-        missing = self._missing()
+        came = self._came()
+        missing = [rank for rank in range(self.membership.size) if came is not None and not came >> rank & 1]
         waited = f"rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
         if missing:
             return f"{waited}, to which rank {_listed(missing)} had not contributed"
+        if came is not None:
+            return f"{waited}: all ranks had contributed, and the server waits for other keys of the step"
         if self._attached:
             return f"{waited}, and the aggregator did not say who was missing: is it alive?"
         return f"{waited}, but not all ranks have joined the group"
 
-    def _missing(self) -> list[int]:
-        """Ranks that the aggregator had not heard of when it last said so."""
+    def _came(self) -> int | None:
+        """Bitmap of the ranks that the aggregator had heard of when it last said so."""
         if self._core is None:
-            return []
+            return None
         record = self._core.record[0]
         if int(record["waiting_chunk"]) < int(record["floor"]):
-            return []
-        came = int(record["waiting_children"])
-        return [rank for rank in range(self.membership.size) if not came >> rank & 1]
+            return None
+        return int(record["waiting_children"])
 
     # --- the end ---
 

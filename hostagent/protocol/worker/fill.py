@@ -75,10 +75,8 @@ def fill_lanes(core_address: int, operation_address: int, part: int, index: int,
         fill_tail_exponents(core, operation, index, lanes)
     elif part == TAIL_DATA:
         fill_tail_data(core, operation, index, lanes)
-    elif operation.kind == BARRIER:
-        return 0
-    elif operation.kind >= WRITE or part == ANNOUNCED:
-        return fill_words(core, operation, part, index, lanes)
+    elif operation.kind >= BARRIER:
+        return fill_unusual(core, operation, part, index, lanes)
     elif takes_maximum(operation, part):
         fill_extremes(core, operation, part, index, lanes)
     else:
@@ -87,11 +85,15 @@ def fill_lanes(core_address: int, operation_address: int, part: int, index: int,
 
 
 @njit
-def fill_words(core: Any, operation: Any, part: int, index: int, lanes: int) -> Any:
-    """Of a served operation, what is not summed: its announcement, or a rank's own words, or nothing to pull."""
+def fill_unusual(core: Any, operation: Any, part: int, index: int, lanes: int) -> Any:
+    """A barrier has nothing; a served operation its announcement, its numbers to sum, or a rank's own words."""
+    if operation.kind == BARRIER:
+        return 0
     if part == ANNOUNCED:
         return fill_announcement(core, operation, lanes)
-    return fill_write(core, operation, index, lanes)
+    if operation.kind >= WRITE:
+        return fill_write(core, operation, index, lanes)
+    return fill_sum(core, operation, index, lanes)
 
 
 @njit

@@ -18,7 +18,6 @@ from hostagent.protocol.worker.header import (
     FLAGS_AT,
     JOB_AT,
     KIND_AT,
-    LANE_COUNT_AT,
     OPERATION_AT,
     OPERATOR_AT,
     check_frame,
@@ -63,12 +62,12 @@ def core_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
     reason = judge(core, frame, length)
     if reason == 0:
         kind = load_u8(frame + KIND_AT, 0)
-        if length == LANES_AT and kind != RESULT:
-            reason = REJECT_LENGTH
-        elif kind == ERROR:
+        if kind != ERROR:
+            reason = take_answer(core, kind, frame, length, now_ns)
+        elif length != LANES_AT:
             take_error(core, frame)
         else:
-            reason = take_answer(core, kind, frame, now_ns)
+            reason = REJECT_LENGTH
     if reason != 0:
         count_rejected(address, reason)
     return reason
@@ -93,7 +92,7 @@ def judge(core: Any, frame: int, length: int) -> Any:
 
 
 @njit
-def take_answer(core: Any, kind: int, frame: int, now_ns: int) -> int:
+def take_answer(core: Any, kind: int, frame: int, length: int, now_ns: int) -> Any:
     """A result or a `waiting`: find its chunk among those in flight."""
     number = core.floor + ((read32(frame, CHUNK_AT) - core.floor) & CHUNK_MASK)
     if number >= core.floor + core.ahead * core.window:
@@ -105,25 +104,29 @@ def take_answer(core: Any, kind: int, frame: int, now_ns: int) -> int:
         if kind == RESULT and chunk.number == number and chunk.seen_epoch == core.epoch:
             core.duplicate_results += 1
         return REJECT_NOT_IN_FLIGHT
-    if load_u8(frame + OPERATOR_AT, 0) != chunk.operator:
-        return REJECT_OPERATOR
+    if read16(frame, FLAGS_AT) != chunk.operator or length == LANES_AT:  # the operator follows the flags, which are 0
+        reason = judge_unusual(core, chunk, kind, frame, length)
+        if reason != 0:
+            return reason
     if kind == WAITING:
         take_waiting(core, number, frame, now_ns)
         return 0
     if read32(frame, OPERATION_AT) != chunk.operation_hash:
         return REJECT_OPERATION
-    has_lanes = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA == 0 and read16(frame, LANE_COUNT_AT) != 0
-    if not has_lanes and needs_lanes(core, chunk):
-        return REJECT_LENGTH
     take_result(core, number, frame, now_ns)
     return 0
 
 
 @njit
-def needs_lanes(core: Any, chunk: Any) -> Any:
-    """Would a result without lanes leave something untold? Only a server of weights has results that need none."""
+def judge_unusual(core: Any, chunk: Any, kind: int, frame: int, length: int) -> Any:
+    """An answer of another operator, with flags, or without lanes: a server of weights has results without data."""
+    if load_u8(frame + OPERATOR_AT, 0) != chunk.operator:
+        return REJECT_OPERATOR
+    if length != LANES_AT and load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA == 0:
+        return 0
     operation = operation_in(core, chunk.operation_slot)
-    return chunk.stored == 0 and not (is_served(operation) and not brings_weights(operation, chunk.part, chunk.index))
+    is_needed = not is_served(operation) or brings_weights(operation, chunk.part, chunk.index)
+    return REJECT_LENGTH if kind != RESULT or (is_needed and chunk.stored == 0) else 0
 
 
 @njit

@@ -58,8 +58,6 @@ LEAST_EXPONENT, LARGEST_EXPONENT = -148, 128
 def store_lanes(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> Any:
     """Take a chunk's result, once. An entry: called by address. Returns 0, or a server's reason to refuse."""
     core, operation = core_at(core_address), operation_at(operation_address)
-    if part == ANNOUNCED:
-        return store_answer(operation, lanes)
     if part == EXPONENT:
         store_exponents(core, operation, index, lanes)
     elif part == TAIL_EXPONENT:
@@ -71,11 +69,22 @@ def store_lanes(core_address: int, operation_address: int, part: int, index: int
             store_weights(core, operation, place, lanes)
         else:
             store_sums(core, operation, place, load_i16(tail_exponents(operation), index), True, lanes)
-    elif is_served(operation):
-        if brings_weights(operation, part, index):
-            store_weights(core, operation, index, lanes)
-    elif operation.kind != BARRIER:
+    elif operation.kind >= BARRIER:
+        return store_unusual(core, operation, part, index, lanes)
+    else:
         store_data(core, operation, part, index, lanes)
+    return 0
+
+
+@njit
+def store_unusual(core: Any, operation: Any, part: int, index: int, lanes: int) -> Any:
+    """A barrier brings nothing; a served operation an answer, which is returned where it refuses, and weights."""
+    if operation.kind == BARRIER:
+        return 0
+    if part == ANNOUNCED:
+        return store_answer(operation, lanes)
+    if brings_weights(operation, part, index):
+        store_weights(core, operation, index, lanes)
     return 0
 
 

@@ -51,11 +51,10 @@ class RackService:
 
 @dataclass(slots=True)
 class Ticket:
-    """An operation in flight; keeps what it reads and writes alive."""
+    """An operation in flight."""
 
     number: int
     operation: Operation
-    memory: tuple[Tensor | None, ...]
 
     @property
     def answer(self) -> Answer:
@@ -99,12 +98,13 @@ class RackClient:
             spans[0],
             spans[1],
             served=ServedMemory(announcement),
+            memory=(given, wanted),
         )
         try:
             number = self._channel.submit(operation)
         except TransportError as error:
             raise as_torch_error(error, operation.describe()) from None
-        return Ticket(number, operation, (given, wanted))
+        return Ticket(number, operation)
 
     def wait(self, ticket: Ticket) -> Answer:
         """Block until an operation has finished; raises NetsumError, naming who or what is lost."""
