@@ -7,6 +7,7 @@ The bits are the same whoever does it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,7 +43,19 @@ from hostagent.rackserver.records import (
     SET,
     SHORT_HEADER_AT,
 )
+from hostagent.rackserver.served import complete_control, complete_data, data_owner, release
+from hostagent.rackserver.services import NO_JOB, ServiceMemory
+from hostagent.rackserver.steps import step_chunk
+from hostagent.rackserver.tenants import Registry
 
+SERVICE_ENTRIES = {
+    "data_owner": data_owner,
+    "complete_data": complete_data,
+    "complete_control": complete_control,
+    "release_core": release,
+    "step": step_chunk,
+}
+"""Called by address, compiled when the first service comes."""
 DEFAULT_SLOTS = 4096
 SCRATCH_ROWS = 4
 """Frames' worth of private memory of a core: an answer's words, a gradient, and room."""
@@ -54,8 +67,15 @@ class RackServer:
     kind = "server"
 
     def __init__(
-        self, lanes: int, *, slots: int = DEFAULT_SLOTS, cores: int = 1, ports: TxPortTable | None = None
+        self,
+        lanes: int,
+        *,
+        slots: int = DEFAULT_SLOTS,
+        cores: int = 1,
+        ports: TxPortTable | None = None,
+        registry: Registry | None = None,
     ) -> None:
+        """``registry``: the tenants, and the memory that they may use together."""
         if cores < 1 or slots < 1:
             raise ValueError(f"a rack server of {cores} cores and {slots} slots: use 1 or more of each")
         self.ports = ports if ports is not None else TxPortTable()
@@ -63,6 +83,8 @@ class RackServer:
         self.capacity = Capacity(slots, lanes, MAX_JOBS)
         self._terms: dict[int, JobTerms] = {}
         self._rows: dict[int, int] = {}
+        self.registry = registry if registry is not None else Registry(default_memory_bytes())
+        self._services: dict[str, ServiceMemory] = {}
         self._allocate()
 
     def _allocate(self) -> None:
@@ -87,12 +109,15 @@ class RackServer:
         self._scratch = aligned_bytes(self.cores * SCRATCH_ROWS * 4 * lanes)
         record["scratch"], record["scratch_bytes"] = address_of(self._scratch), SCRATCH_ROWS * 4 * lanes
         record["answer"], record["combine"] = entry_address(answer), entry_address(combine)
+        self._loads = np.zeros(self.cores, np.int64)
+        record["loads"] = address_of(self._loads)
 
     # --- Jobs -------------------------------------------------------------------------------------------------------
 
     def install(self, terms: JobTerms) -> None:
         """See `Aggregator`."""
         self._check(terms)
+        service = self._admit(terms)
         row = self._rows.get(terms.job)
         if row is None:
             row = min(set(range(MAX_JOBS)) - set(self._rows.values()))
@@ -100,6 +125,10 @@ class RackServer:
         self._job_rows[terms.job] = -1
         self._write_children(row, terms)
         self._write_job(row, terms)
+        self._jobs[row]["service"] = 0
+        if service is not None:
+            service.attach(terms, row % self.cores)
+            self._jobs[row]["service"] = service.address
         self._rows[terms.job] = row
         self._terms[terms.job] = terms
         self._job_rows[terms.job] = row
@@ -115,6 +144,35 @@ class RackServer:
                 raise AggregatorRefused(f"job {terms.job}: slots {first} to {end - 1} overlap with those of job {job}")
         if terms.job not in self._rows and len(self._rows) == MAX_JOBS:
             raise AggregatorRefused(f"job {terms.job}: {MAX_JOBS} jobs are as many as fit", RefusalCode.EXHAUSTED)
+
+    def _admit(self, terms: JobTerms) -> ServiceMemory | None:
+        """The service of a job that has one; an older job of the same service then only sums."""
+        if terms.service is None:
+            return None
+        tenant = self.registry.admit(terms.job, terms.service, len(terms.children))
+        service = self._services.get(tenant.name)
+        if service is None:
+            for name, function in SERVICE_ENTRIES.items():
+                self.record[name] = entry_address(function)
+            arena_bytes = tenant.quota_bytes or self.registry.memory_bytes
+            service = self._services[tenant.name] = ServiceMemory(self.record[0], arena_bytes, address_of(self._loads))
+        for job, row in self._rows.items():
+            if job != terms.job and self._jobs[row]["service"] == service.address:
+                self._jobs[row]["service"] = 0
+        return service
+
+    def _leave(self, job: int) -> None:
+        """What the job has left unfinished is undone when the service's next job comes."""
+        tenant = self.registry.of_job(job)
+        if tenant is not None and self._services[tenant.name].job == job:
+            self._services[tenant.name].job = NO_JOB
+        self.registry.leave(job, self.counters(job))
+
+    def service(self, name: str) -> ServiceMemory:
+        """A tenant's memory. Raises AggregatorRefused(UNKNOWN)."""
+        if name not in self._services:
+            raise AggregatorRefused(f"tenant {name!r} has no memory here", RefusalCode.UNKNOWN)
+        return self._services[name]
 
     def _write_children(self, row: int, terms: JobTerms) -> None:
         self._children[row]["number"] = -1
@@ -142,6 +200,8 @@ class RackServer:
         """See `Aggregator`."""
         if job in self._rows:
             self._job_rows[job] = -1
+            self._jobs[self._rows[job]]["service"] = 0
+            self._leave(job)
             del self._rows[job], self._terms[job]
 
     def installed(self) -> Mapping[int, int]:
@@ -190,7 +250,14 @@ class RackServer:
         """By core: frames, bytes of lanes summed, time in batches."""
         names = ("frames", "lane_bytes", "busy_ns", "steps", "steps_ns")
         cores = [{name: int(record[name]) for name in names} for record in self._counters]
+        for record, owned in zip(cores, self._loads, strict=True):
+            record["owned_bytes"] = int(owned)
         return {"cores": cores, "slots": self.capacity.slots, "lanes": self.capacity.lanes, "jobs": len(self._rows)}
+
+
+def default_memory_bytes() -> int:
+    """Half of the machine's: what services may use together unless it is said otherwise."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def _named(cells: Any) -> dict[str, int]:

@@ -7,7 +7,7 @@ import functools
 from numba.core import types
 
 from emulator.ports.jit import njit
-from hostagent.rackserver.loops import serve
+from hostagent.rackserver.loops import finish, serve
 from hostagent.rackserver.records import server_at
 
 NEVER = -1
@@ -18,6 +18,10 @@ def process(address: int, addresses: int, lengths: int, ports: int, frames: int,
     """Every core's part of a batch, one after the other; when to be called at the latest, or NEVER."""
     for core in range(server_at(address).cores):
         serve(address, core, addresses, lengths, ports, frames)
+    if server_at(address).release:
+        for core in range(server_at(address).cores):
+            finish(address, core)
+        server_at(address).release = 0
     return NEVER
 
 

@@ -21,11 +21,21 @@ from hostagent.rackserver.answers import ERROR, NO_LANES, RESULT, TO_ALL, WAITIN
 from hostagent.rackserver.judge import ACCEPTED as FITS
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED, bit_of, judge, row_of
 from hostagent.rackserver.lanes import HAS_DATA, IS_LAST, IS_MAXIMUM
-from hostagent.rackserver.records import COUNTERS, JOB_BYTES, MAX_CHILDREN, SET_BYTES, job_at, server_at, set_at
+from hostagent.rackserver.records import (
+    COUNTERS,
+    JOB_BYTES,
+    MAX_CHILDREN,
+    MAX_JOBS,
+    SET_BYTES,
+    job_at,
+    server_at,
+    set_at,
+)
 
 assert COUNTERS.fields is not None
 VERDICTS, VERDICT_BYTES = COUNTERS.fields["verdicts"][1], COUNTERS.fields["verdict_bytes"][1]
 DROPS, FRAMES = COUNTERS.fields["drops"][1], COUNTERS.fields["frames"][1]
+STEPS_NS, STEPS_DONE = COUNTERS.fields["steps_ns"][1], COUNTERS.fields["steps"][1]
 LANE_BYTES, BUSY = COUNTERS.fields["lane_bytes"][1], COUNTERS.fields["busy_ns"][1]
 
 ACCEPTED, ACCEPTED_NO_DATA = int(Verdict.ACCEPTED), int(Verdict.ACCEPTED_NO_DATA)
@@ -33,10 +43,8 @@ COMPLETED, SERVED_AGAIN, WAITED = int(Verdict.COMPLETED), int(Verdict.SERVED_AGA
 FAILED, OUTSIDE_WINDOW, MISMATCH = int(Verdict.ERROR), int(Verdict.OUTSIDE_WINDOW), int(Verdict.MISMATCH)
 MASK = 0xFFFFFFFF
 
-OWNER, COMPLETE, RELEASE = 0, 1, 2
-"""What a service is asked: the core of a data frame; a result for a complete set; to answer what it withheld."""
 ANSWER, WITHHOLD = 0, 1
-"""What it says of a complete set: answer it; answer it later."""
+"""What a service says of a complete set: answer it; answer it later."""
 
 
 @njit
@@ -64,7 +72,7 @@ def owner_of(server: Any, frame: int, length: int) -> Any:
     if job.service:
         if load_u8(frame + OPERATOR_AT, 0) != SERVED:
             return job.home
-        return call_compiled(server.served, OWNER, job.service, frame, 0, 0)
+        return call_compiled(server.data_owner, job.service, frame, 0, 0, 0)
     slot = job.first_slot + (read32(frame, CHUNK_AT) & (job.window - 1))
     return (slot >> job.block_log2) % server.cores
 
@@ -86,6 +94,16 @@ def serve(address: int, core: int, addresses: int, lengths: int, ports: int, fra
         else:
             add_to(counters + DROPS + 8 * reason, 1)
     add_to(counters + BUSY, monotonic_ns() - started_ns)
+
+
+@njit
+def finish(address: int, core: int) -> None:
+    """After a batch in which a service has decided: answer what it withheld in the blocks that this core owns."""
+    server = server_at(address)
+    for row in range(MAX_JOBS):
+        job = job_at(server.jobs + row * JOB_BYTES)
+        if job.service:
+            call_compiled(server.release_core, server.address, job.address, core, 0, 0)
 
 
 @njit
@@ -197,9 +215,11 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     if not is_last:
         return
     count(counters, job, bit, COMPLETED, length)
-    if job.service and call_compiled(server.served, COMPLETE, server.address, job.address, index, core) == WITHHOLD:
-        held.withheld = 1
-        return
+    if job.service:
+        entry = server.complete_data if held.operator == SERVED else server.complete_control
+        if call_compiled(entry, server.address, job.address, index, core, 0) == WITHHOLD:
+            held.withheld = 1
+            return
     held.complete = 1
     answer_result(server, job, held, index, wide(held.operator) << 8 | TO_ALL)
 

@@ -32,7 +32,19 @@ SERVER = np.dtype(
     [
         *integers("address", "lanes", "slots", "cores"),
         *integers("job_rows", "jobs", "children", "headers", "sets", "sums", "tx", "counters", "counter_bytes"),
-        *integers("answer", "combine", "served", "scratch", "scratch_bytes", "release"),
+        *integers(
+            "answer",
+            "combine",
+            "data_owner",
+            "complete_data",
+            "complete_control",
+            "release_core",
+            "step",
+            "loads",
+            "scratch",
+            "scratch_bytes",
+            "release",
+        ),
     ],
     align=True,
 )
@@ -44,7 +56,8 @@ sets       SET records, two to a slot
 sums       lanes of each set, in the order of sets
 tx         the TX_RINGs of all ports
 counters   counters of core 0; those of core i are i * counter_bytes further
-answer, combine, served   addresses of entries: large functions that their callers do not contain
+loads      bytes of services' blocks that each core owns
+answer to step   addresses of entries: large functions that their callers do not contain, see ``core.SERVICE_ENTRIES``
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
 release    not 0: a service has withheld results that may go now
 """

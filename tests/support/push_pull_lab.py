@@ -7,6 +7,7 @@ again from the last whole step, and returns what every rank holds in the end.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -129,7 +130,7 @@ class Session:
         raise AssertionError("it never ends")
 
 
-def open_session(training: Training, server: ReferenceServer, epoch: int, killer: random.Random, left: int) -> Session:
+def open_session(training: Training, server: Any, epoch: int, killer: random.Random, left: int) -> Session:
     """A new job of the service under its own epoch; frames of older ones are still under way, and come to nothing."""
     lab = make_lab(replace(training.schedule, seed=training.schedule.seed * 1000 + epoch))
     job = replace(lab.job, epoch=epoch)
@@ -141,9 +142,14 @@ def open_session(training: Training, server: ReferenceServer, epoch: int, killer
     return Session(training, lab, killer, left)
 
 
-def train(training: Training) -> tuple[list[list[Array]], ReferenceServer, int]:
-    """What every rank holds in the end (by rank and key), the server, and how often a job was begun."""
-    server = ReferenceServer(training.schedule.lanes)
+def train(
+    training: Training, make_server: Callable[[int], Any] = ReferenceServer
+) -> tuple[list[list[Array]], Any, int]:
+    """What every rank holds in the end (by rank and key), the server, and how often a job was begun.
+
+    ``make_server`` takes the lanes of a frame.
+    """
+    server = make_server(training.schedule.lanes)
     killer, left, epoch = random.Random(training.schedule.seed), training.kills, 0
     workers, keys = training.schedule.workers, list(range(len(training.sizes)))
     while True:
@@ -210,7 +216,7 @@ def expected(training: Training) -> list[Key]:
         flags = training.terms.flags
         if flags & ServedFlag.SKIP and not np.isfinite(norm):
             continue
-        scale = min(1.0, training.terms.max_norm / (norm + 1e-6)) if flags & ServedFlag.CLIP else 1.0
+        scale = np.minimum(1.0, training.terms.max_norm / (norm + 1e-6)) if flags & ServedFlag.CLIP else 1.0
         for number, key in enumerate(keys):
             values = gradients[number] * np.float32(scale) if training.split else gradients[number]
             update(key, announced(training, number, step), slice(0, values.size), values, key.updates + 1)

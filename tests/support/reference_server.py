@@ -355,7 +355,7 @@ class ReferenceServer(ReferenceAggregator):
         norm = np.sqrt(
             sum(float((push.data.astype(np.float64) * rescale) @ (push.data * rescale)) for push in pushes.values())
         )
-        scale = min(1.0, max_norm / (norm + 1e-6)) if op.flags & ServedFlag.CLIP else 1.0
+        scale = np.minimum(1.0, max_norm / (norm + 1e-6)) if op.flags & ServedFlag.CLIP else 1.0
         if op.flags & ServedFlag.SKIP and not np.isfinite(norm):
             service.skipped += 1
         else:

@@ -66,6 +66,7 @@ load_i32 = _loader(types.int32, WORD)
 load_i64 = _loader(types.int64, ir.IntType(64))
 load_u64 = _loader(types.uint64, ir.IntType(64))
 load_f32 = _loader(types.float32, FLOAT)
+load_f64 = _loader(types.float64, DOUBLE)
 store_u8 = _storer(types.uint8, BYTE)
 store_i8 = _storer(types.int8, BYTE)
 store_u16 = _storer(types.uint16, ir.IntType(16))
@@ -75,6 +76,7 @@ store_i32 = _storer(types.int32, WORD)
 store_i64 = _storer(types.int64, ir.IntType(64))
 store_u64 = _storer(types.uint64, ir.IntType(64))
 store_f32 = _storer(types.float32, FLOAT)
+store_f64 = _storer(types.float64, DOUBLE)
 
 
 @_inlined
@@ -333,6 +335,16 @@ def _converter(source: types.Type, generate_cast: Any) -> Any:
 f32_of_i32 = _converter(types.int32, lambda builder, value: builder.sitofp(value, FLOAT))
 """int32 to the nearest float32, ties to even."""
 f32_of_f64 = _converter(types.float64, lambda builder, value: builder.fptrunc(value, FLOAT))
+
+
+@_inlined
+def fused_multiply_add(typing_context: Any, factor: Any, other: Any, summand: Any) -> Any:
+    """float32 ``factor * other + summand``, rounded once."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float32(types.float32, types.float32, types.float32), generate
 
 
 def record_at(dtype: np.dtype[Any]) -> Any:

@@ -1,0 +1,320 @@
+"""Announcements: what an operation is, whether the service allows it, and what it needs to be there before data come.
+
+Run by the home core of the service's job, which alone writes keys' records and opens operations. Memory comes from the
+service's arena, and is zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.intrinsics import store_release64
+from emulator.ports.jit import njit
+from hostagent.protocol.quantizer.machine import (
+    f64_of_bits,
+    load_i64,
+    load_lane,
+    store_i32,
+    store_i64,
+    store_lane,
+    store_u8,
+    zero_bytes,
+)
+from hostagent.protocol.served import ANNOUNCEMENT_VERSION, Action, ServedFlag, Status
+from hostagent.protocol.worker.plan import LARGEST_GROUP, group_count
+from hostagent.rackserver.optimizers import ADAMW, set_terms, state_tensors
+from hostagent.rackserver.records import BLOCK_BYTES
+from hostagent.rackserver.service_records import (
+    BUFFERS_AT,
+    MAX_BUFFERS,
+    MAX_KEYS,
+    OPERATION,
+    OPERATION_BYTES,
+    OPERATIONS,
+    PROBES,
+    UNDECIDED,
+    key_at,
+    operation_at,
+)
+from hostagent.rackserver.steps import key_of, note_key_applied, note_key_pushed
+
+assert OPERATION.fields is not None
+HASH, LEFT = OPERATION.fields["hash"][1], OPERATION.fields["left"][1]
+QUERY, WRITE, PUSH_PULL = int(Action.QUERY), int(Action.WRITE), int(Action.PUSH_PULL)
+PUSH, PULL = int(Action.PUSH), int(Action.PULL)
+CLIP_OR_SKIP = int(ServedFlag.CLIP | ServedFlag.SKIP)
+OK, UNKNOWN_KEY, SHAPE, QUOTA = int(Status.OK), int(Status.UNKNOWN_KEY), int(Status.SHAPE), int(Status.QUOTA)
+STEP, TWICE, OPTIMIZER = int(Status.STEP), int(Status.TWICE), int(Status.OPTIMIZER)
+LAYOUT, BUSY, KEYS = int(Status.LAYOUT), int(Status.BUSY), int(Status.KEYS)
+MASK = 0xFFFFFFFF
+LARGEST_KEY = 1 << 40
+"""Elements: more is nobody's, and its bytes still fit a 64-bit number."""
+
+
+@njit
+def word(lanes: int, place: int) -> int:
+    """A lane as an unsigned number."""
+    return load_lane(lanes, place) & MASK
+
+
+@njit
+def pair(lanes: int, place: int) -> int:
+    """Two lanes as a 64-bit number."""
+    return word(lanes, place) << 32 | word(lanes, place + 1)
+
+
+@njit
+def write_pair(lanes: int, place: int, value: int) -> None:
+    """A 64-bit number as two lanes."""
+    store_lane(lanes, place, value >> 32)
+    store_lane(lanes, place + 1, value)
+
+
+@njit
+def find(service: Any, operation_hash: int) -> Any:
+    """Address of the operation that frames with this hash are of; 0 for none."""
+    for probe in range(PROBES):
+        place = service.operations + ((operation_hash + probe) & (OPERATIONS - 1)) * OPERATION_BYTES
+        if load_i64(place + HASH, 0) == operation_hash:
+            return place
+    return 0
+
+
+@njit
+def free_place(service: Any, operation_hash: int) -> Any:
+    """Where an operation with this hash may stand; 0 when all its places are taken by open ones."""
+    for probe in range(PROBES):
+        place = service.operations + ((operation_hash + probe) & (OPERATIONS - 1)) * OPERATION_BYTES
+        if load_i64(place + LEFT, 0) <= 0:
+            return place
+    return 0
+
+
+@njit
+def take_memory(service: Any, size_bytes: int) -> Any:
+    """Zeroed memory of the arena, on a cache line; 0 when the tenant's is used up."""
+    size = (size_bytes + 63) & ~63
+    if size > service.arena_bytes - service.arena_used:
+        return 0
+    address = service.arena + service.arena_used
+    service.arena_used += size
+    return address
+
+
+@njit
+def provide(service: Any, key: Any, states: int) -> Any:
+    """Both versions of the weights (state tensor 0) and of so many state tensors; False when there is no room."""
+    size = key.chunks * service.lanes * 4
+    for buffer in range(states + 1):
+        for side in range(2):
+            place = key.address_of_buffers + 8 * (2 * buffer + side)
+            if load_i64(place, 0) == 0:
+                address = take_memory(service, size)
+                if address == 0 and size > 0:
+                    return False
+                store_i64(place, 0, address)
+    key.states = max(key.states, states)
+    return True
+
+
+@njit
+def make_key(service: Any, key: Any, number: int, elements: int) -> Any:
+    """A key that the service does not have yet; False when there is no room for it."""
+    chunks = (elements + service.lanes - 1) // service.lanes
+    key.number, key.elements, key.chunks = number, elements, chunks
+    key.group = min(service.lanes, LARGEST_GROUP)
+    key.groups = group_count(chunks, key.group)
+    key.block_log2 = block_log2(service)
+    key.states, key.updates, key.written, key.pushed_step = 0, 0, 0, -1
+    for place in range(2 * MAX_BUFFERS):
+        store_i64(key.address_of_buffers, place, 0)
+    blocks = (chunks + (1 << key.block_log2) - 1) >> key.block_log2
+    key.versions, key.owners = take_memory(service, 16 * chunks + 1), take_memory(service, blocks + 1)
+    key.exponents, key.squares = take_memory(service, 8 * chunks + 1), take_memory(service, 8 * chunks + 1)
+    key.pushes, key.gradient = take_memory(service, 8 * chunks + 1), 0
+    if key.versions == 0 or key.owners == 0 or key.exponents == 0 or key.squares == 0 or key.pushes == 0:
+        return False
+    if not provide(service, key, 0):
+        return False
+    for place in range(2 * chunks):
+        store_i64(key.versions, place, -1)
+    for place in range(chunks):
+        store_i64(key.pushes, place, -1)
+    deal_blocks(service, key, blocks)
+    if key.listed == 0:
+        store_i32(service.listed, service.keys_known, number)
+        service.keys_known += 1
+        key.listed = 1
+    return True
+
+
+@njit
+def block_log2(service: Any) -> int:
+    """See ``assign.block_log2_of``."""
+    fits = max(1, min(BLOCK_BYTES // (4 * service.lanes), service.window // 2))
+    result = 0
+    while 2 << result <= fits:
+        result += 1
+    return result
+
+
+@njit
+def deal_blocks(service: Any, key: Any, blocks: int) -> None:
+    """Each block to the core that owns the fewest bytes so far: as they come, loads differ by a block at most."""
+    block_bytes = (4 * service.lanes) << key.block_log2
+    for block in range(blocks):
+        least = 0
+        for core in range(1, service.cores):
+            if load_i64(service.loads, core) < load_i64(service.loads, least):
+                least = core
+        size = min(block_bytes, 4 * key.elements - block * block_bytes)
+        store_i64(service.loads, least, load_i64(service.loads, least) + size)
+        store_u8(key.owners, block, least)
+
+
+@njit
+def refusal(service: Any, lanes: int) -> Any:
+    """Why an announcement is refused, but for what it would need to be there; OK for a good one."""
+    action, number, elements = word(lanes, 1), word(lanes, 2), pair(lanes, 3)
+    if word(lanes, 0) != ANNOUNCEMENT_VERSION or action > PULL or number >= MAX_KEYS:
+        return LAYOUT
+    if action == QUERY:
+        return OK
+    if elements < 0 or elements > LARGEST_KEY or word(lanes, 5) >= MAX_BUFFERS:
+        return LAYOUT if word(lanes, 5) < MAX_BUFFERS else OPTIMIZER
+    key = key_at(key_of(service, number))
+    if key.written == 0 and (action != WRITE or word(lanes, 5) != 0):
+        return UNKNOWN_KEY
+    if key.written and key.elements != elements:
+        return SHAPE
+    step = pair(lanes, 6)
+    if action in (PUSH_PULL, PUSH):
+        return refusal_of_push(service, key, lanes, step)
+    if action == PULL:
+        if step != service.step and step != service.step + 1:
+            return STEP
+        return OPTIMIZER if word(lanes, 5) > key.states else OK
+    return OK
+
+
+@njit
+def refusal_of_push(service: Any, key: Any, lanes: int, step: int) -> Any:
+    """The same for gradients."""
+    optimizer, flags, split = word(lanes, 9), word(lanes, 10), word(lanes, 1) == PUSH
+    if step != service.step + 1:
+        return STEP
+    if optimizer < 1 or optimizer > ADAMW or (flags & CLIP_OR_SKIP and not split):
+        return OPTIMIZER
+    if word(lanes, 8) == 0 or word(lanes, 11) == 0:
+        return LAYOUT
+    if service.open_step == step:
+        if key.pushed_step == step:
+            return TWICE
+        if service.keys_of_step != word(lanes, 8) or (service.split != 0) != split:
+            return KEYS
+    return OK
+
+
+@njit
+def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
+    """Take an announcement's lanes and leave the answer there; the operation's address, 0 where no data will come.
+
+    After a restart of the job's epoch an announcement may come again: the operation is open, and goes on.
+    """
+    status, place, action = OK, find(service, operation_hash), word(lanes, 1)
+    if place == 0 or operation_at(place).first != chunk:
+        status, place = refusal(service, lanes), 0
+        if status == OK and action != QUERY:
+            status, place = begin(service, chunk, operation_hash, lanes)
+    number = word(lanes, 2)
+    zero_bytes(lanes, 4 * service.lanes)
+    store_lane(lanes, 0, status)
+    write_pair(lanes, 1, service.step)
+    store_lane(lanes, 3, service.keys_known)
+    if number < MAX_KEYS:
+        key = key_at(key_of(service, number))
+        if key.written:
+            write_pair(lanes, 4, key.elements)
+            store_lane(lanes, 6, key.states)
+            write_pair(lanes, 9, key.updates)
+    store_lane(lanes, 7, service.skipped)
+    store_lane(lanes, 8, service.not_finite)
+    return place
+
+
+@njit
+def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
+    """(status, address of the operation): make room, then open it."""
+    action, number, elements = word(lanes, 1), word(lanes, 2), pair(lanes, 3)
+    place = free_place(service, operation_hash)
+    if place == 0:
+        return BUSY, 0
+    key = key_at(key_of(service, number))
+    key.address_of_buffers = key_of(service, number) + BUFFERS_AT
+    if action == WRITE:
+        if key.written == 0 and not make_key(service, key, number, elements):
+            return QUOTA, 0
+        if not provide(service, key, max(key.states, word(lanes, 5))):
+            return QUOTA, 0
+    elif action != PULL and not begin_push(service, key, lanes):
+        return QUOTA, 0
+    operation = operation_at(place)
+    operation.address = place
+    operation.first, operation.action, operation.key = chunk, action, number
+    operation.buffer, operation.step, operation.updates = word(lanes, 5), pair(lanes, 6), pair(lanes, 26)
+    operation.left = key.chunks
+    store_release64(place + HASH, operation_hash)
+    if key.chunks == 0:
+        finish_empty(service, key, operation)
+    return OK, place
+
+
+@njit
+def begin_push(service: Any, key: Any, lanes: int) -> Any:
+    """The key's part in the step, and the step itself if this is its first key; False when there is no room."""
+    step, split = pair(lanes, 6), word(lanes, 1) == PUSH
+    momentum = f64_of_bits(pair(lanes, 14))
+    if not provide(service, key, max(key.states, state_tensors(word(lanes, 9), word(lanes, 10), momentum))):
+        return False
+    if split and key.gradient == 0:
+        key.gradient = take_memory(service, key.chunks * service.lanes * 4 + 1)
+        if key.gradient == 0:
+            return False
+    if service.open_step != step:
+        service.keys_of_step, service.split = word(lanes, 8), 1 if split else 0
+        service.pushed_keys, service.applied_keys, service.decision = 0, 0, UNDECIDED
+        service.open_step = step
+    key.pushed_step, key.pushed_chunks, key.applied_chunks = step, 0, 0
+    key.groups_done, key.tail, key.tail_groups = 0, -1, 0
+    key.optimizer, key.flags, key.divisor = word(lanes, 9), word(lanes, 10), word(lanes, 11)
+    numbers = (
+        f64_of_bits(pair(lanes, 12)),
+        momentum,
+        f64_of_bits(pair(lanes, 16)),
+        f64_of_bits(pair(lanes, 18)),
+        f64_of_bits(pair(lanes, 20)),
+        f64_of_bits(pair(lanes, 22)),
+        f64_of_bits(pair(lanes, 24)),
+    )
+    set_terms(key, numbers, key.updates + 1)
+    return True
+
+
+@njit
+def finish_empty(service: Any, key: Any, operation: Any) -> None:
+    """A key without elements has no data to wait for."""
+    if operation.action == WRITE:
+        finish_write(service, key, operation)
+    elif operation.action == PUSH_PULL:
+        note_key_applied(service)
+    elif operation.action == PUSH:
+        note_key_pushed(service)
+
+
+@njit
+def finish_write(service: Any, key: Any, operation: Any) -> None:
+    """All words of a WRITE are in."""
+    key.updates = operation.updates
+    key.written = 1
+    service.open_step = -1
+    service.step = operation.step

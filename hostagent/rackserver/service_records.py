@@ -1,0 +1,91 @@
+"""The memory of services: what a tenant keeps in the server, and the served operations of its job.
+
+A service's memory is one arena that only grows. All of it is written by the cores: a key's record by the home core of
+the service's job, its chunks by the cores that own them. Counters that several cores move are moved atomically.
+
+Weights and optimizer state are held twice. A chunk's newest version that is not newer than the service's last whole
+step is what counts; a step writes the other one. So a step becomes whole by one store (``step``), and an interrupted
+one has changed nothing that anybody sees.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hostagent.protocol.quantizer.machine import record_at
+from hostagent.rackserver.records import integers
+
+MAX_KEYS = 1 << 16
+MAX_BUFFERS = 4
+"""Weights and three state tensors."""
+OPERATIONS = 1024
+"""Places for open operations, found by their hash; a power of two."""
+PROBES = 8
+"""Places that are looked at for one hash."""
+
+SERVICE = np.dtype(
+    [
+        *integers("address", "server", "lanes", "cores", "home", "workers", "workers_log2"),
+        *integers("first_slot", "window", "window_log2"),
+        *integers("step", "open_step", "keys_of_step", "split", "pushed_keys", "applied_keys", "decision"),
+        *integers("skipped", "not_finite", "keys_known", "release"),
+        *integers("arena", "arena_used", "arena_bytes", "keys", "listed", "operations", "loads"),
+        ("scale", np.float64),
+        ("norm", np.float64),
+    ],
+    align=True,
+)
+"""step          number of the last whole step
+open_step     the step in progress, or -1
+split         its gradients are pushed first, and decided on (PUSH and PULL)
+pushed_keys, applied_keys   keys whose gradient is in, and whose weights have been stepped, in the open step
+decision      of a split step: UNDECIDED, STEPS or SKIPS
+release       not 0: withheld results may go
+keys, listed  KEY records by number; numbers of the keys known, in the order in which they came
+loads         bytes that each core owns, all services together
+scale, norm   of the last decision: what gradients are multiplied by; the norm over all keys
+"""
+UNDECIDED, STEPS, SKIPS = 0, 1, 2
+
+KEY = np.dtype(
+    [
+        *integers("number", "elements", "chunks", "groups", "group", "block_log2", "listed", "written", "updates"),
+        *integers("states", "address_of_buffers"),
+        ("buffers", np.int64, 2 * MAX_BUFFERS),
+        *integers("versions", "owners", "exponents", "gradient", "squares", "pushes"),
+        *integers("pushed_step", "pushed_chunks", "applied_chunks", "groups_done", "tail", "tail_groups"),
+        *integers("optimizer", "flags", "divisor", "first"),
+        *[
+            (name, np.float32)
+            for name in ("lr", "momentum", "fresh", "beta2", "fresh2", "eps", "decay", "keep", "rescale", "step_size")
+        ],
+        ("correction", np.float32),
+        ("max_norm", np.float64),
+    ],
+    align=True,
+)
+"""buffers      addresses of the two versions of weights, then of each state tensor; 0 where there is none
+written      the weights have been written once: the key can be used
+versions     int64 for each version and chunk: the step that made it, or -1
+owners       uint8 for each block: its core
+exponents    int16 for each chunk, then for each of the tail, then int32 for the numbers of flagged chunks
+gradient     float32 of the open step; for chunks that are not finite only NaN and infinities, else 0, until the tail
+squares      float64 for each chunk: sum of the gradient's squares
+pushes       int64 for each chunk: the last step whose gradient was taken, so that a replay is not taken again
+first        the key has had no update: momentum starts as the gradient
+the rest     terms of the open step; ``fresh`` is 1 - beta1 or 1 - dampening, ``fresh2`` 1 - beta2, ``keep`` 1 - lr *
+             decay (AdamW), ``step_size`` -lr over the first bias correction, ``correction`` the root of the second
+"""
+
+OPERATION = np.dtype(
+    integers("address", "hash", "first", "action", "key", "buffer", "step", "left", "updates"),
+    align=True,
+)
+"""A served operation with data, from its announcement on; ``left`` data chunks are not complete."""
+
+service_at = record_at(SERVICE)
+key_at = record_at(KEY)
+operation_at = record_at(OPERATION)
+KEY_BYTES, OPERATION_BYTES = KEY.itemsize, OPERATION.itemsize
+assert KEY.fields is not None
+BUFFERS_AT = int(KEY.fields["buffers"][1])

@@ -1,0 +1,115 @@
+"""A service's memory: made once for each tenant, kept over its jobs.
+
+Addresses are mapped at once and pages come with use, so an arena may be as large as the quota.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from emulator.ports.batch import address_of, aligned_bytes
+from hostagent.protocol.quantizer.blocks import log2_ceiling
+from hostagent.protocol.services.aggregator import JobTerms
+from hostagent.rackserver.service_records import KEY, MAX_KEYS, OPERATION, OPERATIONS, SERVICE
+
+Array = np.ndarray[Any, Any]
+MAP_NORESERVE = 0x4000
+"""asm-generic/mman.h; Python's mmap has no name for it before 3.13."""
+NO_STEP = -1
+NO_JOB = -1
+
+
+def reserved(size_bytes: int) -> Array:
+    """Zeroed memory that costs nothing before it is touched."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
+    return np.frombuffer(mmap.mmap(-1, max(size_bytes, mmap.PAGESIZE), flags=flags), np.uint8)
+
+
+class ServiceMemory:
+    """Keys, weights, state and open operations of one tenant."""
+
+    def __init__(self, server: Any, arena_bytes: int, loads_address: int) -> None:
+        """``server``: the SERVER record."""
+        self._arena = reserved(arena_bytes)
+        self.keys: Any = reserved(MAX_KEYS * KEY.itemsize)[: MAX_KEYS * KEY.itemsize].view(KEY)
+        self._listed = np.zeros(MAX_KEYS, np.int32)
+        self._operations: Any = aligned_bytes(OPERATIONS * OPERATION.itemsize).view(OPERATION)
+        self.record: Any = aligned_bytes(SERVICE.itemsize).view(SERVICE)
+        record = self.record
+        record["address"] = self.address = address_of(record)
+        for name in ("lanes", "cores"):
+            record[name] = server[name]
+        record["server"] = server["address"]
+        record["open_step"] = NO_STEP
+        record["arena"], record["arena_bytes"] = address_of(self._arena), arena_bytes
+        record["keys"], record["listed"] = address_of(self.keys), address_of(self._listed)
+        record["operations"], record["loads"] = address_of(self._operations), loads_address
+        record["scale"] = 1.0
+        self.job = NO_JOB
+        self._forget_operations()
+
+    def _forget_operations(self) -> None:
+        self._operations["hash"] = -1
+        self._operations["left"] = 0
+
+    def attach(self, terms: JobTerms, home: int) -> None:
+        """The service's job from now on. One of another number undoes a step that the last job left unfinished."""
+        record = self.record
+        options = terms.service.options if terms.service is not None else {}
+        workers = int(str(options.get("ranks", len(terms.children))))
+        record["workers"], record["workers_log2"] = workers, log2_ceiling(workers)
+        record["home"] = home
+        for name in ("first_slot", "window", "window_log2"):
+            record[name] = getattr(terms, name)
+        if terms.job != self.job:
+            self.undo()
+        self.job = terms.job
+
+    def undo(self) -> None:
+        """Back to the last whole step."""
+        step = int(self.record["step"][0])
+        self._forget_operations()
+        self.record["open_step"] = NO_STEP
+        self.record["decision"] = 0
+        for number in self.numbers():
+            key = self.keys[number]
+            key["pushed_step"] = NO_STEP
+            for name, count in (("versions", 2 * key["chunks"]), ("pushes", key["chunks"])):
+                steps = self.view(key[name], count, np.int64)
+                steps[steps > step] = NO_STEP
+
+    def numbers(self) -> Iterator[int]:
+        """Of the keys known, in the order in which they came."""
+        yield from (int(number) for number in self._listed[: int(self.record["keys_known"][0])])
+
+    def view(self, address: int, count: int, dtype: Any) -> Array:
+        """Elements in the arena, by their address."""
+        offset = int(address) - int(self.record["arena"][0])
+        return self._arena[offset : offset + int(count) * np.dtype(dtype).itemsize].view(dtype)
+
+    @property
+    def step(self) -> int:
+        """Number of the last whole step."""
+        return int(self.record["step"][0])
+
+    @property
+    def used_bytes(self) -> int:
+        """Of the arena."""
+        return int(self.record["arena_used"][0])
+
+    def tensor(self, number: int, buffer: int = 0) -> Array:
+        """A copy of a key's weights (or a state tensor) after the last whole step."""
+        key, lanes, step = self.keys[number], int(self.record["lanes"][0]), self.step
+        chunks = int(key["chunks"])
+        versions = self.view(key["versions"], 2 * chunks, np.int64).reshape(2, chunks)
+        second = (versions[1] <= step) & ((versions[1] > versions[0]) | (versions[0] > step))
+        sides = [
+            self.view(key["buffers"][2 * buffer + side], chunks * lanes, np.float32).reshape(chunks, lanes)
+            for side in range(2)
+        ]
+        result: Array = np.where(second[:, None], sides[1], sides[0]).reshape(-1)[: int(key["elements"])].copy()
+        return result
