@@ -19,7 +19,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hostagent.protocol.services.aggregator import MOST_CHILDREN, AggregatorRefused, RefusalCode, ServiceTerms
+from hostagent.protocol.services.aggregator import (
+    MOST_CHILDREN,
+    AggregatorRefused,
+    JobCounters,
+    RefusalCode,
+    ServiceTerms,
+)
 
 NAME_CHARACTERS = 128
 NONCE_BYTES = 16
@@ -62,6 +68,9 @@ class Tenant:
     """Key -> bytes charged for it."""
     jobs: set[int] = field(default_factory=set)
     refused: dict[Refused, int] = field(default_factory=dict)
+    ended_frames: dict[str, int] = field(default_factory=dict)
+    """Contributions of jobs that are no more, by verdict."""
+    ended_bytes: dict[str, int] = field(default_factory=dict)
 
 
 class Registry:
@@ -135,11 +144,17 @@ class Registry:
                 RefusalCode.FORBIDDEN,
             )
 
-    def leave(self, job: int) -> None:
-        """The job is no more; its service and keys stay. A job of nobody is no error."""
+    def leave(self, job: int, counters: JobCounters | None = None) -> None:
+        """The job is no more; its service and keys stay. A job of nobody is no error. ``counters``: what it had come
+        to, which is the tenant's from now on."""
         tenant = self._by_job.pop(job, None)
-        if tenant is not None:
-            tenant.jobs.discard(job)
+        if tenant is None:
+            return
+        tenant.jobs.discard(job)
+        if counters is not None:
+            for total, counted in ((tenant.ended_frames, counters.frames), (tenant.ended_bytes, counters.bytes)):
+                for name, value in counted.items():
+                    total[name] = total.get(name, 0) + value
 
     def forget(self, name: str) -> None:
         """End a service without jobs: its memory is free and its namespace can be taken. Raises AggregatorRefused."""

@@ -58,6 +58,10 @@ class LoopFailure(Exception):
     """The live loop has ended by itself."""
 
 
+MENDABLE: tuple[type[Exception], ...] = (UnknownCore, PortError, AggregatorServerError, LoopFailure)
+"""What ends in a message."""
+
+
 class RunningAggregator:
     """Core, ports, live loop and service; a context manager. Raises what `run_aggregator` reports."""
 
@@ -150,25 +154,39 @@ def spec_of(port: SwitchPort) -> str:
     return str(replace(port.spec, local=local) if local is not None else port.spec)
 
 
-def run_aggregator(options: AggregatorOptions, *, name: str = "netsum aggregator", make: MakeCore | None = None) -> int:
+def run_aggregator(
+    options: AggregatorOptions,
+    *,
+    name: str = "netsum aggregator",
+    start: Callable[[], RunningAggregator] | None = None,
+    at_end: Callable[[RunningAggregator], None] | None = None,
+    errors: tuple[type[Exception], ...] = (),
+) -> int:
     """Run until SIGTERM or SIGINT; returns the exit status. What the operator can mend ends in a message on stderr, as
-    from the command ``name``."""
+    from the command ``name``.
+
+    ``start`` makes another kind of process, ``errors`` are what it raises for the operator; ``at_end`` is called while
+    everything is still there.
+    """
     logging.basicConfig(stream=sys.stderr, format=f"%(asctime)s {options.core}: %(message)s", datefmt="%H:%M:%S")
+    mendable = (*MENDABLE, *errors)
     ending = Ending()
     if options.die_with_parent:
         die_with_parent()
     try:
-        with RunningAggregator(options, make) as running:
+        with start() if start is not None else RunningAggregator(options) as running:
             print(json.dumps(running.ready_line()), flush=True)
             if not options.quiet:
                 ports = ", ".join(map(spec_of, running.ports)) or "none"
                 told = f"{running.core.kind}: {options.lanes} lanes, {running.core.capacity.slots} slots"
                 print(f"{told}; service on {running.server.address}; ports: {ports}", file=sys.stderr, flush=True)
             ending.wait()
+            if at_end is not None:
+                at_end(running)
             running.check()
     except AskedToEnd:
         return 0
-    except (UnknownCore, PortError, AggregatorServerError, LoopFailure) as error:
+    except mendable as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""``netsum racks``: when a hierarchy of rack servers pays."""
+"""``netsum server``, the rack server started by itself, and ``netsum racks``: when a hierarchy of them pays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,94 @@ from typing import Annotated
 
 import typer
 
+from hostagent.cli.network import DieWithParent
 from hostagent.cli.options import AsJson
+
+
+def server(
+    port: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N=SPEC",
+            help="N=shm:NAME, N=udp:LOCAL[,REMOTE] or N=tcp:LOCAL[,REMOTE], impairments behind a '?'; repeat.",
+        ),
+    ] = None,
+    lanes: Annotated[int, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 or 2048.")] = 1024,
+    slots: Annotated[int, typer.Option(help="Slots, of two sets each, for all jobs together.")] = 4096,
+    cores: Annotated[int, typer.Option(min=1, max=64, help="Cores that blocks are dealt to.")] = 1,
+    services: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.toml", help="Services with nonces, weights, quotas: nobody else is let in."),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="That all services may use. Default: half of the machine's.")
+    ] = None,
+    metrics: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Serve Prometheus metrics there.")] = None,
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where the controller finds it; port 0: any.")
+    ] = "127.0.0.1:48865",
+    report: Annotated[
+        bool, typer.Option("--report", help="At the end: bytes and chunks by core and port, times, queues.")
+    ] = False,
+    of: Annotated[
+        str | None, typer.Option("--of", metavar="HOST:PORT", help="Report of the server running there, now.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only the JSON line that says it is ready.")] = False,
+    die_with_parent: DieWithParent = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the rack server until SIGTERM: it sums, keeps weights and steps optimizers for its tenants.
+
+    Examples:
+      [bold]netsum server --port 1=shm:a --port 2=tcp:0.0.0.0:9001 --metrics 127.0.0.1:9464 --report[/bold]
+      [bold]netsum server --report --of 127.0.0.1:48865[/bold]
+    """
+    from hostagent.cli.rack.tenants_file import size_of
+
+    if of is not None:
+        raise typer.Exit(_report_of(of, as_json))
+    try:
+        memory_bytes = size_of(memory) if memory is not None else 0
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--memory") from None
+    from hostagent.cli.aggregators.process import AggregatorOptions
+    from hostagent.cli.rack.process import ServerOptions, run_server
+
+    common = AggregatorOptions(
+        core="server",
+        ports=tuple(port or ()),
+        lanes=lanes,
+        slots=slots,
+        listen=listen,
+        die_with_parent=die_with_parent,
+        quiet=quiet,
+    )
+    options = ServerOptions(common, cores, memory_bytes, services, metrics, report, as_json)
+    raise typer.Exit(run_server(options))
+
+
+def _report_of(address: str, as_json: bool) -> int:
+    """Ask a running server; the exit status."""
+    import json
+    import sys
+
+    from hostagent.cli.rack.report import print_report
+    from hostagent.controller.aggregator_driver import read_statistics
+    from hostagent.controller.driver import AggregatorUnavailable
+
+    try:
+        told = read_statistics(address, 5.0).get("report")
+    except AggregatorUnavailable as error:
+        print(f"netsum server: {error}", file=sys.stderr)
+        return 1
+    if told is None:
+        print(f"netsum server: {address} is no `netsum server`; name one's --listen address", file=sys.stderr)
+        return 1
+    if as_json:
+        print(json.dumps(told))
+    else:
+        print_report(told, sys.stdout)
+    return 0
 
 
 def racks(
@@ -65,4 +152,5 @@ def racks(
 
 def register(app: typer.Typer) -> None:
     """Add this file's commands."""
-    app.command()(racks)
+    for command in (server, racks):
+        app.command()(command)

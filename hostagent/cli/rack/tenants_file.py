@@ -1,0 +1,82 @@
+"""The file of services that a rack server is given: a TOML table for each.
+
+[[service]]
+name = "vision"
+nonce = "4f1c..."      # hexadecimal, or none: one is drawn and told once, on stderr
+workers = 4
+weight = 2             # share of the cores, against other services; 1 if absent
+quota = "2GiB"         # of memory; none if absent
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hostagent.protocol.services.aggregator import AggregatorRefused, ServiceTerms
+from hostagent.rackserver.tenants import Registry
+
+FIELDS = {"name": str, "nonce": str, "workers": int, "weight": int, "quota": str}
+UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+class TenantsFileError(Exception):
+    """The file can't be used; the text names it, the service and what to write."""
+
+
+def size_of(text: str) -> int:
+    """Bytes of ``2GiB``, ``500MB`` or a bare number. Raises ValueError."""
+    digits = text.rstrip("KMGiB")
+    unit = text[len(digits) :]
+    if unit not in UNITS or not digits.isascii() or not digits.isdigit():
+        raise ValueError(f"{text!r} is no size; write 2GiB, 500MB or a number of bytes")
+    return int(digits) * UNITS[unit]
+
+
+def declare_all(path: Path, registry: Registry) -> dict[str, bytes]:
+    """Make the file's services known; nonces that were drawn, by name. Raises TenantsFileError."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise TenantsFileError(f"{path}: {error}") from error
+    services = content.pop("service", [])
+    if content or not isinstance(services, list) or not services:
+        raise TenantsFileError(f"{path}: write one [[service]] table for each service, and nothing else")
+    drawn = {}
+    for number, service in enumerate(services, 1):
+        where = f"{path}, service {service.get('name', number)!r}"
+        try:
+            _check(service)
+            nonce = _declare(service, registry)
+        except (AggregatorRefused, ValueError) as error:
+            raise TenantsFileError(f"{where}: {error}") from error
+        if nonce is not None:
+            drawn[str(service["name"])] = nonce
+    return drawn
+
+
+def _check(service: Mapping[str, Any]) -> None:
+    for field, value in service.items():
+        if field not in FIELDS:
+            raise ValueError(f"there is no {field!r}; the fields are {', '.join(FIELDS)}")
+        if not isinstance(value, FIELDS[field]) or isinstance(value, bool):
+            raise ValueError(f"{field} = {value!r} should be of type {FIELDS[field].__name__}")
+    for field in ("name", "workers"):
+        if field not in service:
+            raise ValueError(f"it has no {field}")
+
+
+def _declare(service: Mapping[str, Any], registry: Registry) -> bytes | None:
+    """The nonce, where it was drawn."""
+    name, workers, weight = service["name"], service["workers"], service.get("weight", 1)
+    quota = size_of(service["quota"]) if "quota" in service else 0
+    if "nonce" not in service:
+        return registry.create(name, workers, weight=weight, quota_bytes=quota)
+    try:
+        nonce = bytes.fromhex(service["nonce"])
+    except ValueError:
+        raise ValueError("its nonce is not hexadecimal") from None  # which is a secret: not shown
+    registry.declare(ServiceTerms(name, nonce, workers, weight, quota))
+    return None

@@ -1,0 +1,203 @@
+"""What a rack server has done: by tenant, core and port, with how evenly it was spread. Plain numbers, JSON-able.
+
+The metrics (`metrics`), `netsum server --report` and the service's statistics all tell of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from emulator.ports.port import SwitchPort
+from hostagent.protocol.services.aggregator import AggregatorRefused
+from hostagent.rackserver.core import RackServer
+from hostagent.rackserver.services import ServiceMemory
+from hostagent.rackserver.tenants import Registry, Tenant
+
+NO_TENANT = ""
+"""Jobs without a service, which only sum, are together one tenant without a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantFigures:
+    """One tenant. Totals go on over its jobs."""
+
+    name: str
+    workers: int = 0
+    weight: int = 1
+    jobs: int = 0
+    keys: int = 0
+    used_bytes: int = 0
+    quota_bytes: int = 0
+    """0: none."""
+    step: int = 0
+    """Number of the last whole step; 0: none, or no weights here."""
+    steps_skipped: int = 0
+    chunks_not_finite: int = 0
+    frames: Mapping[str, int] = field(default_factory=dict)
+    """Contributions by verdict."""
+    bytes: Mapping[str, int] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    """By reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreFigures:
+    """One core."""
+
+    core: int
+    chunks: int
+    """Frames that it took."""
+    bytes: int
+    """Of lanes summed."""
+    owned_bytes: int
+    """Of services' keys."""
+    busy_s: float
+    steps: int
+    """Chunks stepped by an optimizer."""
+    step_s: float
+
+    @property
+    def aggregation_ns_per_chunk(self) -> float:
+        return 1e9 * (self.busy_s - self.step_s) / self.chunks if self.chunks else 0.0
+
+    @property
+    def optimizer_ns_per_chunk(self) -> float:
+        return 1e9 * self.step_s / self.steps if self.steps else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PortFigures:
+    """One port."""
+
+    port: int
+    frames_in: int
+    bytes_in: int
+    frames_out: int
+    bytes_out: int
+    queued_out: int
+    """Frames that have been answered and not been taken by the other end."""
+    drops: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All of it, at one moment."""
+
+    tenants: tuple[TenantFigures, ...]
+    cores: tuple[CoreFigures, ...]
+    ports: tuple[PortFigures, ...]
+    drops: Mapping[str, int]
+    """Frames that reached no set, by reason."""
+    strangers: int
+    """Jobs refused because there is no such service."""
+
+    def as_json(self) -> dict[str, Any]:
+        """With what follows from the numbers."""
+        told = asdict(self)
+        for core, record in zip(self.cores, told["cores"], strict=True):
+            record["aggregation_ns_per_chunk"] = round(core.aggregation_ns_per_chunk, 1)
+            record["optimizer_ns_per_chunk"] = round(core.optimizer_ns_per_chunk, 1)
+        told["balance"] = {
+            "core_bytes": imbalance(core.bytes for core in self.cores),
+            "core_chunks": imbalance(core.chunks for core in self.cores),
+            "core_owned_bytes": imbalance(core.owned_bytes for core in self.cores),
+            "port_bytes_in": imbalance(port.bytes_in for port in self.ports),
+            "port_bytes_out": imbalance(port.bytes_out for port in self.ports),
+        }
+        return told
+
+
+def imbalance(loads: Iterable[float]) -> float:
+    """The largest over the mean: 1 is even; also where there is nothing to share."""
+    values = list(loads)
+    total = sum(values)
+    return round(max(values) * len(values) / total, 4) if total else 1.0
+
+
+def figures_of(server: RackServer, ports: Sequence[SwitchPort] = ()) -> Figures:
+    """Of a server between two batches."""
+    registry = server.registry
+    tenants = [_tenant(server, tenant) for tenant in registry]
+    plain = _without_service(server, registry)
+    return Figures(
+        tuple([*tenants, plain] if plain.jobs else tenants),
+        tuple(_core(number, record) for number, record in enumerate(_core_records(server))),
+        tuple(_port(port) for port in ports),
+        server.drops(),
+        registry.strangers,
+    )
+
+
+def _tenant(server: RackServer, tenant: Tenant) -> TenantFigures:
+    frames, bytes_of = dict(tenant.ended_frames), dict(tenant.ended_bytes)
+    for job in tenant.jobs:
+        _add_job(server, job, frames, bytes_of)
+    kept: dict[str, int] = {}
+    with suppress(AggregatorRefused):  # it has never had a job here
+        kept = _kept(server.service(tenant.name))
+    return TenantFigures(
+        tenant.name,
+        workers=tenant.workers,
+        weight=tenant.weight,
+        jobs=len(tenant.jobs),
+        quota_bytes=tenant.quota_bytes,
+        frames=frames,
+        bytes=bytes_of,
+        refused={reason.value: count for reason, count in tenant.refused.items()},
+        **kept,
+    )
+
+
+def _kept(service: ServiceMemory) -> dict[str, int]:
+    record = service.record[0]
+    return {
+        "keys": int(record["keys_known"]),
+        "used_bytes": service.used_bytes,
+        "step": service.step,
+        "steps_skipped": int(record["skipped"]),
+        "chunks_not_finite": int(record["not_finite"]),
+    }
+
+
+def _without_service(server: RackServer, registry: Registry) -> TenantFigures:
+    frames: dict[str, int] = {}
+    bytes_of: dict[str, int] = {}
+    jobs = [job for job in server.installed() if registry.of_job(job) is None]
+    for job in jobs:
+        _add_job(server, job, frames, bytes_of)
+    return TenantFigures(NO_TENANT, jobs=len(jobs), frames=frames, bytes=bytes_of)
+
+
+def _add_job(server: RackServer, job: int, frames: dict[str, int], bytes_of: dict[str, int]) -> None:
+    counters = server.counters(job)
+    for total, counted in ((frames, counters.frames), (bytes_of, counters.bytes)):
+        for name, value in counted.items():
+            total[name] = total.get(name, 0) + value
+
+
+def _core_records(server: RackServer) -> list[dict[str, int]]:
+    told: Any = server.statistics()["cores"]
+    return list(told)
+
+
+def _core(number: int, record: Mapping[str, int]) -> CoreFigures:
+    return CoreFigures(
+        number,
+        chunks=record["frames"],
+        bytes=record["lane_bytes"],
+        owned_bytes=record.get("owned_bytes", 0),
+        busy_s=record["busy_ns"] / 1e9,
+        steps=record["steps"],
+        step_s=record["steps_ns"] / 1e9,
+    )
+
+
+def _port(port: SwitchPort) -> PortFigures:
+    told, ring = port.statistics(), port.wire_ring
+    queued = int(ring["tail"]) - int(ring["limit"]) + int(ring["mask"]) + 1
+    return PortFigures(
+        port.number, told.frames_in, told.bytes_in, told.frames_out, told.bytes_out, max(0, queued), told.drops
+    )
