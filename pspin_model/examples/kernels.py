@@ -1,0 +1,145 @@
+"""Handlers that go over the payload: aggregate, reduce, histogram, in both forms of their inner loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pspin_model.examples.counts import (
+    AGGREGATE,
+    AGGREGATE_XP,
+    HEADER_BYTES,
+    HISTOGRAM,
+    HISTOGRAM_XP,
+    REDUCE,
+    REDUCE_XP,
+    Kernel,
+)
+from pspin_model.handlers import (
+    Handler,
+    atomic_add,
+    atomic_add_elements,
+    charge,
+    cluster,
+    clusters,
+    handler,
+    helper,
+    memory,
+    packet,
+    packet_bytes,
+    scratchpad,
+    write_to_host,
+    yield_core,
+)
+
+HISTOGRAM_SIZE = 1024
+CLUSTERS = 4
+
+
+@helper
+def payload(h: int) -> Any:
+    """The packet's words behind its headers."""
+    words = (packet_bytes(h) - HEADER_BYTES) // 4
+    return packet(h, np.int32)[HEADER_BYTES // 4 : HEADER_BYTES // 4 + words]
+
+
+@helper
+def charge_kernel(h: int, k: Kernel, turns: int) -> None:
+    """A kernel's instructions for so many turns of its loop."""
+    loop = k.loop
+    charge(
+        h,
+        alu=k.alu + turns * loop.alu,
+        load=k.load + turns * loop.load,
+        load_use=k.load_use + turns * loop.load_use,
+        register=k.register,
+        atomic=k.atomic + turns * loop.atomic,
+        jump=k.jump,
+        branch_taken=loop.branch * (turns - 1),
+        branch=loop.branch,
+    )
+
+
+def aggregate(kernel: Kernel) -> Handler:
+    """Payload handler: the sum of the packet's words, added to the cluster's sum at once."""
+
+    @handler(code_bytes=kernel.code_bytes)
+    def aggregate_global_ph(h: int) -> None:
+        words = payload(h)
+        total = np.int32(0)
+        for word in words:
+            total += word
+        charge_kernel(h, kernel, words.size)
+        yield_core(h)
+        sums = scratchpad(h, cluster(h), np.int32)
+        sums[0] += total
+
+    return aggregate_global_ph
+
+
+def reduce(kernel: Kernel) -> Handler:
+    """Payload handler: each word added to the cluster's vector by an atomic of its own."""
+
+    @handler(code_bytes=kernel.code_bytes)
+    def reduce_l1_ph(h: int) -> None:
+        words = payload(h)
+        charge_kernel(h, kernel, words.size)
+        atomic_add_elements(h, scratchpad(h, cluster(h), np.int32), words)
+
+    return reduce_l1_ph
+
+
+def histogram(kernel: Kernel) -> Handler:
+    """Payload handler: an atomic increment at the place that each word but the last names."""
+
+    @handler(code_bytes=kernel.code_bytes)
+    def histogram_l1_ph(h: int) -> None:
+        words = payload(h)
+        charge_kernel(h, kernel, words.size - 1)
+        yield_core(h)
+        counts = scratchpad(h, cluster(h), np.int32)
+        for word in words[: words.size - 1]:
+            counts[word] += 1
+
+    return histogram_l1_ph
+
+
+@handler(code_bytes=64)
+def aggregate_global_th(h: int) -> None:
+    """Completion handler: the clusters' sums, added and written to the host."""
+    total = 0
+    for number in range(clusters(h)):
+        total += scratchpad(h, number, np.int32)[0]
+    charge(h, load=CLUSTERS, register=3, alu=7)
+    write_to_host(h, 0, total)
+    charge(h, alu=3, jump=1)
+
+
+@handler(code_bytes=48)
+def reduce_l1_th(h: int) -> None:
+    """Completion handler: tell the host that the result can be read."""
+    charge(h, register=2, alu=6)
+    write_to_host(h, 0, 1)
+    charge(h, alu=3, jump=1)
+
+
+@handler(code_bytes=48)
+def histogram_l1_th(h: int) -> None:
+    """Completion handler: tell the host that the result can be read."""
+    charge(h, register=2, alu=6)
+    write_to_host(h, 0, 1)
+    charge(h, alu=3, jump=1)
+
+
+@handler(code_bytes=96)
+def aggregate_orig_th(h: int) -> None:
+    """Completion handler of the stock aggregate: it takes a size for an address, and is ended by memory protection."""
+    from_size = 0
+    charge(h, load=CLUSTERS, register=3, alu=7)
+    atomic_add(h, memory(h, from_size, 1, np.int32), 0, 1)
+
+
+aggregate_ph, aggregate_xp_ph = aggregate(AGGREGATE), aggregate(AGGREGATE_XP)
+reduce_ph, reduce_xp_ph = reduce(REDUCE), reduce(REDUCE_XP)
+histogram_ph, histogram_xp_ph = histogram(HISTOGRAM), histogram(HISTOGRAM_XP)
