@@ -52,13 +52,13 @@ LARGEST_KEY = 1 << 40
 
 
 @njit
-def word(lanes: int, place: int) -> int:
+def word(lanes: int, place: int) -> Any:
     """A lane as an unsigned number."""
     return load_lane(lanes, place) & MASK
 
 
 @njit
-def pair(lanes: int, place: int) -> int:
+def pair(lanes: int, place: int) -> Any:
     """Two lanes as a 64-bit number."""
     return word(lanes, place) << 32 | word(lanes, place + 1)
 

@@ -1,6 +1,16 @@
-"""Which core owns what."""
+"""What is whose: blocks to cores, and to network ports, so that all carry the same.
+
+The published server sorts its sizes and deals the largest to the least loaded, but adds the size at the wrong index of
+the unsorted list to that load (facts on Parameter Hub). ``balanced`` is the rule as it was meant; ``published`` is the
+rule as it was written, to compare with.
+
+The server itself deals a key's blocks as the key comes, each to the core with the fewest bytes so far
+(``announce.deal_blocks``): blocks are 32 KB at most, so loads then differ by 32 KB at most, whatever the order.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from hostagent.rackserver.records import BLOCK_BYTES
 
@@ -9,3 +19,41 @@ def block_log2_of(lanes: int, window: int) -> int:
     """Chunks of a block, as a power of two: the most that fit in both 32 KB and half a window; at least one chunk."""
     fits = max(1, min(BLOCK_BYTES // (4 * lanes), window // 2))
     return fits.bit_length() - 1
+
+
+def blocks_of(size_bytes: int, block_bytes: int = BLOCK_BYTES) -> list[int]:
+    """Sizes of a key's blocks: all full but the last."""
+    full, rest = divmod(size_bytes, block_bytes)
+    return [block_bytes] * full + [rest] * (rest > 0)
+
+
+def balanced(sizes: Sequence[int], bins: int) -> list[int]:
+    """The bin of each size: the largest first, each to the bin that holds least."""
+    loads, places = [0] * bins, [0] * len(sizes)
+    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
+        places[index] = least = min(range(bins), key=loads.__getitem__)
+        loads[least] += sizes[index]
+    return places
+
+
+def published(sizes: Sequence[int], bins: int) -> list[int]:
+    """As ``balanced`` with the slip: what is added to a load is the size at the rank of the item, not the item's."""
+    loads, places = [0] * bins, [0] * len(sizes)
+    for rank, index in enumerate(sorted(range(len(sizes)), key=lambda index: -sizes[index])):
+        places[index] = least = min(range(bins), key=loads.__getitem__)
+        loads[least] += sizes[rank]
+    return places
+
+
+def loads_of(sizes: Sequence[int], places: Sequence[int], bins: int) -> list[int]:
+    """What each bin holds."""
+    loads = [0] * bins
+    for size, place in zip(sizes, places, strict=True):
+        loads[place] += size
+    return loads
+
+
+def imbalance(loads: Sequence[int]) -> float:
+    """Largest over mean; 1 is perfect."""
+    mean = sum(loads) / len(loads)
+    return max(loads) / mean if mean else 1.0

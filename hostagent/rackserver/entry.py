@@ -7,6 +7,7 @@ import functools
 from numba.core import types
 
 from emulator.ports.jit import njit
+from hostagent.rackserver.crew import FEW_FRAMES, serve_together
 from hostagent.rackserver.loops import finish, serve
 from hostagent.rackserver.records import server_at
 
@@ -15,13 +16,17 @@ NEVER = -1
 
 @njit
 def process(address: int, addresses: int, lengths: int, ports: int, frames: int, now_ns: int) -> int:
-    """Every core's part of a batch, one after the other; when to be called at the latest, or NEVER."""
-    for core in range(server_at(address).cores):
-        serve(address, core, addresses, lengths, ports, frames)
-    if server_at(address).release:
-        for core in range(server_at(address).cores):
+    """Every core's part of a batch, at once or one after the other; when to be called at the latest, or NEVER."""
+    server = server_at(address)
+    if server.crew and frames > FEW_FRAMES:
+        serve_together(server.crew, addresses, lengths, ports, frames)
+    else:
+        for core in range(server.cores):
+            serve(address, core, addresses, lengths, ports, frames)
+    if server.release:
+        for core in range(server.cores):
             finish(address, core)
-        server_at(address).release = 0
+        server.release = 0
     return NEVER
 
 

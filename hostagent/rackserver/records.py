@@ -32,19 +32,8 @@ SERVER = np.dtype(
     [
         *integers("address", "lanes", "slots", "cores"),
         *integers("job_rows", "jobs", "children", "headers", "sets", "sums", "tx", "counters", "counter_bytes"),
-        *integers(
-            "answer",
-            "combine",
-            "data_owner",
-            "complete_data",
-            "complete_control",
-            "release_core",
-            "step",
-            "loads",
-            "scratch",
-            "scratch_bytes",
-            "release",
-        ),
+        *integers("answer", "combine", "data_owner", "complete_data", "complete_control", "release_core", "step"),
+        *integers("loads", "scratch", "scratch_bytes", "release", "crew"),
     ],
     align=True,
 )
@@ -60,6 +49,7 @@ loads      bytes of services' blocks that each core owns
 answer to step   addresses of entries: large functions that their callers do not contain, see ``core.SERVICE_ENTRIES``
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
 release    not 0: a service has withheld results that may go now
+crew       address of the CREW record of threads that do the cores' parts at once; 0 for none
 """
 
 JOB = np.dtype(

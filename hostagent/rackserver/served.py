@@ -154,7 +154,7 @@ def take_announcement(server: Any, service: Any, held: Any, lanes: int) -> None:
 
 
 @njit
-def take_data(server: Any, service: Any, held: Any, index: int, core: int) -> int:
+def take_data(server: Any, service: Any, held: Any, index: int, core: int) -> Any:
     """A complete data chunk: ANSWER or WITHHOLD."""
     place = find(service, held.operation)
     if place == 0:
@@ -314,13 +314,13 @@ def keep_settled(kept: int, gradient: int, count: int) -> None:
 
 
 @njit
-def data_owner(service_address: int, frame: int, third: int, fourth: int, fifth: int) -> int:
+def data_owner(service_address: int, frame: int, third: int, fourth: int, fifth: int) -> Any:
     """The core of a data frame. An entry, as the next ones: called by address."""
     return owner(service_at(service_address), read32(frame, OPERATION_AT), read32(frame, CHUNK_AT))
 
 
 @njit
-def complete_data(server_address: int, job_address: int, index: int, core: int, fifth: int) -> int:
+def complete_data(server_address: int, job_address: int, index: int, core: int, fifth: int) -> Any:
     """A complete data chunk, by its set: ANSWER or WITHHOLD."""
     server = server_at(server_address)
     service = service_at(job_at(job_address).service)

@@ -47,7 +47,7 @@ def key_of(service: Any, number: int) -> Any:
 
 
 @njit
-def side_at(key: Any, index: int, step: int) -> int:
+def side_at(key: Any, index: int, step: int) -> Any:
     """Which version of a chunk is the newest that is not newer than a step."""
     first, second = load_i64(key.versions, index), load_i64(key.versions, key.chunks + index)
     if second <= step and (second > first or first > step):
@@ -62,7 +62,7 @@ def chunk_of(key: Any, buffer: int, side: int, index: int, lanes: int) -> Any:
 
 
 @njit
-def step_chunk(service_address: int, key_address: int, index: int, gradient: int, count: int) -> int:
+def step_chunk(service_address: int, key_address: int, index: int, gradient: int, count: int) -> Any:
     """Step a chunk by a gradient in private memory, which is used up; the new version. An entry: called by address."""
     service, key = service_at(service_address), key_at(key_address)
     side, lanes = side_at(key, index, service.step), service.lanes

@@ -36,7 +36,7 @@ def test_every_rank_ends_with_the_servers_weights_and_those_are_an_undisturbed_r
             assert equal(tensors[number], training.stored(masters)), (seed, rank, training)
 
 
-@pytest.mark.parametrize("seed", (3, 5))
+@pytest.mark.parametrize("seed", [3, 5])
 def test_the_weights_do_not_depend_on_cores_kills_or_the_network(seed: int) -> None:
     training = replace(drawn(seed), kills=2)
     still = replace(training, kills=0, schedule=replace(training.schedule, loss=0, duplicate=0, reorder=0, corrupt=0))

@@ -1,0 +1,172 @@
+"""Several cores at once: a batch is handed to all of them, each does its own blocks, and all wait for the last.
+
+The caller of the server's program is core 0; every other core has a thread, which looks for the next batch for a while
+and then sleeps. A small batch is done by the caller alone, for it costs less than waking somebody; blocks still belong
+to their cores, which only look on then.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+from emulator.ports.batch import address_of, aligned_bytes, offset_of
+from emulator.ports.intrinsics import (
+    atomic_add32,
+    fence,
+    futex_wait,
+    futex_wake,
+    load_acquire32,
+    monotonic_ns,
+    pause,
+    store_release32,
+)
+from emulator.ports.jit import njit
+from hostagent.protocol.quantizer.machine import record_at
+from hostagent.rackserver.loops import serve
+
+SPIN_NS = 30_000
+"""How long a thread looks for the next batch: about what a sleep and a wake-up cost (as `emulator.ports.host`)."""
+LOOKS = 16
+"""Between two readings of the clock."""
+FEW_FRAMES = 16
+"""Batches up to this are done by the caller: handing over takes as long as about so many frames."""
+
+CREW = np.dtype(
+    [
+        *[(name, np.int64) for name in ("server", "cores", "addresses", "lengths", "ports", "frames")],
+        ("turn", np.int32),
+        ("asleep", np.int32),
+        ("stop", np.int32),
+        ("first_padding", np.int32),
+        ("second_padding", np.int64, 8),
+        ("left", np.int32),
+        ("waiting", np.int32),
+    ],
+    align=True,
+)
+"""turn    number of the batch, mod 2^32; the word that threads sleep on
+asleep  how many do
+left    cores that have not finished the batch; the word that the caller sleeps on
+waiting whether it does
+"""
+TURN, ASLEEP, STOP = offset_of(CREW, "turn"), offset_of(CREW, "asleep"), offset_of(CREW, "stop")
+LEFT, WAITING = offset_of(CREW, "left"), offset_of(CREW, "waiting")
+crew_at = record_at(CREW)
+
+
+@njit
+def serve_together(address: int, addresses: int, lengths: int, ports: int, frames: int) -> None:
+    """A batch, by all cores; returns when all are done."""
+    crew = crew_at(address)
+    crew.addresses, crew.lengths, crew.ports, crew.frames = addresses, lengths, ports, frames
+    store_release32(address + LEFT, crew.cores - 1)
+    store_release32(address + TURN, (load_acquire32(address + TURN) + 1) & 0xFFFFFFFF)
+    fence()
+    if load_acquire32(address + ASLEEP) != 0:
+        futex_wake(address + TURN, crew.cores)
+    serve(crew.server, 0, addresses, lengths, ports, frames)
+    wait_for_all(address)
+
+
+@njit
+def wait_for_all(address: int) -> None:
+    """Until every thread has done its part."""
+    started_ns = monotonic_ns()
+    left = load_acquire32(address + LEFT)
+    while left != 0:
+        if monotonic_ns() - started_ns > SPIN_NS:
+            store_release32(address + WAITING, 1)
+            fence()
+            left = load_acquire32(address + LEFT)
+            if left != 0:
+                futex_wait(address + LEFT, left, 1_000_000)
+            store_release32(address + WAITING, 0)
+        for _ in range(LOOKS):
+            pause()
+        left = load_acquire32(address + LEFT)
+
+
+@njit
+def follow(address: int, core: int) -> None:
+    """One core's thread: its part of every batch, until it is told to stop."""
+    crew = crew_at(address)
+    seen = 0
+    while True:
+        seen = next_turn(address, seen)
+        if load_acquire32(address + STOP) != 0:
+            return
+        serve(crew.server, core, crew.addresses, crew.lengths, crew.ports, crew.frames)
+        left = atomic_add32(address + LEFT, -1)
+        if left == 1 and load_acquire32(address + WAITING) != 0:
+            futex_wake(address + LEFT, 1)
+
+
+@njit
+def next_turn(address: int, seen: int) -> Any:
+    """Look for another batch than ``seen``, then sleep until there is one."""
+    started_ns = monotonic_ns()
+    turn = load_acquire32(address + TURN)
+    while turn == seen:
+        for _ in range(LOOKS):
+            pause()
+        if monotonic_ns() - started_ns > SPIN_NS:
+            atomic_add32(address + ASLEEP, 1)
+            fence()
+            if load_acquire32(address + TURN) == seen:
+                futex_wait(address + TURN, seen, -1)
+            atomic_add32(address + ASLEEP, -1)
+        turn = load_acquire32(address + TURN)
+    return turn
+
+
+class Crew:
+    """The threads of a server with more than one core. Used as a context, or ended with `stop`."""
+
+    def __init__(self, server: Any, *, pin: bool = False) -> None:
+        """``server``: a RackServer. ``pin``: each thread to a processor of its own, where there are as many."""
+        self._server = server
+        self._record: Any = aligned_bytes(CREW.itemsize).view(CREW)
+        self._record["server"], self._record["cores"] = server.address, server.cores
+        self.address = address_of(self._record)
+        processors = sorted(os.sched_getaffinity(0))
+        self._processors = processors if pin and len(processors) >= server.cores else []
+        self._threads = [
+            threading.Thread(target=self._follow, args=(core,), name=f"core-{core}", daemon=True)
+            for core in range(1, server.cores)
+        ]
+        for thread in self._threads:
+            thread.start()
+        if self._threads:
+            server.record["crew"] = self.address
+
+    def _follow(self, core: int) -> None:
+        if self._processors:
+            os.sched_setaffinity(0, {self._processors[core]})  # of this thread alone
+        follow(self.address, core)
+
+    def stop(self) -> None:
+        """End the threads; the server goes on with one. Not while a batch is processed."""
+        self._server.record["crew"] = 0
+        if self._threads:
+            stop(self.address)
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+@njit
+def stop(address: int) -> None:
+    """Tell all threads to end."""
+    store_release32(address + STOP, 1)
+    store_release32(address + TURN, (load_acquire32(address + TURN) + 1) & 0xFFFFFFFF)
+    futex_wake(address + TURN, 1 << 16)
