@@ -72,6 +72,7 @@ SWITCH = {
 START = {
     "x86_64": """
         movq %r12, %rdi
+        andq $$-16, %rsp
         callq *%r13
         ud2""",
     "aarch64": """
@@ -79,7 +80,8 @@ START = {
         blr x20
         brk #1""",
 }
-"""First instructions on a new stack: call the function in the second register kept with the first as argument."""
+"""First instructions on a new stack: call the function in the second register kept with the first as argument, the
+stack aligned as the calling convention has it (vectors are kept there)."""
 
 FRAME = {
     # words of a new stack, lowest first; places of argument, function and first instruction in them
