@@ -45,9 +45,10 @@ def run_app() -> None:
     """Do what the command line says; ends the process."""
     from hostagent.cli import bench, compile, network, run, stf, trace, warm
     from hostagent.cli.aggregators import command as aggregators
+    from hostagent.cli.pspin import command as pspin
     from hostagent.cli.rack import command as rack
 
-    for module in (run, network, aggregators, rack, compile, stf, trace, bench, warm):
+    for module in (run, network, aggregators, pspin, rack, compile, stf, trace, bench, warm):
         module.register(app)
     try:
         app()

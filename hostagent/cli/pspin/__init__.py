@@ -1,0 +1,1 @@
+"""``netsum pspin``: the model of the PsPIN switch, in virtual time."""

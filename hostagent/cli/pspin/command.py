@@ -1,0 +1,17 @@
+"""``netsum pspin`` and its commands."""
+
+from __future__ import annotations
+
+import typer
+
+from hostagent.cli.pspin import flare
+
+
+def register(root: typer.Typer) -> None:
+    """Add the group."""
+    app = typer.Typer(
+        no_args_is_help=True, help="The model of a PsPIN switch: cores in the packet path, cycle by cycle."
+    )
+    app.command("run")(flare.run)
+    app.command("sweep")(flare.sweep)
+    root.add_typer(app, name="pspin")

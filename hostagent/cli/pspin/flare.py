@@ -1,0 +1,200 @@
+"""``netsum pspin run`` and ``netsum pspin sweep``: Flare's reductions on the model of a PsPIN switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hostagent.cli.options import AsJson
+
+PAIRS = (
+    (("bandwidth_gbps", "model_gbps"), 1),
+    (("service_cycles", "model_service_cycles"), 1),
+    (("latency_cycles", "model_latency_cycles"), 1000),
+    (("working_bytes", "model_working_bytes"), 1024),
+)
+"""A sweep's figures and the model's, and what they are divided by in the table."""
+
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it: a .png, .svg or .pdf file.")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the rows as CSV.")]
+
+
+def run(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="TOML with [machine] and one or more [[reduction]].")
+    ],
+    plot: Plot = None,
+    csv: Csv = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate reductions on the model of a PsPIN switch: bandwidth, latency, core use, memory; the cost model beside.
+
+    Example: [bold]netsum pspin run flare.toml --plot flare.png[/bold]
+    """
+    from pspin_model.flare.config import read_config
+    from pspin_model.flare.simulate import simulate
+
+    with _errors():
+        report = simulate(read_config(config))
+    if as_json:
+        typer.echo(_json(report.as_json()))
+    else:
+        _show_report(report)
+    if csv is not None:
+        csv.write_text(_csv_of(report))
+    if plot is not None and report.run is not None:
+        from pspin_model.flare.plots import plot_report
+
+        plot_report(report, plot)
+    if any(not outcome.exact for outcome in report.outcomes if not outcome.refused):
+        raise typer.Exit(1)
+
+
+def sweep(
+    size: Annotated[list[str] | None, typer.Option(help="Message of a child; repeat. Default: 32KiB to 2MiB.")] = None,
+    algorithm: Annotated[
+        list[str] | None, typer.Option("-a", "--algorithm", help="single, multi, tree, sparse; repeat. Default: dense.")
+    ] = None,
+    cores: Annotated[list[int] | None, typer.Option(help="Cores, 8 a cluster; repeat.")] = None,
+    children: Annotated[list[int] | None, typer.Option(help="Children that send; repeat.")] = None,
+    dtype: Annotated[str, typer.Option("--type", help="int8, int16, int32, float16 or float32.")] = "float32",
+    costs: Annotated[str, typer.Option(help="Cost table: flare (the paper's) or rtl (measured).")] = "flare",
+    cores_per_block: Annotated[int, typer.Option(min=1, help="Cores that may work on a block.")] = 8,
+    buffers: Annotated[int, typer.Option(min=1, max=62, help="Of a block, for multi.")] = 4,
+    staggered: Annotated[bool, typer.Option(help="Each child begins elsewhere in the message.")] = True,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: one for each processor.")] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Simulate on the Dask cluster of this scheduler.")
+    ] = None,
+    plot: Plot = None,
+    csv: Csv = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate size x algorithm x cores x children, the model beside the simulation, and why where they part.
+
+    Example: [bold]netsum pspin sweep --size 64KiB --size 1MiB --cores 512 --plot sweep.png --csv sweep.csv[/bold]
+    """
+    from pspin_model.flare.config import Reduction, parse_bytes
+    from pspin_model.flare.sweep import as_csv, grid
+
+    with _errors():
+        sizes = [parse_bytes(text) for text in size or ("32KiB", "128KiB", "512KiB", "2MiB")]
+        base = Reduction(sizes[0], dtype=dtype, cores_per_block=cores_per_block, buffers=buffers, staggered=staggered)
+        algorithms = algorithm or ["single", "multi", "tree"]
+        points = grid(sizes, algorithms, cores or [512], children or [64], base, costs)
+        rows = _with_progress(points, workers, dask)
+    if as_json:
+        typer.echo(_json(rows))
+    else:
+        _show_rows(rows)
+    if csv is not None:
+        csv.write_text(as_csv(rows))
+    if plot is not None:
+        from pspin_model.flare.plots import plot_sweep
+
+        plot_sweep(rows, plot, buffers)
+
+
+class _errors:
+    """A user's mistake is a line on standard error and status 2."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, _trace: Any) -> None:
+        from pspin_model.flare.elements import ElementError
+        from pspin_model.machine.config import ConfigError
+
+        if isinstance(error, (ConfigError, ElementError)):
+            typer.echo(f"netsum pspin: {error}", err=True)
+            raise typer.Exit(2) from None
+
+
+def _with_progress(points: Any, workers: int | None, dask: str | None) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from pspin_model.flare.sweep import run_points
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("simulating", total=len(points))
+        return run_points(points, workers=workers, dask=dask, done=lambda _number, _row: progress.advance(task))
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, indent=1)
+
+
+def _csv_of(report: Any) -> str:
+    from dataclasses import asdict
+
+    from pspin_model.flare.sweep import as_csv
+
+    rows = []
+    for outcome in report.outcomes:
+        row = asdict(outcome)
+        model, sparse = row.pop("model") or {}, row.pop("sparse")
+        rows.append({**row, **{f"model_{name}": value for name, value in model.items()}, **sparse})
+    return as_csv(rows)
+
+
+def _show_report(report: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for name in ("reduction", "algorithm", "message", "children", "Gbit/s", "model", "µs", "service", "block µs",
+                 "working KiB", "result"):  # fmt: skip
+        table.add_column(name, justify="left" if name in ("reduction", "algorithm", "result") else "right")
+    for o in report.outcomes:
+        result = "refused" if o.refused else "exact" if o.exact else f"WRONG, {o.faults} faults"
+        table.add_row(
+            o.name, o.algorithm, _kib(o.message_bytes), str(o.children), f"{o.bandwidth_gbps:,.1f}",
+            f"{o.model.bandwidth_gbps:,.1f}" if o.model else "", f"{o.cycles / 1000:,.1f}", f"{o.service_cycles:,.0f}",
+            f"{o.block_latency_cycles / 1000:,.1f}", _kib(o.working_peak_bytes), result,
+        )  # fmt: skip
+    console.print(table)
+    for o in report.outcomes:
+        if o.refused:
+            console.print(f"{o.name}: {o.refused}")
+        if o.sparse:
+            console.print(f"{o.name}: " + ", ".join(f"{name} {value:,.4g}" for name, value in o.sparse.items()))
+    console.print(f"cores busy {report.core_use:.1%}; input memory peak {_kib(report.input_peak_bytes)} KiB")
+    for text in report.faults[:20]:
+        console.print(text)
+
+
+def _show_rows(rows: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("algorithm", "KiB", "cores", "children", "Gbit/s", "model", "service", "model", "block µs", "model",
+                 "working KiB", "model", "busy", "why the model parts from it"):  # fmt: skip
+        table.add_column(name, justify="left" if name in ("algorithm", "why the model parts from it") else "right")
+    for row in rows:
+        start = (row["algorithm"], _kib(row["message_bytes"]), str(row["cores"]), str(row["children"]))
+        if row["refused"]:
+            table.add_row(*start, *[""] * 9, f"refused: {row['refused']}")
+            continue
+        figures = [_figure(row[name], scale) for pair, scale in PAIRS for name in pair]
+        why = row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults"
+        table.add_row(*start, *figures, f"{row['core_use']:.0%}", why)
+    Console(soft_wrap=True).print(table)
+
+
+def _figure(value: float | None, scale: float) -> str:
+    if value is None:
+        return ""
+    scaled = value / scale
+    return f"{scaled:,.0f}" if scaled >= 100 else f"{scaled:,.1f}"
+
+
+def _kib(count: int) -> str:
+    return f"{count / 1024:,.0f}"

@@ -1,0 +1,216 @@
+"""What a simulation is told: the machine, and one or more reductions, read from TOML or given as a mapping.
+
+[machine]                 # any field of MachineConfig; default: Flare's switch, 64 clusters of 8 cores
+clusters = 64
+costs = "flare"           # or "rtl"
+
+[[reduction]]
+message = "1MiB"          # of each child
+children = 64
+type = "float32"          # int8, int16, int32, float16, float32
+operator = "sum"          # min, max, product, or "module:function"
+algorithm = "auto"        # single, multi, tree, sparse
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pspin_model.flare.cost_model import LINE_RATE_GBPS, Algorithm, choose_algorithm
+from pspin_model.flare.elements import ELEMENT_TYPES, OPERATORS
+from pspin_model.machine.config import ConfigError, MachineConfig
+from pspin_model.machine.costs import TABLES, CostTable
+
+UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+SPARSE = "sparse"
+ALGORITHMS = ("auto", *Algorithm, SPARSE)
+
+FLARE_MACHINE: Mapping[str, int] = {
+    "clusters": 64,
+    # Flare's switch has 64 ports of 100 Gbit/s; a packet of 1 KiB a cycle is the next whole number of beats
+    "network_beats": 16,
+    "copy_beats": 16,
+    "send_beats": 16,
+    # as many packets may wait as L2 packet memory holds, in a queue for each group of cores
+    "message_queues": 1024,
+    "queue_cells": 4096,
+}
+"""Where Flare's switch differs from PsPIN as built: 16 of its 4-cluster units, with the paths between them as wide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """One reduction on the machine."""
+
+    message_bytes: int
+    children: int = 64
+    dtype: str = "float32"
+    operator: str = "sum"
+    algorithm: str = "auto"
+    buffers: int = 4
+    """Of a block, where the algorithm is multi."""
+    packet_bytes: int = 1024
+    cores_per_block: int = 8
+    """Cores that may work on a block: a part of a cluster, or whole clusters."""
+    staggered: bool = True
+    arrivals: str = "steady"
+    """Or "exponential": random gaps of the same mean."""
+    line_rate_gbps: float = LINE_RATE_GBPS
+    """Of all children together."""
+    reproducible: bool = False
+    start_cycles: int = 0
+    seed: int = 0
+    density: float = 0.1
+    """Sparse: part of the elements that are not zero."""
+    storage: str = "hash"
+    """Sparse: or "array"."""
+
+    def __post_init__(self) -> None:
+        wrong = self._problem()
+        if wrong:
+            raise ConfigError(f"reduction: {wrong}")
+
+    def _problem(self) -> str:
+        choices = {"type": (self.dtype, tuple(ELEMENT_TYPES)), "algorithm": (self.algorithm, ALGORITHMS)}
+        choices["arrivals"] = (self.arrivals, ("steady", "exponential"))
+        choices["storage"] = (self.storage, ("hash", "array"))
+        for name, (value, allowed) in choices.items():
+            if value not in allowed:
+                return f"{name} = {value!r}: choose one of {', '.join(allowed)}"
+        if self.operator not in OPERATORS and ":" not in self.operator:
+            return f'operator = {self.operator!r}: choose one of {", ".join(OPERATORS)}, or "module:function"'
+        whole = ("message_bytes", "children", "buffers", "packet_bytes", "cores_per_block")
+        for name in whole:
+            if getattr(self, name) < 1:
+                return f"{name} = {getattr(self, name)}: must be at least 1"
+        if self.children > 256 or self.buffers > 62:
+            return f"{self.children} children with {self.buffers} buffers: at most 256, and 62 buffers"
+        if self.packet_bytes % ELEMENT_TYPES[self.dtype].itemsize:
+            return f"packet_bytes = {self.packet_bytes} is no whole number of {self.dtype}"
+        if self.start_cycles < 0 or self.line_rate_gbps <= 0 or not 0 < self.density <= 1:
+            return "start_cycles must not be negative, line_rate_gbps be positive, density above 0 and at most 1"
+        if self.reproducible and self.algorithm not in ("auto", "tree"):
+            return f"reproducible = true needs the tree, not algorithm = {self.algorithm!r}"
+        return ""
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.message_bytes // self.packet_bytes)
+
+    @property
+    def elements(self) -> int:
+        """Of a packet."""
+        return self.packet_bytes // ELEMENT_TYPES[self.dtype].itemsize
+
+    @property
+    def interval_cycles(self) -> float:
+        """Mean time between two packets at the switch, as the links allow it."""
+        return self.packet_bytes * 8 / self.line_rate_gbps
+
+    def chosen(self, machine: MachineConfig) -> Reduction:
+        """With the algorithm that "auto" stands for on that machine."""
+        if self.algorithm != "auto":
+            return self
+        cores = machine.clusters * machine.cores
+        found = choose_algorithm(
+            self.message_bytes,
+            reproducible=self.reproducible,
+            cores=cores,
+            packet_bytes=self.packet_bytes,
+            buffers=self.buffers,
+        )
+        return replace(self, algorithm=found.value)
+
+
+@dataclass(frozen=True, slots=True)
+class FlareConfig:
+    """A whole simulation."""
+
+    machine: MachineConfig
+    costs: CostTable
+    reductions: tuple[Reduction, ...]
+
+
+def flare_machine(**changes: int) -> MachineConfig:
+    """Flare's switch, with fields changed. Raises ConfigError for an unknown field."""
+    known = {field.name for field in fields(MachineConfig)}
+    for name in changes:
+        if name not in known:
+            raise ConfigError(f"machine: there is no field {name}; see MachineConfig")
+    return MachineConfig(**{**FLARE_MACHINE, **changes})
+
+
+def parse_bytes(value: object) -> int:
+    """``"1MiB"``, ``"512 KiB"`` or a number of bytes. Raises ConfigError."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    found = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]*)\s*", str(value))
+    if found is None or found[2] not in UNITS:
+        raise ConfigError(f"size {value!r}: write 64KiB, 1MiB or a number of bytes")
+    return int(found[1]) * UNITS[found[2]]
+
+
+def read_config(path: str | Path) -> FlareConfig:
+    """A TOML file's simulation. Raises ConfigError, naming the file, for anything wrong in it."""
+    try:
+        return make_config(tomllib.loads(Path(path).read_text()))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, ConfigError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def make_config(given: Mapping[str, Any]) -> FlareConfig:
+    """The simulation that a mapping of TOML's shape describes. Raises ConfigError."""
+    unknown = set(given) - {"machine", "reduction"}
+    if unknown:
+        raise ConfigError(f"there is no table [{sorted(unknown)[0]}]: use [machine] and [[reduction]]")
+    machine = dict(given.get("machine", {}))
+    costs = machine.pop("costs", "flare")
+    if costs not in TABLES:
+        raise ConfigError(f"machine: costs = {costs!r}: choose one of {', '.join(TABLES)}")
+    reductions = given.get("reduction", ())
+    if isinstance(reductions, Mapping):
+        reductions = [reductions]
+    if not reductions:
+        raise ConfigError("there is no [[reduction]]")
+    return FlareConfig(flare_machine(**machine), TABLES[costs], tuple(make_reduction(each) for each in reductions))
+
+
+def make_reduction(given: Mapping[str, Any]) -> Reduction:
+    """One [[reduction]]. Raises ConfigError."""
+    values = {_RENAMED.get(name, name): value for name, value in given.items()}
+    if "message_bytes" not in values:
+        raise ConfigError('reduction: message = "1MiB", what each child brings, is missing')
+    for name in ("message_bytes", "packet_bytes"):
+        if name in values:
+            values[name] = parse_bytes(values[name])
+    types = {field.name: field.type for field in fields(Reduction)}
+    for name, value in values.items():
+        if name not in types:
+            raise ConfigError(f"reduction: there is no field {name}; known: {', '.join(types)}")
+        wanted = {"int": int, "float": (int, float), "bool": bool, "str": str}[str(types[name])]
+        if not isinstance(value, wanted) or (isinstance(value, bool) and types[name] != "bool"):  # type: ignore[arg-type]
+            raise ConfigError(f"reduction: {name} = {value!r} is no {types[name]}")
+    return Reduction(**values)
+
+
+_RENAMED = {"message": "message_bytes", "type": "dtype", "packet": "packet_bytes"}
+
+
+def user_function(name: str) -> Callable[[Any, Any], Any]:
+    """What ``module:function`` names. Raises ConfigError."""
+    module, _, function = name.partition(":")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"operator {name}: {error}") from None
+    if not callable(found):
+        raise ConfigError(f"operator {name} is no function")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,197 @@
+"""A dense reduction on the machine: its context and packets, and what came of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pspin_model.flare.combine import compile_operator
+from pspin_model.flare.config import Reduction, user_function
+from pspin_model.flare.cost_model import Algorithm
+from pspin_model.flare.dense import reduce_tree
+from pspin_model.flare.dense_handlers import add_multi, add_single, add_tree
+from pspin_model.flare.elements import ELEMENT_TYPES, Operator, Values, operator
+from pspin_model.flare.placement import Placement, place_dense
+from pspin_model.flare.records import (
+    A_BUFFERS,
+    A_CHILDREN,
+    A_CLUSTERS_PER_GROUP,
+    A_CONTROL_WORDS,
+    A_LOCKS_PER_PLACE,
+    A_LOG,
+    A_LOG_COUNT,
+    A_OPERATOR,
+    A_PLACE_BYTES,
+    A_PLACES,
+    A_PORT,
+    A_REMOTE_CYCLES,
+    A_REPEATS,
+    A_ROW_BYTES,
+    A_TYPE,
+    A_WORDS,
+    BLOCK_BITS,
+    OPERATOR_CODES,
+    TYPE_CODES,
+    WORD_BYTES,
+)
+from pspin_model.flare.traffic import Arrivals, Numbers, arrivals
+from pspin_model.machine.machine import Context, Machine, Run
+
+HANDLERS = {Algorithm.SINGLE: add_single, Algorithm.MULTI: add_multi, Algorithm.TREE: add_tree}
+
+REMOTE_L1_CYCLES = 4
+"""More for a word in another cluster's L1. Not in the measured figures; a crossing of the clusters' interconnect and
+back, with several words under way. [ours]"""
+
+
+@dataclass(slots=True)
+class DenseRun:
+    """Set up on a machine; give it the packets with `packets`, and the run's records with `results`."""
+
+    machine: Machine
+    reduction: Reduction
+    name: str = "reduction"
+    first_group: int = 0
+    """Where its blocks begin: several reductions begin on different groups."""
+    port: int = 0
+    placement: Placement = field(init=False)
+    context: Context = field(init=False)
+    operator: Operator = field(init=False)
+    traffic: Arrivals = field(init=False)
+    rows: Values = field(init=False)
+    """Children x blocks x elements: what they send."""
+    _log: Numbers = field(init=False)
+    _compiled: Any = None
+    """A user's operator as machine code, kept alive."""
+
+    def __post_init__(self) -> None:
+        config, reduction = self.machine.config, self.reduction
+        code = OPERATOR_CODES.get(reduction.operator, 0)
+        if ":" in reduction.operator:
+            function = user_function(reduction.operator)
+            self.operator = operator(function)
+            self._compiled = compile_operator(function, ELEMENT_TYPES[reduction.dtype])
+            code = self._compiled.address
+        else:
+            self.operator = operator(reduction.operator)
+        used = sum(context.scratchpads.shape[1] for context in self.machine.contexts)
+        self.placement = place_dense(reduction, config, config.scratchpad_bytes - used, self.first_group)
+        self.context = self.machine.context(
+            self.name,
+            payload=HANDLERS[Algorithm(reduction.algorithm)],
+            scratchpad_bytes=self.placement.scratchpad_bytes,
+            handler_memory_bytes=A_WORDS * WORD_BYTES,
+            locks=self.placement.locks(config.clusters),
+        )
+        self.traffic = arrivals(
+            reduction.blocks,
+            reduction.children,
+            reduction.interval_cycles,
+            staggered=reduction.staggered,
+            exponential=reduction.arrivals == "exponential",
+            seed=reduction.seed,
+            start=reduction.start_cycles,
+        )
+        self._log = np.zeros(2 * len(self.traffic.at) + 2, np.int64)
+        self._set_parameters(code)
+        self.rows = self._values()
+
+    def _set_parameters(self, operator_code: int) -> None:
+        reduction, layout = self.reduction, self.placement.layout
+        words = self.context.handler_memory.view(np.int64)
+        words[A_CHILDREN] = reduction.children
+        words[A_BUFFERS] = reduction.buffers
+        words[A_ROW_BYTES] = layout.row_bytes
+        words[A_CONTROL_WORDS] = layout.padded_control_words
+        words[A_PLACES] = self.placement.places
+        words[A_PLACE_BYTES] = layout.bytes
+        words[A_LOCKS_PER_PLACE] = layout.locks
+        words[A_CLUSTERS_PER_GROUP] = self.placement.groups.clusters
+        words[A_TYPE] = TYPE_CODES[reduction.dtype]
+        words[A_OPERATOR] = operator_code
+        words[A_PORT] = self.port
+        words[A_REMOTE_CYCLES] = REMOTE_L1_CYCLES
+        words[A_LOG] = self._log.ctypes.data
+
+    def _values(self) -> Values:
+        """Random numbers; small ones, so that integer sums of many children rarely wrap and products stay finite."""
+        reduction = self.reduction
+        random = np.random.default_rng(reduction.seed)
+        shape = (reduction.children, reduction.blocks, reduction.elements)
+        dtype = ELEMENT_TYPES[reduction.dtype]
+        if dtype.kind == "i":
+            return random.integers(-3, 4, shape, dtype=np.int8).astype(dtype)
+        return random.standard_normal(shape, np.float32).astype(dtype)
+
+    def packets(self) -> dict[str, Any]:
+        """What `Machine.inject` wants of this reduction."""
+        traffic, groups = self.traffic, self.placement.groups
+        group = self.placement.group[traffic.block]
+        first = groups.first_core(group)
+        return {
+            "messages": self.first_queue + group,
+            "data": self.rows[traffic.child, traffic.block].view(np.uint8),
+            "at": traffic.at,
+            "tags": (self.placement.place[traffic.block] << BLOCK_BITS) | traffic.block,
+            "sources": traffic.child,
+            "cores": np.stack([first, np.full(len(first), groups.cores)], axis=1),
+        }
+
+    @property
+    def first_queue(self) -> int:
+        """Message number of group 0: each reduction has queues of its own, one for each group."""
+        return self.context.index * self.placement.groups.count
+
+    @property
+    def repeats(self) -> int:
+        """Packets that were in already."""
+        return int(self.context.handler_memory.view(np.int64)[A_REPEATS])
+
+    @property
+    def blocks(self) -> int:
+        return self.reduction.blocks
+
+    @property
+    def payload_bytes(self) -> int:
+        """That come in, from all children."""
+        return self.reduction.blocks * self.reduction.children * self.reduction.packet_bytes
+
+    def memory_steps(self) -> tuple[Numbers, Numbers]:
+        """(cycles, bytes of buffers taken into use or given back then)."""
+        log = self._log[: int(self.context.handler_memory.view(np.int64)[A_LOG_COUNT])]
+        return log >> 1, np.where(log & 1, 1, -1) * self.placement.layout.row_bytes
+
+    def results(self, run: Run) -> tuple[Values, Numbers]:
+        """(blocks x elements, the cycle at which each block's result left; -1: it did not)."""
+        reduction = self.reduction
+        dtype = ELEMENT_TYPES[reduction.dtype]
+        rows = np.zeros((reduction.blocks, reduction.elements), dtype)
+        at = np.full(reduction.blocks, -1, np.int64)
+        mine = np.flatnonzero(run.sent["context"] == self.context.index)
+        block = run.sent["tag"][mine]
+        at[block] = run.sent["cycle"][mine]
+        offsets = run.sent["offset"][mine]
+        for number, offset in zip(block, offsets, strict=True):
+            rows[number] = run.sent_data[offset : offset + reduction.packet_bytes].view(dtype)
+        return rows, at
+
+    def expected(self) -> Values:
+        """What a result must be: for the tree bit for bit, for integers too; for floats of the others about."""
+        if self.reduction.algorithm == Algorithm.TREE:
+            return reduce_tree(self.rows, self.operator)
+        total = self.rows[0]
+        for row in self.rows[1:]:
+            total = self.operator(total, row)
+        return np.asarray(total)
+
+    def is_right(self, rows: Values) -> bool:
+        """Whether results are what they must be."""
+        expected = self.expected()
+        if self.reduction.algorithm == Algorithm.TREE or expected.dtype.kind == "i":
+            return bool((rows == expected).all())
+        tolerance = 1e-2 if expected.dtype == np.float16 else 1e-4
+        return bool(
+            np.allclose(rows.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=50 * tolerance)
+        )

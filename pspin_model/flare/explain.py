@@ -1,0 +1,33 @@
+"""Where the simulation parts from the paper's model by more than a tenth, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pspin_model.flare.config import Reduction
+
+APART = 0.10
+
+
+def explanation(row: Mapping[str, Any], reduction: Reduction) -> str:
+    """The reason that fits a sweep's row best; "" where bandwidth agrees within a tenth or there is no model."""
+    measured, model = row["bandwidth_gbps"], row["model_gbps"]
+    if row["refused"] or not model or not measured or abs(measured / model - 1) <= APART:
+        return ""
+    span = row["packets"] * reduction.packet_bytes * 8 / measured
+    if measured > model:
+        return COPIED if row["children"] <= 16 else PACED
+    if row["service_cycles"] > 1.1 * row["model_service_cycles"]:
+        return SATURATED
+    if span < 10 * row["service_cycles"]:
+        return SHORT
+    return UNEVEN
+
+
+COPIED = "first packets are copied, not added: with few children that is much of the work"
+PACED = "back pressure spaces a block's packets further than the model's pace, so fewer meet"
+SATURATED = "cores that wait are refilled: a packet waits for all C-1 others, not for half of them"
+SHORT = "so few packets a core that beginning and end weigh: the model knows only the steady state"
+UNEVEN = "cores idle while their group has no packet: the model takes any core for any packet"
+REASONS = (COPIED, PACED, SATURATED, SHORT, UNEVEN)

@@ -1,0 +1,94 @@
+"""Where a reduction's blocks are worked on and where their buffers lie; whether that fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pspin_model.flare.config import Reduction
+from pspin_model.flare.cost_model import Algorithm
+from pspin_model.flare.manager import ReductionRefused
+from pspin_model.flare.records import PlaceLayout, place_layout
+from pspin_model.flare.traffic import Numbers, core_group, slots_in_cluster
+from pspin_model.machine.config import ConfigError, MachineConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The machine's cores in groups of S, each a part of one cluster or several whole ones."""
+
+    count: int
+    cores: int
+    """Of a group."""
+    per_cluster: int
+    """Groups in a cluster; 1 where a group has whole clusters."""
+    clusters: int
+    """Of a group; 1 where a group is a part of one."""
+    cores_per_cluster: int
+
+    def first_core(self, group: Numbers) -> Numbers:
+        if self.clusters > 1:
+            return group * self.cores
+        cluster, part = np.divmod(group, self.per_cluster)
+        return np.asarray(cluster * self.cores_per_cluster + part * self.cores)
+
+    def cluster(self, group: Numbers) -> Numbers:
+        """The cluster of a group's buffers."""
+        return np.asarray(self.first_core(group) // self.cores_per_cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A reduction on a machine."""
+
+    groups: Groups
+    group: Numbers
+    """Of each block."""
+    place: Numbers
+    """Of each block, among those of its cluster."""
+    places: int
+    """In each cluster."""
+    layout: PlaceLayout
+
+    @property
+    def scratchpad_bytes(self) -> int:
+        """In each cluster."""
+        return self.places * self.layout.bytes
+
+    def locks(self, clusters: int) -> int:
+        return clusters * self.places * self.layout.locks
+
+
+def make_groups(machine: MachineConfig, cores_per_block: int) -> Groups:
+    """Groups of that many cores. Raises ConfigError where they neither fit a cluster nor are whole clusters."""
+    if cores_per_block <= machine.cores:
+        per_cluster = machine.cores // cores_per_block
+        return Groups(machine.clusters * per_cluster, cores_per_block, per_cluster, 1, machine.cores)
+    clusters, rest = divmod(cores_per_block, machine.cores)
+    if rest or clusters > machine.clusters:
+        raise ConfigError(
+            f"cores_per_block = {cores_per_block}: use at most {machine.cores} (of one cluster), or whole clusters "
+            f"of {machine.cores} up to {machine.clusters * machine.cores}"
+        )
+    return Groups(machine.clusters // clusters, cores_per_block, 1, clusters, machine.cores)
+
+
+def place_dense(reduction: Reduction, machine: MachineConfig, free_bytes: int, first_group: int = 0) -> Placement:
+    """A dense reduction's blocks, dealt over the groups.
+
+    ``free_bytes`` is what is left of each cluster's L1. Raises ReductionRefused where the blocks need more.
+    """
+    groups = make_groups(machine, reduction.cores_per_block)
+    dealt = core_group(np.arange(reduction.blocks), reduction.blocks, reduction.children, groups.count)
+    group = (dealt + first_group) % groups.count
+    place, places = slots_in_cluster(groups.cluster(group), machine.clusters)
+    layout = place_layout(Algorithm(reduction.algorithm), reduction.children, reduction.packet_bytes, reduction.buffers)
+    made = Placement(groups, group, place, places, layout)
+    if made.scratchpad_bytes > free_bytes:
+        raise ReductionRefused(
+            f"{reduction.algorithm} of {reduction.message_bytes} bytes from {reduction.children} children needs "
+            f"{made.scratchpad_bytes} bytes of each cluster's L1 ({places} blocks of {layout.bytes}); {free_bytes} are "
+            "free. Reduce on the hosts, cut the message, or use an algorithm with fewer buffers"
+        )
+    return made

@@ -1,0 +1,187 @@
+"""Pictures of a simulation and of a sweep. The path's ending says which kind (png, svg, pdf)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pspin_model.flare.cost_model import Algorithm, crossovers
+from pspin_model.flare.series import Series, busy_cores
+from pspin_model.flare.simulate import Report
+
+BINS = 200
+COLORS = {"single": "#1f77b4", "multi": "#ff7f0e", "tree": "#2ca02c", "sparse": "#9467bd"}
+MARKERS = {"single": "o", "multi": "s", "tree": "^", "sparse": "d"}
+MOST_GANTT_CORES = 64
+GANTT_CYCLES = 6_000
+
+
+def plot_report(report: Report, path: str | Path) -> None:
+    """Four panels: cores in handlers, input memory and working memory over time, and a few microseconds by core."""
+    assert report.run is not None, "a refused reduction has no picture"
+    figure = _figure(12, 8)
+    (use, memory), (gantt, latency) = figure.subplots(2, 2)
+    packets = report.run.packets
+    start, end = int(packets["arrival"].min()), int(packets["feedback"].max())
+    _draw_use(use, report, start, end)
+    _draw_memory(memory, report, end)
+    _draw_gantt(gantt, report, start, end)
+    _draw_latency(latency, report, start)
+    figure.suptitle(_title(report))
+    figure.tight_layout()
+    figure.savefig(str(path), dpi=130)
+
+
+def _title(report: Report) -> str:
+    cores = report.machine.clusters * report.machine.cores
+    parts = [
+        f"{o.algorithm}, {o.dtype}, {_size(o.message_bytes)} from {o.children}: {o.bandwidth_gbps:,.0f} Gbit/s"
+        for o in report.outcomes
+        if not o.refused
+    ]
+    return f"{cores} cores, costs {report.costs}. " + "; ".join(parts)
+
+
+def _draw_use(axes: Any, report: Report, start: int, end: int) -> None:
+    assert report.run is not None
+    at, busy = busy_cores(report.run, start, end, BINS)
+    axes.stairs(busy, np.append(at, end) / 1000, fill=True, alpha=0.4)
+    cores = len(report.run.busy_cycles)
+    axes.axhline(cores, color="black", linestyle=":", label=f"{cores} cores")
+    axes.axhline(report.core_use * cores, color="tab:blue", linestyle="--", label=f"mean {report.core_use:.0%}")
+    axes.set_ylim(0, 1.18 * cores)
+    axes.set_title("Cores in handlers")
+    axes.set_xlabel("µs")
+    axes.set_ylabel("cores")
+    axes.legend(loc="upper right", ncols=2)
+
+
+def _draw_memory(axes: Any, report: Report, end: int) -> None:
+    for series, label in ((report.input_series(), "input: packets"), (report.working_series(), "working: buffers")):
+        _step(axes, series, end, label)
+    axes.set_title("Memory in use")
+    axes.set_xlabel("µs")
+    axes.set_ylabel("KiB")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="lower right")
+
+
+def _step(axes: Any, series: Series, end: int, label: str) -> None:
+    at = np.append(series.at, end) / 1000
+    value = np.append(series.value, series.value[-1]) / 1024
+    label = f"{label} (peak {series.peak / 1024:,.0f}, mean {series.mean / 1024:,.0f} KiB)"
+    axes.plot(at, value, drawstyle="steps-post", linewidth=1, label=label)
+
+
+def _draw_gantt(axes: Any, report: Report, start: int, end: int) -> None:
+    """Handlers as bars, in the middle of the run; colours tell blocks apart."""
+    assert report.run is not None
+    packets = report.run.packets
+    length = min(GANTT_CYCLES, end - start)
+    first = start + (end - start - length) // 2
+    cores = min(MOST_GANTT_CORES, len(report.run.busy_cycles))
+    shown = (packets["core"] >= 0) & (packets["core"] < cores)
+    shown &= (packets["doorbell"] > first) & (packets["dispatch"] < first + length)
+    begun, ended = packets["dispatch"][shown], packets["doorbell"][shown]
+    colors = _block_colors(packets["tag"][shown] & 0xFFFFFFFF)
+    axes.barh(packets["core"][shown], (ended - begun) / 1000, left=begun / 1000, height=0.85, color=colors)
+    axes.set_xlim(first / 1000, (first + length) / 1000)
+    axes.set_ylim(-0.5, cores - 0.5)
+    axes.set_title(f"Handlers by core (cores 0 to {cores - 1}; a colour is a block)")
+    axes.set_xlabel("µs")
+    axes.set_ylabel("core")
+
+
+def _block_colors(blocks: Any) -> Any:
+    from matplotlib import colormaps
+
+    # neighbouring blocks get colours far apart
+    return colormaps["hsv"]((blocks * 0.618034) % 1.0) * np.array([0.85, 0.85, 0.85, 1.0])
+
+
+def _draw_latency(axes: Any, report: Report, start: int) -> None:
+    """How long packets were in the machine, by when they came."""
+    assert report.run is not None
+    packets = report.run.packets
+    for made in report.runs:
+        mine = packets["context"] == made.context.index
+        arrival = (packets["arrival"][mine] - start) / 1000
+        stay = (packets["feedback"] - packets["arrival"])[mine] / 1000
+        service = (packets["doorbell"] - packets["dispatch"])[mine] / 1000
+        label = made.reduction.algorithm
+        color = COLORS.get(label)
+        (line,) = axes.plot(arrival, stay, ".", markersize=2, alpha=0.5, color=color, label=f"{label}: in the machine")
+        axes.plot(arrival, service, ".", markersize=1, alpha=0.5, color="0.4", label=f"{label}: on a core")
+        del line
+    axes.set_title("Time of a packet, by its arrival")
+    axes.set_xlabel("arrival, µs")
+    axes.set_ylabel("µs")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="best", markerscale=5)
+
+
+def plot_sweep(rows: Sequence[dict[str, Any]], path: str | Path, buffers: int = 4, packet_bytes: int = 1024) -> None:
+    """For each (cores, children) bandwidth, working memory and latency by message size; the model dashed."""
+    taken = [row for row in rows if not row["refused"]]
+    key = _machine_of
+    groups = [(where, list(found)) for where, found in groupby(sorted(taken, key=key), key=key)]
+    figure = _figure(14, 3.8 * max(1, len(groups)))
+    panels = figure.subplots(max(1, len(groups)), 3, squeeze=False)
+    quantities = (
+        ("bandwidth_gbps", "model_gbps", "bandwidth, Gbit/s", 1.0),
+        ("working_bytes", "model_working_bytes", "working memory (mean), KiB", 1 / 1024),
+        ("latency_cycles", "model_latency_cycles", "latency of a block (mean), µs", 1 / 1000),
+    )
+    for line, (where, found) in zip(panels, groups, strict=False):
+        for axes, (name, model, title, scale) in zip(line, quantities, strict=True):
+            _draw_sizes(axes, found, name, model, scale)
+            axes.set_title(f"{title}\n{where[0]} cores, {where[1]} children", fontsize="medium")
+        for size in crossovers(where[0], packet_bytes, buffers):
+            line[0].axvline(size / 1024, color="0.6", linestyle=":", linewidth=1)
+    figure.tight_layout()
+    figure.savefig(str(path), dpi=130)
+
+
+def _machine_of(row: dict[str, Any]) -> tuple[int, int]:
+    return int(row["cores"]), int(row["children"])
+
+
+def _draw_sizes(axes: Any, rows: Iterable[dict[str, Any]], name: str, model: str, scale: float) -> None:
+    by_algorithm: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_algorithm.setdefault(row["algorithm"], []).append(row)
+    for algorithm, found in by_algorithm.items():
+        found.sort(key=lambda row: int(row["message_bytes"]))
+        sizes = [row["message_bytes"] / 1024 for row in found]
+        color, marker = COLORS.get(algorithm), MARKERS.get(algorithm, "o")
+        axes.plot(sizes, [row[name] * scale for row in found], color=color, marker=marker, label=algorithm)
+        if algorithm in set(Algorithm):
+            predicted = [row[model] * scale for row in found]
+            axes.plot(sizes, predicted, color=color, linestyle="--", linewidth=1, label=f"{algorithm}, model")
+    axes.set_xscale("log", base=2)
+    ticks = sorted({row["message_bytes"] / 1024 for found in by_algorithm.values() for row in found})
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xlabel("message of a child, KiB")
+    axes.set_ylim(bottom=0)
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(fontsize="small")
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _size(count: int) -> str:
+    for unit, size in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size and count % size == 0:
+            return f"{count // size} {unit}"
+    return f"{count} B"

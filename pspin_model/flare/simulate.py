@@ -1,0 +1,195 @@
+"""Run a configuration on the machine and say what came of it, with the cost model's figures beside it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pspin_model.flare.config import FlareConfig, Reduction
+from pspin_model.flare.cost_model import Algorithm, Prediction, Setting, predict
+from pspin_model.flare.dense_run import DenseRun
+from pspin_model.flare.elements import ELEMENT_TYPES
+from pspin_model.flare.manager import ReductionRefused
+from pspin_model.flare.merging import inject_together
+from pspin_model.flare.series import Series, input_bytes, working_bytes
+from pspin_model.machine.config import MachineConfig
+from pspin_model.machine.costs import ELEMENT_UNIT, CostTable
+from pspin_model.machine.machine import Machine, Run
+
+AnyRun = DenseRun
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One reduction's figures. Cycles are nanoseconds; Gbit/s are of payload that came in."""
+
+    name: str
+    algorithm: str
+    message_bytes: int
+    children: int
+    cores: int
+    cores_per_block: int
+    dtype: str
+    refused: str = ""
+    """Why the manager did not take it; then everything below is 0: the hosts reduce among themselves."""
+    exact: bool = False
+    """Every block's result is there and is what it must be."""
+    packets: int = 0
+    bandwidth_gbps: float = 0.0
+    """From the first packet's arrival to the last result."""
+    elements_per_ns: float = 0.0
+    cycles: int = 0
+    service_cycles: float = 0.0
+    """Mean time that a core spends on a packet."""
+    block_latency_cycles: float = 0.0
+    """Mean, from a block's first packet's arrival to its result."""
+    working_peak_bytes: int = 0
+    working_mean_bytes: float = 0.0
+    faults: int = 0
+    repeats: int = 0
+    model: Prediction | None = None
+    """Dense only."""
+    sparse: dict[str, float] = field(default_factory=dict)
+    """Sparse only: spills, extra bytes, density in and out."""
+
+
+@dataclass(slots=True)
+class Report:
+    """A simulation's outcome, and the records it was worked out from."""
+
+    machine: MachineConfig
+    costs: str
+    outcomes: list[Outcome]
+    core_use: float
+    """Part of all cores' time in handlers, from the first arrival to the last feedback."""
+    input_peak_bytes: int
+    input_mean_bytes: float
+    run: Run | None = None
+    runs: list[AnyRun] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers and text."""
+        cores = {"clusters": self.machine.clusters, "cores": self.machine.cores, "costs": self.costs}
+        return {
+            "machine": cores,
+            "core_use": self.core_use,
+            "input_peak_bytes": self.input_peak_bytes,
+            "input_mean_bytes": self.input_mean_bytes,
+            "reductions": [asdict(outcome) for outcome in self.outcomes],
+            "faults": self.faults,
+        }
+
+    def input_series(self) -> Series:
+        """Bytes of packets in the machine over time."""
+        assert self.run is not None, "nothing ran"
+        return input_bytes(self.run)
+
+    def working_series(self) -> Series:
+        """Bytes of buffers in use over time."""
+        return working_bytes(self.runs)
+
+
+def simulate(config: FlareConfig) -> Report:
+    """Run all reductions of a configuration, at once where their times overlap."""
+    machine = Machine(config.machine, config.costs)
+    runs: list[AnyRun] = []
+    refused: dict[int, Outcome] = {}
+    reductions = [reduction.chosen(config.machine) for reduction in config.reductions]
+    for number, reduction in enumerate(reductions):
+        try:
+            runs.append(_set_up(machine, reduction, number))
+        except ReductionRefused as error:
+            refused[number] = replace(_outline(config.machine, reduction, number), refused=str(error))
+    if not runs:
+        return Report(config.machine, config.costs.name, list(refused.values()), 0.0, 0, 0.0)
+    inject_together(machine, runs)
+    run = machine.run()
+    measured = iter(runs)
+    outcomes = [
+        refused[number] if number in refused else _measure(config, next(measured), run, number)
+        for number in range(len(reductions))
+    ]
+    packets = run.packets
+    span = max(1, int(packets["feedback"].max() - packets["arrival"].min()))
+    series = input_bytes(run)
+    return Report(
+        machine=config.machine,
+        costs=config.costs.name,
+        outcomes=outcomes,
+        core_use=float(run.busy_cycles.sum() / (span * len(run.busy_cycles))),
+        input_peak_bytes=int(series.peak),
+        input_mean_bytes=series.mean,
+        run=run,
+        runs=runs,
+        faults=[fault.text for fault in run.faults],
+    )
+
+
+def _set_up(machine: Machine, reduction: Reduction, number: int) -> AnyRun:
+    return DenseRun(machine, reduction, f"reduction{number}", first_group=number)
+
+
+def _outline(machine: MachineConfig, reduction: Reduction, number: int) -> Outcome:
+    return Outcome(
+        name=f"reduction{number}",
+        algorithm=reduction.algorithm,
+        message_bytes=reduction.message_bytes,
+        children=reduction.children,
+        cores=machine.clusters * machine.cores,
+        cores_per_block=reduction.cores_per_block,
+        dtype=reduction.dtype,
+    )
+
+
+def _measure(config: FlareConfig, made: AnyRun, run: Run, number: int) -> Outcome:
+    reduction, packets = made.reduction, run.packets
+    mine = packets["context"] == made.context.index
+    rows, result_at = made.results(run)
+    arrival = packets["arrival"][mine]
+    whole = bool((result_at >= 0).all())
+    ends = int(result_at.max(initial=0)) if whole else int(packets["feedback"][mine].max(initial=0))
+    cycles = max(1, ends - int(arrival.min(initial=0)))
+    first = np.full(made.blocks, np.iinfo(np.int64).max)
+    np.minimum.at(first, packets["tag"][mine] & 0xFFFFFFFF, arrival)
+    working = working_bytes([made])
+    payload = made.payload_bytes
+    return replace(
+        _outline(config.machine, reduction, number),
+        exact=whole and made.is_right(rows),
+        packets=int(mine.sum()),
+        bandwidth_gbps=payload * 8 / cycles,
+        elements_per_ns=payload / ELEMENT_TYPES[reduction.dtype].itemsize / cycles,
+        cycles=cycles,
+        service_cycles=float((packets["doorbell"] - packets["dispatch"])[mine].mean()),
+        block_latency_cycles=float((result_at - first).mean()) if whole else 0.0,
+        working_peak_bytes=int(working.peak),
+        working_mean_bytes=working.mean,
+        faults=sum(1 for fault in run.faults if fault.handler.startswith(made.context.name)),
+        repeats=made.repeats,
+        model=predict(setting_of(reduction, config)) if isinstance(made, DenseRun) else None,
+    )
+
+
+def add_cycles(costs: CostTable, dtype: str, packet_bytes: int) -> float:
+    """Cycles to add one packet, by a cost table."""
+    return costs.elements[dtype].cycles * (packet_bytes // ELEMENT_TYPES[dtype].itemsize) / ELEMENT_UNIT
+
+
+def setting_of(reduction: Reduction, config: FlareConfig) -> Setting:
+    """A dense reduction in the cost model's terms."""
+    machine = config.machine
+    return Setting(
+        cores=machine.clusters * machine.cores,
+        children=reduction.children,
+        message_bytes=reduction.message_bytes,
+        add_cycles=add_cycles(config.costs, reduction.dtype, reduction.packet_bytes),
+        packet_bytes=reduction.packet_bytes,
+        algorithm=Algorithm(reduction.algorithm),
+        buffers=reduction.buffers,
+        cores_per_block=reduction.cores_per_block,
+        line_rate_gbps=reduction.line_rate_gbps,
+        staggered=reduction.staggered,
+    )
