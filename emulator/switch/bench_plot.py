@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.switch.bench_tables import LIMIT, ROUTER, Row
+from emulator.switch.bench_tables import LIMIT, ROUTER, TOUCH, Row
 
 
 def plot(rows: Sequence[Row], path: str | Path) -> None:
@@ -17,7 +17,7 @@ def plot(rows: Sequence[Row], path: str | Path) -> None:
     figure = Figure(figsize=(10, 4.5))
     FigureCanvasAgg(figure)
     limit = next(row for row in rows if row.table == LIMIT)
-    tables = list(dict.fromkeys(row.table for row in rows if row.table not in (LIMIT, ROUTER)))
+    tables = list(dict.fromkeys(row.table for row in rows if row.table not in (LIMIT, TOUCH, ROUTER)))
     panels = figure.subplots(1, 2)
     for axes, title, chosen in zip(
         panels,
@@ -27,6 +27,11 @@ def plot(rows: Sequence[Row], path: str | Path) -> None:
     ):
         for table in chosen:
             _draw(axes, [row for row in rows if row.table == table])
+        touch = [row for row in rows if row.table == TOUCH]
+        label = "the same, and one of as many cache lines read at random"
+        axes.plot(
+            [r.entries for r in touch], [r.ns_per_frame for r in touch], color="black", linestyle="--", label=label
+        )
         axes.axhline(limit.ns_per_frame, color="black", linestyle=":", label="limit: parses and rewrites, no table")
         axes.set_title(title)
     for row in rows:

@@ -3,6 +3,9 @@
 One core, frames in memory, no ports. Every frame hits; its key is drawn at random from all entries. The limit is a
 compiled loop of ours that parses, rewrites and writes the same frames out, without a table. Figures are nanoseconds a
 frame; the best batch is the machine's, the median is the machine's and its other users'.
+
+No look-up is flat on a machine with caches: the same loop is measured reading one cache line at random, of as many as a
+table has entries, and that is what a table's line in the picture is to be held against.
 """
 
 from __future__ import annotations
@@ -33,12 +36,14 @@ from emulator.switch.bench_rig import (
     measure,
 )
 from emulator.switch.control import Exact, FieldMatch, Lpm, Range, Ternary
+from emulator.switch.pages import table_bytes
 from emulator.v1model.compiled import CompiledProgram, load
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 SEED = 4
-LIMIT, ROUTER = "limit", "router.p4"
-"""Names of rows."""
+LIMIT, TOUCH, ROUTER = "limit", "limit + 1 line", "router.p4"
+"""Names of rows; the limit without a table, and reading one cache line at random of as many as there are entries."""
+LINE_WORDS = 8
 PROGRAM = Path(__file__).parent / "bench_table.p4"
 ACTION_PARAMS = (1, 0x0200_0000_0001)
 
@@ -76,7 +81,7 @@ class Row:
     million_per_second: float
     ratio_to_limit: float
     insert_us: float
-    """Mean time of the processor for an insertion through the control interface; 0 for the limit."""
+    """Mean time of the processor for an insertion through the control interface; 0 for the limits."""
 
 
 # --- Entries ----------------------------------------------------------------------------------------------------
@@ -192,22 +197,30 @@ def draw_keys(frames: Frames, drawn: Drawn) -> Callable[[], None]:
     return prepare
 
 
-def measure_limit(batches: int) -> Timing:
-    """The compiled loop that only parses and rewrites."""
+def measure_limit(batches: int, lines: int = 1) -> Timing:
+    """The compiled loop that only parses and rewrites, and reads one of so many cache lines for each frame."""
     frames = Frames(ipv4_frame())
     out = aligned_bytes(FRAMES * CELL_BYTES).reshape(FRAMES, CELL_BYTES)
     counters = np.zeros((PORTS, 2), np.uint64)
+    memory = table_bytes(8 * LINE_WORDS * lines).view(np.int64).reshape(lines, LINE_WORDS)
+    memory[:] = 0  # pages that nobody has written are all the same one
+    touched, generator = np.zeros(FRAMES, np.int64), np.random.default_rng(SEED)
 
     def run() -> float:
         start = time.perf_counter_ns()
-        count = bare_forward(frames.bytes, out, counters, FRAME_BYTES)
+        count = bare_forward(frames.bytes, out, counters, FRAME_BYTES, memory, touched)
         elapsed = (time.perf_counter_ns() - start) / FRAMES
         if count != FRAMES:
             raise RuntimeError(f"the bare loop forwarded {count} of {FRAMES} frames")
         return elapsed
 
-    drawn = exact_entries(1000, random.Random(SEED))
-    return measure(run, draw_keys(frames, drawn), batches)
+    draw = draw_keys(frames, exact_entries(1000, random.Random(SEED)))
+
+    def prepare() -> None:
+        draw()
+        touched[:] = generator.integers(0, lines, FRAMES)
+
+    return measure(run, prepare, batches)
 
 
 def measure_router(routes: int, batches: int) -> tuple[Timing, float]:
@@ -240,9 +253,10 @@ def run_bench_forwarding(batches: int = 300) -> list[Row]:
 
 
 def run_bench_tables(sizes: Sequence[int] = SIZES, *, batches: int = 300, kinds: Sequence[Kind] = KINDS) -> list[Row]:
-    """Rows of the limit, of the router with 10,000 routes, and of every kind and size."""
+    """Rows of the limits, of the router with 10,000 routes, and of every kind and size."""
     limit = measure_limit(batches)
     rows = [_row(LIMIT, 0, limit, limit, 0.0)]
+    rows += [_row(TOUCH, size, measure_limit(batches, size), limit, 0.0) for size in sizes]
     rows.append(_row(ROUTER, 10_000, *_with_limit(measure_router(10_000, batches), limit)))
     for kind in kinds:
         for size in sizes:
