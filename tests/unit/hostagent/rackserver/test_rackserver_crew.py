@@ -1,0 +1,52 @@
+"""Several threads give the bits that one gives, and end when they are told to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.ports.batch import FrameBatch
+from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame
+from hostagent.protocol.reference import ReferenceChild, ReferenceJob
+from hostagent.protocol.wire import Header, Kind, Operator
+from hostagent.rackserver.crew import Crew
+from tests.support.rack_aggregator import RackAggregator, terms_of
+
+LANES, WORKERS, WINDOW = 64, 3, 32
+JOB = ReferenceJob(1, WINDOW, tuple(ReferenceChild(n, 0x020000000001 + n, 0x0A000001 + n) for n in range(WORKERS)))
+
+
+def contributions(chunks: int) -> list[tuple[int, bytes]]:
+    rng = np.random.default_rng(1)
+    frames = []
+    for chunk in range(chunks):
+        for number, child in enumerate(JOB.children):
+            header = Header(Kind.CONTRIBUTION, 7, number, 1, chunk, 5, Operator.SUM, lanes=LANES)
+            addresses = Addresses(child.mac, JOB.switch_mac, child.ip, JOB.switch_ip)
+            lanes = rng.integers(0, 2**32, LANES, np.uint32)
+            frames.append((number, build_frame(Frame(addresses, header, lanes))))
+    return frames
+
+
+def test_threads_answer_what_one_core_answers_in_whatever_order() -> None:
+    frames = contributions(WINDOW)
+    alone, together = (RackAggregator(LANES, cores=cores, ports=WORKERS) for cores in (1, 2))
+    for aggregator in (alone, together):
+        aggregator.server.install(terms_of(7, JOB, LANES))
+    with Crew(together.server):
+        answers = sorted(together.receive_all(frames))
+        again = sorted(together.receive_all(frames))
+    assert answers == sorted(alone.receive_all(frames))
+    assert again == answers
+    assert len(answers) == WORKERS * WINDOW
+    assert {parse_frame(data).header.kind for _, data in answers} == {Kind.RESULT}
+    counted = [record["frames"] for record in together.server.statistics()["cores"]]  # type: ignore[index,attr-defined]
+    assert sum(counted) == 2 * len(frames)
+    assert min(counted) > 0
+
+
+def test_a_server_goes_on_alone_after_its_threads_have_ended() -> None:
+    aggregator = RackAggregator(LANES, cores=2, ports=WORKERS)
+    aggregator.server.install(terms_of(7, JOB, LANES))
+    Crew(aggregator.server, pin=True).stop()
+    assert len(aggregator.receive_all(contributions(8))) == 8 * WORKERS
+    assert aggregator.server.process(FrameBatch(1), 0) is None
