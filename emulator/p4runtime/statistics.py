@@ -52,7 +52,9 @@ def read_statistics(address: str, timeout_s: float = 5.0) -> dict[str, Any]:
         try:
             answer = call(empty_pb2.Empty(), timeout=timeout_s)
         except grpc.RpcError as error:
-            raise StatisticsError(f"no statistics from the switch at {address}: {error.details()}") from error
+            away = error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+            reason = "nothing answers there" if away else error.details()
+            raise StatisticsError(f"no statistics from the switch at {address}: {reason}") from error
     statistics: dict[str, Any] = _with_whole_numbers(json_format.MessageToDict(answer))
     return statistics
 

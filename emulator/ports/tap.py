@@ -6,6 +6,8 @@ one thread of Python cannot follow, captures have gaps. Every frame is in the fi
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import socket
 import struct
 import threading
@@ -26,7 +28,15 @@ TP_STATUS_VLAN_VALID = 0x10
 LONGEST_FRAME_BYTES = 1 << 16
 RECEIVE_BUFFER_BYTES = 1 << 22
 STOP_CHECK_S = 0.2
+REST_S = 2.0
+"""At the end, for frames that wait to be recorded; an interface that never rests must not keep the switch from
+stopping."""
+PACKET_STATISTICS = 6
+TPACKET_STATS = struct.Struct("II")
+"""Linux's tpacket_stats: frames, and those among them that found the socket's memory full."""
 RECORD = struct.Struct("=IIII")
+
+log = logging.getLogger("netsum.tap")
 
 
 class Tap:
@@ -61,6 +71,7 @@ class Tap:
     ) -> None:
         self._stopping.set()
         self._thread.join()
+        self._record_the_rest()
         self._socket.close()
         for file in self._files:
             file.close()
@@ -68,13 +79,27 @@ class Tap:
     def _serve(self) -> None:
         while not self._stopping.is_set():
             try:
-                frame, ancillary, _, address = self._socket.recvmsg(LONGEST_FRAME_BYTES, 256)
+                self._record_one()
             except TimeoutError:
                 continue
             except OSError:  # the interface is down or gone; it may come back
                 self._stopping.wait(STOP_CHECK_S)
-                continue
-            self._write(self._files[address[2] == PACKET_OUTGOING], _tagged(frame, ancillary))
+
+    def _record_one(self) -> None:
+        frame, ancillary, _, address = self._socket.recvmsg(LONGEST_FRAME_BYTES, 256)
+        self._write(self._files[address[2] == PACKET_OUTGOING], _tagged(frame, ancillary))
+
+    def _record_the_rest(self) -> None:
+        """What has passed before the end and was not looked at yet; and say what was too much."""
+        self._socket.setblocking(False)
+        end = time.monotonic() + REST_S
+        with contextlib.suppress(OSError):
+            while time.monotonic() < end:
+                self._record_one()
+        with contextlib.suppress(OSError):
+            _, lost = TPACKET_STATS.unpack(self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, TPACKET_STATS.size))
+            if lost:
+                log.warning("%s: %d frames passed faster than they could be recorded", self._interface, lost)
 
     def _write(self, file: BinaryIO, frame: bytes) -> None:
         seconds, fraction = divmod(time.time_ns(), 1_000_000_000)

@@ -24,6 +24,7 @@ from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
 from hostagent.protocol.services.aggregator_messages import counted, counters_from, terms_message
 from hostagent.protocol.services.aggregator_pb2_grpc import AggregatorStub
+from hostagent.protocol.services.reasons import reason_of
 
 SCHEME = "netsum"
 """As in netsum://HOST:PORT."""
@@ -261,4 +262,4 @@ def _code(error: grpc.RpcError) -> Any:
 
 
 def _text(error: grpc.RpcError) -> str:
-    return str(error.details() if isinstance(error, grpc.Call) else error)
+    return reason_of(error)

@@ -14,6 +14,7 @@ from google.rpc import code_pb2, status_pb2
 
 from hostagent.controller.p4protos import p4runtime_pb2 as p4
 from hostagent.controller.p4protos import p4runtime_pb2_grpc
+from hostagent.protocol.services.reasons import reason_of
 
 CONNECT_TIMEOUT_S = 5.0
 CALL_TIMEOUT_S = 10.0
@@ -173,7 +174,7 @@ class P4Client:
 def _translated(error: Any) -> Exception:
     """A failed call as one of our two kinds."""
     if error.code() in _AWAY:
-        return SwitchAway(f"{error.code().name}: {error.details()}")
+        return SwitchAway(f"{error.code().name}: {reason_of(error)}")
     details = [detail for detail in _details(error) if detail.canonical_code]
     texts = [detail.message for detail in details] or [error.details()]
     codes = tuple(detail.canonical_code for detail in _details(error))

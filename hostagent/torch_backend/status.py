@@ -15,8 +15,9 @@ def run_status(address: str, as_json: bool = False) -> int:
     try:
         reply = fetch_status(address)
     except grpc.RpcError as error:
-        reason = error.details() if isinstance(error, grpc.Call) else str(error)
-        print(f"netsum status: no controller answers at {address}: {reason}", file=sys.stderr)
+        from hostagent.protocol.services.reasons import reason_of
+
+        print(f"netsum status: no controller answers at {address}: {reason_of(error)}", file=sys.stderr)
         return 1
     if as_json:
         from google.protobuf.json_format import MessageToJson

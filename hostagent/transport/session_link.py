@@ -18,6 +18,7 @@ import grpc
 import grpc.aio
 
 from hostagent.protocol.services import session_pb2 as pb
+from hostagent.protocol.services.reasons import reason_of
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
@@ -181,5 +182,5 @@ async def _messages(queue: asyncio.Queue[pb.ClientMessage]) -> AsyncIterator[pb.
 
 def _reason(error: grpc.RpcError) -> str:
     with contextlib.suppress(AttributeError):
-        return f"{error.code().name}: {error.details()}"
+        return f"{error.code().name}: {reason_of(error)}"
     return str(error)

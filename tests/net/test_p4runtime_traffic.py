@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from emulator.p4.protos import p4runtime_pb2 as p4rt
+from emulator.p4runtime import bulk
 from emulator.p4runtime.process import RunningSwitch
 from tests.support.p4runtime_bench import bits, call, exact, packet, running_entities, value_of
 from tests.support.p4runtime_client import TIMEOUT_S, Controller
 
 FRAMES = 30_000
+FLOWS = 32
+"""Enough for a batch to be read as a large one."""
 WINDOW = 128
 """Frames in the switch at a time: fewer than its rings hold, so that none may be lost."""
 
@@ -28,6 +31,7 @@ def running() -> Iterator[RunningSwitch]:
 def controller(running: RunningSwitch) -> Iterator[Controller]:
     controller = Controller(running.server.address)
     controller.arbitrate(1)
+    bulk.compile_loops()
     info = controller.p4info()
     controller.names = {  # type: ignore[attr-defined]
         item.preamble.alias: item.preamble.id
@@ -70,7 +74,7 @@ def exchange(running: RunningSwitch, *frames: bytes, port: int = 1) -> list[byte
 def test_changes_under_traffic_lose_and_mix_up_nothing(running: RunningSwitch, controller: Any, atomicity: int) -> None:
     """Two entries change together again and again; a packet sees old or new, and with an atomic batch never a mix."""
     request = controller.request(p4rt.WriteRequest, atomicity=atomicity)
-    flows = range(8)
+    flows = range(FLOWS)
     controller.write(*(("INSERT", named(controller, send_to(1, 1000, flow))) for flow in flows))
     stopping = threading.Event()
     failures: list[BaseException] = []
@@ -90,10 +94,10 @@ def test_changes_under_traffic_lose_and_mix_up_nothing(running: RunningSwitch, c
     latest, seen = 0, set()
     try:
         for start in range(0, FRAMES, WINDOW):
-            frames = exchange(running, *(packet(key=1, flow=(start + i) % 8) for i in range(WINDOW)))
+            frames = exchange(running, *(packet(key=1, flow=(start + i) % FLOWS) for i in range(WINDOW)))
             assert len(frames) == WINDOW
             values = [value_of(frame) for frame in frames]
-            assert [int.from_bytes(frame[5:9], "big") for frame in frames] == [(start + i) % 8 for i in range(WINDOW)]
+            assert [int.from_bytes(frame[5:9], "big") for frame in frames] == [(start + i) % FLOWS for i in range(WINDOW)]
             assert all(1000 <= value <= written[-1] for value in values)
             if atomicity == 2:
                 assert values == sorted(values)
