@@ -84,6 +84,7 @@ class Session:
     killer: random.Random
     kills_left: int
     kept: list[Any] = field(default_factory=list)
+    most_steps: int = 200_000
 
     def run(self, action: Action, keys: list[int], memory: dict[tuple[int, int], Array], **more: Any) -> list[Answer]:
         """Submit one operation for each key on all ranks, play until all have finished; rank 0's answers.
@@ -117,7 +118,7 @@ class Session:
         return [served.answer for served in answers]
 
     def _play(self, wanted: list[int]) -> None:
-        for _ in range(200_000):
+        for _ in range(self.most_steps):
             if self.lab.finished == wanted:
                 return
             if not self.lab.step():

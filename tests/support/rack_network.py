@@ -17,6 +17,8 @@ from tests.support.reference_server import ReferenceServer
 from tests.unit.transport_net import LANES, Network
 
 SERVICE = RackService("test", "secret")
+PATIENCE_S = 100.0
+"""The first operation of a fresh machine waits until the loops have been compiled."""
 
 
 class RackNetwork(Network):
@@ -45,13 +47,13 @@ class RackNetwork(Network):
                 self.install_job()
                 self.channels = []
         self.together.wait()
-        channel = JobChannel(self.transports[rank], Membership(5, "test", rank, self.size), 20.0)  # type: ignore[arg-type]
+        channel = JobChannel(self.transports[rank], Membership(5, "test", rank, self.size), PATIENCE_S)  # type: ignore[arg-type]
         self.channels.append(channel)
         return channel
 
     def client(self, rank: int) -> RackClient:
         """Joined to a job of the service."""
-        return RackClient(rank, self.size, SERVICE, 20.0, lambda: self.join(rank))
+        return RackClient(rank, self.size, SERVICE, PATIENCE_S, lambda: self.join(rank))
 
 
 @contextmanager

@@ -42,6 +42,7 @@ from hostagent.protocol.worker.records import (
 )
 from hostagent.protocol.worker.repeats import FIRST_RTO_NS, core_next_timer
 from hostagent.protocol.worker.restart import core_freeze, core_lowest_unfinished, core_resume
+from hostagent.protocol.worker.served_lanes import fill_served, store_served
 from hostagent.protocol.worker.store import store_lanes
 from hostagent.protocol.worker.transmit import core_poll_transmit
 
@@ -165,6 +166,8 @@ class CoreMemory:
             "address": self.address,
             "fill_function": entry_address(fill_lanes),
             "store_function": entry_address(store_lanes),
+            "served_fill_function": entry_address(fill_served),
+            "served_store_function": entry_address(store_served),
             "workers_log2": log2_ceiling(settings.workers),
             "ahead": RUN_AHEAD_WINDOWS,
             "pool": pool_address,

@@ -18,22 +18,11 @@ from hostagent.protocol.worker.operations import (
     LAST_SMALL_FLOAT,
     MIN,
     RAW,
-    WRITE,
     flagged_list,
     tail_exponents,
     takes_maximum,
 )
-from hostagent.protocol.worker.records import (
-    ANNOUNCED,
-    EXPONENT,
-    HIGH,
-    LOW,
-    TAIL_DATA,
-    TAIL_EXPONENT,
-    core_at,
-    operation_at,
-)
-from hostagent.protocol.worker.served_lanes import fill_announcement, fill_write
+from hostagent.protocol.worker.records import EXPONENT, HIGH, LOW, TAIL_DATA, TAIL_EXPONENT, core_at, operation_at
 from hostagent.protocol.worker.spans import (
     chunk_span,
     input_floats,
@@ -75,25 +64,13 @@ def fill_lanes(core_address: int, operation_address: int, part: int, index: int,
         fill_tail_exponents(core, operation, index, lanes)
     elif part == TAIL_DATA:
         fill_tail_data(core, operation, index, lanes)
-    elif operation.kind >= BARRIER:
-        return fill_unusual(core, operation, part, index, lanes)
+    elif operation.kind == BARRIER:
+        return 0
     elif takes_maximum(operation, part):
         fill_extremes(core, operation, part, index, lanes)
     else:
         return fill_sum(core, operation, index, lanes)
     return 1
-
-
-@njit
-def fill_unusual(core: Any, operation: Any, part: int, index: int, lanes: int) -> Any:
-    """A barrier has nothing; a served operation its announcement, its numbers to sum, or a rank's own words."""
-    if operation.kind == BARRIER:
-        return 0
-    if part == ANNOUNCED:
-        return fill_announcement(core, operation, lanes)
-    if operation.kind >= WRITE:
-        return fill_write(core, operation, index, lanes)
-    return fill_sum(core, operation, index, lanes)
 
 
 @njit

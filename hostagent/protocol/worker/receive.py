@@ -175,11 +175,12 @@ def store_first(core: Any, chunk: Any, lanes: int) -> None:
     core.chunks_stored += 1
     operation.stored += 1
     place = core.operations + chunk.operation_slot * OPERATION_BYTES
-    refused = call_compiled(core.store_function, core.address, place, chunk.part, chunk.index, lanes)
-    if refused != 0:
-        core.refused_operation = operation.sequence
-        core.refused_status = refused
-        fail(core, FAILED_REFUSED)
+    if is_served(operation):
+        status = call_compiled(core.served_store_function, core.address, place, chunk.part, chunk.index, lanes)
+        if status != 0:
+            refuse(core, operation.sequence, status)
+    else:
+        call_compiled(core.store_function, core.address, place, chunk.part, chunk.index, lanes)
     if chunk.part == EXPONENT and operation.exponents_stored == operation.groups:
         number_operations(core)
     low = core.low
@@ -188,6 +189,14 @@ def store_first(core: Any, chunk: Any, lanes: int) -> None:
     if chunk.part in (EXPONENT, TAIL_EXPONENT, HIGH, ANNOUNCED) or (core.tails > 0 and core.low != low):
         clear_blocked(core)
     finish_if_stored(core, operation)
+
+
+@njit
+def refuse(core: Any, sequence: int, status: int) -> None:
+    """The server does not do an operation: the job has failed."""
+    core.refused_operation = sequence
+    core.refused_status = status
+    fail(core, FAILED_REFUSED)
 
 
 @njit

@@ -55,7 +55,7 @@ CORE = np.dtype(
         *_integers("job", "child", "workers", "workers_log2", "lanes", "window", "ahead", "epoch", "base"),
         *_integers("short_no_data", "checksum", "minimum_rto_ns"),
         # memory
-        *_integers("address", "fill_function", "store_function"),
+        *_integers("address", "fill_function", "store_function", "served_fill_function", "served_store_function"),
         *_integers("pool", "stride_bytes", "posted", "ring", "chunks", "operations", "operation_ring", "completions"),
         *_integers("ready", "blocked", "lists", "template", "scratch", "scratch_two"),
         # progress

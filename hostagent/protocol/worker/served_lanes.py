@@ -1,7 +1,8 @@
 """Lanes of served operations that are words, not numbers of a sum: announcements, answers, weights, state.
 
 Words are float32 whatever the type of the rank's own memory: half precision is widened on the way out and rounded to
-nearest even on the way in.
+nearest even on the way in. What a push has in common with a float SUM is done by the functions for sums, called by
+address, so that these stay as small as they are without us.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.floats import narrow, widen
 from hostagent.protocol.quantizer.machine import (
+    call_compiled,
     load_i16,
     load_i32,
     load_lane,
@@ -19,8 +21,16 @@ from hostagent.protocol.quantizer.machine import (
     zero_bytes,
 )
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
-from hostagent.protocol.worker.operations import FLAGGED, PUSH, PUSH_PULL
-from hostagent.protocol.worker.records import ANNOUNCED, DATA, EXPONENT, TAIL_EXPONENT
+from hostagent.protocol.worker.operations import FLAGGED, PUSH, PUSH_PULL, WRITE, flagged_list
+from hostagent.protocol.worker.records import (
+    ANNOUNCED,
+    DATA,
+    EXPONENT,
+    TAIL_DATA,
+    TAIL_EXPONENT,
+    core_at,
+    operation_at,
+)
 from hostagent.protocol.worker.spans import (
     FLOAT32,
     chunk_span,
@@ -29,6 +39,31 @@ from hostagent.protocol.worker.spans import (
     output_of,
     output_overlap,
 )
+
+
+@njit
+def fill_served(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> Any:
+    """As ``fill.fill_lanes``, of a served operation. Called by address."""
+    core, operation = core_at(core_address), operation_at(operation_address)
+    if part == ANNOUNCED:
+        return fill_announcement(core, operation, lanes)
+    if operation.kind >= WRITE:
+        return fill_write(core, operation, index, lanes)
+    return call_compiled(core.fill_function, core_address, operation_address, part, index, lanes)
+
+
+@njit
+def store_served(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> Any:
+    """As ``store.store_lanes``, of a served operation; returns the server's reason to refuse it. Called by address."""
+    core, operation = core_at(core_address), operation_at(operation_address)
+    if part == ANNOUNCED:
+        return store_answer(operation, lanes)
+    if part in (EXPONENT, TAIL_EXPONENT):
+        return call_compiled(core.store_function, core_address, operation_address, part, index, lanes)
+    if brings_weights(operation, part, index):
+        place = load_i32(flagged_list(operation), index) if part == TAIL_DATA else index
+        store_weights(core, operation, place, lanes)
+    return 0
 
 
 @njit

@@ -25,21 +25,10 @@ from hostagent.protocol.worker.operations import (
     LAST_SMALL_FLOAT,
     RAW,
     flagged_list,
-    is_served,
     tail_exponents,
     takes_maximum,
 )
-from hostagent.protocol.worker.records import (
-    ANNOUNCED,
-    EXPONENT,
-    HIGH,
-    LOW,
-    TAIL_DATA,
-    TAIL_EXPONENT,
-    core_at,
-    operation_at,
-)
-from hostagent.protocol.worker.served_lanes import brings_weights, store_answer, store_weights
+from hostagent.protocol.worker.records import EXPONENT, HIGH, LOW, TAIL_DATA, TAIL_EXPONENT, core_at, operation_at
 from hostagent.protocol.worker.spans import (
     FLOAT32,
     chunk_span,
@@ -55,8 +44,8 @@ LEAST_EXPONENT, LARGEST_EXPONENT = -148, 128
 
 
 @njit
-def store_lanes(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> Any:
-    """Take a chunk's result, once. An entry: called by address. Returns 0, or a server's reason to refuse."""
+def store_lanes(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> int:
+    """Take a chunk's result, once. An entry: called by address."""
     core, operation = core_at(core_address), operation_at(operation_address)
     if part == EXPONENT:
         store_exponents(core, operation, index, lanes)
@@ -65,26 +54,9 @@ def store_lanes(core_address: int, operation_address: int, part: int, index: int
         pack_exponents(lanes, tail_exponents(operation), index * operation.group_chunks, count)
     elif part == TAIL_DATA:
         place = load_i32(flagged_list(operation), index)
-        if is_served(operation):
-            store_weights(core, operation, place, lanes)
-        else:
-            store_sums(core, operation, place, load_i16(tail_exponents(operation), index), True, lanes)
-    elif operation.kind >= BARRIER:
-        return store_unusual(core, operation, part, index, lanes)
-    else:
+        store_sums(core, operation, place, load_i16(tail_exponents(operation), index), True, lanes)
+    elif operation.kind != BARRIER:
         store_data(core, operation, part, index, lanes)
-    return 0
-
-
-@njit
-def store_unusual(core: Any, operation: Any, part: int, index: int, lanes: int) -> Any:
-    """A barrier brings nothing; a served operation an answer, which is returned where it refuses, and weights."""
-    if operation.kind == BARRIER:
-        return 0
-    if part == ANNOUNCED:
-        return store_answer(operation, lanes)
-    if brings_weights(operation, part, index):
-        store_weights(core, operation, index, lanes)
     return 0
 
 

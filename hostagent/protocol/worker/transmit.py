@@ -26,6 +26,7 @@ from hostagent.protocol.worker.lists import NONE, chunk_in, enter_list, head, le
 from hostagent.protocol.worker.operations import (
     flagged_list,
     has_result,
+    is_served,
     operation_at_number,
     operation_of,
     operator_of,
@@ -125,7 +126,8 @@ def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
     lanes = frame + LANES_AT
     slot = sequence & (core.operation_ring - 1)
     operation_address = core.operations + slot * OPERATION_BYTES
-    has_data = call_compiled(core.fill_function, core.address, operation_address, part, index, lanes) != 0
+    function = core.served_fill_function if is_served(operation) else core.fill_function
+    has_data = call_compiled(function, core.address, operation_address, part, index, lanes) != 0
     is_short = not has_data and core.short_no_data != 0
     if not has_data and not is_short:
         zero_bytes(lanes, 4 * core.lanes)
