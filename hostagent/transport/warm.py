@@ -49,9 +49,10 @@ def compile_all() -> None:
         function.compile((numba.types.int64,) * arguments)
     from hostagent.protocol.quantizer.machine import entry_address
     from hostagent.protocol.worker.fill import fill_lanes
+    from hostagent.protocol.worker.served_lanes import fill_served, store_served
     from hostagent.protocol.worker.store import store_lanes
 
-    for loop in (fill_lanes, store_lanes):
+    for loop in (fill_lanes, store_lanes, fill_served, store_served):
         entry_address(loop)
 
 
