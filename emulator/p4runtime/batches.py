@@ -24,7 +24,7 @@ STEP_NS = 1_000_000
 BREATH_S = 20e-6
 """Between two steps: long enough for the data plane's thread to take up its work again."""
 
-MANY = 16
+MANY = 64
 """Updates; with fewer their messages are looked at."""
 
 

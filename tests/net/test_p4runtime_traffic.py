@@ -10,12 +10,13 @@ import pytest
 
 from emulator.p4.protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime import bulk
+from emulator.p4runtime.batches import MANY
 from emulator.p4runtime.process import RunningSwitch
 from tests.support.p4runtime_bench import bits, call, exact, packet, running_entities, value_of
 from tests.support.p4runtime_client import TIMEOUT_S, Controller
 
 FRAMES = 30_000
-FLOWS = 32
+FLOWS = MANY
 """Enough for a batch to be read as a large one."""
 WINDOW = 128
 """Frames in the switch at a time: fewer than its rings hold, so that none may be lost."""

@@ -9,6 +9,7 @@ import pytest
 
 from emulator.p4.protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime import bulk
+from emulator.p4runtime.batches import MANY
 from emulator.p4runtime.errors import BatchError
 from tests.support.p4runtime_bench import Bench, bits, call, exact
 
@@ -89,7 +90,7 @@ def told(bench: Bench, updates: list[tuple[str, str]], atomicity: str, *, with_b
 
 def test_a_large_batch_does_what_its_updates_do(benches: tuple[Bench, Bench]) -> None:
     source, ended = random.Random(5), []
-    for size in (16, 300, 40, 400):
+    for size in (MANY, 300, MANY + 1, 400):
         updates = [an_update(source) for _ in range(size)]
         slow = told(benches[0], updates, "CONTINUE_ON_ERROR", with_bytes=False)
         assert told(benches[1], updates, "CONTINUE_ON_ERROR", with_bytes=True) == slow
@@ -102,7 +103,7 @@ def test_a_large_batch_is_taken_back_whole(benches: tuple[Bench, Bench]) -> None
     for bench in benches:
         bench.insert(forward(3, 'metadata: "kept"'))
     before = benches[1].everything()
-    changes = [("DELETE", forward(3)), *(("INSERT", forward(number)) for number in range(20)), ("INSERT", forward(4))]
+    changes = [("DELETE", forward(3)), *(("INSERT", forward(number)) for number in range(MANY)), ("INSERT", forward(4))]
     outcomes = [
         told(bench, changes, "ROLLBACK_ON_ERROR", with_bytes=with_bytes)
         for bench, with_bytes in zip(benches, (False, True), strict=True)
@@ -135,7 +136,7 @@ def test_damaged_bytes_are_read_as_protobuf_reads_them(benches: tuple[Bench, Ben
         ]
         content = b"".join(source.sample(parts, source.randrange(1, 4)))
         update = b"\x08\x01\x12" + bytes([len(content) & 0x7F | 0x80, len(content) >> 7]) + content
-        data = b"\x1a\x02\x10\x01" + (b"\x22" + bytes([len(update) & 0x7F | 0x80, len(update) >> 7]) + update) * 20
+        data = b"\x1a\x02\x10\x01" + (b"\x22" + bytes([len(update) & 0x7F | 0x80, len(update) >> 7]) + update) * MANY
         try:
             request = p4rt.WriteRequest.FromString(data)
         except Exception:  # the server answers that before anything of ours sees it
