@@ -1,0 +1,249 @@
+"""The handler of a contribution: the slot rule of the protocol on one set, and the answers.
+
+A set lies in the L1 of one cluster, and its packets go to that cluster's cores only (first come, first served), so one
+lock in that L1 guards it. Sums are kept in the cores' byte order and turned around as they come and go.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hostagent.protocol.services.aggregator import MOST_CHILDREN, VERDICTS
+from hostagent.protocol.wire import FLAG_NO_DATA, HEADER_AT, LANES_AT, OFFSET, Kind, Operator
+from pspin_model.aggregator.layout import (
+    ANSWER_CHECKSUM,
+    HEADER_STRIDE_BYTES,
+    J_BASE,
+    J_CHILDREN,
+    J_EPOCH,
+    J_FULL,
+    J_WINDOW,
+    J_WORDS,
+    P_BYTES,
+    P_EPOCH_DROPS,
+    P_FRAMES,
+    P_HEADERS,
+    P_JOBS,
+    P_LANES,
+    P_OUT_BYTES,
+    P_PLACE_BYTES,
+    P_PLACES,
+    P_PORTS,
+    S_CAME,
+    S_CHUNK,
+    S_EPOCH,
+    S_FAILED,
+    S_FIRST,
+    S_OPERATION,
+    S_OPERATOR,
+    S_OTHER,
+    S_OTHER_OPERATION,
+    S_WORDS,
+    TAG_BIT_SHIFT,
+    TAG_SET_SHIFT,
+    WORD_BYTES,
+)
+from pspin_model.handlers import (
+    atomic_add,
+    charge,
+    charge_elements,
+    cluster,
+    clusters,
+    core_in_cluster,
+    handler,
+    handler_memory,
+    helper,
+    lock,
+    packet,
+    packet_bytes,
+    scratchpad,
+    send_packet,
+    tag,
+    unlock,
+    wait,
+)
+
+ACCEPTED, ACCEPTED_NO_DATA, COMPLETED, SERVED_AGAIN, WAITING, ERROR, OUTSIDE_WINDOW, MISMATCH = range(len(VERDICTS))
+VERDICT_COUNT = len(VERDICTS)
+NOTHING = -1
+RESULT_KIND, WAITING_KIND, ERROR_KIND = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
+MAXIMUM = int(Operator.MAX)
+KIND_AT, OPERATOR_AT, FLAGS_AT, EPOCH_AT, CHUNK_AT, OPERATION_AT, CHILD_AT = (
+    HEADER_AT + OFFSET[name] for name in ("kind", "operator", "flags", "epoch", "chunk", "operation", "child")
+)
+CHECKSUM_LOW_AT = HEADER_AT - 1
+"""Low byte of the UDP checksum."""
+MODULUS = 1 << 32
+
+ENTRY_ALU, ENTRY_LOADS, ENTRY_L2_LOADS = 40, 12, 4
+"""Header fields put together from bytes, the set's place, the job's parameters. [ours]"""
+RULE_ALU, RULE_LOADS, RULE_STORES = 16, 6, 6
+"""The slot rule's comparisons and what it writes. [ours]"""
+TURN_ALU = 8
+"""Turning a 32-bit word around: RV32IM has no instruction for it. [ours]"""
+HEADER_WORDS = 17
+"""Of 66 bytes, from L2 to L1."""
+
+
+@helper
+def field32(h, frame, at):  # type: ignore[no-untyped-def]
+    return (
+        np.int64(frame[at]) << 24
+        | np.int64(frame[at + 1]) << 16
+        | np.int64(frame[at + 2]) << 8
+        | np.int64(frame[at + 3])
+    )
+
+
+@helper
+def put32(h, frame, at, value):  # type: ignore[no-untyped-def]
+    frame[at] = value >> 24 & 0xFF
+    frame[at + 1] = value >> 16 & 0xFF
+    frame[at + 2] = value >> 8 & 0xFF
+    frame[at + 3] = value & 0xFF
+
+
+@helper
+def turned(h, word):  # type: ignore[no-untyped-def]
+    return np.uint32(word >> 24 | (word >> 8 & 0xFF00) | (word << 8 & 0xFF0000) | word << 24)
+
+
+@helper
+def take(h, sums, frame, is_first, is_maximum):  # type: ignore[no-untyped-def]
+    """Put the lanes of a frame to the sums."""
+    lanes = sums.size
+    data = frame[LANES_AT : LANES_AT + 4 * lanes].view(np.uint32)
+    charge_elements(h, np.int32, lanes)
+    charge(h, alu=TURN_ALU * lanes)
+    for i in range(lanes):
+        given = turned(h, data[i])
+        if is_first:
+            sums[i] = given
+        elif not is_maximum:
+            sums[i] = np.uint32(sums[i] + given)
+        elif np.int32(given) > np.int32(sums[i]):
+            sums[i] = given
+
+
+@helper
+def count(h, words, row, bit, verdict):  # type: ignore[no-untyped-def]
+    atomic_add(h, words, P_FRAMES + (row * MOST_CHILDREN + bit) * VERDICT_COUNT + verdict, 1)
+    atomic_add(h, words, P_BYTES + row * VERDICT_COUNT + verdict, packet_bytes(h))
+
+
+@helper
+def answer(h, words, row, bit, kind, frame, control, sums, came):  # type: ignore[no-untyped-def]
+    """Send one answer to the child of a bit: from this core's buffer, which is free again when the send is over."""
+    out_bytes = words[P_OUT_BYTES]
+    first = words[P_PLACES] * words[P_PLACE_BYTES] + core_in_cluster(h) * out_bytes
+    out = scratchpad(h, cluster(h), np.uint8)[first : first + LANES_AT + 4 * sums.size]
+    at = P_HEADERS * WORD_BYTES + (row * MOST_CHILDREN + bit) * HEADER_STRIDE_BYTES
+    header = handler_memory(h, np.uint8)[at : at + LANES_AT]
+    charge(h, l2_load=HEADER_WORDS, store=HEADER_WORDS, alu=ENTRY_ALU)
+    out[:LANES_AT] = header
+    out[KIND_AT] = kind
+    out[OPERATOR_AT] = frame[OPERATOR_AT]
+    out[CHUNK_AT : CHUNK_AT + 8] = frame[CHUNK_AT : CHUNK_AT + 8]
+    if kind == RESULT_KIND:
+        lanes = out[LANES_AT:].view(np.uint32)
+        charge(h, alu=TURN_ALU * sums.size, load=sums.size, store=sums.size)
+        for i in range(sums.size):
+            lanes[i] = turned(h, sums[i])
+    else:
+        charge(h, store=sums.size)
+        out[LANES_AT:] = 0
+        if kind == WAITING_KIND:
+            put32(h, out, LANES_AT, came >> 32)
+            put32(h, out, LANES_AT + 4, came)
+        else:
+            put32(h, out, LANES_AT, control[S_OPERATION])
+            put32(h, out, LANES_AT + 4, control[S_OTHER_OPERATION])
+            put32(h, out, LANES_AT + 8, control[S_FIRST])
+            put32(h, out, LANES_AT + 12, control[S_OTHER])
+    # the header's template has 1 in the checksum's field where the interface is to compute it
+    checksum = np.int64(out[CHECKSUM_LOW_AT]) * ANSWER_CHECKSUM
+    out[CHECKSUM_LOW_AT] = 0
+    wait(h, send_packet(h, out, checksum, words[P_PORTS + row * MOST_CHILDREN + bit]))
+
+
+@helper
+def accepts(h, control, job, chunk):  # type: ignore[no-untyped-def]
+    """2: begins the set anew; 1: the set's own chunk; 0: neither."""
+    if control[S_EPOCH] != job[J_EPOCH]:
+        return 2 if (chunk - job[J_BASE]) % MODULUS < 2 * job[J_WINDOW] else 0
+    if control[S_CHUNK] == chunk:
+        return 1
+    follows = chunk == (control[S_CHUNK] + 2 * job[J_WINDOW]) % MODULUS
+    return 2 if follows and control[S_CAME] == job[J_FULL] and control[S_FAILED] == 0 else 0
+
+
+@helper
+def judge(h, control, sums, job, frame, bit):  # type: ignore[no-untyped-def]
+    """The slot rule. Returns (verdict, kind of the answer or NOTHING, whether it goes to all)."""
+    chunk, operation = field32(h, frame, CHUNK_AT), field32(h, frame, OPERATION_AT)
+    charge(h, alu=RULE_ALU, load=RULE_LOADS, load_use=RULE_LOADS, store=RULE_STORES, branch=6)
+    place = accepts(h, control, job, chunk)
+    if place == 0:
+        return OUTSIDE_WINDOW, NOTHING, False
+    child = np.int64(frame[CHILD_AT]) << 8 | np.int64(frame[CHILD_AT + 1])
+    operator = np.int64(frame[OPERATOR_AT])
+    if place == 2:
+        control[S_EPOCH], control[S_CHUNK], control[S_CAME], control[S_FAILED] = job[J_EPOCH], chunk, 0, 0
+        control[S_OPERATOR], control[S_OPERATION], control[S_FIRST] = operator, operation, child
+    if control[S_FAILED] != 0:
+        return ERROR, ERROR_KIND, False
+    if control[S_OPERATION] != operation or control[S_OPERATOR] != operator:
+        control[S_FAILED], control[S_OTHER_OPERATION], control[S_OTHER] = 1, operation, child
+        return MISMATCH, ERROR_KIND, True
+    mine = np.int64(1) << bit
+    if control[S_CAME] & mine:
+        if control[S_CAME] == job[J_FULL]:
+            return SERVED_AGAIN, RESULT_KIND, False
+        return WAITING, WAITING_KIND, False
+    no_data = frame[FLAGS_AT] & FLAG_NO_DATA
+    is_first = control[S_CAME] == 0
+    if no_data == 0:
+        take(h, sums, frame, is_first, operator == MAXIMUM)
+    elif is_first:
+        charge(h, store=sums.size)
+        sums[:] = 0
+    control[S_CAME] |= mine
+    verdict = ACCEPTED if no_data == 0 else ACCEPTED_NO_DATA
+    if control[S_CAME] == job[J_FULL]:
+        return verdict, RESULT_KIND, True
+    return verdict, NOTHING, False
+
+
+@handler(code_bytes=2048)
+def contribute(h):  # type: ignore[no-untyped-def]
+    """One contribution, of a child that the matching rules know."""
+    words = handler_memory(h, np.int64)
+    found = tag(h)
+    row, bit, number = found & 0xFF, found >> TAG_BIT_SHIFT & 0xFF, found >> TAG_SET_SHIFT
+    job = words[P_JOBS + row * J_WORDS : P_JOBS + (row + 1) * J_WORDS]
+    frame = packet(h, np.uint8)
+    charge(h, alu=ENTRY_ALU, load=ENTRY_LOADS, load_use=ENTRY_LOADS, l2_load=ENTRY_L2_LOADS, branch=4)
+    if field32(h, frame, EPOCH_AT) != job[J_EPOCH]:
+        atomic_add(h, words, P_EPOCH_DROPS, 1)
+        return
+    size = words[P_PLACE_BYTES]
+    first = number // clusters(h) * size
+    place = scratchpad(h, number % clusters(h), np.uint8)[first : first + size]
+    control = place.view(np.int64)
+    sums = place[S_WORDS * WORD_BYTES : S_WORDS * WORD_BYTES + 4 * words[P_LANES]].view(np.uint32)
+    lock(h, number)
+    verdict, kind, to_all = judge(h, control, sums, job, frame, bit)
+    came = control[S_CAME]
+    unlock(h, number)
+    count(h, words, row, bit, verdict)
+    if kind == NOTHING:
+        return
+    if not to_all:
+        answer(h, words, row, bit, kind, frame, control, sums, came)
+        return
+    if kind == RESULT_KIND:
+        count(h, words, row, bit, COMPLETED)
+    # nobody can begin the set anew before all children have this answer
+    for other in range(job[J_CHILDREN]):
+        if job[J_FULL] >> other & 1:
+            answer(h, words, row, other, kind, frame, control, sums, came)

@@ -1,0 +1,292 @@
+"""`PspinAggregator`: the protocol's frames in and out of a simulated PsPIN switch.
+
+Its time is the frames' time, 1 ns a cycle: a frame is offered to the machine at the cycle of its ``now_ns``, and an
+answer leaves at the cycle at which the machine has sent it. Live, where simulating takes longer than the cycles it
+simulates, answers leave at once.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.ports.batch import FrameBatch, TxPortTable, address_of, frame_at
+from hostagent.protocol.services.aggregator import (
+    DROPS,
+    MOST_CHILDREN,
+    VERDICTS,
+    AggregatorRefused,
+    Capacity,
+    ChildTerms,
+    JobCounters,
+    JobTerms,
+    RefusalCode,
+)
+from hostagent.protocol.wire import LANES_AT
+from pspin_model.aggregator.contribute import contribute
+from pspin_model.aggregator.headers import answer_header
+from pspin_model.aggregator.layout import (
+    HEADER_STRIDE_BYTES,
+    J_WORDS,
+    MEMORY_BYTES,
+    MOST_JOBS,
+    P_BYTES,
+    P_EPOCH_DROPS,
+    P_FRAMES,
+    P_HEADERS,
+    P_JOBS,
+    P_LANES,
+    P_OUT_BYTES,
+    P_PLACE_BYTES,
+    P_PLACES,
+    P_PORTS,
+    WORD_BYTES,
+    place_bytes,
+)
+from pspin_model.aggregator.matching import RULE, RULE_WORDS, match_batch, set_checksum
+from pspin_model.aggregator.records import Totals
+from pspin_model.machine.config import MachineConfig
+from pspin_model.machine.costs import RTL_COSTS, CostTable
+from pspin_model.machine.machine import Machine, Run
+
+JOB_NUMBERS = 1 << 16
+LARGEST_BATCH = 4096
+CACHE_LINE_BYTES = 64
+
+
+def machine_for(lanes: int) -> MachineConfig:
+    """PsPIN as built, but for the largest packet: a frame of the protocol."""
+    return MachineConfig(max_packet_bytes=max(2048, LANES_AT + 4 * lanes))
+
+
+class PspinAggregator:
+    """See `hostagent.protocol.services.aggregator.Aggregator`. As many of ``slots`` as the L1s have room for."""
+
+    kind = "pspin"
+
+    def __init__(
+        self,
+        *,
+        lanes: int,
+        slots: int,
+        ports: TxPortTable | None = None,
+        config: MachineConfig | None = None,
+        costs: CostTable = RTL_COSTS,
+    ) -> None:
+        self.ports = ports if ports is not None else TxPortTable()
+        self.config = config or machine_for(lanes)
+        self._frame_bytes = LANES_AT + 4 * lanes
+        self.capacity = Capacity(min(slots, self._room(lanes)), lanes, MOST_JOBS)
+        self._terms: dict[int, JobTerms] = {}
+        self._rows: dict[int, int] = {}
+        self._make_machine(costs)
+        self._rules: NDArray[np.int64] = np.zeros((1, RULE_WORDS), np.int64)
+        self._heads = np.full((JOB_NUMBERS, 2), -1, np.int64)
+        self._drops = np.zeros(len(DROPS), np.int64)
+        self._tags = np.zeros(LARGEST_BATCH, np.int64)
+        self._start_ns: int | None = None
+        self._waiting: list[tuple[int, int, int, bytes]] = []
+        """Answers not due yet: (ns, number, port, frame)."""
+        self._sent = 0
+        self.totals = Totals(self.config)
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Compile or load what runs with frames, rather than when the first one waits."""
+        match_batch(FrameBatch(1).record_address, 0, self._rules, self._heads, self._drops, self._tags)
+        frame = np.zeros(LANES_AT, np.uint8)
+        set_checksum(address_of(frame), len(frame))
+        self.machine.run()
+
+    def _out_bytes(self) -> int:
+        return -(-self._frame_bytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+
+    def _room(self, lanes: int) -> int:
+        """Slots, of two sets each, that fit beside the cores' buffers."""
+        left = self.config.scratchpad_bytes - self.config.cores * self._out_bytes()
+        sets = left // place_bytes(lanes) * self.config.clusters
+        if sets < 2:
+            raise AggregatorRefused(f"a set of {lanes} lanes doesn't fit into the L1 of a cluster; use fewer lanes")
+        return sets // 2
+
+    def _make_machine(self, costs: CostTable) -> None:
+        size, clusters = place_bytes(self.capacity.lanes), self.config.clusters
+        sets = 2 * self.capacity.slots
+        places = -(-sets // clusters)
+        self.machine = Machine(self.config, costs)
+        self._context = self.machine.context(
+            "aggregator",
+            payload=contribute,
+            scratchpad_bytes=places * size + self.config.cores * self._out_bytes(),
+            handler_memory_bytes=MEMORY_BYTES,
+            locks=sets,
+        )
+        self._words: NDArray[np.int64] = self._context.handler_memory.view(np.int64)
+        self._words[P_LANES], self._words[P_PLACE_BYTES] = self.capacity.lanes, size
+        self._words[P_PLACES], self._words[P_OUT_BYTES] = places, self._out_bytes()
+        self._frames = self._counters(P_FRAMES, MOST_JOBS, MOST_CHILDREN, len(VERDICTS))
+        self._bytes = self._counters(P_BYTES, MOST_JOBS, len(VERDICTS))
+        headers = self._context.handler_memory[P_HEADERS * WORD_BYTES :]
+        self._headers = headers[: MOST_JOBS * MOST_CHILDREN * HEADER_STRIDE_BYTES].reshape(
+            MOST_JOBS, MOST_CHILDREN, HEADER_STRIDE_BYTES
+        )
+
+    def _counters(self, first: int, *shape: int) -> NDArray[np.int64]:
+        return self._words[first : first + int(np.prod(shape))].reshape(shape)
+
+    # --- Jobs -------------------------------------------------------------------------------------------------------
+
+    def install(self, terms: JobTerms) -> None:
+        """See `Aggregator`."""
+        self._check(terms)
+        row = self._rows.get(terms.job)
+        if row is None:
+            row = min(set(range(MOST_JOBS)) - set(self._rows.values()))
+            self._frames[row], self._bytes[row] = 0, 0
+        self._rows[terms.job], self._terms[terms.job] = row, terms
+        at = P_JOBS + row * J_WORDS
+        highest = max(child.bit for child in terms.children) + 1
+        parameters = (terms.epoch, terms.base, terms.window, _signed(terms.full), highest)
+        self._words[at : at + len(parameters)] = parameters
+        for child in terms.children:
+            self._words[P_PORTS + row * MOST_CHILDREN + child.bit] = child.port
+            self._headers[row, child.bit, :LANES_AT] = answer_header(terms, child)
+        self._write_rules()
+
+    def _check(self, terms: JobTerms) -> None:
+        if terms.service is not None:
+            raise AggregatorRefused(f"job {terms.job}: a switch keeps no weights; use the rack server for services")
+        if terms.lanes != self.capacity.lanes:
+            raise AggregatorRefused(f"job {terms.job}: {terms.lanes} lanes a frame; here it is {self.capacity.lanes}")
+        first, end = terms.first_slot, terms.first_slot + terms.window
+        if end > self.capacity.slots:
+            raise AggregatorRefused(f"job {terms.job}: slots {first} to {end - 1}; here are {self.capacity.slots}")
+        others = [other for other in self._terms.values() if other.job != terms.job]
+        for other in others:
+            if first < other.first_slot + other.window and other.first_slot < end:
+                raise AggregatorRefused(f"job {terms.job}: its slots overlap with those of job {other.job}")
+        if len(others) == MOST_JOBS:
+            raise AggregatorRefused(
+                f"job {terms.job}: {MOST_JOBS} jobs are all that fit; remove one", RefusalCode.EXHAUSTED
+            )
+
+    def _write_rules(self) -> None:
+        self._heads[:] = -1
+        rules: list[tuple[int, ...]] = []
+        for job, terms in self._terms.items():
+            first = len(rules)
+            rules += [_rule(terms, child, self._rows[job]) for child in terms.children]
+            self._heads[job] = first, len(rules)
+        self._rules = np.array(rules or [(0,) * RULE_WORDS], np.int64)
+
+    def remove(self, job: int) -> None:
+        """See `Aggregator`."""
+        if self._terms.pop(job, None) is not None:
+            del self._rows[job]
+            self._write_rules()
+
+    def installed(self) -> Mapping[int, int]:
+        """See `Aggregator`."""
+        return {job: terms.epoch for job, terms in self._terms.items()}
+
+    # --- What it has counted ----------------------------------------------------------------------------------------
+
+    def counters(self, job: int) -> JobCounters:
+        """See `Aggregator`."""
+        if job not in self._terms:
+            raise AggregatorRefused(f"there is no job {job}", RefusalCode.UNKNOWN)
+        row, terms = self._rows[job], self._terms[job]
+        children = {child.child: _named(VERDICTS, self._frames[row, child.bit]) for child in terms.children}
+        return JobCounters(
+            _named(VERDICTS, self._frames[row].sum(axis=0)), _named(VERDICTS, self._bytes[row]), children
+        )
+
+    def drops(self) -> Mapping[str, int]:
+        """See `Aggregator`."""
+        self._drops[DROPS.index("epoch")] = self._words[P_EPOCH_DROPS]
+        return _named(DROPS, self._drops)
+
+    def statistics(self) -> dict[str, object]:
+        """See `Aggregator`; `records.Totals` says what."""
+        return self.totals.told(self.machine.now)
+
+    # --- Frames -----------------------------------------------------------------------------------------------------
+
+    def process(self, batch: FrameBatch, now_ns: int) -> int | None:
+        """See `Aggregator`."""
+        if self._start_ns is None:
+            self._start_ns = now_ns
+        if batch.count:
+            self._offer(batch, now_ns - self._start_ns)
+            run = self.machine.run()
+            self.totals.add(run)
+            self._keep(run, self._start_ns)
+        while self._waiting and self._waiting[0][0] <= now_ns:
+            _, _, port, frame = heapq.heappop(self._waiting)
+            self.ports.append(port, frame)
+        return self._waiting[0][0] if self._waiting else None
+
+    def _offer(self, batch: FrameBatch, cycle: int) -> None:
+        """Give the machine the frames that match a rule, each to the cores of its set's cluster."""
+        if batch.count > len(self._tags):
+            self._tags = np.zeros(batch.count, np.int64)
+        lanes = self.capacity.lanes
+        match_batch(batch.record_address, lanes, self._rules, self._heads, self._drops, self._tags)
+        places = np.flatnonzero(self._tags[: batch.count] >= 0)
+        if not len(places):
+            return
+        tags = self._tags[places]
+        sets = tags >> 16
+        first = sets % self.config.clusters * self.config.cores
+        self.machine.inject(
+            self._context,
+            messages=sets,
+            data=[frame_at(int(batch.address[i]), int(batch.length_bytes[i])) for i in places],
+            at=max(cycle, self.machine.now),
+            tags=tags,
+            sources=batch.port[places].astype(np.int64),
+            cores=np.stack([first, np.full(len(first), self.config.cores)], axis=1),
+        )
+
+    def _keep(self, run: Run, start_ns: int) -> None:
+        """Put aside what the machine has sent, with the checksums that the interface adds."""
+        for index, cycle in enumerate(run.sent["cycle"]):
+            frame = run.payload(index)
+            if run.sent["tag"][index]:
+                frame = frame.copy()
+                set_checksum(address_of(frame), len(frame))
+            self._sent += 1
+            entry = (start_ns + int(cycle), self._sent, int(run.sent["port"][index]), frame.tobytes())
+            heapq.heappush(self._waiting, entry)
+
+
+def _rule(terms: JobTerms, child: ChildTerms, row: int) -> tuple[int, ...]:
+    """In the order of `RULE`."""
+    fields = {
+        "job": terms.job,
+        "child": child.child,
+        "bit": child.bit,
+        "row": row,
+        "port": child.port,
+        "mac": child.mac,
+        "ip": child.ip,
+        "zero_allowed": int(child.zero_checksum_allowed),
+        "first_slot": terms.first_slot,
+        "window": terms.window,
+        "short_allowed": int(terms.no_data_short),
+        "used": 1,
+    }
+    assert RULE.names is not None
+    return tuple(fields[name] for name in RULE.names)
+
+
+def _named(names: tuple[str, ...], values: NDArray[np.int64]) -> dict[str, int]:
+    return {name: int(value) for name, value in zip(names, values, strict=True) if value}
+
+
+def _signed(bitmap: int) -> int:
+    """64 bits as two's complement."""
+    return bitmap - (1 << 64) if bitmap >> 63 else bitmap
