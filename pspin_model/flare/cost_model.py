@@ -123,9 +123,9 @@ def working_memory(rate: float, children: int, lifetime_cycles: float, buffer_by
 
 
 def mean_tree_buffers(children: int) -> float:
-    """Buffers that a block of a tree holds on average while packets come in order of their children: the binary counter
-    of packets so far, half of its digits."""
-    return max(1.0, (children - 1).bit_length() / 2)
+    """Buffers that a block of a tree holds on average while its children come one after the other from any one on, as
+    staggered ones do: the subtrees that make up such a run, half of log2 P at each of its two ends."""
+    return float(max(1, (children - 1).bit_length()))
 
 
 def most_tree_buffers(children: int) -> int:

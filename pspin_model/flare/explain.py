@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pspin_model.flare.config import Reduction
-
 APART = 0.10
+SHORT_PACKETS = 40
+"""Of a core, below which beginning and end are more than a twentieth of the time."""
 
 
-def explanation(row: Mapping[str, Any], reduction: Reduction) -> str:
+def explanation(row: Mapping[str, Any]) -> str:
     """The reason that fits a sweep's row best; "" where bandwidth agrees within a tenth or there is no model."""
     measured, model = row["bandwidth_gbps"], row["model_gbps"]
     if row["refused"] or not model or not measured or abs(measured / model - 1) <= APART:
         return ""
-    span = row["packets"] * reduction.packet_bytes * 8 / measured
     if measured > model:
         return COPIED if row["children"] <= 16 else PACED
     if row["service_cycles"] > 1.1 * row["model_service_cycles"]:
         return SATURATED
-    if span < 10 * row["service_cycles"]:
+    if row["packets"] < SHORT_PACKETS * row["cores"]:
         return SHORT
     return UNEVEN
 

@@ -9,9 +9,40 @@ import numpy as np
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.manager import ReductionRefused
-from pspin_model.flare.records import PlaceLayout, place_layout
+from pspin_model.flare.records import CHILDREN_A_WORD, W_CAME, WORD_BYTES
 from pspin_model.flare.traffic import Numbers, core_group, slots_in_cluster
 from pspin_model.machine.config import ConfigError, MachineConfig
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceLayout:
+    """A block's place in L1. Sizes in bytes unless they say words or rows."""
+
+    row_bytes: int
+    rows: int
+    control_words: int
+    locks: int
+
+    @property
+    def bytes(self) -> int:
+        """Padded to 64, so that rows begin with a beat."""
+        return -(-self.control_words * WORD_BYTES // 64) * 64 + self.rows * self.row_bytes
+
+    @property
+    def padded_control_words(self) -> int:
+        return -(-self.control_words * WORD_BYTES // 64) * 64 // WORD_BYTES
+
+
+def place_layout(algorithm: Algorithm, children: int, row_bytes: int, buffers: int) -> PlaceLayout:
+    """What a block takes: one row, M rows, or for a tree a row for each pair of children, whose every inner node has a
+    control word and every pair a lock."""
+    came = -(-children // CHILDREN_A_WORD)
+    padded = -(-row_bytes // 64) * 64
+    if algorithm is Algorithm.TREE:
+        pairs = (children + 1) // 2
+        return PlaceLayout(padded, pairs, W_CAME + came + 2 * children, pairs)
+    count = buffers if algorithm is Algorithm.MULTI else 1
+    return PlaceLayout(padded, count, W_CAME + came, count)
 
 
 @dataclass(frozen=True, slots=True)

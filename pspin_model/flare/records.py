@@ -6,9 +6,6 @@ travels in the packet's tag, put there by the parser from what the manager told 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.elements import ELEMENT_TYPES
 
 WORD_BYTES = 8
@@ -50,34 +47,3 @@ CHILDREN_A_WORD = 32
 
 BLOCK_BITS = 32
 """Of a tag: the block; above it the block's place."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceLayout:
-    """A block's place in L1. Sizes in bytes unless they say words or rows."""
-
-    row_bytes: int
-    rows: int
-    control_words: int
-    locks: int
-
-    @property
-    def bytes(self) -> int:
-        """Padded to 64, so that rows begin with a beat."""
-        return -(-self.control_words * WORD_BYTES // 64) * 64 + self.rows * self.row_bytes
-
-    @property
-    def padded_control_words(self) -> int:
-        return -(-self.control_words * WORD_BYTES // 64) * 64 // WORD_BYTES
-
-
-def place_layout(algorithm: Algorithm, children: int, row_bytes: int, buffers: int) -> PlaceLayout:
-    """What a block takes: one row, M rows, or for a tree a row for each pair of children, whose every inner node has a
-    control word and every pair a lock."""
-    came = -(-children // CHILDREN_A_WORD)
-    padded = -(-row_bytes // 64) * 64
-    if algorithm is Algorithm.TREE:
-        pairs = (children + 1) // 2
-        return PlaceLayout(padded, pairs, W_CAME + came + 2 * children, pairs)
-    count = buffers if algorithm is Algorithm.MULTI else 1
-    return PlaceLayout(padded, count, W_CAME + came, count)

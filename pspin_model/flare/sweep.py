@@ -91,7 +91,7 @@ def run_point(point: Point) -> Row:
         "wall_s": round(time.perf_counter() - began, 3),
         **outcome.sparse,
     }
-    row["why"] = explanation(row, point.reduction)
+    row["why"] = explanation(row)
     return row
 
 
