@@ -1,8 +1,8 @@
 """Instructions of the examples' handlers, by class: what gcc makes of them for rv32imac, and with hardware loops.
 
-The counts of each handler's parts add up to the instructions that the public RTL retires for it (`*_instructions` in the
-tests), and at the `rtl` table's cycles to the cycles it takes undisturbed. ``TAIL`` is what follows the load that issues
-a command: the handle's store, the stack and the return.
+The counts of each handler's parts add up to the instructions that the public RTL retires for it
+(`handler_instructions`), and at the `rtl` table's cycles to the cycles it takes undisturbed.
+
 """
 
 from __future__ import annotations

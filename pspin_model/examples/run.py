@@ -119,7 +119,7 @@ def _rows(name: str, machine: Machine, run: Run, messages: int, packets: int, si
                     round(float(cycles.mean()), 2),
                     int(cycles.max()),
                     int(p["instructions"][of][0]),
-                )  # fmt: skip
+                )
             )
     order = [row for row in rows if not row.handler.endswith("_th")]
     return order + [row for row in rows if row.handler.endswith("_th")]

@@ -53,14 +53,15 @@ def fetch(s: State, core: int, cycles: int) -> int:
         return 0
     h[H_LINES] = last
     tags, lines = row_at(s.tags, h[H_CLUSTER]), row_at(s.lines, h[H_CLUSTER])
+    per_line = s.conf[C_LINE_BYTES] // INSTRUCTION_BYTES
     waited = 0
     for step in range(last - first):
         line = context[X_LINE + kind] + first + step
         place = line % s.conf[C_LINES]
-        at = h[H_SEGMENT] + waited + cycles * step // (last - first)
-        if tags[place] != line:
+        at = h[H_SEGMENT] + waited + min(step * per_line, cycles)
+        if tags[place] != line or lines[place] - s.conf[C_MISS] > at:
             tags[place] = line
-            start = max(at, s.g[G_FETCH_FREE])
+            start = max(at, min(s.g[G_FETCH_FREE], at + s.conf[C_MISS]))
             s.g[G_FETCH_FREE] = start + s.conf[C_LINE_PORT]
             lines[place] = start + s.conf[C_MISS]
         if lines[place] > at:

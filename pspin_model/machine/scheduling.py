@@ -182,7 +182,7 @@ def _give_task(s: State, now: int, queue: int, row: int, cluster: int) -> None:
         if q[Q_COUNT] > 0:
             g[G_CELLS] -= 1
         unstall(s, now)
-    if q[Q_STATE] == PAYLOAD and q[Q_LENGTH] > 0:
+    if q[Q_STATE] == PAYLOAD and q[Q_LENGTH] > 0 and not q[Q_LISTED]:
         q[Q_LISTED] = 1
         s.ready[(g[G_READY_HEAD] + g[G_READY_COUNT]) % s.ready.shape[0]] = queue
         g[G_READY_COUNT] += 1
