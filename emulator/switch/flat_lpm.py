@@ -25,6 +25,8 @@ from emulator.switch.tables import Entry
 
 FEWEST_ROOT_BITS, MOST_ROOT_BITS = 4, 18
 """The root has about twice as many slots as the table entries, so that chains are short; 2 ** 18 take two megabytes."""
+IPV6_BITS, SHARED_BITS = 128, 3
+"""Routes of the internet all lie under 2000::/3 (RFC 4291, section 2.4): their first bits tell none apart."""
 FIRST_SLOTS = 8
 
 
@@ -52,7 +54,8 @@ class LpmTable(FlatTable):
         self.record[TABLE_ARENA] = address_of(words)
 
     def _wide_trie(self) -> Trie:
-        bits = min(MOST_ROOT_BITS, max(FEWEST_ROOT_BITS, self.layout.size.bit_length() + 1), self.layout.lpm_bits)
+        bits = min(MOST_ROOT_BITS, max(FEWEST_ROOT_BITS, self.layout.size.bit_length() + 1))
+        bits = min(bits + (SHARED_BITS if self.layout.lpm_bits == IPV6_BITS else 0), self.layout.lpm_bits)
         trie = self._new_trie()
         trie.root = trie.make_node(0, 0, 0, bits)
         self.record[TABLE_ROOT] = LPM_NODE | trie.root.place
