@@ -50,7 +50,7 @@ def _kernel(payload: Handler, completion: Handler) -> Part:
     return Part(payload, completion, scratchpad_bytes=4 * kernels.HISTOGRAM_SIZE, fill=_small_words)
 
 
-AGGREGATE = _kernel(kernels.aggregate_ph, kernels.aggregate_global_th)
+AGGREGATE = _kernel(kernels.aggregate_ph, kernels.aggregate_th)
 REDUCE = _kernel(kernels.reduce_ph, kernels.reduce_l1_th)
 OUT_OF_ORDER = Part(
     ooorb.ooorb_ph, ooorb.ooorb_th, ooorb.ooorb_hh, locks=1, fill=ooorb.fill,
@@ -63,7 +63,7 @@ EXAMPLES: dict[str, tuple[Part, ...]] = {
     "ping_pong": (Part(moving.pingpong_ph),),
     "ping_pong_l2": (Part(moving.pingpong_l2_ph),),
     "aggregate": (AGGREGATE,),
-    "aggregate_xp": (_kernel(kernels.aggregate_xp_ph, kernels.aggregate_global_th),),
+    "aggregate_xp": (_kernel(kernels.aggregate_xp_ph, kernels.aggregate_xp_th),),
     "aggregate_orig": (_kernel(kernels.aggregate_ph, kernels.aggregate_orig_th),),
     "aggregate_and_reduce": (AGGREGATE, REDUCE),
     "reduce": (REDUCE,),

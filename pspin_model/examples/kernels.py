@@ -105,15 +105,19 @@ def histogram(kernel: Kernel) -> Handler:
     return histogram_l1_ph
 
 
-@handler(code_bytes=64)
-def aggregate_global_th(h: int) -> None:
+def aggregate_completion(code_bytes: int) -> Handler:
     """Completion handler: the clusters' sums, added and written to the host."""
-    total = 0
-    for number in range(clusters(h)):
-        total += scratchpad(h, number, np.int32)[0]
-    charge(h, load=CLUSTERS, register=3, alu=7)
-    write_to_host(h, 0, total)
-    charge(h, alu=3, jump=1)
+
+    @handler(code_bytes=code_bytes)
+    def aggregate_global_th(h: int) -> None:
+        total = 0
+        for number in range(clusters(h)):
+            total += scratchpad(h, number, np.int32)[0]
+        charge(h, load=CLUSTERS, register=3, alu=7)
+        write_to_host(h, 0, total)
+        charge(h, alu=3, jump=1)
+
+    return aggregate_global_th
 
 
 @handler(code_bytes=48)
@@ -132,14 +136,21 @@ def histogram_l1_th(h: int) -> None:
     charge(h, alu=3, jump=1)
 
 
-@handler(code_bytes=96)
-def aggregate_orig_th(h: int) -> None:
-    """Completion handler of the stock aggregate: it takes a size for an address, and is ended by memory protection."""
-    from_size = 0
-    charge(h, load=CLUSTERS, register=3, alu=7)
-    atomic_add(h, memory(h, from_size, 1, np.int32), 0, 1)
+def aggregate_stock_completion() -> Handler:
+    """Completion handler of the stock aggregate: it calls what is not there, and is ended by memory protection."""
+
+    @handler(code_bytes=64)
+    def aggregate_global_th(h: int) -> None:
+        charge(h, load=CLUSTERS, register=3, alu=7)
+        write_to_host(h, 0, 0)
+        charge(h, alu=16, atomic=1)
+        atomic_add(h, memory(h, 0, 1, np.int32), 0, 1)
+
+    return aggregate_global_th
 
 
+aggregate_th, aggregate_xp_th = aggregate_completion(64), aggregate_completion(32)
+aggregate_orig_th = aggregate_stock_completion()
 aggregate_ph, aggregate_xp_ph = aggregate(AGGREGATE), aggregate(AGGREGATE_XP)
 reduce_ph, reduce_xp_ph = reduce(REDUCE), reduce(REDUCE_XP)
 histogram_ph, histogram_xp_ph = histogram(HISTOGRAM), histogram(HISTOGRAM_XP)

@@ -122,7 +122,7 @@ def filtering_ph(h: int) -> None:
 def synthetic_ph(h: int) -> None:
     """Ten copies to the host, then ten from it with a send after each; each is waited for."""
     data = packet(h, np.uint8)
-    charge(h, load=5, l2_load=5, register=5, alu=15, branch_taken=9, branch=1)
+    charge(h, load=5, l2_load=1, register=5, alu=14)
     for _ in range(SYNTHETIC_COPIES):
         handle = copy_to_host(h, data[:SYNTHETIC_BYTES], 0)
         charge(h, register=1)

@@ -9,6 +9,7 @@ from pspin_model.machine.layout import (
     H_ACCESSES,
     H_CLUSTER,
     H_CONTEXT,
+    H_FETCHED,
     H_KIND,
     H_LINES,
     H_OP,
@@ -44,7 +45,7 @@ def fetch(s: State, core: int, cycles: int) -> int:
     context, kind = row_at(s.contexts, h[H_CONTEXT]), h[H_KIND]
     last = min(
         context[X_LINES + kind],
-        (h[H_TOTAL_INSTRUCTIONS] * INSTRUCTION_BYTES + s.conf[C_LINE_BYTES] - 1) // s.conf[C_LINE_BYTES],
+        (h[H_TOTAL_INSTRUCTIONS] * INSTRUCTION_BYTES + s.conf[C_LINE_BYTES] // 2) // s.conf[C_LINE_BYTES],
     )
     if h[H_OP] == OP_END:
         last = context[X_LINES + kind]
@@ -61,11 +62,13 @@ def fetch(s: State, core: int, cycles: int) -> int:
         at = h[H_SEGMENT] + waited + min(step * per_line, cycles)
         if tags[place] != line or lines[place] - s.conf[C_MISS] > at:
             tags[place] = line
-            start = max(at, min(s.g[G_FETCH_FREE], at + s.conf[C_MISS]))
+            free = s.g[G_FETCH_FREE]
+            start = free if at < free <= at + 2 * s.conf[C_LINE_PORT] else at
             s.g[G_FETCH_FREE] = start + s.conf[C_LINE_PORT]
             lines[place] = start + s.conf[C_MISS]
         if lines[place] > at:
             waited += lines[place] - at
+    h[H_FETCHED] = waited
     return waited
 
 
@@ -84,4 +87,5 @@ def bank_waits(s: State, core: int, now: int) -> int:
     free = max(s.conf[C_SUPERBANKS] * length - used, length)
     others = s.clusters[h[H_CLUSTER], L_BUSY] - 1
     permille = h[H_ACCESSES] * (s.conf[C_BANK] * used // free + s.conf[C_CORE] * max(0, others))
-    return int((permille + 500) // 1000)
+    # a core that waits for its code spreads its accesses: they wait meanwhile
+    return max(0, int((permille + 500) // 1000) - int(h[H_FETCHED]))

@@ -14,7 +14,7 @@ from emulator.ports.intrinsics import copy_memory
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import ask_again, end_handler, give_feedback, go_on, report
-from pspin_model.machine.events import E_COMMAND_DONE, E_ISSUE, push
+from pspin_model.machine.events import E_COMMAND_DONE, E_ISSUE, E_RELEASE, push
 from pspin_model.machine.fifos import append, take
 from pspin_model.machine.ingest import beats
 from pspin_model.machine.layout import (
@@ -36,6 +36,7 @@ from pspin_model.machine.layout import (
     G_HOST_WRITE_FREE,
     G_HOST_WRITES,
     G_IN_FLIGHT,
+    G_INGEST_FREE,
     G_ISSUE_AT,
     G_ISSUE_TURN,
     G_NETWORK_CLUSTER,
@@ -95,6 +96,7 @@ C_WRITE = index_of("host_write_latency")
 C_READ = index_of("host_read_latency")
 C_EXTRA = index_of("host_extra_beats")
 C_WORD = index_of("host_word_latency")
+C_HOLD = index_of("host_read_hold")
 C_RESUME = index_of("wait_to_resume")
 C_CLUSTERS = index_of("clusters")
 C_MAX = index_of("max_packet_bytes")
@@ -270,6 +272,8 @@ def _start(s: State, now: int, d: Any) -> int:
     if d[D_KIND] == OP_TO_HOST:
         start = through_l1(s, max(now, g[G_HOST_WRITE_FREE]), cluster, length)
         g[G_HOST_WRITE_FREE] = start + length + s.conf[C_EXTRA]
+        if cluster < 0:  # the beat more is one that the network interface cannot write in L2
+            g[G_INGEST_FREE] += s.conf[C_EXTRA]
         return int(start + length + s.conf[C_WRITE])
     start = through_l1(s, max(now, g[G_HOST_READ_FREE]), cluster, length)
     g[G_HOST_READ_FREE] = start + length + s.conf[C_EXTRA]
@@ -309,9 +313,18 @@ def command_done(s: State, now: int, place: int) -> None:
             w[2] = d[D_TARGET]
             w[3] = d[D_SOURCE]
         s.g[G_HOST_WRITES] += 1
+    if d[D_KIND] == OP_FROM_HOST:
+        push(s, now + s.conf[C_HOLD], E_RELEASE, i)
+    else:
+        release_place(s, now, i)
+    _free(s, now, core, place)
+
+
+@njit
+def release_place(s: State, now: int, i: int) -> None:
+    """A command leaves the unit: another may come."""
     s.g[G_IN_FLIGHT + i] -= 1
     wake_interface(s, i, now)
-    _free(s, now, core, place)
 
 
 @njit

@@ -97,6 +97,10 @@ class MachineConfig:
     """Command unit to the end of a word's write. [rtl]"""
     wait_to_resume: int = 2
     """End of a command to the handler that waits for it. [rtl]"""
+    host_read_hold: int = 3
+    """More cycles that a copy from the host keeps its place in the unit. [rtl]"""
+    trap_cycles: int = 40
+    """From a fault to the doorbell: the trap and the runtime's handler. [rtl]"""
     cache_lines: int = 256
     """Instruction cache of a cluster: 4 KiB in lines of 16 B. [src]"""
     cache_line_bytes: int = 16
@@ -109,7 +113,7 @@ class MachineConfig:
     """Superbanks of L1, interleaved at a beat. [src]"""
     bank_permille: int = 1300
     """Cycles in a thousand that an access to L1 waits, times used / free cycles of a superbank. [rtl]"""
-    core_permille: int = 50
+    core_permille: int = 8
     """The same for each other core that runs in the cluster. [rtl]"""
     lock_handoff: int = 6
     """Unlock to the next holder's first cycle: a turn of its polling loop. [ours]"""

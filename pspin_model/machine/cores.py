@@ -36,6 +36,7 @@ from pspin_model.machine.layout import (
     H_FAULT_VALUE,
     H_FEEDBACK,
     H_FEEDBACK_TASK,
+    H_FETCHED,
     H_FREE_AT,
     H_HANDLER_MEMORY,
     H_HANDLER_MEMORY_BYTES,
@@ -206,6 +207,7 @@ def _run(s: State, core: int) -> None:
     """Let the handler run to its next point of order, and have that come when the charged cycles have passed."""
     h = row_at(s.cores, core)
     h[H_STALLED] = 0
+    h[H_FETCHED] = 0
     address = h.ctypes.data
     switch_stacks(address + 8 * H_ENGINE_SP, h[H_SP])
     cycles = h[H_PENDING]

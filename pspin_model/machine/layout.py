@@ -81,6 +81,7 @@ H_HELD = _h.take()  # locks held
 H_BUSY = _h.take()  # cycles spent in handlers
 H_ENTRY = _h.take()  # first function on its stack
 H_SINCE = _h.take()  # cycle at which it began to wait
+H_FETCHED = _h.take()  # cycles that the segment waited for code
 H_STALLED = _h.take()  # whether this segment's bank conflicts were counted
 H_COLUMNS = _h.count
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numba
 
 from emulator.ports.jit import njit
-from pspin_model.machine.commands import command_done, copy_for_handler, issue_command, serve_interface, wait_command
+from pspin_model.machine.commands import (
+    command_done,
+    copy_for_handler,
+    issue_command,
+    release_place,
+    serve_interface,
+    wait_command,
+)
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import ask_again, end_handler, go_on, report, ring_doorbell, waits_for_banks
 from pspin_model.machine.events import (
@@ -18,6 +25,7 @@ from pspin_model.machine.events import (
     E_FEEDBACK,
     E_ISSUE,
     E_PORT,
+    E_RELEASE,
     E_REQUEST,
     E_RESUME,
     E_TASK,
@@ -25,6 +33,7 @@ from pspin_model.machine.events import (
     KIND_SHIFT,
     SUBJECTS,
     pop,
+    push,
 )
 from pspin_model.machine.ingest import (
     arrive,
@@ -104,6 +113,7 @@ from pspin_model.machine.switching import call_handler, switch_stacks, words_at
 
 C_QUEUES = index_of("message_queues")
 C_ENABLE = index_of("feedback_to_command")
+C_TRAP = index_of("trap_cycles")
 
 DONE_ALL, DONE_UNTIL, DONE_FULL = 0, 1, 2
 HEADROOM = 8
@@ -121,7 +131,8 @@ def serve(s: State, now: int, core: int) -> None:
         end_handler(s, now, core)
     elif op == OP_FAULT:
         report(s, now, core, h[H_FAULT], h[H_FAULT_VALUE])
-        end_handler(s, now, core)
+        h[H_OP] = OP_END
+        push(s, now + s.conf[C_TRAP], E_RESUME, core)
     elif op in (OP_YIELD, OP_ATOMIC):
         go_on(s, now, core, 0)
     elif op in (OP_LOCK, OP_TRY_LOCK, OP_READ_LOCK):
@@ -224,6 +235,8 @@ def advance(address: int, until: int) -> int:
             serve_interface(s, now, subject)
         elif kind == E_COMMAND_DONE:
             command_done(s, now, subject)
+        elif kind == E_RELEASE:
+            release_place(s, now, subject)
         elif kind == E_FEEDBACK:
             feedback(s, now, subject)
         else:

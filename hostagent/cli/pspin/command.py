@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hostagent.cli.pspin import flare
+from hostagent.cli.pspin import example, flare
 
 
 def register(root: typer.Typer) -> None:
@@ -14,4 +14,6 @@ def register(root: typer.Typer) -> None:
     )
     app.command("run")(flare.run)
     app.command("sweep")(flare.sweep)
+    app.command("example")(example.example)
+    app.command("compare")(example.compare)
     root.add_typer(app, name="pspin")

@@ -1,0 +1,98 @@
+"""``netsum pspin example`` and ``compare``: PsPIN's examples on the model, and the model beside the RTL."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hostagent.cli.options import AsJson
+
+COSTS = "Cost table: rtl (measured) or flare (the paper's)."
+
+
+def example(
+    name: Annotated[str | None, typer.Argument(help="Which example; without it, their names.")] = None,
+    messages: Annotated[int, typer.Option(min=1, help="Messages of each execution context.")] = 1,
+    packets: Annotated[int, typer.Option(min=1, help="Packets of a message.")] = 32,
+    size: Annotated[int, typer.Option(min=40, max=2048, help="Bytes of a packet.")] = 1024,
+    delay_ns: Annotated[int, typer.Option(min=0, help="From a packet to the next; 0: as fast as they go in.")] = 20,
+    clusters: Annotated[int, typer.Option(min=1, help="Clusters of the machine.")] = 4,
+    cores: Annotated[int, typer.Option(min=1, help="Cores of a cluster.")] = 8,
+    costs: Annotated[str, typer.Option(help=COSTS)] = "rtl",
+    as_json: AsJson = False,
+) -> None:
+    """Run one of PsPIN's examples on the model: throughput, latencies, cycles and instructions of its handlers.
+
+    Example: [bold]netsum pspin example ping_pong --messages 4 --packets 256 --size 1024 --delay-ns 0[/bold]
+    """
+    from pspin_model.examples.catalogue import EXAMPLES
+    from pspin_model.examples.run import as_json as in_json
+    from pspin_model.examples.run import run_example
+    from pspin_model.machine import TABLES, MachineConfig
+
+    if name is None:
+        print(json.dumps(list(EXAMPLES)) if as_json else "\n".join(EXAMPLES))
+        return
+    if name not in EXAMPLES:
+        raise typer.BadParameter(f"no example {name!r}; there are {', '.join(EXAMPLES)}")
+    if costs not in TABLES:
+        raise typer.BadParameter(f"no cost table {costs!r}; there are {', '.join(TABLES)}")
+    config = MachineConfig(clusters=clusters, cores=cores)
+    rows, run, _ = run_example(name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs])
+    if as_json:
+        print(json.dumps(in_json(rows, run.faults)))
+        return
+    _show([asdict(row) for row in rows], name)
+    for fault in run.faults:
+        typer.echo(f"error: {fault}", err=True)
+
+
+def compare(
+    measured: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV of figures measured on the RTL.")],
+    only: Annotated[str | None, typer.Option(help="One example only.")] = None,
+    limit: Annotated[float, typer.Option(help="Relative error above which a row is shown.")] = 0.1,
+    every: Annotated[bool, typer.Option("--all", help="Show all rows.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Play every row of a CSV of RTL figures on the model, and show how far off it is.
+
+    Example: [bold]netsum pspin compare pspin_rtl.csv --only ping_pong[/bold]
+    """
+    from pspin_model.examples.compare import compare as rows_of
+    from pspin_model.examples.compare import handler_of
+
+    told: list[dict[str, object]] = []
+    worst: dict[str, tuple[float, str]] = {}
+    for each in rows_of(measured, only):
+        figure, error = each.worst()
+        m = each.measured
+        shape = "x".join(m[key] for key in ("messages", "packets", "size_bytes", "inter_packet_ns"))
+        before = worst.get(m["example"], (0.0, ""))
+        if abs(error) >= abs(before[0]):
+            worst[m["example"]] = (error, f"{figure}, {shape}")
+        if every or abs(error) > limit:
+            row = {"example": m["example"], "shape": shape, "handler": handler_of(m)}
+            told.append({**row, **{key: round(value, 4) for key, value in each.errors().items()}})
+    summary = [{"example": name, "worst_error": round(e, 4), "where": w} for name, (e, w) in sorted(worst.items())]
+    if as_json:
+        print(json.dumps({"rows": told, "worst": summary}))
+        return
+    if told:
+        _show(told, f"relative errors{'' if every else f' of rows with one above {limit:.0%}'}")
+    _show(summary, "worst relative error of each example")
+
+
+def _show(rows: list[dict[str, object]], title: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title)
+    for column in rows[0]:
+        table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right")
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    Console().print(table)
