@@ -7,7 +7,7 @@ SHELL_VENV := .venv-shell
 SOURCES := emulator hostagent pspin_model tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup shell-setup demo test check format bench soak fuzz fuzz-server clean protos
+.PHONY: help setup shell-setup demo test check format bench soak fuzz fuzz-server fuzz-rack soak-rack clean protos
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
@@ -61,6 +61,13 @@ fuzz: setup ## damage programs for FUZZ_SECONDS (300): the compiler must answer 
 
 fuzz-server: setup ## fifty clients send damaged P4Runtime for FUZZ_SECONDS: canonical errors, and the state whole
 	$(BIN)/python -m tests.support.p4runtime_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+fuzz-rack: setup ## a hostile tenant on the rack server for FUZZ_SECONDS: the other tenants' bits stay
+	$(BIN)/python -m tests.support.rack_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+SOAK_STEPS ?= 10000
+soak-rack: setup ## two tenants train SOAK_STEPS steps (10000) with 1 % loss and kills: the weights of an undisturbed run
+	$(BIN)/python -m tests.support.rack_soak --steps $(SOAK_STEPS)
 
 soak: setup ## a million random and damaged packets through every program, both engines compared
 	$(BIN)/python -m emulator.harness.fuzz.soak tests/conformance/stf
