@@ -193,6 +193,15 @@ def _pause(builder: Any) -> None:
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), values)
 
 
+def _prefetch(builder: Any, address: Any) -> None:
+    function_type = ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I32, I32, I32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [I8.as_pointer()], function_type)
+    builder.call(function, [_pointer(builder, address, I8), I32(0), I32(3), I32(1)])
+
+
+prefetch = _make(
+    "prefetch", 1, "Begin to fetch the cache line of an address; any address will do.", _prefetch, returns=types.none
+)
 fence = _make("fence", 0, "Every load and store before it comes before every one after it.", _fence, returns=types.none)
 pause = _make("pause", 0, "Tell the core that this is a spinning loop.", _pause, returns=types.none)
 

@@ -125,12 +125,47 @@ def forward(
 
 
 @app.command()
+def server(
+    size: Annotated[str, typer.Option(help="A worker's tensor.")] = "100MB",
+    ranks: Annotated[int, typer.Option("-n", "--nproc", min=1, help="Ranks of the training step.")] = 4,
+    parameters: Annotated[int, typer.Option(min=0, help="Of the model; 0 leaves the training step out.")] = 25_000_000,
+    steps: Annotated[int, typer.Option(min=1, help="Of the training, timed.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """The rack server: sums beside plain copies, two cores beside one, tall beside wide, eight tenants beside one,
+    and an Adam step in the server beside gloo with a local Adam.
+
+    Example: [bold]netsum bench server --parameters 0[/bold]
+    """
+    import sys
+
+    from hostagent.cli.benchmarks import server as benchmark
+
+    try:
+        benchmark.show(benchmark.measure(parse_size(size), ranks, parameters, steps), as_json)
+    except benchmark.BenchError as error:
+        print(f"netsum bench server: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+@app.command()
 def load(as_json: AsJson = False) -> None:
     """Source to running machine code, cold and from the cache; start of a run, beside torchrun with gloo.
 
     Example: [bold]netsum bench load[/bold]
     """
     from hostagent.cli.benchmarks import load as benchmark
+
+    benchmark.show(benchmark.measure(), as_json)
+
+
+@app.command()
+def pspin(as_json: AsJson = False) -> None:
+    """How fast the model of the PsPIN switch simulates, beside its RTL; what Flare's 512 cores reach on it.
+
+    Example: [bold]netsum bench pspin[/bold]
+    """
+    from hostagent.cli.benchmarks import pspin as benchmark
 
     benchmark.show(benchmark.measure(), as_json)
 

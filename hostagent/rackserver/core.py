@@ -152,8 +152,8 @@ class RackServer:
         tenant = self.registry.admit(terms.job, terms.service, len(terms.children))
         service = self._services.get(tenant.name)
         if service is None:
-            for name, function in SERVICE_ENTRIES.items():
-                self.record[name] = entry_address(function)
+            for name, entry in compile_services().items():
+                self.record[name] = entry
             arena_bytes = tenant.quota_bytes or self.registry.memory_bytes
             service = self._services[tenant.name] = ServiceMemory(self.record[0], arena_bytes, address_of(self._loads))
         for job, row in self._rows.items():
@@ -208,6 +208,10 @@ class RackServer:
         """See `Aggregator`."""
         return {job: terms.epoch for job, terms in self._terms.items()}
 
+    def forget_sets(self) -> None:
+        """All sets are empty again, as after a start; for benchmarks that play the same frames twice."""
+        self._sets[:] = 0
+
     # --- Frames -----------------------------------------------------------------------------------------------------
 
     @property
@@ -253,6 +257,11 @@ class RackServer:
         for record, owned in zip(cores, self._loads, strict=True):
             record["owned_bytes"] = int(owned)
         return {"cores": cores, "slots": self.capacity.slots, "lanes": self.capacity.lanes, "jobs": len(self._rows)}
+
+
+def compile_services() -> dict[str, int]:
+    """Addresses of what services run, by their field of the SERVER record. The first time takes a while."""
+    return {name: entry_address(function) for name, function in SERVICE_ENTRIES.items()}
 
 
 def default_memory_bytes() -> int:

@@ -13,6 +13,7 @@ from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregat
 from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
 from hostagent.rackserver.core import RackServer, default_memory_bytes
+from hostagent.rackserver.crew import Crew
 from hostagent.rackserver.metrics import MetricsEndpoint, MetricsError
 from hostagent.rackserver.report import Figures, figures_of
 from hostagent.rackserver.tenants import Registry
@@ -49,6 +50,9 @@ class RunningServer(RunningAggregator):
             raise
         if self.metrics is not None:
             self._stack.callback(self.metrics.close)
+        if options.cores > 1:
+            crew = Crew(self.rack, pin=True)
+            self._stack.callback(self._dismiss, crew)
         for name, nonce in drawn.items():
             print(f"service {name!r}: its nonce is {nonce.hex()}; it is told once", file=sys.stderr, flush=True)
 
@@ -57,6 +61,11 @@ class RunningServer(RunningAggregator):
             given.lanes, slots=given.slots, cores=options.cores, ports=given.ports, registry=self.registry
         )
         return self.rack
+
+    def _dismiss(self, crew: Crew) -> None:
+        """End the other cores' threads between two batches."""
+        with self.runner.paused():
+            crew.stop()
 
     def _figures(self) -> Figures:
         with self.runner.paused():

@@ -1,0 +1,89 @@
+"""``netsum bench server``: the rack server's core beside its peers, and a training step beside DDP on gloo."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hostagent.cli.benchmarks.facts import machine_facts
+from hostagent.rackserver.bench import Figure, run_bench_core
+
+RANKS_SCRIPT = Path(__file__).with_name("server_ranks.py")
+TIMEOUT_S = 600
+
+
+class BenchError(Exception):
+    """A run failed; the text holds the end of its output."""
+
+
+def measure(tensor_bytes: int, ranks: int, parameters: int, steps: int) -> dict[str, Any]:
+    """All rows. ``parameters`` 0 leaves the training step out. Raises BenchError."""
+    figures = run_bench_core(tensor_bytes)
+    rows = [_row(figure) for figure in figures]
+    if parameters:
+        rows.append(_step_row(ranks, parameters, steps))
+    return {"rows": rows, "machine": machine_facts()}
+
+
+def _row(figure: Figure) -> dict[str, Any]:
+    return {
+        "name": figure.name,
+        "ours_s": figure.ours_s,
+        "peer": figure.peer,
+        "peer_s": figure.peer_s,
+        "ratio": figure.ratio,
+        "gb_s": figure.tensor_bytes / figure.ours_s / 1e9,
+        "note": figure.note,
+    }
+
+
+def _step_row(ranks: int, parameters: int, steps: int) -> dict[str, Any]:
+    """One training step's gradients and optimizer: gloo before and after, and its better figure counts."""
+    options = ["--parameters", str(parameters), "--steps", str(steps)]
+    before = _run("gloo", ranks, options)
+    ours = _run("rack", ranks, options)
+    after = _run("gloo", ranks, options)
+    peer = min(before, after)
+    return {
+        "name": f"Adam step, {parameters / 1e6:g} M parameters, {ranks} ranks",
+        "ours_s": ours,
+        "peer": "gloo allreduce + local Adam",
+        "peer_s": peer,
+        "ratio": peer / ours,
+        "gb_s": 4 * parameters / ours / 1e9,
+        "note": "communication and optimizer only",
+    }
+
+
+def _run(backend: str, ranks: int, options: list[str]) -> float:
+    if backend == "rack":
+        launch = [sys.executable, "-m", "hostagent.cli.main", "run", "--aggregator", "server", "-n", str(ranks)]
+    else:
+        launch = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}"]
+    command = [*launch, str(RANKS_SCRIPT), "--backend", backend, *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+    for line in done.stdout.splitlines():
+        if line.startswith("BENCH "):
+            return float(json.loads(line.removeprefix("BENCH "))["median_s"])
+    raise BenchError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+
+
+def show(measured: dict[str, Any], as_json: bool) -> None:
+    """Print the rows."""
+    if as_json:
+        print(json.dumps(measured))
+        return
+    table = Table(title="rack server, best round of each", title_justify="left")
+    for name in ("what", "server", "GB/s of tensor", "peer", "takes", "as fast as the peer", ""):
+        table.add_column(name, justify="left" if name in ("what", "peer", "") else "right")
+    for row in measured["rows"]:
+        times = [f"{1e3 * row[key]:.1f} ms" for key in ("ours_s", "peer_s")]
+        speed = f"{row['gb_s']:.2f}"
+        table.add_row(row["name"], times[0], speed, row["peer"], times[1], f"{row['ratio']:.2f}x", row["note"])
+    Console().print(table)

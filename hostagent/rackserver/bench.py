@@ -1,0 +1,169 @@
+"""What the server's core does on this machine, each figure beside its peer of the same run. No process but this one.
+
+Workers are rings: contributions of a whole tensor lie ready in the pools of memory ports (the cables of shared memory,
+with both ends here), so the server reads what no cache holds and writes the cells that a host would read.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes
+from emulator.ports.cable import Geometry
+from emulator.ports.memory import MemoryPort
+from emulator.ports.spec import parse_port
+from hostagent.protocol.frames import Addresses, Frame, build_frame
+from hostagent.protocol.services.aggregator import ChildTerms, JobTerms
+from hostagent.protocol.wire import Header, Kind, full_frame_bytes
+from hostagent.rackserver.bench_loops import PER_WORKER, make_frames, play, sum_tall, sum_wide
+from hostagent.rackserver.core import RackServer
+from hostagent.rackserver.crew import Crew
+
+MAC, IP = 0x020000FFFFFF, 0x0A0000FE
+WINDOW_LOG2 = 8
+LEAST_LANES = 256
+ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One row: ours and its peer, in seconds of the best round, and what was moved."""
+
+    name: str
+    ours_s: float
+    peer: str
+    peer_s: float
+    tensor_bytes: int
+    note: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast as the peer."""
+        return self.peer_s / self.ours_s
+
+
+class Rig:
+    """A server, and workers of several jobs with a tensor ready to send."""
+
+    def __init__(self, lanes: int, workers: int, jobs: int, tensor_bytes: int, cores: int) -> None:
+        self.length = full_frame_bytes(lanes)
+        self.frames = max(PER_WORKER, tensor_bytes // (4 * lanes))
+        self.workers, self.jobs = workers, jobs
+        self.server = RackServer(lanes, slots=jobs << WINDOW_LOG2, cores=cores, ports=TxPortTable())
+        self._batch = FrameBatch(PER_WORKER * workers * jobs)
+        self._records = np.zeros((workers * jobs, 3), np.int64)
+        self._ports: list[MemoryPort] = []
+        self.epoch = 0
+        for number in range(workers * jobs):
+            self._add_worker(number, lanes)
+
+    def _add_worker(self, number: int, lanes: int) -> None:
+        stride = (self.length + 63) // 64 * 64
+        pool_bytes = ((self.frames + 1) * stride + (1 << 21)) >> 20 << 20
+        geometry = Geometry(pool_bytes=pool_bytes)
+        port = MemoryPort(parse_port(f"{number}=memory:bench"), self.server.ports, geometry=geometry)
+        pool = port.host.frame_pool(self.frames, stride)
+        self.stride = pool.stride_bytes
+        self._records[number] = port.address, port.host.address, pool.address
+        self._ports.append(port)
+        job, child = divmod(number, self.workers)
+        header = Header(Kind.CONTRIBUTION, job + 1, child, 1, 0, 9, lanes=lanes)
+        addresses = Addresses(0x020000000001 + number, MAC, 0x0A000001 + number, IP)
+        template = np.frombuffer(build_frame(Frame(addresses, header, np.zeros(lanes, np.uint32))), np.uint8)
+        make_frames(pool.address, pool.stride_bytes, self.frames, address_of(template), self.length)
+
+    def _install(self) -> None:
+        """The jobs anew, for another round with the same frames: nothing of the last round is left in the sets."""
+        self.server.forget_sets()
+        for job in range(self.jobs):
+            children = tuple(
+                ChildTerms(bit, bit, number, 0x020000000001 + number, 0x0A000001 + number)
+                for bit, number in enumerate(range(job * self.workers, (job + 1) * self.workers))
+            )
+            place = (job + 1, 1, 0, WINDOW_LOG2, job << WINDOW_LOG2, self.server.capacity.lanes, children)
+            self.server.install(JobTerms(*place, MAC, IP))
+
+    def seconds(self, *, only_copy: bool = False, jobs: int | None = None) -> float:
+        """One round of all tensors of so many jobs. Raises RuntimeError where answers are missing."""
+        self._install()
+        count = self.workers * (self.jobs if jobs is None else jobs)
+        program = 0 if only_copy else self.server.program_address
+        context = self.server.ports.address if only_copy else self.server.context_address
+        place = (address_of(self._records), count, self.frames, self.stride, self.length, self._batch.record_address)
+        started = time.perf_counter()
+        answers = play(program, context, *place)
+        seconds = time.perf_counter() - started
+        if answers != count * self.frames:
+            raise RuntimeError(f"the server gave {answers} of {count * self.frames} answers")
+        return seconds
+
+
+def best(*measures: Callable[[], float]) -> list[float]:
+    """The best of several rounds of each, in turn, so that all see the same machine; a first round warms up."""
+    times = [[measure() for measure in measures] for _ in range(1 + ROUNDS)]
+    return [min(column) for column in zip(*times[1:], strict=True)]
+
+
+def sum_figure(tensor_bytes: int, lanes: int = LEAST_LANES, workers: int = 4) -> Figure:
+    """A sum of several workers' tensors on one core, against a copy of the same frames over the same rings."""
+    rig = Rig(lanes, workers, 1, tensor_bytes, 1)
+    ours, copying = best(rig.seconds, lambda: rig.seconds(only_copy=True))
+    return Figure(f"sum, {workers} workers, {lanes} lanes", ours, "copy of the same frames", copying, tensor_bytes)
+
+
+def scaling_figure(tensor_bytes: int, lanes: int = LEAST_LANES, workers: int = 4) -> Figure:
+    """The same sum on two cores, against one."""
+    one, two = (Rig(lanes, workers, 1, tensor_bytes, cores) for cores in (1, 2))
+    with Crew(two.server):
+        ours, peer = best(two.seconds, one.seconds)
+    return Figure(f"sum, {workers} workers, 2 cores", ours, "1 core", peer, tensor_bytes)
+
+
+def tenants_figure(tensor_bytes: int, tenants: int = 8, lanes: int = LEAST_LANES, workers: int = 2) -> Figure:
+    """Eight tenants at once, against one tenant eight times: how much more than its share does a tenant wait?"""
+    rig = Rig(lanes, workers, tenants, tensor_bytes // tenants, 1)
+    ours, one = best(rig.seconds, lambda: rig.seconds(jobs=1))
+    slower = ours / (tenants * one) - 1
+    note = f"{100 * slower:+.1f} % of a tenant's fair share"
+    return Figure(f"{tenants} tenants", ours, f"1 tenant, {tenants} times", tenants * one, tensor_bytes, note)
+
+
+def tall_figure(tensor_bytes: int, arrays: int = 4, cores: int = 2, block: int = 8192) -> Figure:
+    """Blocks to cores (tall), against all cores on each array of each block (wide). Plain loops without frames."""
+    count = tensor_bytes // 4 // block * block
+    sources = [np.ones(count, ">i4") for _ in range(arrays)]
+    target = np.zeros(count, np.int32)
+    table = np.array([*(address_of(source) for source in sources), count // block], np.int64)
+    barrier: Any = aligned_bytes(64).view(np.int64)
+    given = (address_of(target), address_of(table), arrays, block)
+
+    def timed(function: Any, *more: int) -> float:
+        barrier[0] = 0
+        threads = [threading.Thread(target=function, args=(*given, core, cores, *more)) for core in range(1, cores)]
+        started = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        function(*given, 0, cores, *more)
+        for thread in threads:
+            thread.join()
+        return time.perf_counter() - started
+
+    tall, wide = best(lambda: timed(sum_tall), lambda: timed(sum_wide, address_of(barrier)))
+    return Figure(f"tall, {arrays} arrays, {cores} cores", tall, "wide", wide, tensor_bytes)
+
+
+def run_bench_core(tensor_bytes: int = 100_000_000) -> list[Figure]:
+    """All of the above."""
+    return [
+        sum_figure(tensor_bytes),
+        sum_figure(tensor_bytes, 1024),
+        scaling_figure(tensor_bytes),
+        tall_figure(tensor_bytes),
+        tenants_figure(tensor_bytes),
+    ]

@@ -1,0 +1,106 @@
+"""The compiled loops of ``bench.py``: workers that only send and take, a server that only copies, tall and wide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, BATCH_PORTS, TX_RING_BYTES, tx_append
+from emulator.ports.host import host_flush, host_post, host_receive, host_release
+from emulator.ports.intrinsics import atomic_add64, call_address, copy_memory, load_acquire64, pause, read64, write64
+from emulator.ports.intrinsics import read32 as read_native32
+from emulator.ports.jit import njit
+from emulator.ports.port import port_flush, port_receive, port_refresh, port_release
+from hostagent.protocol.quantizer.machine import store_lane, write32
+from hostagent.protocol.wire import LANES_AT
+from hostagent.protocol.worker.header import CHUNK_AT
+from hostagent.rackserver.lanes import add_lanes
+
+PER_WORKER = 64
+"""Frames of a worker in one batch, as the live loop takes them."""
+
+
+@njit
+def make_frames(first: int, stride: int, frames: int, template: int, length: int) -> None:
+    """Contributions from a template, each with its own number and lanes."""
+    for chunk in range(frames):
+        frame = first + chunk * stride
+        copy_memory(frame, template, length)
+        write32(frame, CHUNK_AT, chunk)
+        for i in range((length - LANES_AT) // 4):
+            store_lane(frame + LANES_AT, i, (chunk + i) & 0xFFFF)
+
+
+@njit
+def copy_batch(tx: int, batch: int) -> None:
+    """What a server does that only reads each frame and writes one: the traffic of a sum without the sum."""
+    for index in range(read64(batch + BATCH_COUNT)):
+        port = read_native32(read64(batch + BATCH_PORTS) + 4 * index)
+        frame = read64(read64(batch + BATCH_ADDRESSES) + 8 * index)
+        tx_append(tx + port * TX_RING_BYTES, frame, read_native32(read64(batch + BATCH_LENGTHS) + 4 * index))
+
+
+@njit
+def play(
+    program: int, context: int, records: int, workers: int, frames: int, stride: int, length: int, batch: int
+) -> Any:
+    """All workers send all their frames, a batch at a time, and take the answers; how many answers.
+
+    ``records``: for each worker the addresses of its port, its host's end and its first frame. ``program`` 0: copy.
+    """
+    answers = 0
+    for start in range(0, frames, PER_WORKER):
+        end = min(start + PER_WORKER, frames)
+        for worker in range(workers):
+            host, pool = read64(records + 24 * worker + 8), read64(records + 24 * worker + 16)
+            for chunk in range(start, end):
+                host_post(host, pool + chunk * stride, length)
+            host_flush(host)
+        write64(batch + BATCH_COUNT, 0)
+        for worker in range(workers):
+            port_refresh(read64(records + 24 * worker))
+            port_receive(read64(records + 24 * worker), batch, PER_WORKER, 0)
+        if program == 0:
+            copy_batch(context, batch)
+        else:
+            call_address(
+                program,
+                context,
+                read64(batch + BATCH_ADDRESSES),
+                read64(batch + BATCH_LENGTHS),
+                read64(batch + BATCH_PORTS),
+                read64(batch + BATCH_COUNT),
+                0,
+            )
+        for worker in range(workers):
+            port_release(read64(records + 24 * worker))
+            port_flush(read64(records + 24 * worker), 0)
+        for worker in range(workers):
+            host = read64(records + 24 * worker + 8)
+            write64(batch + BATCH_COUNT, 0)
+            host_receive(host, batch, PER_WORKER)
+            answers += read64(batch + BATCH_COUNT)
+            host_release(host)
+    return answers
+
+
+@njit
+def sum_tall(target: int, sources: int, count: int, block: int, core: int, cores: int) -> None:
+    """Each core adds whole blocks of all arrays; nobody waits for anybody. ``sources``: addresses, ``block`` lanes."""
+    blocks = read64(sources + 8 * count)
+    for index in range(core, blocks, cores):
+        for source in range(count):
+            add_lanes(target + 4 * index * block, read64(sources + 8 * source) + 4 * index * block, 0, block)
+
+
+@njit
+def sum_wide(target: int, sources: int, count: int, block: int, core: int, cores: int, barrier: int) -> None:
+    """All cores join on each array of each block, and wait for each other behind it."""
+    blocks = read64(sources + 8 * count)
+    share = block // cores
+    for index in range(blocks):
+        for source in range(count):
+            place = 4 * (index * block + core * share)
+            add_lanes(target + place, read64(sources + 8 * source) + place, 0, share)
+            turn = (atomic_add64(barrier, 1) // cores + 1) * cores
+            while load_acquire64(barrier) < turn:
+                pause()
