@@ -9,7 +9,7 @@ message = "1MiB"          # of each child
 children = 64
 type = "float32"          # int8, int16, int32, float16, float32
 operator = "sum"          # min, max, product, or "module:function"
-algorithm = "auto"        # single, multi, tree, sparse
+algorithm = "auto"        # single, multi, tree
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from pspin_model.machine.config import ConfigError, MachineConfig
 from pspin_model.machine.costs import TABLES, CostTable
 
 UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-SPARSE = "sparse"
-ALGORITHMS = ("auto", *Algorithm, SPARSE)
+ALGORITHMS = ("auto", *Algorithm)
 
 FLARE_MACHINE: Mapping[str, int] = {
     "clusters": 64,
@@ -66,10 +65,6 @@ class Reduction:
     reproducible: bool = False
     start_cycles: int = 0
     seed: int = 0
-    density: float = 0.1
-    """Sparse: part of the elements that are not zero."""
-    storage: str = "hash"
-    """Sparse: or "array"."""
 
     def __post_init__(self) -> None:
         wrong = self._problem()
@@ -79,7 +74,6 @@ class Reduction:
     def _problem(self) -> str:
         choices = {"type": (self.dtype, tuple(ELEMENT_TYPES)), "algorithm": (self.algorithm, ALGORITHMS)}
         choices["arrivals"] = (self.arrivals, ("steady", "exponential"))
-        choices["storage"] = (self.storage, ("hash", "array"))
         for name, (value, allowed) in choices.items():
             if value not in allowed:
                 return f"{name} = {value!r}: choose one of {', '.join(allowed)}"
@@ -93,8 +87,8 @@ class Reduction:
             return f"{self.children} children with {self.buffers} buffers: at most 256, and 62 buffers"
         if self.packet_bytes % ELEMENT_TYPES[self.dtype].itemsize:
             return f"packet_bytes = {self.packet_bytes} is no whole number of {self.dtype}"
-        if self.start_cycles < 0 or self.line_rate_gbps <= 0 or not 0 < self.density <= 1:
-            return "start_cycles must not be negative, line_rate_gbps be positive, density above 0 and at most 1"
+        if self.start_cycles < 0 or self.line_rate_gbps <= 0:
+            return "start_cycles must not be negative, line_rate_gbps be positive"
         if self.reproducible and self.algorithm not in ("auto", "tree"):
             return f"reproducible = true needs the tree, not algorithm = {self.algorithm!r}"
         return ""

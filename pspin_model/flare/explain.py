@@ -16,17 +16,17 @@ def explanation(row: Mapping[str, Any]) -> str:
     if row["refused"] or not model or not measured or abs(measured / model - 1) <= APART:
         return ""
     if measured > model:
-        return COPIED if row["children"] <= 16 else PACED
-    if row["service_cycles"] > 1.1 * row["model_service_cycles"]:
+        return MERGED if row["algorithm"] == "multi" else PACED
+    if row["algorithm"] != "tree" and row["service_cycles"] > 1.1 * row["model_service_cycles"]:
         return SATURATED
     if row["packets"] < SHORT_PACKETS * row["cores"]:
         return SHORT
     return UNEVEN
 
 
-COPIED = "first packets are copied, not added: with few children that is much of the work"
+MERGED = "a further buffer is taken only while the others are in use, so there is less to merge at the end"
 PACED = "back pressure spaces a block's packets further than the model's pace, so fewer meet"
 SATURATED = "cores that wait are refilled: a packet waits for all C-1 others, not for half of them"
 SHORT = "so few packets a core that beginning and end weigh: the model knows only the steady state"
 UNEVEN = "cores idle while their group has no packet: the model takes any core for any packet"
-REASONS = (COPIED, PACED, SATURATED, SHORT, UNEVEN)
+REASONS = (MERGED, PACED, SATURATED, SHORT, UNEVEN)

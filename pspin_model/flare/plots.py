@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.flare.cost_model import Algorithm, crossovers
+from pspin_model.flare.cost_model import crossovers
 from pspin_model.flare.series import Series, busy_cores
 from pspin_model.flare.simulate import Report
 
 BINS = 200
-COLORS = {"single": "#1f77b4", "multi": "#ff7f0e", "tree": "#2ca02c", "sparse": "#9467bd"}
-MARKERS = {"single": "o", "multi": "s", "tree": "^", "sparse": "d"}
+COLORS = {"single": "#1f77b4", "multi": "#ff7f0e", "tree": "#2ca02c"}
+MARKERS = {"single": "o", "multi": "s", "tree": "^"}
 MOST_GANTT_CORES = 64
 GANTT_CYCLES = 6_000
 
@@ -67,7 +67,7 @@ def _draw_memory(axes: Any, report: Report, end: int) -> None:
     axes.set_xlabel("µs")
     axes.set_ylabel("KiB")
     axes.set_ylim(bottom=0)
-    axes.legend(loc="lower right")
+    axes.legend(loc="center right")
 
 
 def _step(axes: Any, series: Series, end: int, label: str) -> None:
@@ -88,7 +88,15 @@ def _draw_gantt(axes: Any, report: Report, start: int, end: int) -> None:
     shown &= (packets["doorbell"] > first) & (packets["dispatch"] < first + length)
     begun, ended = packets["dispatch"][shown], packets["doorbell"][shown]
     colors = _block_colors(packets["tag"][shown] & 0xFFFFFFFF)
-    axes.barh(packets["core"][shown], (ended - begun) / 1000, left=begun / 1000, height=0.85, color=colors)
+    axes.barh(
+        packets["core"][shown],
+        (ended - begun) / 1000,
+        left=begun / 1000,
+        height=0.8,
+        color=colors,
+        edgecolor="white",
+        linewidth=0.6,
+    )
     axes.set_xlim(first / 1000, (first + length) / 1000)
     axes.set_ylim(-0.5, cores - 0.5)
     axes.set_title(f"Handlers by core (cores 0 to {cores - 1}; a colour is a block)")
@@ -114,9 +122,8 @@ def _draw_latency(axes: Any, report: Report, start: int) -> None:
         service = (packets["doorbell"] - packets["dispatch"])[mine] / 1000
         label = made.reduction.algorithm
         color = COLORS.get(label)
-        (line,) = axes.plot(arrival, stay, ".", markersize=2, alpha=0.5, color=color, label=f"{label}: in the machine")
+        axes.plot(arrival, stay, ".", markersize=2, alpha=0.5, color=color, label=f"{label}: in the machine")
         axes.plot(arrival, service, ".", markersize=1, alpha=0.5, color="0.4", label=f"{label}: on a core")
-        del line
     axes.set_title("Time of a packet, by its arrival")
     axes.set_xlabel("arrival, µs")
     axes.set_ylabel("µs")
@@ -159,9 +166,8 @@ def _draw_sizes(axes: Any, rows: Iterable[dict[str, Any]], name: str, model: str
         sizes = [row["message_bytes"] / 1024 for row in found]
         color, marker = COLORS.get(algorithm), MARKERS.get(algorithm, "o")
         axes.plot(sizes, [row[name] * scale for row in found], color=color, marker=marker, label=algorithm)
-        if algorithm in set(Algorithm):
-            predicted = [row[model] * scale for row in found]
-            axes.plot(sizes, predicted, color=color, linestyle="--", linewidth=1, label=f"{algorithm}, model")
+        predicted = [row[model] * scale for row in found]
+        axes.plot(sizes, predicted, color=color, linestyle="--", linewidth=1, label=f"{algorithm}, model")
     axes.set_xscale("log", base=2)
     ticks = sorted({row["message_bytes"] / 1024 for found in by_algorithm.values() for row in found})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

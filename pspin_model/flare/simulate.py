@@ -18,8 +18,6 @@ from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.costs import ELEMENT_UNIT, CostTable
 from pspin_model.machine.machine import Machine, Run
 
-AnyRun = DenseRun
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -50,9 +48,6 @@ class Outcome:
     faults: int = 0
     repeats: int = 0
     model: Prediction | None = None
-    """Dense only."""
-    sparse: dict[str, float] = field(default_factory=dict)
-    """Sparse only: spills, extra bytes, density in and out."""
 
 
 @dataclass(slots=True)
@@ -67,7 +62,7 @@ class Report:
     input_peak_bytes: int
     input_mean_bytes: float
     run: Run | None = None
-    runs: list[AnyRun] = field(default_factory=list)
+    runs: list[DenseRun] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
@@ -95,7 +90,7 @@ class Report:
 def simulate(config: FlareConfig) -> Report:
     """Run all reductions of a configuration, at once where their times overlap."""
     machine = Machine(config.machine, config.costs)
-    runs: list[AnyRun] = []
+    runs: list[DenseRun] = []
     refused: dict[int, Outcome] = {}
     reductions = [reduction.chosen(config.machine) for reduction in config.reductions]
     for number, reduction in enumerate(reductions):
@@ -128,7 +123,7 @@ def simulate(config: FlareConfig) -> Report:
     )
 
 
-def _set_up(machine: Machine, reduction: Reduction, number: int) -> AnyRun:
+def _set_up(machine: Machine, reduction: Reduction, number: int) -> DenseRun:
     return DenseRun(machine, reduction, f"reduction{number}", first_group=number)
 
 
@@ -144,7 +139,7 @@ def _outline(machine: MachineConfig, reduction: Reduction, number: int) -> Outco
     )
 
 
-def _measure(config: FlareConfig, made: AnyRun, run: Run, number: int) -> Outcome:
+def _measure(config: FlareConfig, made: DenseRun, run: Run, number: int) -> Outcome:
     reduction, packets = made.reduction, run.packets
     mine = packets["context"] == made.context.index
     rows, result_at = made.results(run)
@@ -169,7 +164,7 @@ def _measure(config: FlareConfig, made: AnyRun, run: Run, number: int) -> Outcom
         working_mean_bytes=working.mean,
         faults=sum(1 for fault in run.faults if fault.handler.startswith(made.context.name)),
         repeats=made.repeats,
-        model=predict(setting_of(reduction, config)) if isinstance(made, DenseRun) else None,
+        model=predict(setting_of(reduction, config)),
     )
 
 

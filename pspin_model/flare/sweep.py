@@ -89,7 +89,6 @@ def run_point(point: Point) -> Row:
         "faults": len(report.faults),
         "packets": outcome.packets,
         "wall_s": round(time.perf_counter() - began, 3),
-        **outcome.sparse,
     }
     row["why"] = explanation(row)
     return row

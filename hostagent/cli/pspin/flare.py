@@ -55,7 +55,7 @@ def run(
 def sweep(
     size: Annotated[list[str] | None, typer.Option(help="Message of a child; repeat. Default: 32KiB to 2MiB.")] = None,
     algorithm: Annotated[
-        list[str] | None, typer.Option("-a", "--algorithm", help="single, multi, tree, sparse; repeat. Default: dense.")
+        list[str] | None, typer.Option("-a", "--algorithm", help="single, multi, tree; repeat. Default: all.")
     ] = None,
     cores: Annotated[list[int] | None, typer.Option(help="Cores, 8 a cluster; repeat.")] = None,
     children: Annotated[list[int] | None, typer.Option(help="Children that send; repeat.")] = None,
@@ -138,16 +138,15 @@ def _csv_of(report: Any) -> str:
     rows = []
     for outcome in report.outcomes:
         row = asdict(outcome)
-        model, sparse = row.pop("model") or {}, row.pop("sparse")
-        rows.append({**row, **{f"model_{name}": value for name, value in model.items()}, **sparse})
+        model = row.pop("model") or {}
+        rows.append({**row, **{f"model_{name}": value for name, value in model.items()}})
     return as_csv(rows)
 
 
 def _show_report(report: Any) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(soft_wrap=True)
+    console = _console()
     table = Table(box=None, pad_edge=False)
     for name in ("reduction", "algorithm", "message", "children", "Gbit/s", "model", "µs", "service", "block µs",
                  "working KiB", "result"):  # fmt: skip
@@ -163,15 +162,12 @@ def _show_report(report: Any) -> None:
     for o in report.outcomes:
         if o.refused:
             console.print(f"{o.name}: {o.refused}")
-        if o.sparse:
-            console.print(f"{o.name}: " + ", ".join(f"{name} {value:,.4g}" for name, value in o.sparse.items()))
     console.print(f"cores busy {report.core_use:.1%}; input memory peak {_kib(report.input_peak_bytes)} KiB")
     for text in report.faults[:20]:
         console.print(text)
 
 
 def _show_rows(rows: Any) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -186,7 +182,15 @@ def _show_rows(rows: Any) -> None:
         figures = [_figure(row[name], scale) for pair, scale in PAIRS for name in pair]
         why = row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults"
         table.add_row(*start, *figures, f"{row['core_use']:.0%}", why)
-    Console(soft_wrap=True).print(table)
+    _console().print(table)
+
+
+def _console() -> Any:
+    """Into a file or pipe tables go whole."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=200)
 
 
 def _figure(value: float | None, scale: float) -> str:
