@@ -8,7 +8,6 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.table import Table
 
-
 WIDTH = 120
 """Of tables in files."""
 
