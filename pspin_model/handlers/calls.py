@@ -66,7 +66,7 @@ def try_lock(h: int, index: int) -> bool:
     """Take the lock if it is free."""
     spend(h, costs(h)[LOCK], 4, 1)
     argue(h, 0, index)
-    return stop(h, OP_TRY_LOCK) != 0
+    return bool(stop(h, OP_TRY_LOCK) != 0)
 
 
 @njit
@@ -190,7 +190,7 @@ def dma(h: int, target: Any, source: Any) -> int:
     argue(h, 0, _own(h, target))
     argue(h, 1, _own(h, source))
     argue(h, 2, min(target.size * target.itemsize, source.size * source.itemsize))
-    return stop(h, OP_COPY)
+    return int(stop(h, OP_COPY))
 
 
 @njit
@@ -205,7 +205,7 @@ def dma_test(h: int, handle: int) -> bool:
     """Whether a copy is complete."""
     charge(h, register=1)
     argue(h, 0, handle)
-    return stop(h, OP_COPY_TEST) != 0
+    return bool(stop(h, OP_COPY_TEST) != 0)
 
 
 @njit
@@ -216,7 +216,7 @@ def send_packet(h: int, data: Any, tag: int, port: int) -> int:
     argue(h, 1, data.size * data.itemsize)
     argue(h, 2, tag)
     argue(h, 3, port)
-    return stop(h, OP_SEND)
+    return int(stop(h, OP_SEND))
 
 
 @njit
@@ -226,7 +226,7 @@ def copy_to_host(h: int, data: Any, host_offset: int) -> int:
     argue(h, 0, _own(h, data))
     argue(h, 1, data.size * data.itemsize)
     argue(h, 2, host_offset)
-    return stop(h, OP_TO_HOST)
+    return int(stop(h, OP_TO_HOST))
 
 
 @njit
@@ -236,7 +236,7 @@ def copy_from_host(h: int, data: Any, host_offset: int) -> int:
     argue(h, 0, _own(h, data))
     argue(h, 1, data.size * data.itemsize)
     argue(h, 2, host_offset)
-    return stop(h, OP_FROM_HOST)
+    return int(stop(h, OP_FROM_HOST))
 
 
 @njit
@@ -245,7 +245,7 @@ def write_to_host(h: int, host_offset: int, value: int) -> int:
     charge(h, register=COMMAND_REGISTERS)
     argue(h, 0, host_offset)
     argue(h, 1, value)
-    return stop(h, OP_HOST_WORD)
+    return int(stop(h, OP_HOST_WORD))
 
 
 @njit
@@ -260,4 +260,4 @@ def test(h: int, handle: int) -> bool:
     """Whether a command is complete."""
     charge(h, register=2)
     argue(h, 0, handle)
-    return stop(h, OP_TEST) != 0
+    return bool(stop(h, OP_TEST) != 0)

@@ -35,7 +35,7 @@ from pspin_model.machine.layout import (
     H_TICKS,
     OP_FAULT,
 )
-from pspin_model.machine.switching import switch_stacks, words_at
+from pspin_model.machine.switching import carray, switch_stacks, words_at
 
 (ALU, LOAD, LOAD_USE, STORE, MUL, DIV, JUMP, BRANCH_TAKEN, BRANCH, FP, L2_LOAD, L2_STORE, REGISTER, ATOMIC) = range(
     len(CLASSES)
@@ -45,13 +45,13 @@ from pspin_model.machine.switching import switch_stacks, words_at
 @njit
 def row(h: int) -> Any:
     """The core's row of the state."""
-    return numba.carray(words_at(h), H_COLUMNS)
+    return carray(words_at(h), H_COLUMNS)
 
 
 @njit
 def costs(h: int) -> Any:
     """The cost table in force."""
-    return numba.carray(words_at(row(h)[H_COSTS]), TABLE_WORDS)
+    return carray(words_at(row(h)[H_COSTS]), TABLE_WORDS)
 
 
 @njit

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
-
 from emulator.ports.jit import njit
 from pspin_model.handlers.core import fault, row
 from pspin_model.machine.layout import (
@@ -26,7 +24,7 @@ from pspin_model.machine.layout import (
     H_SOURCE,
     H_TAG,
 )
-from pspin_model.machine.switching import bytes_at
+from pspin_model.machine.switching import bytes_at, carray
 
 
 @njit
@@ -86,8 +84,8 @@ def packet_bytes(h: int) -> int:
 @njit
 def view(address: int, size: int, dtype: Any) -> Any:
     """``size`` bytes at an address as whole elements."""
-    one = numba.carray(bytes_at(address), 1, dtype)
-    return numba.carray(bytes_at(address), size // one.itemsize, dtype)
+    one = carray(bytes_at(address), 1, dtype)
+    return carray(bytes_at(address), size // one.itemsize, dtype)
 
 
 @njit
@@ -145,7 +143,7 @@ def allowed(h: int, address: int, size: int) -> bool:
 @njit
 def memory(h: int, address: int, count: int, dtype: Any) -> Any:
     """``count`` elements at a raw address; outside the context's own memories: a fault."""
-    one = numba.carray(bytes_at(address), 1, dtype)
+    one = carray(bytes_at(address), 1, dtype)
     if not allowed(h, address, count * one.itemsize):
         fault(h, FAULT_MEMORY, address)
-    return numba.carray(bytes_at(address), count, dtype)
+    return carray(bytes_at(address), count, dtype)

@@ -55,7 +55,7 @@ def _compiled(function: Callable[..., Any], tree: ast.Module, names: dict[str, A
     if free:
         arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
         give = ast.Return(ast.Name(function.__name__, ast.Load()))
-        tree.body = [ast.FunctionDef("_with_closure", arguments, [definition, give], [], None, None, type_params=[])]
+        tree.body = [ast.FunctionDef("_with_closure", arguments, [definition, give], [], None)]
     ast.fix_missing_locations(tree)
     ast.increment_lineno(tree, function.__code__.co_firstlineno - 1)
     function.__globals__.update(names)

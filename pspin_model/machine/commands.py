@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import carray
-
 from emulator.ports.intrinsics import copy_memory
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
@@ -84,7 +82,7 @@ from pspin_model.machine.layout import (
 )
 from pspin_model.machine.ports import add_stream, wake_port
 from pspin_model.machine.state import row_at
-from pspin_model.machine.switching import words_at
+from pspin_model.machine.switching import carray, words_at
 
 C_PER_CORE = index_of("commands_per_core")
 C_IN_FLIGHT = index_of("commands_in_flight")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import carray
-
 from emulator.ports.jit import njit
 from pspin_model.machine.cache import bank_waits, fetch
 from pspin_model.machine.config import index_of
@@ -111,6 +109,7 @@ from pspin_model.machine.switching import (
     FRAME_FUNCTION,
     FRAME_RETURN,
     FRAME_WORDS,
+    carray,
     first_instruction,
     switch_stacks,
     words_at,

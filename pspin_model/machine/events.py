@@ -15,8 +15,9 @@ from pspin_model.machine.state import state_type
 KIND_SHIFT, CYCLE_SHIFT = 18, 24
 SUBJECTS = (1 << KIND_SHIFT) - 1
 
-# In the order in which a cycle's events happen: what gives back resources comes before what takes them.
-(E_COMMAND_DONE, E_FEEDBACK, E_COPIED, E_RESUME, E_DOORBELL, E_DISPATCH, E_ISSUE, E_REQUEST, E_ACCEPT, E_PORT, E_TASK,
+# In the order in which a cycle's events happen. The scheduler goes by what it knew at the end of the cycle before; else
+# what gives back resources comes before what takes them.
+(E_TASK, E_COMMAND_DONE, E_FEEDBACK, E_COPIED, E_RESUME, E_DOORBELL, E_DISPATCH, E_ISSUE, E_REQUEST, E_ACCEPT, E_PORT,
  E_ARRIVE, E_RELEASE, E_WATCH) = range(14)  # fmt: skip
 
 

@@ -101,6 +101,8 @@ def _exception_text(address: int) -> str:
     try:
         data = ctypes.c_void_p.from_address(address).value
         size = ctypes.c_int32.from_address(address + 8).value
+        if data is None:
+            return "an exception"
         raised: Any = pickle.loads(ctypes.string_at(data, size))
         kind, arguments = raised[0], raised[1]
         where = raised[2] if len(raised) > 2 else None

@@ -88,13 +88,13 @@ def address_of_row(table: Any, row: int) -> int:
 @njit
 def beats(s: State, size: int) -> int:
     """Beats of so many bytes, at least one."""
-    return max(1, (size + s.conf[C_BEAT] - 1) // s.conf[C_BEAT])
+    return int(max(1, (size + s.conf[C_BEAT] - 1) // s.conf[C_BEAT]))
 
 
 @njit
 def whole_beats(s: State, size: int) -> int:
     """Bytes that a packet takes in a buffer."""
-    return beats(s, size) * s.conf[C_BEAT]
+    return int(beats(s, size) * s.conf[C_BEAT])
 
 
 @njit

@@ -109,7 +109,7 @@ from pspin_model.machine.locks import give_lock, take_lock, watch
 from pspin_model.machine.ports import start_copy
 from pspin_model.machine.scheduling import accept, copied, dispatch, schedule
 from pspin_model.machine.state import row_at, state_at
-from pspin_model.machine.switching import call_handler, switch_stacks, words_at
+from pspin_model.machine.switching import call_handler, carray, switch_stacks, words_at
 
 C_QUEUES = index_of("message_queues")
 C_ENABLE = index_of("feedback_to_command")
@@ -247,7 +247,7 @@ def advance(address: int, until: int) -> int:
 @numba.cfunc(numba.types.void(numba.types.int64), cache=True)
 def entry(h):  # type: ignore[no-untyped-def]
     """First function on every handler's stack: run the handler, say how it ended, never return."""
-    r = numba.carray(words_at(h), H_COLUMNS)
+    r = carray(words_at(h), H_COLUMNS)
     status = call_handler(r[H_CODE], h, h + 8 * H_EXCEPTION)
     r[H_OP] = OP_END
     if status != 0:

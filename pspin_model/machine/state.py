@@ -14,12 +14,12 @@ from llvmlite import ir
 from numba.core import cgutils as untyped_cgutils
 from numba.core import types
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic, lower_getattr_generic, models, register_model
+from numba.extending import lower_getattr_generic, models, register_model
 from numba.np import arrayobj as untyped_arrayobj
 from numpy.typing import NDArray
 
 from pspin_model.machine.layout import BYTE_TABLES, TABLES
-from pspin_model.machine.switching import I8, I64
+from pspin_model.machine.switching import I8, I64, machine_code
 
 arrayobj: Any = untyped_arrayobj
 cgutils: Any = untyped_cgutils
@@ -28,7 +28,7 @@ WORDS = 4
 """Of a descriptor: address and up to three dimensions."""
 
 
-class StateType(types.Opaque):  # type: ignore[misc]
+class StateType(types.Opaque):
     """numba's type of a state."""
 
     def __init__(self) -> None:
@@ -39,18 +39,18 @@ state_type = StateType()
 
 
 @register_model(StateType)
-class _StateModel(models.PrimitiveModel):  # type: ignore[misc]
+class _StateModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, manager.lookup(types.int64).get_value_type())
+        super().__init__(manager, kind, manager.lookup(types.int64).get_value_type())  # type: ignore[no-untyped-call]
 
 
-@intrinsic
+@machine_code
 def state_at(context: Any, address: Any) -> Any:
     """The state whose descriptors begin at an address."""
     return state_type(types.int64), lambda context, builder, signature, values: values[0]
 
 
-@intrinsic
+@machine_code
 def row_at(context: Any, table: Any, row: Any) -> Any:
     """A row of a two-dimensional table, unchecked."""
     array = types.Array(table.dtype, 1, "C")
@@ -77,16 +77,16 @@ def _array(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -
 
 
 @infer_getattr
-class _Tables(AttributeTemplate):  # type: ignore[misc]
+class _Tables(AttributeTemplate):
     key = StateType
 
-    def generic_resolve(self, kind: Any, name: str) -> Any:
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]
         if name not in TABLES:
             return None
         return types.Array(types.uint8 if name in BYTE_TABLES else types.int64, len(TABLES[name]), "C")
 
 
-@lower_getattr_generic(StateType)
+@lower_getattr_generic(StateType)  # type: ignore[no-untyped-call, untyped-decorator]
 def _read_table(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
     place, shape = list(TABLES).index(name), TABLES[name]
     array = types.Array(types.uint8 if name in BYTE_TABLES else types.int64, len(shape), "C")

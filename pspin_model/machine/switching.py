@@ -11,14 +11,25 @@ The few instructions are written for both kinds of machine we build for. They ar
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding
+import numba
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
 llvmlite.binding.initialize_native_asmparser()
+
+carray: Any = numba.carray  # type: ignore[attr-defined]
+"""numba's view of memory at a pointer, for compiled code."""
+
+
+def machine_code(function: Callable[..., Any]) -> Any:
+    """``numba.extending.intrinsic``, typed: a call compiled code makes to what the function emits."""
+    return intrinsic(function)
+
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
@@ -106,7 +117,7 @@ def _naked(module: Any, name: str, text: str, arguments: int) -> Any:
     return function
 
 
-@intrinsic
+@machine_code
 def switch_stacks(context: Any, save_at: Any, go_to: Any) -> Any:
     """Keep this stack's pointer in the word at address ``save_at`` and go on with the stack ``go_to``."""
     signature = types.void(types.int64, types.int64)
@@ -118,7 +129,7 @@ def switch_stacks(context: Any, save_at: Any, go_to: Any) -> Any:
     return signature, lower
 
 
-@intrinsic
+@machine_code
 def first_instruction(context: Any) -> Any:
     """Address of the code that a new stack returns to."""
 
@@ -128,7 +139,7 @@ def first_instruction(context: Any) -> Any:
     return types.int64(), lower
 
 
-@intrinsic
+@machine_code
 def call_handler(context: Any, code: Any, argument: Any, exception_at: Any) -> Any:
     """Call numba's machine code of a function of one int64 without result.
 
@@ -149,10 +160,10 @@ def call_handler(context: Any, code: Any, argument: Any, exception_at: Any) -> A
     return signature, lower
 
 
-@intrinsic
+@machine_code
 def words_at(context: Any, address: Any) -> Any:
     """The int64 words at an address, as a pointer for ``numba.carray``."""
-    signature = types.CPointer(types.int64)(types.int64)
+    signature = types.CPointer(types.int64)(types.int64)  # type: ignore[no-untyped-call]
 
     def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.inttoptr(values[0], I64.as_pointer())
@@ -160,7 +171,7 @@ def words_at(context: Any, address: Any) -> Any:
     return signature, lower
 
 
-@intrinsic
+@machine_code
 def bytes_at(context: Any, address: Any) -> Any:
     """An address as an untyped pointer for ``numba.carray``."""
     signature = types.voidptr(types.int64)
