@@ -177,7 +177,7 @@ def atomic_and(h: int, array: Any, index: int, value: Any) -> Any:
 
 @njit
 def _own(h: int, array: Any) -> int:
-    address = address_of(array)
+    address = int(address_of(array))
     if not allowed(h, address, array.size * array.itemsize):
         fault(h, FAULT_MEMORY, address)
     return address

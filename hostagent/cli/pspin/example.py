@@ -52,22 +52,24 @@ def example(
 
 
 def compare(
-    measured: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV of figures measured on the RTL.")],
+    measured: Annotated[
+        Path | None, typer.Argument(exists=True, dir_okay=False, help="CSV of figures of the RTL; default: ours.")
+    ] = None,
     only: Annotated[str | None, typer.Option(help="One example only.")] = None,
     limit: Annotated[float, typer.Option(help="Relative error above which a row is shown.")] = 0.1,
     every: Annotated[bool, typer.Option("--all", help="Show all rows.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play every row of a CSV of RTL figures on the model, and show how far off it is.
+    """Play every row of a table of RTL figures on the model, and show how far off it is.
 
-    Example: [bold]netsum pspin compare pspin_rtl.csv --only ping_pong[/bold]
+    Example: [bold]netsum pspin compare --only ping_pong[/bold]
     """
+    from pspin_model.examples.compare import RTL, handler_of
     from pspin_model.examples.compare import compare as rows_of
-    from pspin_model.examples.compare import handler_of
 
     told: list[dict[str, object]] = []
     worst: dict[str, tuple[float, str]] = {}
-    for each in rows_of(measured, only):
+    for each in rows_of(measured or RTL, only):
         figure, error = each.worst()
         m = each.measured
         shape = "x".join(m[key] for key in ("messages", "packets", "size_bytes", "inter_packet_ns"))

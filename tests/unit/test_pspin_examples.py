@@ -1,0 +1,89 @@
+"""PsPIN's examples on the model: what they compute, and their figures beside those measured on the RTL."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hostagent.cli.app import app
+from hostagent.cli.pspin import command
+from pspin_model.examples.catalogue import EXAMPLES
+from pspin_model.examples.compare import RTL, Compared, handler_of, read_rows
+from pspin_model.examples.run import FIGURES, run_example
+
+LIMIT = 0.1
+
+SHAPES = [
+    ("empty", 1, 4, 64, 250),
+    ("empty", 1, 256, 1024, 0),
+    ("ping_pong", 1, 32, 1024, 20),
+    ("ping_pong", 1, 32, 2048, 20),
+    ("copy_to_host", 1, 4, 2048, 250),
+    ("host_direct", 1, 256, 1024, 0),
+    ("copy_from_host", 1, 4, 1024, 250),
+    ("filtering", 1, 4, 64, 400),
+    ("aggregate", 1, 256, 1024, 0),
+    ("reduce", 4, 32, 1024, 0),
+    ("histogram", 1, 32, 1024, 20),
+]
+LOOSE = {("ping_pong", 1, 32, 2048, 20): {"handler_avg_cycles"}}
+"""Figures that are farther off: the README says which and why."""
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map(str, shape)))
+def test_figures_are_within_a_tenth_of_the_rtl(shape: tuple[str, int, int, int, int]) -> None:
+    name, *numbers = shape
+    keys = ("messages", "packets", "size_bytes", "inter_packet_ns")
+    measured = [row for row in read_rows(RTL) if row["example"] == name and [int(row[key]) for key in keys] == numbers]
+    assert measured
+    rows, run, _ = run_example(name, *numbers)
+    assert not run.faults
+    model = {row.handler: row for row in rows}
+    for row in measured:
+        for figure, error in Compared(row, model[handler_of(row)]).errors().items():
+            if figure not in LOOSE.get(shape, ()):
+                assert abs(error) <= LIMIT, (handler_of(row), figure)
+
+
+def test_aggregate_and_reduce_and_histogram_compute_what_they_say() -> None:
+    for name in ("aggregate", "reduce", "histogram"):
+        rows, run, machine = run_example(name, 2, 8, 128, 5)
+        (context,) = machine.contexts
+        data = np.zeros((16, 128), np.uint8)
+        fill = EXAMPLES[name][0].fill
+        assert fill is not None
+        fill(data)
+        words = data[:, 28:].view(np.int32)
+        sums = context.scratchpads.view(np.int32).sum(axis=0)
+        if name == "aggregate":
+            assert sums[0] == words.sum()
+        elif name == "reduce":
+            assert (sums[: words.shape[1]] == words.sum(axis=0)).all()
+        else:
+            assert (sums[:1024] == np.bincount(words[:, :-1].ravel(), minlength=1024)).all()
+        assert len(run.host_writes["cycle"]) == 2
+        assert rows
+
+
+def test_the_out_of_order_buffer_joins_all_ranges() -> None:
+    _, run, machine = run_example("out_of_order", 1, 64, 100, 3)
+    assert not run.faults
+    assert machine.contexts[0].host.view(np.int64)[0] == 64 * 64
+
+
+def test_the_stock_aggregate_is_ended_by_memory_protection() -> None:
+    _, run, _ = run_example("aggregate_orig", 2, 8, 64, 20)
+    assert [fault.kind for fault in run.faults] == ["memory", "memory"]
+
+
+def test_the_command_prints_the_columns_of_the_rtl_table() -> None:
+    command.register(app)
+    options = ["pspin", "example", "empty", "--packets", "4", "--size", "64", "--delay-ns", "250", "--json"]
+    done = CliRunner().invoke(app, options)
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(done.stdout)["rows"]
+    assert set(FIGURES) <= set(row)
+    assert row["handler_instructions"] == 4
