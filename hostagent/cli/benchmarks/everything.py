@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hostagent.cli.benchmarks import allreduce, forward, load
+from hostagent.cli.benchmarks import allreduce, forward, load, pspin
 from hostagent.cli.benchmarks.facts import machine_facts
 from hostagent.cli.benchmarks.veth import NoNamespaces
 
@@ -31,6 +31,8 @@ def run_everything(output: Path | None) -> None:
     results["forward"] = _forward()
     results["load"] = load.measure()
     load.show(results["load"], as_json=False)
+    results["pspin"] = pspin.measure()
+    pspin.show(results["pspin"], as_json=False)
     results["allreduce"] = allreduce.measure((2, 4), 64 << 20, 8, None)
     allreduce.show(results["allreduce"], as_json=False)
     if output is not None:
