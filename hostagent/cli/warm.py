@@ -18,7 +18,7 @@ def warm(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compile the loops of ranks and switch and the aggregation program into the cache; `make setup` does this.
+    """Compile the loops of ranks and aggregators and the P4 program into the cache; `make setup` does this.
 
     Example: [bold]netsum warm[/bold]
     """
@@ -26,6 +26,7 @@ def warm(
 
     from emulator.p4runtime.bulk import compile_loops as compile_bulk_loops
     from emulator.switch.masked_bits import compile_loops
+    from hostagent.rackserver.core import compile_services
     from hostagent.transport.warm import ensure_warm
 
     started = time.monotonic()
@@ -34,7 +35,9 @@ def warm(
     ensure_warm(say=False)
     compile_loops()
     compile_bulk_loops()
-    _warm_switch()
+    compile_services()
+    for words in starts():
+        start_once(words)
     seconds = time.monotonic() - started
     if as_json:
         print(json.dumps({"seconds": round(seconds, 2)}))
@@ -42,21 +45,27 @@ def warm(
         print(f"done in {seconds:.0f} s")
 
 
-def _warm_switch() -> None:
-    """Have a switch load the program that ``netsum run`` uses, between one port of each kind."""
-    from hostagent.torch_backend.aggregators import DEFAULT_LANES, DEFAULT_PROGRAM
+def starts() -> list[tuple[str, ...]]:
+    """Every aggregator that ``netsum run`` may start, between one port of each kind."""
+    from hostagent.torch_backend.aggregators import DEFAULT_LANES, DEFAULT_PROGRAM, OUR_AGGREGATORS
+
+    common = ("--port", "1=shm:warm", "--port", "2=udp:127.0.0.1:0", "--quiet", "--die-with-parent")
+    switch = ("switch", DEFAULT_PROGRAM, "-D", f"LANES={DEFAULT_LANES}", "--p4runtime", "127.0.0.1:0", *common)
+    return [switch, *(("aggregator", name, "--listen", "127.0.0.1:0", *common) for name in OUR_AGGREGATORS)]
+
+
+def start_once(words: tuple[str, ...]) -> None:
+    """Start a process until it says that it is ready: then all its loops are in the cache."""
     from hostagent.torch_backend.processes import netsum_command
 
-    ports = ("--port", "1=shm:warm", "--port", "2=udp:127.0.0.1:0")
-    options = ("-D", f"LANES={DEFAULT_LANES}", *ports, "--p4runtime", "127.0.0.1:0", "--quiet", "--die-with-parent")
-    command = netsum_command("switch", DEFAULT_PROGRAM, *options)
+    command = netsum_command(*words)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         process.terminate()
         process.wait(READY_TIMEOUT_S)
     if not line:
-        print("netsum warm: the switch did not start; see above", file=sys.stderr)
+        print(f"netsum warm: netsum {' '.join(words[:2])} did not start; see above", file=sys.stderr)
         raise typer.Exit(1)
 
 

@@ -1,0 +1,54 @@
+"""One script on every aggregator: the same bits, also where the aggregator is killed on the way."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hostagent.torch_backend.aggregators import running_aggregator
+from tests.net.torch_jobs import PATIENCE_S, SCRIPTS
+
+LANES = 64
+
+
+def children_of(pid: int) -> dict[int, str]:
+    """Processes whose parent is that one, with their command lines."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                line = (folder / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue
+            if parent == pid:
+                found[int(folder.name)] = line
+    return found
+
+
+@pytest.mark.timeout(400)  # starts ten processes
+def test_every_aggregator_gives_the_same_bits_and_outlives_its_own_death(controller: str) -> None:
+    """`controller` is a P4 switch's. The rack server is killed in the middle of the script and started again."""
+    with running_aggregator(2, "pspin", lanes=LANES) as pspin:
+        words = ["run", "-n", "2", "--lanes", str(LANES), "--aggregator", "server", str(SCRIPTS / "digest.py")]
+        command = [sys.executable, "-m", "hostagent.cli.main", *words, "slow", controller, pspin.address]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, **pipes) as run:  # type: ignore[call-overload]
+            assert run.stdout is not None
+            for line in run.stdout:
+                if line.startswith("step 2"):
+                    break
+            (server,) = (pid for pid, line in children_of(run.pid).items() if " aggregator server " in line)
+            os.kill(server, signal.SIGKILL)
+            output, errors = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 0, errors
+    assert "netsum run: the rack server was killed by SIGKILL; started again" in errors
+    found = re.findall(r"rank (\d) aggregator (\d) digest (\w+)", output)
+    assert {(rank, aggregator) for rank, aggregator, _ in found} == {(r, a) for r in "01" for a in "012"}
+    assert len({told for *_, told in found}) == 1, found
