@@ -187,6 +187,18 @@ def subexpressions(expr: ir.Expr) -> Iterator[ir.Expr]:
                 waiting += (otherwise, then, condition)
 
 
+LONG_CHOICE = 16
+
+
+def is_long_choice(expr: ir.Expr) -> bool:
+    """Whether it is a chain of conditional values, ``c ? x : d ? y : ...``, of some length."""
+    for _ in range(LONG_CHOICE):
+        if not isinstance(expr, ir.Mux):
+            return False
+        expr = expr.otherwise
+    return True
+
+
 def variables_in(expr: ir.Expr) -> list[str]:
     """Names of the variables an expression mentions, with repetition."""
     found: list[str] = []

@@ -12,13 +12,14 @@ from tests.support.p4_run import Piece, around
 from tests.support.p4_text import compile_text
 
 SUM = "p = " + " + ".join(["a"] * 400) + ";"
+CHOICE = "r = " + "".join(f"c == {i} ? 32w{i + 7} : " for i in range(300)) + "9;"
 CHAIN = " else ".join(f"if (b == {i}) {{ q = 32w{i} ^ 5; }}" for i in range(250))
 
 
-def test_long_sums_and_chains_of_else_ifs() -> None:
-    piece = Piece(around(SUM + CHAIN), ["llvm"])
-    assert piece(3, 249)[:2] == (1200, 249 ^ 5)
-    assert piece(1, 250)[:2] == (400, 0)
+def test_long_sums_chains_of_else_ifs_and_of_choices() -> None:
+    piece = Piece(around(SUM + CHAIN + CHOICE), ["llvm"])
+    assert piece(3, 249, 299)[:3] == (1200, 249 ^ 5, 306)
+    assert piece(1, 250, 300)[:3] == (400, 0, 9)
 
 
 def test_what_nests_without_end_is_an_error() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from emulator.p4 import ir
+from emulator.p4 import ir, walk
 from emulator.p4.layout import width_of
 from emulator.p4.llvm import arithmetic, varbits
 from emulator.p4.llvm.bits import (
@@ -138,6 +138,8 @@ class Emitter:
             case ir.Binary(op, left, right, _):
                 signed = is_signed(left.type)
                 return arithmetic.binary(b, op, self.value(left), self.value(right), signed=signed)
+            case ir.Mux() if self.lanes is None and walk.is_long_choice(expr):
+                return self._choose(expr)
             case ir.Mux(condition, then, otherwise, _):
                 return b.select(self.value(condition), self.value(then), self.value(otherwise))
             case ir.Cast(operand, kind):
@@ -164,6 +166,22 @@ class Emitter:
         value = self.value(expr)
         self.turn = turn
         return value
+
+    def _choose(self, expr: ir.Mux) -> Value:
+        """By branches: LLVM takes minutes over long chains of selects."""
+        b = self.b
+        then, otherwise, end = (self.new_block(f"mux.{name}") for name in ("then", "else", "end"))
+        b.cbranch(self.value(expr.condition), then, otherwise)
+        values = []
+        for start, part in ((then, expr.then), (otherwise, expr.otherwise)):
+            b.position_at_end(start)
+            values.append((self.value(part), b.block))
+            b.branch(end)
+        b.position_at_end(end)
+        result = b.phi(values[0][0].type)
+        for value, block in values:
+            result.add_incoming(value, block)
+        return result
 
     def _read_variable(self, variable: ir.Variable) -> Value:
         if self.turn is not None and variable.name in self.turn.private:
