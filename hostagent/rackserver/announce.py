@@ -35,6 +35,7 @@ from hostagent.rackserver.service_records import (
     UNDECIDED,
     key_at,
     operation_at,
+    service_at,
 )
 from hostagent.rackserver.steps import key_of, note_key_applied, note_key_pushed
 
@@ -146,6 +147,20 @@ def make_key(service: Any, key: Any, number: int, elements: int) -> Any:
         service.keys_known += 1
         key.listed = 1
     return True
+
+
+@njit
+def put_key(service_address: int, number: int, elements: int, states: int) -> Any:
+    """Room for a key and its state, from outside a batch; False when there is none, or the key has another size."""
+    service = service_at(service_address)
+    key = key_at(key_of(service, number))
+    key.address_of_buffers = key_of(service, number) + BUFFERS_AT
+    if key.written == 0:
+        if not make_key(service, key, number, elements):
+            return False
+    elif key.elements != elements:
+        return False
+    return provide(service, key, max(key.states, states))
 
 
 @njit

@@ -14,6 +14,7 @@ import numpy as np
 from emulator.ports.batch import address_of, aligned_bytes
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.services.aggregator import JobTerms
+from hostagent.rackserver.announce import put_key
 from hostagent.rackserver.service_records import KEY, MAX_KEYS, OPERATION, OPERATIONS, SERVICE
 
 Array = np.ndarray[Any, Any]
@@ -100,6 +101,27 @@ class ServiceMemory:
     def used_bytes(self) -> int:
         """Of the arena."""
         return int(self.record["arena_used"][0])
+
+    def put(self, number: int, tensors: list[Array], step: int, updates: int) -> bool:
+        """Weights and state tensors of a key, new or of the same size, as of a step; False when there is no room."""
+        elements = tensors[0].size
+        if not put_key(self.address, number, elements, len(tensors) - 1):
+            return False
+        key, lanes = self.keys[number], int(self.record["lanes"][0])
+        chunks = int(key["chunks"])
+        for buffer, tensor in enumerate(tensors):
+            for side in range(2):
+                held = self.view(key["buffers"][2 * buffer + side], chunks * lanes, np.float32)
+                held[:elements] = tensor.reshape(-1)
+        versions = self.view(key["versions"], 2 * chunks, np.int64)
+        versions[:chunks], versions[chunks:] = step, NO_STEP
+        key["updates"], key["written"] = updates, 1
+        return True
+
+    def stand_at(self, step: int) -> None:
+        """The last whole step, after all keys were put."""
+        self.record["step"] = step
+        self.undo()
 
     def tensor(self, number: int, buffer: int = 0) -> Array:
         """A copy of a key's weights (or a state tensor) after the last whole step."""
