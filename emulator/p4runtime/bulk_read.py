@@ -18,7 +18,7 @@ Form = tuple[int, bool, tuple[bool, ...]]
 
 def suits_rows(view: View, table: TableSchema, wanted: Any) -> bool:
     """Whether all entries of a table are asked for, with nothing that rows do not hold."""
-    return not (
+    return bool(view.control.row_keys(table.id)) and not (
         wanted.match
         or wanted.priority
         or wanted.HasField("action")

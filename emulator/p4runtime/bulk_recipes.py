@@ -216,7 +216,7 @@ def _fields_of(shape: Shape, table: TableSchema, control: RowControl) -> tuple[_
     given = {match.ids.get("match.field_id", 0): match for match in shape.matches}
     if len(given) != len(shape.matches) or not given.keys() <= table.fields.keys():
         return None
-    fields = []
+    fields: list[_Field] = []
     for key in control.row_keys(table.id):
         schema = table.fields.get(key.field_id)
         if schema is None or (schema.kind.value, schema.width_bits) != (key.match_kind, key.width_bits):
@@ -225,7 +225,7 @@ def _fields_of(shape: Shape, table: TableSchema, control: RowControl) -> tuple[_
         if found is None:
             return None
         fields.append(found)
-    return tuple(fields)
+    return tuple(fields) or None
 
 
 def _field_of(schema: FieldSchema, match: _Group | None, anything: tuple[int, int]) -> _Field | None:

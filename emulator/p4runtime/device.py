@@ -293,7 +293,7 @@ def election_id_of(message: Any) -> int | None:
 
 def _read_into(found: list[Any], view: View, entity: Any) -> RequestError | None:
     try:
-        found.extend(entities.read(view, entity))
+        found.extend(entities.read_some_serialized(view, entity))
     except RequestError as error:
         return error
     except ControlError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime import (
     entity_counters,
     entity_digests,
@@ -58,6 +59,12 @@ def prepare_write(view: View, update: Any) -> Change:
 
 def read(view: View, entity: Any) -> Iterator[Any]:
     """All entities that one request selects. Raises RequestError, also while iterating."""
+    for found in read_some_serialized(view, entity):
+        yield p4runtime_pb2.Entity.FromString(found) if isinstance(found, bytes) else found
+
+
+def read_some_serialized(view: View, entity: Any) -> Iterator[Any]:
+    """As `read`, but some of them as their bytes."""
     handler, message = _handler_for(entity)
     return handler.read(view, message)
 

@@ -303,7 +303,7 @@ class RowControl(Control, Protocol):
 
     def row_keys(self, table_id: int) -> tuple[RowKey, ...]:
         """The table's keys in the order of rows: entries of many at a time, checked against P4Info by the caller. Not
-        for tables with a profile or idle times."""
+        for tables with a profile or idle times. Empty: it takes none."""
         ...
 
     def rows(self, table_id: int) -> Iterable[Row]: ...

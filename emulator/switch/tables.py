@@ -82,8 +82,8 @@ class Table:
         self._selections: dict[Target | int, int] = {}
         """Numbers by member or group, or by handle for one-shot groups."""
         self._free_selections: list[int] = []
-        # bmv2 takes all entries that come with the program as constant, ``const`` or not
-        self._is_fixed = view.entries_are_const or bool(view.entries)
+        # P4Runtime, "Preinitialized tables": others' entries may be changed but for those that are const themselves
+        self._is_fixed = view.entries_are_const
         if profile is not None:
             profile.tables.append(self)
         self._reset_default()
@@ -94,7 +94,8 @@ class Table:
         for given in self.view.entries:
             key = given.keys, self.keys.priority(given.keys, given.priority)
             if key not in self.entries:
-                entry = Entry(self._take_handle(), *key, given.action, given.params, given.is_const)
+                is_const = given.is_const or self._is_fixed
+                entry = Entry(self._take_handle(), *key, given.action, given.params, is_const)
                 self._place(entry)
 
     # --- What the control plane does ------------------------------------------------------------------------------
@@ -123,7 +124,6 @@ class Table:
         self._set_resources(entry, given)
 
     def delete(self, given: TableEntry) -> None:
-        self._check_mutable()
         self._remove(self._find(given))
 
     def insert_row(self, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
@@ -140,7 +140,6 @@ class Table:
             self._configure(entry, None)
 
     def delete_row(self, keys: KeyParts, priority: int) -> None:
-        self._check_mutable()
         self._remove(self._at((keys, self._rank_of(keys, priority))))
 
     def set_default(self, given: TableEntry) -> None:
@@ -263,8 +262,8 @@ class Table:
             raise self._error(Code.PERMISSION_DENIED, "its entries are constant")
 
     def _check_same(self, entry: Entry, action: int, params: tuple[int, ...]) -> None:
-        if self._is_fixed and (action, params) != (entry.action, entry.params):
-            raise self._error(Code.PERMISSION_DENIED, "its entries are constant")
+        if entry.is_const and (action, params) != (entry.action, entry.params):
+            raise self._error(Code.PERMISSION_DENIED, self._constant())
 
     def _check_room(self, key: tuple[KeyParts, int]) -> None:
         self._check_mutable()
@@ -275,7 +274,12 @@ class Table:
         if not self.view.keys:
             raise self._error(Code.INVALID_ARGUMENT, "it has no keys, so it takes no entries")
 
+    def _constant(self) -> str:
+        return "its entries are constant" if self._is_fixed else "this entry of the program is constant"
+
     def _remove(self, entry: Entry) -> None:
+        if entry.is_const:
+            raise self._error(Code.PERMISSION_DENIED, self._constant())
         del self.entries[entry.keys, entry.priority]
         heapq.heappush(self._free, entry.handle)
         self._mirror.remove(entry)

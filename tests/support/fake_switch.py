@@ -124,6 +124,10 @@ class FakeSwitch:
     def entries(self, table_id: int) -> Iterable[TableEntry]:
         return self.tables[table_id].values()
 
+    def row_keys(self, table_id: int) -> tuple[()]:
+        """It takes no rows."""
+        return ()
+
     def _find(self, table_id: int, entry: TableEntry) -> TableEntry:
         found = self.tables[table_id].get((entry.match, entry.priority))
         if found is None:

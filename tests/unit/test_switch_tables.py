@@ -14,7 +14,14 @@ KEY_ID, PORT_ID, SET, NOTHING = 1, 2, 2, 1
 """Ids that hand-made programs get: position from 1 (NoAction is the first action)."""
 
 
-def table_program(kind: str, width: int, *, entries: tuple[ir.TableEntry, ...] = (), size: int = 4096) -> ir.Program:
+def table_program(
+    kind: str,
+    width: int,
+    *,
+    entries: tuple[ir.TableEntry, ...] = (),
+    size: int = 4096,
+    entries_are_const: bool = False,
+) -> ir.Program:
     """Looks up a key, writes the action's 33-bit parameter and a hit flag behind it."""
     head = ir.Header("hdr.h", header_type("h_t", ("key", width), ("port", 8), ("hit", 8), ("value", 40)))
     value, hit, run = var("value", 33), ir.Variable("hit", ir.BOOL), var("run", 32)
@@ -23,7 +30,7 @@ def table_program(kind: str, width: int, *, entries: tuple[ir.TableEntry, ...] =
     actions = (ir.TableAction("NoAction"), ir.TableAction("Ingress.set"))
     counter = ir.ExternInstance("Ingress.counted", "direct_counter", (), ("packets_and_bytes",))
     table = ir.Table(
-        "Ingress.t", keys, actions, ir.ActionCall("NoAction"), False, size, entries, bool(entries), (counter,)
+        "Ingress.t", keys, actions, ir.ActionCall("NoAction"), False, size, entries, entries_are_const, (counter,)
     )
     flag = ir.Cast(ir.Cast(hit, ir.Bits(1)), ir.Bits(8))
     body = (ir.ApplyTable("Ingress.t", hit, run), ir.Assign(ref(head, "hit"), flag), send_to(1))
@@ -135,10 +142,32 @@ def test_entries_of_the_program() -> None:
     program = table_program("ternary", 8, entries=(entry(1, 0xFF, 11, 3), entry(0, 1, 12, 2), entry(0, 0, 13, 1)))
     result = run_both(program, [frame(key, 0, 8) for key in (1, 2, 3)])
     assert [f[-1] for f in result.frames[0][1]] == [11, 12, 13]
-    rig = Rig(program)
-    with pytest.raises(ControlError, match="entries are constant") as refused:
-        rig.switch.insert_entry(1, TableEntry((Exact(2, 0),), 5, SET, (1,)))
-    assert refused.value.code is Code.PERMISSION_DENIED
+
+
+def test_which_entries_of_the_program_can_be_changed() -> None:
+    """None of const entries; of others those that are not const themselves (P4Runtime, "Preinitialized tables")."""
+
+    def first(*, is_const: bool) -> ir.TableEntry:
+        call = ir.ActionCall("Ingress.set", (11,))
+        return ir.TableEntry((ir.Masked(1, 0xFF), ir.Masked(0, 0xFF)), call, 3, is_const)
+
+    fresh = TableEntry((Exact(2, 0),), 5, SET, (1,))
+    known = TableEntry((Ternary(1, 1, 0xFF), Exact(2, 0)), 3, SET, (12,))
+    for all_const, is_const in ((True, False), (False, True), (False, False)):
+        program = table_program("ternary", 8, entries=(first(is_const=is_const),), entries_are_const=all_const)
+        switch = Rig(program).switch
+        changes = [
+            (lambda: switch.insert_entry(1, fresh), not all_const),  # noqa: B023 (called at once)
+            (lambda: switch.modify_entry(1, known), not all_const and not is_const),  # noqa: B023
+            (lambda: switch.delete_entry(1, known), not all_const and not is_const),  # noqa: B023
+        ]
+        for change, may in changes:
+            if may:
+                change()
+                continue
+            with pytest.raises(ControlError, match="constant") as refused:
+                change()
+            assert refused.value.code is Code.PERMISSION_DENIED
 
 
 def test_refusals_change_nothing() -> None:
