@@ -67,7 +67,8 @@ def _draw_memory(axes: Any, report: Report, end: int) -> None:
     axes.set_xlabel("µs")
     axes.set_ylabel("KiB")
     axes.set_ylim(bottom=0)
-    axes.legend(loc="center right")
+    axes.set_ylim(top=1.3 * axes.get_ylim()[1])  # room for the legend
+    axes.legend(loc="upper center")
 
 
 def _step(axes: Any, series: Series, end: int, label: str) -> None:

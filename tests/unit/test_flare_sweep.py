@@ -1,0 +1,49 @@
+"""A sweep: the same rows here and on a Dask cluster, as CSV and as a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pspin_model.flare.config import Reduction
+from pspin_model.flare.plots import plot_report, plot_sweep
+from pspin_model.flare.simulate import simulate
+from pspin_model.flare.sweep import as_csv, grid, run_points
+from pspin_model.machine.config import ConfigError
+
+BASE = Reduction(4096, children=4)
+
+
+def without_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "wall_s"} for row in rows]
+
+
+def test_a_sweep_gives_the_same_rows_on_a_dask_cluster() -> None:
+    distributed = pytest.importorskip("distributed")
+    points = grid([4096, 8192], ["single", "tree"], [16], [4], BASE)
+    seen: list[int] = []
+    here = run_points(points, workers=1, done=lambda number, _row: seen.append(number))
+    assert seen == [0, 1, 2, 3]
+    assert all(row["exact"] for row in here)
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+        there = run_points(points, dask=cluster.scheduler_address)
+    assert without_time(there) == without_time(here)
+
+
+def test_rows_become_csv_and_pictures(tmp_path: Path) -> None:
+    points = grid([4096, 8192], ["single", "tree"], [16], [4], BASE)
+    rows = run_points(points, workers=1)
+    back = list(csv.DictReader(io.StringIO(as_csv(rows))))
+    assert [row["algorithm"] for row in back] == ["single", "tree", "single", "tree"]
+    plot_sweep(rows, tmp_path / "sweep.png")
+    plot_report(simulate(points[0].config()), tmp_path / "run.png")
+    assert all((tmp_path / name).stat().st_size > 10_000 for name in ("sweep.png", "run.png"))
+
+
+def test_cores_must_make_whole_clusters() -> None:
+    with pytest.raises(ConfigError, match="multiple of 8"):
+        grid([4096], ["single"], [12], [4], BASE)
