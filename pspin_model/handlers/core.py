@@ -19,6 +19,7 @@ from pspin_model.machine.costs import (
 from pspin_model.machine.layout import (
     FAULT_BAD_CHARGE,
     FAULT_NEVER_RETURNS,
+    FAULT_NO_PRICE,
     H_ACCESSES,
     H_ARGS,
     H_COLUMNS,
@@ -161,7 +162,7 @@ def charge_elements(h: int, dtype: Any, count: int) -> None:
     index = element_index(dtype)
     cycles = c[ELEMENT_CYCLES + index]
     if cycles < 0:
-        fault(h, FAULT_BAD_CHARGE, -2 - index)
+        fault(h, FAULT_NO_PRICE, index)
     instructions = c[ELEMENT_INSTRUCTIONS + index]
     total = (count * cycles + ELEMENT_UNIT - 1) // ELEMENT_UNIT
     spend(h, total, (count * instructions + ELEMENT_UNIT - 1) // ELEMENT_UNIT, 0)

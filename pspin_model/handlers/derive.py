@@ -44,7 +44,7 @@ def _make(name: str, sign: str) -> Any:
 
     stand_in.__name__ = f"binary_{name}"
 
-    @overload(stand_in)
+    @overload(stand_in, strict=False)
     def implement(h: Any, a: Any, b: Any) -> Any:
         text = f"def impl(h, a, b):\n    {_price(name, a, b)}\n    return a {sign} b\n"
         made: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def load(h: Any, a: Any, i: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(load)
+@overload(load, strict=False)
 def _load(h: Any, a: Any, i: Any) -> Any:
     if isinstance(i, types.Integer):
 
@@ -71,18 +71,18 @@ def _load(h: Any, a: Any, i: Any) -> Any:
     return lambda h, a, i: a[i]
 
 
-def update(h: Any, a: Any, b: Any) -> Any:
+def update(h: Any, a: Any) -> Any:
     """What an in-place operation on ``a`` costs: by element for a view."""
     raise NotImplementedError
 
 
-@overload(update)
-def _update(h: Any, a: Any, b: Any) -> Any:
+@overload(update, strict=False)
+def _update(h: Any, a: Any) -> Any:
     if isinstance(a, types.Array):
-        return lambda h, a, b: charge_elements(h, a, a.size)
-    if isinstance(a, types.Float) or isinstance(b, types.Float):
-        return lambda h, a, b: charge(h, fp=1)
-    return lambda h, a, b: charge(h, alu=1)
+        return lambda h, a: charge_elements(h, a, a.size)
+    if isinstance(a, types.Float):
+        return lambda h, a: charge(h, fp=1)
+    return lambda h, a: charge(h, alu=1)
 
 
 NAMES: dict[str, Any] = {f"{PREFIX}{name}": _make(name, sign) for name, sign in OPERATORS.values()}
@@ -124,8 +124,9 @@ class _Costs(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.target, ast.Subscript):
             return [self._charge(load=1, load_use=1, alu=2, store=1), node]
-        target = ast.Name(node.target.id, ast.Load()) if isinstance(node.target, ast.Name) else node.target
-        return [ast.Expr(self._call("update", target, node.value)), node]
+        if isinstance(node.target, ast.Name):
+            return [ast.Expr(self._call("update", ast.Name(node.target.id, ast.Load()))), node]
+        return node
 
     def visit_If(self, node: ast.If) -> ast.AST:
         self.generic_visit(node)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.layout import (
-    G_FETCH_FREE,
     H_ACCESSES,
     H_CLUSTER,
     H_CONTEXT,
@@ -16,6 +15,7 @@ from pspin_model.machine.layout import (
     H_SEGMENT,
     H_TOTAL_INSTRUCTIONS,
     L_BUSY,
+    L_FETCHING,
     OP_END,
     X_LINE,
     X_LINES,
@@ -62,14 +62,22 @@ def fetch(s: State, core: int, cycles: int) -> int:
         at = h[H_SEGMENT] + waited + min(step * per_line, cycles)
         if tags[place] != line or lines[place] - s.conf[C_MISS] > at:
             tags[place] = line
-            free = s.g[G_FETCH_FREE]
-            start = free if at < free <= at + 2 * s.conf[C_LINE_PORT] else at
-            s.g[G_FETCH_FREE] = start + s.conf[C_LINE_PORT]
-            lines[place] = start + s.conf[C_MISS]
+            lines[place] = at + s.conf[C_MISS] + s.conf[C_LINE_PORT] * _fetching(s, h[H_CLUSTER], at)
+            s.clusters[h[H_CLUSTER], L_FETCHING] = lines[place]
         if lines[place] > at:
             waited += lines[place] - at
     h[H_FETCHED] = waited
     return waited
+
+
+@njit
+def _fetching(s: State, cluster: int, at: int) -> int:
+    """How many other clusters wait for code at a cycle."""
+    count = 0
+    for other in range(s.clusters.shape[0]):
+        if other != cluster and s.clusters[other, L_FETCHING] > at:
+            count += 1
+    return count
 
 
 @njit

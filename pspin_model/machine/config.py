@@ -107,8 +107,8 @@ class MachineConfig:
     """[src]"""
     cache_miss: int = 8
     """Cycles a cold line costs. [rtl]"""
-    cache_port: int = 2
-    """Cycles a line takes on the port to program memory, shared by the clusters: 16 B at 8 B a cycle. [rtl]"""
+    cache_port: int = 1
+    """Cycles a line waits for each other cluster that fetches code too: they share a port of 8 B a cycle. [rtl]"""
     superbanks: int = 4
     """Superbanks of L1, interleaved at a beat. [src]"""
     bank_permille: int = 1300

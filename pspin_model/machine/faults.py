@@ -25,6 +25,7 @@ KINDS = {
     at.FAULT_BAD_COMMAND: "bad command",
     at.FAULT_HANDLER: "handler's own",
     at.FAULT_BAD_CHARGE: "bad declaration",
+    at.FAULT_NO_PRICE: "bad declaration",
 }
 
 COMMANDS = {at.OP_SEND: "send_packet", at.OP_TO_HOST: "copy_to_host", at.OP_FROM_HOST: "copy_from_host",
@@ -91,8 +92,8 @@ def _text(kind: int, value: int, exception: int) -> str:
         return f"{name}: length, host range or handle is not possible (host_bytes= at Machine.context?)"
     if kind == at.FAULT_HANDLER:
         return f"failed with code {value}"
-    if value <= -2 and -2 - value < len(ELEMENTS):
-        return f"the cost table has no price for elements of {ELEMENTS[-2 - value]}"
+    if kind == at.FAULT_NO_PRICE:
+        return f"the cost table has no price for elements of {ELEMENTS[value]}"
     return f"charged a negative amount ({value}): a wrong declaration"
 
 

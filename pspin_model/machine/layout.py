@@ -94,7 +94,7 @@ WAIT_NONE, WAIT_FEEDBACK, WAIT_SLOT, WAIT_COMMAND, WAIT_LOCK, WAIT_COPY = range(
 KIND_HEADER, KIND_PAYLOAD, KIND_COMPLETION = 0, 1, 2
 
 (FAULT_NONE, FAULT_EXCEPTION, FAULT_MEMORY, FAULT_NEVER_RETURNS, FAULT_LOCK_HELD, FAULT_LOCK_WAIT, FAULT_BAD_LOCK,
- FAULT_NOT_HOLDER, FAULT_BAD_COMMAND, FAULT_HANDLER, FAULT_BAD_CHARGE) = range(11)  # fmt: skip
+ FAULT_NOT_HOLDER, FAULT_BAD_COMMAND, FAULT_HANDLER, FAULT_BAD_CHARGE, FAULT_NO_PRICE) = range(12)  # fmt: skip
 
 # --- one row per cluster --------------------------------------------------------------------------------------------
 _l = _Columns()
@@ -105,6 +105,7 @@ L_NETWORK_PORT = _l.take()  # when the port for commands into this L1 is free
 L_BUSY = _l.take()  # cores running
 L_DISPATCHING = _l.take()  # cycle of the pending dispatch event, or -1
 L_TASKS = _l.take()  # tasks seen
+L_FETCHING = _l.take()  # until when it waits for code
 L_STREAM = _l.take()  # next row of its list of streams
 L_COLUMNS = _l.count
 
@@ -235,7 +236,6 @@ G_HOST_WORD_FREE = _g.take()
 G_FEEDBACK_HEAD = _g.take()
 G_FEEDBACK_COUNT = _g.take()
 G_FEEDBACK_AT = _g.take()  # cycle of the last feedback
-G_FETCH_FREE = _g.take()  # when the port of the program memory is free
 G_ACTIVE = _g.take()  # packets in flight
 G_STALLS = _g.take()  # cycles requests waited for cells
 G_NUMBER = _g.take()

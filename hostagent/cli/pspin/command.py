@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hostagent.cli.pspin import example, flare
+from hostagent.cli.pspin import example, flare, riscv
 
 
 def register(root: typer.Typer) -> None:
@@ -16,4 +16,5 @@ def register(root: typer.Typer) -> None:
     app.command("sweep")(flare.sweep)
     app.command("example")(example.example)
     app.command("compare")(example.compare)
+    app.command("riscv")(riscv.riscv)
     root.add_typer(app, name="pspin")

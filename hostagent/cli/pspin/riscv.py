@@ -1,0 +1,55 @@
+"""``netsum pspin riscv``: handlers in C, instruction by instruction, beside their Python twins."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from hostagent.cli.options import AsJson
+
+
+def riscv(
+    name: Annotated[str | None, typer.Argument(help="Which handler; default: all.")] = None,
+    size: Annotated[int, typer.Option(min=64, max=2048, help="Bytes of the packet.")] = 1024,
+    as_json: AsJson = False,
+) -> None:
+    """Compile C handlers for the cores, run them instruction by instruction, and compare with their Python twins.
+
+    Example: [bold]netsum pspin riscv aggregate --size 1024[/bold]
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from pspin_model.riscv.toolchain import ToolchainError
+    from pspin_model.riscv.twins import TWINS, compare_twin
+
+    if name is not None and name not in TWINS:
+        raise typer.BadParameter(f"no handler {name!r}; there are {', '.join(TWINS)}")
+    try:
+        twins = [compare_twin(each, size) for each in ([name] if name else TWINS)]
+    except ToolchainError as error:
+        typer.echo(f"netsum pspin riscv: {error}", err=True)
+        raise typer.Exit(1) from None
+    rows = [
+        {
+            "handler": twin.name,
+            "bytes": twin.size_bytes,
+            "same result": twin.same_result,
+            "C instructions": twin.c.instructions,
+            "C cycles": twin.c.cycles,
+            "Python instructions": twin.python_instructions,
+            "Python cycles": twin.python_cycles,
+        }
+        for twin in twins
+    ]
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table(title="handlers in C (rv32ima, gcc -O2) and in Python, undisturbed")
+    for column in rows[0]:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    Console().print(table)

@@ -1,0 +1,10 @@
+#include "handler.h"
+
+/* Each word added to the cluster's vector by an atomic of its own. */
+void handler(const task_t *task)
+{
+    const int32_t *words = payload(task);
+    int32_t *sums = task->scratchpad;
+    for (uint32_t i = 0, n = payload_words(task); i < n; i++)
+        atomic_add(&sums[i], words[i]);
+}
