@@ -295,9 +295,9 @@ def lay_out_table(program: ir.Program, table: ir.Table, number: int, attached_by
 
 
 def lay_out_value_set(value_set: ir.ValueSet, number: int) -> TableLayout:
-    """A parser value set is a table without actions: its members match exactly, whatever @match says (bmv2)."""
+    """A parser value set is a table without actions."""
     widths = tuple(width_of(f.type) for f in value_set.fields)
-    kinds = ("exact",) * len(widths)
+    kinds = tuple(f.match_kind for f in value_set.fields)
     end = _stride(ENTRY_HEADER_BYTES + key_bytes(kinds, widths))
     return TableLayout(value_set.name, number, value_set.size, widths, kinds, (), end, None, None, None, None)
 

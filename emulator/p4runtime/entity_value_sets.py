@@ -7,8 +7,8 @@ from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.cells import check_modify
-from emulator.p4runtime.errors import Code, RequestError, invalid
-from emulator.p4runtime.schema import ValueSetSchema
+from emulator.p4runtime.errors import Code, RequestError
+from emulator.p4runtime.schema import FieldSchema, MatchKind, ValueSetSchema
 from emulator.p4runtime.translate import add_match, match_from_proto
 from emulator.p4runtime.view import Change, Undo, View
 from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Ternary, ValueSetMember
@@ -29,34 +29,25 @@ def prepare_value_set_write(view: View, update_type: int, message: Any) -> Chang
 
 
 def _member_from_key(value_set: ValueSetSchema, key: tuple[FieldMatch, ...]) -> ValueSetMember:
-    """The switch compares values for equality, as bmv2 does whatever the kind: what can be said so is accepted."""
-    where = f"value set {value_set.name}"
-    if len(key) != len(value_set.fields):
-        raise RequestError(Code.UNIMPLEMENTED, f"{where}: a field that matches anything is not supported")
     by_id = {part.field_id: part for part in key}
-    values = []
-    for field in value_set.fields.values():
-        value = _only_value(by_id[field.id], field.width_bits)
-        if value is None:
-            raise RequestError(
-                Code.UNIMPLEMENTED, f"{where}, field {field.name}: only matches of one value are supported"
-            )
-        values.append(value)
-    return ValueSetMember(tuple(values))
+    pairs = [_pair(field, by_id.get(field.id)) for field in value_set.fields.values()]
+    return ValueSetMember(tuple(first for first, _ in pairs), tuple(second for _, second in pairs))
 
 
-def _only_value(part: FieldMatch, width_bits: int) -> int | None:
-    """None where the match has more than one value."""
+def _pair(field: FieldSchema, part: FieldMatch | None) -> tuple[int, int]:
+    """(value, mask), or (low, high)."""
+    ones = (1 << field.width_bits) - 1
     match part:
         case Exact(_, value) | Optional(_, value):
-            return value
+            return value, ones
         case Lpm(_, value, prefix_len):
-            return value if prefix_len == width_bits else None
+            return value, ones ^ ones >> prefix_len
         case Ternary(_, value, mask):
-            return value if mask == (1 << width_bits) - 1 else None
+            return value, mask
         case Range(_, low, high):
-            return low if low == high else None
-    raise invalid(f"a {type(part).__name__} is no match of a value set")
+            return low, high
+        case None:
+            return 0, ones if field.kind is MatchKind.RANGE else 0
 
 
 def _write(

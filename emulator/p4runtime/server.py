@@ -91,7 +91,7 @@ def _bind(server: Any, address: str) -> str:
     try:
         bound_port = server.add_insecure_port(address)
     except RuntimeError:
-        raise ServerError(f"cannot listen on {address}: choose another with --p4runtime") from None
+        raise ServerError(f"cannot listen on {address}: choose another address") from None
     return f"{host}:{bound_port}"
 
 
@@ -106,7 +106,7 @@ def _try(address: str, host: str, port: int) -> None:
     except socket.gaierror as error:
         raise ServerError(f"cannot listen on {address}: no host {host!r} ({error.strerror})") from None
     except OSError as error:
-        hint = f"choose another with --p4runtime ({host}:0 takes any free port)"
+        hint = f"choose another address ({host}:0 takes any free port)"
         if error.errno == errno.EADDRINUSE:
             raise ServerError(f"cannot listen on {address}: another program has that port; {hint}") from None
         raise ServerError(f"cannot listen on {address}: {error.strerror}; {hint}") from None

@@ -229,9 +229,11 @@ class CloneSession:
 
 @dataclass(frozen=True, slots=True)
 class ValueSetMember:
-    """What a parser value set holds: for each field in order, its value (exact, as bmv2 takes every kind to be)."""
+    """What a parser value set holds: for each field in order its value, or the low end of its range."""
 
     values: tuple[int, ...]
+    seconds: tuple[int, ...] = ()
+    """For each field the mask, or the high end of the range; none: each field has its one value."""
 
 
 class Control(Protocol):

@@ -24,6 +24,7 @@ from emulator.switch.control import (
     ValueSetMember,
 )
 from emulator.switch.engines import CompiledEngine, Engine, InterpretedEngine
+from emulator.switch.match_keys import member_keys
 from emulator.switch.memory import MULTICAST_GROUPS
 from emulator.switch.profiles import ActionProfile
 from emulator.switch.tables import Table, check_meter
@@ -280,14 +281,7 @@ class Switch(Control):
         view = _found("value set", self._value_sets, value_set_id)
         if len(members) > view.size:
             raise ControlError(Code.RESOURCE_EXHAUSTED, f"value set {view.name} holds {view.size} members")
-        for member in members:
-            fits = len(member.values) == len(view.widths_bits)
-            if not fits or any(v < 0 or v >> w for v, w in zip(member.values, view.widths_bits, strict=True)):
-                raise ControlError(
-                    Code.INVALID_ARGUMENT,
-                    f"value set {view.name} has members of {view.widths_bits} bits, not {member.values}",
-                )
-        self._loaded.set_value_set(view.name, tuple(m.values for m in members))
+        self._loaded.set_value_set(view.name, tuple(member_keys(view, member) for member in members))
         self._members[value_set_id] = tuple(members)
 
     def value_set(self, value_set_id: int) -> tuple[ValueSetMember, ...]:

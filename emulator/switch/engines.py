@@ -31,6 +31,7 @@ from emulator.v1model.llvm.pipeline import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.random_numbers import Generator
 from emulator.v1model.state import Session, new_state
+from emulator.v1model.view import KeyParts
 
 
 @njit
@@ -64,7 +65,7 @@ class Engine(Protocol):
         """Without replicas it is gone."""
         ...
 
-    def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None: ...
+    def set_value_set(self, name: str, members: tuple[KeyParts, ...]) -> None: ...
     def has_digests(self, name: str) -> bool: ...
     def take_digests(self, name: str, limit: int) -> list[tuple[int, ...]]: ...
     def take_messages(self) -> list[str]: ...
@@ -110,7 +111,7 @@ class CompiledEngine:
         self.has_messages = self.memory.has_messages
         self.seed = self.memory.seed
 
-    def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None:
+    def set_value_set(self, name: str, members: tuple[KeyParts, ...]) -> None:
         self._value_sets[name].fill(members)
 
     def process(self, batch: FrameBatch, now_ns: int) -> None:
@@ -194,7 +195,7 @@ class InterpretedEngine:
         else:
             self.state.clone_sessions.pop(session.session_id, None)
 
-    def set_value_set(self, name: str, members: tuple[tuple[int, ...], ...]) -> None:
+    def set_value_set(self, name: str, members: tuple[KeyParts, ...]) -> None:
         self.state.value_sets[name] = members
 
     def has_digests(self, name: str) -> bool:

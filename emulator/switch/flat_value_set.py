@@ -1,4 +1,4 @@
-"""A parser value set in flat memory: an exact table whose entries do nothing."""
+"""A parser value set in flat memory: a table whose entries do nothing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.p4.table_layout import TableLayout
-from emulator.switch.flat_exact import ExactTable
+from emulator.switch.flat_tables import make_flat_table
 from emulator.switch.tables import Entry
+from emulator.v1model.view import KeyParts
 
 
 class ValueSet:
@@ -15,8 +16,8 @@ class ValueSet:
         self._layout, self._record = layout, record
         self.fill(())
 
-    def fill(self, members: tuple[tuple[int, ...], ...]) -> None:
+    def fill(self, members: tuple[KeyParts, ...]) -> None:
         """Instead of what it holds."""
-        self._table = ExactTable(self._layout, self._record)
-        for handle, values in enumerate(dict.fromkeys(members), 1):
-            self._table.put(Entry(handle, tuple((value, value) for value in values), 0, 0, ()))
+        self._table = make_flat_table(self._layout, self._record)
+        for handle, keys in enumerate(dict.fromkeys(members), 1):
+            self._table.put(Entry(handle, keys, 0, 0, ()))

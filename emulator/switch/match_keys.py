@@ -9,8 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.switch.control import Code, ControlError, Exact, FieldMatch, Lpm, Optional, Range, RowKey, Ternary
-from emulator.v1model.view import KeyParts, KeyView, TableView
+from emulator.switch.control import (
+    Code,
+    ControlError,
+    Exact,
+    FieldMatch,
+    Lpm,
+    Optional,
+    Range,
+    RowKey,
+    Ternary,
+    ValueSetMember,
+)
+from emulator.v1model.view import KeyParts, KeyView, TableView, TupleView
 
 
 class MatchKeys:
@@ -107,3 +118,38 @@ _TO: dict[str, Callable[[int, int, int], FieldMatch]] = {
     "range": Range,
     "optional": lambda number, value, _: Optional(number, value),
 }
+
+
+def member_keys(view: TupleView, member: ValueSetMember) -> KeyParts:
+    """Of a value set's member. INVALID_ARGUMENT for what does not fit its fields."""
+    ones = [(1 << width) - 1 for width in view.widths_bits]
+    kinds = view.match_kinds
+    one_value = tuple(v if kind == "range" else o for v, o, kind in zip(member.values, ones, kinds, strict=False))
+    keys = tuple(zip(member.values, member.seconds or one_value, strict=False))
+    fits = len(keys) == len(ones) == len(member.values) and all(
+        _fits(*key, *field) for key, field in zip(keys, zip(ones, kinds, strict=True), strict=True)
+    )
+    if not fits:
+        raise ControlError(
+            Code.INVALID_ARGUMENT,
+            f"value set {view.name} has {', '.join(kinds)} fields of {view.widths_bits} bits, not {member.values}"
+            + (f" under {member.seconds}" if member.seconds else ""),
+        )
+    return keys
+
+
+def _fits(first: int, second: int, ones: int, kind: str) -> bool:
+    if not 0 <= first <= ones or not 0 <= second <= ones:
+        return False
+    if kind == "range":
+        return first <= second
+    is_whole = second == ones
+    return not first & ~second and (is_whole or kind != "exact")
+
+
+def in_member(keys: KeyParts, kinds: tuple[str, ...], values: tuple[int, ...]) -> bool:
+    """Do a packet's values match a value set's member?"""
+    return all(
+        first <= value <= second if kind == "range" else value & second == first
+        for value, (first, second), kind in zip(values, keys, kinds, strict=True)
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from emulator.p4 import ir
 from emulator.p4.interpreter import Machine
 from emulator.switch.control import CounterValue, MeterConfig
+from emulator.switch.match_keys import in_member
 from emulator.switch.profiles import Call
 from emulator.switch.tables import Entry, Table
 from emulator.v1model.direct import colour_targets, direct_meter_of, meters_bytes, selector_keys
@@ -78,6 +79,7 @@ class Scan:
         self.tables = tables
         self._cells = cells
         self._state = state
+        self._kinds = {v.name: tuple(f.match_kind for f in v.fields) for v in program.value_sets}
         self._colour_targets = colour_targets(program)
 
     def look_up(
@@ -98,7 +100,8 @@ class Scan:
         return True, *calls[self._choice(placed, table, machine, len(calls))]
 
     def in_value_set(self, value_set: str, key: tuple[int, ...]) -> bool:
-        return key in self._state.value_sets[value_set]
+        kinds = self._kinds[value_set]
+        return any(in_member(keys, kinds, key) for keys in self._state.value_sets[value_set])
 
     def _hit(self, table: ir.Table, cell: _Cell, machine: Machine) -> None:
         """bmv2 counts and meters at every hit, before the action."""

@@ -12,6 +12,7 @@ from emulator.v1model.messages import Format
 from emulator.v1model.metadata import Algorithm, Drop, Fault
 from emulator.v1model.meters import Meter
 from emulator.v1model.random_numbers import Generator
+from emulator.v1model.view import KeyParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class State:
     digests: dict[str, deque[tuple[int, ...]]] = field(default_factory=dict)
     """Samples not yet taken, as unsigned numbers; see `send_digest`."""
     clone_sessions: dict[int, Session] = field(default_factory=dict)
-    value_sets: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    value_sets: dict[str, tuple[KeyParts, ...]] = field(default_factory=dict)
     """Members of each, in order: a value for each field."""
     log: list[tuple[Format, tuple[int, ...]]] = field(default_factory=list)
     """Messages not yet taken, at most LOG_CAPACITY; values as unsigned numbers."""

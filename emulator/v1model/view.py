@@ -106,6 +106,8 @@ class TupleView:
     widths_bits: tuple[int, ...]
     size: int
     """Of a value set; 0 for a digest."""
+    match_kinds: tuple[str, ...] = ()
+    """Of a value set."""
 
 
 @dataclass(frozen=True, slots=True)

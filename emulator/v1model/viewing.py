@@ -60,10 +60,16 @@ def make_view(program: ir.Program, p4info: Any | None) -> ControlView:
             for i, (name, widths) in enumerate(digests_of(program).items())
         ),
         tuple(
-            TupleView(ids.of("value_sets", v.name, i), v.name, tuple(width_of(f.type) for f in v.fields), v.size)
+            _value_set(ids.of("value_sets", v.name, i), v)
             for i, v in enumerate(program.value_sets)
         ),
     )
+
+
+def _value_set(number: int, value_set: ir.ValueSet) -> TupleView:
+    fields = value_set.fields
+    widths, kinds = tuple(width_of(f.type) for f in fields), tuple(f.match_kind for f in fields)
+    return TupleView(number, value_set.name, widths, value_set.size, kinds)
 
 
 def _instances(program: ir.Program, *externs: str) -> list[ir.ExternInstance]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.switch.control import ValueSetMember
+from emulator.switch.control import ControlError, ValueSetMember
 from tests.support.p4_run import Piece, around
 
 HEAD = "parser P_(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {\n"
@@ -214,3 +214,37 @@ def test_value_sets_of_each_kind() -> None:
     assert piece(1, 9) == (1, 0, 0, 0)
     assert piece(1, 8) == (1, 0, 0, 0)
     assert piece(1, 7) == (2, 0, 0, 0)
+
+
+KINDS = """
+value_set<lpm_t>(4) prefixes;
+value_set<range_t>(4) ranges;
+value_set<optional_t>(4) options;
+state start { packet.extract(hdr.given); transition select(hdr.given.a) { prefixes: one; ranges: two; default: more; } }
+state more { transition select(hdr.given.a, hdr.given.b) { options: three; default: accept; } }
+state one { meta.p = 1; transition accept; }
+state two { meta.p = 2; transition accept; }
+state three { meta.q = 3; transition accept; }
+"""
+
+
+def test_value_sets_match_as_their_fields_say() -> None:
+    structs = (
+        "struct lpm_t { @match(lpm) bit<32> x; } struct range_t { @match(range) bit<32> x; } "
+        "struct optional_t { @match(optional) bit<32> x; bit<32> y; } error { Mine }"
+    )
+    piece = Piece(source(KINDS).replace("error { Mine }", structs))
+    for rig in piece.rigs.values():
+        ids = {view.name: view.id for view in rig.switch.program.view.value_sets}
+        ones = 0xFFFF_FFFF
+        rig.switch.set_value_set(ids["P_.prefixes"], [ValueSetMember((0x0A00_0000,), (0xFF00_0000,))])
+        rig.switch.set_value_set(ids["P_.ranges"], [ValueSetMember((20,), (30,)), ValueSetMember((50,))])
+        members = [ValueSetMember((0, 7), (0, ones)), ValueSetMember((9, 8))]
+        rig.switch.set_value_set(ids["P_.options"], members)
+        for wrong in (ValueSetMember((30,), (20,)), ValueSetMember((1,), (1 << 32,))):
+            with pytest.raises(ControlError):
+                rig.switch.set_value_set(ids["P_.ranges"], [wrong])
+    asked = ((0x0A01_0203, 0), (0x0B01_0203, 0), (20, 0), (30, 0), (31, 0), (50, 0), (51, 7), (9, 8), (10, 8))
+    found = [piece(*values)[:2] for values in asked]
+    assert [p for p, _ in found] == [1, 0, 2, 2, 0, 2, 0, 0, 0]
+    assert [q for _, q in found] == [0, 0, 0, 0, 0, 0, 3, 3, 0]

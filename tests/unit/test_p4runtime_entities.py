@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
 
 from emulator.p4runtime.errors import BatchError, Code
-from tests.support.p4runtime_bench import Bench, bits, call, exact, packet, value_of
+from tests.support.p4runtime_bench import ENTITIES_PROGRAM, Bench, bits, call, exact, packet, value_of
 
 
 @pytest.fixture
@@ -304,6 +305,19 @@ def test_refusals_of_sessions(bench: Bench, update_type: str, text: str, code: C
 def known(*values: int) -> str:
     members = " ".join(f"members {{ {exact(1, value, 1)} }}" for value in values)
     return f"value_set_entry {{ value_set_id: $known {members} }}"
+
+
+def test_value_sets_of_other_kinds_than_exact(tmp_path: Path) -> None:
+    program = tmp_path / "kinds.p4"
+    text = Path(ENTITIES_PROGRAM).read_text().replace("value_set<bit<8>>(4) known", "value_set<kind_t>(4) known")
+    program.write_text(text.replace("struct seen_t", "struct kind_t { @match(ternary) bit<8> kind; }\nstruct seen_t"))
+    bench = Bench("interpreter", str(program))
+    ternary = 'members { match { field_id: 1 ternary { value: "\\x40" mask: "\\x60" } } }'
+    bench.write(("MODIFY", f"value_set_entry {{ value_set_id: $known {ternary} }}"))
+    (member,) = bench.read("value_set_entry {}")[0].value_set_entry.members
+    assert (member.match[0].ternary.value, member.match[0].ternary.mask) == (b"\x40", b"\x60")
+    assert [out(bench, kind=kind)[3:5] == b"\xff\xff" for kind in (0x41, 0xC0, 0x61)] == [True, True, False]
+    bench.close()
 
 
 def test_value_sets(bench: Bench) -> None:
