@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import typer
@@ -31,13 +32,18 @@ def warm(
 
     started = time.monotonic()
     if not quiet and not as_json:
-        print("compiling loops and the aggregation program, once for this version (about a minute)", flush=True)
-    ensure_warm(say=False)
-    compile_loops()
-    compile_bulk_loops()
-    compile_services()
-    for words in starts():
-        start_once(words)
+        print("compiling loops and the aggregation program, once for this version (a minute or two)", flush=True)
+    switch, *others = starts()
+    with ThreadPoolExecutor() as pool:  # of processes, so that every core compiles
+        started_switch = pool.submit(start_once, switch)
+        ensure_warm(say=False)
+        compile_loops()
+        compile_bulk_loops()
+        started_switch.result()  # it has compiled the ports' loops, which the others load
+        started_others = [pool.submit(start_once, words) for words in others]
+        compile_services()
+        for future in started_others:
+            future.result()
     seconds = time.monotonic() - started
     if as_json:
         print(json.dumps({"seconds": round(seconds, 2)}))
@@ -49,9 +55,12 @@ def starts() -> list[tuple[str, ...]]:
     """Every aggregator that ``netsum run`` may start, between one port of each kind."""
     from hostagent.torch_backend.aggregators import DEFAULT_LANES, DEFAULT_PROGRAM, OUR_AGGREGATORS
 
-    common = ("--port", "1=shm:warm", "--port", "2=udp:127.0.0.1:0", "--quiet", "--die-with-parent")
-    switch = ("switch", DEFAULT_PROGRAM, "-D", f"LANES={DEFAULT_LANES}", "--p4runtime", "127.0.0.1:0", *common)
-    return [switch, *(("aggregator", name, "--listen", "127.0.0.1:0", *common) for name in OUR_AGGREGATORS)]
+    def common(name: str) -> tuple[str, ...]:
+        return ("--port", f"1=shm:warm-{name}", "--port", "2=udp:127.0.0.1:0", "--quiet", "--die-with-parent")
+
+    program = ("switch", DEFAULT_PROGRAM, "-D", f"LANES={DEFAULT_LANES}", "--p4runtime", "127.0.0.1:0")
+    ours = [("aggregator", name, "--listen", "127.0.0.1:0", *common(name)) for name in OUR_AGGREGATORS]
+    return [(*program, *common("p4")), *ours]
 
 
 def start_once(words: tuple[str, ...]) -> None:
