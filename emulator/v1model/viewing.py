@@ -59,10 +59,7 @@ def make_view(program: ir.Program, p4info: Any | None) -> ControlView:
             TupleView(ids.of("digests", name, i), name, widths, 0)
             for i, (name, widths) in enumerate(digests_of(program).items())
         ),
-        tuple(
-            _value_set(ids.of("value_sets", v.name, i), v)
-            for i, v in enumerate(program.value_sets)
-        ),
+        tuple(_value_set(ids.of("value_sets", v.name, i), v) for i, v in enumerate(program.value_sets)),
     )
 
 
