@@ -13,7 +13,7 @@ from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import ask_again, end_handler, give_feedback, go_on, report
 from pspin_model.machine.events import E_COMMAND_DONE, E_ISSUE, E_RELEASE, push
-from pspin_model.machine.fifos import append, take
+from pspin_model.machine.fifos import append, take_at
 from pspin_model.machine.ingest import beats
 from pspin_model.machine.layout import (
     D_BYTES,
@@ -34,7 +34,8 @@ from pspin_model.machine.layout import (
     G_HOST_WRITE_FREE,
     G_HOST_WRITES,
     G_IN_FLIGHT,
-    G_INGEST_FREE,
+    G_INGEST_DEBT,
+    G_INGEST_HEAD,
     G_ISSUE_AT,
     G_ISSUE_TURN,
     G_NETWORK_CLUSTER,
@@ -53,6 +54,7 @@ from pspin_model.machine.layout import (
     H_OPEN,
     H_PACKET_ADDRESS,
     H_PACKET_BYTES,
+    H_PLACE,
     H_SCRATCH,
     H_SCRATCH_BYTES,
     H_WAIT,
@@ -60,6 +62,7 @@ from pspin_model.machine.layout import (
     HOST_DMA,
     HOST_WORD,
     L_NETWORK_PORT,
+    L_TURN,
     NETWORK,
     OP_COPY,
     OP_FROM_HOST,
@@ -97,6 +100,7 @@ C_WORD = index_of("host_word_latency")
 C_HOLD = index_of("host_read_hold")
 C_RESUME = index_of("wait_to_resume")
 C_CLUSTERS = index_of("clusters")
+C_CORES = index_of("cores")
 C_MAX = index_of("max_packet_bytes")
 
 DONE = -1
@@ -219,6 +223,36 @@ def wake_interface(s: State, i: int, at: int) -> None:
 
 
 @njit
+def arbiter_rank(requester: int, turn: int, count: int) -> int:
+    """Order of a requester in an arbiter tree: the least rank wins.
+
+    At each node of the tree a bit of the turn says which half is preferred if both ask. The turn counts grants, whoever
+    got them: when few ask, some wait longer than others. [src]
+    """
+    width = 1
+    while width < count:
+        width *= 2
+    return int(requester ^ (turn % width))
+
+
+@njit
+def _take_of_cluster(s: State, now: int, i: int, cluster: int) -> int:
+    """A cluster's next command for an interface: that of the core its arbiter prefers, the core's first."""
+    row = i * s.conf[C_CLUSTERS] + cluster
+    turn = s.clusters[cluster, L_TURN + i]
+    s.clusters[cluster, L_TURN + i] += 1
+    best, best_rank = 0, -1
+    for at in range(s.command_span[row, 1]):
+        place = s.command_fifo[row, (s.command_span[row, 0] + at) % s.command_fifo.shape[1]]
+        if s.commands[place, D_READY] > now:
+            break
+        rank = arbiter_rank(s.cores[s.commands[place, D_CORE], H_PLACE], turn, s.conf[C_CORES])
+        if best_rank < 0 or rank < best_rank:
+            best, best_rank = at, rank
+    return int(take_at(s.command_fifo, s.command_span, row, best))
+
+
+@njit
 def serve_interface(s: State, now: int, i: int) -> None:
     """Start the next command of the clusters that have one, in turn."""
     g = s.g
@@ -228,9 +262,8 @@ def serve_interface(s: State, now: int, i: int) -> None:
     if g[G_IN_FLIGHT + i] >= s.conf[C_IN_FLIGHT]:
         return
     clusters = s.conf[C_CLUSTERS]
-    soonest = -1
-    for step in range(1, clusters + 1):
-        cluster = (g[G_ISSUE_TURN + i] + step) % clusters
+    soonest, best, best_rank = -1, -1, 0
+    for cluster in range(clusters):
         row = i * clusters + cluster
         if s.command_span[row, 1] == 0:
             continue
@@ -238,13 +271,16 @@ def serve_interface(s: State, now: int, i: int) -> None:
         if ready > now:
             soonest = ready if soonest < 0 else min(soonest, ready)
             continue
-        place = take(s.command_fifo, s.command_span, row)
-        g[G_ISSUE_TURN + i] = cluster
+        rank = arbiter_rank(cluster, g[G_ISSUE_TURN + i], clusters)
+        if best < 0 or rank < best_rank:
+            best, best_rank = cluster, rank
+    if best >= 0:
+        place = _take_of_cluster(s, now, i, best)
+        g[G_ISSUE_TURN + i] += 1
         g[G_WAITING_COMMANDS + i] -= 1
         g[G_IN_FLIGHT + i] += 1
         push(s, _start(s, now, row_at(s.commands, place)), E_COMMAND_DONE, place)
         soonest = now + 1
-        break
     if soonest >= 0:
         wake_interface(s, i, max(soonest, now + 1))
 
@@ -270,8 +306,9 @@ def _start(s: State, now: int, d: Any) -> int:
     if d[D_KIND] == OP_TO_HOST:
         start = through_l1(s, max(now, g[G_HOST_WRITE_FREE]), cluster, length)
         g[G_HOST_WRITE_FREE] = start + length + s.conf[C_EXTRA]
-        if cluster < 0:  # the beat more is one that the network interface cannot write in L2
-            g[G_INGEST_FREE] += s.conf[C_EXTRA]
+        if cluster < 0 and g[G_INGEST_HEAD] >= 0:
+            # the beat more of a read of L2 is one that the network interface cannot write
+            g[G_INGEST_DEBT] += s.conf[C_EXTRA]
         return int(start + length + s.conf[C_WRITE])
     start = through_l1(s, max(now, g[G_HOST_READ_FREE]), cluster, length)
     g[G_HOST_READ_FREE] = start + length + s.conf[C_EXTRA]

@@ -62,7 +62,7 @@ class MachineConfig:
     copy_latency: int = 11
     """Copy L2 to L1, beside one cycle a beat. [rtl]"""
     copy_gap: int = 2
-    """Least cycles between copies into one cluster. [rtl]"""
+    """Copies of up to so many beats leave a beat free before the next into the same cluster. [rtl]"""
     copied_to_dispatch: int = 1
     """End of the copy to dispatch. [rtl]"""
     dispatch_to_start: int = 4

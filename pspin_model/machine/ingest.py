@@ -12,7 +12,7 @@ from typing import Any
 from emulator.ports.intrinsics import copy_memory
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
-from pspin_model.machine.events import E_ARRIVE, E_REQUEST, E_TASK, push
+from pspin_model.machine.events import E_ARRIVE, E_REQUEST, E_TASK, E_WRITTEN, push
 from pspin_model.machine.layout import (
     COMPLETION,
     FREE,
@@ -20,7 +20,9 @@ from pspin_model.machine.layout import (
     G_ARRIVING,
     G_CELLS,
     G_FREE_PACKETS,
-    G_INGEST_FREE,
+    G_INGEST_DEBT,
+    G_INGEST_HEAD,
+    G_INGEST_TAIL,
     G_INJECTABLE,
     G_INJECTED,
     G_L2_BYTES,
@@ -138,10 +140,32 @@ def arrive(s: State, now: int) -> None:
     g[G_ACTIVE] += 1
     g[G_INJECTED] += 1
     g[G_LAST_ARRIVAL] = now
-    written = max(now, g[G_INGEST_FREE]) + (beats(s, i[I_BYTES]) + s.conf[C_BEATS] - 1) // s.conf[C_BEATS]
-    g[G_INGEST_FREE] = written
-    push(s, written + s.conf[C_ARRIVAL], E_REQUEST, row)
+    if g[G_INGEST_HEAD] < 0:
+        g[G_INGEST_HEAD] = row
+        _write(s, now, row)
+    else:
+        s.packets[g[G_INGEST_TAIL], P_NEXT] = row
+    g[G_INGEST_TAIL] = row
     expect_arrival(s, now)
+
+
+@njit
+def _write(s: State, now: int, row: int) -> None:
+    g = s.g
+    cycles = (beats(s, s.packets[row, P_BYTES]) + s.conf[C_BEATS] - 1) // s.conf[C_BEATS]
+    push(s, now + g[G_INGEST_DEBT] + cycles, E_WRITTEN, row)
+    g[G_INGEST_DEBT] = 0
+
+
+@njit
+def written(s: State, now: int, row: int) -> None:
+    """A packet is in L2: its request goes to its queue, and the next packet is written."""
+    g = s.g
+    g[G_INGEST_HEAD] = s.packets[row, P_NEXT]
+    s.packets[row, P_NEXT] = -1
+    push(s, now + s.conf[C_ARRIVAL], E_REQUEST, row)
+    if g[G_INGEST_HEAD] >= 0:
+        _write(s, now, g[G_INGEST_HEAD])
 
 
 @njit

@@ -30,6 +30,7 @@ from pspin_model.machine.events import (
     E_RESUME,
     E_TASK,
     E_WATCH,
+    E_WRITTEN,
     KIND_SHIFT,
     SUBJECTS,
     pop,
@@ -43,6 +44,7 @@ from pspin_model.machine.ingest import (
     request,
     wake_scheduler,
     whole_beats,
+    written,
 )
 from pspin_model.machine.layout import (
     COMPLETION,
@@ -219,6 +221,8 @@ def advance(address: int, until: int) -> int:
             serve(s, now, subject)
         elif kind == E_ARRIVE:
             arrive(s, now)
+        elif kind == E_WRITTEN:
+            written(s, now, subject)
         elif kind == E_REQUEST:
             request(s, now, subject)
         elif kind == E_TASK:

@@ -78,8 +78,11 @@ class MachineMemory:
         s.tags[:] = -1
         g = s.g
         g[at.G_FREE_PACKETS] = c.packet_rows
-        for place in (at.G_LAST_ARRIVAL, at.G_STALL_HEAD, at.G_TICK, at.G_TICKED, at.G_PORT_EVENT, at.G_FEEDBACK_AT,
-                      at.G_NETWORK_CLUSTER):  # fmt: skip
+        nothing_yet = (
+            at.G_LAST_ARRIVAL, at.G_STALL_HEAD, at.G_INGEST_HEAD, at.G_TICK, at.G_TICKED, at.G_PORT_EVENT,
+            at.G_FEEDBACK_AT, at.G_NETWORK_CLUSTER,
+        )  # fmt: skip
+        for place in nothing_yet:
             g[place] = -1
         g[at.G_ISSUE_AT : at.G_ISSUE_AT + 3] = -1
 

@@ -61,7 +61,7 @@ def start_copy(s: State, now: int) -> None:
         size = s.packets[row, P_BYTES] if row < s.packets.shape[0] else copy_bytes(s, row - s.packets.shape[0])
         length = beats(s, size)
         g[G_PORT_AT] = now + (length + s.conf[C_COPY_BEATS] - 1) // s.conf[C_COPY_BEATS]
-        c[L_COPY_AT] = now + max(length, s.conf[C_GAP])
+        c[L_COPY_AT] = now + length + (1 if length <= s.conf[C_GAP] else 0)
         add_stream(s, cluster, now + s.conf[C_COPY], length)
         push(s, now + s.conf[C_COPY] + length, E_COPIED, subject)
         break

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from emulator.ports.intrinsics import copy_memory
 from emulator.ports.jit import njit
-from pspin_model.machine.commands import copy_done_for_handler
+from pspin_model.machine.commands import arbiter_rank, copy_done_for_handler
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import begin_handler, l1_address
 from pspin_model.machine.events import E_ACCEPT, push
@@ -25,6 +25,7 @@ from pspin_model.machine.layout import (
     G_COPIES,
     G_READY_COUNT,
     G_READY_HEAD,
+    G_READY_TURN,
     G_RECORDS,
     G_TICK,
     G_TICKED,
@@ -95,6 +96,9 @@ C_CLUSTERS = index_of("clusters")
 C_CORES = index_of("cores")
 C_TASKS = index_of("tasks_per_cluster")
 C_QUEUES = index_of("message_queues")
+ARBITED = 32
+"""Ready queues among which the arbiter chooses; more wait in the order they became ready. [ours]"""
+
 C_ACCEPT = index_of("task_to_accept")
 C_COPY = index_of("copy_latency")
 C_GAP = index_of("copy_gap")
@@ -131,6 +135,22 @@ def choose_cluster(s: State, row: int) -> int:
 
 
 @njit
+def _prefer_queue(s: State) -> None:
+    """Put the ready queue that the arbiter prefers at the head of the ring, looking at the first of many only."""
+    g = s.g
+    size, head = s.ready.shape[0], g[G_READY_HEAD]
+    best, best_rank = 0, -1
+    for at in range(min(g[G_READY_COUNT], ARBITED)):
+        rank = arbiter_rank(s.ready[(head + at) % size], g[G_READY_TURN], s.conf[C_QUEUES])
+        if best_rank < 0 or rank < best_rank:
+            best, best_rank = at, rank
+    queue = s.ready[(head + best) % size]
+    for at in range(best, 0, -1):
+        s.ready[(head + at) % size] = s.ready[(head + at - 1) % size]
+    s.ready[head] = queue
+
+
+@njit
 def schedule(s: State, now: int) -> None:
     """Place one task: that of the first ready queue whose packet a cluster takes."""
     g = s.g
@@ -138,6 +158,7 @@ def schedule(s: State, now: int) -> None:
         return
     g[G_TICK] = -1
     size = s.ready.shape[0]
+    _prefer_queue(s)
     for _ in range(g[G_READY_COUNT]):
         queue = s.ready[g[G_READY_HEAD]]
         g[G_READY_HEAD] = (g[G_READY_HEAD] + 1) % size
@@ -147,6 +168,7 @@ def schedule(s: State, now: int) -> None:
             g[G_READY_COUNT] -= 1
             s.queues[queue, Q_LISTED] = 0
             g[G_TICKED] = now
+            g[G_READY_TURN] += 1
             _give_task(s, now, queue, row, cluster)
             wake_scheduler(s, now + 1)
             return

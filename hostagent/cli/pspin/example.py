@@ -11,6 +11,13 @@ import typer
 
 from hostagent.cli.options import AsJson
 
+HEADINGS = {
+    "messages": "msgs", "packets": "pkts", "size_bytes": "B", "inter_packet_ns": "gap", "throughput_gbps": "Gbit/s",
+    "latency_min_ns": "lat min", "latency_avg_ns": "avg", "latency_max_ns": "max ns", "handler_min_cycles": "cyc min",
+    "handler_avg_cycles": "avg", "handler_max_cycles": "max", "handler_instructions": "instr",
+}  # fmt: skip
+"""Columns in few letters."""
+
 COSTS = "Cost table: rtl (measured) or flare (the paper's)."
 
 
@@ -94,7 +101,7 @@ def _show(rows: list[dict[str, object]], title: str) -> None:
 
     table = Table(title=title)
     for column in rows[0]:
-        table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right")
+        table.add_column(HEADINGS.get(column, column), justify="left" if isinstance(rows[0][column], str) else "right")
     for row in rows:
         table.add_row(*(str(value) for value in row.values()))
     Console().print(table)
