@@ -72,7 +72,8 @@ def test_what_doubles_is_bounded(text: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("opening", ["(", "{", "~", "-", "if (meta.flag) ", "meta.flag ? 1 : ", "1 + ", "{ "])
 def test_deep_nesting(opening: str) -> None:
-    assert outcome(program(apply=f"meta.m8 = {opening * 5000}1;")) == "error"
+    complete = opening in ("-", "1 + ")  # the others lack what closes them
+    assert outcome(program(apply=f"meta.m8 = {opening * 5000}1;")) == ("program" if complete else "error")
     assert outcome(program(apply=opening * 5000)) == "error"
 
 

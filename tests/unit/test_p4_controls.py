@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from emulator.p4.errors import CompileError
 from tests.support.p4_ask import ask
 from tests.support.p4_run import Piece, around
 
@@ -58,8 +59,10 @@ def test_an_instance_keeps_its_state_from_packet_to_packet_and_from_place_to_pla
     assert piece(0) == (3, 0, 0, 0)
 
 
-def test_made_and_applied_at_once() -> None:
-    assert ask("p = a; Add(5).apply(p);", 1, declarations=ADDER) == (6, 0, 0, 0)
+def test_what_is_applied_has_a_name() -> None:
+    """A constructor's call is no l-value, so no statement of the grammar applies it."""
+    with pytest.raises(CompileError, match="declare it, then apply that"):
+        ask("p = a; Add(5).apply(p);", 1, declarations=ADDER)
 
 
 def test_direct_application_of_a_generic_control() -> None:
