@@ -29,7 +29,6 @@ def warm(
     from emulator.switch.masked_bits import compile_loops
     from hostagent.rackserver.core import compile_services
     from hostagent.transport.warm import ensure_warm
-    from pspin_model.examples.run import run_example
 
     started = time.monotonic()
     if not quiet and not as_json:
@@ -39,7 +38,6 @@ def warm(
         started_switch = pool.submit(start_once, switch)
         ensure_warm(say=False)
         compile_loops()
-    run_example("ping_pong", packets=1)
         compile_bulk_loops()
         started_switch.result()  # it has compiled the ports' loops, which the others load
         started_others = [pool.submit(start_once, words) for words in others]
