@@ -288,6 +288,7 @@ def _fork(m: Machine) -> Machine:
     each = copy.copy(m)
     each.variables = dict(m.variables)
     each.headers = {name: replace(h, fields=dict(h.fields)) for name, h in m.headers.items()}
+    each.next_index = dict(m.next_index)
     each.notes = dict(m.notes)
     each.output = bytearray()
     return each
