@@ -397,3 +397,17 @@ def test_long_headers_survive_waiting() -> None:
 
 def standard_16(name: str) -> ir.Expr:
     return ir.Cast(standard(name), ir.Bits(16))
+
+
+def test_each_copy_has_a_stack_of_its_own() -> None:
+    """What one copy pushes in egress, the next copy's ``lastIndex`` does not see."""
+    stack = ir.HeaderStack("hdr.s", TAG.type, 2)
+    last = ir.Cast(ir.StackLastIndex(stack), ir.Bits(8))
+    egress = (set_field("kind", last), ir.PushFront(stack, 1), set_field("note", last))
+    to_group = ir.Assign(standard("mcast_grp"), const(1, 16))
+
+    def prepare(switch):  # type: ignore[no-untyped-def]
+        switch.insert_multicast_group(1, ((1, 0), (2, 0), (3, 0)))
+
+    copies = program((to_group,), egress, stacks=(stack,), deparser=(ir.Emit(TAG),))
+    assert run_both(copies, [frame()], prepare=prepare).frames[0] == {port: [frame(255, 0)] for port in (1, 2, 3)}
