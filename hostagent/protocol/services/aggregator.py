@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.limits import MAX_PORTS
 from hostagent.protocol.counters import Drop, Verdict
+
+if TYPE_CHECKING:  # a controller lives without numpy
+    from emulator.ports.batch import FrameBatch, TxPortTable
 
 MOST_CHILDREN = 64
 """Bits in a set's bitmap."""
