@@ -155,7 +155,7 @@ def test_a_killed_service_is_started_again_and_no_sum_is_lost(shared, service):
     ("arguments", "message"),
     [
         (["--aggregator", "p4:no-such.p4", str(SCRIPTS / "steps.py")], "no-such.p4"),
-        (["--aggregator", "pspin", str(SCRIPTS / "steps.py")], "only p4"),
+        (["--aggregator", "abacus", str(SCRIPTS / "steps.py")], "abacus"),
         (["no-such-script.py"], "no-such-script.py"),
     ],
 )
