@@ -34,12 +34,12 @@ $(SHELL_VENV)/.done: .constraints-shell.txt
 demo: setup ## train a real model through the P4 switch, then on gloo, and compare
 	$(BIN)/netsum demo
 
-# tests/net starts processes, namespaces and whole jobs, which want the machine for themselves.
+# tests/net starts processes, namespaces and whole jobs; the tests of one file take turns.
 JOBS ?= 2
 test: setup ## everything that CI runs: checks, then the tests
 	@$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -n $(JOBS) tests/unit tests/property tests/conformance --durations=25
-	$(BIN)/python -m pytest tests/net --durations=25
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/net --durations=25
 
 check: setup ## format, lint, types, layering
 	$(BIN)/ruff format --check $(SOURCES)
