@@ -8,15 +8,14 @@ jobs goes on with them, whatever happened to the controller.
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from queue import SimpleQueue
 from typing import Any
 
 import grpc
 
+from hostagent.controller.connected import ConnectedDriver
 from hostagent.controller.driver import AggregatorCounters, AggregatorUnavailable, DriverEvents
 from hostagent.controller.entries import JobEntries
 from hostagent.controller.model import Capacity
@@ -29,10 +28,8 @@ from hostagent.protocol.services.reasons import reason_of
 SCHEME = "netsum"
 """As in netsum://HOST:PORT."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
 CALL_TIMEOUT_S = 10.0
 """For an order. The core answers between two batches, so much less is used."""
-STOP_TIMEOUT_S = 10.0
 
 REFUSALS = (
     grpc.StatusCode.INVALID_ARGUMENT,
@@ -48,25 +45,17 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
 
-log = logging.getLogger("netsum.controller")
 
-
-class AggregatorDriver:
+class AggregatorDriver(ConnectedDriver):
     """See hostagent.controller.driver.Driver."""
 
     def __init__(self, address: str):
+        super().__init__()
         self._address = address
-        self._orders: SimpleQueue[JobEntries | int | None] = SimpleQueue()
-        """A job to tell, the number of one to forget, or None: look up."""
-        self._told: dict[int, JobEntries] = {}
         self._rows: dict[int, int] = {}
         """Job -> row, of all jobs ever told: counters outlive jobs."""
-        self._stopping = threading.Event()
-        self._broken = threading.Event()
         self._stub: Any = None
         self._description = pb.Description()
-        self._thread = threading.Thread(target=self._run, name="netsum-driver", daemon=True)
-        self._events: DriverEvents | None = None
 
     @property
     def name(self) -> str:
@@ -76,25 +65,8 @@ class AggregatorDriver:
 
     def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
         """See Driver."""
-        self._events = events
-        self._told = {entries.job: entries for entries in told}
         self._rows = {entries.job: entries.row for entries in told}
-        self._thread.start()
-
-    def install(self, entries: JobEntries) -> None:
-        """See Driver."""
-        self._orders.put(entries)
-
-    def remove(self, job: int) -> None:
-        """See Driver."""
-        self._orders.put(job)
-
-    def stop(self) -> None:
-        """See Driver."""
-        self._stopping.set()
-        self._orders.put(None)
-        if self._thread.is_alive():
-            self._thread.join(STOP_TIMEOUT_S)
+        super().start(events, told)
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
         """See Driver. A row that several jobs had holds the latest one's, whose counters start at zero here."""
@@ -114,32 +86,19 @@ class AggregatorDriver:
         try:
             return getattr(stub, call)(request, timeout=timeout_s)
         except grpc.RpcError as error:
-            raise AggregatorUnavailable(f"{self.name}: {_text(error)}") from error
+            raise AggregatorUnavailable(f"{self.name}: {reason_of(error)}") from error
 
     # --- the thread ---
 
-    def _run(self) -> None:
-        assert self._events is not None, "start sets it"
-        pause_s = FIRST_PAUSE_S
-        while not self._stopping.is_set():
-            hopeless = False
-            try:
-                self._serve(self._events)
-                pause_s, why = FIRST_PAUSE_S, "the connection ended"
-            except grpc.RpcError as error:
-                hopeless = _code(error) is grpc.StatusCode.UNIMPLEMENTED
-                why = "something else than an aggregator of netsum answers there" if hopeless else _text(error)
-            except Exception as error:
-                log.exception("the driver failed")
-                why = f"the driver failed: {error!r}"
-            if not self._stopping.is_set():
-                self._events.lost(f"{self.name}: {why}", hopeless=hopeless)
-                self._stopping.wait(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+    def _why(self, error: Exception) -> tuple[str, bool] | None:
+        if not isinstance(error, grpc.RpcError):
+            return None
+        if _code(error) is grpc.StatusCode.UNIMPLEMENTED:
+            return "something else than an aggregator of netsum answers there", True
+        return reason_of(error), False
 
     def _serve(self, events: DriverEvents) -> None:
         """One connection, from its beginning to its end."""
-        self._broken.clear()
         with grpc.insecure_channel(self._address, options=_OPTIONS) as channel:
             stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
             watch = stub.Watch(pb.WatchRequest())
@@ -155,7 +114,7 @@ class AggregatorDriver:
                 self._keep_only(stub)
                 self._stub = stub
                 events.ready(self._capacity(), wiped)
-                self._obey(events, stub)
+                self._obey(lambda entries: self._install(events, stub, entries), lambda job: self._remove(stub, job))
             finally:
                 self._stub = None
                 watch.cancel()
@@ -167,8 +126,7 @@ class AggregatorDriver:
         with suppress(grpc.RpcError):
             for description in watch:
                 self._description = description
-        self._broken.set()
-        self._orders.put(None)
+        self._on_broken()
 
     def _has_lost(self, incarnation: int) -> bool:
         """Whether a job that we told is not there; `incarnation` is the one we last knew, or 0."""
@@ -186,23 +144,6 @@ class AggregatorDriver:
         told = self._description
         return Capacity(slots=told.slots, lanes=told.lanes, rows=told.jobs)
 
-    def _forget_old_orders(self) -> None:
-        """Orders from before the connection broke: the core gives them anew once it hears `ready`."""
-        while not self._orders.empty():
-            order = self._orders.get()
-            if isinstance(order, int):
-                self._told.pop(order, None)
-
-    def _obey(self, events: DriverEvents, stub: Any) -> None:
-        """Carries out orders until there is a reason to connect again."""
-        while not self._stopping.is_set() and not self._broken.is_set():
-            order = self._orders.get()
-            if isinstance(order, JobEntries):
-                self._install(events, stub, order)
-            elif order is not None:
-                self._told.pop(order, None)
-                self._remove(stub, order)
-
     def _install(self, events: DriverEvents, stub: Any, entries: JobEntries) -> None:
         incarnation = self._description.incarnation
         try:
@@ -214,7 +155,7 @@ class AggregatorDriver:
         except grpc.RpcError as error:
             if _code(error) not in REFUSALS:
                 raise
-            events.install_failed(entries.job, entries.epoch, _text(error))
+            events.install_failed(entries.job, entries.epoch, reason_of(error))
             return
         self._told[entries.job] = entries
         self._rows[entries.job] = entries.row
@@ -254,12 +195,8 @@ def read_statistics(address: str, timeout_s: float) -> Mapping[str, Any]:
             told: dict[str, Any] = json.loads(stub.Statistics(pb.StatisticsRequest(), timeout=timeout_s).json)
             return told
     except grpc.RpcError as error:
-        raise AggregatorUnavailable(f"{SCHEME}://{address}: {_text(error)}") from error
+        raise AggregatorUnavailable(f"{SCHEME}://{address}: {reason_of(error)}") from error
 
 
 def _code(error: grpc.RpcError) -> Any:
     return error.code() if isinstance(error, grpc.Call) else None
-
-
-def _text(error: grpc.RpcError) -> str:
-    return reason_of(error)

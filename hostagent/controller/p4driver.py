@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from google.protobuf import text_format
 
+from hostagent.controller.connected import ConnectedDriver
 from hostagent.controller.driver import (
     DROPS,
     VERDICTS,
@@ -35,7 +32,6 @@ from hostagent.controller.p4protos import p4info_pb2
 from hostagent.controller.p4protos import p4runtime_pb2 as p4
 from hostagent.controller.p4tables import SwitchTables
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
 NO_SERVICES = (
     "a P4 switch only sums; weights and optimizers are kept by a rack server (`netsum run --aggregator server`)"
 )
@@ -82,47 +78,20 @@ def read_program(pipeline: Path | None, p4info: Path | None, device_config: Path
         raise ProgramError(f"can't read the switch's program: {error}") from error
 
 
-class P4RuntimeDriver:
+class P4RuntimeDriver(ConnectedDriver):
     """See hostagent.controller.driver.Driver."""
 
     def __init__(self, address: str, program: Program, device_id: int = 0):
+        super().__init__()
         self._address = address
         self._program = program
         self._device_id = device_id
-        self._orders: SimpleQueue[JobEntries | int | None] = SimpleQueue()
-        """A job to tell, the number of one to forget, or None: look up."""
-        self._told: dict[int, JobEntries] = {}
-        self._stopping = threading.Event()
-        self._broken = threading.Event()
         self._session: tuple[P4Client, P4Names] | None = None
-        self._thread = threading.Thread(target=self._run, name="netsum-driver", daemon=True)
-        self._events: DriverEvents | None = None
 
     @property
     def name(self) -> str:
         """For people."""
         return f"p4runtime://{self._address}"
-
-    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
-        """See Driver."""
-        self._events = events
-        self._told = {entries.job: entries for entries in told}
-        self._thread.start()
-
-    def install(self, entries: JobEntries) -> None:
-        """See Driver."""
-        self._orders.put(entries)
-
-    def remove(self, job: int) -> None:
-        """See Driver."""
-        self._orders.put(job)
-
-    def stop(self) -> None:
-        """See Driver."""
-        self._stopping.set()
-        self._orders.put(None)
-        if self._thread.is_alive():
-            self._thread.join(10.0)
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
         """See Driver."""
@@ -139,30 +108,13 @@ class P4RuntimeDriver:
 
     # --- the thread ---
 
-    def _run(self) -> None:
-        assert self._events is not None, "start sets it"
-        pause_s = FIRST_PAUSE_S
-        while not self._stopping.is_set():
-            hopeless = False
-            try:
-                self._serve(self._events)
-                pause_s = FIRST_PAUSE_S
-                why = "the connection ended"
-            except SwitchAway as error:
-                why = str(error)
-            except (SwitchRefused, WrongProgram) as error:
-                why, hopeless = str(error), True
-            except Exception as error:
-                log.exception("the P4Runtime driver failed")
-                why = f"the driver failed: {error!r}"
-            if not self._stopping.is_set():
-                self._events.lost(f"{self.name}: {why}", hopeless=hopeless)
-                self._stopping.wait(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+    def _why(self, error: Exception) -> tuple[str, bool] | None:
+        if isinstance(error, SwitchAway):
+            return str(error), False
+        return (str(error), True) if isinstance(error, SwitchRefused | WrongProgram) else None
 
     def _serve(self, events: DriverEvents) -> None:
         """One connection, from its beginning to its end."""
-        self._broken.clear()
         client = P4Client(self._address, self._device_id, self._on_broken)
         try:
             client.open()
@@ -176,14 +128,15 @@ class P4RuntimeDriver:
             self._session = client, names
             self._forget_old_orders()
             events.ready(names.capacity(), wiped)
-            self._obey(events, client, tables)
+            self._obey(
+                lambda entries: self._install(events, tables, entries),
+                lambda job: tables.keep_only(self._told.values()),
+                lambda: self._look(client, tables),
+                LOOK_INTERVAL_S,
+            )
         finally:
             self._session = None
             client.close()
-
-    def _on_broken(self) -> None:
-        self._broken.set()
-        self._orders.put(None)
 
     def _load(self, client: P4Client) -> bool:
         """Puts the program into a switch that doesn't run it; True if it did."""
@@ -200,32 +153,6 @@ class P4RuntimeDriver:
         config.cookie.cookie = self._program.cookie
         client.set_pipeline(config)
         return True
-
-    def _forget_old_orders(self) -> None:
-        """Orders from before the connection broke: the core gives them anew once it hears `ready`."""
-        while True:
-            try:
-                order = self._orders.get_nowait()
-            except Empty:
-                return
-            if isinstance(order, int):
-                self._told.pop(order, None)
-
-    def _obey(self, events: DriverEvents, client: P4Client, tables: SwitchTables) -> None:
-        """Carries out orders until there is a reason to connect again."""
-        look_s = time.monotonic() + LOOK_INTERVAL_S
-        while not self._stopping.is_set() and not self._broken.is_set():
-            try:
-                order = self._orders.get(timeout=max(0.0, look_s - time.monotonic()))
-            except Empty:
-                self._look(client, tables)
-                look_s = time.monotonic() + LOOK_INTERVAL_S
-                continue
-            if isinstance(order, JobEntries):
-                self._install(events, tables, order)
-            elif order is not None:
-                self._told.pop(order, None)
-                tables.keep_only(self._told.values())
 
     def _install(self, events: DriverEvents, tables: SwitchTables, entries: JobEntries) -> None:
         if entries.service is not None:
