@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -33,6 +31,7 @@ from emulator.p4runtime.server import P4RuntimeServer, ServerError
 from emulator.p4runtime.statistics import statistics_handler
 from emulator.ports.bell import Bell
 from emulator.ports.errors import PortError
+from emulator.ports.live import LiveLoop
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
 from emulator.ports.runner import SwitchRunner
@@ -96,9 +95,6 @@ class RunningSwitch:
         """Whether all threads were gone when the context was left; one may still be compiling."""
         self._compiled = compiled
         self.switch = Switch()
-        self._failure: BaseException | None = None
-        self._stopping = False
-        self._thread = threading.Thread(target=self._serve, name="netsum-data-plane", daemon=True)
         self._stack = ExitStack()
         try:
             self._assemble()
@@ -124,7 +120,8 @@ class RunningSwitch:
         if self._compiled is not None:
             self.device.install(_config_of(options), self._compiled)
         self._messages = MessageLog(self.switch, self.device.hold_still, self.runner.paused)
-        self._stack.callback(self._stop_data_plane)
+        self._loop = LiveLoop(self.runner)
+        self._stack.callback(self._loop.stop)
         self._stack.callback(self._messages.stop)
         if self.cpu is not None:
             self._stack.callback(self.cpu.stop)
@@ -156,7 +153,7 @@ class RunningSwitch:
         return cpu
 
     def __enter__(self) -> RunningSwitch:
-        self._thread.start()
+        self._loop.start()
         self._messages.start()
         if self.cpu is not None:
             self.cpu.start()
@@ -168,24 +165,10 @@ class RunningSwitch:
     def _stop_server(self) -> None:
         self.ended_in_time = self.server.stop()
 
-    def _stop_data_plane(self) -> None:
-        self._stopping = True
-        self.runner.stop()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _serve(self) -> None:
-        try:
-            self.runner.run()
-        except BaseException as error:
-            self._failure = error
-        if not self._stopping:
-            os.kill(os.getpid(), signal.SIGTERM)
-
     def check(self) -> None:
         """Raises DataPlaneFailure where the live loop has failed; it sends us SIGTERM then, as at the end of files."""
-        if self._failure is not None:
-            raise DataPlaneFailure(f"the data plane failed: {self._failure!r}") from self._failure
+        if self._loop.failure is not None:
+            raise DataPlaneFailure(f"the data plane failed: {self._loop.failure!r}") from self._loop.failure
 
     def ready_line(self) -> dict[str, Any]:
         return {

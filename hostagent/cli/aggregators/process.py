@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +21,7 @@ from emulator.ports.batch import TxPortTable
 from emulator.ports.batch_runner import BatchRunner
 from emulator.ports.bell import Bell
 from emulator.ports.errors import PortError
+from emulator.ports.live import LiveLoop
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
 from emulator.ports.runner import SwitchRunner
@@ -67,9 +66,6 @@ class RunningAggregator:
 
     def __init__(self, options: AggregatorOptions, make: MakeCore | None = None) -> None:
         self.options = options
-        self._failure: BaseException | None = None
-        self._stopping = False
-        self._thread = threading.Thread(target=self._serve, name="netsum-data-plane", daemon=True)
         self._stack = ExitStack()
         try:
             self._assemble(make or (lambda given: make_core(options.core, given)))
@@ -89,37 +85,24 @@ class RunningAggregator:
         for port in self.ports:
             self._stack.callback(port.close)
         self.runner = make_runner(self.core, self.ports, bell)
-        self._stack.callback(self._stop_loop)
+        self._loop = LiveLoop(self.runner)
+        self._stack.callback(self._loop.stop)
         self.server = AggregatorServer(self.core, self.runner.paused, options.listen, self.statistics)
         self._stack.callback(self.server.stop)
 
     def __enter__(self) -> RunningAggregator:
-        self._thread.start()
+        self._loop.start()
         self.server.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _stop_loop(self) -> None:
-        self._stopping = True
-        self.runner.stop()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _serve(self) -> None:
-        try:
-            self.runner.run()
-        except BaseException as error:
-            logging.exception("the core failed")
-            self._failure = error
-        if not self._stopping:
-            os.kill(os.getpid(), signal.SIGTERM)
-
     def check(self) -> None:
         """Raises LoopFailure where the live loop has failed; it sends us SIGTERM then, as at the end of files."""
-        if self._failure is not None:
-            raise LoopFailure(f"the core failed: {self._failure!r}") from self._failure
+        if self._loop.failure is not None:
+            logging.error("the core failed", exc_info=self._loop.failure)
+            raise LoopFailure(f"the core failed: {self._loop.failure!r}") from self._loop.failure
 
     def ready_line(self) -> dict[str, Any]:
         """What is printed when it can be used."""
