@@ -120,7 +120,7 @@ class Geometry:
     posts: int = 2048
     """Descriptors from the host in flight: four windows of 512 chunks."""
     cells: int = 128
-    """Frames to the host in flight: the usual window of two ranks, twice that of four.
+    """Frames to the host in flight: the usual window of up to four ranks.
 
     Cells are used in turn, so all of them pass through the caches: at 4 KiB a frame and four ranks, 256 cells took a
     fifth more CPU time an allreduce. A full ring is a counted drop, which a repeat mends.
