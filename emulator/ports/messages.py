@@ -157,6 +157,17 @@ def rewind_ring(ring: int) -> None:
 
 
 @njit
+def settle_ring(port: int, ring: int, done: int) -> None:
+    """After a flush as far as position ``done``: give the cells before it back, and remember how far it went."""
+    if done == read64(ring + TX_TAIL):
+        rewind_ring(ring)
+        done = read64(ring + TX_TAIL)
+    else:
+        write64(ring + TX_LIMIT, done + read32(ring + TX_MASK) + 1)
+    write64(port + OUT_PUBLISHED, done)
+
+
+@njit
 def flush_ring(port: int) -> Any:
     """Send what the switch has appended; how many frames that are."""
     ring = read64(port + WIRE_TX)
@@ -172,10 +183,5 @@ def flush_ring(port: int) -> Any:
         done += moved
         if moved < count:
             break
-    if done == tail:
-        rewind_ring(ring)
-        done = read64(ring + TX_TAIL)
-    else:
-        write64(ring + TX_LIMIT, done + read32(ring + TX_MASK) + 1)
-    write64(port + OUT_PUBLISHED, done)
-    return tail - first if done >= tail else done - first
+    settle_ring(port, ring, done)
+    return done - first

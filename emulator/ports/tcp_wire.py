@@ -15,8 +15,6 @@ from typing import Any
 
 from emulator.ports.batch import (
     CELL_BYTES,
-    TX_LIMIT,
-    TX_MASK,
     TX_TAIL,
     batch_append,
     batch_room,
@@ -51,7 +49,7 @@ from emulator.ports.messages import (
     MSG_NOSIGNAL,
     add,
     note_error,
-    rewind_ring,
+    settle_ring,
 )
 from emulator.ports.state import (
     BLOCKED,
@@ -280,14 +278,8 @@ def tcp_switch_flush(port: int) -> Any:
     if read64(port + SOCKET) < 0:
         add(port + NO_REMOTE, tail - done)
         done = tail
-    moved = done - first
-    if done == tail:
-        rewind_ring(ring)
-        done = read64(ring + TX_TAIL)
-    else:
-        write64(ring + TX_LIMIT, done + read32(ring + TX_MASK) + 1)
-    write64(port + OUT_PUBLISHED, done)
-    return moved
+    settle_ring(port, ring, done)
+    return done - first
 
 
 @njit

@@ -17,7 +17,7 @@ LANES = (64, 256, 512, 1024, 2048)
 DEFAULT_LANES = 1024
 DEFAULT_PROGRAM = "allreduce.p4"
 OUR_AGGREGATORS = ("pspin", "server")
-CHOICES = "p4, p4:PROGRAM.p4, pspin or server"
+CHOICES = "p4, p4:PROGRAM.p4, pspin, server or core:MODULE:CLASS"
 
 
 @dataclass(frozen=True, slots=True)
