@@ -8,7 +8,7 @@ The bits are the same whoever does it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from hostagent.protocol.services.aggregator import (
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Header, Kind
 from hostagent.rackserver.answers import answer
 from hostagent.rackserver.assign import block_log2_of
+from hostagent.rackserver.checkpoint import CheckpointError
 from hostagent.rackserver.entry import PROGRAM, program_address
 from hostagent.rackserver.lanes import combine
 from hostagent.rackserver.records import (
@@ -74,8 +75,10 @@ class RackServer:
         cores: int = 1,
         ports: TxPortTable | None = None,
         registry: Registry | None = None,
+        restore: Callable[[str, ServiceMemory], None] | None = None,
     ) -> None:
-        """``registry``: the tenants, and the memory that they may use together."""
+        """``registry``: the tenants, and the memory that they may use together. ``restore``: called with the name and
+        the memory of every service when its first job comes."""
         if cores < 1 or slots < 1:
             raise ValueError(f"a rack server of {cores} cores and {slots} slots: use 1 or more of each")
         self.ports = ports if ports is not None else TxPortTable()
@@ -85,6 +88,8 @@ class RackServer:
         self._rows: dict[int, int] = {}
         self.registry = registry if registry is not None else Registry(default_memory_bytes())
         self._services: dict[str, ServiceMemory] = {}
+        self._restore = restore
+        self._restored: set[str] = set()
         self._allocate()
 
     def _allocate(self) -> None:
@@ -128,6 +133,7 @@ class RackServer:
         self._jobs[row]["service"] = 0
         if service is not None:
             service.attach(terms, row % self.cores)
+            self._restore_once(terms.job, service)
             self._jobs[row]["service"] = service.address
         self._rows[terms.job] = row
         self._terms[terms.job] = terms
@@ -161,6 +167,19 @@ class RackServer:
                 self._jobs[row]["service"] = 0
         return service
 
+    def _restore_once(self, job: int, service: ServiceMemory) -> None:
+        tenant = self.registry.of_job(job)
+        assert tenant is not None, "a job with a service was admitted"
+        if self._restore is None or tenant.name in self._restored:
+            return
+        try:
+            self._restore(tenant.name, service)
+        except CheckpointError as error:
+            del self._services[tenant.name]
+            self.registry.leave(job)
+            raise AggregatorRefused(f"tenant {tenant.name!r}: {error}", RefusalCode.EXHAUSTED) from error
+        self._restored.add(tenant.name)
+
     def _leave(self, job: int) -> None:
         """What the job has left unfinished is undone when the service's next job comes."""
         tenant = self.registry.of_job(job)
@@ -173,6 +192,10 @@ class RackServer:
         if name not in self._services:
             raise AggregatorRefused(f"tenant {name!r} has no memory here", RefusalCode.UNKNOWN)
         return self._services[name]
+
+    def services(self) -> list[tuple[str, ServiceMemory]]:
+        """All tenants' memories, by name; from any thread."""
+        return list(self._services.items())
 
     def _write_children(self, row: int, terms: JobTerms) -> None:
         self._children[row]["number"] = -1

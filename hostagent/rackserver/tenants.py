@@ -107,6 +107,15 @@ class Registry:
         self._tenants[terms.name] = tenant
         return tenant
 
+    def restore(self, name: str, workers: int, weight: int, quota_bytes: int, digest: bytes) -> bool:
+        """Make a service known again, as it was before the server was started again. A declared one is as declared;
+        where only such are let in no other comes back: False."""
+        if name not in self._tenants:
+            if self.closed:
+                return False
+            self._tenants[name] = Tenant(name, len(self._tenants), workers, weight, quota_bytes, digest)
+        return True
+
     def admit(self, job: int, terms: ServiceTerms, children: int) -> Tenant:
         """The tenant whose job this is from now on, for ``children`` contributors (each one worker or more).
 

@@ -30,6 +30,19 @@ def server(
         str | None, typer.Option(metavar="SIZE", help="That all services may use. Default: half of the machine's.")
     ] = None,
     metrics: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Serve Prometheus metrics there.")] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep every service's weights, state and step there, a file for each."),
+    ] = None,
+    checkpoint_every: Annotated[
+        int, typer.Option(metavar="STEPS", min=0, help="As often as a service has taken so many steps.")
+    ] = 0,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(metavar="S", min=0.0, help="Or so often; with neither every 30 s. At SIGTERM always.")
+    ] = 0.0,
+    restore: Annotated[
+        bool, typer.Option("--restore/--no-restore", help="Begin with what is in --checkpoint's folder.")
+    ] = True,
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where the controller finds it; port 0: any.")
     ] = "127.0.0.1:48865",
@@ -47,6 +60,7 @@ def server(
 
     Examples:
       [bold]netsum server --port 1=shm:a --port 2=tcp:0.0.0.0:9001 --metrics 127.0.0.1:9464 --report[/bold]
+      [bold]netsum server --port 1=shm:a --checkpoint state --checkpoint-every 100[/bold]
       [bold]netsum server --report --of 127.0.0.1:48865[/bold]
     """
     from hostagent.cli.rack.tenants_file import size_of
@@ -57,7 +71,10 @@ def server(
         memory_bytes = size_of(memory) if memory is not None else 0
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--memory") from None
+    if checkpoint is None and (checkpoint_every or checkpoint_seconds or not restore):
+        raise typer.BadParameter("it needs --checkpoint DIR", param_hint="--checkpoint-every, -seconds, --no-restore")
     from hostagent.cli.aggregators.process import AggregatorOptions
+    from hostagent.cli.rack.checkpointing import Pace
     from hostagent.cli.rack.process import ServerOptions, run_server
 
     common = AggregatorOptions(
@@ -69,7 +86,8 @@ def server(
         die_with_parent=die_with_parent,
         quiet=quiet,
     )
-    options = ServerOptions(common, cores, memory_bytes, services, metrics, report, as_json)
+    pace = Pace(checkpoint_every, checkpoint_seconds)
+    options = ServerOptions(common, cores, memory_bytes, services, metrics, report, as_json, checkpoint, pace, restore)
     raise typer.Exit(run_server(options))
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hostagent.cli.aggregators.cores import CoreOptions
 from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, run_aggregator
+from hostagent.cli.rack.checkpointing import Checkpointer, Pace
 from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
+from hostagent.rackserver.checkpoint import CheckpointError
+from hostagent.rackserver.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.core import RackServer, default_memory_bytes
 from hostagent.rackserver.crew import Crew
 from hostagent.rackserver.metrics import MetricsEndpoint, MetricsError
@@ -34,31 +37,86 @@ class ServerOptions:
     report: bool = False
     """Print one at the end."""
     as_json: bool = False
+    checkpoint: Path | None = None
+    """Folder of the services' checkpoints; None: they end with the server."""
+    pace: Pace = field(default_factory=Pace)
+    restore: bool = True
+    """Begin with what is in that folder."""
 
 
 class RunningServer(RunningAggregator):
-    """Also declares services, and serves metrics."""
+    """Also declares services, serves metrics, and keeps checkpoints."""
 
     def __init__(self, options: ServerOptions) -> None:
         self.registry = Registry(options.memory_bytes or default_memory_bytes(), closed=options.services is not None)
         drawn = declare_all(options.services, self.registry) if options.services is not None else {}
-        super().__init__(options.common, lambda given: self._make(options, given))
+        self.folder = CheckpointFolder(options.checkpoint) if options.checkpoint is not None else None
+        self.checkpointer: Checkpointer | None = None
         try:
-            self.metrics = MetricsEndpoint(options.metrics, self._figures) if options.metrics is not None else None
+            self.found = self._recognize() if options.restore else {}
+            super().__init__(options.common, lambda given: self._make(options, given))
         except BaseException:
-            self._stack.close()
+            self._close_folder()
             raise
+        try:
+            self._add_parts(options)
+        except BaseException:
+            self.__exit__()
+            raise
+        for name, nonce in drawn.items():
+            print(f"service {name!r}: its nonce is {nonce.hex()}; it is told once", file=sys.stderr, flush=True)
+
+    def _add_parts(self, options: ServerOptions) -> None:
+        self.metrics = MetricsEndpoint(options.metrics, self._figures) if options.metrics is not None else None
         if self.metrics is not None:
             self._stack.callback(self.metrics.close)
         if options.cores > 1:
             crew = Crew(self.rack, pin=True)
             self._stack.callback(self._dismiss, crew)
-        for name, nonce in drawn.items():
-            print(f"service {name!r}: its nonce is {nonce.hex()}; it is told once", file=sys.stderr, flush=True)
+        if self.folder is not None:
+            self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace)
+
+    def _recognize(self) -> dict[str, int]:
+        """Services that have a checkpoint, and its step."""
+        if self.folder is None:
+            return {}
+        found = {}
+        for identity, step in self.folder.read_all().items():
+            if self.registry.restore(*astuple(identity)):
+                found[identity.name] = step
+            else:
+                print(f"service {identity.name!r} has a checkpoint, and is not in --services", file=sys.stderr)
+        return found
+
+    def __enter__(self) -> RunningServer:
+        super().__enter__()
+        if self.checkpointer is not None:
+            self.checkpointer.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """The loop ends first: whatever it has answered is in the last checkpoint."""
+        try:
+            if self.checkpointer is not None:
+                self.checkpointer.stop()
+                self._loop.stop()
+                self.checkpointer.save_all()
+            super().__exit__(*failure)
+        finally:
+            self._close_folder()
+
+    def _close_folder(self) -> None:
+        if self.folder is not None:
+            self.folder.close()
 
     def _make(self, options: ServerOptions, given: CoreOptions) -> RackServer:
         self.rack = RackServer(
-            given.lanes, slots=given.slots, cores=options.cores, ports=given.ports, registry=self.registry
+            given.lanes,
+            slots=given.slots,
+            cores=options.cores,
+            ports=given.ports,
+            registry=self.registry,
+            restore=self.folder.restore if self.folder is not None else None,
         )
         return self.rack
 
@@ -75,16 +133,24 @@ class RunningServer(RunningAggregator):
         """See `RunningAggregator`."""
         told = {**super().ready_line(), "cores": self.rack.cores}
         metrics = getattr(self, "metrics", None)
-        return told if metrics is None else {**told, "metrics": f"http://{metrics.address}/metrics"}
+        if metrics is not None:
+            told["metrics"] = f"http://{metrics.address}/metrics"
+        if self.folder is not None:
+            told["checkpoint"] = {"folder": str(self.folder.path), "steps": self.found}
+        return told
 
     def statistics(self) -> dict[str, Any]:
         """See `RunningAggregator`; asked for while the loop stands still."""
-        return {**super().statistics(), "report": figures_of(self.rack, self.ports).as_json()}
+        return {**super().statistics(), "report": self._told()}
+
+    def _told(self) -> dict[str, Any]:
+        told = figures_of(self.rack, self.ports).as_json()
+        return told if self.checkpointer is None else {**told, "checkpoints": self.checkpointer.as_json()}
 
     def report(self) -> dict[str, Any]:
         """For the end, when nobody asks for statistics any more."""
         with self.runner.paused():
-            return figures_of(self.rack, self.ports).as_json()
+            return self._told()
 
 
 def run_server(options: ServerOptions) -> int:
@@ -102,5 +168,5 @@ def run_server(options: ServerOptions) -> int:
         name="netsum server",
         start=lambda: RunningServer(options),
         at_end=at_end,
-        errors=(MetricsError, TenantsFileError),
+        errors=(MetricsError, TenantsFileError, CheckpointError),
     )

@@ -1,0 +1,115 @@
+"""Checkpoints of a running server: a thread that looks for steps, copies between two batches, and writes beside them.
+
+Only the copying stops the server's loop; the file is written from the copy.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from hostagent.rackserver.checkpoint import take, write
+from hostagent.rackserver.checkpoint_folder import CheckpointFolder
+from hostagent.rackserver.core import RackServer
+from hostagent.rackserver.services import NO_STEP, ServiceMemory
+
+LOOK_S = 0.05
+"""Between two looks at the services' steps."""
+DEFAULT_SECONDS = 30.0
+"""Where neither steps nor seconds are told."""
+
+log = logging.getLogger("netsum.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often; whichever comes first. 0: not by this."""
+
+    steps: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Saved:
+    """A service's last checkpoint."""
+
+    step: int
+    at_s: float
+    problem: str = ""
+    """Why the last attempt to write one failed."""
+
+
+class Checkpointer:
+    """Keeps services' checkpoints young. `stop`, then `save_all`, at the end."""
+
+    def __init__(
+        self, rack: RackServer, paused: Callable[[], AbstractContextManager[None]], folder: CheckpointFolder, pace: Pace
+    ) -> None:
+        """``paused``: the server's loop stands still inside."""
+        self._rack, self._paused, self._folder = rack, paused, folder
+        self._pace = pace if pace.steps or pace.seconds else Pace(seconds=DEFAULT_SECONDS)
+        self.saved: dict[str, Saved] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
+
+    def start(self) -> None:
+        """From now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when nothing is being written."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(LOOK_S):
+            self.look(time.monotonic())
+
+    def look(self, now_s: float) -> None:
+        """Save the services whose time has come."""
+        for name, service in self._rack.services():
+            if self._is_due(name, service, now_s):
+                self._save(name, service, now_s)
+
+    def _is_due(self, name: str, service: ServiceMemory, now_s: float) -> bool:
+        saved, step = self.saved.get(name), service.step
+        if saved is None:  # a step begins when all weights are written; those that came from a file are in it
+            return step > 0 or int(service.record["open_step"][0]) != NO_STEP
+        if saved.problem:
+            return now_s - saved.at_s >= DEFAULT_SECONDS
+        pace, new = self._pace, step - saved.step
+        if new <= 0:
+            return new < 0  # the script has loaded an older state
+        return bool(pace.steps and new >= pace.steps) or bool(pace.seconds and now_s - saved.at_s >= pace.seconds)
+
+    def _save(self, name: str, service: ServiceMemory, now_s: float) -> None:
+        with self._paused():
+            snapshot = take(service, self._rack.registry.tenant(name))
+        problem = ""
+        try:
+            write(snapshot, self._folder.place_of(name))
+        except OSError as error:
+            problem = str(error)
+            log.error("no checkpoint of service %r at step %d: %s", name, snapshot.step, error)
+        before = self.saved.get(name)
+        step = snapshot.step if not problem else (before.step if before is not None else -1)
+        self.saved[name] = Saved(step, now_s, problem)
+
+    def save_all(self) -> None:
+        """At the end: every service that has weights."""
+        for name, service in self._rack.services():
+            if any(True for _ in service.numbers()):
+                self._save(name, service, time.monotonic())
+
+    def as_json(self) -> dict[str, dict[str, object]]:
+        """For the report, by service."""
+        now_s = time.monotonic()
+        return {
+            name: {"step": saved.step, "age_s": round(now_s - saved.at_s, 3), "problem": saved.problem}
+            for name, saved in self.saved.items()
+        }
