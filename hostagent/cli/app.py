@@ -5,6 +5,7 @@ Commands import what they need when they run, so that ``netsum --help`` answers 
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -41,15 +42,31 @@ def demo(
     raise typer.Exit(run_demo(workers=workers, epochs=epochs, lanes=lanes, output=output, as_json=as_json))
 
 
+ROOMS = {
+    "run": ("run", "status", "doctor"),
+    "network": ("switch", "controller", "shell", "package"),
+    "aggregators.command": ("aggregator",),
+    "pspin.command": ("pspin",),
+    "rack.command": ("server", "racks"),
+    "compile": ("compile",),
+    "stf": ("stf",),
+    "trace": ("trace",),
+    "bench": ("bench",),
+    "warm": ("warm",),
+}
+"""Module -> its commands, in the order of ``netsum --help``."""
+
+
+def register_rooms(word: str | None) -> None:
+    """Add the module that has the command ``word``; all of them where none has, as for --help."""
+    rooms = [room for room, commands in ROOMS.items() if word in commands]
+    for room in rooms or ROOMS:
+        importlib.import_module(f"hostagent.cli.{room}").register(app)
+
+
 def run_app() -> None:
     """Do what the command line says; ends the process."""
-    from hostagent.cli import bench, compile, network, run, stf, trace, warm
-    from hostagent.cli.aggregators import command as aggregators
-    from hostagent.cli.pspin import command as pspin
-    from hostagent.cli.rack import command as rack
-
-    for module in (run, network, aggregators, pspin, rack, compile, stf, trace, bench, warm):
-        module.register(app)
+    register_rooms(sys.argv[1] if len(sys.argv) > 1 else None)
     try:
         app()
     except KeyboardInterrupt:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from emulator.p4.errors import counted
-
 if TYPE_CHECKING:
     from emulator.v1model.summaries import Summary
 
@@ -19,6 +17,8 @@ def parse_defines(definitions: list[str] | None) -> dict[str, str]:
 
 def print_summary(program: str, summary: Summary, seconds: float, as_json: bool) -> None:
     """A line for people, or an object for programs; ``program`` as the user named it."""
+    from emulator.p4.errors import counted
+
     counts: dict[str, Any] = {
         "tables": summary.tables,
         "actions": summary.actions,

@@ -8,9 +8,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from emulator.ports.batch import TxPortTable
 from hostagent.protocol.services.aggregator import LANES, Aggregator, AggregatorRefused
+
+if TYPE_CHECKING:
+    from emulator.ports.batch import TxPortTable
 
 OUR_CORES = {
     "pspin": ("pspin_model.aggregator", "PspinAggregator"),
