@@ -28,7 +28,7 @@ from tests.support.namespaces import PATIENCE_S, inside, veth_pairs
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 100
 """Compiled loops may have to be compiled first, on a busy machine."""
-GRPC_PORT = 50051
+GRPC_PORT, THRIFT_PORT = 50051, 9090
 HOSTS = {1: ("10.0.1.1", "020000000101"), 2: ("10.0.2.1", "020000000201")}
 GATEWAYS = {1: ("10.0.1.254", "0200000001fe"), 2: ("10.0.2.254", "0200000002fe")}
 
@@ -76,20 +76,21 @@ class P4RuntimeSwitch:
         args.extend(["--device-id", "0"])
         args.append(json_path or "--no-p4")
         args.append("--log-console")
-        args.append("--thrift-port 9090")
+        args.append(f"--thrift-port {THRIFT_PORT}")
         args.append(f"-- --grpc-server-addr 0.0.0.0:{GRPC_PORT}")
         shell = " ".join(args) + f" > {self.log} 2>&1 & echo $!"
         words = VethPairs.command(self.namespace, ["bash", "-c", shell])
         done = subprocess.run(words, env=self.environment, capture_output=True, text=True, check=True)
         self.pid = int(done.stdout)
-        self._wait_until_it_listens()
+        self._wait_until_it_listens(GRPC_PORT)
+        self._wait_until_it_listens(THRIFT_PORT)  # what other scripts look at
 
-    def _wait_until_it_listens(self) -> None:
+    def _wait_until_it_listens(self, port: int) -> None:
         deadline = time.monotonic() + START_S
         while True:
             assert os.path.exists(f"/proc/{self.pid}"), self.log.read_text()
             with inside(self.namespace), socket.socket() as probe:
-                if probe.connect_ex(("localhost", GRPC_PORT)) == 0:
+                if probe.connect_ex(("localhost", port)) == 0:
                     return
             assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.1)

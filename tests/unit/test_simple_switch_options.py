@@ -20,7 +20,8 @@ def test_what_a_mininet_script_writes() -> None:
     assert (options.program, options.interfaces) == ("build/p.json", {1: "s1-eth1", 2: "s1-eth2"})
     assert (options.pcap_folder, options.device_id, options.cpu_port) == ("logs", 3, 255)
     assert (options.grpc_server_addr, options.log_console) == ("0.0.0.0:50051", True)
-    assert len(options.warnings) == 2  # nanolog, thrift-port
+    assert len(options.warnings) == 1  # nanolog
+    assert options.thrift_port == 9090
     told = switch_options(options)
     assert told.ports == ("1=if:s1-eth1", "2=if:s1-eth2")
     assert (told.program, told.device_id, told.cpu_port) == ("build/p.json", 3, 255)
@@ -58,7 +59,6 @@ def test_ports_over_files() -> None:
     [
         ("", "no program"),
         ("a.json b.json", "two programs"),
-        ("--no-p4 a.json", "and --no-p4"),
         ("--no-p4 --frobnicate", "unknown option --frobnicate"),
         ("--no-p4 -x", "unknown option -x"),
         ("--no-p4 -i eth0", "write PORT@INTERFACE"),

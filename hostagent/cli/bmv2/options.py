@@ -20,7 +20,8 @@ PROGRAM is what p4c writes for bmv2 (.json), or P4 source (.p4), which netsum co
   --use-files SECONDS             PORT@NAME reads NAME_in.pcap and writes NAME_out.pcap, after SECONDS
   --device-id N                   P4Runtime's device id (default 0)
   --no-p4                         no program: wait for P4Runtime
-  --log-console, --log-file FILE  where to log
+  --thrift-port N                 listens there, so that scripts see the switch has started; calls get an error
+  --log-console, --log-file FILE  where to log; FILE.txt is written, as bmv2 does
   -L, --log-level LEVEL           trace, debug, info, warn, error or off
   --version, --json-version, --help
 
@@ -29,7 +30,7 @@ Target options:
   --cpu-port N                    the port of packet-in and packet-out
   --drop-port N                   only 511 here
 
-Accepted, and without effect here: --thrift-port, --nanolog, --debugger, --debugger-addr, --notifications-addr,
+Accepted, and without effect here: --nanolog, --debugger, --debugger-addr, --notifications-addr,
 --log-flush, --log-file-max-size, --log-file-max-files, --dump-packet-data, --max-port-count, --priority-queues,
 --max-mc-groups, --max-l1-entries, --max-l2-entries, --enable-swap, --disable-swap.
 """
@@ -48,6 +49,7 @@ class Options:
     device_id: int = 0
     grpc_server_addr: str = DEFAULT_ADDRESS
     cpu_port: int | None = None
+    thrift_port: int | None = None
     pcap_folder: str | None = None
     use_files_s: float | None = None
     log_console: bool = False
@@ -118,7 +120,8 @@ def _check(options: Options) -> None:
     if options.program is None and not options.no_p4:
         raise OptionError("no program: name a .json or .p4 file, or give --no-p4")
     if options.program is not None and options.no_p4:
-        raise OptionError(f"a program, {options.program!r}, and --no-p4")
+        options.warnings.append(f"{options.program} is not loaded: --no-p4 says to wait for P4Runtime")
+        options.program = None
     if options.log_console and options.log_file is not None:
         raise OptionError("--log-console and --log-file exclude each other")
     if options.use_files_s is not None and options.pcap_folder is not None:
@@ -153,6 +156,10 @@ def _address(options: Options, value: str) -> None:
 
 def _cpu_port(options: Options, value: str) -> None:
     options.cpu_port = _number("--cpu-port", value, 1, DROP_PORT - 1)
+
+
+def _thrift_port(options: Options, value: str) -> None:
+    options.thrift_port = _number("--thrift-port", value, 0, 65_535)
 
 
 def _drop_port(options: Options, value: str) -> None:
@@ -237,7 +244,7 @@ VALUES: Mapping[str, Setter] = {
     "--use-files": _use_files,
     "--log-file": _log_file,
     "--log-level": _level,
-    "--thrift-port": _without_effect("--thrift-port", "there is no Thrift server; use P4Runtime"),
+    "--thrift-port": _thrift_port,
     "--nanolog": _without_effect("--nanolog", NO_CHANNEL),
     "--notifications-addr": _without_effect("--notifications-addr", NO_CHANNEL),
     "--debugger-addr": _without_effect("--debugger-addr", NO_CHANNEL),

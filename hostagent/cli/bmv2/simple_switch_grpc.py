@@ -25,6 +25,8 @@ LEVELS = {
     "error": logging.ERROR,
     "off": logging.CRITICAL + 1,
 }
+LOG_ENDING = ".txt"
+"""What bmv2 puts behind the name of a log file; scripts look for it there."""
 USAGE_ERROR = 1
 """As bmv2's own exit status for an option that it does not know."""
 
@@ -58,15 +60,27 @@ def _serve(options: Options) -> int:
     from emulator.p4runtime.process import run_switch
     from emulator.ports.tap import Tap
 
-    with ExitStack() as taps:
+    with ExitStack() as beside:
 
         def ready(running: Any) -> None:
             if options.pcap_folder is not None and options.use_files_s is None:
                 for interface in options.interfaces.values():
-                    taps.enter_context(Tap(interface, options.pcap_folder))
+                    beside.enter_context(Tap(interface, options.pcap_folder))
+            if options.thrift_port is not None:
+                _listen(options.thrift_port, beside)
             print(f"Server listening on {running.server.address}", flush=True)
 
         return run_switch(switch_options(options), name=NAME, ready=ready)
+
+
+def _listen(port: int, beside: ExitStack) -> None:
+    """Last of all: scripts take it for the sign that the switch is ready."""
+    from hostagent.cli.bmv2.thrift_port import ThriftPort
+
+    try:
+        beside.enter_context(ThriftPort(port))
+    except OSError as error:
+        print(f"{NAME}: warning: --thrift-port {port}: {error.strerror}", file=sys.stderr)
 
 
 def switch_options(options: Options) -> SwitchOptions:
@@ -106,7 +120,7 @@ def _start_logging(options: Options) -> None:
     """Before the switch sets up its own, which then stands back."""
     handler: logging.Handler = logging.StreamHandler(sys.stdout if options.log_console else sys.stderr)
     if options.log_file is not None:
-        handler = logging.FileHandler(options.log_file)
+        handler = logging.FileHandler(options.log_file + LOG_ENDING)
     handler.setFormatter(logging.Formatter("[%(asctime)s] [%(name)s] [%(levelname)s] %(message)s"))
     asked = options.log_console or options.log_file is not None
     logging.getLogger().addHandler(handler)
