@@ -141,9 +141,15 @@ def _charge(h, kind, size):  # type: ignore[no-untyped-def]
 
 @njit
 def combine(h, kind, operator, out, left, right):  # type: ignore[no-untyped-def]
-    """out = left op right, element by element; charged as the cost table says for the type. All rows are bytes of one
-    length; ``out`` may be one of the others. An operator that is none of ours is the address of a compiled one."""
+    """out = left op right, element by element; charged as the cost table says for the type. See `apply`."""
     _charge(h, kind, out.size)
+    apply(kind, operator, out, left, right)
+
+
+@njit
+def apply(kind, operator, out, left, right):  # type: ignore[no-untyped-def]
+    """out = left op right, element by element, at no charge. All rows are bytes of one length; ``out`` may be one of
+    the others. An operator that is none of ours is the address of a compiled one."""
     if operator > PRODUCT:
         _call_rows(operator, address_of(out), address_of(left), address_of(right), out.size)
     elif kind == FLOAT32:

@@ -10,6 +10,8 @@ children = 64
 type = "float32"          # int8, int16, int32, float16, float32
 operator = "sum"          # min, max, product, or "module:function"
 algorithm = "auto"        # single, multi, tree
+density = 0.01            # of non-zeros: makes it sparse
+storage = "hash"          # or "array"
 """
 
 from __future__ import annotations
@@ -22,13 +24,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pspin_model.flare.cost_model import LINE_RATE_GBPS, Algorithm, choose_algorithm
 from pspin_model.flare.elements import ELEMENT_TYPES, OPERATORS
+from pspin_model.flare.sparse import STORAGES
+from pspin_model.flare.sparse_wire import EMPTY_BYTES, block_span, pairs_per_packet
 from pspin_model.machine.config import ConfigError, MachineConfig
 from pspin_model.machine.costs import TABLES, CostTable
 
 UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 ALGORITHMS = ("auto", *Algorithm)
+LEAST_SPARSE_PACKET = EMPTY_BYTES + 512
+"""So that the pairs that block sizes leave free (`sparse_wire.SLACK`) are a part of a packet only."""
 
 FLARE_MACHINE: Mapping[str, int] = {
     "clusters": 64,
@@ -63,6 +71,16 @@ class Reduction:
     line_rate_gbps: float = LINE_RATE_GBPS
     """Of all children together."""
     reproducible: bool = False
+    density: float = 0.0
+    """Part of the elements that a child sends, as pairs of index and value; 0: all, without indices."""
+    storage: str = "hash"
+    """Of a sparse block: "hash" or "array"."""
+    entries: int = 0
+    """Of the hash table; 0: as Flare's handlers, by type."""
+    probe: bool = True
+    """Whether a pair looks at a second entry before it is spilled."""
+    spill_pairs: int = 0
+    """Room of a block's spill buffer; 0: a packet's worth."""
     start_cycles: int = 0
     seed: int = 0
 
@@ -74,6 +92,7 @@ class Reduction:
     def _problem(self) -> str:
         choices = {"type": (self.dtype, tuple(ELEMENT_TYPES)), "algorithm": (self.algorithm, ALGORITHMS)}
         choices["arrivals"] = (self.arrivals, ("steady", "exponential"))
+        choices["storage"] = (self.storage, tuple(STORAGES))
         for name, (value, allowed) in choices.items():
             if value not in allowed:
                 return f"{name} = {value!r}: choose one of {', '.join(allowed)}"
@@ -91,16 +110,53 @@ class Reduction:
             return "start_cycles must not be negative, line_rate_gbps be positive"
         if self.reproducible and self.algorithm not in ("auto", "tree"):
             return f"reproducible = true needs the tree, not algorithm = {self.algorithm!r}"
+        return self._sparse_problem() if self.density else ""
+
+    def _sparse_problem(self) -> str:
+        if not 0 < self.density <= 1:
+            return f"density = {self.density}: a part of all elements, above 0 and at most 1"
+        if self.reproducible or self.algorithm not in ("auto", "single"):
+            return "a sparse block has one storage: leave algorithm and reproducible out"
+        if self.packet_bytes < LEAST_SPARSE_PACKET:
+            return f"packet_bytes = {self.packet_bytes}: a sparse one has at least {LEAST_SPARSE_PACKET}"
+        if self.entries < 0 or self.entries & (self.entries - 1):
+            return f"entries = {self.entries}: a power of two"
+        most = pairs_per_packet(self.element_type, self.packet_bytes)
+        if not 0 <= self.spill_pairs <= most:
+            return f"spill_pairs = {self.spill_pairs}: at most a packet's {most}"
         return ""
 
     @property
+    def kind(self) -> str:
+        """How blocks are reduced, in a word or two."""
+        return f"sparse {self.storage}" if self.density else self.algorithm
+
+    @property
+    def element_type(self) -> np.dtype[Any]:
+        return ELEMENT_TYPES[self.dtype]
+
+    @property
+    def length(self) -> int:
+        """Elements of a message; a dense one's last packet is full."""
+        if not self.density:
+            return self.blocks * self.elements
+        return -(-self.message_bytes // self.element_type.itemsize)
+
+    @property
+    def span(self) -> int:
+        """Elements of a block."""
+        return block_span(self.element_type, self.density, self.packet_bytes) if self.density else self.elements
+
+    @property
     def blocks(self) -> int:
+        if self.density:
+            return -(-self.length // self.span)
         return -(-self.message_bytes // self.packet_bytes)
 
     @property
     def elements(self) -> int:
         """Of a packet."""
-        return self.packet_bytes // ELEMENT_TYPES[self.dtype].itemsize
+        return self.packet_bytes // self.element_type.itemsize
 
     @property
     def interval_cycles(self) -> float:
@@ -111,6 +167,8 @@ class Reduction:
         """With the algorithm that "auto" stands for on that machine."""
         if self.algorithm != "auto":
             return self
+        if self.density:
+            return replace(self, algorithm=Algorithm.SINGLE.value)
         cores = machine.clusters * machine.cores
         found = choose_algorithm(
             self.message_bytes,

@@ -13,7 +13,7 @@ from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
 from pspin_model.flare.dense_handlers import add_multi, add_single, add_tree
 from pspin_model.flare.elements import ELEMENT_TYPES, Operator, Values, operator
-from pspin_model.flare.placement import Placement, place_dense
+from pspin_model.flare.placement import PlaceLayout, Placement, place_blocks, place_layout
 from pspin_model.flare.records import (
     A_BUFFERS,
     A_CHILDREN,
@@ -56,6 +56,7 @@ class DenseRun:
     first_group: int = 0
     """Where its blocks begin: several reductions begin on different groups."""
     port: int = 0
+    layout: PlaceLayout = field(init=False)
     placement: Placement = field(init=False)
     context: Context = field(init=False)
     operator: Operator = field(init=False)
@@ -77,7 +78,11 @@ class DenseRun:
         else:
             self.operator = operator(reduction.operator)
         used = sum(context.scratchpads.shape[1] for context in self.machine.contexts)
-        self.placement = place_dense(reduction, config, config.scratchpad_bytes - used, self.first_group)
+        self.layout = place_layout(
+            Algorithm(reduction.algorithm), reduction.children, reduction.packet_bytes, reduction.buffers
+        )
+        free = config.scratchpad_bytes - used
+        self.placement = place_blocks(reduction, config, self.layout, free, self.first_group)
         self.context = self.machine.context(
             self.name,
             payload=HANDLERS[Algorithm(reduction.algorithm)],
@@ -99,7 +104,7 @@ class DenseRun:
         self.rows = self._values()
 
     def _set_parameters(self, operator_code: int) -> None:
-        reduction, layout = self.reduction, self.placement.layout
+        reduction, layout = self.reduction, self.layout
         words = self.context.handler_memory.view(np.int64)
         words[A_CHILDREN] = reduction.children
         words[A_BUFFERS] = reduction.buffers
@@ -161,7 +166,7 @@ class DenseRun:
     def memory_steps(self) -> tuple[Numbers, Numbers]:
         """(cycles, bytes of buffers taken into use or given back then)."""
         log = self._log[: int(self.context.handler_memory.view(np.int64)[A_LOG_COUNT])]
-        return log >> 1, np.where(log & 1, 1, -1) * self.placement.layout.row_bytes
+        return log >> 1, np.where(log & 1, 1, -1) * self.layout.row_bytes
 
     def results(self, run: Run) -> tuple[Values, Numbers]:
         """(blocks x elements, the cycle at which each block's result left; -1: it did not)."""
@@ -188,10 +193,14 @@ class DenseRun:
 
     def is_right(self, rows: Values) -> bool:
         """Whether results are what they must be."""
-        expected = self.expected()
-        if self.reduction.algorithm == Algorithm.TREE or expected.dtype.kind == "i":
-            return bool((rows == expected).all())
-        tolerance = 1e-2 if expected.dtype == np.float16 else 1e-4
-        return bool(
-            np.allclose(rows.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=50 * tolerance)
-        )
+        return agree(rows, self.expected(), bitwise=self.reduction.algorithm == Algorithm.TREE)
+
+
+def agree(result: Values, expected: Values, *, bitwise: bool = False) -> bool:
+    """Whether a result is what is expected: integers exactly, floats within 1e-4 (float16: 1e-2) unless ``bitwise``."""
+    if bitwise or expected.dtype.kind == "i":
+        return bool((result == expected).all())
+    tolerance = 1e-2 if expected.dtype == np.float16 else 1e-4
+    return bool(
+        np.allclose(result.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=50 * tolerance)
+    )

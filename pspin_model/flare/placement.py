@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,18 @@ from pspin_model.flare.manager import ReductionRefused
 from pspin_model.flare.records import CHILDREN_A_WORD, W_CAME, WORD_BYTES
 from pspin_model.flare.traffic import Numbers, core_group, slots_in_cluster
 from pspin_model.machine.config import ConfigError, MachineConfig
+
+
+class Layout(Protocol):
+    """What a block takes in L1."""
+
+    @property
+    def bytes(self) -> int:
+        """Of its place."""
+
+    @property
+    def locks(self) -> int:
+        """Of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +93,14 @@ class Placement:
     """Of each block, among those of its cluster."""
     places: int
     """In each cluster."""
-    layout: PlaceLayout
+    layout: Layout
+    shared_bytes: int = 0
+    """In each cluster, behind the places."""
 
     @property
     def scratchpad_bytes(self) -> int:
         """In each cluster."""
-        return self.places * self.layout.bytes
+        return self.places * self.layout.bytes + self.shared_bytes
 
     def locks(self, clusters: int) -> int:
         return clusters * self.places * self.layout.locks
@@ -105,8 +120,15 @@ def make_groups(machine: MachineConfig, cores_per_block: int) -> Groups:
     return Groups(machine.clusters // clusters, cores_per_block, 1, clusters, machine.cores)
 
 
-def place_dense(reduction: Reduction, machine: MachineConfig, free_bytes: int, first_group: int = 0) -> Placement:
-    """A dense reduction's blocks, dealt over the groups.
+def place_blocks(
+    reduction: Reduction,
+    machine: MachineConfig,
+    layout: Layout,
+    free_bytes: int,
+    first_group: int = 0,
+    shared_bytes: int = 0,
+) -> Placement:
+    """A reduction's blocks, dealt over the groups.
 
     ``free_bytes`` is what is left of each cluster's L1. Raises ReductionRefused where the blocks need more.
     """
@@ -114,11 +136,10 @@ def place_dense(reduction: Reduction, machine: MachineConfig, free_bytes: int, f
     dealt = core_group(np.arange(reduction.blocks), reduction.blocks, reduction.children, groups.count)
     group = (dealt + first_group) % groups.count
     place, places = slots_in_cluster(groups.cluster(group), machine.clusters)
-    layout = place_layout(Algorithm(reduction.algorithm), reduction.children, reduction.packet_bytes, reduction.buffers)
-    made = Placement(groups, group, place, places, layout)
+    made = Placement(groups, group, place, places, layout, shared_bytes)
     if made.scratchpad_bytes > free_bytes:
         raise ReductionRefused(
-            f"{reduction.algorithm} of {reduction.message_bytes} bytes from {reduction.children} children needs "
+            f"{reduction.kind} of {reduction.message_bytes} bytes from {reduction.children} children needs "
             f"{made.scratchpad_bytes} bytes of each cluster's L1 ({places} blocks of {layout.bytes}); {free_bytes} are "
             "free. Reduce on the hosts, cut the message, or use an algorithm with fewer buffers"
         )

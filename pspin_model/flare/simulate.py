@@ -9,11 +9,12 @@ import numpy as np
 
 from pspin_model.flare.config import FlareConfig, Reduction
 from pspin_model.flare.cost_model import Algorithm, Prediction, Setting, predict
-from pspin_model.flare.dense_run import DenseRun
 from pspin_model.flare.elements import ELEMENT_TYPES
 from pspin_model.flare.manager import ReductionRefused
 from pspin_model.flare.merging import inject_together
+from pspin_model.flare.run_of import ReductionRun, set_up
 from pspin_model.flare.series import Series, input_bytes, working_bytes
+from pspin_model.flare.sparse_run import SparseFigures, SparseRun
 from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.costs import ELEMENT_UNIT, CostTable
 from pspin_model.machine.machine import Machine, Run
@@ -25,6 +26,7 @@ class Outcome:
 
     name: str
     algorithm: str
+    """For a sparse one "sparse" and its storage."""
     message_bytes: int
     children: int
     cores: int
@@ -38,6 +40,9 @@ class Outcome:
     bandwidth_gbps: float = 0.0
     """From the first packet's arrival to the last result."""
     elements_per_ns: float = 0.0
+    """That come in: a sparse reduction's pairs."""
+    dense_gbps: float = 0.0
+    """The messages' elements, zeros included, in the same time: what a dense reduction would need as bandwidth."""
     cycles: int = 0
     service_cycles: float = 0.0
     """Mean time that a core spends on a packet."""
@@ -47,6 +52,9 @@ class Outcome:
     working_mean_bytes: float = 0.0
     faults: int = 0
     repeats: int = 0
+    density: float = 0.0
+    """0: dense."""
+    sparse: SparseFigures | None = None
     model: Prediction | None = None
 
 
@@ -62,7 +70,7 @@ class Report:
     input_peak_bytes: int
     input_mean_bytes: float
     run: Run | None = None
-    runs: list[DenseRun] = field(default_factory=list)
+    runs: list[ReductionRun] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
@@ -90,12 +98,12 @@ class Report:
 def simulate(config: FlareConfig) -> Report:
     """Run all reductions of a configuration, at once where their times overlap."""
     machine = Machine(config.machine, config.costs)
-    runs: list[DenseRun] = []
+    runs: list[ReductionRun] = []
     refused: dict[int, Outcome] = {}
     reductions = [reduction.chosen(config.machine) for reduction in config.reductions]
     for number, reduction in enumerate(reductions):
         try:
-            runs.append(_set_up(machine, reduction, number))
+            runs.append(set_up(machine, reduction, f"reduction{number}", first_group=number))
         except ReductionRefused as error:
             refused[number] = replace(_outline(config.machine, reduction, number), refused=str(error))
     if not runs:
@@ -123,23 +131,20 @@ def simulate(config: FlareConfig) -> Report:
     )
 
 
-def _set_up(machine: Machine, reduction: Reduction, number: int) -> DenseRun:
-    return DenseRun(machine, reduction, f"reduction{number}", first_group=number)
-
-
 def _outline(machine: MachineConfig, reduction: Reduction, number: int) -> Outcome:
     return Outcome(
         name=f"reduction{number}",
-        algorithm=reduction.algorithm,
+        algorithm=reduction.kind,
         message_bytes=reduction.message_bytes,
         children=reduction.children,
         cores=machine.clusters * machine.cores,
         cores_per_block=reduction.cores_per_block,
         dtype=reduction.dtype,
+        density=reduction.density,
     )
 
 
-def _measure(config: FlareConfig, made: DenseRun, run: Run, number: int) -> Outcome:
+def _measure(config: FlareConfig, made: ReductionRun, run: Run, number: int) -> Outcome:
     reduction, packets = made.reduction, run.packets
     mine = packets["context"] == made.context.index
     rows, result_at = made.results(run)
@@ -151,12 +156,16 @@ def _measure(config: FlareConfig, made: DenseRun, run: Run, number: int) -> Outc
     np.minimum.at(first, packets["tag"][mine] & 0xFFFFFFFF, arrival)
     working = working_bytes([made])
     payload = made.payload_bytes
+    itemsize = reduction.element_type.itemsize
+    dense_bytes = reduction.length * itemsize * reduction.children
+    sparse = made.figures(run) if isinstance(made, SparseRun) else None
     return replace(
         _outline(config.machine, reduction, number),
         exact=whole and made.is_right(rows),
         packets=int(mine.sum()),
         bandwidth_gbps=payload * 8 / cycles,
-        elements_per_ns=payload / ELEMENT_TYPES[reduction.dtype].itemsize / cycles,
+        elements_per_ns=(sparse.pairs_in if sparse else payload / itemsize) / cycles,
+        dense_gbps=dense_bytes * 8 / cycles,
         cycles=cycles,
         service_cycles=float((packets["doorbell"] - packets["dispatch"])[mine].mean()),
         block_latency_cycles=float((result_at - first).mean()) if whole else 0.0,
@@ -164,7 +173,8 @@ def _measure(config: FlareConfig, made: DenseRun, run: Run, number: int) -> Outc
         working_mean_bytes=working.mean,
         faults=sum(1 for fault in run.faults if fault.handler.startswith(made.context.name)),
         repeats=made.repeats,
-        model=predict(setting_of(reduction, config)),
+        sparse=sparse,
+        model=None if sparse else predict(setting_of(reduction, config)),
     )
 
 

@@ -33,6 +33,8 @@ from pspin_model.flare.sparse_wire import (
 )
 from pspin_model.flare.storage import HASH_ENTRIES, ArrayStorage, HashStorage, Storage, Work, without_repeats
 
+STORAGES = ("hash", "array")
+
 
 @dataclass(frozen=True, slots=True)
 class SparseShape:
@@ -45,7 +47,7 @@ class SparseShape:
     slots: int = 32
     """Blocks of a host under way at a time."""
     storage: str = "hash"
-    """"hash" or "array"."""
+    """One of STORAGES."""
     entries: int = 0
     """Of the hash table; 0: as Flare's handlers, by type."""
     probe: bool = True
@@ -62,6 +64,11 @@ class SparseShape:
         return self.spill_pairs or self.per_packet
 
     @property
+    def entry_count(self) -> int:
+        """Values that a block's storage has room for."""
+        return self.span if self.storage == "array" else self.entries or HASH_ENTRIES[self.dtype.name]
+
+    @property
     def block_bytes(self) -> int:
         """Memory of one block: its storage and its spill buffer."""
         return self.make_storage(_NO_OPERATOR).capacity_bytes + self.spill_room * (2 + self.dtype.itemsize)
@@ -70,7 +77,7 @@ class SparseShape:
         if self.storage == "array":
             return ArrayStorage(self.span, self.dtype, operator)
         if self.storage == "hash":
-            return HashStorage(self.entries or HASH_ENTRIES[self.dtype.name], self.dtype, operator, self.probe)
+            return HashStorage(self.entry_count, self.dtype, operator, self.probe)
         raise ValueError(f"storage {self.storage!r}: choose array or hash")
 
 

@@ -126,8 +126,8 @@ class HashStorage:
 
     @property
     def capacity_bytes(self) -> int:
-        """A 16-bit index, the value, and a bit that says whether it is used."""
-        return self.entries * 2 + self.values.nbytes + -(-self.entries // 8)
+        """The value, and a word with the index + 1, 0 for none."""
+        return self.entries * 4 + self.values.nbytes
 
 
 def without_repeats(indices: Indices, values: Values) -> list[tuple[Indices, Values]]:
@@ -155,14 +155,19 @@ def _combine_into(table: Values, places: Places, values: Values, merges: Any, op
 
 
 @njit
+def first_entry(index, mask):  # type: ignore[no-untyped-def]
+    """The entry at which an index is looked for first; ``mask`` is the table's entries less one."""
+    return np.int64((np.uint32(index) * MULTIPLIER) >> np.uint32(16)) & mask
+
+
+@njit
 def _place(keys, indices, probe, places, merges):  # type: ignore[no-untyped-def]
     """For each index the entry it has or takes, or SPILLED; returns how often the next entry was looked at."""
     mask = len(keys) - 1
-    shift = np.uint32(16)
     probes = 0
     for i in range(len(indices)):
         index = np.int32(indices[i])
-        at = np.int64((np.uint32(index) * MULTIPLIER) >> shift) & mask
+        at = first_entry(index, mask)
         if keys[at] != EMPTY and keys[at] != index and probe:
             probes += 1
             at = (at + 1) & mask

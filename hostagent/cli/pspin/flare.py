@@ -162,9 +162,29 @@ def _show_report(report: Any) -> None:
     for o in report.outcomes:
         if o.refused:
             console.print(f"{o.name}: {o.refused}")
+    _show_sparse(console, [o for o in report.outcomes if o.sparse])
     console.print(f"cores busy {report.core_use:.1%}; input memory peak {_kib(report.input_peak_bytes)} KiB")
     for text in report.faults[:20]:
         console.print(text)
+
+
+def _show_sparse(console: Any, outcomes: Any) -> None:
+    """What became of the pairs of sparse reductions."""
+    from rich.table import Table
+
+    if not outcomes:
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("sparse", "density", "of the result", "pairs in", "merged", "spilled", "flushes", "KiB in", "KiB out",
+                 "extra KiB", "dense Gbit/s"):  # fmt: skip
+        table.add_column(name, justify="left" if name == "sparse" else "right")
+    for o in outcomes:
+        s = o.sparse
+        table.add_row(
+            o.name, f"{o.density:.2%}", f"{s.result_density:.2%}", f"{s.pairs_in:,}", f"{s.merged:,}", f"{s.spilled:,}",
+            f"{s.flushes:,}", _kib(s.bytes_in), _kib(s.bytes_out), _kib(s.extra_bytes), f"{o.dense_gbps:,.1f}",
+        )  # fmt: skip
+    console.print(table)
 
 
 def _show_rows(rows: Any) -> None:

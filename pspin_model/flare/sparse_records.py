@@ -1,0 +1,93 @@
+"""What the sparse handler finds in memory, beyond what the dense ones do (`records`).
+
+A block's place: control words, then its storage (values, then a key or a bit for each entry), then the spill buffer, a
+packet laid out so that it can be sent from there. Behind all places of an L1 each core has two packets' room in which
+it puts results together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pspin_model.flare.records import A_WORDS, CHILDREN_A_WORD, WORD_BYTES
+from pspin_model.flare.sparse import SparseShape
+from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES
+
+(
+    A_STORAGE,
+    A_ENTRIES,
+    A_PROBE,
+    A_VALUE_BYTES,
+    A_PER_PACKET,
+    A_SPILL_ROOM,
+    A_FRAGMENT_WORDS,
+    A_OWN_NUMBER,
+    A_TABLE_AT,
+    A_KEYS_AT,
+    A_SPILL_AT,
+    A_OUT_AT,
+    A_OUT_BYTES,
+    N_INSERTED,
+    N_MERGED,
+    N_PROBES,
+    N_SPILLED,
+    N_FLUSHES,
+    SPARSE_WORDS,
+) = range(A_WORDS, A_WORDS + 19)
+"""Further parameters. ``A_FRAGMENT_WORDS``: control words for the numbers of a child's fragments, 32 a word;
+``A_OWN_NUMBER``: this switch's among its parent's children; ``*_AT``: offset in a place, ``A_OUT_AT`` in an L1;
+``N_*`` count, outside of the machine."""
+
+STORAGE_CODES = {"array": 0, "hash": 1}
+ARRAY = STORAGE_CODES["array"]
+
+S_COMPLETE, S_STORED, S_SPILLED, S_SENT, S_BEGUN, S_CHILDREN = range(6)
+"""Control words: children that are complete, pairs in the storage, pairs in the spill buffer, fragments sent, whether
+the block has begun. From ``S_CHILDREN`` on for each child: its fragments' total, when that is known, less those that
+came; then the bits of their numbers."""
+
+OUT_ROWS = 2
+"""Packets that a core may be putting together and sending."""
+FRAGMENTS_A_WORD = CHILDREN_A_WORD
+
+
+@dataclass(frozen=True, slots=True)
+class SparseLayout:
+    """A block's place in L1, in bytes unless it says words."""
+
+    control_words: int
+    table_at: int
+    keys_at: int
+    spill_at: int
+    bytes: int
+    locks: int = 1
+
+    @property
+    def unit_bytes(self) -> int:
+        """What a block takes into use at once."""
+        return self.bytes
+
+
+def sparse_layout(shape: SparseShape, fragment_words: int) -> SparseLayout:
+    """The place of a block of that shape."""
+    words = S_CHILDREN + shape.children * (1 + fragment_words)
+    table_at = _padded(words * WORD_BYTES)
+    keys_at = table_at + _padded(shape.entry_count * shape.dtype.itemsize)
+    keys = shape.span // 8 + 4 if shape.storage == "array" else 4 * shape.entry_count
+    spill_at = keys_at + _padded(keys)
+    spill = 0 if shape.storage == "array" else EMPTY_BYTES + shape.spill_room * (INDEX_BYTES + shape.dtype.itemsize)
+    return SparseLayout(words, table_at, keys_at, spill_at, spill_at + _padded(spill))
+
+
+def fragment_words(most_fragments: int) -> int:
+    """Control words for a child that sends so many fragments of a block."""
+    return -(-most_fragments // FRAGMENTS_A_WORD)
+
+
+def out_bytes(packet_bytes: int, cores: int) -> int:
+    """Room for the packets that a cluster's cores put together."""
+    return OUT_ROWS * cores * _padded(packet_bytes)
+
+
+def _padded(size: int) -> int:
+    return -(-size // 64) * 64

@@ -1,0 +1,257 @@
+"""A sparse reduction on the machine: its context and packets, and what came of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pspin_model.flare.combine import compile_operator
+from pspin_model.flare.config import Reduction, user_function
+from pspin_model.flare.dense_run import REMOTE_L1_CYCLES, agree
+from pspin_model.flare.elements import Operator, Values, operator
+from pspin_model.flare.placement import Placement, place_blocks
+from pspin_model.flare.records import (
+    A_CHILDREN,
+    A_CLUSTERS_PER_GROUP,
+    A_CONTROL_WORDS,
+    A_LOCKS_PER_PLACE,
+    A_LOG,
+    A_LOG_COUNT,
+    A_OPERATOR,
+    A_PLACE_BYTES,
+    A_PLACES,
+    A_PORT,
+    A_REMOTE_CYCLES,
+    A_REPEATS,
+    A_TYPE,
+    BLOCK_BITS,
+    OPERATOR_CODES,
+    TYPE_CODES,
+    WORD_BYTES,
+)
+from pspin_model.flare.sparse import SparseShape, gather
+from pspin_model.flare.sparse_handlers import add_sparse
+from pspin_model.flare.sparse_records import (
+    A_ENTRIES,
+    A_FRAGMENT_WORDS,
+    A_KEYS_AT,
+    A_OUT_AT,
+    A_OUT_BYTES,
+    A_OWN_NUMBER,
+    A_PER_PACKET,
+    A_PROBE,
+    A_SPILL_AT,
+    A_SPILL_ROOM,
+    A_STORAGE,
+    A_TABLE_AT,
+    A_VALUE_BYTES,
+    N_FLUSHES,
+    N_INSERTED,
+    N_MERGED,
+    N_PROBES,
+    N_SPILLED,
+    OUT_ROWS,
+    SPARSE_WORDS,
+    STORAGE_CODES,
+    SparseLayout,
+    fragment_words,
+    out_bytes,
+    sparse_layout,
+)
+from pspin_model.flare.sparse_traffic import (
+    Inbound,
+    Vector,
+    fragments_of,
+    inbound,
+    reduce_vectors,
+    shape_of,
+    vectors,
+)
+from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES, IP_UDP_BYTES, Fragment, decode
+from pspin_model.flare.traffic import Numbers
+from pspin_model.machine.machine import Context, Machine, Run
+
+
+@dataclass(frozen=True, slots=True)
+class SparseFigures:
+    """What became of a sparse reduction's pairs on one switch."""
+
+    pairs_in: int
+    inserted: int
+    merged: int
+    probes: int
+    """Second looks into the hash table."""
+    spilled: int
+    flushes: int
+    """Fragments that a full spill buffer made before its block was complete."""
+    bytes_in: int
+    bytes_out: int
+    extra_bytes: int
+    """Sent beyond what every index once, in packets as full as can be, would have taken."""
+    result_density: float
+    """Part of all elements that are in the result."""
+
+
+@dataclass(slots=True)
+class SparseRun:
+    """Set up on a machine; give it the packets with `packets`, and the run's records with `results`."""
+
+    machine: Machine
+    reduction: Reduction
+    name: str = "reduction"
+    first_group: int = 0
+    port: int = 0
+    vectors: list[Vector] = field(init=False)
+    shape: SparseShape = field(init=False)
+    layout: SparseLayout = field(init=False)
+    placement: Placement = field(init=False)
+    context: Context = field(init=False)
+    operator: Operator = field(init=False)
+    traffic: Inbound = field(init=False)
+    _log: Numbers = field(init=False)
+    _compiled: Any = None
+
+    def __post_init__(self) -> None:
+        config, reduction = self.machine.config, self.reduction
+        code = OPERATOR_CODES.get(reduction.operator, 0)
+        if ":" in reduction.operator:
+            function = user_function(reduction.operator)
+            self.operator = operator(function)
+            self._compiled = compile_operator(function, reduction.element_type)
+            code = self._compiled.address
+        else:
+            self.operator = operator(reduction.operator)
+        self.vectors = vectors(reduction)
+        fragments = fragments_of(reduction, self.vectors)
+        self.traffic = inbound(reduction, fragments)
+        self.shape = shape_of(reduction, reduction.children)
+        most = max(len(block) for child in fragments for block in child)
+        self.layout = sparse_layout(self.shape, fragment_words(most))
+        used = sum(context.scratchpads.shape[1] for context in self.machine.contexts)
+        free = config.scratchpad_bytes - used
+        shared = out_bytes(reduction.packet_bytes, config.cores)
+        self.placement = place_blocks(reduction, config, self.layout, free, self.first_group, shared)
+        self.context = self.machine.context(
+            self.name,
+            payload=add_sparse,
+            scratchpad_bytes=self.placement.scratchpad_bytes,
+            handler_memory_bytes=SPARSE_WORDS * WORD_BYTES,
+            locks=self.placement.locks(config.clusters),
+        )
+        self._log = np.zeros(2 * reduction.blocks + 2, np.int64)
+        self._set_parameters(code, fragment_words(most))
+
+    def _set_parameters(self, operator_code: int, words_a_child: int) -> None:
+        shape, layout, placement = self.shape, self.layout, self.placement
+        words = self.context.handler_memory.view(np.int64)
+        words[A_CHILDREN] = shape.children
+        words[A_CONTROL_WORDS] = layout.control_words
+        words[A_PLACES] = placement.places
+        words[A_PLACE_BYTES] = layout.bytes
+        words[A_LOCKS_PER_PLACE] = layout.locks
+        words[A_CLUSTERS_PER_GROUP] = placement.groups.clusters
+        words[A_TYPE] = TYPE_CODES[self.reduction.dtype]
+        words[A_OPERATOR] = operator_code
+        words[A_PORT] = self.port
+        words[A_REMOTE_CYCLES] = REMOTE_L1_CYCLES
+        words[A_LOG] = self._log.ctypes.data
+        words[A_STORAGE] = STORAGE_CODES[shape.storage]
+        words[A_ENTRIES] = shape.entry_count
+        words[A_PROBE] = shape.probe
+        words[A_VALUE_BYTES] = shape.dtype.itemsize
+        words[A_PER_PACKET] = shape.per_packet
+        words[A_SPILL_ROOM] = shape.spill_room
+        words[A_FRAGMENT_WORDS] = words_a_child
+        words[A_OWN_NUMBER] = 0
+        words[A_TABLE_AT] = layout.table_at
+        words[A_KEYS_AT] = layout.keys_at
+        words[A_SPILL_AT] = layout.spill_at
+        words[A_OUT_AT] = placement.places * layout.bytes
+        words[A_OUT_BYTES] = out_bytes(shape.packet_bytes, 1) // OUT_ROWS
+
+    def packets(self) -> dict[str, Any]:
+        """What `Machine.inject` wants of this reduction."""
+        traffic, groups = self.traffic, self.placement.groups
+        group = self.placement.group[traffic.block]
+        first = groups.first_core(group)
+        return {
+            "messages": self.context.index * groups.count + group,
+            "data": traffic.data,
+            "at": traffic.at,
+            "tags": (self.placement.place[traffic.block] << BLOCK_BITS) | traffic.block,
+            "sources": traffic.child,
+            "cores": np.stack([first, np.full(len(first), groups.cores)], axis=1),
+        }
+
+    @property
+    def repeats(self) -> int:
+        """Packets that were in already."""
+        return self._word(A_REPEATS)
+
+    @property
+    def blocks(self) -> int:
+        return self.reduction.blocks
+
+    @property
+    def payload_bytes(self) -> int:
+        """That come in, from all children, with headers."""
+        return sum(len(packet) for packet in self.traffic.data)
+
+    def memory_steps(self) -> tuple[Numbers, Numbers]:
+        """(cycles, bytes of blocks taken into use or given back then)."""
+        log = self._log[: self._word(A_LOG_COUNT)]
+        return log >> 1, np.where(log & 1, 1, -1) * self.layout.bytes
+
+    def sent(self, run: Run) -> tuple[list[list[Fragment]], Numbers]:
+        """(each block's fragments in the order in which they left, the cycle of the last)."""
+        made: list[list[Fragment]] = [[] for _ in range(self.blocks)]
+        at = np.full(self.blocks, -1, np.int64)
+        for place in np.flatnonzero(run.sent["context"] == self.context.index):
+            _, fragment = decode(run.payload(int(place)).tobytes()[IP_UDP_BYTES:], self.shape.dtype)
+            made[fragment.block].append(fragment)
+            at[fragment.block] = max(at[fragment.block], run.sent["cycle"][place])
+        return made, at
+
+    def results(self, run: Run) -> tuple[Values, Numbers]:
+        """(the dense result, the cycle at which each block's last fragment left; -1: the block is not whole)."""
+        made, at = self.sent(run)
+        rows = np.zeros((self.blocks, self.shape.span), self.shape.dtype)
+        for number, fragments in enumerate(made):
+            total = max((fragment.fragments for fragment in fragments), default=0)
+            if total == 0 or {fragment.fragment for fragment in fragments} != set(range(total)):
+                at[number] = -1
+                continue
+            rows[number] = gather(tuple(fragments), self.shape.span, self.operator)
+        return rows.reshape(-1)[: self.reduction.length], at
+
+    def is_right(self, result: Values) -> bool:
+        """Whether it is what scatter-add makes of the vectors."""
+        return agree(result, reduce_vectors(self.vectors, self.reduction.length, self.operator))
+
+    def figures(self, run: Run) -> SparseFigures:
+        """What became of the pairs."""
+        made, _ = self.sent(run)
+        least, once_all = 0, 0
+        for fragments in made:
+            once = len(np.unique(np.concatenate([f.indices for f in fragments]))) if fragments else 0
+            packets = max(1, -(-once // self.shape.per_packet))
+            least += packets * EMPTY_BYTES + once * (INDEX_BYTES + self.shape.dtype.itemsize)
+            once_all += once
+        out = sum(fragment.wire_bytes for fragments in made for fragment in fragments)
+        return SparseFigures(
+            pairs_in=sum(len(vector[0]) for vector in self.vectors),
+            inserted=self._word(N_INSERTED),
+            merged=self._word(N_MERGED),
+            probes=self._word(N_PROBES),
+            spilled=self._word(N_SPILLED),
+            flushes=self._word(N_FLUSHES),
+            bytes_in=self.payload_bytes,
+            bytes_out=out,
+            extra_bytes=out - least,
+            result_density=once_all / self.reduction.length,
+        )
+
+    def _word(self, place: int) -> int:
+        return int(self.context.handler_memory.view(np.int64)[place])
