@@ -215,6 +215,68 @@ def test_a_half_precision_model_has_float32_masters(network: RackNetwork) -> Non
     assert not torch.equal(state[0]["master"], first.float())
 
 
+def test_gradients_that_are_changed_after_they_were_pushed_are_an_error(network: RackNetwork) -> None:
+    fresh(network)
+
+    def body(rank: int) -> None:
+        model = make_model()
+        optimizer = make_optimizer(network, rank, model.parameters(), "sgd", lr=0.1)
+        backward(model, 0, rank)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+        with pytest.raises(NetsumError, match=r"changed between backward and step.*max_norm="):
+            optimizer.step()
+        scaler = torch.amp.GradScaler("cpu")
+        scaler.scale(torch.ones(()))
+        with pytest.raises(NetsumError, match=r"GradScaler.*rescale=1/constant"):
+            scaler.step(optimizer)
+        with pytest.raises(NetsumError, match="groups can't be added"):
+            optimizer.add_param_group({"params": [torch.nn.Parameter(torch.zeros(3))]})
+        optimizer.close()
+
+    on_ranks(SIZE, body)
+
+
+def test_frozen_parameters_are_not_stepped_until_they_are_thawed(network: RackNetwork) -> None:
+    fresh(network)
+
+    def train(model: torch.nn.Module, make: Any, losses: Any) -> None:
+        frozen = list(model.parameters())[2:4]
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+        optimizer = make(model.parameters())
+        for step in range(STEPS):
+            if step == 2:
+                frozen[0].requires_grad_(True)
+            optimizer.zero_grad()
+            losses(model, step)
+            optimizer.step()
+        assert torch.equal(frozen[1], list(MODEL.parameters())[3])
+
+    def body(rank: int) -> torch.nn.Module:
+        model = make_model()
+        made: list[Any] = []
+
+        def make(params: Any) -> Any:
+            made.append(make_optimizer(network, rank, params, "adamw", lr=1e-2))
+            return made[0]
+
+        train(model, make, lambda model, step: backward(model, step, rank))
+        made[0].zero_grad()
+        next(model.parameters()).requires_grad_(False)
+        with pytest.raises(NetsumError, match="parameters 0 were frozen after"):
+            backward(model, 9, rank)
+        made[0].close()
+        return model
+
+    models = on_ranks(SIZE, body)
+    alone = make_model()
+    means = lambda model, step: sum(  # noqa: E731
+        torch.nn.functional.mse_loss(model(x), y) for x, y in (batch(step, r, torch.float32) for r in range(SIZE))
+    )
+    train(alone, lambda p: torch.optim.AdamW(p, lr=1e-2), lambda model, step: (means(model, step) / SIZE).backward())
+    close_to(models[0], alone)
+
+
 def test_gradients_add_up_under_no_sync_and_a_second_backward_without_it_is_an_error(network: RackNetwork) -> None:
     fresh(network)
 

@@ -20,6 +20,8 @@ class LocalKey:
         self.parameters = [parameters[part.index] for part in layout.parts]
         self.tickets: list[Ticket] = []
         self._came: set[int] = set()
+        self._sent: dict[int, tuple[Tensor, int]] = {}
+        """Parameter -> its gradient, and torch's count of changes to it, when it was taken during backward."""
         self._gradients: Tensor | None = None
         self._packed_gradients, self._packed_weights = None, None
         if layout.is_packed:
@@ -36,6 +38,42 @@ class LocalKey:
         self._came.add(index)
         place = next(number for number, part in enumerate(self.layout.parts) if part.index == index)
         self._place(place, self.layout.parts[place])
+        gradient = self.parameters[place].grad
+        assert gradient is not None, "it was placed"
+        self._sent[index] = gradient, gradient._version
+
+    def check_unchanged(self) -> None:
+        """Raises NetsumError where a gradient was changed after it had been taken: the server would not know."""
+        for part, parameter in zip(self.layout.parts, self.parameters, strict=True):
+            sent = self._sent.get(part.index)
+            if sent is not None and (parameter.grad is not sent[0] or sent[0]._version != sent[1]):
+                raise NetsumError(
+                    f"netsum's RackOptimizer: the gradient of parameter {part.index} was changed between backward and "
+                    "step(), when it had been pushed: clip with max_norm=, scale with rescale=, don't wrap the model "
+                    "in DDP; or make the optimizer with overlap=False, and the ranks' own gradients may be changed"
+                )
+
+    @property
+    def is_frozen(self) -> bool:
+        """Has none of the parameters a gradient?"""
+        return not any(parameter.requires_grad for parameter in self.parameters)
+
+    def check_thawed(self, moves_without_gradient: bool) -> None:
+        """Raises NetsumError where a frozen parameter would be stepped because it shares the key.
+
+        ``moves_without_gradient``: gradients of zeros change weights, by decay or by what the optimizer remembers.
+        """
+        frozen = [
+            str(part.index)
+            for part, parameter in zip(self.layout.parts, self.parameters, strict=True)
+            if not parameter.requires_grad
+        ]
+        if frozen and moves_without_gradient:
+            raise NetsumError(
+                f"netsum's RackOptimizer: parameters {', '.join(frozen)} were frozen after the optimizer was made, and "
+                "share a key of the server with others, whose steps would change them: freeze them before, or put them "
+                "into a parameter group of their own"
+            )
 
     def _place(self, place: int, part: Part) -> None:
         parameter = self.parameters[place]
@@ -99,6 +137,7 @@ class LocalKey:
     def begin_step(self) -> None:
         """Forget the last step's gradients."""
         self._came.clear()
+        self._sent.clear()
         self._gradients = None
         self.tickets = []
 

@@ -2,7 +2,7 @@
 
 A large parameter is a key by itself: its gradient is sent from where autograd left it, its weights are written where
 they lie. Small ones of one group and type share a key, so that a model's many biases don't cost a round trip each; they
-are copied into one run of memory and back.
+are copied into one run of memory and back. A frozen one is a key by itself, which is not pushed until it is thawed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def layout_of(groups: Sequence[dict[str, Any]]) -> list[KeyLayout]:
     for index in reversed(range(len(numbered))):
         group, parameter = numbered[index]
         check_parameter(parameter, index)
-        if parameter.numel() >= PACKED_BELOW:
+        if parameter.numel() >= PACKED_BELOW or not parameter.requires_grad:
             found.append((index, group, [index]))
             continue
         size, members = open_packs.get((group, parameter.dtype), (0, []))

@@ -20,7 +20,13 @@ from hostagent.torch_backend.rack import state
 from hostagent.torch_backend.rack.client import RackClient, RackService, connect
 from hostagent.torch_backend.rack.keys import LocalKey
 from hostagent.torch_backend.rack.layout import layout_of
-from hostagent.torch_backend.rack.terms import Policy, hyperparameters, make_template, state_names
+from hostagent.torch_backend.rack.terms import (
+    Policy,
+    hyperparameters,
+    make_template,
+    moves_without_gradient,
+    state_names,
+)
 
 TIMEOUT_S = 300.0
 
@@ -35,6 +41,9 @@ class RackOptimizer(torch.optim.Optimizer):
     Collective, like everything that talks to the server: all ranks of torch.distributed's default group must make it,
     and call ``state_dict``, ``load_state_dict``, ``write_weights`` and ``rejoin``, together.
     """
+
+    _step_supports_amp_scaling = True
+    """torch's GradScaler leaves gradients alone then, and tells `step`, which refuses it."""
 
     def __init__(
         self,
@@ -63,7 +72,9 @@ class RackOptimizer(torch.optim.Optimizer):
         params = list(params)
         template, is_nag = make_template(optim, params, options)
         self._template = template
+        self._is_made = False
         super().__init__(template.param_groups, template.defaults)
+        self._is_made = True
         self._overlap, self._paused = overlap, False
         self._parameters: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
         layouts = layout_of(self.param_groups)
@@ -75,15 +86,35 @@ class RackOptimizer(torch.optim.Optimizer):
         """The last whole step, counted from the service's beginning."""
         self.skipped_steps = 0
         """Of those, left out because a gradient was not finite."""
+        self.nonfinite_chunks = 0
+        """Frames' worth of gradients so far in which some rank's were not finite."""
         self._terms: list[Hyperparameters] = []
+        self._stepped: list[LocalKey] = []
+        """Keys of the step that has begun: those that are not frozen."""
         self._submitted = 0
         self._client = client or connect(server, timeout_s)
         divisor = self._client.size if average else 1
         self._policy = Policy(is_nag, divisor, rescale, max_norm, skip_nonfinite)
-        self._handles = [self._hook(index, parameter) for index, parameter in enumerate(self._parameters)]
+        self._handles: list[Any] = [None] * len(self._parameters)
+        self._hook_all()
         self._begin()
 
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Refused, as the server's keys are made with the optimizer."""
+        if self._is_made:
+            raise RefusedError(
+                "netsum's RackOptimizer: parameter groups can't be added: give all parameters when it is made, those "
+                "to be trained later with requires_grad False, which are not stepped until it is True"
+            )
+        super().add_param_group(param_group)
+
     # --- the step ---
+
+    def _hook_all(self) -> None:
+        """Also parameters that have been thawed."""
+        for index, parameter in enumerate(self._parameters):
+            if self._handles[index] is None and parameter.requires_grad:
+                self._handles[index] = self._hook(index, parameter)
 
     def _hook(self, index: int, parameter: Tensor) -> Any:
         def ready(_: Tensor) -> None:
@@ -92,29 +123,42 @@ class RackOptimizer(torch.optim.Optimizer):
                 self._push_ready()
 
         register: Any = parameter.register_post_accumulate_grad_hook
-        return register(ready) if parameter.requires_grad else None
+        return register(ready)
+
+    def _begin_step(self) -> None:
+        """With the first gradient that comes: what holds for the whole step."""
+        self._stepped = [key for key in self._keys if not key.is_frozen]
+        for key in self._stepped:
+            key.check_thawed(moves_without_gradient(self._template, self.param_groups[key.layout.group]))
+        self._terms = self._current_terms()
 
     def _push_ready(self) -> None:
         """Push keys in their order, as far as they are ready: the same order on every rank."""
-        while self._submitted < len(self._keys) and self._keys[self._submitted].is_ready:
-            if not self._terms:
-                self._terms = self._current_terms()
-            key = self._keys[self._submitted]
+        if not self._terms:
+            self._begin_step()
+        while self._submitted < len(self._stepped) and self._stepped[self._submitted].is_ready:
+            key = self._stepped[self._submitted]
             action = Action.PUSH if self._policy.split else Action.PUSH_PULL
             wanted = None if self._policy.split else key.weights
             key.tickets.append(self._client.submit(self._announce(key, action), key.push, wanted))
             self._submitted += 1
 
     def _announce(self, key: LocalKey, action: Action, **more: Any) -> Announcement:
-        terms = (self._terms or self._current_terms())[key.layout.group]
-        told = {"step": self.step_number + 1, "keys": len(self._keys)} | more
-        return Announcement(action, key.layout.key, key.layout.elements, terms=terms, **told)
+        told = {"step": self.step_number + 1} | more
+        if action in (Action.PUSH, Action.PUSH_PULL):
+            told |= {"keys": len(self._stepped), "terms": self._terms[key.layout.group]}
+        return Announcement(action, key.layout.key, key.layout.elements, **told)
 
     def _current_terms(self) -> list[Hyperparameters]:
         return [hyperparameters(self._template, group, self._policy) for group in self.param_groups]
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """Wait until the weights of the step are in the parameters. Raises NetsumError, naming who or what is lost."""
+        if self.__dict__.pop("found_inf", None) is not None:  # set by torch's GradScaler before it calls
+            raise RefusedError(
+                "netsum's RackOptimizer can't be stepped by a GradScaler, as every rank's would decide by itself: "
+                "multiply the loss by a constant, and make the optimizer with rescale=1/constant, skip_nonfinite=True"
+            )
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -125,27 +169,35 @@ class RackOptimizer(torch.optim.Optimizer):
                 "had been pushed with the old one: change it before backward, or make the optimizer with overlap=False"
             )
         with torch.no_grad():
-            for key in self._keys[self._submitted :]:
+            if not self._terms:
+                self._begin_step()
+            for key in self._stepped:
+                key.check_unchanged()
+            if not self._stepped:
+                raise NetsumError("netsum's RackOptimizer: all parameters are frozen: there is nothing to step")
+            for key in self._stepped[self._submitted :]:
                 key.fill_missing()
             self._push_ready()
-            answers = [self._client.wait(ticket) for key in self._keys for ticket in key.tickets]
+            answers = [self._client.wait(ticket) for key in self._stepped for ticket in key.tickets]
             if self._policy.split:
-                answers = self._pull(step=self.step_number + 1)
+                answers = self._pull(self._stepped, step=self.step_number + 1)
             self._finish_step(answers)
         return loss
 
     def _finish_step(self, answers: list[Answer]) -> None:
-        for key in self._keys:
+        for key in self._stepped:
             key.settle()
             key.begin_step()
         self.step_number += 1
-        self.skipped_steps = answers[-1].skipped
+        self._learn(answers[-1])
         self._terms, self._submitted = [], 0
+        self._hook_all()
 
-    def _pull(self, step: int) -> list[Answer]:
-        tickets = [
-            self._client.submit(self._announce(key, Action.PULL, step=step), None, key.weights) for key in self._keys
-        ]
+    def _learn(self, answer: Answer) -> None:
+        self.skipped_steps, self.nonfinite_chunks = answer.skipped, answer.not_finite
+
+    def _pull(self, keys: list[LocalKey], step: int) -> list[Answer]:
+        tickets = [self._client.submit(self._announce(key, Action.PULL, step=step), None, key.weights) for key in keys]
         return [self._client.wait(ticket) for ticket in tickets]
 
     @contextlib.contextmanager
@@ -173,13 +225,14 @@ class RackOptimizer(torch.optim.Optimizer):
         if answer.elements == 0:
             return False
         self._client.check_alike(self._keys[-1].layout, answer, len(self._keys))
-        self.step_number, self.skipped_steps = answer.step, answer.skipped
+        self._learn(answer)
+        self.step_number = answer.step
         self._take_weights()
         return True
 
     @torch.no_grad()
     def _take_weights(self) -> None:
-        self._pull(step=self.step_number)
+        self._pull(self._keys, step=self.step_number)
         for key in self._keys:
             key.settle()
 

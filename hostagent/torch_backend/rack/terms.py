@@ -84,6 +84,11 @@ def hyperparameters(template: torch.optim.Optimizer, group: Mapping[str, Any], p
     return Hyperparameters(kind, int(flags), beta1=beta1, beta2=beta2, eps=float(group["eps"]), **common)
 
 
+def moves_without_gradient(template: torch.optim.Optimizer, group: Mapping[str, Any]) -> bool:
+    """Whether a gradient of zeros can change a weight."""
+    return not isinstance(template, torch.optim.SGD) or bool(group["momentum"] or group["weight_decay"])
+
+
 def state_names(template: torch.optim.Optimizer, group: Mapping[str, Any]) -> tuple[str, ...]:
     """torch's names of the state tensors, in the order of the server's buffers 1, 2, ..."""
     if isinstance(template, torch.optim.SGD):
