@@ -28,6 +28,12 @@ class LiveLoop:
     def start(self) -> None:
         self._thread.start()
 
+    @property
+    def thread(self) -> int:
+        """The system's number of the loop's thread, once it was started."""
+        assert self._thread.native_id is not None, "it was started"
+        return self._thread.native_id
+
     def stop(self) -> None:
         """Returns when the loop has ended; it need not have been started."""
         self._stopping = True

@@ -27,6 +27,7 @@ from emulator.ports.intrinsics import (
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import record_at
 from hostagent.rackserver.loops import serve
+from hostagent.rackserver.processors import processors_for
 
 SPIN_NS = 30_000
 """How long a thread looks for the next batch: about what a sleep and a wake-up cost (as `emulator.ports.host`)."""
@@ -127,13 +128,14 @@ class Crew:
     """The threads of a server with more than one core. Used as a context, or ended with `stop`."""
 
     def __init__(self, server: Any, *, pin: bool = False) -> None:
-        """``server``: a RackServer. ``pin``: each thread to a processor of its own, where there are as many."""
+        """``server``: a RackServer. ``pin``: each core to a processor of its own, where there are as many (see
+        ``processors``); the caller of the server's program is then told its own by ``pin_caller``."""
         self._server = server
         self._record: Any = aligned_bytes(CREW.itemsize).view(CREW)
         self._record["server"], self._record["cores"] = server.address, server.cores
         self.address = address_of(self._record)
-        processors = sorted(os.sched_getaffinity(0))
-        self._processors = processors if pin and len(processors) >= server.cores else []
+        self.processors = processors_for(server.cores) if pin else []
+        """By core; none where they are not pinned."""
         self._threads = [
             threading.Thread(target=self._follow, args=(core,), name=f"core-{core}", daemon=True)
             for core in range(1, server.cores)
@@ -144,9 +146,14 @@ class Crew:
             server.record["crew"] = self.address
 
     def _follow(self, core: int) -> None:
-        if self._processors:
-            os.sched_setaffinity(0, {self._processors[core]})  # of this thread alone
+        if self.processors:
+            os.sched_setaffinity(0, {self.processors[core]})  # of this thread alone
         follow(self.address, core)
+
+    def pin_caller(self, thread: int) -> None:
+        """``thread``: the system's number of the one that is core 0."""
+        if self.processors:
+            os.sched_setaffinity(thread, {self.processors[0]})
 
     def stop(self) -> None:
         """End the threads; the server goes on with one. Not while a batch is processed."""

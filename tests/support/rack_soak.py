@@ -1,11 +1,11 @@
-"""Two tenants train on one rack server while their workers are killed and frames are lost; the weights must not know.
+"""Two tenants train on one rack server while frames are lost, workers killed and the server started again.
 
-    python -m tests.support.rack_soak --steps 10000 --kills 20
+    python -m tests.support.rack_soak --steps 10000 --kills 12 --restarts 1 --seed 1
 
 First both tenants train undisturbed, then, on another server, disturbed: every so often a rank is killed with SIGKILL
-and its job started again, which goes on after the service's last whole step. The final weights must be the same, bit
-for bit, and the server's memory must not grow. Everything is a process of its own, on shared memory, with loss on every
-port.
+and its job started again; and the server is killed with SIGKILL and started again from its checkpoints, whose ranks
+join again. All go on after the last whole step that the server names. The final weights must be the same, bit for bit,
+and memory must not grow. Everything is a process of its own, on shared memory, with loss on every port.
 """
 
 from __future__ import annotations
@@ -16,41 +16,31 @@ import random
 import re
 import secrets
 import signal
+import socket
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tests" / "net" / "torch_scripts" / "rack_training.py"
-RANKS = 2
-TENANTS = ("red", "blue")
-READY_S = 300.0
-GROWTH = 1.1
-"""The server's memory at the end over that in the middle of the run."""
+RANKS, LANES = 2, 256
+HIDDEN = {"red": 32, "blue": 40}
+"""Of the tenants' models, which differ."""
+TENANTS = tuple(HIDDEN)
+LOOK_S = 0.5
+GROWTH = 1.05
+"""Of a process's memory: the median of the last quarter of its life over that of the second."""
+FEW_LOOKS = 40
+"""A life with fewer says nothing of growth."""
 WEIGHTS = re.compile(r"rank (\d+) has weights ([0-9a-f]{8}) after step (\d+)")
 STEP = re.compile(r"rank 0 step (\d+)")
-
-
-@dataclass(slots=True)
-class Run:
-    """One run of both tenants on a server of its own."""
-
-    steps: int
-    loss: float
-    kills: int
-    seed: int
-    server: int = 0
-    memory_bytes: list[int] = field(default_factory=list)
-
-    @property
-    def ports(self) -> list[str]:
-        names = [f"soak-{secrets.token_hex(4)}-{number}" for number in range(1, 1 + RANKS * len(TENANTS))]
-        return [f"{n}=shm:{name}?loss={self.loss}&seed={self.seed + n}" for n, name in enumerate(names, 1)]
+REJOINED = re.compile(r"rank \d+ joins again after step (\d+)")
+BEGUN = re.compile(r"rank \d+ begins after step (\d+)")
 
 
 def command(*words: str) -> list[str]:
@@ -58,17 +48,49 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "hostagent.cli.main", *words]
 
 
-@contextmanager
-def service(words: list[str]) -> Iterator[tuple[int, dict[str, object]]]:
-    """A process that says on its first line that it is ready: its id, and the line."""
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert line, f"{words[3:5]} ended with {process.wait()}"
-            yield process.pid, json.loads(line)
-        finally:
-            process.terminate()
+def resident_bytes(pid: int) -> int:
+    """Memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+
+
+@dataclass(slots=True)
+class Process:
+    """A part of the network: started, looked at, started again. Says on its first line that it is ready."""
+
+    title: str
+    words: list[str]
+    log: Path
+    process: subprocess.Popen[str] | None = None
+    memory: list[int] = field(default_factory=list)
+    """Of the life that it has now."""
+
+    def start(self) -> dict[str, object]:
+        self.memory = []
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"{self.title} ended with {self.process.wait()}: see {self.log}"
+        told: dict[str, object] = json.loads(line)
+        return told
+
+    def look(self) -> None:
+        assert self.process is not None
+        assert self.process.poll() is None, f"{self.title} ended with {self.process.returncode}: see {self.log}"
+        self.memory.append(resident_bytes(self.process.pid))
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+            self.process.wait()
+
+    @property
+    def growth(self) -> float:
+        """1 is flat."""
+        quarter = len(self.memory) // 4
+        if len(self.memory) < FEW_LOOKS:
+            return 1.0
+        return statistics.median(self.memory[-quarter:]) / statistics.median(self.memory[quarter : 2 * quarter])
 
 
 @dataclass(slots=True)
@@ -84,7 +106,8 @@ class Tenant:
 
     def start(self) -> None:
         words = ("run", "-n", str(RANKS), "--controller", self.controller, str(SCRIPT))
-        options = ("--steps", str(self.steps), "--service", f"{self.name}:{self.name}-nonce", "--rejoins", "0")
+        shape = ("--steps", str(self.steps), "--hidden", str(HIDDEN[self.name]))
+        options = (*shape, "--service", f"{self.name}:{self.name}-nonce", "--rejoins", "3")
         self.process = subprocess.Popen(command(*words, *options), stdout=self.log, stderr=subprocess.STDOUT, cwd=ROOT)
 
     def ranks(self) -> list[int]:
@@ -96,7 +119,8 @@ class Tenant:
             children = Path(f"/proc/{parent}/task/{parent}/children")
             for child in map(int, children.read_text().split()) if children.exists() else ():
                 parents.append(child)
-                if (Path("/proc") / str(child) / "cmdline").read_bytes().count(SCRIPT.name.encode()):
+                words = Path("/proc") / str(child) / "cmdline"
+                if words.exists() and SCRIPT.name.encode() in words.read_bytes():
                     found.append(child)
         return found
 
@@ -112,74 +136,139 @@ class Tenant:
         return {crc for _, crc, step in WEIGHTS.findall(self.text()) if int(step) == self.steps}
 
 
-def resident_bytes(pid: int) -> int:
-    """Memory of a process."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+@dataclass(slots=True)
+class Soak:
+    """One run of both tenants on a network of its own."""
 
+    steps: int
+    loss: float
+    kills: int
+    restarts: int
+    seed: int
+    folder: Path
+    title: str
+    server: Process = field(init=False)
+    controller: Process = field(init=False)
+    tenants: list[Tenant] = field(init=False)
 
-def play(run: Run, folder: Path) -> dict[str, set[str]]:
-    """Both tenants to their end; the checksums of each one's weights."""
-    ports = [word for port in run.ports for word in ("--port", port)]
-    server = command("server", *ports, "--lanes", "256", "--listen", "127.0.0.1:0", "--quiet", "--die-with-parent")
-    with service(server) as (run.server, ready):
-        address = f"netsum://{ready['service']}"
-        with service(command("controller", "--aggregator", address, *ports, "--die-with-parent")) as (_, line):
-            tenants = []
+    def _build(self) -> None:
+        suffix = f"?loss={self.loss}&seed=" if self.loss else ""
+        names = [f"soak-{secrets.token_hex(4)}-{number}" for number in range(1, 1 + RANKS * len(TENANTS))]
+        specs = [f"{n}=shm:{name}{suffix}{self.seed + n if suffix else ''}" for n, name in enumerate(names, 1)]
+        ports = [word for spec in specs for word in ("--port", spec)]
+        state = self.folder / f"{self.title}-state"
+        keeps = ("--checkpoint", str(state), "--checkpoint-every", "50", "--no-restore", "--die-with-parent", "--quiet")
+        listen = f"127.0.0.1:{_free_port()}"
+        words = command("server", *ports, "--lanes", str(LANES), "--listen", listen, *keeps)
+        self.server = Process("server", words, self.folder / f"{self.title}-server.log")
+        words = command("controller", "--aggregator", f"netsum://{listen}", *ports, "--die-with-parent")
+        self.controller = Process("controller", words, self.folder / f"{self.title}-controller.log")
+
+    def play(self) -> dict[str, set[str]]:
+        """Both tenants to their end; the checksums of each one's weights."""
+        self._build()
+        with ExitStack() as stack:
+            stack.callback(self.server.end)
+            self.server.start()
+            self.server.words.remove("--no-restore")
+            stack.callback(self.controller.end)
+            address = str(self.controller.start()["controller"])
+            self.tenants = []
             for name in TENANTS:
-                log = (folder / f"{name}-{run.kills}.log").open("w")
-                tenants.append(Tenant(name, str(line["controller"]), run.steps, log))
-            watch(run, tenants)
-    return {tenant.name: tenant.weights for tenant in tenants}
+                log = stack.enter_context((self.folder / f"{self.title}-{name}.log").open("w"))
+                self.tenants.append(Tenant(name, address, self.steps, log))
+            try:
+                self._watch()
+            finally:
+                for tenant in self.tenants:
+                    if tenant.process is not None and tenant.process.poll() is None:
+                        tenant.process.terminate()
+                        tenant.process.wait()
+        return {tenant.name: tenant.weights for tenant in self.tenants}
 
-
-def watch(run: Run, tenants: list[Tenant]) -> None:
-    """Start, kill and start again until all have trained to their end."""
-    chance = random.Random(run.seed)
-    kill_at = sorted(chance.randrange(run.steps // 20, run.steps) for _ in range(run.kills))
-    for tenant in tenants:
-        tenant.start()
-    while running := [tenant for tenant in tenants if not tenant.weights]:
-        time.sleep(0.5)
-        run.memory_bytes.append(resident_bytes(run.server))
-        for tenant in running:
+    def _watch(self) -> None:
+        """Start, disturb and start again until all have trained to their end."""
+        chance = random.Random(self.seed)
+        first = self.steps // 20
+        kill_at = sorted(chance.randrange(first, self.steps) for _ in range(self.kills))
+        restart_at = sorted(chance.randrange(self.steps // 4, self.steps // 2) for _ in range(self.restarts))
+        for tenant in self.tenants:
+            tenant.start()
+        while running := [tenant for tenant in self.tenants if not tenant.weights]:
+            time.sleep(LOOK_S)
+            self.server.look()
+            self.controller.look()
+            for tenant in running:
+                self._start_again(tenant)
+            step = max(tenant.step for tenant in running)
+            if kill_at and step >= kill_at[0]:
+                kill_at.pop(0)
+                self._kill_a_rank(chance, running)
+            if restart_at and step >= restart_at[0]:
+                restart_at.pop(0)
+                self.server.end(signal.SIGKILL)
+                told = self.server.start()["checkpoint"]
+                print(f"about step {step} the server was killed, and began again with {told}", flush=True)
+        for tenant in self.tenants:
             assert tenant.process is not None
-            if tenant.process.poll() not in (None, 0):
-                tenant.restarts += 1
-                assert tenant.restarts <= run.kills + 5, f"{tenant.name} ends early again and again: {tenant.log.name}"
-                tenant.start()
-        if kill_at and max(tenant.step for tenant in running) >= kill_at[0]:
-            kill_at.pop(0)
-            if ranks := chance.choice(running).ranks():
-                victim = chance.choice(ranks)
-                Path(f"/proc/{victim}").exists() and subprocess.run(["kill", f"-{int(signal.SIGKILL)}", str(victim)])
-    for tenant in tenants:
+            tenant.process.wait()
+
+    def _start_again(self, tenant: Tenant) -> None:
         assert tenant.process is not None
-        tenant.process.wait()
+        if tenant.process.poll() in (None, 0):
+            return
+        tenant.restarts += 1
+        limit = self.kills + 5
+        assert tenant.restarts <= limit, f"{tenant.name} ends early again and again: see {tenant.log.name}"
+        tenant.start()
+
+    def _kill_a_rank(self, chance: random.Random, running: list[Tenant]) -> None:
+        tenant = chance.choice(running)
+        if ranks := tenant.ranks():
+            victim = chance.choice(ranks)
+            print(f"about step {tenant.step} of {tenant.name} a rank is killed", flush=True)
+            subprocess.run(["kill", f"-{int(signal.SIGKILL)}", str(victim)], check=False)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def main() -> int:
     """The exit status."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--steps", type=int, default=10_000)
-    options.add_argument("--kills", type=int, default=20)
+    options.add_argument("--kills", type=int, default=12)
+    options.add_argument("--restarts", type=int, default=1, help="of the server")
     options.add_argument("--loss", type=float, default=0.01)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--folder", type=Path, default=Path("soak-rack"))
     given = options.parse_args()
     given.folder.mkdir(exist_ok=True)
-    weights, disturbed = [], Run(given.steps, given.loss, given.kills, given.seed)
-    for run in (Run(given.steps, given.loss, 0, given.seed), disturbed):
+    for old in given.folder.glob("*.log"):
+        old.unlink()
+    undisturbed = Soak(given.steps, 0.0, 0, 0, given.seed, given.folder, "undisturbed")
+    disturbed = Soak(given.steps, given.loss, given.kills, given.restarts, given.seed, given.folder, "disturbed")
+    weights = []
+    for soak in (undisturbed, disturbed):
         started = time.monotonic()
-        weights.append(play(run, given.folder))
-        print(
-            f"{run.steps} steps with {run.kills} kills: {time.monotonic() - started:.0f} s, {weights[-1]}", flush=True
-        )
-    memory = disturbed.memory_bytes
-    growth = memory[-1] / memory[len(memory) // 2]
-    print(f"memory of the server: {memory[-1] / 1e6:.0f} MB, {growth:.2f} times that in the middle of the run")
+        weights.append(soak.play())
+        took = time.monotonic() - started
+        print(f"{soak.title}: {given.steps} steps of two tenants in {took:.0f} s, {weights[-1]}", flush=True)
+    flat = True
+    for process in (disturbed.server, disturbed.controller):
+        flat = flat and process.growth < GROWTH
+        held = process.memory[-1] / 1e6
+        print(f"memory of the {process.title}: {held:.0f} MB, {process.growth:.3f} times that of its second quarter")
+    for tenant in disturbed.tenants:
+        text = tenant.text()
+        begun, rejoined = BEGUN.findall(text), REJOINED.findall(text)
+        print(f"{tenant.name}: began after steps {begun}, joined again after {rejoined}")
     same = all(len(weights[1][name]) == 1 and weights[0][name] == weights[1][name] for name in TENANTS)
     print("final weights are the undisturbed run's" if same else "FINAL WEIGHTS DIFFER", flush=True)
-    return 0 if same and growth < GROWTH else 1
+    return 0 if same and flat else 1
 
 
 if __name__ == "__main__":

@@ -22,6 +22,9 @@ def server(
     lanes: Annotated[int, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 or 2048.")] = 1024,
     slots: Annotated[int, typer.Option(help="Slots, of two sets each, for all jobs together.")] = 4096,
     cores: Annotated[int, typer.Option(min=1, max=64, help="Cores that blocks are dealt to.")] = 1,
+    pin: Annotated[
+        bool, typer.Option("--pin/--no-pin", help="Several cores: each on a processor of its own, of one NUMA node.")
+    ] = True,
     services: Annotated[
         Path | None,
         typer.Option(metavar="FILE.toml", help="Services with nonces, weights, quotas: nobody else is let in."),
@@ -87,7 +90,9 @@ def server(
         quiet=quiet,
     )
     pace = Pace(checkpoint_every, checkpoint_seconds)
-    options = ServerOptions(common, cores, memory_bytes, services, metrics, report, as_json, checkpoint, pace, restore)
+    options = ServerOptions(
+        common, cores, memory_bytes, services, metrics, report, as_json, checkpoint, pace, restore, pin
+    )
     raise typer.Exit(run_server(options))
 
 

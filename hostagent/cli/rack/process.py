@@ -42,6 +42,8 @@ class ServerOptions:
     pace: Pace = field(default_factory=Pace)
     restore: bool = True
     """Begin with what is in that folder."""
+    pin: bool = True
+    """Several cores: each on a processor of its own, where there are as many."""
 
 
 class RunningServer(RunningAggregator):
@@ -52,6 +54,7 @@ class RunningServer(RunningAggregator):
         drawn = declare_all(options.services, self.registry) if options.services is not None else {}
         self.folder = CheckpointFolder(options.checkpoint) if options.checkpoint is not None else None
         self.checkpointer: Checkpointer | None = None
+        self.crew: Crew | None = None
         try:
             self.found = self._recognize() if options.restore else {}
             super().__init__(options.common, lambda given: self._make(options, given))
@@ -71,8 +74,8 @@ class RunningServer(RunningAggregator):
         if self.metrics is not None:
             self._stack.callback(self.metrics.close)
         if options.cores > 1:
-            crew = Crew(self.rack, pin=True)
-            self._stack.callback(self._dismiss, crew)
+            self.crew = Crew(self.rack, pin=options.pin)
+            self._stack.callback(self._dismiss, self.crew)
         if self.folder is not None:
             self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace)
 
@@ -90,6 +93,8 @@ class RunningServer(RunningAggregator):
 
     def __enter__(self) -> RunningServer:
         super().__enter__()
+        if self.crew is not None:
+            self.crew.pin_caller(self._loop.thread)
         if self.checkpointer is not None:
             self.checkpointer.start()
         return self
@@ -132,6 +137,8 @@ class RunningServer(RunningAggregator):
     def ready_line(self) -> dict[str, Any]:
         """See `RunningAggregator`."""
         told = {**super().ready_line(), "cores": self.rack.cores}
+        if self.crew is not None:
+            told["processors"] = self.crew.processors
         metrics = getattr(self, "metrics", None)
         if metrics is not None:
             told["metrics"] = f"http://{metrics.address}/metrics"

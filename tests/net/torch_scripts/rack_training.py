@@ -20,12 +20,14 @@ options = argparse.ArgumentParser()
 options.add_argument("--steps", type=int, default=200)
 options.add_argument("--service", default=None)
 options.add_argument("--rejoins", type=int, default=3)
+options.add_argument("--hidden", type=int, default=256)
 arguments = options.parse_args()
 
 dist.init_process_group("gloo")
 RANK = dist.get_rank()
 torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(20, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 3))
+hidden = arguments.hidden
+model = nn.Sequential(nn.Linear(20, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 3))
 optimizer = RackOptimizer(model.parameters(), optim="adam", lr=1e-3, server=arguments.service)
 print(f"rank {RANK} begins after step {optimizer.step_number}", flush=True)
 
