@@ -14,7 +14,7 @@ from hostagent.transport.channel import Channel
 from hostagent.transport.job import JobChannel
 from hostagent.transport.session_terms import Membership
 from tests.support.reference_server import ReferenceServer
-from tests.unit.transport_net import LANES, Network
+from tests.support.transport_network import LANES, Network, running
 
 SERVICE = RackService("test", "secret")
 PATIENCE_S = 100.0
@@ -60,17 +60,8 @@ class RackNetwork(Network):
 def rack_network(size: int, **options: Any) -> Iterator[RackNetwork]:
     """A running network without a job."""
     made = RackNetwork(size, **options)
-    made.thread.start()
-    try:
+    with running(made):
         yield made
-    finally:
-        for channel in made.channels:
-            channel.close()
-        made.stopped.set()
-        made.thread.join()
-        for transport in made.transports:
-            if transport.engine is not None:
-                transport.engine.stop()
 
 
 def on_ranks(size: int, body: Callable[[int], Any]) -> list[Any]:

@@ -11,7 +11,7 @@ import pytest
 from hostagent.transport.channel import NOTHING, Kind, Operation, Span
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import REQUESTS
-from tests.unit.transport_net import network
+from tests.support.transport_network import network
 
 PATIENCE_S = 60.0
 
@@ -169,6 +169,6 @@ def test_a_lease_that_cannot_be_used_fails_the_job_with_the_reason():
 
 
 def _too_long(net):
-    from tests.unit.transport_net import Network, changed
+    from tests.support.transport_network import Network, changed
 
     return changed(Network.lease(net, 0), lanes=60000)

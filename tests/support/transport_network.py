@@ -6,7 +6,7 @@ What is left out is processes, the controller and the compiled switch: each has 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -170,13 +170,8 @@ class FakeTransport:
 
 
 @contextmanager
-def network(size: int, timeout_s: float = 20.0, **options: Any):
-    """A running Network whose ``channels`` are the ranks' ends of one job."""
-    made = Network(size, **options)
-    made.channels = [
-        JobChannel(made.transports[rank], Membership(5, "test", rank, size), timeout_s)  # type: ignore[arg-type]
-        for rank in range(size)
-    ]
+def running(made: Network) -> Iterator[Network]:
+    """The network while its aggregator runs; then channels are closed and loops stopped."""
     made.thread.start()
     try:
         yield made
@@ -188,6 +183,18 @@ def network(size: int, timeout_s: float = 20.0, **options: Any):
         for transport in made.transports:
             if transport.engine is not None:
                 transport.engine.stop()
+
+
+@contextmanager
+def network(size: int, timeout_s: float = 20.0, **options: Any):
+    """A running Network whose ``channels`` are the ranks' ends of one job."""
+    made = Network(size, **options)
+    made.channels = [
+        JobChannel(made.transports[rank], Membership(5, "test", rank, size), timeout_s)  # type: ignore[arg-type]
+        for rank in range(size)
+    ]
+    with running(made):
+        yield made
 
 
 def changed(lease: Lease, **fields: Any) -> Lease:
