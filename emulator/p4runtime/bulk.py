@@ -14,9 +14,12 @@ import numpy as np
 
 from emulator.p4runtime import bulk_scan, entity_tables
 from emulator.p4runtime.bulk_recipes import Recipe, Rows, Shape, recipe_of, shape_of
+from emulator.p4runtime.bulk_rows import RowKeys, match_of
 from emulator.p4runtime.bulk_scan import Updates
 from emulator.p4runtime.errors import RequestError
+from emulator.p4runtime.schema import TableSchema
 from emulator.p4runtime.view import Change, Undo, View
+from emulator.switch.control import Row
 
 Prepare = Callable[[int], Change | RequestError]
 """One update the slow way, by its place in the request."""
@@ -80,40 +83,39 @@ class _Preparation:
 
 def _changes_of(view: View, rows: Rows, first: int, prepare: Prepare) -> list[Change]:
     """``first`` is the place of the first in the request."""
-    table_id, action_id, control = rows.table_id, rows.action_id, view.control
-    parts = zip(range(first, first + len(rows.keys)), rows.keys, rows.priorities, rows.params, strict=True)
-    match rows.update_type:
-        case entity_tables.INSERT:
-            runs = [
-                (n, partial(control.insert_row, table_id, keys, p, action_id, params)) for n, keys, p, params in parts
-            ]
-        case entity_tables.MODIFY:
-            again = partial(control.modify_row, table_id)
-            runs = [
-                (n, partial(_unless_noted, view, prepare, n, partial(again, keys, p, action_id, params)))
-                for n, keys, p, params in parts
-            ]
-        case _:
-            runs = [
-                (n, partial(_unless_noted, view, prepare, n, partial(control.delete_row, table_id, keys, p)))
-                for n, keys, p, _ in parts
-            ]
-    return [Change(run, partial(_remember, prepare, number)) for number, run in runs]
+    run = {entity_tables.INSERT: _insert, entity_tables.MODIFY: _modify, entity_tables.DELETE: _delete}
+    carry_out, table, keys = run[rows.update_type], rows.table, view.control.row_keys(rows.table.id)
+    return [
+        Change(partial(carry_out, view, table, keys, row), partial(_remember, prepare, number))
+        for number, row in enumerate(rows.rows, first)
+    ]
 
 
 # --- Changes ----------------------------------------------------------------------------------------------------
 
 
-def _unless_noted(view: View, prepare: Prepare, number: int, run: Callable[[], None]) -> None:
-    if _has_notes(view):
-        _prepared(prepare, number).run()
-    else:
-        run()
+def _insert(view: View, table: TableSchema, keys: RowKeys, row: Row) -> None:
+    view.control.insert_row(table.id, row, view.now_ns() if table.has_idle_timeout else 0)
+    if row.idle_timeout_ns:
+        _set_notes(view, table, keys, row)
 
 
-def _has_notes(view: View) -> bool:
-    """Whether some entry may have what a change of it must take away."""
-    return bool(view.notes.entries or view.notes.idle)
+def _modify(view: View, table: TableSchema, keys: RowKeys, row: Row) -> None:
+    view.control.modify_row(table.id, row)
+    if table.has_idle_timeout or view.notes.entries:
+        _set_notes(view, table, keys, row)
+
+
+def _delete(view: View, table: TableSchema, keys: RowKeys, row: Row) -> None:
+    view.control.delete_row(table.id, row)
+    if table.has_idle_timeout or view.notes.entries:
+        entity_tables.forget_notes(view, (table.id, match_of(keys, row.keys), row.priority))
+
+
+def _set_notes(view: View, table: TableSchema, keys: RowKeys, row: Row) -> None:
+    """What is plain has no metadata."""
+    key = table.id, match_of(keys, row.keys), row.priority
+    entity_tables.set_notes(view, key, row.idle_timeout_ns, None)
 
 
 def _remember(prepare: Prepare, number: int) -> Undo:

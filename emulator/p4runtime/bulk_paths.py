@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-ID, NUMBER, BYTES, MESSAGE = 1, 2, 3, 4
-"""What a field is: part of the shape, a varint, a bytestring, or a message whose fields are listed in turn."""
+ID, NUMBER, LONG, BYTES, MESSAGE = 1, 2, 3, 4, 5
+"""What a field is: part of the shape, a varint (of 31 bits, or of 56), a bytestring, or a message whose fields are
+listed in turn."""
 
 PATHS: dict[str, int] = {
     "updates": MESSAGE,
@@ -12,6 +13,7 @@ PATHS: dict[str, int] = {
     "updates.entity.table_entry": MESSAGE,
     "updates.entity.table_entry.table_id": ID,
     "updates.entity.table_entry.priority": NUMBER,
+    "updates.entity.table_entry.idle_timeout_ns": LONG,
     "updates.entity.table_entry.match": MESSAGE,
     "updates.entity.table_entry.match.field_id": ID,
     "updates.entity.table_entry.match.exact": MESSAGE,
@@ -28,6 +30,8 @@ PATHS: dict[str, int] = {
     "updates.entity.table_entry.match.optional": MESSAGE,
     "updates.entity.table_entry.match.optional.value": BYTES,
     "updates.entity.table_entry.action": MESSAGE,
+    "updates.entity.table_entry.action.action_profile_member_id": NUMBER,
+    "updates.entity.table_entry.action.action_profile_group_id": NUMBER,
     "updates.entity.table_entry.action.action": MESSAGE,
     "updates.entity.table_entry.action.action.action_id": ID,
     "updates.entity.table_entry.action.action.params": MESSAGE,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
+from emulator.p4runtime.bulk_rows import MATCHES, is_given
 from emulator.p4runtime.canonical import encode
 from emulator.p4runtime.schema import TableSchema
 from emulator.p4runtime.translate import add_match
+from emulator.p4runtime.translate_actions import fill_through
 from emulator.p4runtime.view import View
-from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Row, RowKey, Ternary
+from emulator.switch.control import OneShot, Row, RowKey, ToGroup, ToMember
 
-Form = tuple[int, bool, tuple[bool, ...]]
-"""(action, whether it is constant, for each key whether it is given)"""
+Form = tuple[int, bool, type | None, bool, tuple[bool, ...]]
+"""(action, whether it is constant, what it leads to, whether it has a time-out, for each key whether it is given)"""
 
 
 def suits_rows(view: View, table: TableSchema, wanted: Any) -> bool:
@@ -27,8 +29,7 @@ def suits_rows(view: View, table: TableSchema, wanted: Any) -> bool:
         or wanted.is_default_action
         or (wanted.HasField("counter_data") and table.direct_counter_id)
         or (wanted.HasField("meter_config") and table.direct_meter_id)
-        or table.has_idle_timeout
-        or table.implementation_id
+        or (wanted.HasField("time_since_last_hit") and table.has_idle_timeout)
         or view.notes.entries
     )
 
@@ -38,10 +39,9 @@ def read_rows(view: View, table: TableSchema) -> Iterator[bytes]:
     keys = view.control.row_keys(table.id)
     forms: dict[Form, Callable[[Row], bytes]] = {}
     for row in view.control.rows(table.id):
-        given = tuple(
-            [pair != key.anything or key.match_kind == "exact" for pair, key in zip(row.keys, keys, strict=True)]
-        )
-        form = row.action_id, row.is_const, given
+        given = tuple([is_given(key, pair) for pair, key in zip(row.keys, keys, strict=True)])
+        kind = None if row.through is None else type(row.through)
+        form = row.action_id, row.is_const, kind, row.idle_timeout_ns != 0, given
         writer = forms.get(form)
         if writer is None:
             writer = forms[form] = _writer(view, table, keys, form)
@@ -49,38 +49,82 @@ def read_rows(view: View, table: TableSchema) -> Iterator[bytes]:
 
 
 def _writer(view: View, table: TableSchema, keys: tuple[RowKey, ...], form: Form) -> Callable[[Row], bytes]:
-    action_id, is_const, given = form
+    action_id, is_const, kind, has_timeout, given = form
     entity = p4runtime_pb2.Entity()
     message = entity.table_entry
     message.table_id, message.is_const = table.id, is_const
     positions = [i for i in sorted(range(len(keys)), key=lambda i: keys[i].field_id) if given[i]]
-    add_match(message.match, [_KINDS[keys[i].match_kind](keys[i].field_id, 0, 0) for i in positions])
+    add_match(message.match, [MATCHES[keys[i].match_kind](keys[i].field_id, 0, 0) for i in positions])
     matches = [(i, _SETTERS[keys[i].match_kind](match)) for i, match in zip(positions, message.match, strict=True)]
-    call = message.action.action
-    call.action_id = action_id
-    for parameter in view.schema.actions[action_id].parameters:
-        call.params.add(param_id=parameter.id)
-    params = list(call.params)
+    put_target = _put_call(view, message.action.action, action_id) if kind is None else _THROUGH[kind](view, message)
 
     def write(row: Row) -> bytes:
         if row.priority:
             message.priority = row.priority
+        if has_timeout:
+            message.idle_timeout_ns = row.idle_timeout_ns
         for position, put in matches:
             put(*row.keys[position])
-        for param, value in zip(params, row.params, strict=True):
-            param.value = encode(value)
+        put_target(row)
         return bytes(entity.SerializeToString())
 
     return write
 
 
-_KINDS: dict[str, Callable[[int, int, int], FieldMatch]] = {
-    "exact": lambda number, value, _: Exact(number, value),
-    "lpm": Lpm,
-    "ternary": Ternary,
-    "range": Range,
-    "optional": lambda number, value, _: Optional(number, value),
+# --- What rows lead to --------------------------------------------------------------------------------------------
+
+PutTarget = Callable[[Row], None]
+
+
+def _put_call(view: View, call: Any, action_id: int) -> PutTarget:
+    call.action_id = action_id
+    for parameter in view.schema.actions[action_id].parameters:
+        call.params.add(param_id=parameter.id)
+    params = list(call.params)
+
+    def put(row: Row) -> None:
+        for param, value in zip(params, row.params, strict=True):
+            param.value = encode(value)
+
+    return put
+
+
+def _put_member(view: View, message: Any) -> PutTarget:
+    action = message.action
+
+    def put(row: Row) -> None:
+        action.action_profile_member_id = row.through.member_id  # type: ignore[union-attr]
+
+    return put
+
+
+def _put_group(view: View, message: Any) -> PutTarget:
+    action = message.action
+
+    def put(row: Row) -> None:
+        action.action_profile_group_id = row.through.group_id  # type: ignore[union-attr]
+
+    return put
+
+
+def _put_one_shot(view: View, message: Any) -> PutTarget:
+    action = message.action
+
+    def put(row: Row) -> None:
+        action.Clear()
+        assert row.through is not None
+        fill_through(action, view.schema, row.through)
+
+    return put
+
+
+_THROUGH: Mapping[type, Callable[[View, Any], PutTarget]] = {
+    ToMember: _put_member,
+    ToGroup: _put_group,
+    OneShot: _put_one_shot,
 }
+
+# --- Keys -----------------------------------------------------------------------------------------------------------
 
 Put = Callable[[int, int], None]
 """A key's pair into its message."""

@@ -7,14 +7,13 @@ A recipe is made only for what is right by P4Info, and takes only values that ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import repeat
+from dataclasses import dataclass, field, replace
+from itertools import repeat, starmap
 
 from emulator.p4runtime.bulk_paths import CODES, ID, MESSAGE, PATHS, WIDE, path_of
 from emulator.p4runtime.entity_tables import DELETE, INSERT, MODIFY
 from emulator.p4runtime.schema import ActionSchema, FieldSchema, MatchKind, Schema, Scope, TableSchema
-from emulator.switch.control import RowControl
-from emulator.v1model.view import KeyParts
+from emulator.switch.control import Row, RowControl, ToGroup, ToMember
 
 Column = Sequence[int]
 Pairs = Iterable[tuple[int, int]]
@@ -25,25 +24,26 @@ class Rows:
     """Some updates of one shape."""
 
     update_type: int
-    table_id: int
-    action_id: int
-    """0 in deletions."""
-    keys: list[KeyParts]
-    priorities: Sequence[int]
-    params: list[tuple[int, ...]]
+    table: TableSchema
+    rows: list[Row]
+    """In deletions only the keys count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     update_type: int
-    table_id: int
-    action_id: int
+    table: TableSchema
     fields: tuple[_Field, ...]
     """In the order of the switch's keys."""
     priority: int | None
     """The column it is in; None in tables without."""
-    parameters: tuple[tuple[int, int], ...]
+    action_id: int = 0
+    parameters: tuple[tuple[int, int], ...] = ()
     """(column, width in bits) in declaration order."""
+    through: tuple[type[ToMember | ToGroup], int] | None = None
+    """What the numbers in a column are."""
+    idle_timeout: int | None = None
+    """The column it is in."""
 
     def rows(self, columns: Sequence[Column], count: int) -> Rows | None:
         """None where a value is wrong."""
@@ -51,14 +51,17 @@ class Recipe:
             keys = list(zip(*(field.pairs(columns, count) for field in self.fields), strict=True))
         except _Wrong:
             return None
-        priorities = columns[self.priority] if self.priority is not None else [0] * count
-        if self.priority is not None and min(priorities) <= 0:
+        priorities = columns[self.priority] if self.priority is not None else repeat(0)
+        if self.priority is not None and min(columns[self.priority]) <= 0:
             return None
         for column, width_bits in self.parameters:
             if max(columns[column]) >> width_bits:
                 return None
         params = list(zip(*(columns[column] for column, _ in self.parameters), strict=True))
-        return Rows(self.update_type, self.table_id, self.action_id, keys, priorities, params or [()] * count)
+        throughs = map(self.through[0], columns[self.through[1]]) if self.through is not None else repeat(None)
+        timeouts = columns[self.idle_timeout] if self.idle_timeout is not None else repeat(0)
+        parts = zip(keys, priorities, repeat(self.action_id), params or repeat(()), throughs, timeouts, strict=False)
+        return Rows(self.update_type, self.table, list(starmap(Row, parts)))
 
 
 class _Wrong(Exception):
@@ -197,19 +200,44 @@ def recipe_of(shape: Shape, schema: Schema, control: RowControl) -> Recipe | Non
     priority = shape.top.columns.get("priority")
     if fields is None or (priority is not None) is not table.needs_priority:
         return None
+    recipe = Recipe(update_type, table, fields, priority)
     if update_type == DELETE:
-        return Recipe(update_type, table.id, 0, fields, priority, ())
+        return recipe
+    idle_timeout = shape.top.columns.get("idle_timeout_ns")
+    if idle_timeout is not None and not table.has_idle_timeout:
+        return None
+    recipe = replace(recipe, idle_timeout=idle_timeout)
+    return _through_profile(recipe, shape, schema) if table.implementation_id else _with_action(recipe, shape, schema)
+
+
+def _with_action(recipe: Recipe, shape: Shape, schema: Schema) -> Recipe | None:
     action_id = shape.top.ids.get("action.action.action_id", 0)
-    if table.scopes.get(action_id, Scope.DEFAULT_ONLY) is Scope.DEFAULT_ONLY:
+    if recipe.table.scopes.get(action_id, Scope.DEFAULT_ONLY) is Scope.DEFAULT_ONLY:
         return None
     parameters = _parameters_of(shape, schema.actions[action_id])
-    if parameters is None:
+    if parameters is None or any(name in shape.top.seen for name in _THROUGH):
         return None
-    return Recipe(update_type, table.id, action_id, fields, priority, parameters)
+    return replace(recipe, action_id=action_id, parameters=parameters)
+
+
+def _through_profile(recipe: Recipe, shape: Shape, schema: Schema) -> Recipe | None:
+    given = [name for name in ("action.action", *_THROUGH) if name in shape.top.seen]
+    if len(given) != 1 or given[0] not in _THROUGH:
+        return None
+    kind = _THROUGH[given[0]]
+    if kind is ToGroup and not schema.profiles[recipe.table.implementation_id].has_groups:
+        return None
+    return replace(recipe, through=(kind, shape.top.columns[given[0]]))
+
+
+_THROUGH: Mapping[str, type[ToMember | ToGroup]] = {
+    "action.action_profile_member_id": ToMember,
+    "action.action_profile_group_id": ToGroup,
+}
 
 
 def _takes_rows(table: TableSchema) -> bool:
-    return bool(table.fields) and not (table.is_const or table.implementation_id or table.has_idle_timeout)
+    return bool(table.fields) and not table.is_const
 
 
 def _fields_of(shape: Shape, table: TableSchema, control: RowControl) -> tuple[_Field, ...] | None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime.bulk_paths import BYTES, ID, MESSAGE, NUMBER, PATHS, WIDE
+from emulator.p4runtime.bulk_paths import BYTES, ID, LONG, MESSAGE, PATHS, WIDE
 from emulator.ports.jit import njit
 
 ROWS = 4096
@@ -153,16 +153,16 @@ def _take_apart(data, at, end, message, steps, shapes, values, shape, value):  #
         at += 1
         step = np.int64(steps[messages[depth], tag >> 3]) if tag < 8 * steps.shape[1] else np.int64(0)
         kind, code = step >> 8, step & 0xFF
-        is_varint = step >> 8 <= NUMBER
+        is_varint = kind <= LONG
         if step == 0 or tag & 7 != (0 if is_varint else 2) or shape + 2 > len(shapes) or value + 1 > len(values):
             return False, first_shape, first_value
         number, at = _varint(data, at, ends[depth])
-        if number < 0 or number >> 31:
+        if number < 0 or (kind != LONG and number >> 31):
             return False, first_shape, first_value
         if kind == ID:
             shapes[shape], shapes[shape + 1] = code, number
             shape += 2
-        elif kind == NUMBER:
+        elif kind < BYTES:
             shapes[shape], values[value] = code, number
             shape, value = shape + 1, value + 1
         elif kind == BYTES:

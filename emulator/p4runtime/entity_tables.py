@@ -95,7 +95,7 @@ def _note_of(message: Any) -> Note:
 
 def _insert(view: View, key: EntryKey, entry: TableEntry, note: Note) -> None:
     view.control.insert_entry(key[0], entry)
-    _set_notes(view, key, entry.idle_timeout_ns, note)
+    set_notes(view, key, entry.idle_timeout_ns, note)
 
 
 def _modify(view: View, key: EntryKey, entry: TableEntry, note: Note, keeps_action: bool) -> None:
@@ -104,16 +104,22 @@ def _modify(view: View, key: EntryKey, entry: TableEntry, note: Note, keeps_acti
         old = find_entry(view, key)
         entry = replace(entry, action_id=old.action_id, params=old.params, through=old.through)
     view.control.modify_entry(key[0], entry)
-    _set_notes(view, key, entry.idle_timeout_ns, note)
+    set_notes(view, key, entry.idle_timeout_ns, note)
 
 
 def _delete(view: View, key: EntryKey) -> None:
     view.control.delete_entry(key[0], _key_only(key))
+    forget_notes(view, key)
+
+
+def forget_notes(view: View, key: EntryKey) -> None:
+    """Of an entry that is gone."""
     view.notes.entries.pop(key, None)
     view.notes.idle.forget(key)
 
 
-def _set_notes(view: View, key: EntryKey, idle_timeout_ns: int, note: Note) -> None:
+def set_notes(view: View, key: EntryKey, idle_timeout_ns: int, note: Note) -> None:
+    """Of an entry that has come or changed."""
     notes = view.notes
     if note is not None:
         notes.entries[key] = note
@@ -161,7 +167,7 @@ def _restore(view: View, key: EntryKey, old: TableEntry, note: Note) -> None:
         if error.code != SwitchCode.NOT_FOUND:
             raise
         view.control.insert_entry(key[0], old)
-    _set_notes(view, key, old.idle_timeout_ns, note)
+    set_notes(view, key, old.idle_timeout_ns, note)
 
 
 # --- Default entries --------------------------------------------------------------------------------------------
@@ -195,7 +201,7 @@ def _prepare_default(view: View, update_type: int, table: TableSchema, message: 
 
 def _set_default(view: View, key: EntryKey, entry: TableEntry, note: Note) -> None:
     view.control.set_default_entry(key[0], entry)
-    _set_notes(view, key, 0, note)
+    set_notes(view, key, 0, note)
     view.notes.defaults.add(key[0])
 
 

@@ -147,9 +147,15 @@ def watch_port_of(message: Any, where: str, has_port: HasPort) -> int | None:
 
 def fill_target(table_action: Any, schema: Schema, entry: TableEntry) -> None:
     """Into a p4.v1.TableAction."""
-    match entry.through:
-        case None:
-            fill_call(table_action.action, schema, (entry.action_id, entry.params))
+    if entry.through is None:
+        fill_call(table_action.action, schema, (entry.action_id, entry.params))
+    else:
+        fill_through(table_action, schema, entry.through)
+
+
+def fill_through(table_action: Any, schema: Schema, through: Through) -> None:
+    """Of an entry in a table with a profile."""
+    match through:
         case ToMember(number):
             table_action.action_profile_member_id = number
         case ToGroup(number):

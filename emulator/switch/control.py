@@ -181,13 +181,15 @@ class RowKey(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An entry of many at a time, and only what packets match and which action runs."""
+    """An entry of many at a time: a `TableEntry` without direct resources and last hit."""
 
     keys: KeyParts
     priority: int
     action_id: int
     params: tuple[int, ...]
-    is_const: bool
+    through: Through | None = None
+    idle_timeout_ns: int = 0
+    is_const: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,16 +306,15 @@ class RowControl(Control, Protocol):
     """A control that takes and gives the entries of large tables in a form that costs little for each."""
 
     def row_keys(self, table_id: int) -> tuple[RowKey, ...]:
-        """The table's keys in the order of rows: entries of many at a time, checked against P4Info by the caller. Not
-        for tables with a profile or idle times. Empty: it takes none."""
+        """The table's keys in the order of rows: entries of many at a time, checked against P4Info by the caller.
+        Empty: it takes none."""
         ...
 
     def rows(self, table_id: int) -> Iterable[Row]: ...
 
-    def insert_row(
-        self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]
-    ) -> None: ...
-    def modify_row(
-        self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]
-    ) -> None: ...
-    def delete_row(self, table_id: int, keys: KeyParts, priority: int) -> None: ...
+    def insert_row(self, table_id: int, row: Row, now_ns: int) -> None:
+        """``now_ns``: from when its age counts, in tables with support_timeout."""
+        ...
+
+    def modify_row(self, table_id: int, row: Row) -> None: ...
+    def delete_row(self, table_id: int, row: Row) -> None: ...

@@ -30,7 +30,7 @@ from emulator.switch.profiles import ActionProfile
 from emulator.switch.tables import Table, check_meter
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.layout import CLONE_SESSIONS
-from emulator.v1model.view import ArrayView, KeyParts, TupleView
+from emulator.v1model.view import ArrayView, TupleView
 
 __all__ = ["PortCounters", "Switch"]
 
@@ -167,14 +167,14 @@ class Switch(Control):
     def rows(self, table_id: int) -> Iterator[Row]:
         return self._table(table_id).rows()
 
-    def insert_row(self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
-        self._table(table_id).insert_row(keys, priority, action_id, params)
+    def insert_row(self, table_id: int, row: Row, now_ns: int) -> None:
+        self._table(table_id).insert_row(row, now_ns)
 
-    def modify_row(self, table_id: int, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
-        self._table(table_id).modify_row(keys, priority, action_id, params)
+    def modify_row(self, table_id: int, row: Row) -> None:
+        self._table(table_id).modify_row(row)
 
-    def delete_row(self, table_id: int, keys: KeyParts, priority: int) -> None:
-        self._table(table_id).delete_row(keys, priority)
+    def delete_row(self, table_id: int, row: Row) -> None:
+        self._table(table_id).delete_row(row)
 
     def entries(self, table_id: int) -> Iterator[TableEntry]:
         return self._table(table_id).listing()

@@ -114,33 +114,31 @@ class Table:
     def modify(self, given: TableEntry) -> None:
         entry = self._find(given)
         action = self._check_target(given)
-        self._check_same(entry, action, given.params)
-        entry.action, entry.params, entry.idle_timeout_ns = action, given.params, given.idle_timeout_ns
-        if given.through != entry.through:
-            before = replace(entry)
-            self._lead(entry, given.through)
-            self._forsake(before)
-        self._mirror.put(entry)
+        self._change(entry, action, given)
         self._set_resources(entry, given)
 
     def delete(self, given: TableEntry) -> None:
         self._remove(self._find(given))
 
-    def insert_row(self, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
-        key = keys, self._rank_of(keys, priority)
+    def insert_row(self, row: Row, now_ns: int) -> None:
+        key = row.keys, self._rank_of(row.keys, row.priority)
         self._check_room(key)
-        self._place(Entry(self._take_handle(), keys, key[1], self._ids[action_id], params))
+        action = self._action_of(row)
+        entry = Entry(self._take_handle(), *key, action, row.params, idle_timeout_ns=row.idle_timeout_ns)
+        if row.through is not None:
+            self._lead(entry, row.through)
+        self._place(entry)
+        if self.view.support_timeout:
+            self._mirror.set_last_hit_ns(entry.handle, now_ns)
 
-    def modify_row(self, keys: KeyParts, priority: int, action_id: int, params: tuple[int, ...]) -> None:
-        entry, action = self._at((keys, self._rank_of(keys, priority))), self._ids[action_id]
-        self._check_same(entry, action, params)
-        entry.action, entry.params, entry.idle_timeout_ns = action, params, 0
-        self._mirror.put(entry)
+    def modify_row(self, row: Row) -> None:
+        entry = self._at((row.keys, self._rank_of(row.keys, row.priority)))
+        self._change(entry, self._action_of(row), row)
         if entry.meter is not None:
             self._configure(entry, None)
 
-    def delete_row(self, keys: KeyParts, priority: int) -> None:
-        self._remove(self._at((keys, self._rank_of(keys, priority))))
+    def delete_row(self, row: Row) -> None:
+        self._remove(self._at((row.keys, self._rank_of(row.keys, row.priority))))
 
     def set_default(self, given: TableEntry) -> None:
         if self.profile is not None:
@@ -162,11 +160,14 @@ class Table:
             yield self._tell(entry)
 
     def rows(self) -> Iterator[Row]:
-        """Of a table without a profile, in order of handles."""
+        """All entries, in order of handles."""
         ids, has_priority = [action.id for action in self.view.actions], self._has_priority
         for entry in sorted(self.entries.values(), key=lambda e: e.handle):
             priority = entry.priority if has_priority else 0
-            yield Row(entry.keys, priority, ids[entry.action], entry.params, entry.is_const)
+            action_id = ids[entry.action] if entry.through is None else 0
+            yield Row(
+                entry.keys, priority, action_id, entry.params, entry.through, entry.idle_timeout_ns, entry.is_const
+            )
 
     def entry(self, given: TableEntry) -> TableEntry:
         return self._tell(self._find(given))
@@ -219,6 +220,16 @@ class Table:
 
     def _place(self, entry: Entry) -> None:
         self.entries[entry.keys, entry.priority] = entry
+        self._mirror.put(entry)
+
+    def _change(self, entry: Entry, action: int, given: TableEntry | Row) -> None:
+        """What it leads to, and its time-out."""
+        self._check_same(entry, action, given.params)
+        entry.action, entry.params, entry.idle_timeout_ns = action, given.params, given.idle_timeout_ns
+        if given.through != entry.through:
+            before = replace(entry)
+            self._lead(entry, given.through)
+            self._forsake(before)
         self._mirror.put(entry)
 
     def _lead(self, entry: Entry, through: Through | None) -> None:
@@ -312,6 +323,14 @@ class Table:
             return self._check_action(given.action_id, given.params, ir.ActionScope.DEFAULT_ONLY)
         assert given.through is not None
         self.profile.check(given.through)
+        return -1
+
+    def _action_of(self, row: Row) -> int:
+        """`_check_target` of what P4Info has been asked about."""
+        if row.through is None:
+            return self._ids[row.action_id]
+        assert self.profile is not None
+        self.profile.check(row.through)
         return -1
 
     def _check_meter(self, config: MeterConfig) -> None:

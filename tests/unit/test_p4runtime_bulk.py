@@ -54,6 +54,8 @@ def a_key(source: random.Random, table: str) -> str:
         return " ".join(a_match(source) for _ in range(source.randrange(4)))
     if table == "routes":
         return f'match {{ field_id: 1 lpm {{ value: "{bits(10, value, 0, 0)}" prefix_len: 16 }} }}'
+    if table == "idle":
+        return f'match {{ field_id: 1 lpm {{ value: "{bits(low, value)}" prefix_len: 16 }} }}'
     if table == "pace":
         parts = [
             f'match {{ field_id: 1 range {{ low: "{bits(low)}" high: "{bits(value + 2)}" }} }}',
@@ -64,13 +66,24 @@ def a_key(source: random.Random, table: str) -> str:
     return exact(1, low) + exact(2, value, 4) if table == "forward" else exact(1, low)
 
 
+THROUGH = (
+    *(["action_profile_member_id: 1", "action_profile_member_id: 2", "action_profile_group_id: 1"] * 3),
+    "action_profile_member_id: 9",
+    "action_profile_action_set { action_profile_actions { weight: 1 } }",
+)
+
+
 def an_update(source: random.Random) -> tuple[str, str]:
-    table = source.choice(["forward", "forward", "routes", "pace", "choose", "idle"])
-    name = source.choice(["send", "send", "nothing", "set_value"]) if table != "pace" else "nothing"
+    table = source.choice(["forward", "forward", "routes", "pace", "choose", "choose", "single", "idle", "idle"])
+    name = source.choice(["send", "send", "nothing", "set_value"]) if table not in ("pace", "idle") else "nothing"
     values = [source.randrange(4) for _ in range({"send": 2, "set_value": 1}.get(name, 0))]
     rest = source.choice([""] * 9 + ["priority: 3", 'metadata: "m"', "is_default_action: true", "idle_timeout_ns: 9"])
     rest = "priority: 2" if table == "pace" and source.random() < 0.8 else rest
+    if table == "idle" and source.random() < 0.7:
+        rest = f"idle_timeout_ns: {source.choice([5, 3_000_000_000, 1 << 57, -1])}"
     action = source.choice([f"action {{ {call(name, *values)} }}"] * 9 + [""])
+    if table in ("choose", "single") and source.random() < 0.8:
+        action = f"action {{ {source.choice(THROUGH)} }}"
     text = f"table_entry {{ table_id: ${table} {a_key(source, table)} {action} {rest} }}"
     return source.choice(["INSERT", "INSERT", "MODIFY", "DELETE"]), text
 
@@ -90,6 +103,12 @@ def told(bench: Bench, updates: list[tuple[str, str]], atomicity: str, *, with_b
 
 def test_a_large_batch_does_what_its_updates_do(benches: tuple[Bench, Bench]) -> None:
     source, ended = random.Random(5), []
+    for bench in benches:
+        for profile in ("selector", "profile"):
+            bench.insert(*(member(profile, number) for number in (1, 2)))
+        bench.insert(
+            "action_profile_group { action_profile_id: $selector group_id: 1 members { member_id: 2 weight: 1 } }"
+        )
     for size in (MANY, 300, MANY + 1, 400):
         updates = [an_update(source) for _ in range(size)]
         slow = told(benches[0], updates, "CONTINUE_ON_ERROR", with_bytes=False)
@@ -97,6 +116,32 @@ def test_a_large_batch_does_what_its_updates_do(benches: tuple[Bench, Bench]) ->
         assert benches[0].everything() == benches[1].everything()
         ended += slow
     assert 100 < ended.count(None) < 600
+    for bench in benches:
+        bench.now_ns += 4_000_000_000
+    idle = [[str(each) for each in timed_out(bench)] for bench in benches]
+    assert idle[0] == idle[1] != []
+
+
+def member(profile: str, number: int) -> str:
+    action = call("add_value", number)
+    return f"action_profile_member {{ action_profile_id: ${profile} member_id: {number} {action} }}"
+
+
+def timed_out(bench: Bench) -> list[object]:
+    notifications = [message.idle_timeout_notification for message in bench.said()]
+    return [entry for notification in notifications for entry in notification.table_entry]
+
+
+def test_one_shot_groups_among_many_entries_are_read_as_they_were_written(benches: tuple[Bench, Bench]) -> None:
+    bench = benches[0]
+    actions = f"action_profile_actions {{ {call('set_value', 1)} weight: 2 }}"
+    actions += f' action_profile_actions {{ {call("add_value", 2)} weight: 1 watch_port: "{bits(0, 3)}" }}'
+    target = f"action {{ action_profile_action_set {{ {actions} }} }}"
+    bench.insert(*(f"table_entry {{ table_id: $choose {exact(1, number)} {target} }}" for number in (1, 2)))
+    whole = bench.read("table_entry { table_id: $choose }")
+    assert [bench.read(f"table_entry {{ table_id: $choose {exact(1, n)} }}")[0] for n in (1, 2)] == whole
+    first = whole[0].table_entry.action.action_profile_action_set.action_profile_actions
+    assert [(each.weight, each.watch_port) for each in first] == [(2, b""), (1, b"\3")]
 
 
 def test_a_large_batch_is_taken_back_whole(benches: tuple[Bench, Bench]) -> None:
