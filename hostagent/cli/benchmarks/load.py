@@ -15,13 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from hostagent.cli.benchmarks.facts import machine_facts
+from hostagent.cli.benchmarks.large_program import program_of
 
 LOAD = """
 import sys, time
 started = time.perf_counter()
 from emulator.v1model.compiled import load
 imported = time.perf_counter()
-load(sys.argv[1], {"LANES": sys.argv[2]})
+load(sys.argv[1], dict(define.split("=") for define in sys.argv[2:]))
 print(time.perf_counter() - imported)
 """
 FIRST_STEP = """
@@ -37,12 +38,16 @@ dist.destroy_process_group()
 
 
 def measure() -> dict[str, Any]:
-    """Seconds: program load cold and cached, by lanes; first collective of two ranks, netsum run and torchrun."""
-    loads = []
-    for lanes in (64, 256, 2048):
-        with tempfile.TemporaryDirectory(prefix="netsum-bench-") as cache:
-            cold, warm = (_load_s(lanes, {"NETSUM_CACHE": cache}) for _ in range(2))
-        loads.append({"lanes": lanes, "cold_s": cold, "cached_s": warm})
+    """Seconds: programs' load, cold and cached; first collective of two ranks, netsum run and torchrun."""
+    loads = [
+        {"program": f"allreduce.p4, {lanes} lanes"} | _cold_and_cached("allreduce.p4", f"LANES={lanes}")
+        for lanes in (64, 256, 2048)
+    ]
+    with tempfile.TemporaryDirectory(prefix="netsum-bench-") as folder:
+        large = Path(folder) / "large.p4"
+        large.write_text(program_of())
+        lines = large.read_text().count("\n")
+        loads.append({"program": f"{lines:,} lines of P4"} | _cold_and_cached(str(large)))
     with tempfile.TemporaryDirectory(prefix="netsum-bench-") as folder:
         script = Path(folder) / "first_step.py"
         script.write_text(FIRST_STEP)
@@ -59,8 +64,15 @@ def measure() -> dict[str, Any]:
     }
 
 
-def _load_s(lanes: int, environment: dict[str, str]) -> float:
-    command = [sys.executable, "-c", LOAD, "allreduce.p4", str(lanes)]
+def _cold_and_cached(program: str, *defines: str) -> dict[str, float]:
+    """With a cache that is empty at first."""
+    with tempfile.TemporaryDirectory(prefix="netsum-bench-") as cache:
+        cold, cached = (_load_s([program, *defines], {"NETSUM_CACHE": cache}) for _ in range(2))
+    return {"cold_s": cold, "cached_s": cached}
+
+
+def _load_s(arguments: list[str], environment: dict[str, str]) -> float:
+    command = [sys.executable, "-c", LOAD, *arguments]
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
     return float(done.stdout)
 
@@ -77,11 +89,12 @@ def show(measured: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(measured))
         return
-    table = Table(title="allreduce.p4, source to machine code", title_justify="left")
-    for name in ("lanes", "cold", "from the cache"):
+    table = Table(title="Source to machine code", title_justify="left")
+    table.add_column("program")
+    for name in ("cold", "from the cache"):
         table.add_column(name, justify="right")
     for row in measured["program"]:
-        table.add_row(str(row["lanes"]), f"{row['cold_s']:.2f} s", f"{1e3 * row['cached_s']:.0f} ms")
+        table.add_row(row["program"], f"{row['cold_s']:.2f} s", f"{1e3 * row['cached_s']:.0f} ms")
     console = Console()
     console.print(table)
     ours, gloo = measured["first_step_s"]["netsum"], measured["first_step_s"]["gloo"]
