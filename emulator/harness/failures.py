@@ -7,34 +7,42 @@ from emulator.harness.fields import header_fields, scapy_fields
 from emulator.harness.packets import Expected, is_scapy
 from emulator.harness.sent import SentView
 from emulator.harness.target import Received
+from emulator.harness.walk.events import Placed
 
 MOST_SHOWN = 4
 ROW_BYTES = 32
 
 
-def unmet(view: SentView, port: int, wanted: Expected | None, within: str | int | None) -> str:
-    """Nothing came out of the port."""
+def unmet(view: SentView, port: int | None, wanted: Expected | None, within: str | int | None) -> str:
+    """Nothing came out of the port, or of any where that is None."""
     bound = "" if within is None else f" within {within}"
-    lines = [f"{view.label}port {port}: expected a packet{bound}, nothing came out"]
+    where = "any port" if port is None else f"port {port}"
+    lines = [f"{view.label}{where}: expected a packet{bound}, nothing came out"]
     if wanted is not None:
         lines.append(f"  expected {_summary(wanted)}")
     others = [r for r in view.world.arrived if r.origin in (view.last, -1)]
     for received in others[:MOST_SHOWN]:
         where = f"{received.switch}, " if view.label else ""
-        same = "the expected packet" if wanted is not None and wanted.matches(received.content) else "a packet"
+        is_same = wanted is not None and wanted.matches(received.content)
+        what = "the expected packet" if is_same else "a packet"
         lines.append(
-            f"  {same} came out of {where}port {received.port} instead: {received.content[:ROW_BYTES].hex(' ')}"
+            f"  {what} came out of {where}port {received.port} instead: {received.content[:ROW_BYTES].hex(' ')}"
         )
+        if len(others) == 1 and wanted is not None and not is_same:
+            lines += [f"    {line}" for line in difference_lines(wanted, received.content, _headers(view, received))]
     return _with_walk(lines, view, view.last)
+
+
+def _headers(view: SentView, received: Received) -> tuple[Placed, ...]:
+    left = view.left(received)
+    return left.headers if left is not None else ()
 
 
 def other_packet(view: SentView, wanted: Expected, waiting: list[Received]) -> str:
     """What came out is not what was expected."""
     received = waiting[0]
-    left = view.left(received)
-    headers = left.headers if left is not None else ()
     lines = [f"{view.label}port {received.port}: the packet is not the expected one"]
-    lines += [f"  {line}" for line in difference_lines(wanted, received.content, headers)]
+    lines += [f"  {line}" for line in difference_lines(wanted, received.content, _headers(view, received))]
     for position, later in enumerate(waiting[1:], 2):
         if wanted.matches(later.content):
             lines.append(f"  (packet {position} of this port is the expected one: use any_order=True if that is right)")
@@ -49,9 +57,8 @@ def unexpected_packets(view: SentView, others: list[Received]) -> str:
         lines.append(
             f"  port {received.port}, {len(received.content)} bytes, from {view.origin_words(received.origin)}"
         )
-        left = view.left(received)
-        if left is not None and left.headers:
-            fields = header_fields(left.headers, received.content)
+        if headers := _headers(view, received):
+            fields = header_fields(headers, received.content)
             lines += [f"    {f.path} = {f.text}" for f in fields[:12]]
         else:
             lines.append(f"    {received.content[:ROW_BYTES].hex(' ')}")

@@ -137,7 +137,8 @@ def _places(what: Ignored, fields: list[Field], headers: Sequence[Placed], conte
     if isinstance(what, range):
         return [(byte * 8, 8) for byte in what if 0 <= byte < len(content)]
     own = header_fields(headers, content)
-    found = _named(what, fields) or _named(what, own)
+    # the program may call its headers otherwise than hdr: h.ip.ttl is hdr.ip.ttl
+    found = _named(what, fields) or _named(what, own) or _named(what.partition(".")[2], own)
     if not found:
         known = list(dict.fromkeys(f.path for f in (*fields, *own)))
         raise WrongTest(unknown("field to ignore", what, known))

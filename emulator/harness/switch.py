@@ -85,9 +85,10 @@ class P4Switch:
         if others:
             raise ExpectationFailed(unexpected_packets(self._view(), others))
 
-    def receive(self, port: int, *, within: str | int | None = None) -> Received:
-        """The oldest packet of the port, whatever it is."""
-        self._check_port(port)
+    def receive(self, port: int | None = None, *, within: str | int | None = None) -> Received:
+        """The oldest packet of the port (or of any port), whatever it is; its ``port`` says where it came out."""
+        if port is not None:
+            self._check_port(port)
         self._world.wait(lambda: bool(self._waiting(port)), None if within is None else duration_ns(within))
         waiting = self._waiting(port)
         if not waiting:
@@ -105,8 +106,8 @@ class P4Switch:
     def _mine(self) -> list[Received]:
         return [r for r in self._world.arrived if r.switch == self.name]
 
-    def _waiting(self, port: int) -> list[Received]:
-        return [r for r in self._mine() if r.port == port]
+    def _waiting(self, port: int | None) -> list[Received]:
+        return [r for r in self._mine() if port is None or r.port == port]
 
     def _expected(self, packet: Packet, received: Received, ignore: list[Ignored], mask: Any, prefix: bool) -> Expected:
         left = self._target.left(received) if ignore and names_headers(ignore, packet) else None

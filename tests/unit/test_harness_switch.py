@@ -117,6 +117,27 @@ def test_it_came_out_elsewhere(switch: P4Switch) -> None:
         switch.expect(3, note(hops=1, value=0))
 
 
+def test_something_else_came_out_elsewhere(switch: P4Switch) -> None:
+    switch.send(1, note())
+    with pytest.raises(ExpectationFailed, match=r"(?s)a packet came out of port 2 instead.* hdr\.note\.hops +7 +1\n"):
+        switch.expect(3, note(hops=7, value=0))
+
+
+def test_what_comes_out_of_any_port(switch: P4Switch) -> None:
+    switch.send(1, note())
+    assert switch.receive().port == 2
+    with pytest.raises(ExpectationFailed, match="any port: expected a packet, nothing came out"):
+        switch.receive()
+
+
+def test_headers_go_by_the_name_that_the_program_gives_their_parameter(switch: P4Switch) -> None:
+    switch.send(1, note())
+    switch.expect(2, note(hops=9, value=8), ignore=["h.note.hops", "whatever.note.value"])
+    switch.send(1, note())
+    with pytest.raises(WrongTest, match=r"no field to ignore 'h\.note\.hop'"):
+        switch.expect(2, note(), ignore="h.note.hop")
+
+
 def test_something_else_came_out(switch: P4Switch) -> None:
     switch.send(1, note())
     switch.expect_no_other(3)

@@ -140,3 +140,18 @@ def test_coverage_adds_up_over_processes_and_is_shown() -> None:
     page = coverage_page(total)
     assert "transition select(hdr.ethernet.ether_type) {" in page
     assert "MyIngress.hosts: miss" in page
+
+
+def test_a_switch_over_actions_names_them() -> None:
+    program = str(Path(__file__).resolve().parents[1] / "conformance" / "stf" / "tables" / "action_run.p4")
+    collector = Collector()
+    network = P4Network(VirtualWorld(watcher=collector))
+    switch = network.switch(program)
+    switch.table("t").add({"a": 2}, "two")
+    switch.send(0, "02")
+    assert "switch (t.apply().action_run) {   Ingress.two\n" in switch.walk()
+    network.close()
+    branches = counts(collector.coverage, Sort.BRANCH)
+    assert {label.partition(" (")[0]: n for label, n in branches.items()} == {
+        "Ingress.one": 0, "Ingress.two, Ingress.three": 1, "default": 0
+    }  # fmt: skip

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from emulator.harness.coverage.items import ProgramCoverage, Sort
 from emulator.harness.matches import parts_text
 from emulator.harness.virtual import Source
 from emulator.harness.walk.engine import MISS
-from emulator.harness.walk.machine import transition_key
+from emulator.harness.walk.machine import switch_key, transition_key
 from emulator.p4 import ir, walk
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.view import EntryView, TableView
@@ -39,10 +39,16 @@ def everything(source: Source, compiled: CompiledProgram) -> ProgramCoverage:
     used = dict.fromkeys([source.path, *(s.file for s in spans)])
     found = ProgramCoverage(title_of(source), tuple(used))
     _parser(program, found)
+    tables = {t.name: t for t in program.tables}
+    ran = {
+        s.action_run: tables[s.table]
+        for block in walk.root_blocks(program)
+        for s in walk.statements(block)
+        if isinstance(s, ir.ApplyTable) and s.action_run is not None
+    }
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):
-            _statement(statement, found)
-    tables = {t.name: t for t in program.tables}
+            _statement(statement, found, ran)
     for view in compiled.view.tables:
         _table(view, tables[view.name], program, found)
     return found
@@ -78,15 +84,17 @@ def _takes_all(case: ir.SelectCase) -> bool:
     return case.value_set is None and all(isinstance(k, ir.Masked) and k.mask == 0 for k in case.keysets)
 
 
-def _statement(s: ir.Statement, found: ProgramCoverage) -> None:
+def _statement(s: ir.Statement, found: ProgramCoverage, ran: Mapping[ir.Variable, ir.Table]) -> None:
+    """``ran``: the tables whose actions' numbers are in these variables."""
     know(found, Sort.LINE, "", s.span)
     match s:
         case ir.If():
             for outcome in ("true", "false"):
                 know(found, Sort.BRANCH, branch_label(outcome, s.span), s.span)
-        case ir.Switch(_, cases):
-            for outcome in (*(f"case {i}" for i in range(len(cases))), "default"):
-                know(found, Sort.BRANCH, branch_label(outcome, s.span), s.span)
+        case ir.Switch(value, cases):
+            table = ran.get(value) if isinstance(value, ir.Variable) else None
+            for case in (*cases, None):
+                know(found, Sort.BRANCH, branch_label(switch_key(case, table), s.span), s.span)
         case ir.Region(name):
             know(found, Sort.ACTION, name, s.span)
 

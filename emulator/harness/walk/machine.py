@@ -20,7 +20,8 @@ LEAVING = (ir.Return, ir.Exit, ir.Break, ir.Continue)
 
 
 class TracingMachine(Machine):
-    """``notes["walk"]`` is the `Walk` to tell; ``notes["placed"]`` gathers what the deparser writes."""
+    """``notes["walk"]`` is the `Walk` to tell; ``notes["placed"]`` gathers what the deparser writes,
+    ``notes["ran"]`` the tables that wrote to a variable which action ran."""
 
     __slots__ = ()
 
@@ -63,15 +64,24 @@ class TracingMachine(Machine):
                 self.walk.add(Kind.BRANCH, f"if {expr_text(condition)}", s.span, (("", outcome),), outcome)
             case ir.Switch(value, cases):
                 number = self.value(value)
-                chosen = next((i for i, c in enumerate(cases) if number in c.values), None)
-                key = "default" if chosen is None else f"case {chosen}"
-                self.walk.add(Kind.BRANCH, f"switch {expr_text(value)}", s.span, (("", str(number)),), key)
+                table = self._whose_action(value)
+                chosen = next((c for c in cases if number in c.values), None)
+                key = switch_key(chosen, table)
+                told = (("", value_label(number, table)),)
+                self.walk.add(Kind.BRANCH, f"switch {expr_text(value)}", s.span, told, key)
             case ir.Region(name):
                 self.walk.add(Kind.ACTION, name, s.span, key=name)
             case ir.ApplyTable(table):
+                if s.action_run is not None:
+                    self.notes["ran"] = {**self.notes.get("ran", {}), s.action_run: table}
                 self.walk.add(Kind.STATEMENT, f"apply {table}", s.span)
             case ir.Loop() | ir.Repeat():
                 self.walk.add(Kind.STATEMENT, "loop", s.span)
+
+    def _whose_action(self, value: ir.Expr) -> ir.Table | None:
+        """The table, where the value is the number of the action that it ran."""
+        name = self.notes.get("ran", {}).get(value)
+        return next((t for t in self.program.tables if t.name == name), None)
 
     # --- Parser -----------------------------------------------------------------------------------------------------
 
@@ -152,6 +162,19 @@ class TracingMachine(Machine):
 def _field(header: HeaderState, f: ir.HeaderField) -> str:
     width = header.varbit_width if isinstance(f.type, ir.VarBits) else f.width_bits
     return shown(header.fields.get(f.name, 0) & ((1 << width) - 1), width)
+
+
+def value_label(number: int, table: ir.Table | None) -> str:
+    """Of a switch: a number, or the action of the table that it stands for."""
+    if table is None:
+        return str(number)
+    # where a table with an action profile misses, none ran
+    return ir.control_plane_action(table.actions[number].action) if number < len(table.actions) else "no action"
+
+
+def switch_key(case: ir.SwitchCase | None, table: ir.Table | None) -> str:
+    """Of a case: what leads to it."""
+    return "default" if case is None else ", ".join(value_label(number, table) for number in case.values)
 
 
 def transition_key(select: ir.Select, chosen: int | None) -> str:
