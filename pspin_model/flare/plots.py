@@ -23,7 +23,7 @@ GANTT_CYCLES = 6_000
 def plot_report(report: Report, path: str | Path) -> None:
     """Four panels: cores in handlers, input memory and working memory over time, and a few microseconds by core."""
     assert report.run is not None, "a refused reduction has no picture"
-    figure = _figure(12, 8)
+    figure = make_figure(12, 8)
     (use, memory), (gantt, latency) = figure.subplots(2, 2)
     packets = report.run.packets
     start, end = int(packets["arrival"].min()), int(packets["feedback"].max())
@@ -39,7 +39,7 @@ def plot_report(report: Report, path: str | Path) -> None:
 def _title(report: Report) -> str:
     cores = report.machine.clusters * report.machine.cores
     parts = [
-        f"{o.algorithm}, {o.dtype}, {_size(o.message_bytes)} from {o.children}: {o.bandwidth_gbps:,.0f} Gbit/s"
+        f"{o.algorithm}, {o.dtype}, {size_text(o.message_bytes)} from {o.children}: {o.bandwidth_gbps:,.0f} Gbit/s"
         for o in report.outcomes
         if not o.refused
     ]
@@ -137,7 +137,7 @@ def plot_sweep(rows: Sequence[dict[str, Any]], path: str | Path, buffers: int = 
     taken = [row for row in rows if not row["refused"]]
     key = _machine_of
     groups = [(where, list(found)) for where, found in groupby(sorted(taken, key=key), key=key)]
-    figure = _figure(14, 3.8 * max(1, len(groups)))
+    figure = make_figure(14, 3.8 * max(1, len(groups)))
     panels = figure.subplots(max(1, len(groups)), 3, squeeze=False)
     quantities = (
         ("bandwidth_gbps", "model_gbps", "bandwidth, Gbit/s", 1.0),
@@ -178,7 +178,8 @@ def _draw_sizes(axes: Any, rows: Iterable[dict[str, Any]], name: str, model: str
     axes.legend(fontsize="small")
 
 
-def _figure(width: float, height: float) -> Any:
+def make_figure(width: float, height: float) -> Any:
+    """An empty figure, in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -187,7 +188,8 @@ def _figure(width: float, height: float) -> Any:
     return figure
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """A number of bytes as people write it."""
     for unit, size in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= size and count % size == 0:
             return f"{count // size} {unit}"

@@ -1,4 +1,5 @@
-"""Many simulations: message size x algorithm x cores x children, on all processors or on a Dask cluster.
+"""Many simulations, on all processors or on a Dask cluster: message size x algorithm x cores x children, or, for sparse
+reductions, size x storage x density x cores x children.
 
 A row is plain numbers and text, for JSON and CSV. Points are independent of each other and of the order in which they
 are done; rows come back in the points' order.
@@ -12,14 +13,14 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from multiprocessing import get_context
 from typing import Any
 
 from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
 from pspin_model.flare.explain import explanation
-from pspin_model.flare.simulate import simulate
+from pspin_model.flare.simulate import Outcome, simulate
 from pspin_model.machine.config import ConfigError
 from pspin_model.machine.costs import TABLES
 
@@ -61,6 +62,25 @@ def grid(
     return points
 
 
+def sparse_grid(
+    sizes: Sequence[int],
+    storages: Sequence[str],
+    densities: Sequence[float],
+    cores: Sequence[int],
+    children: Sequence[int],
+    base: Reduction,
+    costs: str = "flare",
+) -> list[Point]:
+    """The same for sparse reductions."""
+    points = [
+        Point(replace(base, message_bytes=size, storage=storage, density=density, children=fan_in), count, costs)
+        for count, fan_in, size, storage, density in product(cores, children, sizes, storages, densities)
+    ]
+    for point in points:
+        point.config()
+    return points
+
+
 def run_point(point: Point) -> Row:
     """Simulate one point."""
     began = time.perf_counter()
@@ -91,7 +111,18 @@ def run_point(point: Point) -> Row:
         "wall_s": round(time.perf_counter() - began, 3),
     }
     row["why"] = explanation(row)
-    return row
+    return row | _sparse_columns(outcome) if outcome.density else row
+
+
+def _sparse_columns(outcome: Outcome) -> Row:
+    sparse = outcome.sparse
+    return {
+        "storage": outcome.algorithm.removeprefix("sparse "),
+        "density": outcome.density,
+        "dense_gbps": round(outcome.dense_gbps, 1),
+        "pairs_per_ns": round(outcome.elements_per_ns, 3),
+        **(asdict(sparse) if sparse else {}),
+    }
 
 
 def run_points(

@@ -82,7 +82,7 @@ def test_timed_sparse_equals_dense_scatter_add(density: float, storage: str, dty
 
 
 def test_repeated_fragments_cost_time_and_change_nothing() -> None:
-    once, run_once = play(BASE)
+    _, run_once = play(BASE)
     twice, run_twice = play(BASE, repeat=True)
     assert twice.repeats == len(twice.traffic.data)
     assert twice.is_right(twice.results(run_twice)[0])

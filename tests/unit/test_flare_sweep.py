@@ -11,8 +11,9 @@ import pytest
 
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.plots import plot_report, plot_sweep
+from pspin_model.flare.plots_sparse import plot_sparse_sweep
 from pspin_model.flare.simulate import simulate
-from pspin_model.flare.sweep import as_csv, grid, run_points
+from pspin_model.flare.sweep import as_csv, grid, run_points, sparse_grid
 from pspin_model.machine.config import ConfigError
 
 BASE = Reduction(4096, children=4)
@@ -42,6 +43,18 @@ def test_rows_become_csv_and_pictures(tmp_path: Path) -> None:
     plot_sweep(rows, tmp_path / "sweep.png")
     plot_report(simulate(points[0].config()), tmp_path / "run.png")
     assert all((tmp_path / name).stat().st_size > 10_000 for name in ("sweep.png", "run.png"))
+
+
+def test_a_sparse_sweep_reports_spills_and_extra_bytes_by_density(tmp_path: Path) -> None:
+    rows = run_points(sparse_grid([8192], ["array", "hash"], [0.01, 0.5], [16], [4], BASE), workers=1)
+    assert [(row["storage"], row["density"]) for row in rows] == [
+        (storage, density) for storage in ("array", "hash") for density in (0.01, 0.5)
+    ]
+    assert all(row["exact"] for row in rows)
+    assert [row["spilled"] > 0 for row in rows] == [False, False, True, True]
+    assert "extra_bytes" in as_csv(rows).splitlines()[0].split(",")
+    plot_sparse_sweep(rows, tmp_path / "sparse.png")
+    assert (tmp_path / "sparse.png").stat().st_size > 10_000
 
 
 def test_cores_must_make_whole_clusters() -> None:

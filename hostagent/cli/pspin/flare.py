@@ -59,6 +59,13 @@ def sweep(
     ] = None,
     cores: Annotated[list[int] | None, typer.Option(help="Cores, 8 a cluster; repeat.")] = None,
     children: Annotated[list[int] | None, typer.Option(help="Children that send; repeat.")] = None,
+    density: Annotated[
+        list[float] | None, typer.Option(help="Sparse instead: part of the elements that a child sends; repeat.")
+    ] = None,
+    storage: Annotated[
+        list[str] | None, typer.Option(help="Of sparse blocks: array, hash; repeat. Default: both.")
+    ] = None,
+    entries: Annotated[int, typer.Option(min=0, help="Of a block's hash table; 0: as Flare's handlers, by type.")] = 0,
     dtype: Annotated[str, typer.Option("--type", help="int8, int16, int32, float16 or float32.")] = "float32",
     costs: Annotated[str, typer.Option(help="Cost table: flare (the paper's) or rtl (measured).")] = "flare",
     cores_per_block: Annotated[int, typer.Option(min=1, help="Cores that may work on a block.")] = 8,
@@ -72,28 +79,49 @@ def sweep(
     csv: Csv = None,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate size x algorithm x cores x children, the model beside the simulation, and why where they part.
+    """Simulate size x algorithm x cores x children, the model beside the simulation, and why where they part; or sparse
+    reductions, size x storage x density x cores x children.
 
     Example: [bold]netsum pspin sweep --size 64KiB --size 1MiB --cores 512 --plot sweep.png --csv sweep.csv[/bold]
+
+    Example: [bold]netsum pspin sweep --density 0.001 --density 0.01 --density 0.1 --plot sparse.png[/bold]
     """
     from pspin_model.flare.config import Reduction, parse_bytes
-    from pspin_model.flare.sweep import as_csv, grid
+    from pspin_model.flare.sweep import as_csv, grid, sparse_grid
 
     with _errors():
         sizes = [parse_bytes(text) for text in size or ("32KiB", "128KiB", "512KiB", "2MiB")]
-        base = Reduction(sizes[0], dtype=dtype, cores_per_block=cores_per_block, buffers=buffers, staggered=staggered)
-        algorithms = algorithm or ["single", "multi", "tree"]
-        points = grid(sizes, algorithms, cores or [512], children or [64], base, costs)
+        base = Reduction(
+            sizes[0],
+            dtype=dtype,
+            cores_per_block=cores_per_block,
+            buffers=buffers,
+            staggered=staggered,
+            entries=entries,
+        )
+        shape = (cores or [512], children or [64], base, costs)
+        if density:
+            points = sparse_grid(sizes, storage or ["array", "hash"], density, *shape)
+        else:
+            points = grid(sizes, algorithm or ["single", "multi", "tree"], *shape)
         rows = _with_progress(points, workers, dask)
     if as_json:
         typer.echo(_json(rows))
     else:
-        _show_rows(rows)
+        (_show_sparse_rows if density else _show_rows)(rows)
     if csv is not None:
         csv.write_text(as_csv(rows))
     if plot is not None:
-        from pspin_model.flare.plots import plot_sweep
+        _plot_rows(rows, plot, buffers, sparse=bool(density))
 
+
+def _plot_rows(rows: Any, plot: Path, buffers: int, *, sparse: bool) -> None:
+    from pspin_model.flare.plots import plot_sweep
+    from pspin_model.flare.plots_sparse import plot_sparse_sweep
+
+    if sparse:
+        plot_sparse_sweep(rows, plot)
+    else:
         plot_sweep(rows, plot, buffers)
 
 
@@ -202,6 +230,29 @@ def _show_rows(rows: Any) -> None:
         figures = [_figure(row[name], scale) for pair, scale in PAIRS for name in pair]
         why = row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults"
         table.add_row(*start, *figures, f"{row['core_use']:.0%}", why)
+    _console().print(table)
+
+
+def _show_sparse_rows(rows: Any) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("storage", "density", "KiB", "cores", "children", "Gbit/s in", "dense Gbit/s", "service", "block µs",
+                 "of the result", "spilled", "flushes", "KiB out", "extra KiB", "working KiB", "busy",
+                 "result"):  # fmt: skip
+        table.add_column(name, justify="left" if name in ("storage", "result") else "right")
+    for row in rows:
+        start = (row["storage"], f"{row['density']:.2%}", _kib(row["message_bytes"]), str(row["cores"]),
+                 str(row["children"]))  # fmt: skip
+        if row["refused"]:
+            table.add_row(*start, *[""] * 11, f"refused: {row['refused']}")
+            continue
+        table.add_row(
+            *start, _figure(row["bandwidth_gbps"], 1), _figure(row["dense_gbps"], 1), _figure(row["service_cycles"], 1),
+            _figure(row["latency_cycles"], 1000), f"{row['result_density']:.1%}", f"{row['spilled']:,}",
+            f"{row['flushes']:,}", _kib(row["bytes_out"]), _kib(row["extra_bytes"]), _kib(row["working_peak_bytes"]),
+            f"{row['core_use']:.0%}", "exact" if row["exact"] else f"WRONG, {row['faults']} faults",
+        )  # fmt: skip
     _console().print(table)
 
 

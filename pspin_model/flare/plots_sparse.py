@@ -1,0 +1,82 @@
+"""Picture of a sweep of sparse reductions: what a density costs, by storage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from pspin_model.flare.plots import COLORS, make_figure, size_text
+
+STORAGE_COLORS = {"array": COLORS["single"], "hash": COLORS["multi"]}
+MARKERS = {"array": "o", "hash": "s"}
+LINES = ("-", "--", ":", "-.")
+"""By message size."""
+
+QUANTITIES = (
+    ("dense_gbps", "messages with their zeros, Gbit/s", 1.0),
+    ("bandwidth_gbps", "packets in, Gbit/s", 1.0),
+    ("spilled_part", "pairs spilled, %", 100.0),
+    ("extra_part", "extra bytes up, % of bytes up", 100.0),
+    ("working_bytes", "working memory (mean), KiB", 1 / 1024),
+    ("result_density", "elements in the result, %", 100.0),
+)
+
+
+def plot_sparse_sweep(rows: Sequence[dict[str, Any]], path: str | Path) -> None:
+    """For each (cores, children) six panels over density: bandwidths, spills, extra bytes, memory, densification."""
+    taken = [_with_parts(row) for row in rows if not row["refused"]]
+    key = _machine_of
+    groups = [(where, list(found)) for where, found in groupby(sorted(taken, key=key), key=key)]
+    lines = max(1, len(groups))
+    figure = make_figure(14, 6.6 * lines)
+    panels = figure.subplots(2 * lines, 3, squeeze=False)
+    for number, (where, found) in enumerate(groups):
+        flat = panels[2 * number : 2 * number + 2].ravel()
+        for axes, (name, title, scale) in zip(flat, QUANTITIES, strict=True):
+            _draw(axes, found, name, scale)
+            axes.set_title(f"{title}\n{where[0]} cores, {where[1]} children", fontsize="medium")
+    figure.tight_layout()
+    figure.savefig(str(path), dpi=130)
+
+
+def _machine_of(row: dict[str, Any]) -> tuple[int, int]:
+    return int(row["cores"]), int(row["children"])
+
+
+def _with_parts(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {
+        "spilled_part": row["spilled"] / max(1, row["pairs_in"]),
+        "extra_part": row["extra_bytes"] / max(1, row["bytes_out"]),
+    }
+
+
+def _draw(axes: Any, rows: list[dict[str, Any]], name: str, scale: float) -> None:
+    sizes = sorted({row["message_bytes"] for row in rows})
+    by_line: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        by_line.setdefault((row["storage"], row["message_bytes"]), []).append(row)
+    for (storage, size), found in sorted(by_line.items()):
+        found.sort(key=lambda row: float(row["density"]))
+        densities = [100 * row["density"] for row in found]
+        line = LINES[sizes.index(size) % len(LINES)]
+        label = f"{storage}, {size_text(size)}"
+        values = [row[name] * scale for row in found]
+        axes.plot(
+            densities,
+            values,
+            line,
+            color=STORAGE_COLORS[storage],
+            marker=MARKERS[storage],
+            markerfacecolor="none",
+            label=label,
+        )
+    axes.set_xscale("log")
+    ticks = sorted({100 * row["density"] for row in rows})
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("density of a child, %")
+    axes.set_ylim(bottom=0)
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(fontsize="small")
