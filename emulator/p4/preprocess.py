@@ -29,7 +29,7 @@ from emulator.p4.preprocess_macros import (
     Token,
     compile_body,
 )
-from emulator.p4.source import LINE_BITS, FileReader, Sources, Tokens, pack_place, read_from_disk, unpack_place
+from emulator.p4.source import LINE_BITS, FileReader, Sources, Tokens, pack_place, plain, read_from_disk, unpack_place
 
 MAX_INCLUDE_DEPTH = 200
 MAX_LINE = 1 << (LINE_BITS - 1)
@@ -142,7 +142,7 @@ class Preprocessor:
     def _open(self, path: str, text: str) -> None:
         is_system = any(path.startswith(folder) for folder in self.system_folders)
         number = self.sources.add(path, text, is_system=is_system)
-        self._readers.append(LineReader(number, text, path))
+        self._readers.append(LineReader(number, plain(text), path))
 
     def _close(self) -> None:
         for condition in self._readers.pop().conditions:

@@ -26,9 +26,14 @@ FileReader: TypeAlias = Callable[[str], str | None]
 def read_from_disk(path: str) -> str | None:
     """The default ``FileReader``; bytes that are not UTF-8 survive as surrogates and are refused by the lexer."""
     try:
-        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+        return Path(path).read_bytes().decode("utf-8", "surrogateescape")
     except (OSError, ValueError):
         return None
+
+
+def plain(text: str) -> str:
+    """A file's text as cpp sees it: lines end in one way, and a byte order mark is none of the program."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def pack_place(file: int, line: int, column: int) -> int:
@@ -51,6 +56,7 @@ class SourceFile:
     path: str
     """As the user named it, or as ``#line`` renamed it."""
     text: str
+    """As it stands in the file."""
     is_system: bool = False
     """One of the include files that come with us."""
     first_line: int | None = None
@@ -59,7 +65,7 @@ class SourceFile:
 
     def line(self, number: int) -> str:
         if self.line_starts is None:
-            self.line_starts = self.text.split("\n")
+            self.line_starts = plain(self.text).split("\n")
         index = number - (1 if self.first_line is None else self.first_line)
         return self.line_starts[index] if 0 <= index < len(self.line_starts) else ""
 

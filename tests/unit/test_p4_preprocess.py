@@ -3,6 +3,7 @@
 # ruff: noqa: E501 (a program on one line reads better than one that is folded)
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from emulator.p4.errors import Diagnostics
 from emulator.p4.lexer import TOKEN
 from emulator.p4.preprocess import Preprocessor
-from emulator.p4.source import Tokens, unpack_place
+from emulator.p4.source import Tokens, read_from_disk, unpack_place
 
 CPP = shutil.which("cpp")
 
@@ -125,6 +126,20 @@ KNOWN = [
 def test_standards_results_without_cpp() -> None:
     assert texts(KNOWN[0][2] + KNOWN[0][0]) == KNOWN[0][1]
     assert texts(KNOWN[1][2] + KNOWN[1][0]) == KNOWN[1][1]
+
+
+def test_a_byte_order_mark_and_other_ends_of_lines_are_no_text() -> None:
+    assert (
+        texts('\ufeff#define A b \\\r\n c\r\n#include "d.p4"\r\nA\r', {"inc/d.p4": "\ufeff#define D\rd\r\n"}) == "d b c"
+    )
+
+
+def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "dos.p4"
+    file.write_bytes(b"\xef\xbb\xbfconst bit<8> a = 1;\r\n")
+    tokens = Preprocessor(Diagnostics()).run(str(file), read_from_disk(str(file)) or "", {})
+    assert tokens.sources.digests() == ((str(file), hashlib.sha256(file.read_bytes()).hexdigest()),)
+    assert tokens.sources.line_at(tokens.places[0]) == "const bit<8> a = 1;"
 
 
 def test_include_finds_the_including_files_folder_first() -> None:
