@@ -10,8 +10,8 @@ from emulator.bmv2json.storage import MAX_FIELD_BITS, Storage
 from emulator.p4 import ir
 from emulator.v1model.metadata import Algorithm
 
-ALGORITHMS = {a.name.lower(): a for a in Algorithm} | {"cksum16": Algorithm.CSUM16}
-"""bmv2 knows the Internet checksum under two names."""
+ALGORITHMS = {a.name.lower(): a for a in Algorithm if a is not Algorithm.RANDOM} | {"cksum16": Algorithm.CSUM16}
+"""bmv2 knows the Internet checksum under two names, and no random hash."""
 MAX_ARRAY_BYTES = 1 << 30
 """Of one register, counter or meter array."""
 COUNTER_BYTES, METER_BYTES = 16, 64
@@ -154,8 +154,12 @@ class _Reader:
     # --- lists of fields ---------------------------------------------------------------------------------------------
 
     def _field(self, node: Node) -> ir.Expr:
+        """A field, or a constant of some width: p4c puts those in lists as they are."""
+        if node["type"].text() == "hexstr":
+            type_ = ir.Bits(node["bitwidth"].number(1, MAX_FIELD_BITS))
+            return ir.Constant(node["value"].hexadecimal() & ((1 << type_.width_bits) - 1), type_)
         if node["type"].text() != "field":
-            node["type"].fail("must be field")
+            node["type"].fail("must be field or hexstr")
         slot = self.storage.slot(node["value"])
         return slot.place if slot.place.type == slot.type else ir.Cast(slot.place, slot.type)
 
@@ -181,12 +185,8 @@ class _Reader:
                 each.fail("nothing can follow the payload")
             if kind == "payload":
                 with_payload = True
-            elif kind == "field":
+            elif kind in ("field", "hexstr"):
                 data.append(self._field(each))
-            elif kind == "hexstr":
-                type_ = ir.Bits(each["bitwidth"].number(1, MAX_FIELD_BITS))
-                value = each["value"].hexadecimal() & ((1 << type_.width_bits) - 1)
-                data.append(ir.Constant(value, type_))
             elif kind == "header":
                 header = self.storage.header(each["value"])
                 data += [ir.FieldRef(header, f) for f in header.type.fields]
@@ -208,6 +208,6 @@ def _is_direct(node: Node) -> bool:
 
 def _algorithm(node: Node) -> Algorithm:
     found = ALGORITHMS.get(node.text())
-    if found is None or found is Algorithm.RANDOM:
+    if found is None:
         node.fail(f"hash {node.text()!r} is not supported; these are: {', '.join(sorted(ALGORITHMS))}")
     return found

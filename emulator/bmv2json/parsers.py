@@ -9,6 +9,7 @@ from emulator.bmv2json.document import Node
 from emulator.bmv2json.objects import Objects
 from emulator.bmv2json.primitives_externs import ActionPrimitives
 from emulator.bmv2json.storage import Storage, UnionStack
+from emulator.bmv2json.wanted import Wanted
 from emulator.p4 import ir
 
 START = "start"
@@ -17,8 +18,11 @@ MAX_VALUE_SET = 1 << 24
 
 
 class ParserReader:
-    def __init__(self, document: Node, storage: Storage, objects: Objects, errors: tuple[str, ...]) -> None:
+    def __init__(
+        self, document: Node, storage: Storage, objects: Objects, errors: tuple[str, ...], wanted: Wanted
+    ) -> None:
         self.document = document
+        self.wanted = wanted
         self.storage = storage
         self.objects = objects
         self.errors = errors
@@ -75,18 +79,16 @@ class ParserReader:
         default = "accept"
         for each in node.list("transitions"):
             following = self._following(each)
-            kind = each.get("type")
-            if kind is None or kind.text() == "default":
-                if kind is None and each.get("value") is not None and each["value"].text() != "default":
-                    each.fail("has no 'type'")
+            kind = _kind_of(each)
+            if kind == "default":
                 default = following
-            elif kind.text() == "hexstr":
+            elif kind == "hexstr":
                 case = self._case(each, keys, following)
                 cases += [case] if case is not None else []
-            elif kind.text() == "parse_vset":
+            elif kind == "parse_vset":
                 cases.append(ir.SelectCase((), following, self._value_set(each, node, keys)))
             else:
-                kind.fail("must be default, hexstr or parse_vset")
+                each["type"].fail("must be default, hexstr or parse_vset")
         if not cases:
             return ir.Goto(default)
         cases.append(ir.SelectCase((ir.Masked(0, 0),) * len(keys), default))
@@ -141,7 +143,7 @@ class ParserReader:
         if mask is not None and mask.hexadecimal() != (1 << sum((ir.width_of(k.type) + 7) // 8 * 8 for k in keys)) - 1:
             mask.fail("a value set under a mask is not supported")
         fields = tuple(
-            ir.ValueSetField("" if len(keys) == 1 else _field_name(each, i), key.type, "exact")
+            ir.ValueSetField("" if len(keys) == 1 else _field_name(each, i), key.type, self.wanted.set_kind(name, i))
             for i, (key, each) in enumerate(zip(keys, state.list("transition_key"), strict=True))
         )
         size = declared["max_size"].number(0, MAX_VALUE_SET)
@@ -149,6 +151,15 @@ class ParserReader:
         if [f.type for f in found.fields] != [f.type for f in fields]:
             node["value"].fail(f"value set {name!r} is used with keys of other widths elsewhere")
         return name
+
+
+def _kind_of(transition: Node) -> str:
+    """The type of a transition; the compilers of 2016 wrote none, and ``default`` for a value."""
+    kind = transition.get("type")
+    if kind is not None:
+        return kind.text()
+    value = transition.get("value")
+    return "default" if value is None or value.text() == "default" else "hexstr"
 
 
 def _field_name(node: Node, position: int) -> str:

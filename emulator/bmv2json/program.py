@@ -56,7 +56,7 @@ def _read(document: Node, wanted: Wanted) -> tuple[ir.Program, Objects]:
     storage = read_storage(document)
     objects = read_objects(document, storage)
     errors = read_errors(document)
-    parser = ParserReader(document, storage, objects, errors)
+    parser = ParserReader(document, storage, objects, errors, wanted)
     parse = parser.read()
     actions = read_actions(document, storage, objects)
     tables = TableReader(storage, objects, actions, wanted)

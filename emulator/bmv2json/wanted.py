@@ -7,6 +7,9 @@ from typing import Any
 
 from emulator.p4.protos import p4info_pb2
 
+EXACT = "exact"
+SET_KINDS = (EXACT, "lpm", "ternary", "range", "optional")
+
 
 class Wanted:
     """A P4Info that came with a document; or none, then nothing is known."""
@@ -15,10 +18,12 @@ class Wanted:
         self.p4info = p4info
         self.tables: Mapping[str, Any] = {}
         self.profiles: Mapping[str, Any] = {}
+        self.value_sets: Mapping[str, Any] = {}
         self.action_names: Mapping[int, str] = {}
         if p4info is not None:
             self.tables = {table.preamble.name: table for table in p4info.tables}
             self.profiles = {profile.preamble.name: profile for profile in p4info.action_profiles}
+            self.value_sets = {value_set.preamble.name: value_set for value_set in p4info.value_sets}
             self.action_names = {action.preamble.id: action.preamble.name for action in p4info.actions}
 
     @property
@@ -29,6 +34,12 @@ class Wanted:
         """The match field at a position (selector keys do not count)."""
         fields = self.tables[table].match_fields if table in self.tables else ()
         return fields[position] if position < len(fields) else None
+
+    def set_kind(self, value_set: str, position: int) -> str:
+        """How a value set's field at a position matches; the document cannot say it, and bmv2 takes all for exact."""
+        fields = self.value_sets[value_set].match if value_set in self.value_sets else ()
+        kind = match_kind(fields[position]) if position < len(fields) else EXACT
+        return kind if kind in SET_KINDS else EXACT
 
     def scopes(self, table: str) -> Mapping[str, int]:
         """Where actions may stand, by their names."""
