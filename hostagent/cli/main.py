@@ -1,4 +1,4 @@
-"""The ``netsum`` command's door: what the cache can answer is answered before anything large is loaded."""
+"""The ``netsum`` command's door: what needs no typer, a third of a second of CPU, is done without it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ def main() -> None:
         from hostagent.cli.quick import answer_from_cache
 
         status = answer_from_cache(sys.argv[1:])
+        if status is not None:
+            sys.exit(status)
+    if "--die-with-parent" in sys.argv[1:]:
+        from hostagent.cli.started import run_started
+
+        status = run_started(sys.argv[1:])
         if status is not None:
             sys.exit(status)
     from hostagent.cli.app import run_app

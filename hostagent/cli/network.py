@@ -10,6 +10,7 @@ import typer
 
 from hostagent.cli.compiled import parse_defines
 from hostagent.cli.options import Define, Include
+from hostagent.cli.programs import load_program, packed
 
 DieWithParent = Annotated[bool, typer.Option("--die-with-parent", help="End when the process that started this does.")]
 
@@ -69,7 +70,8 @@ def controller(
         str,
         typer.Option(
             metavar="KIND://HOST:PORT",
-            help="What to control: p4runtime:// a P4 switch, netsum:// what netsum aggregator or netsum server runs.",
+            help="What to control: p4runtime:// a P4 switch, netsum:// what netsum aggregator or netsum server runs. "
+            "KIND://- is told HOST:PORT by a line on standard input.",
         ),
     ] = "p4runtime://127.0.0.1:9559",
     port: Annotated[
@@ -96,19 +98,11 @@ def controller(
 
     Example: [bold]netsum controller --port 1=shm:a --port 2=shm:b --program allreduce.p4 -D LANES=256[/bold]
     """
-    from emulator.p4.library import ProgramNotFound
-    from emulator.p4runtime.package import PackageError
-    from hostagent.controller.p4driver import Program, ProgramError, read_program
     from hostagent.controller.process import ControllerOptions, run_controller
 
-    try:
-        if program is not None:
-            loaded = Program(_packed(program, define, include))
-        else:
-            loaded = read_program(None, p4info, device_config)
-    except (ProgramError, PackageError, ProgramNotFound, OSError) as error:
-        print(f"netsum controller: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
+    loaded = load_program(program, define, include, p4info, device_config)
+    if loaded is None:
+        raise typer.Exit(1)
     options = ControllerOptions(
         aggregator=aggregator,
         ports=tuple(port or ()),
@@ -121,14 +115,6 @@ def controller(
         die_with_parent=die_with_parent,
     )
     raise typer.Exit(run_controller(options))
-
-
-def _packed(program: str, define: list[str] | None, include: list[Path] | None) -> bytes:
-    """The program and its includes as a device config package."""
-    from emulator.p4.library import find_program
-    from emulator.p4runtime.package import pack
-
-    return pack(find_program(program), parse_defines(define), tuple(include or ()))
 
 
 def shell(
@@ -163,7 +149,7 @@ def package(
     from emulator.p4runtime.package import PackageError
 
     try:
-        output.write_bytes(_packed(program, define, include))
+        output.write_bytes(packed(program, define, include))
     except (PackageError, ProgramNotFound, OSError) as error:
         print(f"netsum package: {error}", file=sys.stderr)
         raise typer.Exit(1) from None

@@ -18,7 +18,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from emulator.ports.errors import PortError
@@ -39,6 +39,8 @@ READY_TIMEOUT_S = 90.0
 QUIET_S = 3.0
 """How long that may take without a word."""
 
+TOLD_LATER = "://-"
+
 _PR_SET_PDEATHSIG = 1
 
 log = logging.getLogger("netsum.controller")
@@ -49,7 +51,8 @@ class ControllerOptions:
     """Everything a controller is told."""
 
     aggregator: str
-    """p4runtime://HOST:PORT of a P4 switch, netsum://HOST:PORT of an aggregator of ours."""
+    """p4runtime://HOST:PORT of a P4 switch, netsum://HOST:PORT of an aggregator of ours; with - for HOST:PORT, a line
+    on standard input says it, so that a launcher can start both at the same time."""
     ports: tuple[str, ...]
     """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
     program: Program = USE_WHAT_RUNS
@@ -88,6 +91,11 @@ def run_controller(options: ControllerOptions) -> int:
     log.setLevel(logging.INFO)
     if options.die_with_parent:
         _die_with_parent()
+    if options.aggregator.endswith(TOLD_LATER):
+        told = sys.stdin.readline().strip()
+        if not told:
+            return 1  # the launcher has given up, and says why
+        options = replace(options, aggregator=options.aggregator.removesuffix("-") + told)
     try:
         return asyncio.run(_serve(options))
     except (OptionError, PortError, StateFileError, ListenError, ProgramError) as error:

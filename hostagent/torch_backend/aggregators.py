@@ -108,7 +108,7 @@ def make_services(
 
     def controller(ready: Mapping[str, Any]) -> Sequence[str]:
         listen = str(ready.get("address", "127.0.0.1:0"))
-        control = aggregator_service.ready[_control_key(choice)]
+        control = aggregator_service.ready.get(_control_key(choice), "-")  # told when it is known
         if choice.is_p4:
             target = [f"p4runtime://{control}", "--program", choice.program, "-D", f"LANES={lanes}"]
         else:
@@ -117,7 +117,7 @@ def make_services(
         words = ["--listen", listen, "--aggregator", *target, *port_words, *state, *controller_options]
         return netsum_command("controller", *words)
 
-    return [aggregator_service, Service("controller", folder / "controller.log", controller)]
+    return [aggregator_service, Service("controller", folder / "controller.log", controller, told_later=True)]
 
 
 def _control_key(choice: Choice) -> str:
@@ -128,12 +128,16 @@ def _control_key(choice: Choice) -> str:
 def start_aggregator(
     services: list[Service], choice: Choice, meanwhile: Callable[[], None] = lambda: None
 ) -> Aggregator:
-    """Start them in order, and do something else while the first starts; returns when the controller is ready."""
+    """Start them side by side, and do something else meanwhile; returns when the controller is ready.
+
+    The controller waits for the aggregator's address, so one that cannot start is the one that is named.
+    """
     aggregator, controller = services
     aggregator.start()
+    controller.start()
     meanwhile()
     aggregator.wait_ready()
-    controller.start()
-    controller.wait_ready()
     control = str(aggregator.ready[_control_key(choice)])
+    controller.tell(control)
+    controller.wait_ready()
     return Aggregator(str(controller.ready["address"]), choice, control, services)

@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,19 +56,28 @@ class Service:
     starts: deque[float] = field(default_factory=deque)
     verbose: bool = False
     """Let stderr through instead of logging it."""
+    told_later: bool = False
+    """The first incarnation reads on stdin what the others are given in the command; see ``tell``."""
 
     def start(self) -> None:
         """Start the process; does not wait until it is ready."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 list(self.command(self.ready)),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if self.told_later and not self.starts else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=None if self.verbose else log,
                 text=True,
                 start_new_session=True,  # a Ctrl-C in the terminal is the launcher's to handle, in order
             )
         self.starts.append(time.monotonic())
+
+    def tell(self, line: str) -> None:
+        """What a service that is told later waits for. One that has ended already says why in ``wait_ready``."""
+        assert self.process is not None
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError), self.process.stdin as stdin:
+            stdin.write(f"{line}\n")
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> dict[str, Any]:
         """Block until the process says that it is ready; what it says. Raises LaunchError with the end of its log."""

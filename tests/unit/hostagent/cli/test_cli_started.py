@@ -1,0 +1,68 @@
+"""Services are started from their launcher's words as typer would start them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from hostagent.cli.app import app
+from hostagent.cli.network import register
+from hostagent.cli.started import run_started
+from hostagent.torch_backend.aggregators import choose, make_services
+
+WHERE = {"p4runtime": "127.0.0.1:7001", "service": "127.0.0.1:7002", "address": "127.0.0.1:7003"}
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The options that services were started with."""
+    found: list[Any] = []
+    for target in (
+        "emulator.p4runtime.process.run_switch",
+        "hostagent.cli.aggregators.process.run_aggregator",
+        "hostagent.controller.process.run_controller",
+    ):
+        monkeypatch.setattr(target, lambda options: found.append(options) or 0)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["p4", "server"])
+def test_a_run_starts_its_services_without_typer_and_with_the_same_options(
+    kind: str, tmp_path: Path, started: list[Any]
+) -> None:
+    from hostagent.cli.aggregators import command as aggregators
+
+    register(app)
+    aggregators.register(app)
+    for service in make_services(tmp_path, 2, choose(kind), 256, "loss=0.1&seed=7", ("--max-window", "32")):
+        words = list(service.command(WHERE))[3:]
+        assert run_started(words) == 0
+        assert CliRunner().invoke(app, words).exit_code == 0
+        plain, by_typer = started[-2:]
+        assert plain == by_typer
+    assert len(started) == 4
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["switch", "--port", "1=shm:a"],
+        ["switch", "--die-with-parent", "--colour"],
+        ["switch", "router.p4", "--die-with-parent"],
+        ["aggregator", "server", "--lanes", "many", "--die-with-parent"],
+        ["run", "train.py", "--die-with-parent"],
+    ],
+)
+def test_other_words_are_left_to_typer(words: list[str], started: list[Any]) -> None:
+    assert run_started(words) is None
+    assert not started
+
+
+def test_a_controllers_missing_program_is_named(capsys: pytest.CaptureFixture[str], started: list[Any]) -> None:
+    words = ["controller", "--aggregator", "p4runtime://-", "--program", "no-such.p4", "--die-with-parent"]
+    assert run_started(words) == 1
+    assert "no-such.p4" in capsys.readouterr().err
+    assert not started
