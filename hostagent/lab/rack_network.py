@@ -56,10 +56,6 @@ class Crossing:
     contribution_bytes: int = 0
     result_bytes: int = 0
 
-    @property
-    def lane_bytes(self) -> int:
-        return self.contribution_bytes + self.result_bytes
-
 
 def worker_ip(rack: int, worker: int) -> int:
     return WORKER_IP | rack << 8 | worker

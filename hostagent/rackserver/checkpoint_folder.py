@@ -68,6 +68,6 @@ class CheckpointFolder:
 
     def restore(self, name: str, service: ServiceMemory) -> None:
         """Put a service's file into its memory, where there is one. Raises CheckpointError."""
-        path = self._known.pop(name, None)
+        path = self._known.get(name)
         if path is not None:
             put(read(path), service, path)

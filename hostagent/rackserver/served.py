@@ -320,14 +320,20 @@ def data_owner(service_address: int, frame: int, third: int, fourth: int, fifth:
 
 
 @njit
+def pass_release(server: Any, service: Any) -> None:
+    """A step was decided on: all cores are to look for withheld results."""
+    if service.release:
+        service.release = 0
+        server.release = 1
+
+
+@njit
 def complete_data(server_address: int, job_address: int, index: int, core: int, fifth: int) -> Any:
     """A complete data chunk, by its set: ANSWER or WITHHOLD."""
     server = server_at(server_address)
     service = service_at(job_at(job_address).service)
     verdict = take_data(server, service, set_at(server.sets + index * SET_BYTES), index, core)
-    if service.release:
-        service.release = 0
-        server.release = 1
+    pass_release(server, service)
     return verdict
 
 
@@ -342,9 +348,7 @@ def complete_control(server_address: int, job_address: int, index: int, core: in
         take_announcement(server, service, held, lanes)
     elif held.operator == MAX:
         take_exponents(service, held, lanes)
-    if service.release:
-        service.release = 0
-        server.release = 1
+    pass_release(server, service)
     return ANSWER
 
 

@@ -1,8 +1,9 @@
 """Who may use the server, how many workers each tenant has, and how much memory: one service for each namespace.
 
-A service begins with its declaration by the operator (`declare`, from ``--tenant``) or, where the server is open, with
-the first job that names it; that job's nonce is the service's from then on. Later jobs must bring the same nonce and
-stay within the declared workers. Keys, weights and the service's number outlive its jobs.
+A service begins with its declaration by the operator (`declare`, from ``--services``), with its checkpoint (`restore`)
+or, where the server is open, with the first job that names it; that job's nonce is the service's from then on. Later
+jobs must bring the same nonce and stay within the declared workers. Keys, weights and the service's number outlive its
+jobs.
 
 No I/O and no clock. All refusals are `AggregatorRefused`, name the tenant, and are counted.
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from hostagent.protocol.frames import Frame
 from hostagent.protocol.wire import Kind
+from hostagent.rackserver.hierarchy.outbox import Outbox
 from hostagent.rackserver.hierarchy.parts import Envelope, Failure, Part, Peer, combine, part_of, sender_of
 
 MODULUS = 1 << 32
@@ -45,31 +46,12 @@ class Place:
         return self.total is None and self.failed is None
 
 
-@dataclass(slots=True)
-class Traffic:
-    """What one rack has sent to others, and dropped of theirs."""
-
-    part_bytes: int = 0
-    """Of lanes. Those of totals are counted apart."""
-    total_bytes: int = 0
-    again_bytes: int = 0
-    """Of lanes that had been sent before."""
-    frames: int = 0
-    frame_bytes: int = 0
-    dropped: int = 0
-    """Frames of another epoch, kind or rack than can come, and of chunks that are over."""
-
-    @property
-    def lane_bytes(self) -> int:
-        """That a loss-free exchange needs."""
-        return self.part_bytes + self.total_bytes
-
-
-class Exchange:
+class Exchange(Outbox):
     """One job's exchange at one rack; the base of both ways."""
 
     def __init__(self, envelope: Envelope, peers: Mapping[int, Peer], window: int) -> None:
         """``peers``: the other racks by number. The racks are 0 to len(peers)."""
+        super().__init__()
         self.envelope = envelope
         self.rack = envelope.rack
         self.racks = len(peers) + 1
@@ -77,11 +59,7 @@ class Exchange:
             raise ValueError(f"racks {sorted(peers)} beside rack {self.rack}: number them from 0, each once")
         self.peers = peers
         self.window = window
-        self.traffic = Traffic()
         self._places: dict[int, Place] = {}
-        self._frames: list[tuple[int, bytes]] = []
-        self._totals: list[Part] = []
-        self._failures: list[Failure] = []
 
     # --- What the server calls --------------------------------------------------------------------------------------
 
@@ -117,21 +95,6 @@ class Exchange:
             self._fail(place, Failure(header.chunk, header.operation, header.operator, part.lanes))
         else:
             self.traffic.dropped += 1
-
-    def take_frames(self) -> list[tuple[int, bytes]]:
-        """(port, frame) to send, in order."""
-        frames, self._frames = self._frames, []
-        return frames
-
-    def take_totals(self) -> list[Part]:
-        """Chunks that all racks' parts are in; each once."""
-        totals, self._totals = self._totals, []
-        return totals
-
-    def take_failures(self) -> list[Failure]:
-        """Chunks that have failed; each once."""
-        failures, self._failures = self._failures, []
-        return failures
 
     # --- What the two ways differ in ----------------------------------------------------------------------------------
 
@@ -219,15 +182,7 @@ class Exchange:
     def _send(self, place: Place, kind: Kind, part: Part, rack: int, *, again: bool = False) -> None:
         frame = self.envelope.frame(kind, part, self.peers[rack])
         size_bytes = 0 if kind is Kind.WAITING else part.lanes.nbytes
-        if again:
-            self.traffic.again_bytes += size_bytes
-        elif kind is Kind.RESULT:
-            self.traffic.total_bytes += size_bytes
-        else:
-            self.traffic.part_bytes += size_bytes
-        self.traffic.frames += 1
-        self.traffic.frame_bytes += len(frame)
-        self._frames.append((self.peers[rack].port, frame))
+        self._post(self.peers[rack].port, frame, size_bytes, total=kind is Kind.RESULT, again=again)
         if kind is not Kind.WAITING:
             place.sent = (kind, part)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind
-from hostagent.rackserver.hierarchy.exchange import Traffic
+from hostagent.rackserver.hierarchy.outbox import Outbox
 from hostagent.rackserver.hierarchy.parts import Failure, Part, part_of
 
 
@@ -28,18 +28,15 @@ class ParentTerms:
     checksum: bool = False
 
 
-class Parent:
+class Parent(Outbox):
     """One job's end at the leaf; called like an `Exchange`. A worker's repeat sends the partial sum again."""
 
     def __init__(self, terms: ParentTerms, window: int) -> None:
+        super().__init__()
         self.terms = terms
         self.window = window
-        self.traffic = Traffic()
-        self._failures: list[Failure] = []
         self._parts: dict[int, Part] = {}
         self._final: set[int] = set()
-        self._frames: list[tuple[int, bytes]] = []
-        self._totals: list[Part] = []
 
     def submit(self, part: Part) -> None:
         """See `Exchange`."""
@@ -73,21 +70,6 @@ class Parent:
         elif header.kind != Kind.WAITING:
             self.traffic.dropped += 1
 
-    def take_frames(self) -> list[tuple[int, bytes]]:
-        """See `Exchange`."""
-        frames, self._frames = self._frames, []
-        return frames
-
-    def take_totals(self) -> list[Part]:
-        """See `Exchange`."""
-        totals, self._totals = self._totals, []
-        return totals
-
-    def take_failures(self) -> list[Failure]:
-        """See `Exchange`; ranks under different leaves, which the parent has told apart."""
-        failures, self._failures = self._failures, []
-        return failures
-
     def _send(self, part: Part, *, again: bool) -> None:
         terms = self.terms
         header = Header(
@@ -101,10 +83,4 @@ class Parent:
             flags=FLAG_NO_DATA if part.no_data else 0,
         )
         frame = build_frame(Frame(terms.addresses, header, part.lanes, terms.checksum))
-        self.traffic.frames += 1
-        self.traffic.frame_bytes += len(frame)
-        if again:
-            self.traffic.again_bytes += part.lanes.nbytes
-        else:
-            self.traffic.part_bytes += part.lanes.nbytes
-        self._frames.append((terms.port, frame))
+        self._post(terms.port, frame, part.lanes.nbytes, again=again)

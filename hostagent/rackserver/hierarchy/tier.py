@@ -31,8 +31,8 @@ from hostagent.protocol.wire import (
     WireError,
     decode_header,
 )
-from hostagent.rackserver.hierarchy.exchange import Traffic
 from hostagent.rackserver.hierarchy.inside import FINISHING_PORT, Finisher, Inside, MakeCore
+from hostagent.rackserver.hierarchy.outbox import Traffic
 from hostagent.rackserver.hierarchy.parts import Failure, Lanes, Part
 
 INNER_OPERATOR = {Operator.SERVED: Operator.SUM, Operator.ANNOUNCE: Operator.MAX}
