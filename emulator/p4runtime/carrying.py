@@ -36,6 +36,8 @@ def _as_updates(source: View, target: View) -> Iterator[Any]:
             wanted = p4runtime_pb2.TableEntry(table_id=table.id, is_default_action=True)
             for entity in _read(source, table_entry=wanted):
                 yield _update(MODIFY, entity)
+        if table.id in target.schema.tables:
+            yield from _default_resources(source, table, target.schema.tables[table.id])
     for kind in ("multicast_group_entry", "clone_session_entry"):
         replication = p4runtime_pb2.PacketReplicationEngineEntry()
         getattr(replication, kind).SetInParent()
@@ -57,20 +59,26 @@ def _changeable_entries(view: View, table: TableSchema) -> list[Any]:
     return [entity for entity in _read(view, table_entry=wanted) if not entity.table_entry.is_const]
 
 
+def _default_resources(source: View, ours: TableSchema, theirs: TableSchema) -> Iterator[Any]:
+    default = p4runtime_pb2.TableEntry(table_id=ours.id, is_default_action=True)
+    if ours.direct_counter_id and theirs.direct_counter_id:
+        counter = p4runtime_pb2.DirectCounterEntry(table_entry=default)
+        yield from (_update(MODIFY, entity) for entity in _read(source, direct_counter_entry=counter))
+    if ours.direct_meter_id and theirs.direct_meter_id:
+        meter = p4runtime_pb2.DirectMeterEntry(table_entry=default)
+        yield from (_update(MODIFY, entity) for entity in _read(source, direct_meter_entry=meter))
+
+
 def _cells(source: View, target: View, kind: str) -> Iterator[Any]:
     ours, theirs = getattr(source.schema, f"{kind}s"), getattr(target.schema, f"{kind}s")
     for object_id in ours.keys() & theirs.keys():
-        if kind == "register" and _element(ours[object_id]) != _element(theirs[object_id]):
+        if kind == "register" and ours[object_id].type_spec != theirs[object_id].type_spec:
             continue
         wanted = p4runtime_pb2.Entity()
         setattr(getattr(wanted, f"{kind}_entry"), f"{kind}_id", object_id)
         for entity in entities.read(source, wanted):
             if getattr(entity, f"{kind}_entry").index.index < theirs[object_id].size:
                 yield _update(MODIFY, entity)
-
-
-def _element(register: Any) -> tuple[int, bool, bool]:
-    return (register.width_bits, register.signed, register.is_bool)
 
 
 def _read_all(view: View, kind: str) -> Iterator[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from emulator.p4runtime.entity_tables_read import select_entries
+from emulator.p4runtime.entity_tables import DEFAULT_PRIORITY, find_entry
+from emulator.p4runtime.entity_tables_read import defaults, fill_key, select_entries
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.schema import TableSchema
 from emulator.p4runtime.translate import key_from_proto
@@ -18,6 +19,8 @@ Kind = Literal["direct counter", "direct meter"]
 def key_of(view: View, table_entry: Any, kind: Kind) -> tuple[TableSchema, EntryKey]:
     """Of the one entry that a write addresses."""
     table = _table_of(view, table_entry, kind)
+    if table_entry.is_default_action:
+        return table, (table.id, (), DEFAULT_PRIORITY)
     match, priority = key_from_proto(table, table_entry)
     return table, (table.id, match, priority)
 
@@ -32,15 +35,38 @@ def select(view: View, table_entry: Any, kind: Kind) -> Iterator[tuple[TableSche
             raise invalid(f"table id 0 reads the {kind}s of all tables: match and priority cannot be given with it")
         for table in view.schema.tables.values():
             if _resource_id(table, kind):
-                yield from ((table, entry) for entry in select_entries(view, table, table_entry))
+                yield from ((table, entry) for entry in _entries(view, table, table_entry))
         return
     table = _table_of(view, table_entry, kind)
     found = False
-    for entry in select_entries(view, table, table_entry):
+    for entry in _entries(view, table, table_entry):
         found = True
         yield table, entry
     if table_entry.match and not found:
         raise RequestError(Code.NOT_FOUND, f"table {table.name} has no such entry")
+
+
+def _entries(view: View, table: TableSchema, table_entry: Any) -> Iterable[TableEntry]:
+    return defaults(view, table) if table_entry.is_default_action else select_entries(view, table, table_entry)
+
+
+def find(view: View, key: EntryKey) -> TableEntry:
+    """Raises ControlError (NOT_FOUND). Called inside ``access``, as is `put`."""
+    return view.control.default_entry(key[0]) if key[2] == DEFAULT_PRIORITY else find_entry(view, key)
+
+
+def put(view: View, key: EntryKey, entry: TableEntry) -> None:
+    if key[2] == DEFAULT_PRIORITY:
+        view.control.set_default_entry(key[0], entry)
+    else:
+        view.control.modify_entry(key[0], entry)
+
+
+def fill_entry(message: Any, table: TableSchema, entry: TableEntry, asked: Any) -> None:
+    """The TableEntry of an answer; ``asked``: that of the request."""
+    fill_key(message, table, entry)
+    if asked.is_default_action:
+        message.is_default_action = True
 
 
 def _resource_id(table: TableSchema, kind: Kind) -> int:
@@ -51,7 +77,6 @@ def _table_of(view: View, table_entry: Any, kind: Kind) -> TableSchema:
     table = view.schema.table(table_entry.table_id)
     if not _resource_id(table, kind):
         raise invalid(f"table {table.name} has no {kind}")
-    if table_entry.is_default_action:
-        # bmv2 counts and meters hits only (behavioral-model, MatchTable), so there is nothing to read or set.
-        raise RequestError(Code.UNIMPLEMENTED, f"table {table.name}: its {kind} does not see misses")
+    if table_entry.is_default_action and (table_entry.match or table_entry.priority):
+        raise invalid(f"table {table.name}: the default entry has no match and no priority")
     return table

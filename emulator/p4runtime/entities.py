@@ -65,6 +65,8 @@ def read(view: View, entity: Any) -> Iterator[Any]:
 
 def read_some_serialized(view: View, entity: Any) -> Iterator[Any]:
     """As `read`, but some of them as their bytes."""
+    if entity.WhichOneof("entity") == "extern_entry" and not entity.extern_entry.ByteSize():
+        return iter(())  # all of all types, and there are none
     handler, message = _handler_for(entity)
     return handler.read(view, message)
 

@@ -8,9 +8,7 @@ from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.cells import check_modify, check_wildcard, indices_of, read_cells
-from emulator.p4runtime.direct import key_of, select
-from emulator.p4runtime.entity_tables import find_entry
-from emulator.p4runtime.entity_tables_read import fill_key
+from emulator.p4runtime.direct import fill_entry, find, key_of, put, select
 from emulator.p4runtime.resources import counter_from_proto, fill_counter
 from emulator.p4runtime.schema import CounterSchema
 from emulator.p4runtime.view import Change, EntryKey, Undo, View, nothing
@@ -71,13 +69,13 @@ def prepare_direct_counter_write(view: View, update_type: int, message: Any) -> 
 
 
 def _write_direct(view: View, key: EntryKey, value: CounterValue | None) -> None:
-    entry = find_entry(view, key)
+    entry = find(view, key)
     if value is not None:
-        view.control.modify_entry(key[0], replace(entry, counter=value))
+        put(view, key, replace(entry, counter=value))
 
 
 def _remember_direct(view: View, key: EntryKey) -> Undo:
-    old = find_entry(view, key).counter
+    old = find(view, key).counter
     return lambda: _write_direct(view, key, old)
 
 
@@ -86,7 +84,7 @@ def read_direct_counter(view: View, message: Any) -> Iterator[Any]:
     for table, entry in select(view, message.table_entry, "direct counter"):
         entity = p4runtime_pb2.Entity()
         answer = entity.direct_counter_entry
-        fill_key(answer.table_entry, table, entry)
+        fill_entry(answer.table_entry, table, entry, message.table_entry)
         answer.data.SetInParent()
         fill_counter(answer.data, entry.counter or CounterValue(0, 0))
         yield entity

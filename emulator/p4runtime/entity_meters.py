@@ -8,9 +8,7 @@ from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.cells import check_modify, check_wildcard, indices_of, read_cells
-from emulator.p4runtime.direct import key_of, select
-from emulator.p4runtime.entity_tables import find_entry
-from emulator.p4runtime.entity_tables_read import fill_key
+from emulator.p4runtime.direct import fill_entry, find, key_of, put, select
 from emulator.p4runtime.resources import fill_meter, meter_from_proto, refuse_meter_counters
 from emulator.p4runtime.schema import MeterSchema
 from emulator.p4runtime.view import Change, EntryKey, Undo, View
@@ -77,11 +75,11 @@ def prepare_direct_meter_write(view: View, update_type: int, message: Any) -> Ch
 
 
 def _write_direct(view: View, key: EntryKey, config: MeterConfig | None) -> None:
-    view.control.modify_entry(key[0], replace(find_entry(view, key), counter=None, meter=config))
+    put(view, key, replace(find(view, key), counter=None, meter=config))
 
 
 def _remember_direct(view: View, key: EntryKey) -> Undo:
-    old = find_entry(view, key).meter
+    old = find(view, key).meter
     return lambda: _write_direct(view, key, old)
 
 
@@ -91,7 +89,7 @@ def read_direct_meter(view: View, message: Any) -> Iterator[Any]:
     for table, entry in select(view, message.table_entry, "direct meter"):
         entity = p4runtime_pb2.Entity()
         answer = entity.direct_meter_entry
-        fill_key(answer.table_entry, table, entry)
+        fill_entry(answer.table_entry, table, entry, message.table_entry)
         if entry.meter is not None:
             answer.config.SetInParent()
             fill_meter(answer.config, entry.meter)

@@ -182,20 +182,19 @@ def _prepare_default(view: View, update_type: int, table: TableSchema, message: 
     if table.default_is_const:
         raise RequestError(Code.PERMISSION_DENIED, f"{where}: its default action is constant")
     if table.implementation_id:
-        raise invalid(f"{where}: with an action profile it does nothing on a miss, so its default entry is fixed")
+        raise RequestError(
+            Code.PERMISSION_DENIED, f"{where}: with an action profile its default action is constant, and does nothing"
+        )
     if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
         raise invalid(f"{where}: the default entry has no idle time-out")
-    _resources_from_proto(table, message)
-    if any(message.HasField(name) for name in ("counter_data", "meter_config", "meter_counter_data")):
-        # bmv2 counts and meters hits only (behavioral-model, MatchTable)
-        raise RequestError(Code.UNIMPLEMENTED, f"{where}: its direct resources do not see misses")
+    counter, meter = _resources_from_proto(table, message)
     key = (table.id, (), DEFAULT_PRIORITY)
     if not message.HasField("action"):
-        return Change(lambda: _reset_default(view, key), lambda: _remember_default(view, key))
+        return Change(lambda: _reset_default(view, key, counter, meter), lambda: _remember_default(view, key))
     if message.action.WhichOneof("type") != "action":
         raise invalid(f"{where}: the default entry takes an action")
     call = call_from_proto(view.schema, table, message.action.action, as_default=True)
-    entry, note = TableEntry((), 0, *call), _note_of(message)
+    entry, note = TableEntry((), 0, *call, counter, meter=meter), _note_of(message)
     return Change(lambda: _set_default(view, key, entry, note), lambda: _remember_default(view, key))
 
 
@@ -205,14 +204,24 @@ def _set_default(view: View, key: EntryKey, entry: TableEntry, note: Note) -> No
     view.notes.defaults.add(key[0])
 
 
-def _reset_default(view: View, key: EntryKey) -> None:
+def _reset_default(view: View, key: EntryKey, counter: CounterValue | None, meter: MeterConfig | None) -> None:
+    """To what the program says, with these resources."""
     view.control.reset_default_entry(key[0])
+    if counter is not None or meter is not None:
+        entry = view.control.default_entry(key[0])
+        view.control.set_default_entry(key[0], replace(entry, counter=counter, meter=meter))
     view.notes.entries.pop(key, None)
     view.notes.defaults.discard(key[0])
 
 
 def _remember_default(view: View, key: EntryKey) -> Undo:
-    if key[0] not in view.notes.defaults:
-        return lambda: _reset_default(view, key)
-    old, note = view.control.default_entry(key[0]), view.notes.entries.get(key)
-    return lambda: _set_default(view, key, replace(old, counter=None, is_const=False), note)
+    was_set, note = key[0] in view.notes.defaults, view.notes.entries.get(key)
+    old = view.control.default_entry(key[0])
+
+    def undo() -> None:
+        if not was_set:
+            _reset_default(view, key, old.counter, old.meter)
+        else:
+            _set_default(view, key, replace(old, is_const=False), note)
+
+    return undo

@@ -27,7 +27,7 @@ def read(view: View, message: Any) -> Iterator[Any]:
             yield from read_rows(view, table)
             continue
         passes = _filter_of(table, message)
-        entries = _defaults(view, table) if message.is_default_action else select_entries(view, table, message)
+        entries = defaults(view, table) if message.is_default_action else select_entries(view, table, message)
         for entry in entries:
             entity = p4runtime_pb2.Entity()
             fill(entity.table_entry, table, entry)
@@ -42,6 +42,8 @@ def select_entries(view: View, table: TableSchema, wanted: Any) -> Iterator[Tabl
     match = match_from_proto(table, wanted.match)
     if table.needs_priority and not wanted.priority:
         return (entry for entry in _all_entries(view, table) if entry.match == match)
+    if wanted.priority and not table.needs_priority:
+        return iter(())  # its entries have none
     return _one_entry(view, (table.id, match, wanted.priority))
 
 
@@ -63,12 +65,14 @@ def _all_entries(view: View, table: TableSchema) -> Iterable[TableEntry]:
     return view.in_steps(entries) if has_moving_parts else entries
 
 
-def _defaults(view: View, table: TableSchema) -> list[TableEntry]:
+def defaults(view: View, table: TableSchema) -> list[TableEntry]:
+    """The table's default entry."""
     with view.access():
         return [view.control.default_entry(table.id)]
 
 
 def _selected_tables(view: View, message: Any) -> Iterable[TableSchema]:
+    refuse_meter_counters(message.HasField("meter_counter_data"), "tables")
     if not message.table_id:
         if message.match or message.priority or message.HasField("action"):
             raise invalid("table id 0 reads all tables: match, action and priority cannot be given with it")
@@ -82,7 +86,6 @@ def _selected_tables(view: View, message: Any) -> Iterable[TableSchema]:
             raise invalid(f"{where}: the default entry has no idle time-out")
     if message.HasField("time_since_last_hit") and not table.has_idle_timeout:
         raise invalid(f"{where} has no idle time-out")
-    refuse_meter_counters(message.HasField("meter_counter_data"), where)
     return [table]
 
 
@@ -120,8 +123,8 @@ class _Filler:
     def __init__(self, view: View, wanted: Any) -> None:
         self._schema, self._notes = view.schema, view.notes.entries
         self._is_default = wanted.is_default_action
-        self._counter = wanted.HasField("counter_data") and not self._is_default
-        self._meter = wanted.HasField("meter_config") and not self._is_default
+        self._counter = wanted.HasField("counter_data")
+        self._meter = wanted.HasField("meter_config")
         self._idle = wanted.HasField("time_since_last_hit")
         self._now_ns = view.now_ns()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.switch.control import CounterValue, MeterConfig, Rate
 
@@ -49,9 +48,3 @@ def refuse_meter_counters(is_set: bool, where: str) -> None:
     """UNIMPLEMENTED: meters don't count by colour (section "MeterCounterData": optional)."""
     if is_set:
         raise RequestError(Code.UNIMPLEMENTED, f"{where}: counters by colour are not supported")
-
-
-def counter_to_proto(value: CounterValue) -> Any:
-    message = p4runtime_pb2.CounterData()
-    fill_counter(message, value)
-    return message

@@ -93,8 +93,6 @@ class CounterSchema:
     id: int
     name: str
     size: int
-    counts_packets: bool
-    counts_bytes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +100,8 @@ class RegisterSchema:
     id: int
     name: str
     size: int
-    width_bits: int
-    """0 when the elements are not ``bit``, ``int`` or ``bool``."""
-    signed: bool
-    is_bool: bool
+    type_spec: Any
+    """p4.config.v1.P4DataTypeSpec"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,28 +85,11 @@ def _action(action: Any) -> ActionSchema:
 
 
 def _counter(counter: Any, size: int) -> CounterSchema:
-    unit = counter.spec.unit
-    return CounterSchema(
-        counter.preamble.id,
-        counter.preamble.name,
-        size,
-        counts_packets=unit != p4info_pb2.CounterSpec.BYTES,
-        counts_bytes=unit != p4info_pb2.CounterSpec.PACKETS,
-    )
+    return CounterSchema(counter.preamble.id, counter.preamble.name, size)
 
 
 def _register(register: Any) -> RegisterSchema:
-    spec = register.type_spec
-    kind = spec.WhichOneof("type_spec")
-    width_bits, signed = 0, False
-    if kind == "bitstring" and spec.bitstring.WhichOneof("type_spec") in ("bit", "int"):
-        signed = spec.bitstring.HasField("int")
-        width_bits = spec.bitstring.int.bitwidth if signed else spec.bitstring.bit.bitwidth
-    elif kind == "bool":
-        width_bits = 1
-    return RegisterSchema(
-        register.preamble.id, register.preamble.name, register.size, width_bits, signed, is_bool=kind == "bool"
-    )
+    return RegisterSchema(register.preamble.id, register.preamble.name, register.size, register.type_spec)
 
 
 def _profile(profile: Any) -> ProfileSchema:

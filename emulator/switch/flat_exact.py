@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from emulator.p4.table_layout import ENTRY_HANDLE, ENTRY_KEY, TABLE_SLOT_MASK, TableLayout, hash_words, words_of
 from emulator.switch.flat_entries import MOST_AT_ONCE
 from emulator.switch.flat_table import FlatTable
-from emulator.switch.tables import Entry
+from emulator.switch.mirror import Entry
 
 
 class ExactTable(FlatTable):
-    """See ``tables.Mirror``. Entry number n lies in slot n - 1."""
+    """See ``mirror.Mirror``. Entry number n lies in slot n - 1."""
 
     def __init__(self, layout: TableLayout, record: NDArray[np.uint64]) -> None:
         self._slots = 1 << (2 * min(max(layout.size, 1), MOST_AT_ONCE // 2) - 1).bit_length()

@@ -21,7 +21,7 @@ from emulator.p4.table_layout import (
 from emulator.ports.batch import address_of, aligned_bytes
 from emulator.switch.flat_table import FlatTable
 from emulator.switch.flat_trie import Arena, Node, Prefix, Trie
-from emulator.switch.tables import Entry
+from emulator.switch.mirror import Entry
 
 FEWEST_ROOT_BITS, MOST_ROOT_BITS = 4, 18
 """The root has about twice as many slots as the table entries, so that chains are short; 2 ** 18 take two megabytes."""
@@ -31,7 +31,7 @@ FIRST_SLOTS = 8
 
 
 class LpmTable(FlatTable):
-    """See ``tables.Mirror``. An entry's number is its handle."""
+    """See ``mirror.Mirror``. An entry's number is its handle."""
 
     def __init__(self, layout: TableLayout, record: NDArray[np.uint64]) -> None:
         super().__init__(layout, record)

@@ -28,8 +28,8 @@ from emulator.p4.table_layout import (
 from emulator.ports.batch import address_of
 from emulator.switch.flat_table import FlatTable
 from emulator.switch.masked_bits import CHUNK_DTYPE, insert_bit, move_half, remove_bit
+from emulator.switch.mirror import Entry
 from emulator.switch.pages import table_bytes
-from emulator.switch.tables import Entry
 
 
 def packed_rank(entry: Entry) -> int:
@@ -45,7 +45,7 @@ class _Bucket:
 
 
 class MaskedTable(FlatTable):
-    """See ``tables.Mirror``. An entry's number is its handle."""
+    """See ``mirror.Mirror``. An entry's number is its handle."""
 
     def __init__(self, layout: TableLayout, record: NDArray[np.uint64]) -> None:
         super().__init__(layout, record)

@@ -16,8 +16,8 @@ from emulator.ports.batch import address_of, aligned_bytes
 from emulator.switch.control import CounterValue, MeterConfig
 from emulator.switch.flat_entries import Entries
 from emulator.switch.memory import configure_meter
+from emulator.switch.mirror import Entry
 from emulator.switch.profiles import Call
-from emulator.switch.tables import Entry
 from emulator.v1model.meters import METER_BYTES
 
 NEAR_BYTES = 16 << 10
@@ -25,7 +25,7 @@ NEAR_BYTES = 16 << 10
 
 
 class FlatTable(ABC):
-    """What the searches have in common; ``record`` are the table's words in the table area. See ``tables.Mirror``."""
+    """What the searches have in common; ``record`` are the table's words in the table area. See ``mirror.Mirror``."""
 
     def __init__(self, layout: TableLayout, record: NDArray[np.uint64], entries: int | None = None) -> None:
         self.layout = layout

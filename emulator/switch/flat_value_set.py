@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from emulator.p4.table_layout import TableLayout
 from emulator.switch.flat_tables import make_flat_table
-from emulator.switch.tables import Entry
+from emulator.switch.mirror import Entry
 from emulator.v1model.view import KeyParts
 
 

@@ -21,6 +21,10 @@ Call: TypeAlias = tuple[int, tuple[int, ...]]
 Target: TypeAlias = ToMember | ToGroup
 
 
+MOST_CHOICES = 1 << 16
+"""Of a group, weights counted: each is a copy of its action in memory, and bmv2's a member of its own."""
+
+
 class Handles:
     """Numbers from 0, the smallest free one first."""
 
@@ -237,6 +241,8 @@ class ActionProfile:
     def _check_weights(self, weights: list[int], max_size: int) -> None:
         if any(weight < 1 for weight in weights):
             raise self._error(Code.INVALID_ARGUMENT, "a weight is at least 1")
+        if max(sum(weights), max_size) > MOST_CHOICES:
+            raise self._error(Code.RESOURCE_EXHAUSTED, f"a group's weights add up to {MOST_CHOICES} at most")
         size = len(weights) if self.view.counts_members else sum(weights)
         for limit in (max_size, self.view.max_group_size):
             if size > limit > 0:

@@ -8,8 +8,9 @@ from emulator.p4 import ir
 from emulator.p4.interpreter import Machine
 from emulator.switch.control import CounterValue, MeterConfig
 from emulator.switch.match_keys import in_member
+from emulator.switch.mirror import DEFAULT_HANDLE, Entry
 from emulator.switch.profiles import Call
-from emulator.switch.tables import Entry, Table
+from emulator.switch.tables import Table
 from emulator.v1model.direct import colour_targets, direct_meter_of, meters_bytes, selector_keys
 from emulator.v1model.interpreted_externs import hash_input
 from emulator.v1model.meters import Meter
@@ -27,10 +28,10 @@ class _Cell:
 
 
 class Cells:
-    """The mirror of an interpreted table; see ``tables.Mirror``."""
+    """The mirror of an interpreted table; see ``mirror.Mirror``."""
 
     def __init__(self) -> None:
-        self.cells: dict[int, _Cell] = {}
+        self.cells: dict[int, _Cell] = {DEFAULT_HANDLE: _Cell()}
         self.selections: dict[int, tuple[Call, ...]] = {0: ()}
 
     def put(self, entry: Entry) -> None:
@@ -89,6 +90,7 @@ class Scan:
         values = tuple(v for v, k in zip(key, table.keys, strict=True) if k.match_kind != "selector")
         found = best_match(placed, values)
         if found is None:
+            self._miss(table, self._cells[table.name].cells[DEFAULT_HANDLE], machine)
             return (False, None, ()) if placed.profile is not None else (False, *placed.default)
         cells = self._cells[table.name]
         self._hit(table, cells.cells[found.handle], machine)
@@ -108,6 +110,16 @@ class Scan:
         cell.packets += 1
         cell.bytes += len(machine.frame)
         cell.last_hit_ns = machine.notes["now_ns"]
+        self._execute(table, cell, machine)
+
+    def _miss(self, table: ir.Table, cell: _Cell, machine: Machine) -> None:
+        """See ``v1model.llvm.hits.miss``."""
+        cell.packets += 1
+        cell.bytes += len(machine.frame)
+        if cell.meter.peak is not None:
+            self._execute(table, cell, machine)
+
+    def _execute(self, table: ir.Table, cell: _Cell, machine: Machine) -> None:
         meter = direct_meter_of(table)
         if meter is not None:
             amount = len(machine.frame) if meters_bytes(meter) else 1

@@ -9,60 +9,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 from emulator.p4 import ir
 from emulator.switch.control import Code, ControlError, CounterValue, MeterConfig, OneShot, Row, TableEntry, Through
 from emulator.switch.match_keys import MatchKeys
+from emulator.switch.mirror import DEFAULT_HANDLE, Entry, Mirror
 from emulator.switch.profiles import ActionProfile, Call, Target
 from emulator.v1model.view import ActionView, KeyParts, TableView
-
-
-@dataclass(slots=True)
-class Entry:
-    """An entry in place. ``priority`` counts only in tables that have priorities, else prefix lengths decide."""
-
-    handle: int
-    keys: KeyParts
-    priority: int
-    action: int
-    """Index into the table's actions; -1 in tables with a profile."""
-    params: tuple[int, ...]
-    is_const: bool = False
-    through: Through | None = None
-    selection: int = 0
-    """Number of what ``through`` leads to, for `Mirror.put_selection`; 0: nothing."""
-    members: tuple[int, ...] = ()
-    """Handles of a one-shot group."""
-    meter: MeterConfig | None = None
-    idle_timeout_ns: int = 0
-
-    @property
-    def rank(self) -> tuple[int, int]:
-        """The largest of the matching entries wins."""
-        return self.priority, -self.handle
-
-
-class Mirror(Protocol):
-    """A copy of a table that packets search and change."""
-
-    def put(self, entry: Entry) -> None:
-        """A new entry, or an old one (same handle, keys, priority) with another action."""
-        ...
-
-    def remove(self, entry: Entry) -> None: ...
-    def put_default(self, action: int, params: tuple[int, ...]) -> None: ...
-    def put_selection(self, number: int, calls: tuple[Call, ...]) -> None:
-        """What a member or group leads to: (index into the table's actions, parameters) of each choice."""
-        ...
-
-    def drop_selection(self, number: int) -> None: ...
-    def counter(self, handle: int) -> CounterValue: ...
-    def set_counter(self, handle: int, value: CounterValue) -> None: ...
-    def set_meter(self, handle: int, config: MeterConfig | None) -> None: ...
-    def last_hit_ns(self, handle: int) -> int: ...
-    def set_last_hit_ns(self, handle: int, now_ns: int) -> None: ...
 
 
 class Table:
@@ -74,6 +28,7 @@ class Table:
         self.entries: dict[tuple[KeyParts, int], Entry] = {}
         self.default = view.default
         self.profile = profile
+        self._default_meter: MeterConfig | None = None
         self._mirror = mirror
         self._has_priority = view.has_priority
         self._free: list[int] = []
@@ -141,18 +96,21 @@ class Table:
         self._remove(self._at((row.keys, self._rank_of(row.keys, row.priority))))
 
     def set_default(self, given: TableEntry) -> None:
-        if self.profile is not None:
-            raise self._error(Code.INVALID_ARGUMENT, "a table with an action profile does nothing on a miss")
+        """Its action, where that is not constant, and its direct resources."""
         index = self._check_action(given.action_id, given.params, ir.ActionScope.TABLE_ONLY)
-        if self.view.default_is_const and (index, given.params) != self.view.default:
-            raise self._error(Code.PERMISSION_DENIED, "its default action is constant")
+        if (index, given.params) != self.view.default:
+            self._check_default_is_free()
+        if given.meter is not None:
+            self._check_meter(given.meter)
         self.default = (index, given.params)
-        self._mirror.put_default(*self.default)
+        if self.profile is None:
+            self._mirror.put_default(*self.default)
+        self._set_default_resources(given.counter, given.meter)
 
     def reset_default(self) -> None:
-        if self.view.default_is_const:
-            raise self._error(Code.PERMISSION_DENIED, "its default action is constant")
+        self._check_default_is_free()
         self._reset_default()
+        self._set_default_resources(CounterValue(0, 0), None)
 
     def listing(self) -> Iterator[TableEntry]:
         """All entries, the program's own first, in order of handles."""
@@ -174,8 +132,9 @@ class Table:
 
     def default_entry(self) -> TableEntry:
         index, params = self.default
-        counter = CounterValue(0, 0) if self.view.has_counter else None
-        return TableEntry((), 0, self.view.actions[index].id, params, counter, self.view.default_is_const)
+        counter = self._mirror.counter(DEFAULT_HANDLE) if self.view.has_counter else None
+        action_id, is_const = self.view.actions[index].id, self.view.default_is_const
+        return TableEntry((), 0, action_id, params, counter, is_const, meter=self._default_meter)
 
     # --- What its profile tells it ----------------------------------------------------------------------------------
 
@@ -211,6 +170,20 @@ class Table:
         self.default = self.view.default
         if self.profile is None:
             self._mirror.put_default(*self.default)
+
+    def _check_default_is_free(self) -> None:
+        if self.profile is not None:
+            raise self._error(Code.PERMISSION_DENIED, "a table with an action profile does nothing on a miss")
+        if self.view.default_is_const:
+            raise self._error(Code.PERMISSION_DENIED, "its default action is constant")
+
+    def _set_default_resources(self, counter: CounterValue | None, meter: MeterConfig | None) -> None:
+        """``counter``: None leaves it alone."""
+        if counter is not None and self.view.has_counter:
+            self._mirror.set_counter(DEFAULT_HANDLE, counter)
+        if meter != self._default_meter:
+            self._default_meter = meter
+            self._mirror.set_meter(DEFAULT_HANDLE, meter)
 
     def _take_handle(self) -> int:
         if self._free:

@@ -172,6 +172,14 @@ class Bench:
         return messages
 
 
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    """Interpreted: nothing is compiled."""
+    bench = Bench("interpreter")
+    yield bench
+    bench.close()
+
+
 WILDCARDS = (
     "table_entry",
     "action_profile_member",

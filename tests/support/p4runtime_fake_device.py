@@ -54,6 +54,19 @@ def set_pipeline(device: Device, action: int, text: str | None = P4INFO_TEXT, **
     device.set_pipeline(request)
 
 
+@pytest.fixture
+def bare() -> Device:
+    """Without a program."""
+    return bare_device()
+
+
+@pytest.fixture
+def device(bare: Device) -> Device:
+    """With the program of `fake_switch`."""
+    set_pipeline(bare, SET.VERIFY_AND_COMMIT)
+    return bare
+
+
 def get_pipeline(device: Device, response_type: int = 0) -> Any:
     return device.get_pipeline(GET(device_id=DEVICE_ID, response_type=response_type))
 

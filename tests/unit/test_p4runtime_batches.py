@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from emulator.p4.protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.errors import Code
-from tests.support.p4runtime_bench import Bench, call, error_of, exact, packet, value_of
+from tests.support.p4runtime_bench import Bench, bench, call, error_of, exact, packet, value_of
+
+__all__ = ["bench"]
 
 OK, ABORTED, FAILS = Code.OK, Code.ABORTED, ("INSERT", "table_entry { table_id: 1 }")
 ATOMICITIES = ("ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC")
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    bench = Bench("interpreter")
-    yield bench
-    bench.close()
 
 
 def forward(key: int, value: int, rest: str = "") -> str:

@@ -27,32 +27,21 @@ from tests.support.fake_switch import (
 from tests.support.p4runtime_fake_device import (
     DEVICE_ID,
     FORWARD_1,
-    SET,
-    bare_device,
+    bare,
     call,
     codes,
+    device,
     escape,
     group,
     job,
     read,
     refused,
     route,
-    set_pipeline,
     texts,
     write,
 )
 
-
-@pytest.fixture
-def bare() -> Device:
-    return bare_device()
-
-
-@pytest.fixture
-def device(bare: Device) -> Device:
-    set_pipeline(bare, SET.VERIFY_AND_COMMIT)
-    return bare
-
+__all__ = ["bare", "device"]
 
 # --- Table entries ----------------------------------------------------------------------------------------------
 
@@ -236,7 +225,12 @@ def test_filters(device: Device) -> None:
 def test_a_read_batch_reports_each_request_after_the_answers(device: Device) -> None:
     write(device, ("INSERT", job(1, 1)))
     request = p4rt.ReadRequest(device_id=DEVICE_ID)
-    for text in (f"table_entry {{ table_id: {JOBS} }}", "table_entry { table_id: 77 }", "extern_entry {}", ""):
+    for text in (
+        f"table_entry {{ table_id: {JOBS} }}",
+        "table_entry { table_id: 77 }",
+        "extern_entry { extern_id: 1 }",
+        "",
+    ):
         request.entities.append(text_format.Parse(text, p4rt.Entity()))
     found: list[Any] = []
     with pytest.raises(BatchError) as caught:

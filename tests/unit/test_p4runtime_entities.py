@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
 
 from emulator.p4runtime.errors import BatchError, Code
-from tests.support.p4runtime_bench import ENTITIES_PROGRAM, Bench, bits, call, exact, packet, value_of
+from tests.support.p4runtime_bench import ENTITIES_PROGRAM, Bench, bench, bits, call, exact, packet, value_of
 
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    bench = Bench("interpreter")
-    yield bench
-    bench.close()
+__all__ = ["bench"]
 
 
 def out(bench: Bench, **fields: int) -> bytes:
@@ -148,7 +142,7 @@ def test_what_is_in_use_stays(bench: Bench) -> None:
         ("INSERT", chosen(9, call("set_value", 1)), Code.INVALID_ARGUMENT),
         ("INSERT", chosen(9, "action_profile_group_id: 7", "single"), Code.INVALID_ARGUMENT),
         ("INSERT", chosen(9, one_shot(call("set_value", 1) + "weight: 1")), Code.INVALID_ARGUMENT),
-        ("MODIFY", "table_entry { table_id: $choose is_default_action: true action { } }", Code.INVALID_ARGUMENT),
+        ("MODIFY", "table_entry { table_id: $choose is_default_action: true action { } }", Code.PERMISSION_DENIED),
     ],
 )
 def test_refusals_of_profiles(bench: Bench, update_type: str, text: str, code: Code) -> None:

@@ -22,7 +22,8 @@ from tests.support.p4runtime_fake_device import (
     FORWARD_1,
     GET,
     SET,
-    bare_device,
+    bare,
+    device,
     get_pipeline,
     group,
     job,
@@ -34,17 +35,7 @@ from tests.support.p4runtime_fake_device import (
     write,
 )
 
-
-@pytest.fixture
-def bare() -> Device:
-    return bare_device()
-
-
-@pytest.fixture
-def device(bare: Device) -> Device:
-    set_pipeline(bare, SET.VERIFY_AND_COMMIT)
-    return bare
-
+__all__ = ["bare", "device"]
 
 # --- Who may, and when ------------------------------------------------------------------------------------------
 

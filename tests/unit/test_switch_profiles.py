@@ -186,7 +186,7 @@ def test_refusals() -> None:
         (lambda: rig.insert("pace", TableEntry((), 1, nothing, (), through=ToMember(1))), Code.INVALID_ARGUMENT),
         (
             lambda: control.set_default_entry(rig.tables["choose"].id, TableEntry((), 0, selector.set_value, (1,))),
-            Code.INVALID_ARGUMENT,
+            Code.PERMISSION_DENIED,
         ),
     ):
         with pytest.raises(ControlError) as refused:

@@ -14,8 +14,9 @@ from emulator.p4.interpreter import Machine
 from emulator.ports.batch import TxPortTable
 from emulator.switch.core import Switch
 from emulator.switch.engines import Engine, InterpretedEngine
+from emulator.switch.mirror import Entry
 from emulator.switch.scan import Scan, best_match
-from emulator.switch.tables import Entry, Table
+from emulator.switch.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Entering, Interpreter, Life
 from emulator.v1model.interpreted_requests import requests

@@ -43,6 +43,8 @@ class Hooks:
 
     on_hit: Callable[[Emitter, ir.Table, Value], None] = lambda emitter, table, entry: None
     """After a look-up that hit; ``entry`` is the entry's address."""
+    on_miss: Callable[[Emitter, ir.Table, Value], None] = lambda emitter, table, entry: None
+    """After one that did not, in tables that count or meter; ``entry`` is the default entry's address."""
     on_validity: Callable[[Emitter, ir.Header, bool, Value], None] = lambda emitter, header, valid, was: None
     """Before ``setValid``/``setInvalid`` on a header whose validity was ``was``."""
     on_loop_limit: Callable[[Emitter], None] = lambda emitter: emitter.leave_all()

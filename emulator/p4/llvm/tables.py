@@ -31,15 +31,30 @@ def apply_table(e: Emitter, statement: ir.ApplyTable) -> None:
     entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
     entry = at(b, entries, b.mul(number, i64(layout.entry_bytes)))
     hit = b.icmp_unsigned("!=", number, i64(0))
-    if keys:
-        with b.if_then(hit):
-            e.hooks.on_hit(e, table, entry)
+    _count(e, table, layout, entry, hit if keys else None)
     entry, action = _chosen(e, table, layout, entry)
     if statement.hit is not None:
         e.assign(statement.hit, hit)
     if statement.action_run is not None:
         e.assign(statement.action_run, resize(b, action, width_of(statement.action_run.type)))
     _run_action(e, layout, action, entry)
+
+
+def _count(e: Emitter, table: ir.Table, layout: TableLayout, entry: Value, hit: Value | None) -> None:
+    """``hit``: None where there is none."""
+    sees_misses = layout.counter is not None or layout.attached is not None
+    if hit is None:
+        if sees_misses:
+            e.hooks.on_miss(e, table, entry)
+    elif sees_misses:
+        with e.b.if_else(hit) as (then, otherwise):
+            with then:
+                e.hooks.on_hit(e, table, entry)
+            with otherwise:
+                e.hooks.on_miss(e, table, entry)
+    else:
+        with e.b.if_then(hit):
+            e.hooks.on_hit(e, table, entry)
 
 
 def _key_value(e: Emitter, expr: ir.Expr) -> Value:

@@ -14,7 +14,7 @@ from emulator.v1model.layout import CounterLayout, PipelineLayout, RegisterLayou
 from emulator.v1model.llvm import requests
 from emulator.v1model.llvm.checksums import emit_checksum16_get, emit_hash, emit_update, emit_verify
 from emulator.v1model.llvm.counting import count_drop, count_fault, discard
-from emulator.v1model.llvm.hits import hit, select_member
+from emulator.v1model.llvm.hits import hit, miss, select_member
 from emulator.v1model.llvm.meters import emit_meter
 from emulator.v1model.llvm.random_numbers import random
 from emulator.v1model.llvm.records import digest, log_message
@@ -223,6 +223,7 @@ EXTERNS: Mapping[str, Any] = {
 
 HOOKS = Hooks(
     on_hit=hit,
+    on_miss=miss,
     on_validity=change_length,
     on_loop_limit=loop_limit,
     select_member=select_member,

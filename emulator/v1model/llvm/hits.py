@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from emulator.p4 import ir
 from emulator.p4.layout import width_of
-from emulator.p4.llvm.bits import Value, at, constant, i64, resize, store
+from emulator.p4.llvm.bits import I64, Value, at, constant, i64, load, resize, store
 from emulator.p4.llvm.emitter import Emitter
 from emulator.v1model.direct import colour_targets, direct_meter_of, meters_bytes, selector_keys
 from emulator.v1model.llvm.checksums import emit_checksum
 from emulator.v1model.llvm.meters import emit_meter
 from emulator.v1model.llvm.registers import FRAME_LENGTH
+from emulator.v1model.meters import METER_CONFIGURED
 from emulator.v1model.viewing import algorithm_of, profile_of
 
 NOW = "now"
@@ -19,19 +20,41 @@ NOW = "now"
 def hit(e: Emitter, table: ir.Table, entry: Value) -> None:
     """bmv2 counts and meters at every hit, before the action."""
     layout, owned = e.tables[table.name], set(e.storage.owned)
-    if layout.counter is not None:
-        e.add_to(at(e.b, entry, layout.counter), 1)
-        e.add_to(at(e.b, entry, layout.counter + 8), FRAME_LENGTH.get(e))
+    _count(e, table, entry)
     if layout.last_hit is not None:
         store(e.b, e.notes[NOW], entry, layout.last_hit, align=8)
-    meter = direct_meter_of(table)
-    if meter is not None:
-        assert layout.attached is not None
-        amount = FRAME_LENGTH.get(e) if meters_bytes(meter) else i64(1)
-        colour = emit_meter(e.b, at(e.b, entry, layout.attached), amount, e.notes[NOW])
-        for target in colour_targets(e.program).get(meter.name, ()):
-            e.assign(target, resize(e.b, colour, width_of(target.type)))
+    _meter(e, table, entry)
     e.storage.owned &= owned
+
+
+def miss(e: Emitter, table: ir.Table, entry: Value) -> None:
+    """The default entry is an entry like others (P4Runtime, "Default Entry"), and nobody sees a difference from bmv2,
+    where it has neither: its count is read only there, and its meter says nothing until it is configured."""
+    layout, owned = e.tables[table.name], set(e.storage.owned)
+    _count(e, table, entry)
+    if layout.attached is not None:
+        is_configured = load(e.b, I64, at(e.b, entry, layout.attached), METER_CONFIGURED, align=8)
+        with e.b.if_then(e.b.icmp_unsigned("!=", is_configured, i64(0))):
+            _meter(e, table, entry)
+    e.storage.owned &= owned
+
+
+def _count(e: Emitter, table: ir.Table, entry: Value) -> None:
+    counter = e.tables[table.name].counter
+    if counter is not None:
+        e.add_to(at(e.b, entry, counter), 1)
+        e.add_to(at(e.b, entry, counter + 8), FRAME_LENGTH.get(e))
+
+
+def _meter(e: Emitter, table: ir.Table, entry: Value) -> None:
+    meter, layout = direct_meter_of(table), e.tables[table.name]
+    if meter is None:
+        return
+    assert layout.attached is not None
+    amount = FRAME_LENGTH.get(e) if meters_bytes(meter) else i64(1)
+    colour = emit_meter(e.b, at(e.b, entry, layout.attached), amount, e.notes[NOW])
+    for target in colour_targets(e.program).get(meter.name, ()):
+        e.assign(target, resize(e.b, colour, width_of(target.type)))
 
 
 def select_member(e: Emitter, table: ir.Table) -> Value:
