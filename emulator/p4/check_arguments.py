@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
-from emulator.p4.check_base import Where
+from emulator.p4.check_base import Where, is_open
 from emulator.p4.check_expressions import ExpressionChecker
 from emulator.p4.check_infer import Inference, InferenceError
 from emulator.p4.errors import Abandoned, Kind, counted
@@ -40,13 +40,18 @@ class ArgumentChecker(ExpressionChecker):
         what: str,
         *,
         variables: tuple[t.TypeVariable, ...] = (),
+        given: tuple[t.Type | None, ...] = (),
         is_action: bool = False,
         is_constructor: bool = False,
     ) -> tuple[tuple[r.Bound, ...], Inference]:
-        """Arguments in parameter order, converted and checked against directions; and the inferred types."""
+        """Arguments in parameter order, converted and checked against directions; and the inferred types.
+
+        ``variables`` are further type parameters, and ``given`` what is known of them.
+        """
         pairs = self._paired(node, signature, what)
         inference = Inference((*signature.type_parameters, *variables))
         self._explicit(node, signature, inference)
+        inference.known.update((v, type_) for v, type_ in zip(variables, given, strict=False) if type_ is not None)
         values = [
             (parameter, argument, None if argument is None or argument.value is None else self._argument(argument))
             for parameter, argument in pairs
@@ -108,7 +113,7 @@ class ArgumentChecker(ExpressionChecker):
             takes = counted(len(wanted), "type argument")
             self.fail(node, f"{signature.name} takes {takes}, {len(node.type_arguments)} given")
         for variable, argument in zip(wanted, node.type_arguments, strict=True):
-            if not (isinstance(argument, s.SimpleType) and argument.name == "_"):
+            if not is_open(argument):
                 inference.known[variable] = self.type_of(argument)
 
     def _infer(

@@ -127,16 +127,22 @@ class BaseChecker(Reporter):
             self.fail(node, f"{node.name} takes no type arguments")
         return found
 
-    def _specialised(self, node: s.NamedType, generic: t.Generic) -> t.Type:
+    def type_arguments(self, node: s.NamedType, generic: t.Generic) -> tuple[t.Type | None, ...]:
+        """What is written in the brackets behind a generic type's name; None for ``_``, to be inferred."""
         if node.arguments is None:
-            self.fail(node, f"{node.name} needs {counted(len(generic.parameters), 'type argument')}")
+            return ()
         if len(node.arguments) != len(generic.parameters):
             wanted = counted(len(generic.parameters), "type argument")
             self.fail(node, f"{node.name} takes {wanted}, {len(node.arguments)} given")
-        for argument in node.arguments:
-            if isinstance(argument, s.SimpleType) and argument.name == "_":
-                self.fail(argument, "'_' cannot be inferred here")
-        found = generic.specialise(tuple(self.type_of(a) for a in node.arguments))
+        return tuple(None if is_open(a) else self.type_of(a) for a in node.arguments)
+
+    def _specialised(self, node: s.NamedType, generic: t.Generic) -> t.Type:
+        if node.arguments is None:
+            self.fail(node, f"{node.name} needs {counted(len(generic.parameters), 'type argument')}")
+        for argument in filter(is_open, node.arguments):
+            self.fail(argument, "'_' cannot be inferred here")
+        arguments = self.type_arguments(node, generic)
+        found = generic.specialise(tuple(a for a in arguments if a is not None))
         if isinstance(found, t.StructLike):
             for field in found.fields.values():
                 if not is_legal_field(found.kind, field.type):
@@ -212,3 +218,8 @@ _SIMPLE = {
     "void": t.VOID,
     "_": t.UNKNOWN,
 }
+
+
+def is_open(argument: s.TypeNode) -> bool:
+    """Whether a type argument is ``_``."""
+    return isinstance(argument, s.SimpleType) and argument.name == "_"

@@ -106,7 +106,9 @@ class CallChecker(MethodChecker):
         else:
             self.fail(node, f"{type_} cannot be instantiated")
         variables = generic.parameters if isinstance(generic, t.Generic) else ()
-        bound, inference = self.match(call, signature, str(type_), variables=variables, is_constructor=True)
+        bound, inference = self.match(
+            call, signature, str(type_), variables=variables, given=callee.given, is_constructor=True
+        )
         if isinstance(generic, t.Generic):
             type_ = generic.specialise(tuple(inference.known[v] for v in variables))
         return r.Construct(node.at, type_, self.declared_block(type_), bound)

@@ -7,7 +7,7 @@ from typing import Any
 from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
-from emulator.p4.check_base import MAX_WIDTH, Where
+from emulator.p4.check_base import MAX_WIDTH, Where, is_open
 from emulator.p4.check_operators import OperatorChecker
 from emulator.p4.constants import MAX_INT_BITS
 from emulator.p4.errors import Kind
@@ -66,8 +66,8 @@ class ExpressionChecker(OperatorChecker):
         inner = node.type
         if isinstance(inner, s.NamedType):
             found = self.find(inner.name, inner.is_absolute)
-            if isinstance(found, t.Generic) and inner.arguments is None:
-                return r.TypeRef(node.at, t.UNKNOWN, found)
+            if isinstance(found, t.Generic) and (inner.arguments is None or any(map(is_open, inner.arguments))):
+                return r.TypeRef(node.at, t.UNKNOWN, found, self.type_arguments(inner, found))
         return r.TypeRef(node.at, self.type_of(inner))
 
     def _this(self, node: s.This) -> r.Expr:
@@ -145,6 +145,8 @@ class ExpressionChecker(OperatorChecker):
 
     def _type_member(self, base: r.TypeRef, node: s.Member) -> r.Expr:  # noqa: RET503
         type_ = base.type
+        if isinstance(base.symbol, t.Generic):
+            self.fail(node.base, f"{base.symbol.name} needs type arguments")
         if type_ is t.UNKNOWN:  # its declaration has been reported
             return r.Literal(node.at, t.UNKNOWN, 0)
         if isinstance(type_, t.EnumType) and node.name in type_.members:
@@ -155,8 +157,6 @@ class ExpressionChecker(OperatorChecker):
             return r.Method(node.name_at, t.VOID, base, "apply")
         if self.has_method(type_, node.name):
             return r.Method(node.name_at, t.VOID, base, node.name)
-        if isinstance(base.symbol, t.Generic):
-            self.fail(node.base, f"{base.symbol.name} needs type arguments")
         self.fail(node.name_at, f"{base.type} has no member {node.name!r}", Kind.NAME)
 
     def _stack_member(self, base: r.Expr, type_: t.StackType, node: s.Member) -> r.Expr:

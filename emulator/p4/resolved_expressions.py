@@ -33,7 +33,10 @@ class TypeRef:
 
     at: int
     type: types.Type
+    """UNKNOWN where type arguments are left to be inferred; then ``symbol`` is the generic type."""
     symbol: Any = None
+    given: tuple[types.Type | None, ...] = ()
+    """The generic type's arguments, None for ``_``; empty if there are none at all."""
 
 
 @dataclass(eq=False, slots=True)

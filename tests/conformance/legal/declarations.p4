@@ -114,3 +114,11 @@ const bit<8> k = 1;
 //# top: this, in an abstract method
 extern X { X(); abstract bit<8> f(in bit<8> a); bit<8> g(in bit<8> a); }
 control C(inout bit<8> z) { X() x = { bit<8> f(in bit<8> a) { return this.g(a); } }; apply { z = x.f(z); } }
+//# core: type arguments left to be inferred in a constructor call, all or some
+extern W<T, U> { W(T x, U y); T first(); U second(); }
+control G<T>(inout T x);
+package Pair<T, U>(G<T> a, G<U> b);
+control c8(inout bit<8> x) { W<_, bool>(8w1, true) w; W<_, _>(x = 16w3, y = 8w2) v; apply { if (w.second()) { x = w.first() + v.second(); } } }
+control c16(inout bit<16> x) { apply { } }
+Pair<_, bit<16>>(c8(), c16()) one;
+Pair<_, _>(c16(), c8()) other;

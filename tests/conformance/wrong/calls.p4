@@ -446,3 +446,20 @@ control C(inout bit<8> x) {
         Add(9).apply(x); //! TYPE
     }
 }
+//# core: a generic control applied directly, without type arguments
+control swap<T>(inout T a, inout T b) { apply { T t = a; a = b; b = t; } }
+control c(inout bit<8> x, inout bit<8> y) { apply {
+swap.apply(x, y); //! TYPE
+swap<_>.apply(x, y); //! TYPE
+swap<bit<8>>.apply(x, y); } }
+//# core: type arguments of a constructor call that its arguments contradict, or too few
+control G<T>(inout T x);
+package Pair<T, U>(G<T> a, G<U> b);
+control c(inout bit<8> x) { apply { } }
+Pair<bit<16>, _>(c(), c()) one; //! TYPE
+Pair<_>(c(), c()) two; //! TYPE
+Pair<_, bit<8>>(c(), c()) three;
+//# core: a type argument that nothing tells
+struct G<T> { T t; }
+struct S { G<_> g; } //! TYPE
+control h(out G<bit<8>> g) { apply { G<_> other = g; } } //! TYPE
