@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from hostagent.cli.bmv2.options import OptionError, Options, parse
@@ -87,3 +90,13 @@ def test_what_is_refused(words: str, says: str, capsys: pytest.CaptureFixture[st
 def test_questions(word: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([word]) == 0
     assert says in capsys.readouterr().out
+
+
+def test_a_reader_may_have_seen_enough() -> None:
+    """As ``--help | true``."""
+    words = [sys.executable, "-m", "hostagent.cli.bmv2.simple_switch_grpc", "--help"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert (process.stderr.read(), process.wait()) == (b"", 0)

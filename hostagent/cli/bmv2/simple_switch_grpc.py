@@ -6,6 +6,7 @@ Mininet scripts find it by its name in PATH, so that nothing else in them needs 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from emulator.p4runtime.process import SwitchOptions
 
 NAME = "simple_switch_grpc"
+log = logging.getLogger("netsum.switch")
 LEVELS = {
     "trace": logging.DEBUG,
     "debug": logging.DEBUG,
@@ -46,8 +48,7 @@ def run(words: list[str]) -> int:
         print(f"{NAME}: {error}", file=sys.stderr)
         return USAGE_ERROR
     if options.asks is not None:
-        print(_answer(options.asks))
-        return 0
+        return _say(_answer(options.asks))
     for warning in options.warnings:
         print(f"{NAME}: warning: {warning}", file=sys.stderr)
     try:
@@ -65,6 +66,9 @@ def _serve(options: Options) -> int:
     with ExitStack() as beside:
 
         def ready(running: Any) -> None:
+            for number, interface in options.interfaces.items():
+                log.info("Adding interface %s as port %d", interface, number)
+            log.info("Program: %s", options.program or "none yet, waiting for P4Runtime")
             if options.pcap_folder is not None and options.use_files_s is None:
                 for interface in options.interfaces.values():
                     beside.enter_context(Tap(interface, options.pcap_folder))
@@ -103,6 +107,15 @@ def _port(options: Options, number: int, name: str) -> str:
     if options.use_files_s is None:
         return f"{number}=if:{name}"
     return f"{number}=pcap:{name}_in.pcap,{name}_out.pcap?start={options.use_files_s:g}s"
+
+
+def _say(text: str) -> int:
+    """The exit status; a reader that has seen enough (``--help | head``) is no error."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+    return 0
 
 
 def _answer(what: str) -> str:
