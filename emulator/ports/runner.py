@@ -85,8 +85,13 @@ class SwitchRunner:
         lock: threading.Lock | None = None,
         spin_ns: int = SPIN_NS,
         timers: bool = False,
+        allowances: int = 0,
     ) -> None:
-        """``timers``: what the program returns is when it wants to be called at the latest, -1: never."""
+        """``timers``: what the program returns is when it wants to be called at the latest, -1: never.
+
+        ``allowances``: address of an int32 for each port number, which the program may change while it is called: how
+        many frames are taken from the port in a turn, PER_PORT at most. 0: that many from each.
+        """
         self.switch = switch
         self.ports = tuple(ports)
         self.bell = bell
@@ -105,6 +110,7 @@ class SwitchRunner:
         # looking around sees memory only: cables and interfaces' rings
         looks = any(port.spec.kind not in (PortKind.UDP, PortKind.TCP, PortKind.PCAP) for port in self.ports)
         self._configure(spin_ns if looks else 0, timers)
+        self._record["allowances"] = allowances
         self._warm_up()
 
     def _configure(self, spin_ns: int, timers: bool) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, BATCH_PORTS, offset_of
+from emulator.ports.batch import BATCH_COUNT, offset_of
 from emulator.ports.bell import bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.host import SPINS_PER_CLOCK
-from emulator.ports.intrinsics import call_address, load_acquire64, monotonic_ns, pause, read64, write64
+from emulator.ports.intrinsics import load_acquire64, monotonic_ns, pause, read32, read64, write64
 from emulator.ports.jit import njit
 from emulator.ports.port import (
     port_flush,
@@ -28,6 +28,8 @@ from emulator.ports.port import (
     port_release,
     port_settle,
 )
+from emulator.ports.program import call_program
+from emulator.ports.state import NUMBER
 
 PER_PORT = 64
 """Frames taken from a port in one turn: enough to hide a turn's fixed cost, few enough that every port is served soon
@@ -41,6 +43,7 @@ RUN = np.dtype(
             "ports",  # address of port_count addresses of PORT records
             "port_count",
             "first_port",  # where the next turn begins, so that no port is always last
+            "allowances",  # address of an int32 for each port number, frames of a turn; or 0
             "batch",
             "sleeper",
             "program",  # address of process(), or 0
@@ -62,6 +65,7 @@ ATTENTION = offset_of(RUN, "attention")
 PORTS = offset_of(RUN, "ports")
 PORT_COUNT = offset_of(RUN, "port_count")
 FIRST_PORT = offset_of(RUN, "first_port")
+ALLOWANCES = offset_of(RUN, "allowances")
 BATCH = offset_of(RUN, "batch")
 SLEEPER = offset_of(RUN, "sleeper")
 PROGRAM = offset_of(RUN, "program")
@@ -88,12 +92,13 @@ def gather(run: int, now_ns: int) -> Any:
     """Fill the batch from all ports; how many entries the ports took."""
     batch, ports, count = read64(run + BATCH), read64(run + PORTS), read64(run + PORT_COUNT)
     write64(batch + BATCH_COUNT, 0)
-    first = read64(run + FIRST_PORT)
+    first, allowances = read64(run + FIRST_PORT), read64(run + ALLOWANCES)
     taken = 0
     for step in range(count):
         port = read64(ports + 8 * ((first + step) % count))
+        most = PER_PORT if allowances == 0 else min(PER_PORT, read32(allowances + 4 * read64(port + NUMBER)))
         port_refresh(port)
-        taken += port_receive(port, batch, PER_PORT, now_ns)
+        taken += port_receive(port, batch, most, now_ns)
     write64(run + FIRST_PORT, first + 1)
     return taken
 
@@ -109,15 +114,7 @@ def _process(run: int, now_ns: int) -> None:
     if program == 0:
         _add(run + NO_PROGRAM, count)
         return
-    returned = call_address(
-        program,
-        read64(run + CONTEXT),
-        read64(batch + BATCH_ADDRESSES),
-        read64(batch + BATCH_LENGTHS),
-        read64(batch + BATCH_PORTS),
-        count,
-        now_ns,
-    )
+    returned = call_program(program, read64(run + CONTEXT), batch, now_ns)
     if read64(run + TIMERS) != 0:
         write64(run + TIMER, returned)
     _add(run + FRAMES, count)

@@ -7,17 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from emulator.p4.llvm.machine import LoadedCode
-from emulator.ports.batch import (
-    BATCH_ADDRESSES,
-    BATCH_COUNT,
-    BATCH_LENGTHS,
-    BATCH_PORTS,
-    MAX_PORTS,
-    FrameBatch,
-    TxPortTable,
-)
-from emulator.ports.intrinsics import call_address, read64
-from emulator.ports.jit import njit
+from emulator.ports.batch import MAX_PORTS, FrameBatch, TxPortTable
+from emulator.ports.program import call_program
 from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
 from emulator.switch.flat_tables import make_flat_table
 from emulator.switch.flat_value_set import ValueSet
@@ -32,20 +23,6 @@ from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.random_numbers import Generator
 from emulator.v1model.state import Session, new_state
 from emulator.v1model.view import KeyParts
-
-
-@njit
-def call_program(program: int, context: int, batch: int, now_ns: int) -> int:
-    """Machine code over the batch record at ``batch``, without Python in between."""
-    return call_address(
-        program,
-        context,
-        read64(batch + BATCH_ADDRESSES),
-        read64(batch + BATCH_LENGTHS),
-        read64(batch + BATCH_PORTS),
-        read64(batch + BATCH_COUNT),
-        now_ns,
-    )
 
 
 class Engine(Protocol):
