@@ -6,10 +6,11 @@ from typing import Any
 
 from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, BATCH_PORTS, TX_RING_BYTES, tx_append
 from emulator.ports.host import host_flush, host_post, host_receive, host_release
-from emulator.ports.intrinsics import atomic_add64, call_address, copy_memory, load_acquire64, pause, read64, write64
+from emulator.ports.intrinsics import atomic_add64, copy_memory, load_acquire64, pause, read64, write64
 from emulator.ports.intrinsics import read32 as read_native32
 from emulator.ports.jit import njit
 from emulator.ports.port import port_flush, port_receive, port_refresh, port_release
+from emulator.ports.program import call_program
 from hostagent.protocol.quantizer.machine import store_lane, write32
 from hostagent.protocol.wire import LANES_AT
 from hostagent.protocol.worker.header import CHUNK_AT
@@ -62,15 +63,7 @@ def play(
         if program == 0:
             copy_batch(context, batch)
         else:
-            call_address(
-                program,
-                context,
-                read64(batch + BATCH_ADDRESSES),
-                read64(batch + BATCH_LENGTHS),
-                read64(batch + BATCH_PORTS),
-                read64(batch + BATCH_COUNT),
-                0,
-            )
+            call_program(program, context, batch, 0)
         for worker in range(workers):
             port_release(read64(records + 24 * worker))
             port_flush(read64(records + 24 * worker), 0)

@@ -40,12 +40,15 @@ from hostagent.rackserver.records import (
     JOB_NUMBERS,
     MAX_CHILDREN,
     MAX_JOBS,
+    PENDING,
+    PENDING_BYTES,
     SERVER,
     SET,
     SHORT_HEADER_AT,
 )
 from hostagent.rackserver.served import complete_control, complete_data, data_owner, release
 from hostagent.rackserver.services import NO_JOB, ServiceMemory
+from hostagent.rackserver.shares import Shares
 from hostagent.rackserver.steps import step_chunk
 from hostagent.rackserver.tenants import Registry
 
@@ -113,9 +116,14 @@ class RackServer:
         record["tx"] = self.ports.address
         self._scratch = aligned_bytes(self.cores * SCRATCH_ROWS * 4 * lanes)
         record["scratch"], record["scratch_bytes"] = address_of(self._scratch), SCRATCH_ROWS * 4 * lanes
+        self._pending = aligned_bytes(self.cores * PENDING_BYTES)
+        for first in range(0, len(self._pending), PENDING_BYTES):
+            self._pending[first : first + PENDING.itemsize].view(PENDING)["address"] = address_of(self._pending[first:])
+        record["pending"], record["pending_bytes"] = address_of(self._pending), PENDING_BYTES
         record["answer"], record["combine"] = entry_address(answer), entry_address(combine)
         self._loads = np.zeros(self.cores, np.int64)
         record["loads"] = address_of(self._loads)
+        self.shares = Shares()
 
     # --- Jobs -------------------------------------------------------------------------------------------------------
 
@@ -138,6 +146,16 @@ class RackServer:
         self._rows[terms.job] = row
         self._terms[terms.job] = terms
         self._job_rows[terms.job] = row
+        self._arrange_shares()
+
+    def _arrange_shares(self) -> None:
+        """Who is to share the cores, and as what weights tell. A job without a service is a tenant of weight 1."""
+        tenants: dict[object, tuple[int, set[int]]] = {}
+        for job, terms in self._terms.items():
+            tenant = self.registry.of_job(job)
+            name, weight = (tenant.name, tenant.weight) if tenant is not None else (job, 1)
+            tenants.setdefault(name, (weight, set()))[1].update(child.port for child in terms.children)
+        self.record["shares"] = self.shares.address if self.shares.arrange(tenants.values()) > 1 else 0
 
     def _check(self, terms: JobTerms) -> None:
         if terms.lanes != self.capacity.lanes:
@@ -226,6 +244,7 @@ class RackServer:
             self._jobs[self._rows[job]]["service"] = 0
             self._leave(job)
             del self._rows[job], self._terms[job]
+            self._arrange_shares()
 
     def installed(self) -> Mapping[int, int]:
         """See `Aggregator`."""
@@ -246,6 +265,11 @@ class RackServer:
     def context_address(self) -> int:
         """See `CompiledAggregator`."""
         return self.address
+
+    @property
+    def allowances_address(self) -> int:
+        """See `CompiledAggregator`."""
+        return address_of(self.shares.allowances)
 
     def process(self, batch: FrameBatch, now_ns: int) -> int | None:
         """See `Aggregator`."""

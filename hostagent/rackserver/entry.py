@@ -10,6 +10,7 @@ from emulator.ports.jit import njit
 from hostagent.rackserver.crew import FEW_FRAMES, serve_together
 from hostagent.rackserver.loops import finish, serve
 from hostagent.rackserver.records import server_at
+from hostagent.rackserver.shares import share
 
 NEVER = -1
 
@@ -27,6 +28,8 @@ def process(address: int, addresses: int, lengths: int, ports: int, frames: int,
         for core in range(server.cores):
             finish(address, core)
         server.release = 0
+    if server.shares:
+        share(server.shares, addresses, lengths, ports, frames)
     return NEVER
 
 

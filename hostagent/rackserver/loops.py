@@ -21,19 +21,26 @@ from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, OPERA
 from hostagent.rackserver.answers import ERROR, NO_LANES, RESULT, TO_ALL, WAITING
 from hostagent.rackserver.judge import ACCEPTED as FITS
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED, bit_of, judge, row_of
-from hostagent.rackserver.lanes import HAS_DATA, IS_LAST, IS_MAXIMUM
+from hostagent.rackserver.lanes import COUNT_SHIFT, HAS_DATA, IS_LAST, IS_MAXIMUM
 from hostagent.rackserver.records import (
     COUNTERS,
     JOB_BYTES,
     MAX_CHILDREN,
     MAX_JOBS,
+    MOST_PENDING,
+    PENDING,
+    PENDING_ENTRY_BYTES,
     SET_BYTES,
+    TOGETHER,
     job_at,
+    pending_at,
     server_at,
     set_at,
 )
 
 assert COUNTERS.fields is not None
+assert PENDING.fields is not None
+TABLE, ENTRIES, ENTRY_BYTES = PENDING.fields["together"][1], PENDING.itemsize, PENDING_ENTRY_BYTES
 VERDICTS, VERDICT_BYTES = COUNTERS.fields["verdicts"][1], COUNTERS.fields["verdict_bytes"][1]
 DROPS, FRAMES = COUNTERS.fields["drops"][1], COUNTERS.fields["frames"][1]
 STEPS_NS, STEPS_DONE = COUNTERS.fields["steps_ns"][1], COUNTERS.fields["steps"][1]
@@ -100,6 +107,7 @@ def serve(address: int, core: int, addresses: int, lengths: int, ports: int, fra
             contribute(server, core, frame, length)
         else:
             add_to(counters + DROPS + 8 * reason, 1)
+    settle_all(server, core)
     add_to(counters + BUSY, monotonic_ns() - started_ns)
 
 
@@ -150,6 +158,8 @@ def open_set(held: Any, job: Any, chunk: int, frame: int) -> None:
     held.complete = 0
     held.withheld = 0
     held.short_result = 0
+    held.begun = 0
+    held.pending = 0
 
 
 @njit
@@ -211,16 +221,13 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     count(counters, job, bit, ACCEPTED_NO_DATA if no_data else ACCEPTED, length)
     held.came |= wide(1) << bit
     is_last = held.came == job.full
-    how = (HAS_DATA if held.has_data else 0) | (IS_LAST if is_last else 0)
-    if held.operator == MAX or held.operator == ANNOUNCE:
-        how |= IS_MAXIMUM
-    lanes = server.sums + index * 4 * server.lanes
-    call_compiled(server.combine, lanes, 0 if no_data else frame + LANES_AT, how, 0, server.lanes)
     if not no_data:
         held.has_data = 1
         add_to(counters + LANE_BYTES, 4 * server.lanes)
+        note(server, core, held, index, frame + LANES_AT)
     if not is_last:
         return
+    settle(server, core, held, index, IS_LAST)
     count(counters, job, bit, COMPLETED, length)
     if job.service:
         entry = server.complete_data if held.operator == SERVED else server.complete_control
@@ -229,6 +236,54 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
             return
     held.complete = 1
     answer_result(server, job, held, index, wide(held.operator) << 8 | TO_ALL)
+
+
+@njit
+def note(server: Any, core: int, held: Any, index: int, lanes: int) -> None:
+    """A contribution's lanes, to be added when the set is complete or the batch is over: frames stay until then."""
+    pending = pending_at(server.pending + core * server.pending_bytes)
+    if pending.count == MOST_PENDING:
+        settle_all(server, core)
+    entry = pending.address + ENTRIES + ENTRY_BYTES * pending.count
+    write64(entry, lanes)
+    write64(entry + 8, index)
+    write64(entry + 16, wide(held.pending))
+    pending.count += 1
+    held.pending = pending.count
+
+
+@njit
+def settle(server: Any, core: int, held: Any, index: int, is_last: int) -> None:
+    """Add a set's contributions of this batch to its lanes, several in one pass; IS_LAST: they are what travels."""
+    pending = pending_at(server.pending + core * server.pending_bytes)
+    maximum = IS_MAXIMUM if held.operator == MAX or held.operator == ANNOUNCE else 0
+    lanes, number = server.sums + index * 4 * server.lanes, wide(held.pending)
+    while True:
+        count = 0
+        while number != 0 and count < TOGETHER:
+            entry = pending.address + ENTRIES + ENTRY_BYTES * (number - 1)
+            write64(pending.address + TABLE + 8 * count, read64(entry))
+            number = read64(entry + 16)
+            count += 1
+        how = (HAS_DATA if held.begun else 0) | (is_last if number == 0 else 0) | maximum | count << COUNT_SHIFT
+        call_compiled(server.combine, lanes, pending.address + TABLE, how, 0, server.lanes)
+        if count > 0:
+            held.begun = 1
+        if number == 0:
+            break
+    held.pending = 0
+
+
+@njit
+def settle_all(server: Any, core: int) -> None:
+    """Add what a batch has brought to sets that are not complete."""
+    pending = pending_at(server.pending + core * server.pending_bytes)
+    for number in range(pending.count):
+        index = read64(pending.address + ENTRIES + ENTRY_BYTES * number + 8)
+        held = set_at(server.sets + index * SET_BYTES)
+        if held.pending != 0:
+            settle(server, core, held, index, 0)
+    pending.count = 0
 
 
 @njit

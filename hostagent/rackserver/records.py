@@ -33,7 +33,7 @@ SERVER = np.dtype(
         *integers("address", "lanes", "slots", "cores"),
         *integers("job_rows", "jobs", "children", "headers", "sets", "sums", "tx", "counters", "counter_bytes"),
         *integers("answer", "combine", "data_owner", "complete_data", "complete_control", "release_core", "step"),
-        *integers("loads", "scratch", "scratch_bytes", "release", "crew"),
+        *integers("loads", "scratch", "scratch_bytes", "pending", "pending_bytes", "release", "crew", "shares"),
     ],
     align=True,
 )
@@ -48,8 +48,10 @@ counters   counters of core 0; those of core i are i * counter_bytes further
 loads      bytes of services' blocks that each core owns
 answer to step   addresses of entries: large functions that their callers do not contain, see ``core.SERVICE_ENTRIES``
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
+pending    PENDING of core 0, those of core i are i * pending_bytes further
 release    not 0: a service has withheld results that may go now
 crew       address of the CREW record of threads that do the cores' parts at once; 0 for none
+shares     address of the SHARES record, where there is more than one tenant to be fair to; 0 for none
 """
 
 JOB = np.dtype(
@@ -86,7 +88,9 @@ SET = np.dtype(
         ("complete", np.uint8),
         ("withheld", np.uint8),
         ("short_result", np.uint8),
-        ("padding", np.uint8, 26),
+        ("begun", np.uint8),
+        ("pending", np.int32),
+        ("padding", np.uint8, 20),
     ],
     align=True,
 )
@@ -96,6 +100,8 @@ has_data      a child has contributed lanes; without any the sums are zeros that
 complete      everybody's contribution is in, and the lanes are what travels: big-endian
 withheld      everybody's contribution is in, but the result has to wait
 short_result  the result has no lanes: flag no_data
+begun         the lanes beside the set hold numbers
+pending       this batch's contribution that came last and is not among them yet, counted from 1; 0: none
 """
 assert SET.itemsize == 64
 
@@ -116,7 +122,34 @@ COUNTERS = np.dtype(
 """One core's: what became of frames by job row, child's bit and `Verdict`, why others were dropped, bytes
 of lanes it summed, time in its parts of batches and in optimizers."""
 
+MOST_PENDING = 1024
+"""Contributions that a core notes before it adds them."""
+TOGETHER = 4
+"""Contributions that are added in one pass."""
+PENDING = np.dtype(
+    [
+        *integers("address", "count"),
+        ("together", np.int64, TOGETHER),
+        ("padding", np.int64, 2),
+    ],
+    align=True,
+)
+PENDING_ENTRY_BYTES = 24
+PENDING_BYTES = PENDING.itemsize + MOST_PENDING * PENDING_ENTRY_BYTES
+"""One core's contributions that have been accepted and not been added: those of one set are added in one pass, when the
+set is complete, else at the end of the batch.
+
+together   addresses of the lanes that ``combine`` is given
+
+Behind it are the entries, three int64 each:
+
+lanes      address of a frame's lanes
+set        the index of its set
+before     the contribution to the same set that came before, counted from 1; 0: none
+"""
+
 server_at = record_at(SERVER)
+pending_at = record_at(PENDING)
 job_at = record_at(JOB)
 child_at = record_at(CHILD)
 set_at = record_at(SET)

@@ -42,7 +42,6 @@ from hostagent.rackserver.announce import (
     announce,
     find,
     finish_write,
-    take_memory,
 )
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
 from hostagent.rackserver.loops import ANSWER, STEPS_DONE, STEPS_NS, WITHHOLD, answer_result
@@ -128,8 +127,6 @@ def take_group(service: Any, key: Any, group: int, lanes: int) -> None:
         if load_i16(key.exponents, index) == FLAGGED:
             store_i32(flagged_of(key), found, index)
             found += 1
-    if found > 0 and key.gradient == 0:
-        key.gradient = take_memory(service, key.chunks * service.lanes * 4 + 1)
     key.tail_groups = group_count(found, key.group)
     key.tail = found
 
@@ -264,9 +261,7 @@ def take_gradient(
     if held.has_data == 0:
         zero_bytes(lanes, 4 * service.lanes)
     if tail < 0 and stored == FLAGGED:
-        if key.gradient == 0:
-            return WITHHOLD  # the tenant's memory does not hold it
-        settle(key.gradient + part * service.lanes * 4, lanes, count)
+        settle(kept_of(service, key, operation, part), lanes, count)
         held.short_result = 1
         return ANSWER
     exponent = unpacked_exponent(stored)
@@ -275,7 +270,7 @@ def take_gradient(
     gradient = server.scratch + core * server.scratch_bytes + 4 * server.lanes
     dequantize(lanes, gradient, count, exponent, service.workers_log2, key.divisor)
     if tail >= 0:
-        keep_settled(key.gradient + part * service.lanes * 4, gradient, count)
+        keep_settled(kept_of(service, key, operation, part), gradient, count)
     is_new = load_i64(key.pushes, part) != operation.step
     store_i64(key.pushes, part, operation.step)
     if is_new:
@@ -295,6 +290,15 @@ def take_gradient(
     else:
         answer_chunk(service, key, 0, side_at(key, part, operation.step), part, held, lanes, count)
     return ANSWER
+
+
+@njit
+def kept_of(service: Any, key: Any, operation: Any, part: int) -> Any:
+    """Where a flagged chunk's first round is kept until its tail: with the gradient of a split step; else in the
+    version of the weights that the step will write, which nobody reads until then."""
+    if operation.action == PUSH:
+        return key.gradient + part * service.lanes * 4
+    return chunk_of(key, 0, 1 - side_at(key, part, service.step), part, service.lanes)
 
 
 @njit

@@ -50,6 +50,10 @@ class RackAggregator:
         for port in self._ports:
             port_refresh(port.address)
         self.server.process(self._batch, 0)
+        return self.answers()
+
+    def answers(self) -> list[tuple[int, bytes]]:
+        """What has been put into the ports."""
         answers = []
         for number, port in enumerate(self._ports):
             port.flush()

@@ -229,3 +229,7 @@ class CompiledAggregator(Aggregator, Protocol):
     @property
     def context_address(self) -> int:
         """Its first argument."""
+
+    @property
+    def allowances_address(self) -> int:
+        """Of an int32 for each port number: how many of its frames the loop takes in a turn at most."""

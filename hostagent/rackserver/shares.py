@@ -1,0 +1,141 @@
+"""Fair shares of the cores: how many frames the live loop takes from each port in its next turn.
+
+Deficit round robin over tenants, a turn being a round. Work is counted and not timed: one for a frame, `SERVED_WORK`
+for one with data of a served operation, be it a repeat, a stranger's or harmed. In a turn each tenant that sent
+something in the last one may do work in proportion to its weight; what it did beyond that, as it is known only
+afterwards, or could not do though its ports held more, is settled in its next turn. Nobody waits for a tenant that
+sends nothing, and one alone has all. A port gives one frame a turn at least, so a weight beyond `MOST_FRAMES` times
+another's has no more effect.
+
+Jobs of one tenant share, and so do tenants with a port in common, for frames are taken port by port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from emulator.ports.batch import address_of, aligned_bytes
+from emulator.ports.intrinsics import read32 as read_native32
+from emulator.ports.intrinsics import read64
+from emulator.ports.jit import njit
+from emulator.ports.limits import MAX_PORTS
+from emulator.ports.turns import PER_PORT as MOST_FRAMES
+from hostagent.protocol.quantizer.machine import load_i16, load_u8, record_at, store_i32
+from hostagent.protocol.wire import LANES_AT
+from hostagent.protocol.worker.header import OPERATOR_AT
+from hostagent.rackserver.judge import SERVED
+from hostagent.rackserver.records import MAX_JOBS, integers
+
+SERVED_WORK = 2
+"""With four workers an Adam step of a chunk takes about as long as adding their four contributions to it."""
+SCALE = 1 << 16
+"""Work is counted in so many parts of one, so that small shares are not rounded away."""
+NOBODY = -1
+
+GROUP = np.dtype(integers("weight", "ports", "frames", "work", "taken", "budget", "credit"), align=True)
+"""weight   share against other groups
+ports    how many are its own
+frames   of the last turn, and their ``work``
+taken    frames that it was allowed in the last turn; 0: it was not held back
+budget   work that it was allowed in the last turn
+credit   work that it may do beyond its share, or less if negative
+"""
+SHARES = np.dtype(integers("groups", "count", "group_of_port", "allowances"), align=True)
+"""groups         GROUP records, ``count`` of them
+group_of_port  int16 for each port number, or NOBODY
+allowances     int32 for each port number: frames of the next turn
+"""
+GROUP_BYTES = GROUP.itemsize
+group_at, shares_at = record_at(GROUP), record_at(SHARES)
+
+
+@njit
+def share(address: int, addresses: int, lengths: int, ports: int, frames: int) -> None:
+    """After a turn's batch: what each port may give in the next one."""
+    shares = shares_at(address)
+    count_work(shares, addresses, lengths, ports, frames)
+    busy, unit = 0, 1 << 62
+    for number in range(shares.count):
+        group = group_at(shares.groups + number * GROUP_BYTES)
+        if group.frames > 0:
+            busy += 1
+            # the largest round in which no busy group needs more than MOST_FRAMES of a port
+            unit = min(unit, MOST_FRAMES * group.ports * group.work // group.frames // group.weight + 1)
+    for number in range(shares.count):
+        group = group_at(shares.groups + number * GROUP_BYTES)
+        if group.frames == 0 or busy < 2:
+            group.taken, group.credit = 0, 0
+        else:
+            allow(group, unit * group.weight)
+    for port in range(MAX_PORTS):
+        mine = load_i16(shares.group_of_port, port)
+        most = MOST_FRAMES
+        if mine >= 0:
+            group = group_at(shares.groups + mine * GROUP_BYTES)
+            if group.taken > 0:
+                most = group.taken // group.ports
+        store_i32(shares.allowances, port, most)
+
+
+@njit
+def count_work(shares: Any, addresses: int, lengths: int, ports: int, frames: int) -> None:
+    """What every group has sent."""
+    for number in range(shares.count):
+        group = group_at(shares.groups + number * GROUP_BYTES)
+        group.frames, group.work = 0, 0
+    for index in range(frames):
+        mine = load_i16(shares.group_of_port, read_native32(ports + 4 * index))
+        if mine >= 0:
+            group = group_at(shares.groups + mine * GROUP_BYTES)
+            frame = read64(addresses + 8 * index)
+            is_served = read_native32(lengths + 4 * index) >= LANES_AT and load_u8(frame + OPERATOR_AT, 0) == SERVED
+            group.frames += 1
+            group.work += (SERVED_WORK if is_served else 1) * SCALE
+
+
+@njit
+def allow(group: Any, quantum: int) -> None:
+    """One busy group's next turn."""
+    if group.taken > 0:
+        group.credit += group.budget - group.work
+        if group.frames < group.taken:  # a port ran empty: what was not wanted is not saved
+            group.credit = min(group.credit, 0)
+        group.credit = min(max(group.credit, -quantum), quantum)
+    group.budget = quantum
+    wanted = (quantum + group.credit) * group.frames // group.work // group.ports
+    group.taken = group.ports * min(max(wanted, 1), MOST_FRAMES)
+
+
+class Shares:
+    """The records of one server."""
+
+    def __init__(self) -> None:
+        self._groups: Any = aligned_bytes(MAX_JOBS * GROUP.itemsize).view(GROUP)
+        self._group_of_port = np.full(MAX_PORTS, NOBODY, np.int16)
+        self.allowances = np.full(MAX_PORTS, MOST_FRAMES, np.int32)
+        """Frames of each port in the next turn."""
+        self._record: Any = aligned_bytes(SHARES.itemsize).view(SHARES)
+        self._record["groups"], self._record["group_of_port"] = map(address_of, (self._groups, self._group_of_port))
+        self._record["allowances"] = address_of(self.allowances)
+        self.address = address_of(self._record)
+
+    def arrange(self, tenants: Iterable[tuple[int, set[int]]]) -> int:
+        """Anew: (weight, port numbers) of each tenant; how many groups they make. Between two batches."""
+        groups: list[tuple[int, set[int]]] = []
+        for weight, ports in tenants:
+            joined = [group for group in groups if group[1] & ports]
+            groups = [group for group in groups if group not in joined]
+            whole = set(ports).union(*(group[1] for group in joined))
+            groups.append((max([weight, *(group[0] for group in joined)]), whole))
+        self._group_of_port[:] = NOBODY
+        self.allowances[:] = MOST_FRAMES
+        self._groups[:] = 0
+        for number, (weight, ports) in enumerate(groups):
+            self._groups[number]["weight"], self._groups[number]["ports"] = weight, len(ports)
+            for port in ports:
+                self._group_of_port[port] = number
+        self._record["count"] = len(groups)
+        return len(groups)

@@ -1,0 +1,115 @@
+"""What a push-pull puts on the wire and when: chunk by chunk, unasked, once, by the core that owns the block."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from emulator.ports.batch import FrameBatch
+from hostagent.protocol.frames import parse_frame
+from hostagent.protocol.quantizer.classes import ONE_NAN
+from hostagent.rackserver.judge import MAX, SERVED
+from hostagent.rackserver.loops import serve
+from tests.support.rack_pusher import NOT_FINITE, Array, Pusher
+
+rng = np.random.default_rng(5)
+
+
+def numbers(count: int) -> Array:
+    return (rng.integers(-(2**18), 2**18, count) / 2.0**10).astype(np.float32)
+
+
+@pytest.mark.parametrize("elements", [1, 8191, 8192, 8193, 100_001])
+def test_keys_of_all_sizes_around_a_block_come_back_whole(elements: int) -> None:
+    pusher, weights = Pusher(lanes=1024), numbers(elements)
+    pusher.write(3, weights)
+    assert pusher.read(3, elements).tobytes() == weights.tobytes()
+
+
+def test_a_chunk_is_stepped_and_answered_before_the_others_have_come() -> None:
+    pusher, weights, gradient = Pusher(), numbers(200), numbers(200)
+    pusher.write(0, weights)
+    first = pusher.begin_push(0, 200, 1)
+    for index in (2, 0, 3, 1):
+        part = slice(64 * index, 64 * (index + 1))
+        result = pusher.send_all(first + index, SERVED, pusher.words(gradient[part]))
+        stepped = (weights - gradient)[part]
+        assert result.view(np.float32)[: stepped.size].tolist() == stepped.tolist()
+        assert pusher.service.step == (1 if index == 1 else 0)  # whole with the last one only
+
+
+def test_weights_come_unasked_and_once() -> None:
+    workers, chunks = 3, 4
+    pusher = Pusher(workers)
+    pusher.write(0, numbers(64 * chunks))
+    before = pusher.sent
+    first = pusher.begin_push(0, 64 * chunks, 1)
+    frames = [
+        pusher.frame(worker, first + index, SERVED, pusher.words(numbers(64)))
+        for index in range(chunks)
+        for worker in range(workers)
+    ]
+    results = pusher.send(frames)
+    assert sorted(results) == [(worker, first + index) for worker in range(workers) for index in range(chunks)]
+    assert all(result.size == 64 for result in results.values())
+    # the announcement, the exponents and the gradients are all that workers send
+    assert pusher.sent - before == workers * (1 + 1 + chunks)
+
+
+def test_a_worker_may_be_a_step_ahead_of_one_that_has_not_its_weights_yet() -> None:
+    pusher, weights, gradient = Pusher(2), numbers(64), numbers(64)
+    pusher.write(0, weights)
+    first = pusher.begin_push(0, 64, 1)
+    last = [pusher.frame(worker, first, SERVED, pusher.words(gradient)) for worker in range(2)]
+    pusher.send(last)  # say that worker 1 has lost its result; worker 0 goes on
+    pusher.operation += 1
+    ahead = pusher.frame(0, pusher.chunk, MAX, np.zeros(0, np.uint32))
+    assert pusher.send([ahead]) == {}
+    pusher.operation -= 1
+    again = pusher.send([last[1]])
+    assert again[1, first].view(np.float32).tolist() == (weights - 2 * gradient).tolist()
+
+
+def test_values_that_are_not_finite_need_no_memory_of_the_tenant() -> None:
+    pusher, weights, gradient = Pusher(), numbers(128), numbers(128)
+    pusher.write(0, weights)
+    pusher.service.record["arena_bytes"] = pusher.service.record["arena_used"]  # its quota is used up
+    gradient[5] = np.nan
+    first = pusher.begin_push(0, 128, 1, [NOT_FINITE, pusher.exponent])
+    classes = np.zeros(64, np.uint32)
+    classes[5] = ONE_NAN
+    assert pusher.send_all(first, SERVED, classes).size == 0
+    finite = pusher.send_all(first + 1, SERVED, pusher.words(gradient[64:]))
+    assert finite.view(np.float32).tolist() == (weights - gradient)[64:].tolist()
+    assert pusher.service.step == 0
+    pusher.send_all(first + 2, MAX, np.array([pusher.exponent], np.uint32))
+    tail = pusher.send_all(first + 3, SERVED, pusher.words(np.nan_to_num(gradient[:64], nan=0.0))).view(np.float32)
+    assert np.isnan(tail[5])
+    others = np.arange(64) != 5
+    assert tail[others].tolist() == (weights - gradient)[:64][others].tolist()
+    assert pusher.service.step == 1
+
+
+def test_a_block_is_touched_by_the_core_that_owns_it_alone() -> None:
+    cores, chunks = 3, 48
+    pusher = Pusher(2, lanes=1024, window=64, cores=cores)
+    pusher.write(0, numbers(1024 * chunks))
+    first = pusher.begin_push(0, 1024 * chunks, 1)
+    batch = FrameBatch(2 * chunks)
+    for index in range(chunks):
+        for worker in range(2):
+            port, frame = pusher.frame(worker, first + index, SERVED, pusher.words(numbers(1024)))
+            batch.append(frame, port)
+    server = pusher.aggregator.server
+    addresses, lengths, ports = batch.record[0].tolist()[:3]
+    answered: list[set[int]] = []
+    for core in range(cores):
+        pusher.send([])  # makes room in the ports
+        serve(server.address, core, addresses, lengths, ports, batch.count)
+        answered.append({parse_frame(data).header.chunk - first for _, data in pusher.aggregator.answers()})
+    assert set.union(*answered) == set(range(chunks))
+    assert sum(map(len, answered)) == chunks
+    blocks = [{index // 8 for index in chunks_of_core} for chunks_of_core in answered]  # of 8 chunks, 32 KB
+    assert sum(map(len, blocks)) == chunks // 8
+    assert {len(mine) for mine in blocks} == {chunks // 8 // cores}
+    assert pusher.service.step == 1
