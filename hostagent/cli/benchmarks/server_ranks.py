@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
+
+from hostagent.cli.benchmarks.cpu import ROOT_VARIABLE, by_process, spent
 
 BUCKET_ELEMENTS = 25 * (1 << 20) // 4
 """DDP's default bucket."""
@@ -63,15 +66,21 @@ def main() -> None:
     dist.init_process_group("gloo")
     parameters = make_parameters(arguments.parameters)
     step = (rack_step if arguments.backend == "rack" else gloo_step)(parameters)
-    times = []
+    times: list[float] = []
+    root = int(os.environ.get(ROOT_VARIABLE, os.getppid()))
+    before: dict[int, tuple[str, float]] = {}
     for number in range(arguments.steps + 2):
+        if number == 2 and dist.get_rank() == 0:
+            before = by_process(root)
         dist.barrier()
         started = time.perf_counter()
         step()
         if number >= 2:
             times.append(time.perf_counter() - started)
+    dist.barrier()
     if dist.get_rank() == 0:
-        print("BENCH " + json.dumps({"median_s": statistics.median(times), "times_s": times}), flush=True)
+        cpu = {kind: seconds / arguments.steps for kind, seconds in spent(before, by_process(root)).items()}
+        print("BENCH " + json.dumps({"median_s": statistics.median(times), "times_s": times, "cpu_s": cpu}), flush=True)
     dist.barrier()
     dist.destroy_process_group()
 
