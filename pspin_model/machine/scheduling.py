@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from emulator.ports.intrinsics import copy_memory
 from emulator.ports.jit import njit
-from pspin_model.machine.commands import arbiter_rank, copy_done_for_handler
+from pspin_model.machine.commands import copy_done_for_handler
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import begin_handler, l1_address
 from pspin_model.machine.events import E_ACCEPT, push
-from pspin_model.machine.fifos import append, take_at
+from pspin_model.machine.fifos import append, arbiter_rank, take_at
 from pspin_model.machine.ingest import address_of_row, unstall, wake_scheduler, whole_beats
 from pspin_model.machine.layout import (
     COMPLETION,
@@ -23,6 +23,7 @@ from pspin_model.machine.layout import (
     DRAINING,
     G_CELLS,
     G_COPIES,
+    G_READY_CHOSEN,
     G_READY_COUNT,
     G_READY_HEAD,
     G_READY_TURN,
@@ -103,7 +104,6 @@ C_ACCEPT = index_of("task_to_accept")
 C_COPY = index_of("copy_latency")
 C_GAP = index_of("copy_gap")
 C_DISPATCH = index_of("copied_to_dispatch")
-C_REQUEST = index_of("request_to_task")
 
 
 @njit
@@ -136,17 +136,33 @@ def choose_cluster(s: State, row: int) -> int:
 
 @njit
 def _prefer_queue(s: State) -> None:
-    """Put the ready queue that the arbiter prefers at the head of the ring, looking at the first of many only."""
+    """Put the ready queue that the arbiter prefers at the head of the ring, looking at the first of many only.
+
+    What it has chosen stays so until a cluster takes it. [src]
+    Packets bound to cores are none of the RTL's: where one is at the head, queues take turns, so that reductions that
+    share a cluster get equal parts of it.
+    """
     g = s.g
+    if g[G_READY_CHOSEN]:
+        return
     size, head = s.ready.shape[0], g[G_READY_HEAD]
+    if g[G_READY_COUNT] > 0 and s.packets[s.queues[s.ready[head], Q_HEAD], P_CORES] > 0:
+        return
     best, best_rank = 0, -1
     for at in range(min(g[G_READY_COUNT], ARBITED)):
         rank = arbiter_rank(s.ready[(head + at) % size], g[G_READY_TURN], s.conf[C_QUEUES])
         if best_rank < 0 or rank < best_rank:
             best, best_rank = at, rank
-    queue = s.ready[(head + best) % size]
-    for at in range(best, 0, -1):
-        s.ready[(head + at) % size] = s.ready[(head + at - 1) % size]
+    _to_front(s, best)
+
+
+@njit
+def _to_front(s: State, at: int) -> None:
+    """Put a ready queue at the head of the ring; the others keep their order."""
+    size, head = s.ready.shape[0], s.g[G_READY_HEAD]
+    queue = s.ready[(head + at) % size]
+    for place in range(at, 0, -1):
+        s.ready[(head + place) % size] = s.ready[(head + place - 1) % size]
     s.ready[head] = queue
 
 
@@ -159,24 +175,24 @@ def schedule(s: State, now: int) -> None:
     g[G_TICK] = -1
     size = s.ready.shape[0]
     _prefer_queue(s)
-    for _ in range(g[G_READY_COUNT]):
-        queue = s.ready[g[G_READY_HEAD]]
-        g[G_READY_HEAD] = (g[G_READY_HEAD] + 1) % size
+    for at in range(g[G_READY_COUNT]):
+        queue = s.ready[(g[G_READY_HEAD] + at) % size]
         row = s.queues[queue, Q_HEAD]
         cluster = choose_cluster(s, row)
         if cluster >= 0:
+            _to_front(s, at)
+            g[G_READY_HEAD] = (g[G_READY_HEAD] + 1) % size
             g[G_READY_COUNT] -= 1
             s.queues[queue, Q_LISTED] = 0
             g[G_TICKED] = now
             g[G_READY_TURN] += 1
+            g[G_READY_CHOSEN] = 0
             _give_task(s, now, queue, row, cluster)
             wake_scheduler(s, now + 1)
             return
-        s.ready[(g[G_READY_HEAD] + g[G_READY_COUNT] - 1) % size] = queue
         if s.packets[row, P_CORES] == 0:
             # hardware stops at a task that no cluster takes; only tasks bound to some cores let others pass
-            g[G_READY_HEAD] = (g[G_READY_HEAD] - 1) % size
-            s.ready[g[G_READY_HEAD]] = queue
+            g[G_READY_CHOSEN] = 1
             return
 
 
