@@ -50,7 +50,7 @@ def write_batch(view: View, updates: Sequence[Any], atomicity: int, data: bytes 
     if atomicity not in (CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC):
         raise invalid(f"atomicity {atomicity} is not known")
     with collector_paused() if len(updates) >= MANY else nullcontext():
-        return _write(view, _prepare_all(view, updates, data), atomicity)
+        return _write(view, prepare_all(view, updates, data), atomicity)
 
 
 def _write(view: View, changes: list[Change | RequestError], atomicity: int) -> Outcomes:
@@ -61,7 +61,8 @@ def _write(view: View, changes: list[Change | RequestError], atomicity: int) -> 
     return _run_all_or_none(view, changes, in_steps=atomicity == ROLLBACK_ON_ERROR)
 
 
-def _prepare_all(view: View, updates: Sequence[Any], data: bytes | None) -> list[Change | RequestError]:
+def prepare_all(view: View, updates: Sequence[Any], data: bytes | None) -> list[Change | RequestError]:
+    """Of each update what carries it out, or why not; ``data``: the bytes of a request with these updates alone."""
     if data is None or len(updates) < MANY:
         return [_prepare(view, update) for update in updates]
     from emulator.p4runtime.bulk import prepare_many  # its compiled loop is nothing for small requests to wait for

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime import entities
+from emulator.p4runtime.batches import collector_paused, prepare_all
 from emulator.p4runtime.entity_tables import DELETE, INSERT, MODIFY
+from emulator.p4runtime.errors import RequestError
 from emulator.p4runtime.schema import TableSchema
 from emulator.p4runtime.view import View, run_change
+
+AT_ONCE = 4096
+"""Updates prepared together, as those of a large batch are."""
 
 
 def carry_over(source: View, target: View) -> None:
@@ -19,19 +25,37 @@ def carry_over(source: View, target: View) -> None:
     Counters, meters and registers are carried where the new program has them under the same id; cells it does not have
     are dropped, for they are traffic's state and not the controller's.
     """
-    for update in _as_updates(source, target):
-        run_change(entities.prepare_write(target, update))
+    with collector_paused():
+        for updates in _as_requests(source, target):
+            for change in prepare_all(target, updates.updates, updates.SerializeToString()):
+                if isinstance(change, RequestError):
+                    raise change
+                run_change(change)
+
+
+def _as_requests(source: View, target: View) -> Iterator[Any]:
+    """WriteRequests; all that is said of an update before it is run needs nothing that others have done."""
+    updates = _as_updates(source, target)
+    while some := list(islice(updates, AT_ONCE)):
+        yield p4runtime_pb2.WriteRequest(updates=some)
 
 
 def _as_updates(source: View, target: View) -> Iterator[Any]:
     for table in target.schema.tables.values():
-        for entity in _changeable_entries(target, table):  # those the program starts with
-            yield _update(DELETE, entity)
+        for entity in list(_entries(target, table)):  # those the program starts with
+            if not entity.table_entry.is_const:
+                yield _update(DELETE, entity)
     for kind in ("action_profile_member", "action_profile_group"):  # before the entries that lead to them
         yield from (_update(INSERT, entity) for entity in _read_all(source, kind))
     for table in source.schema.tables.values():
-        for entity in _changeable_entries(source, table):
-            yield _update(INSERT, entity)
+        constants = []
+        for entity in _entries(source, table):
+            if entity.table_entry.is_const:
+                constants.append(entity)
+            else:
+                yield _update(INSERT, entity)
+        if constants and table.id in target.schema.tables:
+            yield from _of_constants(constants, target, target.schema.tables[table.id])
         if table.id in source.notes.defaults:
             wanted = p4runtime_pb2.TableEntry(table_id=table.id, is_default_action=True)
             for entity in _read(source, table_entry=wanted):
@@ -50,13 +74,30 @@ def _as_updates(source: View, target: View) -> Iterator[Any]:
         yield from _cells(source, target, kind)
 
 
-def _changeable_entries(view: View, table: TableSchema) -> list[Any]:
-    if table.is_const:
-        return []
+def _entries(view: View, table: TableSchema) -> Iterator[Any]:
     wanted = p4runtime_pb2.TableEntry(table_id=table.id)
     wanted.counter_data.SetInParent()
     wanted.meter_config.SetInParent()
-    return [entity for entity in _read(view, table_entry=wanted) if not entity.table_entry.is_const]
+    return _read(view, table_entry=wanted)
+
+
+def _of_constants(entities: list[Any], target: View, theirs: TableSchema) -> Iterator[Any]:
+    """What controllers and packets have changed of entries that both programs have and keep constant."""
+    known = {_key(entity.table_entry) for entity in _entries(target, theirs) if entity.table_entry.is_const}
+    for entity in entities:
+        entry = entity.table_entry
+        if _key(entry) not in known:
+            continue
+        dropped = ["action", "is_const"]
+        dropped += [] if theirs.direct_counter_id else ["counter_data"]
+        dropped += [] if theirs.direct_meter_id else ["meter_config"]
+        for name in dropped:
+            entry.ClearField(name)
+        yield _update(MODIFY, entity)
+
+
+def _key(entry: Any) -> tuple[bytes, ...]:
+    return str(entry.priority).encode(), *(match.SerializeToString(deterministic=True) for match in entry.match)
 
 
 def _default_resources(source: View, ours: TableSchema, theirs: TableSchema) -> Iterator[Any]:

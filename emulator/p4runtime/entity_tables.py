@@ -102,7 +102,8 @@ def _modify(view: View, key: EntryKey, entry: TableEntry, note: Note, keeps_acti
     """MODIFY without an action: the action stays (section "Action Specification")."""
     if keeps_action:
         old = find_entry(view, key)
-        entry = replace(entry, action_id=old.action_id, params=old.params, through=old.through)
+        kept = {name: getattr(old, name) for name in ("action_id", "params", "through", "is_const")}
+        entry = replace(entry, **kept)
     view.control.modify_entry(key[0], entry)
     set_notes(view, key, entry.idle_timeout_ns, note)
 

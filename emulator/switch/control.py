@@ -158,7 +158,7 @@ class TableEntry:
     counter: CounterValue | None = None
     """The direct counter; None where the table has none, and on writes that leave the counter alone."""
     is_const: bool = False
-    """An entry the program declares constant."""
+    """An entry the program declares constant. A modification must say so too, and then changes all but the action."""
     through: Through | None = None
     """Not None exactly in tables with an action profile or selector; ``action_id`` is then 0 and ``params`` empty."""
     meter: MeterConfig | None = None

@@ -197,7 +197,7 @@ class Table:
 
     def _change(self, entry: Entry, action: int, given: TableEntry | Row) -> None:
         """What it leads to, and its time-out."""
-        self._check_same(entry, action, given.params)
+        self._check_may_change(entry, action, given)
         entry.action, entry.params, entry.idle_timeout_ns = action, given.params, given.idle_timeout_ns
         if given.through != entry.through:
             before = replace(entry)
@@ -245,8 +245,9 @@ class Table:
         if self._is_fixed:
             raise self._error(Code.PERMISSION_DENIED, "its entries are constant")
 
-    def _check_same(self, entry: Entry, action: int, params: tuple[int, ...]) -> None:
-        if entry.is_const and (action, params) != (entry.action, entry.params):
+    def _check_may_change(self, entry: Entry, action: int, given: TableEntry | Row) -> None:
+        """A constant entry takes resources from one that is told to be constant, and so has the action it had."""
+        if entry.is_const and not (given.is_const and (action, given.params) == (entry.action, entry.params)):
             raise self._error(Code.PERMISSION_DENIED, self._constant())
 
     def _check_room(self, key: tuple[KeyParts, int]) -> None:
