@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from emulator.harness.errors import WrongTest
 from emulator.switch.control import MeterConfig, Rate
 
 
@@ -17,6 +18,9 @@ class Meter:
 
 
 def config_of(meter: Meter) -> MeterConfig:
+    """Raises `WrongTest`."""
+    if not isinstance(meter, Meter):
+        raise WrongTest(f"{meter!r} is no rate: give Meter(committed=(per second, burst), peak=(per second, burst))")
     return MeterConfig(Rate.per_second(*meter.committed), Rate.per_second(*(meter.peak or meter.committed)))
 
 

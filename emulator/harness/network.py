@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,18 +39,19 @@ class P4Network:
         program: str | Path,
         name: str | None = None,
         *,
-        defines: Mapping[str, Any] | None = None,
+        defines: Mapping[str, Any] | Iterable[str] = (),
         include_paths: Sequence[str | Path] = (),
         seed: int = 0,
     ) -> P4Switch:
         """A new switch that runs the program: a path (as seen from the test's file, else from here), or a shipped one.
 
-        ``seed`` is what its random numbers start from. Raises CompileError, with the place in the program.
+        ``defines`` are macros: ``{"SIZE": 4}``, or ``["SIZE=4", "FAST"]``. ``seed`` is what its random numbers start
+        from. Raises CompileError, with the place in the program.
         """
         folder = Path(test_place()[0]).parent
         source = Source(
             program_path(program, folder),
-            tuple((n, str(v)) for n, v in (defines or {}).items()),
+            _macros(defines),
             tuple(str(folder / p if (folder / p).is_dir() else p) for p in include_paths),
         )
         chosen = name or (f"s{len(self.world.targets) + 1}")
@@ -102,3 +103,11 @@ def program_path(program: str | Path, folder: Path) -> str:
         return str(Path(find_program(str(program))).resolve())
     except ProgramNotFound as error:
         raise WrongTest(f"{error}; looked in {folder} too") from None
+
+
+def _macros(defines: Mapping[str, Any] | Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Name and text of each; one without a text is 1, as on a compiler's command line."""
+    if isinstance(defines, Mapping):
+        return tuple((name, str(value)) for name, value in defines.items())
+    parts = (text.partition("=") for text in ([defines] if isinstance(defines, str) else defines))
+    return tuple((name, value if equals else "1") for name, equals, value in parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from pathlib import Path
 
 import pytest
 from scapy.layers.inet import IP, UDP
@@ -13,6 +14,7 @@ from emulator.harness.errors import ExpectationFailed, WrongTest
 from emulator.harness.meters import Meter
 from emulator.harness.network import P4Network
 from emulator.harness.switch import P4Switch
+from emulator.p4.errors import CompileError
 
 PROGRAM = "../support/harness_program.p4"
 HOST = "02:00:00:00:00:02"
@@ -255,6 +257,8 @@ def test_profiles(switch: P4Switch) -> None:
 
 
 def test_virtual_time_fills_meters(switch: P4Switch) -> None:
+    with pytest.raises(WrongTest, match=r"5 is no rate: give Meter\("):
+        switch.meter("rate")[0] = 5  # type: ignore[assignment]
     switch.meter("rate")[0] = Meter(committed=(1000, 1))
     assert switch.meter("rate")[0] == Meter((1000, 1), (1000, 1))
     for wait in ("0ns", "0ns", "1ms"):
@@ -339,3 +343,12 @@ def test_a_port_that_is_down_takes_no_packet(switch: P4Switch) -> None:
             assert switch.receive(up)
     switch.expect_no_other()
     assert "MyIngress.forward(port=11)" in switch.walk()
+
+
+def test_macros_are_a_mapping_or_words_of_a_command_line(p4_network: P4Network, tmp_path: Path) -> None:
+    program = tmp_path / "sized.p4"
+    program.write_text(f'#if SIZE == 4 && FAST == 1\n#include "{Path(__file__).parent / PROGRAM}"\n#endif\n')
+    for defines in ({"SIZE": 4, "FAST": 1}, ["SIZE=4", "FAST"]):
+        assert p4_network.switch(program, defines=defines).table("hosts").entries() == []
+    with pytest.raises(CompileError):
+        p4_network.switch(program, defines="SIZE=4")
