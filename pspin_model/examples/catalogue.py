@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,9 +85,3 @@ def headers(packets: Bytes) -> None:
     packets[:, 0] = 0x45
     packets[:, 2:4] = np.frombuffer(np.uint16(packets.shape[1]).tobytes(), np.uint8)
     packets[:, 12:20] = np.arange(8, dtype=np.uint8)
-
-
-def all_handlers() -> list[Any]:
-    """Every handler of every example, for what compiles or checks them all."""
-    parts = [part for example in EXAMPLES.values() for part in example]
-    return list({id(x): x for p in parts for x in (p.header, p.payload, p.completion) if x is not None}.values())

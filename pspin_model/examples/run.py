@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,12 +56,12 @@ def run_example(
     config: MachineConfig | None = None,
     costs: CostTable = RTL_COSTS,
 ) -> tuple[list[Row], Run, Machine]:
-    """Play an example: each context's messages one after another, each of so many packets."""
+    """Play an example on the machine as built: each context's messages one after another, each of so many packets."""
     if name not in EXAMPLES:
         raise ValueError(f"no example {name!r}; there are {', '.join(EXAMPLES)}")
     if size_bytes < 40:
         raise ValueError("a packet has headers: at least 40 bytes")
-    machine = Machine(config, costs)
+    machine = Machine(replace(config or MachineConfig(), stale_handles=1), costs)
     parts = EXAMPLES[name]
     at, counter = 0, 0
     for index, part in enumerate(parts):

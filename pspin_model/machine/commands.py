@@ -1,7 +1,7 @@
-"""Commands of handlers: from the core's four places through its cluster to an interface, and back.
+"""Commands of handlers: issued by cores, waited for, done; and the copies between L2 and L1 that handlers ask for.
 
-Clusters take turns at an interface, which has seven commands in flight at most. The network's and the host's ports move
-a beat a cycle. A core whose last feedback has not left issues nothing: the next handler waits at its first command.
+A core has four commands in flight. While its last feedback has not left it issues nothing: the next handler waits at
+its first command.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from emulator.ports.intrinsics import copy_memory
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import ask_again, end_handler, give_feedback, go_on, report
-from pspin_model.machine.events import E_COMMAND_DONE, E_ISSUE, E_RELEASE, push
-from pspin_model.machine.fifos import append, take_at
-from pspin_model.machine.ingest import beats
+from pspin_model.machine.events import E_RELEASE, push
+from pspin_model.machine.fifos import append
+from pspin_model.machine.interfaces import DONE, interface_of, release_place, wake_gather
 from pspin_model.machine.layout import (
     D_BYTES,
     D_CLUSTER,
     D_CONTEXT,
     D_CORE,
+    D_END,
     D_KIND,
     D_PORT,
     D_READY,
@@ -29,20 +30,9 @@ from pspin_model.machine.layout import (
     D_TARGET,
     FAULT_BAD_COMMAND,
     G_COPIES,
-    G_HOST_READ_FREE,
-    G_HOST_WORD_FREE,
-    G_HOST_WRITE_FREE,
     G_HOST_WRITES,
-    G_IN_FLIGHT,
-    G_INGEST_DEBT,
-    G_INGEST_HEAD,
-    G_ISSUE_AT,
-    G_ISSUE_TURN,
-    G_NETWORK_CLUSTER,
-    G_NETWORK_FREE,
     G_SENT,
     G_SENT_BYTES,
-    G_WAITING_COMMANDS,
     H_ARGS,
     H_CLUSTER,
     H_CONTEXT,
@@ -54,16 +44,11 @@ from pspin_model.machine.layout import (
     H_OPEN,
     H_PACKET_ADDRESS,
     H_PACKET_BYTES,
-    H_PLACE,
     H_SCRATCH,
     H_SCRATCH_BYTES,
+    H_STALE,
     H_WAIT,
     H_WAIT_ON,
-    HOST_DMA,
-    HOST_WORD,
-    L_NETWORK_PORT,
-    L_TURN,
-    NETWORK,
     OP_COPY,
     OP_FROM_HOST,
     OP_HOST_WORD,
@@ -83,35 +68,17 @@ from pspin_model.machine.layout import (
     X_HOST,
     State,
 )
-from pspin_model.machine.ports import add_stream, wake_port
+from pspin_model.machine.ports import wake_port
 from pspin_model.machine.state import row_at
 from pspin_model.machine.switching import carray, words_at
 
 C_PER_CORE = index_of("commands_per_core")
-C_IN_FLIGHT = index_of("commands_in_flight")
 C_ISSUE = index_of("issue_latency")
-C_SEND = index_of("send_latency")
-C_SEND_BEATS = index_of("send_beats")
-C_TURN = index_of("send_turn")
-C_WRITE = index_of("host_write_latency")
-C_READ = index_of("host_read_latency")
-C_EXTRA = index_of("host_extra_beats")
-C_WORD = index_of("host_word_latency")
+C_STALE = index_of("stale_handles")
 C_HOLD = index_of("host_read_hold")
 C_RESUME = index_of("wait_to_resume")
 C_CLUSTERS = index_of("clusters")
-C_CORES = index_of("cores")
 C_MAX = index_of("max_packet_bytes")
-
-DONE = -1
-
-
-@njit
-def interface_of(kind: int) -> int:
-    """Which interface carries a command."""
-    if kind == OP_SEND:
-        return NETWORK
-    return HOST_WORD if kind == OP_HOST_WORD else HOST_DMA
 
 
 @njit
@@ -130,9 +97,12 @@ def issue_command(s: State, now: int, core: int) -> None:
     h = row_at(s.cores, core)
     if h[H_FEEDBACK] >= 0:
         h[H_WAIT] = WAIT_FEEDBACK
+        if s.conf[C_STALE]:
+            h[H_STALE] = max(free_place(s, core, 0), core * s.conf[C_PER_CORE])
         return
     kind = h[H_OP]
     if not _possible(s, core):
+        h[H_STALE] = -1
         h[H_FAULT] = FAULT_BAD_COMMAND
         report(s, now, core, FAULT_BAD_COMMAND, kind)
         end_handler(s, now, core)
@@ -145,7 +115,8 @@ def issue_command(s: State, now: int, core: int) -> None:
     d[D_KIND] = kind
     d[D_CORE] = core
     d[D_CONTEXT] = h[H_CONTEXT]
-    d[D_READY] = now + s.conf[C_ISSUE]
+    d[D_READY] = now + s.conf[C_ISSUE] - 1
+    d[D_END] = -1
     d[D_SOURCE] = h[H_ARGS]
     d[D_BYTES] = h[H_ARGS + 1]
     d[D_TARGET] = h[H_ARGS + 2]
@@ -162,11 +133,11 @@ def issue_command(s: State, now: int, core: int) -> None:
     if kind == OP_SEND:
         _keep_sent(s, d, h[H_MESSAGE])
     h[H_OPEN] += 1
-    i = interface_of(kind)
-    append(s.command_fifo, s.command_span, i * s.conf[C_CLUSTERS] + h[H_CLUSTER], place)
-    s.g[G_WAITING_COMMANDS + i] += 1
-    wake_interface(s, i, d[D_READY])
-    go_on(s, now, core, place)
+    append(s.command_fifo, s.command_span, h[H_CLUSTER], place)
+    wake_gather(s, h[H_CLUSTER], d[D_READY])
+    told = place if h[H_STALE] < 0 else h[H_STALE]
+    h[H_STALE] = -1
+    go_on(s, now, core, told)
 
 
 @njit
@@ -212,122 +183,6 @@ def _keep_sent(s: State, d: Any, message: int) -> None:
 
 
 @njit
-def wake_interface(s: State, i: int, at: int) -> None:
-    """Have an interface look for a command."""
-    g = s.g
-    if g[G_WAITING_COMMANDS + i] == 0 or g[G_IN_FLIGHT + i] >= s.conf[C_IN_FLIGHT]:
-        return
-    if g[G_ISSUE_AT + i] < 0 or at < g[G_ISSUE_AT + i]:
-        g[G_ISSUE_AT + i] = at
-        push(s, at, E_ISSUE, i)
-
-
-@njit
-def arbiter_rank(requester: int, turn: int, count: int) -> int:
-    """Order of a requester in an arbiter tree: the least rank wins.
-
-    At each node of the tree a bit of the turn says which half is preferred if both ask. The turn counts grants, whoever
-    got them: when few ask, some wait longer than others. [src]
-    """
-    width = 1
-    while width < count:
-        width *= 2
-    return int(requester ^ (turn % width))
-
-
-@njit
-def _take_of_cluster(s: State, now: int, i: int, cluster: int) -> int:
-    """A cluster's next command for an interface: that of the core its arbiter prefers, the core's first."""
-    row = i * s.conf[C_CLUSTERS] + cluster
-    turn = s.clusters[cluster, L_TURN + i]
-    s.clusters[cluster, L_TURN + i] += 1
-    best, best_rank = 0, -1
-    for at in range(s.command_span[row, 1]):
-        place = s.command_fifo[row, (s.command_span[row, 0] + at) % s.command_fifo.shape[1]]
-        if s.commands[place, D_READY] > now:
-            break
-        rank = arbiter_rank(s.cores[s.commands[place, D_CORE], H_PLACE], turn, s.conf[C_CORES])
-        if best_rank < 0 or rank < best_rank:
-            best, best_rank = at, rank
-    return int(take_at(s.command_fifo, s.command_span, row, best))
-
-
-@njit
-def serve_interface(s: State, now: int, i: int) -> None:
-    """Start the next command of the clusters that have one, in turn."""
-    g = s.g
-    if g[G_ISSUE_AT + i] != now:
-        return
-    g[G_ISSUE_AT + i] = -1
-    if g[G_IN_FLIGHT + i] >= s.conf[C_IN_FLIGHT]:
-        return
-    clusters = s.conf[C_CLUSTERS]
-    soonest, best, best_rank = -1, -1, 0
-    for cluster in range(clusters):
-        row = i * clusters + cluster
-        if s.command_span[row, 1] == 0:
-            continue
-        ready = s.commands[s.command_fifo[row, s.command_span[row, 0]], D_READY]
-        if ready > now:
-            soonest = ready if soonest < 0 else min(soonest, ready)
-            continue
-        rank = arbiter_rank(cluster, g[G_ISSUE_TURN + i], clusters)
-        if best < 0 or rank < best_rank:
-            best, best_rank = cluster, rank
-    if best >= 0:
-        place = _take_of_cluster(s, now, i, best)
-        g[G_ISSUE_TURN + i] += 1
-        g[G_WAITING_COMMANDS + i] -= 1
-        g[G_IN_FLIGHT + i] += 1
-        push(s, _start(s, now, row_at(s.commands, place)), E_COMMAND_DONE, place)
-        soonest = now + 1
-    if soonest >= 0:
-        wake_interface(s, i, max(soonest, now + 1))
-
-
-@njit
-def _start(s: State, now: int, d: Any) -> int:
-    """The cycle at which a command that its interface takes now will be done."""
-    g = s.g
-    length = beats(s, d[D_BYTES])
-    if d[D_KIND] == OP_HOST_WORD:
-        start = max(now, g[G_HOST_WORD_FREE])
-        g[G_HOST_WORD_FREE] = start + 1
-        return int(start + s.conf[C_WORD])
-    cluster = d[D_CLUSTER]
-    if d[D_KIND] == OP_SEND:
-        free = g[G_NETWORK_FREE]
-        if cluster >= 0 and g[G_NETWORK_CLUSTER] >= 0 and cluster != g[G_NETWORK_CLUSTER]:
-            free += s.conf[C_TURN]
-        g[G_NETWORK_CLUSTER] = cluster
-        start = through_l1(s, max(now, free), cluster, length)
-        g[G_NETWORK_FREE] = start + (length + s.conf[C_SEND_BEATS] - 1) // s.conf[C_SEND_BEATS]
-        return int(start + length + s.conf[C_SEND])
-    if d[D_KIND] == OP_TO_HOST:
-        start = through_l1(s, max(now, g[G_HOST_WRITE_FREE]), cluster, length)
-        g[G_HOST_WRITE_FREE] = start + length + s.conf[C_EXTRA]
-        if cluster < 0 and g[G_INGEST_HEAD] >= 0:
-            # the beat more of a read of L2 is one that the network interface cannot write
-            g[G_INGEST_DEBT] += s.conf[C_EXTRA]
-        return int(start + length + s.conf[C_WRITE])
-    start = through_l1(s, max(now, g[G_HOST_READ_FREE]), cluster, length)
-    g[G_HOST_READ_FREE] = start + length + s.conf[C_EXTRA]
-    return int(start + length + s.conf[C_READ])
-
-
-@njit
-def through_l1(s: State, start: int, cluster: int, length: int) -> int:
-    """When a command's beats can go through the cluster's port for commands; they then take it."""
-    if cluster < 0:
-        return start
-    c = row_at(s.clusters, cluster)
-    start = max(start, c[L_NETWORK_PORT])
-    c[L_NETWORK_PORT] = start + length
-    add_stream(s, cluster, start, length)
-    return start
-
-
-@njit
 def command_done(s: State, now: int, place: int) -> None:
     """A command is complete: bytes are where they go, and whoever waits goes on."""
     d = row_at(s.commands, place)
@@ -353,13 +208,6 @@ def command_done(s: State, now: int, place: int) -> None:
     else:
         release_place(s, now, i)
     _free(s, now, core, place)
-
-
-@njit
-def release_place(s: State, now: int, i: int) -> None:
-    """A command leaves the unit: another may come."""
-    s.g[G_IN_FLIGHT + i] -= 1
-    wake_interface(s, i, now)
 
 
 @njit

@@ -82,15 +82,24 @@ class MachineConfig:
     commands_in_flight: int = 7
     """Commands in flight at an interface: its buffer has 8 places and keeps one free. [src]"""
     issue_latency: int = 3
-    """Issue by the core to the command unit: queue of the core, of the cluster, of the unit. [src]"""
+    """Issue by the core to the interface: queue of the core, of the cluster, of the unit. [src]"""
+    register_places: int = 2
+    """Places of a cluster's registers for commands at the unit, and for feedback at the scheduler. [src]"""
+    stale_handles: int = 0
+    """1: as built, a command that waits for the feedback of the task before gives its handler the number that would
+    have been free when it began to wait, so that a wait on it returns at once. 0: mended. [src]"""
     send_latency: int = 3
     """Command unit to the end of a send, beside its beats. [rtl]"""
     send_turn: int = 1
     """More when the next send reads another cluster's L1. [rtl]"""
     host_write_latency: int = 17
     """Command unit to the end of a copy to the host, beside its beats. [rtl]"""
+    host_write_fill: int = 5
+    """Of it, before the first beat is read: queue, burst, request and two cuts of a crossbar. [src]"""
     host_read_latency: int = 16
     """Command unit to the end of a copy from the host, beside its beats. [rtl]"""
+    host_read_fill: int = 10
+    """Of it, before the first beat is written: the way to the host and back. [src]"""
     host_extra_beats: int = 1
     """More beats of a host copy: host addresses are not aligned. [rtl]"""
     host_word_latency: int = 5
@@ -129,7 +138,11 @@ class MachineConfig:
             value = getattr(self, field.name)
             if not isinstance(value, int) or value < 0:
                 raise ConfigError(f"{field.name} = {value!r}: must be an integer of at least 0")
-        for name in ("clusters", "cores", "tasks_per_cluster", "message_queues", "max_packet_bytes", "beat_bytes"):
+        positive = (
+            "clusters", "cores", "tasks_per_cluster", "message_queues", "max_packet_bytes", "beat_bytes",
+            "register_places",
+        )  # fmt: skip
+        for name in positive:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1")
         if self.max_packet_bytes > self.l1_packet_bytes:
@@ -139,6 +152,8 @@ class MachineConfig:
             )
         if self.max_packet_bytes > self.l2_packet_bytes:
             raise ConfigError("a packet of max_packet_bytes does not fit into l2_packet_bytes")
+        if self.host_write_fill > self.host_write_latency or self.host_read_fill > self.host_read_latency:
+            raise ConfigError("host_write_fill is a part of host_write_latency, host_read_fill of host_read_latency")
         if self.scratchpad_bytes <= 0:
             raise ConfigError("l1_bytes leaves nothing beside l1_runtime_bytes and l1_packet_bytes")
         if self.clusters * self.cores >= 1 << 18 or self.packet_rows >= 1 << 18:

@@ -12,7 +12,7 @@ from emulator.ports.jit import njit
 from pspin_model.machine.cache import bank_waits, fetch
 from pspin_model.machine.config import index_of
 from pspin_model.machine.costs import BANK_CONFLICTS, COLD_CACHE
-from pspin_model.machine.events import E_FEEDBACK, E_RESUME, push
+from pspin_model.machine.events import E_COLLECT, E_RESUME, push
 from pspin_model.machine.ingest import address_of_row
 from pspin_model.machine.layout import (
     CORE_IDLE,
@@ -21,7 +21,6 @@ from pspin_model.machine.layout import (
     FAULT_LOCK_HELD,
     FAULT_NONE,
     G_FAULTS,
-    G_FEEDBACK_AT,
     H_ACCESSES,
     H_BUSY,
     H_CLUSTER,
@@ -33,7 +32,6 @@ from pspin_model.machine.layout import (
     H_FAULT,
     H_FAULT_VALUE,
     H_FEEDBACK,
-    H_FEEDBACK_TASK,
     H_FETCHED,
     H_FREE_AT,
     H_HANDLER_MEMORY,
@@ -44,6 +42,7 @@ from pspin_model.machine.layout import (
     H_HOST_BYTES,
     H_INSTRUCTIONS,
     H_KIND,
+    H_LEAVING,
     H_LIMIT,
     H_LINES,
     H_LOCK_BASE,
@@ -72,6 +71,7 @@ from pspin_model.machine.layout import (
     H_USED,
     H_WAIT,
     L_BUSY,
+    L_COLLECT,
     P_BYTES,
     P_CONTEXT,
     P_CORES,
@@ -119,7 +119,6 @@ C_START = index_of("dispatch_to_start")
 C_FIRST = index_of("first_task_extra")
 C_BUSY = index_of("busy_extra")
 C_FREE = index_of("doorbell_to_free")
-C_FEEDBACK = index_of("feedback_latency")
 C_LIMIT = index_of("handler_limit")
 C_LOOPS = index_of("loop_limit")
 C_CORES = index_of("cores")
@@ -295,7 +294,6 @@ def ring_doorbell(s: State, now: int, core: int) -> None:
     h[H_STATE] = CORE_IDLE
     h[H_FREE_AT] = now + s.conf[C_FREE]
     h[H_FEEDBACK] = h[H_PACKET]
-    h[H_FEEDBACK_TASK] = h[H_RECORD]
     s.clusters[h[H_CLUSTER], L_BUSY] -= 1
     wake_cluster(s, h[H_CLUSTER], h[H_FREE_AT])
     if h[H_OPEN] == 0:
@@ -304,8 +302,16 @@ def ring_doorbell(s: State, now: int, core: int) -> None:
 
 @njit
 def give_feedback(s: State, now: int, core: int) -> None:
-    """Put a core's feedback in the line to the message queues: one a cycle."""
-    g = s.g
-    at = max(now + s.conf[C_FEEDBACK], g[G_FEEDBACK_AT] + 1)
-    g[G_FEEDBACK_AT] = at
-    push(s, at, E_FEEDBACK, core)
+    """A core's feedback may leave: it asks the cluster's arbiter."""
+    h = row_at(s.cores, core)
+    h[H_LEAVING] = 1
+    wake_collect(s, h[H_CLUSTER], now)
+
+
+@njit
+def wake_collect(s: State, cluster: int, at: int) -> None:
+    """Have a cluster look at its cores' feedback."""
+    c = row_at(s.clusters, cluster)
+    if c[L_COLLECT] < 0 or at < c[L_COLLECT]:
+        c[L_COLLECT] = at
+        push(s, at, E_COLLECT, cluster)

@@ -1,4 +1,4 @@
-"""Rings of integers in the rows of a table, with their spans (head, count) beside them."""
+"""Rings of integers in the rows of a table, with their spans (head, count) beside them; and who comes first."""
 
 from __future__ import annotations
 
@@ -34,3 +34,22 @@ def take_at(ring: Any, span: Any, row: int, place: int) -> int:
     span[row, 0] = (head + 1) % size
     span[row, 1] -= 1
     return int(value)
+
+
+@njit
+def has_room(ring: Any, span: Any, row: int, taken_now: bool) -> bool:
+    """Whether a hardware register takes another value: a place that is emptied in a cycle is seen in the next."""
+    return bool(span[row, 1] + (1 if taken_now else 0) < ring.shape[1])
+
+
+@njit
+def arbiter_rank(requester: int, turn: int, count: int) -> int:
+    """Order of a requester in an arbiter tree: the least rank wins.
+
+    At each node of the tree a bit of the turn says which half is preferred if both ask. The turn counts grants, whoever
+    got them: when few ask, some wait longer than others. [src]
+    """
+    width = 1
+    while width < count:
+        width *= 2
+    return int(requester ^ (turn % count & (width - 1)))

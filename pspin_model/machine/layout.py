@@ -70,7 +70,8 @@ H_STATE = _h.take()  # CORE_*
 H_FREE_AT = _h.take()  # first cycle at which the core takes a task
 H_USED = _h.take()  # whether it has run one
 H_FEEDBACK = _h.take()  # packet whose feedback waits for its commands, or -1
-H_FEEDBACK_TASK = _h.take()  # row of that task's record
+H_LEAVING = _h.take()  # whether that feedback asks the cluster's arbiter to leave
+H_STALE = _h.take()  # handle of a command that waits for a feedback as the core was told it, or -1
 H_OPEN = _h.take()  # commands and copies of that packet (or of the running handler) not yet done
 H_NEXT = _h.take()  # next core in a list of waiting ones
 H_WAIT = _h.take()  # what a stopped handler waits for: WAIT_*
@@ -86,7 +87,7 @@ H_STALLED = _h.take()  # whether this segment's bank conflicts were counted
 H_COLUMNS = _h.count
 
 CORE_IDLE, CORE_RUNNING, CORE_STALLED = 0, 1, 2
-WAIT_NONE, WAIT_FEEDBACK, WAIT_SLOT, WAIT_COMMAND, WAIT_LOCK, WAIT_COPY = range(6)
+WAIT_NONE, WAIT_FEEDBACK, WAIT_SLOT, WAIT_COMMAND, WAIT_LOCK = range(5)
 
 (OP_END, OP_YIELD, OP_LOCK, OP_TRY_LOCK, OP_UNLOCK, OP_READ_LOCK, OP_READ_UNLOCK, OP_ATOMIC, OP_SEND, OP_TO_HOST,
  OP_FROM_HOST, OP_HOST_WORD, OP_WAIT, OP_TEST, OP_COPY, OP_COPY_WAIT, OP_COPY_TEST, OP_FAULT) = range(18)  # fmt: skip
@@ -101,11 +102,18 @@ _l = _Columns()
 L_OCCUPANCY = _l.take()  # tasks the scheduler counts here
 L_FREE_BYTES = _l.take()  # of the L1 packet buffer
 L_COPY_AT = _l.take()  # when the next copy into this cluster may start
-L_NETWORK_PORT = _l.take()  # when the port for commands into this L1 is free
 L_BUSY = _l.take()  # cores running
 L_DISPATCHING = _l.take()  # cycle of the pending dispatch event, or -1
 L_TASKS = _l.take()  # tasks seen
-L_TURN = _l.take(3)  # grants of the arbiters of its commands, by interface
+L_BURST = _l.take(3)  # command whose beats go through the port for commands into this L1, by engine, or -1
+L_GATHER = _l.take()  # cycle at which its cores' commands are looked at, or -1
+L_TURN = _l.take()  # grants of the arbiter of its cores' commands
+L_CHOSEN = _l.take()  # place of the core that arbiter has chosen, waiting for room, or -1
+L_COMMAND_TAKEN = _l.take()  # cycle at which a command last left its register at the unit
+L_COLLECT = _l.take()  # cycle at which its cores' feedback is looked at, or -1
+L_COLLECT_TURN = _l.take()  # grants of the arbiter of its cores' feedback
+L_COLLECT_CHOSEN = _l.take()  # place of the core that arbiter has chosen, waiting for room, or -1
+L_FEEDBACK_TAKEN = _l.take()  # cycle at which a feedback last left its register at the scheduler
 L_FETCHING = _l.take()  # until when it waits for code
 L_STREAM = _l.take()  # next row of its list of streams
 L_COLUMNS = _l.count
@@ -129,6 +137,7 @@ P_L1_SLOT = _p.take()
 P_RECORD = _p.take()  # row of its running task's record
 P_RELEASE = _p.take()  # whether the feedback frees the packet
 P_NUMBER = _p.take()  # running number since the start
+P_LEAVES = _p.take()  # cycle from which its feedback may leave the cluster
 P_COLUMNS = _p.count
 
 # --- one row per message queue --------------------------------------------------------------------------------------
@@ -165,7 +174,6 @@ K_STATE = _k.take()  # 0 free, n readers, -1 written
 K_HOLDER = _k.take()
 K_HEAD = _k.take()
 K_TAIL = _k.take()
-K_SINCE = _k.take()
 K_COLUMNS = _k.count
 
 _d = _Columns()
@@ -179,7 +187,10 @@ D_PORT = _d.take()
 D_CORE = _d.take()
 D_SENT = _d.take()  # row of `sent`
 D_CONTEXT = _d.take()
-D_READY = _d.take()  # cycle at which it reaches the command unit
+D_READY = _d.take()  # cycle at which it reaches the next place on its way
+D_LEFT = _d.take()  # beats still to pass its L1, times SHARES
+D_SINCE = _d.take()  # cycle of that count
+D_END = _d.take()  # cycle at which its last beat passes as things are, or -1
 D_COLUMNS = _d.count
 
 # --- records --------------------------------------------------------------------------------------------------------
@@ -217,6 +228,7 @@ G_CELLS = _g.take()  # shared cells in use
 G_READY_HEAD = _g.take()
 G_READY_COUNT = _g.take()
 G_READY_TURN = _g.take()  # grants of the queues' arbiter
+G_READY_CHOSEN = _g.take()  # whether it has chosen the first queue of the ring
 G_TICK = _g.take()  # cycle of the pending scheduler event, or -1
 G_TICKED = _g.take()  # cycle of the last task
 G_PORT_AT = _g.take()  # when the L2 to L1 port is free
@@ -230,16 +242,15 @@ G_HOST_WRITES = _g.take()
 G_FAULTS = _g.take()
 G_IN_FLIGHT = _g.take(3)  # commands, by interface
 G_ISSUE_AT = _g.take(3)  # cycle of the pending issue event, or -1
-G_ISSUE_TURN = _g.take(3)
-G_WAITING_COMMANDS = _g.take(3)
-G_NETWORK_FREE = _g.take()
-G_NETWORK_CLUSTER = _g.take()
-G_HOST_WRITE_FREE = _g.take()
-G_HOST_READ_FREE = _g.take()
+G_ISSUE_TURN = _g.take(3)  # grants of the interfaces' arbiters
+G_ISSUE_CHOSEN = _g.take(3)  # cluster they have chosen, waiting for room, or -1
+G_ENGINE_AT = _g.take(3)  # cycle at which an engine looks for a burst to begin, or -1
+G_ENGINE_FREE = _g.take(3)  # first cycle at which its next burst may begin
+G_ENGINE_CLUSTER = _g.take(3)  # whose L1 its last burst went through
+G_ENGINE_BURSTS = _g.take(3)  # bursts in progress
 G_HOST_WORD_FREE = _g.take()
-G_FEEDBACK_HEAD = _g.take()
-G_FEEDBACK_COUNT = _g.take()
-G_FEEDBACK_AT = _g.take()  # cycle of the last feedback
+G_FEEDBACK_AT = _g.take()  # cycle of the pending feedback event, or -1
+G_FEEDBACK_TURN = _g.take()  # grants of the arbiter of the clusters' feedback
 G_ACTIVE = _g.take()  # packets in flight
 G_STALLS = _g.take()  # cycles requests waited for cells
 G_NUMBER = _g.take()
@@ -249,6 +260,9 @@ G_L2_PEAK = _g.take()
 G_COLUMNS = _g.count
 
 NETWORK, HOST_DMA, HOST_WORD = 0, 1, 2
+"""Interfaces of the command unit."""
+SENDS, HOST_WRITES_OUT, HOST_READS_IN = 0, 1, 2
+"""Engines behind them that move beats: to the network, to the host, from the host."""
 
 
 TABLES = {
@@ -256,7 +270,9 @@ TABLES = {
     "clusters": (0, L_COLUMNS), "packets": (0, P_COLUMNS), "free_packets": (0,), "queues": (0, Q_COLUMNS),
     "ready": (0,), "contexts": (0, X_COLUMNS), "locks": (0, K_COLUMNS), "commands": (0, D_COLUMNS),
     "copy_fifo": (0, 0), "copy_span": (0, 2), "ready_fifo": (0, 0), "ready_span": (0, 2), "command_fifo": (0, 0),
-    "command_span": (0, 2), "slots": (0, 0), "slot_count": (0,), "streams": (0, 0, 2), "tags": (0, 0),
+    "command_span": (0, 2), "unit_fifo": (0, 0), "unit_span": (0, 2), "engine_fifo": (0, 0), "engine_span": (0, 2),
+    "feedback_fifo": (0, 0), "feedback_span": (0, 2),
+    "slots": (0, 0), "slot_count": (0,), "streams": (0, 0, 2), "tags": (0, 0),
     "lines": (0, 0), "injected": (0, I_COLUMNS), "injected_data": (0,), "l2": (0, 0), "l1": (0, 0, 0),
     "records": (0, T_COLUMNS), "sent": (0, S_COLUMNS), "sent_data": (0,), "host_writes": (0, 4),
     "faults": (0, F_COLUMNS),

@@ -5,24 +5,23 @@ from __future__ import annotations
 import numba
 
 from emulator.ports.jit import njit
-from pspin_model.machine.commands import (
-    command_done,
-    copy_for_handler,
-    issue_command,
-    release_place,
-    serve_interface,
-    wait_command,
-)
+from pspin_model.machine.commands import command_done, copy_for_handler, issue_command, wait_command
 from pspin_model.machine.config import index_of
-from pspin_model.machine.cores import ask_again, end_handler, go_on, report, ring_doorbell, waits_for_banks
+from pspin_model.machine.cores import end_handler, go_on, report, ring_doorbell, waits_for_banks
+from pspin_model.machine.engines import begin_burst, burst_done
 from pspin_model.machine.events import (
     CYCLE_SHIFT,
     E_ACCEPT,
     E_ARRIVE,
+    E_BURST,
+    E_COLLECT,
     E_COMMAND_DONE,
     E_COPIED,
     E_DISPATCH,
+    E_DOORBELL,
+    E_ENGINE,
     E_FEEDBACK,
+    E_GATHER,
     E_ISSUE,
     E_PORT,
     E_RELEASE,
@@ -36,27 +35,12 @@ from pspin_model.machine.events import (
     pop,
     push,
 )
-from pspin_model.machine.ingest import (
-    arrive,
-    begin_message,
-    expect_arrival,
-    list_queue,
-    request,
-    wake_scheduler,
-    whole_beats,
-    written,
-)
+from pspin_model.machine.feedback import collect, take_feedback
+from pspin_model.machine.ingest import arrive, expect_arrival, request, written
+from pspin_model.machine.interfaces import gather, release_place, serve_interface
 from pspin_model.machine.layout import (
-    COMPLETION,
-    COMPLETION_RUNNING,
-    CORE_STALLED,
-    DRAINING,
     FAULT_EXCEPTION,
-    FREE,
-    G_ACTIVE,
     G_EVENTS,
-    G_FREE_PACKETS,
-    G_L2_BYTES,
     G_NOW,
     G_RECORDS,
     G_SENT,
@@ -69,15 +53,8 @@ from pspin_model.machine.layout import (
     H_EXCEPTION,
     H_FAULT,
     H_FAULT_VALUE,
-    H_FEEDBACK,
-    H_FEEDBACK_TASK,
     H_OP,
     H_SP,
-    H_STATE,
-    H_WAIT,
-    HEADER_RUNNING,
-    L_FREE_BYTES,
-    L_OCCUPANCY,
     OP_ATOMIC,
     OP_COPY,
     OP_COPY_TEST,
@@ -92,19 +69,6 @@ from pspin_model.machine.layout import (
     OP_UNLOCK,
     OP_WAIT,
     OP_YIELD,
-    P_BYTES,
-    P_CLUSTER,
-    P_L1_SLOT,
-    P_MESSAGE,
-    P_RELEASE,
-    PAYLOAD,
-    Q_COMPLETION,
-    Q_COUNT,
-    Q_IN_FLIGHT,
-    Q_LISTED,
-    Q_STATE,
-    T_FEEDBACK,
-    WAIT_FEEDBACK,
     State,
 )
 from pspin_model.machine.locks import give_lock, take_lock, watch
@@ -113,8 +77,6 @@ from pspin_model.machine.scheduling import accept, copied, dispatch, schedule
 from pspin_model.machine.state import row_at, state_at
 from pspin_model.machine.switching import call_handler, carray, switch_stacks, words_at
 
-C_QUEUES = index_of("message_queues")
-C_ENABLE = index_of("feedback_to_command")
 C_TRAP = index_of("trap_cycles")
 
 DONE_ALL, DONE_UNTIL, DONE_FULL = 0, 1, 2
@@ -147,49 +109,6 @@ def serve(s: State, now: int, core: int) -> None:
         wait_command(s, now, core, op in (OP_WAIT, OP_COPY_WAIT))
     else:
         issue_command(s, now, core)
-
-
-@njit
-def feedback(s: State, now: int, core: int) -> None:
-    """A task's feedback comes to its message queue and, if that was the packet's last task, to the interface."""
-    g, h = s.g, row_at(s.cores, core)
-    row, task = h[H_FEEDBACK], h[H_FEEDBACK_TASK]
-    h[H_FEEDBACK] = -1
-    p = row_at(s.packets, row)
-    s.records[task, T_FEEDBACK] = now
-    c = row_at(s.clusters, p[P_CLUSTER])
-    c[L_OCCUPANCY] -= 1
-    c[L_FREE_BYTES] += whole_beats(s, p[P_BYTES])
-    s.slots[p[P_CLUSTER], s.slot_count[p[P_CLUSTER]]] = p[P_L1_SLOT]
-    s.slot_count[p[P_CLUSTER]] += 1
-    _advance_queue(s, now, p[P_MESSAGE] % s.conf[C_QUEUES])
-    if p[P_RELEASE]:
-        g[G_L2_BYTES] -= whole_beats(s, p[P_BYTES])
-        s.free_packets[g[G_FREE_PACKETS]] = row
-        g[G_FREE_PACKETS] += 1
-        g[G_ACTIVE] -= 1
-        expect_arrival(s, now + 1)
-    if h[H_STATE] == CORE_STALLED:
-        ring_doorbell(s, now, core)
-    elif h[H_WAIT] == WAIT_FEEDBACK:
-        ask_again(s, now + s.conf[C_ENABLE], core)
-    wake_scheduler(s, now + 1)
-
-
-@njit
-def _advance_queue(s: State, now: int, queue: int) -> None:
-    q = row_at(s.queues, queue)
-    q[Q_IN_FLIGHT] -= 1
-    if q[Q_STATE] == HEADER_RUNNING:
-        q[Q_STATE] = PAYLOAD
-    elif q[Q_STATE] == DRAINING and q[Q_IN_FLIGHT] == 0:
-        q[Q_STATE] = COMPLETION if q[Q_COMPLETION] else FREE
-    elif q[Q_STATE] == COMPLETION_RUNNING:
-        q[Q_STATE] = FREE
-    if q[Q_STATE] == FREE and q[Q_COUNT] > 0:
-        begin_message(s, queue)
-    if not q[Q_LISTED]:
-        list_queue(s, now, queue)
 
 
 @njit
@@ -235,14 +154,24 @@ def advance(address: int, until: int) -> int:
             copied(s, now, subject)
         elif kind == E_DISPATCH:
             dispatch(s, now, subject)
+        elif kind == E_COLLECT:
+            collect(s, now, subject)
+        elif kind == E_DOORBELL:
+            ring_doorbell(s, now, subject)
+        elif kind == E_GATHER:
+            gather(s, now, subject)
         elif kind == E_ISSUE:
             serve_interface(s, now, subject)
+        elif kind == E_ENGINE:
+            begin_burst(s, now, subject)
+        elif kind == E_BURST:
+            burst_done(s, now, subject)
         elif kind == E_COMMAND_DONE:
             command_done(s, now, subject)
         elif kind == E_RELEASE:
             release_place(s, now, subject)
         elif kind == E_FEEDBACK:
-            feedback(s, now, subject)
+            take_feedback(s, now)
         else:
             watch(s, now)
     return DONE_ALL

@@ -68,9 +68,13 @@ class MachineMemory:
         h[:, at.H_PLACE] = number % c.cores
         h[:, at.H_CORES_PER_CLUSTER], h[:, at.H_CLUSTERS] = c.cores, c.clusters
         h[:, at.H_COSTS] = s.costs.ctypes.data
-        h[:, [at.H_FEEDBACK, at.H_NEXT]] = -1
+        h[:, [at.H_FEEDBACK, at.H_STALE, at.H_NEXT]] = -1
         s.clusters[:, at.L_FREE_BYTES] = c.l1_packet_bytes
-        s.clusters[:, at.L_DISPATCHING] = -1
+        nothing = (
+            at.L_DISPATCHING, at.L_GATHER, at.L_CHOSEN, at.L_COMMAND_TAKEN, at.L_COLLECT, at.L_COLLECT_CHOSEN,
+            at.L_FEEDBACK_TAKEN,
+        )  # fmt: skip
+        s.clusters[:, [*nothing, *range(at.L_BURST, at.L_BURST + 3)]] = -1
         s.free_packets[:] = np.arange(c.packet_rows)[::-1]
         s.slots[:] = np.arange(c.tasks_per_cluster)[::-1]
         s.slot_count[:] = c.tasks_per_cluster
@@ -80,11 +84,12 @@ class MachineMemory:
         g[at.G_FREE_PACKETS] = c.packet_rows
         nothing_yet = (
             at.G_LAST_ARRIVAL, at.G_STALL_HEAD, at.G_INGEST_HEAD, at.G_TICK, at.G_TICKED, at.G_PORT_EVENT,
-            at.G_FEEDBACK_AT, at.G_NETWORK_CLUSTER,
+            at.G_FEEDBACK_AT,
         )  # fmt: skip
         for place in nothing_yet:
             g[place] = -1
-        g[at.G_ISSUE_AT : at.G_ISSUE_AT + 3] = -1
+        for place in (at.G_ISSUE_AT, at.G_ISSUE_CHOSEN, at.G_ENGINE_AT, at.G_ENGINE_CLUSTER):
+            g[place : place + 3] = -1
 
     def address(self) -> int:
         """Where compiled code finds the tables as they are now."""
@@ -147,7 +152,7 @@ class MachineMemory:
         open_tasks = s.records[: g[at.G_RECORDS], at.T_FEEDBACK] < 0
         places = np.cumsum(open_tasks) - 1
         s.records[: int(open_tasks.sum())] = s.records[: g[at.G_RECORDS]][open_tasks]
-        for table, column in ((s.packets, at.P_RECORD), (s.cores, at.H_RECORD), (s.cores, at.H_FEEDBACK_TASK)):
+        for table, column in ((s.packets, at.P_RECORD), (s.cores, at.H_RECORD)):
             if len(places):
                 table[:, column] = places[np.clip(table[:, column], 0, len(places) - 1)]
         g[at.G_RECORDS] = int(open_tasks.sum())
@@ -195,8 +200,14 @@ def _empty_tables(c: MachineConfig, costs: CostTable) -> dict[str, Any]:
         copy_span=table(c.clusters, 2),
         ready_fifo=table(c.clusters, c.tasks_per_cluster + 1),
         ready_span=table(c.clusters, 2),
-        command_fifo=table(3 * c.clusters, c.cores * per_core + 1),
-        command_span=table(3 * c.clusters, 2),
+        command_fifo=table(c.clusters, c.cores * per_core + 1),
+        command_span=table(c.clusters, 2),
+        unit_fifo=table(c.clusters, c.register_places),
+        unit_span=table(c.clusters, 2),
+        engine_fifo=table(3, c.commands_in_flight + 1),
+        engine_span=table(3, 2),
+        feedback_fifo=table(c.clusters, c.register_places),
+        feedback_span=table(c.clusters, 2),
         slots=table(c.clusters, c.tasks_per_cluster),
         slot_count=table(c.clusters),
         streams=table(c.clusters, STREAMS, 2),

@@ -24,6 +24,8 @@ SHAPES = [
     ("copy_to_host", 1, 4, 2048, 250),
     ("host_direct", 1, 256, 1024, 0),
     ("copy_from_host", 1, 4, 1024, 250),
+    ("copy_from_host", 1, 256, 64, 0),
+    ("copy_to_host", 1, 256, 512, 0),
     ("filtering", 1, 4, 64, 400),
     ("aggregate", 1, 256, 1024, 0),
     ("reduce", 4, 32, 1024, 0),

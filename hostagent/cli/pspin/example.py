@@ -18,6 +18,7 @@ HEADINGS = {
 }  # fmt: skip
 """Columns in few letters."""
 
+WIDE = 200
 COSTS = "Cost table: rtl (measured) or flare (the paper's)."
 
 
@@ -104,4 +105,7 @@ def _show(rows: list[dict[str, object]], title: str) -> None:
         table.add_column(HEADINGS.get(column, column), justify="left" if isinstance(rows[0][column], str) else "right")
     for row in rows:
         table.add_row(*(str(value) for value in row.values()))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE)  # into a file or pipe tables go whole
+    console.print(table)

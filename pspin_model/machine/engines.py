@@ -1,0 +1,183 @@
+"""What moves the beats of commands: engines to the network, to the host and from it, and the L1 ports they share.
+
+An engine moves a beat a cycle, its commands in order. Reads and writes of one L1 take turns at its port for commands,
+beat by beat, so bursts of two engines that meet there each go at half speed; a burst from another cluster than the last
+one begins when that is wholly over. [src]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.ports.jit import njit
+from pspin_model.machine.config import index_of
+from pspin_model.machine.events import E_BURST, E_COMMAND_DONE, E_ENGINE, push
+from pspin_model.machine.fifos import append, take
+from pspin_model.machine.ingest import beats
+from pspin_model.machine.layout import (
+    D_BYTES,
+    D_CLUSTER,
+    D_END,
+    D_KIND,
+    D_LEFT,
+    D_READY,
+    D_SINCE,
+    G_ENGINE_AT,
+    G_ENGINE_BURSTS,
+    G_ENGINE_CLUSTER,
+    G_ENGINE_FREE,
+    G_HOST_WORD_FREE,
+    G_INGEST_DEBT,
+    G_INGEST_HEAD,
+    HOST_READS_IN,
+    HOST_WRITES_OUT,
+    L_BURST,
+    OP_HOST_WORD,
+    OP_SEND,
+    OP_TO_HOST,
+    SENDS,
+    State,
+)
+from pspin_model.machine.ports import add_stream
+from pspin_model.machine.state import row_at
+
+C_SEND = index_of("send_latency")
+C_SEND_BEATS = index_of("send_beats")
+C_TURN = index_of("send_turn")
+C_WRITE = index_of("host_write_latency")
+C_WRITE_FILL = index_of("host_write_fill")
+C_READ = index_of("host_read_latency")
+C_READ_FILL = index_of("host_read_fill")
+C_EXTRA = index_of("host_extra_beats")
+C_WORD = index_of("host_word_latency")
+
+SHARES = 4
+"""Parts of a beat: two reads beside a write each get a quarter of an L1's port."""
+
+
+@njit
+def engine_of(kind: int) -> int:
+    """Which engine moves a command's beats."""
+    if kind == OP_SEND:
+        return SENDS
+    return HOST_WRITES_OUT if kind == OP_TO_HOST else HOST_READS_IN
+
+
+@njit
+def begin_command(s: State, now: int, place: int) -> None:
+    """An interface takes a command: it goes behind its engine's others, or is a word on its way."""
+    g, d = s.g, row_at(s.commands, place)
+    if d[D_KIND] == OP_HOST_WORD:
+        start = max(now, g[G_HOST_WORD_FREE])
+        g[G_HOST_WORD_FREE] = start + 1
+        push(s, start + s.conf[C_WORD], E_COMMAND_DONE, place)
+        return
+    e = engine_of(d[D_KIND])
+    fill = 0
+    if e == HOST_WRITES_OUT:
+        fill = s.conf[C_WRITE_FILL]
+    elif e == HOST_READS_IN:
+        fill = s.conf[C_READ_FILL]
+    d[D_READY] = now + fill
+    append(s.engine_fifo, s.engine_span, e, place)
+    wake_engine(s, e, d[D_READY])
+
+
+@njit
+def wake_engine(s: State, e: int, at: int) -> None:
+    """Have an engine look for a burst to begin."""
+    g = s.g
+    if s.engine_span[e, 1] > 0 and (g[G_ENGINE_AT + e] < 0 or at < g[G_ENGINE_AT + e]):
+        g[G_ENGINE_AT + e] = at
+        push(s, at, E_ENGINE, e)
+
+
+@njit
+def begin_burst(s: State, now: int, e: int) -> None:
+    """Let an engine's first command's beats go, if the engine and the L1's port have no other of its own."""
+    g = s.g
+    if g[G_ENGINE_AT + e] != now:
+        return
+    g[G_ENGINE_AT + e] = -1
+    lanes = s.conf[C_SEND_BEATS] if e == SENDS else 1
+    d = row_at(s.commands, s.engine_fifo[e, s.engine_span[e, 0]])
+    cluster = d[D_CLUSTER]
+    if g[G_ENGINE_BURSTS + e] >= lanes or (cluster >= 0 and s.clusters[cluster, L_BURST + e] >= 0):
+        return
+    at = max(d[D_READY], g[G_ENGINE_FREE + e])
+    if e == SENDS and cluster >= 0 and g[G_ENGINE_CLUSTER + e] >= 0 and cluster != g[G_ENGINE_CLUSTER + e]:
+        at = max(d[D_READY], g[G_ENGINE_FREE + e] + s.conf[C_TURN])
+    if at > now:
+        wake_engine(s, e, at)
+        return
+    place = take(s.engine_fifo, s.engine_span, e)
+    length = beats(s, d[D_BYTES])
+    g[G_ENGINE_CLUSTER + e] = cluster
+    g[G_ENGINE_FREE + e] = now + (length + lanes - 1) // lanes
+    g[G_ENGINE_BURSTS + e] += 1
+    d[D_LEFT] = length * SHARES
+    d[D_SINCE] = now
+    if cluster < 0:
+        if e == HOST_WRITES_OUT and g[G_INGEST_HEAD] >= 0:
+            # the beat more of a read of L2 is one that the network interface cannot write
+            g[G_INGEST_DEBT] += s.conf[C_EXTRA]
+        d[D_END] = now + length
+        push(s, d[D_END], E_BURST, place)
+    else:
+        add_stream(s, cluster, now, length)
+        _change_port(s, now, cluster, e, place)
+    wake_engine(s, e, g[G_ENGINE_FREE + e])
+
+
+@njit
+def _shares(c: Any, e: int) -> int:
+    """Parts of a beat that an engine's burst moves in a cycle through a cluster's port as it is used now."""
+    reads = int(c[L_BURST + SENDS] >= 0) + int(c[L_BURST + HOST_WRITES_OUT] >= 0)
+    if e == HOST_READS_IN:
+        return SHARES // 2 if reads > 0 else SHARES
+    writes = int(c[L_BURST + HOST_READS_IN] >= 0)
+    return SHARES // (reads * (1 + writes))
+
+
+@njit
+def _change_port(s: State, now: int, cluster: int, e: int, place: int) -> None:
+    """Give an engine's place at a cluster's port to a command or (-1) to none; the others go on at their new speed."""
+    c = row_at(s.clusters, cluster)
+    for other in range(3):
+        if c[L_BURST + other] >= 0:
+            d = row_at(s.commands, c[L_BURST + other])
+            d[D_LEFT] = max(0, d[D_LEFT] - _shares(c, other) * (now - d[D_SINCE]))
+            d[D_SINCE] = now
+    c[L_BURST + e] = place
+    for other in range(3):
+        if c[L_BURST + other] >= 0:
+            d = row_at(s.commands, c[L_BURST + other])
+            shares = _shares(c, other)
+            end = now + (d[D_LEFT] + shares - 1) // shares
+            if end != d[D_END]:
+                d[D_END] = end
+                push(s, end, E_BURST, c[L_BURST + other])
+
+
+@njit
+def burst_done(s: State, now: int, place: int) -> None:
+    """A command's last beat has passed, unless it has been slowed since that was foreseen."""
+    g, d = s.g, row_at(s.commands, place)
+    if d[D_END] != now:
+        return
+    d[D_END] = -1
+    e = engine_of(d[D_KIND])
+    if d[D_CLUSTER] >= 0:
+        _change_port(s, now, d[D_CLUSTER], e, -1)
+    g[G_ENGINE_BURSTS + e] -= 1
+    after = s.conf[C_SEND]
+    if e == HOST_WRITES_OUT:
+        after = s.conf[C_WRITE] - s.conf[C_WRITE_FILL]
+    elif e == HOST_READS_IN:
+        after = s.conf[C_READ] - s.conf[C_READ_FILL]
+    if e != SENDS:
+        g[G_ENGINE_FREE + e] = now + s.conf[C_EXTRA]
+    elif s.conf[C_SEND_BEATS] == 1:
+        g[G_ENGINE_FREE + e] = now
+    push(s, now + after, E_COMMAND_DONE, place)
+    wake_engine(s, e, max(now, g[G_ENGINE_FREE + e]))
