@@ -86,17 +86,35 @@ def nag(gradient: int, weights: int, new_weights: int, held: int, new: int, coun
 
 
 @njit
+def first_moment(held: Any, given: Any, fresh: Any) -> Any:
+    """torch's ``lerp``."""
+    return fused_multiply_add(fresh, given - held, held)
+
+
+@njit
+def second_moment(held: Any, given: Any, beta2: Any, fresh2: Any) -> Any:
+    """torch's ``mul`` and ``addcmul``."""
+    return fused_multiply_add(fresh2 * given, given, held * beta2)
+
+
+@njit
+def divisor_of(square: Any, correction: Any, eps: Any) -> Any:
+    """Of the first moment."""
+    return np.sqrt(square) / correction + eps
+
+
+@njit
 def adam(gradient: int, weights: int, new_weights: int, held: Any, new: Any, count: int, key: Any) -> None:
     """Adam's moments and step, and AdamW's behind its decay; ``held`` and ``new`` are addresses of the two moments."""
     fresh, fresh2, beta2, eps = key.fresh, key.fresh2, key.beta2, key.eps
     correction, step_size, keep = key.correction, key.step_size, key.keep
     for i in range(count):
-        given, mean = load_f32(gradient, i), load_f32(held[0], i)
-        mean = fused_multiply_add(fresh, given - mean, mean)
-        square = fused_multiply_add(fresh2 * given, given, load_f32(held[1], i) * beta2)
+        given = load_f32(gradient, i)
+        mean = first_moment(load_f32(held[0], i), given, fresh)
+        square = second_moment(load_f32(held[1], i), given, beta2, fresh2)
         store_f32(new[0], i, mean)
         store_f32(new[1], i, square)
-        divisor = np.sqrt(square) / correction + eps
+        divisor = divisor_of(square, correction, eps)
         store_f32(new_weights, i, load_f32(weights, i) * keep + step_size * mean / divisor)
 
 
@@ -106,15 +124,15 @@ def amsgrad(gradient: int, weights: int, new_weights: int, held: Any, new: Any, 
     fresh, fresh2, beta2, eps = key.fresh, key.fresh2, key.beta2, key.eps
     correction, step_size, keep = key.correction, key.step_size, key.keep
     for i in range(count):
-        given, mean = load_f32(gradient, i), load_f32(held[0], i)
-        mean = fused_multiply_add(fresh, given - mean, mean)
-        square = fused_multiply_add(fresh2 * given, given, load_f32(held[1], i) * beta2)
+        given = load_f32(gradient, i)
+        mean = first_moment(load_f32(held[0], i), given, fresh)
+        square = second_moment(load_f32(held[1], i), given, beta2, fresh2)
         largest = load_f32(held[2], i)
         largest = largest if largest > square or largest != largest else square
         store_f32(new[0], i, mean)
         store_f32(new[1], i, square)
         store_f32(new[2], i, largest)
-        divisor = np.sqrt(largest) / correction + eps
+        divisor = divisor_of(largest, correction, eps)
         store_f32(new_weights, i, load_f32(weights, i) * keep + step_size * mean / divisor)
 
 
