@@ -167,7 +167,12 @@ class CoercionChecker(BaseChecker):
     # --- l-values ------------------------------------------------------------------------------------------------
 
     def require_lvalue(self, expr: r.Expr, at: Any, what: str) -> None:
-        """Whether something can be written there (section 6.6)."""
+        """Whether something can be written there (section 6.6): by what was written, and by what it was found to be."""
+        written = at
+        while isinstance(written, s.Member | s.Index | s.SliceOf):
+            written = written.base
+        if isinstance(written, s.Mux | s.Unary | s.Binary | s.Cast):
+            self.fail(at, f"{what}: this is not an l-value", Kind.DIRECTION)
         inner = expr
         while isinstance(inner, r.FieldOf | r.ElementOf | r.SliceOf | r.SliceAt | r.StackProperty):
             if isinstance(inner, r.StackProperty) and inner.name == "lastIndex":

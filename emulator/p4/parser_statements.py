@@ -136,13 +136,21 @@ class StatementParser(ExpressionParser):
 
     # --- control flow --------------------------------------------------------------------------------------------
 
+    def body(self) -> s.Statement:
+        """What stands behind ``if``, ``else`` or a loop's head: a statement, no declaration."""
+        start = self.position
+        found = self.statement()
+        if isinstance(found, s.Variable | s.Instantiation | s.Constant):
+            self.report("a declaration cannot stand here alone: put it in braces", start)
+        return found
+
     def _if(self) -> s.If:
         at = self.expect("if", "")
         self.expect("(", "after 'if'")
         condition = self.expression()
         self.expect(")", "after the condition")
-        then = self.statement()
-        otherwise = self.statement() if self.accept("else") else None
+        then = self.body()
+        otherwise = self.body() if self.accept("else") else None
         return s.If(at, self.position - 1, condition, then, otherwise)
 
     def _switch(self) -> s.Switch:
@@ -199,7 +207,7 @@ class StatementParser(ExpressionParser):
         self.declare(name)
         collection = self.simple_keyset()
         self.expect(")", "after a loop's head")
-        body = self.statement()
+        body = self.body()
         return s.ForIn(at, self.position - 1, annotations, target, name, collection, body)
 
     def _for_three(self, at: int, annotations: s.Annotations) -> s.For:
@@ -209,7 +217,7 @@ class StatementParser(ExpressionParser):
         self.expect(";", "in a loop's head")
         update = self._for_list(")", may_declare=False)
         self.expect(")", "after a loop's head")
-        body = self.statement()
+        body = self.body()
         return s.For(at, self.position - 1, annotations, init, condition, update, body)
 
     def _for_list(self, closing: str, *, may_declare: bool) -> tuple[s.Statement, ...]:

@@ -165,3 +165,12 @@ void f(in void x) { } //! TYPE
 extern void f(in match_kind x); //! TYPE
 //# top: a direction on a type
 const in bit<8> k = 1; //! SYNTAX
+//# apply: a choice between l-values is none, whatever is known when
+(true ? m.m8 : m.g.a) = 1; //! DIRECTION
+(m.f ? m.m8 : m.g.a) = 1; //! DIRECTION
+(true ? m.g : m.g).a = 1; //! DIRECTION
+(true ? m.g : m.g).setValid(); //! DIRECTION
+//# apply: what an operator or a cast gives is no l-value
+(+m.m8) = 1; //! DIRECTION
+((bit<8>)m.m8)[3:0] = 1; //! DIRECTION
+(m.m8 + 0) = 1; //! DIRECTION

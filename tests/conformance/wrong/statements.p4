@@ -233,3 +233,7 @@ return; //! PLACE
 switch (m.m8) { default: { } } //! PLACE
 //# state: apply of a table in a parser
 t.apply(); //! NAME
+//# apply: a declaration alone behind if, else or a loop's head
+if (m.f) bit<8> x = 1; //! SYNTAX
+if (m.f) { } else const bit<8> x = 1; //! SYNTAX
+for (bit<8> i in 8w0 .. 8w3) bit<8> y; //! SYNTAX
