@@ -58,7 +58,7 @@ class _Preparation:
                 start = len(self._changes)
                 self._changes += [self._prepare(number) for number in range(start, start + end - first)]
             else:
-                self._changes += _changes_of(self._view, rows, len(self._changes), self._prepare)
+                self._changes += _changes_of(self._view, rows)
 
     def _rows(self, updates: Updates, first: int, end: int) -> Rows | None:
         codes = tuple(updates.shapes[updates.shape_starts[first] : updates.shape_starts[first + 1]].tolist())
@@ -81,13 +81,12 @@ class _Preparation:
         return int.from_bytes(self._data[start : start + length], "big")
 
 
-def _changes_of(view: View, rows: Rows, first: int, prepare: Prepare) -> list[Change]:
-    """``first`` is the place of the first in the request."""
+def _changes_of(view: View, rows: Rows) -> list[Change]:
     run = {entity_tables.INSERT: _insert, entity_tables.MODIFY: _modify, entity_tables.DELETE: _delete}
     carry_out, table, keys = run[rows.update_type], rows.table, view.control.row_keys(rows.table.id)
     return [
-        Change(partial(carry_out, view, table, keys, row), partial(_remember, prepare, number))
-        for number, row in enumerate(rows.rows, first)
+        Change(partial(carry_out, view, table, keys, row), partial(_remember, view, table, keys, row))
+        for row in rows.rows
     ]
 
 
@@ -118,15 +117,8 @@ def _set_notes(view: View, table: TableSchema, keys: RowKeys, row: Row) -> None:
     entity_tables.set_notes(view, key, row.idle_timeout_ns, None)
 
 
-def _remember(prepare: Prepare, number: int) -> Undo:
-    return _prepared(prepare, number).remember()
-
-
-def _prepared(prepare: Prepare, number: int) -> Change:
-    change = prepare(number)
-    if isinstance(change, RequestError):
-        raise change
-    return change
+def _remember(view: View, table: TableSchema, keys: RowKeys, row: Row) -> Undo:
+    return entity_tables.remember_entry(view, (table.id, match_of(keys, row.keys), row.priority))
 
 
 # --- The compiled loop --------------------------------------------------------------------------------------------
