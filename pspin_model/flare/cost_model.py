@@ -128,11 +128,6 @@ def mean_tree_buffers(children: int) -> float:
     return float(max(1, (children - 1).bit_length()))
 
 
-def most_tree_buffers(children: int) -> int:
-    """Never more: one for each pair of children of whom only one has come."""
-    return (children + 1) // 2
-
-
 def crossovers(cores: int, packet_bytes: int, buffers: int) -> tuple[int, int]:
     """Message sizes from which M buffers, and one buffer, have no contention when the cores are the bottleneck.
 

@@ -92,6 +92,15 @@ def first_lock(h, p, where):  # type: ignore[no-untyped-def]
 
 
 @helper
+def begin(h):  # type: ignore[no-untyped-def]
+    """The parameters, the block's cluster, its place as bytes and as control words, and the packet."""
+    p = parameters(h)
+    where = home(h, p)
+    place = place_bytes(h, p, where)
+    return p, where, place, place.view(np.int64), packet(h, np.uint8)
+
+
+@helper
 def came_before(h, p, control):  # type: ignore[no-untyped-def]
     """Note that this child's packet is here; whether it was already."""
     charge(h, alu=ENTRY_ALU, load=ENTRY_LOADS, load_use=ENTRY_LOADS, branch=1)
@@ -145,11 +154,7 @@ def send_result(h, p, buffer):  # type: ignore[no-untyped-def]
 @handler
 def add_single(h):  # type: ignore[no-untyped-def]
     """One buffer: wait for it, add, leave; the last one sends."""
-    p = parameters(h)
-    where = home(h, p)
-    place = place_bytes(h, p, where)
-    control = place.view(np.int64)
-    data = packet(h, np.uint8)
+    p, where, place, control, data = begin(h)
     if came_before(h, p, control):
         return
     own = first_lock(h, p, where)
@@ -167,11 +172,7 @@ def add_single(h):  # type: ignore[no-untyped-def]
 @handler
 def add_multi(h):  # type: ignore[no-untyped-def]
     """M buffers: take the first that nobody uses, or wait for one's own; the last one merges them all."""
-    p = parameters(h)
-    where = home(h, p)
-    place = place_bytes(h, p, where)
-    control = place.view(np.int64)
-    data = packet(h, np.uint8)
+    p, where, place, control, data = begin(h)
     if came_before(h, p, control):
         return
     own = first_lock(h, p, where)
@@ -205,11 +206,7 @@ def add_multi(h):  # type: ignore[no-untyped-def]
 def add_tree(h):  # type: ignore[no-untyped-def]
     """Pairs by the children's numbers: the first of a pair leaves its row, the second adds the two, lower number on
     the left, and goes on for both. Rows belong to pairs of leaves; a merged pair goes on in the left one's row."""
-    p = parameters(h)
-    where = home(h, p)
-    place = place_bytes(h, p, where)
-    control = place.view(np.int64)
-    data = packet(h, np.uint8)
+    p, where, place, control, data = begin(h)
     if came_before(h, p, control):
         return
     children = p[A_CHILDREN]

@@ -31,8 +31,6 @@ class Operator:
 
     name: str
     combine: Combine
-    exact_in_any_order: bool
-    """For integers; floats are exact in any order for min and max only."""
 
     def __call__(self, left: Values, right: Values) -> Values:
         return self.combine(left, right)
@@ -47,10 +45,10 @@ def _wrapping(function: Combine) -> Combine:
 
 
 OPERATORS = {
-    "sum": Operator("sum", _wrapping(np.add), True),
-    "min": Operator("min", np.minimum, True),
-    "max": Operator("max", np.maximum, True),
-    "product": Operator("product", _wrapping(np.multiply), True),
+    "sum": Operator("sum", _wrapping(np.add)),
+    "min": Operator("min", np.minimum),
+    "max": Operator("max", np.maximum),
+    "product": Operator("product", _wrapping(np.multiply)),
 }
 """Integers wrap; a NaN wins."""
 
@@ -74,7 +72,7 @@ def operator(which: str | Callable[[Any, Any], Any]) -> Operator:
         if which not in OPERATORS:
             raise ElementError(f"operator {which!r}: choose one of {', '.join(OPERATORS)}, or give a function")
         return OPERATORS[which]
-    return Operator(getattr(which, "__name__", "function"), _user_combine(which), False)
+    return Operator(getattr(which, "__name__", "function"), _user_combine(which))
 
 
 def _user_combine(function: Callable[[Any, Any], Any]) -> Combine:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pspin_model.flare.config import FlareConfig, Reduction
-from pspin_model.flare.cost_model import Algorithm, Prediction, Setting, predict
+from pspin_model.flare.cost_model import Algorithm, Prediction, Setting, host_bytes, predict
 from pspin_model.flare.elements import ELEMENT_TYPES
 from pspin_model.flare.manager import ReductionRefused
 from pspin_model.flare.merging import inject_together
@@ -33,7 +34,9 @@ class Outcome:
     cores_per_block: int
     dtype: str
     refused: str = ""
-    """Why the manager did not take it; then everything below is 0: the hosts reduce among themselves."""
+    """Why the manager did not take it: the hosts reduce among themselves, and what the switch would measure is 0."""
+    fallback_cycles: int = 0
+    """Of a refused one: what a ring of the hosts takes at least, each sending 2 (P-1)/P of its message on its link."""
     exact: bool = False
     """Every block's result is there and is what it must be."""
     packets: int = 0
@@ -105,7 +108,7 @@ def simulate(config: FlareConfig) -> Report:
         try:
             runs.append(set_up(machine, reduction, f"reduction{number}", first_group=number))
         except ReductionRefused as error:
-            refused[number] = replace(_outline(config.machine, reduction, number), refused=str(error))
+            refused[number] = _refusal(config.machine, reduction, number, str(error))
     if not runs:
         return Report(config.machine, config.costs.name, list(refused.values()), 0.0, 0, 0.0)
     inject_together(machine, runs)
@@ -142,6 +145,12 @@ def _outline(machine: MachineConfig, reduction: Reduction, number: int) -> Outco
         dtype=reduction.dtype,
         density=reduction.density,
     )
+
+
+def _refusal(machine: MachineConfig, reduction: Reduction, number: int, why: str) -> Outcome:
+    link_gbps = reduction.line_rate_gbps / reduction.children
+    sent = host_bytes(reduction.message_bytes, reduction.children)["ring"]
+    return replace(_outline(machine, reduction, number), refused=why, fallback_cycles=math.ceil(sent * 8 / link_gbps))
 
 
 def _measure(config: FlareConfig, made: ReductionRun, run: Run, number: int) -> Outcome:

@@ -81,7 +81,7 @@ class SparseShape:
         raise ValueError(f"storage {self.storage!r}: choose array or hash")
 
 
-_NO_OPERATOR = Operator("none", lambda left, _right: left, True)
+_NO_OPERATOR = Operator("none", lambda left, _right: left)
 
 
 class Outcome(Enum):

@@ -87,11 +87,18 @@ def test_one_buffer_catches_up_and_needs_least_memory_once_messages_are_large() 
     assert single.working_peak_bytes <= tree.working_peak_bytes
 
 
-def test_two_reductions_at_once_are_both_right_and_use_all_cores() -> None:
-    one = Reduction(64 << 10, children=8, algorithm="tree")
-    report = simulate(FlareConfig(MACHINE, FLARE_COSTS, (one, replace(one, seed=1))))
-    assert [outcome.exact for outcome in report.outcomes] == [True, True]
+@pytest.mark.parametrize("count", [2, 3])
+def test_reductions_at_once_are_all_right_and_share_the_cores_evenly(count: int) -> None:
+    one = Reduction(32 << 10, children=8, algorithm="single")
+    report = simulate(FlareConfig(MACHINE, FLARE_COSTS, tuple(replace(one, seed=seed) for seed in range(count))))
+    assert all(outcome.exact for outcome in report.outcomes)
     assert report.core_use > 0.9
+    assert report.run is not None
+    packets = report.run.packets
+    until = 0.8 * min(outcome.cycles for outcome in report.outcomes)
+    spent = np.minimum(packets["doorbell"], until) - np.minimum(packets["dispatch"], until)
+    shares = [spent[packets["context"] == number].sum() / spent.sum() for number in range(count)]
+    assert shares == pytest.approx([1 / count] * count, rel=0.1)
 
 
 def test_what_does_not_fit_is_refused_and_the_other_reduction_goes_on() -> None:
@@ -99,6 +106,8 @@ def test_what_does_not_fit_is_refused_and_the_other_reduction_goes_on() -> None:
     report = simulate(FlareConfig(MACHINE, FLARE_COSTS, (large, Reduction(4 << 10, children=4))))
     assert "needs" in report.outcomes[0].refused
     assert "Reduce on the hosts" in report.outcomes[0].refused
+    # 2 x 63/64 of 8 MiB on a link of 100 Gbit/s
+    assert report.outcomes[0].fallback_cycles == 2 * 63 * (8 << 20) // 64 * 8 // 100 + 1
     assert report.outcomes[1].exact
 
 

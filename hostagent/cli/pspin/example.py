@@ -31,6 +31,7 @@ def example(
     clusters: Annotated[int, typer.Option(min=1, help="Clusters of the machine.")] = 4,
     cores: Annotated[int, typer.Option(min=1, help="Cores of a cluster.")] = 8,
     costs: Annotated[str, typer.Option(help=COSTS)] = "rtl",
+    riscv: Annotated[bool, typer.Option("--riscv", help="Payload handlers cost what their C code takes.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one of PsPIN's examples on the model: throughput, latencies, cycles and instructions of its handlers.
@@ -50,7 +51,17 @@ def example(
     if costs not in TABLES:
         raise typer.BadParameter(f"no cost table {costs!r}; there are {', '.join(TABLES)}")
     config = MachineConfig(clusters=clusters, cores=cores)
-    rows, run, _ = run_example(name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs])
+    parts = None
+    if riscv:
+        from pspin_model.riscv.timed import timed_in_c
+        from pspin_model.riscv.toolchain import ToolchainError
+
+        try:
+            parts = timed_in_c(name, size)
+        except ToolchainError as error:
+            typer.echo(f"netsum pspin example: {error}", err=True)
+            raise typer.Exit(1) from None
+    rows, run, _ = run_example(name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs], parts=parts)
     if as_json:
         print(json.dumps(in_json(rows, run.faults)))
         return

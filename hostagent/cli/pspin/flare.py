@@ -189,7 +189,7 @@ def _show_report(report: Any) -> None:
     console.print(table)
     for o in report.outcomes:
         if o.refused:
-            console.print(f"{o.name}: {o.refused}")
+            console.print(f"{o.name}: {o.refused}. On a ring of the hosts: {o.fallback_cycles / 1000:,.1f} µs or more")
     _show_sparse(console, [o for o in report.outcomes if o.sparse])
     console.print(f"cores busy {report.core_use:.1%}; input memory peak {_kib(report.input_peak_bytes)} KiB")
     for text in report.faults[:20]:
