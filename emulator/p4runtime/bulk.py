@@ -16,6 +16,7 @@ from emulator.p4runtime import bulk_scan, entity_tables
 from emulator.p4runtime.bulk_recipes import Recipe, Rows, Shape, recipe_of, shape_of
 from emulator.p4runtime.bulk_rows import RowKeys, match_of
 from emulator.p4runtime.bulk_scan import Updates
+from emulator.p4runtime.entity_tables import Note
 from emulator.p4runtime.errors import RequestError
 from emulator.p4runtime.schema import TableSchema
 from emulator.p4runtime.view import Change, Undo, View
@@ -74,47 +75,49 @@ class _Preparation:
         columns = values.reshape(end - first, shape.count).T.tolist()
         for column in shape.wide:
             columns[column] = [self._wide(place) for place in columns[column]]
-        return recipe.rows(columns, end - first)
+        return recipe.rows(columns, end - first, self._bytes_at)
 
     def _wide(self, place: int) -> int:
+        return int.from_bytes(self._bytes_at(place), "big")
+
+    def _bytes_at(self, place: int) -> bytes:
         start, length = place >> 32, place & 0xFFFF_FFFF
-        return int.from_bytes(self._data[start : start + length], "big")
+        return self._data[start : start + length]
 
 
 def _changes_of(view: View, rows: Rows) -> list[Change]:
     run = {entity_tables.INSERT: _insert, entity_tables.MODIFY: _modify, entity_tables.DELETE: _delete}
     carry_out, table, keys = run[rows.update_type], rows.table, view.control.row_keys(rows.table.id)
     return [
-        Change(partial(carry_out, view, table, keys, row), partial(_remember, view, table, keys, row))
-        for row in rows.rows
+        Change(partial(carry_out, view, table, keys, row, note), partial(_remember, view, table, keys, row))
+        for row, note in zip(rows.rows, rows.notes, strict=False)
     ]
 
 
 # --- Changes ----------------------------------------------------------------------------------------------------
 
 
-def _insert(view: View, table: TableSchema, keys: RowKeys, row: Row) -> None:
+def _insert(view: View, table: TableSchema, keys: RowKeys, row: Row, note: Note) -> None:
     view.control.insert_row(table.id, row, view.now_ns() if table.has_idle_timeout else 0)
-    if row.idle_timeout_ns:
-        _set_notes(view, table, keys, row)
+    if row.idle_timeout_ns or note is not None:
+        _set_notes(view, table, keys, row, note)
 
 
-def _modify(view: View, table: TableSchema, keys: RowKeys, row: Row) -> None:
+def _modify(view: View, table: TableSchema, keys: RowKeys, row: Row, note: Note) -> None:
     view.control.modify_row(table.id, row)
-    if table.has_idle_timeout or view.notes.entries:
-        _set_notes(view, table, keys, row)
+    if table.has_idle_timeout or view.notes.entries or note is not None:
+        _set_notes(view, table, keys, row, note)
 
 
-def _delete(view: View, table: TableSchema, keys: RowKeys, row: Row) -> None:
+def _delete(view: View, table: TableSchema, keys: RowKeys, row: Row, _: Note) -> None:
     view.control.delete_row(table.id, row)
     if table.has_idle_timeout or view.notes.entries:
         entity_tables.forget_notes(view, (table.id, match_of(keys, row.keys), row.priority))
 
 
-def _set_notes(view: View, table: TableSchema, keys: RowKeys, row: Row) -> None:
-    """What is plain has no metadata."""
+def _set_notes(view: View, table: TableSchema, keys: RowKeys, row: Row, note: Note) -> None:
     key = table.id, match_of(keys, row.keys), row.priority
-    entity_tables.set_notes(view, key, row.idle_timeout_ns, None)
+    entity_tables.set_notes(view, key, row.idle_timeout_ns, note)
 
 
 def _remember(view: View, table: TableSchema, keys: RowKeys, row: Row) -> Undo:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-ID, NUMBER, LONG, BYTES, MESSAGE = 1, 2, 3, 4, 5
-"""What a field is: part of the shape, a varint (of 31 bits, or of 56), a bytestring, or a message whose fields are
-listed in turn."""
+ID, NUMBER, LONG, BYTES, OPAQUE, MESSAGE = 1, 2, 3, 4, 5, 6
+"""What a field is: part of the shape, a varint (of 31 bits, or of 56), a bytestring, bytes of which only place and
+length count (as for `WIDE`), or a message whose fields are listed in turn."""
 
 PATHS: dict[str, int] = {
     "updates": MESSAGE,
@@ -14,6 +14,8 @@ PATHS: dict[str, int] = {
     "updates.entity.table_entry.table_id": ID,
     "updates.entity.table_entry.priority": NUMBER,
     "updates.entity.table_entry.idle_timeout_ns": LONG,
+    "updates.entity.table_entry.controller_metadata": LONG,
+    "updates.entity.table_entry.metadata": OPAQUE,
     "updates.entity.table_entry.match": MESSAGE,
     "updates.entity.table_entry.match.field_id": ID,
     "updates.entity.table_entry.match.exact": MESSAGE,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime.bulk_rows import MATCHES, is_given
+from emulator.p4runtime.bulk_rows import MATCHES, is_given, match_of
 from emulator.p4runtime.canonical import encode
 from emulator.p4runtime.schema import TableSchema
 from emulator.p4runtime.translate import add_match
@@ -30,7 +30,6 @@ def suits_rows(view: View, table: TableSchema, wanted: Any) -> bool:
         or (wanted.HasField("counter_data") and table.direct_counter_id)
         or (wanted.HasField("meter_config") and table.direct_meter_id)
         or (wanted.HasField("time_since_last_hit") and table.has_idle_timeout)
-        or view.notes.entries
     )
 
 
@@ -50,6 +49,7 @@ def read_rows(view: View, table: TableSchema) -> Iterator[bytes]:
 
 def _writer(view: View, table: TableSchema, keys: tuple[RowKey, ...], form: Form) -> Callable[[Row], bytes]:
     action_id, is_const, kind, has_timeout, given = form
+    notes = view.notes.entries
     entity = p4runtime_pb2.Entity()
     message = entity.table_entry
     message.table_id, message.is_const = table.id, is_const
@@ -59,6 +59,9 @@ def _writer(view: View, table: TableSchema, keys: tuple[RowKey, ...], form: Form
     put_target = _put_call(view, message.action.action, action_id) if kind is None else _THROUGH[kind](view, message)
 
     def write(row: Row) -> bytes:
+        if notes:
+            note = notes.get((table.id, match_of(keys, row.keys), row.priority))
+            message.controller_metadata, message.metadata = note or (0, b"")
         if row.priority:
             message.priority = row.priority
         if has_timeout:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat, starmap
 
 from emulator.p4runtime.bulk_paths import CODES, ID, MESSAGE, PATHS, WIDE, path_of
-from emulator.p4runtime.entity_tables import DELETE, INSERT, MODIFY
+from emulator.p4runtime.entity_tables import DELETE, INSERT, MODIFY, Note
 from emulator.p4runtime.schema import ActionSchema, FieldSchema, MatchKind, Schema, Scope, TableSchema
 from emulator.switch.control import Row, RowControl, ToGroup, ToMember
 
@@ -27,6 +27,8 @@ class Rows:
     table: TableSchema
     rows: list[Row]
     """In deletions only the keys count."""
+    notes: Iterable[Note] = repeat(None)
+    """Of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,12 @@ class Recipe:
     """What the numbers in a column are."""
     idle_timeout: int | None = None
     """The column it is in."""
+    number: int | None = None
+    metadata: int | None = None
+    """Columns of what a controller notes down."""
 
-    def rows(self, columns: Sequence[Column], count: int) -> Rows | None:
-        """None where a value is wrong."""
+    def rows(self, columns: Sequence[Column], count: int, bytes_at: Callable[[int], bytes]) -> Rows | None:
+        """None where a value is wrong. ``bytes_at``: of a place and length, as in `bulk_paths.WIDE`."""
         try:
             keys = list(zip(*(field.pairs(columns, count) for field in self.fields), strict=True))
         except _Wrong:
@@ -61,7 +66,14 @@ class Recipe:
         throughs = map(self.through[0], columns[self.through[1]]) if self.through is not None else repeat(None)
         timeouts = columns[self.idle_timeout] if self.idle_timeout is not None else repeat(0)
         parts = zip(keys, priorities, repeat(self.action_id), params or repeat(()), throughs, timeouts, strict=False)
-        return Rows(self.update_type, self.table, list(starmap(Row, parts)))
+        return Rows(self.update_type, self.table, list(starmap(Row, parts)), self._notes(columns, bytes_at))
+
+    def _notes(self, columns: Sequence[Column], bytes_at: Callable[[int], bytes]) -> Iterable[Note]:
+        if self.number is None and self.metadata is None:
+            return repeat(None)
+        numbers = columns[self.number] if self.number is not None else repeat(0)
+        metadata = map(bytes_at, columns[self.metadata]) if self.metadata is not None else repeat(b"")
+        return [note if note[0] or note[1] else None for note in zip(numbers, metadata, strict=False)]
 
 
 class _Wrong(Exception):
@@ -206,7 +218,8 @@ def recipe_of(shape: Shape, schema: Schema, control: RowControl) -> Recipe | Non
     idle_timeout = shape.top.columns.get("idle_timeout_ns")
     if idle_timeout is not None and not table.has_idle_timeout:
         return None
-    recipe = replace(recipe, idle_timeout=idle_timeout)
+    number, metadata = (shape.top.columns.get(name) for name in ("controller_metadata", "metadata"))
+    recipe = replace(recipe, idle_timeout=idle_timeout, number=number, metadata=metadata)
     return _through_profile(recipe, shape, schema) if table.implementation_id else _with_action(recipe, shape, schema)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime.bulk_paths import BYTES, ID, LONG, MESSAGE, PATHS, WIDE
+from emulator.p4runtime.bulk_paths import BYTES, ID, LONG, MESSAGE, OPAQUE, PATHS, WIDE
 from emulator.ports.jit import njit
 
 ROWS = 4096
@@ -177,6 +177,10 @@ def _take_apart(data, at, end, message, steps, shapes, values, shape, value):  #
                 values[value] = packed
             if number == 0:
                 return False, first_shape, first_value
+            at += number
+            shape, value = shape + 1, value + 1
+        elif kind == OPAQUE:
+            shapes[shape], values[value] = code, at << 32 | number
             at += number
             shape, value = shape + 1, value + 1
         else:

@@ -77,7 +77,9 @@ def an_update(source: random.Random) -> tuple[str, str]:
     table = source.choice(["forward", "forward", "routes", "pace", "choose", "choose", "single", "idle", "idle"])
     name = source.choice(["send", "send", "nothing", "set_value"]) if table not in ("pace", "idle") else "nothing"
     values = [source.randrange(4) for _ in range({"send": 2, "set_value": 1}.get(name, 0))]
-    rest = source.choice([""] * 9 + ["priority: 3", 'metadata: "m"', "is_default_action: true", "idle_timeout_ns: 9"])
+    noted = ['metadata: "m"', 'metadata: "\\x00longer than a word" controller_metadata: 5', "controller_metadata: 0"]
+    noted.append(f"controller_metadata: {source.choice([3, 1 << 63])}")
+    rest = source.choice([""] * 9 + noted + ["priority: 3", "is_default_action: true", "idle_timeout_ns: 9"])
     rest = "priority: 2" if table == "pace" and source.random() < 0.8 else rest
     if table == "idle" and source.random() < 0.7:
         rest = f"idle_timeout_ns: {source.choice([5, 3_000_000_000, 1 << 57, -1])}"
