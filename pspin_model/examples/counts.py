@@ -21,7 +21,7 @@ class Loop(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """A loop over the payload and what stands around it: loads from L1, own registers, arithmetic, jumps."""
+    """A loop over the payload and what stands around it: loads from L1, own registers, arithmetic, jumps, .."""
 
     loop: Loop
     load: int
@@ -31,6 +31,10 @@ class Kernel(NamedTuple):
     atomic: int
     jump: int
     code_bytes: int
+    store: int = 0
+    mul: int = 0
+    branch_taken: int = 0
+    branch: int = 0
 
 
 HEADER_BYTES = 28

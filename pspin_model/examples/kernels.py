@@ -56,8 +56,10 @@ def charge_kernel(h: int, k: Kernel, turns: int) -> None:
         register=k.register,
         atomic=k.atomic + turns * loop.atomic,
         jump=k.jump,
-        branch_taken=loop.branch * (turns - 1),
-        branch=loop.branch,
+        store=k.store,
+        mul=k.mul,
+        branch_taken=k.branch_taken + loop.branch * (turns - 1),
+        branch=k.branch + loop.branch,
     )
 
 

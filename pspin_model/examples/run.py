@@ -55,14 +55,18 @@ def run_example(
     *,
     config: MachineConfig | None = None,
     costs: CostTable = RTL_COSTS,
+    parts: tuple[Part, ...] | None = None,
 ) -> tuple[list[Row], Run, Machine]:
-    """Play an example on the machine as built: each context's messages one after another, each of so many packets."""
+    """Play an example on the machine as built: each context's messages one after another, each of so many packets.
+
+    ``parts`` stand for the example's own.
+    """
     if name not in EXAMPLES:
         raise ValueError(f"no example {name!r}; there are {', '.join(EXAMPLES)}")
     if size_bytes < 40:
         raise ValueError("a packet has headers: at least 40 bytes")
     machine = Machine(replace(config or MachineConfig(), stale_handles=1), costs)
-    parts = EXAMPLES[name]
+    parts = EXAMPLES[name] if parts is None else parts
     at, counter = 0, 0
     for index, part in enumerate(parts):
         context = part.set_up(machine, name if len(parts) == 1 else f"{name}{index}")

@@ -42,17 +42,19 @@ def compare_twin(name: str, size_bytes: int) -> Twin:
     fill = EXAMPLES[name][0].fill
     if fill is not None:
         fill(packet)
-    counted, mine = _in_c(name, packet[0])
+    _, counted, mine = run_in_c(name, packet[0])
     instructions, cycles, theirs = _in_python(TWINS[name], packet)
     return Twin(name, size_bytes, bool((mine == theirs).all()), counted, instructions, cycles)
 
 
-def _in_c(name: str, packet: NDArray[np.uint8]) -> tuple[Counted, NDArray[np.int32]]:
-    core = RiscvCore(compile_handler(HANDLERS / f"{name}.c", CODE), RTL_COSTS)
+def run_in_c(name: str, packet: NDArray[np.uint8]) -> tuple[int, Counted, NDArray[np.int32]]:
+    """Run a handler in C on one packet: bytes of its code, what it took, its scratchpad afterwards."""
+    program = compile_handler(HANDLERS / f"{name}.c", CODE)
+    core = RiscvCore(program, RTL_COSTS)
     core.write(PACKET, packet.tobytes())
     core.write(L1, np.array([PACKET, len(packet), SCRATCHPAD], "<u4").tobytes())
     counted = core.run(L1)
-    return counted, np.frombuffer(core.read(SCRATCHPAD, SCRATCHPAD_BYTES), "<i4")
+    return len(program.code), counted, np.frombuffer(core.read(SCRATCHPAD, SCRATCHPAD_BYTES), "<i4")
 
 
 def _in_python(handler: Handler, packet: NDArray[np.uint8]) -> tuple[int, int, NDArray[np.int32]]:

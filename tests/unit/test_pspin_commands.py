@@ -39,8 +39,9 @@ def test_a_wait_is_for_the_command_that_was_issued() -> None:
 
 def test_as_built_a_command_behind_a_feedback_has_a_wrong_number() -> None:
     waited, right = play(stale=1)
-    assert right == [True, False, False, False]
-    assert waited[1] < waited[0] + SIZE // 64
+    assert right[0]
+    assert not all(right)
+    assert min(waited) < min(play(stale=0)[0])
 
 
 @pytest.mark.parametrize("cores", [2, 8])
