@@ -66,8 +66,9 @@ fuzz-rack: setup ## a hostile tenant on the rack server for FUZZ_SECONDS: the ot
 	$(BIN)/python -m tests.support.rack_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 SOAK_STEPS ?= 10000
-soak-rack: setup ## two tenants train SOAK_STEPS steps (10000) with 1 % loss and kills: the weights of an undisturbed run
-	$(BIN)/python -m tests.support.rack_soak --steps $(SOAK_STEPS)
+SOAK_SEED ?= 1
+soak-rack: setup ## two tenants, SOAK_STEPS steps (10000), 1 % loss, kills, a restart: the weights of an undisturbed run
+	$(BIN)/python -m tests.support.rack_soak --steps $(SOAK_STEPS) --seed $(SOAK_SEED)
 
 soak: setup ## a million random and damaged packets through every program, both engines compared
 	$(BIN)/python -m emulator.harness.fuzz.soak tests/conformance/stf

@@ -15,7 +15,7 @@ from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
 from hostagent.rackserver.checkpoint import CheckpointError
 from hostagent.rackserver.checkpoint_folder import CheckpointFolder
-from hostagent.rackserver.core import RackServer, default_memory_bytes
+from hostagent.rackserver.core import RackServer, compile_services, default_memory_bytes
 from hostagent.rackserver.crew import Crew
 from hostagent.rackserver.metrics import MetricsEndpoint, MetricsError
 from hostagent.rackserver.report import Figures, figures_of
@@ -76,6 +76,7 @@ class RunningServer(RunningAggregator):
         if options.cores > 1:
             self.crew = Crew(self.rack, pin=options.pin)
             self._stack.callback(self._dismiss, self.crew)
+        compile_services()  # else the first service's job would wait for it
         if self.folder is not None:
             self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace)
 

@@ -103,7 +103,7 @@ class RackClient:
         try:
             number = self._channel.submit(operation)
         except TransportError as error:
-            raise as_torch_error(error, operation.describe()) from None
+            raise as_torch_error(error, self._describe(operation)) from None
         return Ticket(number, operation)
 
     def wait(self, ticket: Ticket) -> Answer:
@@ -113,8 +113,11 @@ class RackClient:
             failure = self._channel.expire(ticket.number, self.timeout_s)
         failure = failure or self._channel.failure(ticket.number)
         if failure is not None:
-            raise as_torch_error(failure, ticket.operation.describe()) from None
+            raise as_torch_error(failure, self._describe(ticket.operation)) from None
         return ticket.answer
+
+    def _describe(self, operation: Operation) -> str:
+        return f"service {self.service.name!r}, {operation.describe()}"
 
     def query(self, layout: KeyLayout) -> Answer:
         """What the server knows of a key."""
