@@ -9,7 +9,9 @@ from emulator.p4.llvm import machine, sharing
 from emulator.p4.llvm.machine import Effort
 from emulator.switch.control import Exact, TableEntry
 from emulator.v1model.compiled import generate
+from hostagent.cli.benchmarks.large_program import program_of
 from tests.support.p4_programs import binary, const, header_type, make_program, ref, run_both, send_to, var
+from tests.support.p4_text import compile_text
 
 Op = ir.BinaryOp
 DATA = ir.Header("hdr.d", header_type("d_t", ("k", 8), ("x", 32), ("y", 32)))
@@ -62,3 +64,11 @@ def test_every_effort_of_llvm_does_the_same(effort: Effort, monkeypatch: pytest.
 @pytest.mark.parametrize(("lines", "effort"), [(9_000, Effort.FULL), (20_000, Effort.LIGHT), (90_000, Effort.LEAST)])
 def test_effort_depends_on_size(lines: int, effort: Effort) -> None:
     assert machine.effort_for("\n" * lines) is effort
+
+
+def test_the_benchmarks_large_program_is_right_and_as_long_as_asked() -> None:
+    text = program_of(2_000)
+    assert 2_000 <= text.count("\n") < 2_050
+    checked = compile_text(text)
+    assert not checked.warnings
+    assert len(checked.program.tables) == text.count(".apply().hit")
