@@ -12,13 +12,16 @@ operator = "sum"          # min, max, product, or "module:function"
 algorithm = "auto"        # single, multi, tree
 density = 0.01            # of non-zeros: makes it sparse
 storage = "hash"          # or "array"
+
+[tree]                    # two levels of switches, for dense reductions
+leaves = 8
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -181,12 +184,25 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeConfig:
+    """Two levels of switches: each reduction's children are spread evenly over the leaves, which are the root's."""
+
+    leaves: int
+    link_gbps: float = 100.0
+    """Of each host's and each leaf's link."""
+    latency_cycles: int = 500
+    """Of a link, beside the time that a packet takes on it. [ours]"""
+
+
+@dataclass(frozen=True, slots=True)
 class FlareConfig:
     """A whole simulation."""
 
     machine: MachineConfig
     costs: CostTable
     reductions: tuple[Reduction, ...]
+    tree: TreeConfig | None = None
+    """None: one switch."""
 
 
 def flare_machine(**changes: int) -> MachineConfig:
@@ -220,7 +236,7 @@ def read_config(path: str | Path) -> FlareConfig:
 
 def make_config(given: Mapping[str, Any]) -> FlareConfig:
     """The simulation that a mapping of TOML's shape describes. Raises ConfigError."""
-    unknown = set(given) - {"machine", "reduction"}
+    unknown = set(given) - {"machine", "reduction", "tree"}
     if unknown:
         raise ConfigError(f"there is no table [{sorted(unknown)[0]}]: use [machine] and [[reduction]]")
     machine = dict(given.get("machine", {}))
@@ -232,7 +248,30 @@ def make_config(given: Mapping[str, Any]) -> FlareConfig:
         reductions = [reductions]
     if not reductions:
         raise ConfigError("there is no [[reduction]]")
-    return FlareConfig(flare_machine(**machine), TABLES[costs], tuple(make_reduction(each) for each in reductions))
+    made = tuple(make_reduction(each) for each in reductions)
+    tree = _make_tree(given["tree"], made) if "tree" in given else None
+    return FlareConfig(flare_machine(**machine), TABLES[costs], made, tree)
+
+
+def _make_tree(given: Mapping[str, Any], reductions: Iterable[Reduction]) -> TreeConfig:
+    names = [field.name for field in fields(TreeConfig)]
+    for name, value in given.items():
+        if name not in names:
+            raise ConfigError(f"tree: there is no field {name}; known: {', '.join(names)}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+            raise ConfigError(f"tree: {name} = {value!r} is no number of at least 0")
+    leaves = given.get("leaves")
+    if not isinstance(leaves, int) or leaves < 1:
+        raise ConfigError("tree: leaves = 8, how many switches the hosts are plugged into, is missing")
+    tree = TreeConfig(**given)
+    if tree.link_gbps <= 0 or not isinstance(tree.latency_cycles, int):
+        raise ConfigError("tree: link_gbps must be positive, latency_cycles a whole number")
+    for reduction in reductions:
+        if reduction.density:
+            raise ConfigError("tree: sparse reductions run on one switch in time; leave [tree] out")
+        if reduction.children % leaves:
+            raise ConfigError(f"tree: {reduction.children} children cannot be spread evenly over {leaves} leaves")
+    return tree
 
 
 def make_reduction(given: Mapping[str, Any]) -> Reduction:

@@ -56,6 +56,8 @@ class DenseRun:
     first_group: int = 0
     """Where its blocks begin: several reductions begin on different groups."""
     port: int = 0
+    given: tuple[Arrivals, Values] | None = None
+    """What comes when, children x blocks x elements, instead of random numbers at the reduction's pace."""
     layout: PlaceLayout = field(init=False)
     placement: Placement = field(init=False)
     context: Context = field(init=False)
@@ -90,18 +92,9 @@ class DenseRun:
             handler_memory_bytes=A_WORDS * WORD_BYTES,
             locks=self.placement.locks(config.clusters),
         )
-        self.traffic = arrivals(
-            reduction.blocks,
-            reduction.children,
-            reduction.interval_cycles,
-            staggered=reduction.staggered,
-            exponential=reduction.arrivals == "exponential",
-            seed=reduction.seed,
-            start=reduction.start_cycles,
-        )
+        self.traffic, self.rows = self.given or (arrivals_of(reduction), random_rows(reduction))
         self._log = np.zeros(2 * len(self.traffic.at) + 2, np.int64)
         self._set_parameters(code)
-        self.rows = self._values()
 
     def _set_parameters(self, operator_code: int) -> None:
         reduction, layout = self.reduction, self.layout
@@ -119,16 +112,6 @@ class DenseRun:
         words[A_PORT] = self.port
         words[A_REMOTE_CYCLES] = REMOTE_L1_CYCLES
         words[A_LOG] = self._log.ctypes.data
-
-    def _values(self) -> Values:
-        """Random numbers; small ones, so that integer sums of many children rarely wrap and products stay finite."""
-        reduction = self.reduction
-        random = np.random.default_rng(reduction.seed)
-        shape = (reduction.children, reduction.blocks, reduction.elements)
-        dtype = ELEMENT_TYPES[reduction.dtype]
-        if dtype.kind == "i":
-            return random.integers(-3, 4, shape, dtype=np.int8).astype(dtype)
-        return random.standard_normal(shape, np.float32).astype(dtype)
 
     def packets(self) -> dict[str, Any]:
         """What `Machine.inject` wants of this reduction."""
@@ -204,3 +187,27 @@ def agree(result: Values, expected: Values, *, bitwise: bool = False) -> bool:
     return bool(
         np.allclose(result.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=50 * tolerance)
     )
+
+
+def arrivals_of(reduction: Reduction) -> Arrivals:
+    """Its packets at its own pace."""
+    return arrivals(
+        reduction.blocks,
+        reduction.children,
+        reduction.interval_cycles,
+        staggered=reduction.staggered,
+        exponential=reduction.arrivals == "exponential",
+        seed=reduction.seed,
+        start=reduction.start_cycles,
+    )
+
+
+def random_rows(reduction: Reduction) -> Values:
+    """Children x blocks x elements: small numbers, so that integer sums of many children rarely wrap and products stay
+    finite."""
+    random = np.random.default_rng(reduction.seed)
+    shape = (reduction.children, reduction.blocks, reduction.elements)
+    dtype = reduction.element_type
+    if dtype.kind == "i":
+        return random.integers(-3, 4, shape, dtype=np.int8).astype(dtype)
+    return random.standard_normal(shape, np.float32).astype(dtype)

@@ -37,7 +37,11 @@ def run(
     from pspin_model.flare.simulate import simulate
 
     with _errors():
-        report = simulate(read_config(config))
+        given = read_config(config)
+        if given.tree is not None:
+            _run_tree(given, as_json)
+            return
+        report = simulate(given)
     if as_json:
         typer.echo(_json(report.as_json()))
     else:
@@ -49,6 +53,19 @@ def run(
 
         plot_report(report, plot)
     if any(not outcome.exact for outcome in report.outcomes if not outcome.refused):
+        raise typer.Exit(1)
+
+
+def _run_tree(config: Any, as_json: bool) -> None:
+    """A tree of switches: its rows."""
+    from pspin_model.flare.timed_tree import reduce_in_time
+
+    reports = reduce_in_time(config, config.tree)
+    if as_json:
+        typer.echo(_json([report.as_json() for report in reports]))
+    else:
+        _show_trees(reports)
+    if any(not report.exact for report in reports if not report.refused):
         raise typer.Exit(1)
 
 
@@ -194,6 +211,23 @@ def _show_report(report: Any) -> None:
     console.print(f"cores busy {report.core_use:.1%}; input memory peak {_kib(report.input_peak_bytes)} KiB")
     for text in report.faults[:20]:
         console.print(text)
+
+
+def _show_trees(reports: Any) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("leaves", "hosts", "KiB", "at the leaves", "at the root", "leaves done µs", "root done µs",
+                 "hosts done µs", "block µs", "Gbit/s of a host", "result"):  # fmt: skip
+        table.add_column(name, justify="right")
+    for r in reports:
+        result = f"refused: {r.refused}" if r.refused else "exact" if r.exact else f"WRONG, {len(r.faults)} faults"
+        times = (r.leaf_cycles, r.root_cycles, r.cycles, r.block_latency_cycles)
+        table.add_row(
+            str(r.leaves), str(r.children), _kib(r.message_bytes), r.leaf_algorithm, r.root_algorithm,
+            *(f"{each / 1000:,.1f}" for each in times), f"{r.host_gbps:,.1f}", result,
+        )  # fmt: skip
+    _console().print(table)
 
 
 def _show_sparse(console: Any, outcomes: Any) -> None:
