@@ -143,7 +143,9 @@ def tenants_figure(tensor_bytes: int, tenants: int = 8, lanes: int = LEAST_LANES
     many, one = Rig(lanes, workers, tenants, tensor_bytes // tenants, 1), Rig(lanes, workers, 1, tensor_bytes, 1)
     copies = [partial(rig.seconds, only_copy=True) for rig in (many, one)]
     ours, peer, copy_many, copy_one = best(many.seconds, one.seconds, *copies)
-    note = f"{100 * (ours / peer - 1):+.1f} % of a tenant's fair share (a copy {100 * (copy_many / copy_one - 1):+.1f} %)"
+    note = (
+        f"{100 * (ours / peer - 1):+.1f} % of a tenant's fair share (a copy {100 * (copy_many / copy_one - 1):+.1f} %)"
+    )
     return Figure(f"{tenants} tenants", ours, "1 tenant with all of it", peer, tensor_bytes, note)
 
 
