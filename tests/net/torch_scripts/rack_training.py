@@ -21,20 +21,16 @@ options.add_argument("--steps", type=int, default=200)
 options.add_argument("--service", default=None)
 options.add_argument("--rejoins", type=int, default=3)
 options.add_argument("--hidden", type=int, default=256)
+options.add_argument("--then", default=None, metavar="SERVICE", help="train once more, there")
 arguments = options.parse_args()
 
 dist.init_process_group("gloo")
 RANK = dist.get_rank()
-torch.manual_seed(0)
-hidden = arguments.hidden
-model = nn.Sequential(nn.Linear(20, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 3))
-optimizer = RackOptimizer(model.parameters(), optim="adam", lr=1e-3, server=arguments.service)
-print(f"rank {RANK} begins after step {optimizer.step_number}", flush=True)
 
 
-def train_one(step):
+def train_one(model, optimizer):
     """The data of a step depend on the step's number only, so that it can be repeated."""
-    generator = torch.Generator().manual_seed(1000 * step + RANK)
+    generator = torch.Generator().manual_seed(1000 * optimizer.step_number + RANK)
     inputs = torch.randn(32, 20, generator=generator)
     targets = (inputs[:, 0] > 0).long() + (inputs[:, 1] > 1).long()
     optimizer.zero_grad()
@@ -44,18 +40,30 @@ def train_one(step):
     return loss.item()
 
 
-while optimizer.step_number < arguments.steps:
-    try:
-        loss = train_one(optimizer.step_number)
-        if optimizer.step_number % 10 == 0:
-            print(f"rank {RANK} step {optimizer.step_number} loss {loss:.4f}", flush=True)
-    except NetsumError as error:
-        print(f"rank {RANK} in step {optimizer.step_number + 1}: {error}", flush=True)
-        if not arguments.rejoins:
-            raise
-        arguments.rejoins -= 1
-        print(f"rank {RANK} joins again after step {optimizer.rejoin()}", flush=True)
+def train(service):
+    """To the last step, from the service's last whole one."""
+    torch.manual_seed(0)
+    hidden = arguments.hidden
+    model = nn.Sequential(nn.Linear(20, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 3))
+    optimizer = RackOptimizer(model.parameters(), optim="adam", lr=1e-3, server=service)
+    print(f"rank {RANK} begins after step {optimizer.step_number}", flush=True)
+    rejoins = arguments.rejoins
+    while optimizer.step_number < arguments.steps:
+        try:
+            loss = train_one(model, optimizer)
+            if optimizer.step_number % 10 == 0:
+                print(f"rank {RANK} step {optimizer.step_number} loss {loss:.4f}", flush=True)
+        except NetsumError as error:
+            print(f"rank {RANK} in step {optimizer.step_number + 1}: {error}", flush=True)
+            if not rejoins:
+                raise
+            rejoins -= 1
+            print(f"rank {RANK} joins again after step {optimizer.rejoin()}", flush=True)
+    weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
+    print(f"rank {RANK} has weights {zlib.crc32(weights):08x} after step {optimizer.step_number}", flush=True)
+    optimizer.close()
 
-weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
-print(f"rank {RANK} has weights {zlib.crc32(weights):08x} after step {optimizer.step_number}", flush=True)
-optimizer.close()
+
+train(arguments.service)
+if arguments.then is not None:
+    train(arguments.then)
