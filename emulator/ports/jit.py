@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-import numba
-
-from emulator.ports.jit_cache import ImportsLocator, loops_folder
-
-LOCATOR = f"{ImportsLocator.__module__}.{ImportsLocator.__qualname__}"
-
-
-@contextmanager
-def _our_cache() -> Iterator[None]:
-    """numba asks where to cache when it decorates; functions of others keep their own place."""
-    config: Any = numba.config
-    kept = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
-    config.CACHE_DIR = str(loops_folder())
-    config.CACHE_LOCATOR_CLASSES = LOCATOR
-    try:
-        yield
-    finally:
-        config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = kept
+from emulator.ports.deferred import Deferred
 
 
 def njit(function: Any = None, **options: Any) -> Any:
-    """``numba.njit`` with ``nogil`` and ``cache``; takes the same options."""
+    """``numba.njit`` with ``nogil`` and ``cache``; takes the same options. numba is imported when it is needed."""
     if function is None:
         return lambda function: njit(function, **options)
-    with _our_cache():
+    return Deferred(lambda: _dispatcher(function, options), function)
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    import numba
+
+    from emulator.ports.jit_locator import our_cache
+
+    with our_cache():
         return numba.njit(**{"nogil": True, "cache": True, "error_model": "numpy", **options})(function)

@@ -14,12 +14,8 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
-
-import llvmlite
-import llvmlite.binding
-import numba
-from numba.core.caching import UserProvidedCacheLocator
 
 from emulator.ports.folders import cache_root
 
@@ -34,9 +30,11 @@ IMPORT = re.compile(r"^[ \t]*(?:from +([\w.]+) +import +(\([^)]*\)|[^\n]*)|impor
 @functools.cache
 def machine_key() -> str:
     """What compiled code depends on besides its source: compiler versions, CPU and its features."""
+    import llvmlite.binding  # the library itself, and nothing of numba
+
     cpu = llvmlite.binding.get_host_cpu_name()
     features = llvmlite.binding.get_host_cpu_features().flatten()
-    return f"{numba.__version__} {llvmlite.__version__} {cpu} {features}"
+    return f"{version('numba')} {version('llvmlite')} {cpu} {features}"
 
 
 @functools.cache
@@ -59,13 +57,6 @@ def loops_folder() -> Path:
     except OSError:
         pass  # no place to cache in: numba compiles anew, and says so where it matters
     return folder
-
-
-class ImportsLocator(UserProvidedCacheLocator):
-    """numba's locator in its cache folder, with our stamp."""
-
-    def get_source_stamp(self) -> str:
-        return source_stamp(self._py_file)
 
 
 @functools.cache

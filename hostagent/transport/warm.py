@@ -1,70 +1,87 @@
-"""Compiling the ranks' loops once per machine and version, not once per rank.
+"""Compiling the ranks' loops once per machine and version, not once per rank, and running them without the compiler.
 
-The loops are cached on disk, but ranks that start together on an empty cache would each compile all of them, side by
-side, and take minutes where one takes half a minute. So the first to come takes a lock and compiles; the others wait
-for it and load what it left. Afterwards a marker beside the loops makes all this one look at a file.
+What was compiled is kept as one object file, so that a rank loads no numba: that would take it a second of CPU. Ranks
+that start together on an empty cache would each compile everything, side by side, and take minutes where one takes half
+a minute. So the first to come takes a lock and compiles; the others wait for it and load what it left.
 """
 
 from __future__ import annotations
 
 import fcntl
+import os
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-import numba
-
 from emulator.ports.jit_cache import loops_folder, source_stamp
+from emulator.ports.object_code import ObjectCode, ObjectCodeError, build
 
 WAIT_S = 300.0
 """For another process that compiles; then this one goes on by itself, which is slow but right."""
 LOOK_AGAIN_S = 0.1
 
+_adopted = False
+
 
 def ensure_warm(*, say: bool = True) -> bool:
-    """Returns when the ranks' loops are in the cache; True if this call compiled them. ``say``: tell on stderr."""
-    folder = loops_folder()
-    marker = folder / f"host-loops-{source_stamp(__file__)[:16]}"
-    if marker.exists():
+    """Returns when this process has the ranks' loops; True if this call compiled them. ``say``: tell on stderr."""
+    global _adopted
+    if _adopted:
         return False
+    file = loops_folder() / f"host-loops-{source_stamp(__file__)[:16]}.o"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with marker.with_suffix(".lock").open("w") as lock:
-            if not _locked(lock, time.monotonic() + WAIT_S) or marker.exists():
-                return False
-            if say:
-                print("netsum: compiling its loops, once for this version (about half a minute)", file=sys.stderr)
-            compile_all()
-            marker.touch()
-            return True
-    except OSError:
-        return False  # no place to cache in: each rank compiles for itself
+        compiled = not file.exists() and _compile_once(file, say)
+        _adopt(ObjectCode(file.read_bytes()))
+    except (OSError, ObjectCodeError):
+        return False  # no place to cache in, or another compiler than ours: each rank compiles for itself
+    _adopted = True
+    return compiled
 
 
-def compile_all() -> None:
-    """Compile, or load, every function that a rank calls from Python; all take int64 only."""
-    for function, arguments in entries():
-        function.compile((numba.types.int64,) * arguments)
-    from hostagent.protocol.quantizer.machine import entry_address
+def _compile_once(file: Path, say: bool) -> bool:
+    """Make the file, or wait until another process has; True if this one did."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.with_suffix(".lock").open("w") as lock:
+        if not _locked(lock, time.monotonic() + WAIT_S) or file.exists():
+            return False
+        if say:
+            print("netsum: compiling its loops, once for this version (about half a minute)", file=sys.stderr)
+        made = file.with_suffix(f".{os.getpid()}")
+        made.write_bytes(build(all_entries()))
+        made.rename(file)
+        return True
+
+
+def _adopt(code: ObjectCode) -> None:
+    for function, arguments in all_entries():
+        code.adopt(function, arguments)
+
+
+def all_entries() -> list[tuple[Any, int]]:
+    """What is called by its name, and the large loops that are called by their address (see ``entry_address``)."""
     from hostagent.protocol.worker.fill import fill_lanes
     from hostagent.protocol.worker.served_lanes import fill_served, store_served
     from hostagent.protocol.worker.store import store_lanes
 
-    for loop in (fill_lanes, store_lanes, fill_served, store_served):
-        entry_address(loop)
+    return [*entries(), *((loop, 5) for loop in (fill_lanes, store_lanes, fill_served, store_served))]
 
 
 def entries() -> list[tuple[Any, int]]:
-    """(function, number of arguments), the largest first. A test compares this with what a rank really calls."""
-    from emulator.ports import shm
+    """(function, number of int64 arguments), the largest first. A test compares this with what a rank really calls."""
+    from emulator.ports import host, peer, shm
     from hostagent.protocol.worker import operations, restart
     from hostagent.transport import loop, loop_calls
 
     found: list[tuple[Callable[..., Any], int]] = [
         (loop.run_loop, 1),
         (restart.core_resume, 4),
+        (host.host_posted, 1),
+        (host.host_consumed, 1),
+        (peer.ring_peer, 1),
+        (peer.leave_peer, 1),
         (operations.operation_hash, 6),
         (loop.announce, 1),
         (shm._load, 1),
