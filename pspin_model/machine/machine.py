@@ -99,7 +99,6 @@ class Machine:
         self.memory = MachineMemory(self.config, costs)
         self.contexts: list[Context] = []
         self._code_line = 0
-        self._faults_seen = 0
 
     @property
     def now(self) -> int:
