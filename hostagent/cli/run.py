@@ -30,9 +30,7 @@ def run(
     ] = "",
     max_window: Annotated[
         int | None,
-        typer.Option(
-            metavar="SLOTS", help="Most slots the job may lease, a power of two. Default: 512 / N, 128 at most."
-        ),
+        typer.Option(metavar="SLOTS", help="Most slots of the job, a power of two; default 512 / N, at most 128."),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what aggregator and ranks counted, as JSON.")
