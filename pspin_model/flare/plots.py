@@ -116,20 +116,21 @@ def _draw_latency(axes: Any, report: Report, start: int) -> None:
     """How long packets were in the machine, by when they came."""
     assert report.run is not None
     packets = report.run.packets
-    for made in report.runs:
+    for number, made in enumerate(report.runs):
         mine = packets["context"] == made.context.index
         arrival = (packets["arrival"][mine] - start) / 1000
         stay = (packets["feedback"] - packets["arrival"])[mine] / 1000
         service = (packets["doorbell"] - packets["dispatch"])[mine] / 1000
-        label = made.reduction.algorithm
-        color = COLORS.get(label)
+        several = len(report.runs) > 1
+        label = f"{made.name}, {made.reduction.kind}" if several else made.reduction.kind
+        color = f"C{number % 10}" if several else COLORS.get(made.reduction.kind, "C0")
         axes.plot(arrival, stay, ".", markersize=2, alpha=0.5, color=color, label=f"{label}: in the machine")
-        axes.plot(arrival, service, ".", markersize=1, alpha=0.5, color="0.4", label=f"{label}: on a core")
+        axes.plot(arrival, service, "x", markersize=2, alpha=0.5, color=color, label=f"{label}: on a core")
     axes.set_title("Time of a packet, by its arrival")
     axes.set_xlabel("arrival, µs")
     axes.set_ylabel("µs")
     axes.set_ylim(bottom=0)
-    axes.legend(loc="best", markerscale=5)
+    axes.legend(loc="upper left", markerscale=3, fontsize="small")
 
 
 def plot_sweep(rows: Sequence[dict[str, Any]], path: str | Path, buffers: int = 4, packet_bytes: int = 1024) -> None:
