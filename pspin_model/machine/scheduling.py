@@ -101,8 +101,6 @@ ARBITED = 32
 """Ready queues among which the arbiter chooses; more wait in the order they became ready. [ours]"""
 
 C_ACCEPT = index_of("task_to_accept")
-C_COPY = index_of("copy_latency")
-C_GAP = index_of("copy_gap")
 C_DISPATCH = index_of("copied_to_dispatch")
 
 
