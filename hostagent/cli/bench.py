@@ -35,10 +35,17 @@ def allreduce(
 
     Example: [bold]netsum bench allreduce --size 64MiB -n 2 -n 4[/bold]
     """
+    import sys
+
     from hostagent.cli.benchmarks import allreduce as benchmark
+    from hostagent.cli.benchmarks.training import BenchError
 
     size_bytes = parse_size(size)
-    benchmark.show(benchmark.measure(tuple(ranks or (2, 4)), size_bytes, repeats, lanes), as_json)
+    try:
+        benchmark.show(benchmark.measure(tuple(ranks or (2, 4)), size_bytes, repeats, lanes), as_json)
+    except BenchError as error:
+        print(f"netsum bench allreduce: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 @app.command()
@@ -140,10 +147,11 @@ def server(
     import sys
 
     from hostagent.cli.benchmarks import server as benchmark
+    from hostagent.cli.benchmarks.training import BenchError
 
     try:
         benchmark.show(benchmark.measure(parse_size(size), ranks, parameters, steps), as_json)
-    except benchmark.BenchError as error:
+    except BenchError as error:
         print(f"netsum bench server: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
 

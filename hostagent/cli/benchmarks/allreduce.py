@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from hostagent.cli.benchmarks.facts import machine_facts
+from hostagent.cli.benchmarks.training import run_ranks
 
 RANKS_SCRIPT = Path(__file__).with_name("allreduce_ranks.py")
-TIMEOUT_S = 300
 ROUNDS = 3
-
-
-class BenchError(Exception):
-    """A run failed; the text holds the end of its output."""
 
 
 def measure(ranks: tuple[int, ...], size_bytes: int, repeats: int, lanes: int | None) -> dict[str, Any]:
@@ -46,18 +41,8 @@ def _best(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _run(backend: str, ranks: int, lanes: int | None, options: list[str]) -> dict[str, Any]:
-    if backend == "netsum":
-        chosen = ["--lanes", str(lanes)] if lanes else []
-        launch = [sys.executable, "-m", "hostagent.cli.main", "run", "-n", str(ranks), *chosen]
-    else:
-        launch = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}"]
-    command = [*launch, str(RANKS_SCRIPT), "--backend", backend, *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
-    for line in done.stdout.splitlines():
-        if line.startswith("BENCH "):
-            result: dict[str, Any] = json.loads(line.removeprefix("BENCH "))
-            return result
-    raise BenchError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    ours = None if backend == "gloo" else ["--lanes", str(lanes)] if lanes else []
+    return run_ranks(ranks, RANKS_SCRIPT, ["--backend", backend, *options], ours, os.environ)
 
 
 def show(measured: dict[str, Any], as_json: bool) -> None:

@@ -7,12 +7,13 @@ each right after a barrier, when the other processes have to be woken first.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 
 import torch
 import torch.distributed as dist
+
+from hostagent.cli.benchmarks.training import tell
 
 
 def bandwidth(size_bytes: int, repeats: int) -> dict[str, float]:
@@ -79,7 +80,7 @@ def main() -> None:
         "after_barrier": latency(arguments.small_bytes, arguments.barrier_repeats, after_barrier=True),
     }
     if dist.get_rank() == 0:
-        print("BENCH " + json.dumps(result), flush=True)
+        tell(result)
     dist.barrier()
     dist.destroy_process_group()
 

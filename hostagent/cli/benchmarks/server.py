@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +12,12 @@ from rich.table import Table
 
 from hostagent.cli.benchmarks.cpu import ROOT_VARIABLE
 from hostagent.cli.benchmarks.facts import machine_facts
+from hostagent.cli.benchmarks.training import run_ranks
 from hostagent.rackserver.bench import Figure, run_bench_core
 from hostagent.rackserver.core import compile_services
 
 RANKS_SCRIPT = Path(__file__).with_name("server_ranks.py")
-TIMEOUT_S = 600
 ROUNDS = 2
-
-
-class BenchError(Exception):
-    """A run failed; the text holds the end of its output."""
 
 
 def measure(tensor_bytes: int, ranks: int, parameters: int, steps: int) -> dict[str, Any]:
@@ -82,18 +76,9 @@ def _total(cpu: dict[str, float]) -> float:
 
 
 def _run(backend: str, ranks: int, options: list[str]) -> dict[str, Any]:
-    if backend == "rack":
-        launch = [sys.executable, "-m", "hostagent.cli.main", "run", "--aggregator", "server", "-n", str(ranks)]
-    else:
-        launch = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}"]
-    command = [*launch, str(RANKS_SCRIPT), "--backend", backend, *options]
-    told = {**os.environ, ROOT_VARIABLE: str(os.getpid())}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=told)
-    for line in done.stdout.splitlines():
-        if line.startswith("BENCH "):
-            told_back: dict[str, Any] = json.loads(line.removeprefix("BENCH "))
-            return told_back
-    raise BenchError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    ours = ["--aggregator", "server"] if backend == "rack" else None
+    environment = {**os.environ, ROOT_VARIABLE: str(os.getpid())}
+    return run_ranks(ranks, RANKS_SCRIPT, ["--backend", backend, *options], ours, environment)
 
 
 def show(measured: dict[str, Any], as_json: bool) -> None:

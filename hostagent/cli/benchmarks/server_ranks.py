@@ -7,7 +7,6 @@ views of the buckets) and a local step of torch.optim.Adam. Prints rank 0's medi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import time
@@ -17,6 +16,7 @@ import torch
 import torch.distributed as dist
 
 from hostagent.cli.benchmarks.cpu import ROOT_VARIABLE, by_process, spent
+from hostagent.cli.benchmarks.training import tell
 
 BUCKET_ELEMENTS = 25 * (1 << 20) // 4
 """DDP's default bucket."""
@@ -80,7 +80,7 @@ def main() -> None:
     dist.barrier()
     if dist.get_rank() == 0:
         cpu = {kind: seconds / arguments.steps for kind, seconds in spent(before, by_process(root)).items()}
-        print("BENCH " + json.dumps({"median_s": statistics.median(times), "times_s": times, "cpu_s": cpu}), flush=True)
+        tell({"median_s": statistics.median(times), "times_s": times, "cpu_s": cpu})
     dist.barrier()
     dist.destroy_process_group()
 
