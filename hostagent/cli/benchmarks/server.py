@@ -86,11 +86,13 @@ def show(measured: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(measured))
         return
-    table = Table(title="rack server, best round of each", title_justify="left")
-    for name in ("what", "server", "GB/s of tensor", "peer", "takes", "as fast as the peer", ""):
-        table.add_column(name, justify="left" if name in ("what", "peer", "") else "right")
+    table = Table(title="rack server, best round of each", title_justify="left", show_lines=True)
+    table.add_column("what, and what runs beside it")
+    for name in ("server", "beside", "as fast"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in measured["rows"]:
+        note = f"; {row['note']}" if row["note"] else ""
+        what = f"{row['name']}\n[dim]beside {row['peer']}; {row['gb_s']:.2f} GB/s of tensor{note}[/dim]"
         times = [f"{1e3 * row[key]:.1f} ms" for key in ("ours_s", "peer_s")]
-        speed = f"{row['gb_s']:.2f}"
-        table.add_row(row["name"], times[0], speed, row["peer"], times[1], f"{row['ratio']:.2f}x", row["note"])
+        table.add_row(what, *times, f"{row['ratio']:.2f}x")
     Console().print(table)
