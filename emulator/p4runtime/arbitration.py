@@ -116,7 +116,12 @@ class Arbiter:
         return role.notify_all() if was_primary else []
 
     def check_may_write(self, role_name: str, election_id: int | None) -> None:
-        """Raises NOT_FOUND for a role nobody has announced, PERMISSION_DENIED unless the id is the primary's."""
+        """Raises NOT_FOUND for a role nobody has announced, PERMISSION_DENIED unless the id is the primary's.
+
+        As on bmv2, who sends no election id may write while no stream is open: scripts that only fill tables do.
+        """
+        if not role_name and election_id is None and not self._role_of_stream:
+            return
         role = self._roles.get(role_name)
         if role is None:
             if role_name:

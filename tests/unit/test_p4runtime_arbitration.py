@@ -120,5 +120,11 @@ def test_one_stream_too_many(arbiter: Arbiter) -> None:
     arbiter.update("d", DEVICE, "", 9)
 
 
-def test_nobody_may_write_before_anybody_came(arbiter: Arbiter) -> None:
+def test_while_no_stream_is_open_only_who_sends_no_id_may_write(arbiter: Arbiter) -> None:
+    arbiter.check_may_write("", None)
+    refused(Code.PERMISSION_DENIED, lambda: arbiter.check_may_write("", 1))
+    refused(Code.NOT_FOUND, lambda: arbiter.check_may_write("leaf", None))
+    arbiter.update("a", DEVICE, "leaf", 5)
     refused(Code.PERMISSION_DENIED, lambda: arbiter.check_may_write("", None))
+    arbiter.disconnect("a")
+    arbiter.check_may_write("", None)

@@ -209,7 +209,7 @@ def test_read_errors_come_after_the_answers(connect: Connect) -> None:
 def test_a_refusal_of_the_whole_request_has_no_details(connect: Connect) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         connect().write(("INSERT", "table_entry {}"))
-    assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    assert caught.value.code() == grpc.StatusCode.FAILED_PRECONDITION
     assert "grpc-status-details-bin" not in dict(caught.value.trailing_metadata())
 
 
