@@ -167,7 +167,6 @@ store_release64 = _make(
 )
 atomic_add32 = _make("atomic_add32", 2, "Add in one step; returns the old value.", _atomic_update(I32, "add"))
 atomic_add64 = _make("atomic_add64", 2, "Add in one step; returns the old value.", _atomic_update(I64, "add"))
-exchange32 = _make("exchange32", 2, "Swap in one step; returns the old value.", _atomic_update(I32, "xchg"))
 exchange64 = _make("exchange64", 2, "Swap in one step; returns the old value.", _atomic_update(I64, "xchg"))
 compare_exchange32 = _make(
     "compare_exchange32",
@@ -257,7 +256,6 @@ shut_down = _make("shut_down", 2, "shutdown(fd, how).", _libc("shutdown"))
 epoll_control = _make(
     "epoll_control", 4, "epoll_ctl(poller, operation, fd, struct epoll_event*): 0 or -errno.", _libc("epoll_ctl")
 )
-eventfd = _make("eventfd", 2, "eventfd(initial, flags): descriptor or -errno.", _libc("eventfd"))
 
 
 def _timespec(builder: Any) -> Any:

@@ -7,13 +7,13 @@ what was asked; and it holds the digests of all files that were read, so that a 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from emulator.ports.folders import cache_root
@@ -85,14 +85,20 @@ def _unchanged(path: str, digest: str) -> bool:
 def _tool_digest() -> str:
     """SHA-256 over the compiler's sources, the libraries' places and dates, and the machine."""
     digest = hashlib.sha256(f"{sys.version} {platform.machine()} {_processor()}".encode())
-    for library in _LIBRARIES:
-        spec = importlib.util.find_spec(library)
-        for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-            digest.update(f"{place} {os.stat(place).st_mtime_ns}".encode())
+    for place in _library_places():
+        digest.update(f"{place} {os.stat(place).st_mtime_ns}".encode())
     for path in _own_sources():
         with open(path, "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()
+
+
+def _library_places() -> Iterator[str]:
+    """Folders of the libraries, as a fresh process finds them: whatever this one has imported does not matter."""
+    installed = sorted({path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")})
+    for library in _LIBRARIES:
+        spec = PathFinder.find_spec(library, installed)
+        yield from (spec.submodule_search_locations or ()) if spec is not None else ()
 
 
 def _own_sources() -> Iterator[str]:
