@@ -33,6 +33,10 @@ BAD_CODES = {grpc.StatusCode.INTERNAL, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.S
 EXTREMES = (0, 1, 2, 7, 255, 511, 512, 65535, 1 << 31, (1 << 32) - 1, 0x02FFFFFF)
 
 
+LARGEST_HALF = (1 << 64) - 1
+"""Of an election id's 128 bits."""
+
+
 class Fuzzer:
     """Makes messages that are nearly right: ids of the program, values at the borders, fields left out or doubled."""
 
@@ -122,7 +126,7 @@ class Attack:
 
     def write(self) -> None:
         request = p4rt.WriteRequest(atomicity=self.fuzzer.random.choice((0, 0, 1, 2, 3)))
-        request.election_id.low = 1
+        request.election_id.high = request.election_id.low = LARGEST_HALF
         for _ in range(self.fuzzer.random.randint(1, 30)):
             self.fuzzer.update(request)
         self.call("Write", self._maybe_damaged(request))
@@ -188,7 +192,9 @@ def fuzz(seconds: float, seed: int, clients: int = CLIENTS, rounds: int | None =
     failures: list[BaseException] = []
     with RunningSwitch(options, compile_for(options)) as running:
         controller = Controller(running.server.address)
-        controller.arbitrate(1)
+        controller.arbitrate(
+            LARGEST_HALF << 64 | LARGEST_HALF
+        )  # damaged arbitrations may carry any id but a larger one
         info = controller.p4info()
         end = time.monotonic() + seconds
 
