@@ -37,18 +37,18 @@ class Controller:
     def send(self, request: Any) -> None:
         self._requests.put(request)
 
-    def arbitrate(self, number: int | None, **fields: Any) -> Any:
+    def arbitrate(self, low: int | None, **fields: Any) -> Any:
         """Send an update and return the next one received."""
-        self.ask(number, **fields)
+        self.ask(low, **fields)
         return self.next()
 
-    def ask(self, number: int | None, device_id: int | None = None, role: str = "") -> None:
+    def ask(self, low: int | None, device_id: int | None = None, role: str = "") -> None:
         request = p4rt.StreamMessageRequest()
         request.arbitration.device_id = self.device_id if device_id is None else device_id
         if role:
             request.arbitration.role.name = role
-        if number is not None:
-            request.arbitration.election_id.high, request.arbitration.election_id.low = divmod(number, 1 << 64)
+        if low is not None:
+            request.arbitration.election_id.high, request.arbitration.election_id.low = divmod(low, 1 << 64)
             self.election_id = request.arbitration.election_id
         self.send(request)
 
