@@ -52,7 +52,9 @@ def test_what_it_leaves_to_others(arguments: list[str]) -> None:
 
 
 def test_nothing_large_is_loaded(source: Path) -> None:
-    subprocess.run([sys.executable, "-m", "hostagent.cli.main", "compile", str(source)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "hostagent.cli.main", "compile", str(source)], check=True, capture_output=True
+    )
     code = (
         "import sys; from hostagent.cli.quick import answer_from_cache; status = answer_from_cache(sys.argv[1:]);"
         f"print(status, [name for name in {HEAVY} if name in sys.modules])"
