@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.flare.combine import compile_operator
-from pspin_model.flare.config import Reduction, user_function
+from pspin_model.flare.chosen import ChosenOperator, chosen_operator
+from pspin_model.flare.config import Reduction
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
 from pspin_model.flare.dense_handlers import add_multi, add_single, add_tree
-from pspin_model.flare.elements import ELEMENT_TYPES, Operator, Values, operator
+from pspin_model.flare.elements import ELEMENT_TYPES, Values
 from pspin_model.flare.placement import PlaceLayout, Placement, place_blocks, place_layout
 from pspin_model.flare.records import (
     A_BUFFERS,
@@ -32,7 +32,6 @@ from pspin_model.flare.records import (
     A_TYPE,
     A_WORDS,
     BLOCK_BITS,
-    OPERATOR_CODES,
     TYPE_CODES,
     WORD_BYTES,
 )
@@ -61,24 +60,15 @@ class DenseRun:
     layout: PlaceLayout = field(init=False)
     placement: Placement = field(init=False)
     context: Context = field(init=False)
-    operator: Operator = field(init=False)
+    operator: ChosenOperator = field(init=False)
     traffic: Arrivals = field(init=False)
     rows: Values = field(init=False)
     """Children x blocks x elements: what they send."""
     _log: Numbers = field(init=False)
-    _compiled: Any = None
-    """A user's operator as machine code, kept alive."""
 
     def __post_init__(self) -> None:
         config, reduction = self.machine.config, self.reduction
-        code = OPERATOR_CODES.get(reduction.operator, 0)
-        if ":" in reduction.operator:
-            function = user_function(reduction.operator)
-            self.operator = operator(function)
-            self._compiled = compile_operator(function, ELEMENT_TYPES[reduction.dtype])
-            code = self._compiled.address
-        else:
-            self.operator = operator(reduction.operator)
+        self.operator = chosen_operator(reduction)
         used = sum(context.scratchpads.shape[1] for context in self.machine.contexts)
         self.layout = place_layout(
             Algorithm(reduction.algorithm), reduction.children, reduction.packet_bytes, reduction.buffers
@@ -94,7 +84,7 @@ class DenseRun:
         )
         self.traffic, self.rows = self.given or (arrivals_of(reduction), random_rows(reduction))
         self._log = np.zeros(2 * len(self.traffic.at) + 2, np.int64)
-        self._set_parameters(code)
+        self._set_parameters(self.operator.code)
 
     def _set_parameters(self, operator_code: int) -> None:
         reduction, layout = self.reduction, self.layout
@@ -168,10 +158,10 @@ class DenseRun:
     def expected(self) -> Values:
         """What a result must be: for the tree bit for bit, for integers too; for floats of the others about."""
         if self.reduction.algorithm == Algorithm.TREE:
-            return reduce_tree(self.rows, self.operator)
+            return reduce_tree(self.rows, self.operator.rows)
         total = self.rows[0]
         for row in self.rows[1:]:
-            total = self.operator(total, row)
+            total = self.operator.rows(total, row)
         return np.asarray(total)
 
     def is_right(self, rows: Values) -> bool:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.flare.combine import compile_operator
-from pspin_model.flare.config import Reduction, user_function
+from pspin_model.flare.chosen import ChosenOperator, chosen_operator
+from pspin_model.flare.config import Reduction
 from pspin_model.flare.dense_run import REMOTE_L1_CYCLES, agree
-from pspin_model.flare.elements import Operator, Values, operator
+from pspin_model.flare.elements import Values
 from pspin_model.flare.placement import Placement, place_blocks
 from pspin_model.flare.records import (
     A_CHILDREN,
@@ -27,7 +27,6 @@ from pspin_model.flare.records import (
     A_REPEATS,
     A_TYPE,
     BLOCK_BITS,
-    OPERATOR_CODES,
     TYPE_CODES,
     WORD_BYTES,
 )
@@ -108,21 +107,13 @@ class SparseRun:
     layout: SparseLayout = field(init=False)
     placement: Placement = field(init=False)
     context: Context = field(init=False)
-    operator: Operator = field(init=False)
+    operator: ChosenOperator = field(init=False)
     traffic: Inbound = field(init=False)
     _log: Numbers = field(init=False)
-    _compiled: Any = None
 
     def __post_init__(self) -> None:
         config, reduction = self.machine.config, self.reduction
-        code = OPERATOR_CODES.get(reduction.operator, 0)
-        if ":" in reduction.operator:
-            function = user_function(reduction.operator)
-            self.operator = operator(function)
-            self._compiled = compile_operator(function, reduction.element_type)
-            code = self._compiled.address
-        else:
-            self.operator = operator(reduction.operator)
+        self.operator = chosen_operator(reduction)
         self.vectors = vectors(reduction)
         fragments = fragments_of(reduction, self.vectors)
         self.traffic = inbound(reduction, fragments)
@@ -141,7 +132,7 @@ class SparseRun:
             locks=self.placement.locks(config.clusters),
         )
         self._log = np.zeros(2 * reduction.blocks + 2, np.int64)
-        self._set_parameters(code, fragment_words(most))
+        self._set_parameters(self.operator.code, fragment_words(most))
 
     def _set_parameters(self, operator_code: int, words_a_child: int) -> None:
         shape, layout, placement = self.shape, self.layout, self.placement
@@ -223,12 +214,12 @@ class SparseRun:
             if total == 0 or {fragment.fragment for fragment in fragments} != set(range(total)):
                 at[number] = -1
                 continue
-            rows[number] = gather(tuple(fragments), self.shape.span, self.operator)
+            rows[number] = gather(tuple(fragments), self.shape.span, self.operator.rows)
         return rows.reshape(-1)[: self.reduction.length], at
 
     def is_right(self, result: Values) -> bool:
         """Whether it is what scatter-add makes of the vectors."""
-        return agree(result, reduce_vectors(self.vectors, self.reduction.length, self.operator))
+        return agree(result, reduce_vectors(self.vectors, self.reduction.length, self.operator.rows))
 
     def figures(self, run: Run) -> SparseFigures:
         """What became of the pairs."""
