@@ -23,7 +23,7 @@ FEW = Amounts(compared=32, endured=4096, continued=16)
 def test_engines_agree_on_any_packets_and_state_stays_whole(area: str) -> None:
     programs = programs_in([str(FOLDER / area)])
     assert programs
-    troubles = [t for program in programs if not is_pending(program) for t in try_program(program, FEW)]
+    troubles = [t for program in programs if not is_pending(program) for t in try_program(program, FEW).troubles]
     assert not troubles, "\n".join(f"{t.program}: {t.message}" for t in troubles)
 
 
@@ -65,9 +65,18 @@ def test_a_difference_between_engines_names_the_packet(monkeypatch: pytest.Monke
 def test_a_program_that_kills_its_process_is_one_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("emulator.harness.fuzz.soak.try_program", lambda *_: __import__("os")._exit(9))
     worker = Worker(FEW)
-    (trouble,) = worker.try_program(Path("some.p4"))
+    (trouble,) = worker.try_program(Path("some.p4")).troubles
     assert trouble.message == "the process died, exit code 9"
     assert worker.close() is None
+
+
+def test_the_long_work_is_told_in_figures_and_leaves_the_rings_as_they_were() -> None:
+    program = FOLDER / "p4src" / "router.p4"
+    trial = Trial(str(program), str(program.with_suffix(".stf")))
+    cells = trial._rings["llvm"].table.rings["cells"].copy()
+    assert trial.endure(2048, 0) == []
+    assert trial.endured.packets == 2048 and trial.endured.sent > 0 and trial.endured.seconds > 0
+    assert (trial._rings["llvm"].table.rings["cells"] == cells).all()
 
 
 def test_programs_without_a_test_can_be_tried_too() -> None:

@@ -1,7 +1,7 @@
-"""``python -m emulator.harness.fuzz.soak FOLDER...``: millions of packets through every program of the folders.
+"""``python -m emulator.harness.fuzz.soak FOLDER_OR_PROGRAM...``: millions of packets through every program.
 
-They are tried in a process of their own, so that a crash is told as one, with the program's name. Programs are the
-``.p4`` files that have a ``.stf`` beside them.
+They are tried in a process of their own, so that a crash is told as one, with the program's name. A folder's programs
+are the ``.p4`` files that have a ``.stf`` beside them; a program named itself needs none, its packets are noise then.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from emulator.harness.fuzz.trial import Trial, Trouble
+from emulator.harness.fuzz.trial import Endured, Trial, Trouble
 
 COMPARED = 2_000
 """Packets through both engines; the interpreter does some thousand a second."""
@@ -34,9 +34,27 @@ class Amounts:
     """Which packets: another number, others."""
 
 
-def programs_in(folders: Sequence[str]) -> list[Path]:
-    """Programs with a packet test, in order of their names."""
-    found = [test.with_suffix(".p4") for folder in folders for test in sorted(Path(folder).rglob("*.stf"))]
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """On one program."""
+
+    troubles: tuple[Trouble, ...]
+    endured: Endured | None = None
+    """None if it didn't come to that."""
+
+    def __str__(self) -> str:
+        if self.troubles or self.endured is None:
+            return "TROUBLE"
+        e = self.endured
+        speed = e.packets / e.seconds / 1e6 if e.seconds else 0.0
+        return f"ok, {e.packets} packets, {e.sent} sent, {speed:.1f} million/s, {e.grown_bytes >> 10} KiB more"
+
+
+def programs_in(places: Sequence[str]) -> list[Path]:
+    """Programs with a packet test, in order of their names; and those that are named themselves."""
+    found = []
+    for place in map(Path, places):
+        found += sorted(test.with_suffix(".p4") for test in place.rglob("*.stf")) if place.is_dir() else [place]
     return [program for program in found if program.exists()]
 
 
@@ -46,13 +64,12 @@ def soak(programs: Sequence[Path], amounts: Amounts) -> list[Trouble]:
     worker = Worker(amounts)
     for index, program in enumerate(programs, 1):
         started = time.monotonic()
-        found = worker.try_program(program)
-        verdict = "TROUBLE" if found else "ok"
-        print(f"[{index}/{len(programs)}] {program}: {verdict} in {time.monotonic() - started:.1f} s")
-        for trouble in found:
+        verdict = worker.try_program(program)
+        print(f"[{index}/{len(programs)}] {program}: {verdict}; {time.monotonic() - started:.1f} s in all")
+        for trouble in verdict.troubles:
             print(f"    {trouble.message}")
         sys.stdout.flush()
-        troubles += found
+        troubles += verdict.troubles
     worker.close()
     return troubles
 
@@ -65,15 +82,15 @@ class Worker:
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
 
-    def try_program(self, program: Path) -> list[Trouble]:
-        """Its troubles; what the process dies of is one."""
+    def try_program(self, program: Path) -> Verdict:
+        """What the process dies of is a trouble."""
         connection = self._start()
         connection.send(program)
         try:
-            found: list[Trouble] = connection.recv()
+            verdict: Verdict = connection.recv()
         except EOFError:
-            return [Trouble(str(program), f"the process died, exit code {self.close()}")]
-        return found
+            return Verdict((Trouble(str(program), f"the process died, exit code {self.close()}"),))
+        return verdict
 
     def close(self) -> int | None:
         """End the process; its exit code."""
@@ -104,27 +121,29 @@ def _serve(connection: Connection, other_end: Connection, amounts: Amounts) -> N
         except EOFError:
             return
         try:
-            found = try_program(program, amounts)
+            verdict = try_program(program, amounts)
         except Exception as error:
-            found = [Trouble(str(program), f"{type(error).__name__}: {error}")]
-        connection.send(found)
+            verdict = Verdict((Trouble(str(program), f"{type(error).__name__}: {error}"),))
+        connection.send(verdict)
 
 
-def try_program(program: Path, amounts: Amounts) -> list[Trouble]:
+def try_program(program: Path, amounts: Amounts) -> Verdict:
     """A program in this process."""
-    trial = Trial(str(program), str(program.with_suffix(".stf")), number=amounts.number)
-    return [*trial.compare(amounts.compared), *trial.endure(amounts.endured, amounts.continued)]
+    test = program.with_suffix(".stf")
+    trial = Trial(str(program), str(test) if test.exists() else None, number=amounts.number)
+    found = (*trial.compare(amounts.compared), *trial.endure(amounts.endured, amounts.continued))
+    return Verdict(found, trial.endured)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", nargs="+")
+    parser.add_argument("programs", nargs="+", metavar="FOLDER_OR_PROGRAM")
     parser.add_argument("--packets", type=int, default=ENDURED, help="through the compiled program alone")
     parser.add_argument("--compared", type=int, default=COMPARED, help="through both engines")
     parser.add_argument("--number", type=int, default=1, help="which packets")
     given = parser.parse_args()
     amounts = Amounts(given.compared, given.packets, CONTINUED, given.number)
-    troubles = soak(programs_in(given.folders), amounts)
+    troubles = soak(programs_in(given.programs), amounts)
     print(f"{len(troubles)} troubles" if troubles else "no trouble")
     return 1 if troubles else 0
 
