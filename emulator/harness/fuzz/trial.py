@@ -30,8 +30,8 @@ ENDURED_AT_ONCE = 1024
 START_NS = 1_000_000_000
 STEP_NS = 10_000
 """Between two batches."""
-GROWTH_BYTES = 1 << 20
-"""What a process's memory may move by itself: the allocator's blocks, pages of counters that were not touched yet."""
+GROWTH_BYTES = 4 << 20
+"""What a process's memory may move by itself: the allocator's blocks, pages of counters touched for the first time."""
 UNCOPIED = frozenset(("random", "meter.execute_meter", "direct_meter.read"))
 """Externs with state that a control plane can't read: after them two switches can't be brought to the same point."""
 
@@ -119,7 +119,7 @@ class Trial:
         rings = switch.ports.rings
         sent, memory, seconds = int(rings["frames"].sum()), 0, 0.0
         for index in range(batches):
-            if index == batches // 4:
+            if index == max(1, batches // 4):
                 memory = resident_bytes()
             batch, started = source.refill(), time.thread_time()
             switch.process(batch, START_NS + index * STEP_NS)
