@@ -59,8 +59,8 @@ FUZZ_SEED ?= $(shell date +%s)
 fuzz: setup ## damage programs for FUZZ_SECONDS (300): the compiler must answer with an error or a program
 	$(BIN)/python -m tests.support.p4_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-fuzz-server: setup ## fifty clients send damaged P4Runtime for FUZZ_SECONDS: canonical errors, and the state whole
-	$(BIN)/python -m tests.support.p4runtime_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+fuzz-server: setup ## fifty clients send damaged P4Runtime for FUZZ_SECONDS: canonical errors, the state whole, no leak
+	$(BIN)/python -m tests.support.p4runtime_soak --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 fuzz-rack: setup ## a hostile tenant on the rack server for FUZZ_SECONDS: the other tenants' bits stay
 	$(BIN)/python -m tests.support.rack_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)

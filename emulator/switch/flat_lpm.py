@@ -41,7 +41,9 @@ class LpmTable(FlatTable):
         self._left = WORD_BITS * layout.lpm_words - layout.lpm_bits
         self._prefixes: dict[int, Prefix] = {}
         """By handle."""
-        self._arena = Arena(4 * layout.size, self._arena_moved)
+        entries = self.entries  # not self: memory must go with the table, and not wait for the garbage collector
+        self._link = lambda number, following: entries.set_half(number, ENTRY_NEXT, following)
+        self._arena = Arena(4 * layout.size, lambda words: _note_place(record, words))
         self._tries: dict[int, Trie] = {}
         """By the packed other keys."""
         self._roots: _Roots | None = None
@@ -49,9 +51,6 @@ class LpmTable(FlatTable):
             self._roots = _Roots(layout.other_words, record)
         else:
             self._tries[0] = self._wide_trie()
-
-    def _arena_moved(self, words: NDArray[np.uint64]) -> None:
-        self.record[TABLE_ARENA] = address_of(words)
 
     def _wide_trie(self) -> Trie:
         bits = min(MOST_ROOT_BITS, max(FEWEST_ROOT_BITS, self.layout.size.bit_length() + 1))
@@ -63,9 +62,6 @@ class LpmTable(FlatTable):
 
     def _new_trie(self) -> Trie:
         return Trie(self._arena, self.layout.lpm_bits, Node(self._arena.take(1), 0, 0, 0, 0), self._link)
-
-    def _link(self, number: int, following: int) -> None:
-        self.entries.set_half(number, ENTRY_NEXT, following)
 
     # --- FlatTable --------------------------------------------------------------------------------------------------
 
@@ -126,6 +122,10 @@ class LpmTable(FlatTable):
         if trie.root.is_empty:
             self._arena.free(trie.root.place, 1)
             del self._tries[others]
+
+
+def _note_place(record: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
+    record[TABLE_ARENA] = address_of(words)
 
 
 class _Roots:

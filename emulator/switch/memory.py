@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from emulator.p4.layout import cell_bytes
 from emulator.p4.table_layout import TABLE_WORDS
-from emulator.ports.batch import MAX_PORTS, TxPortTable, address_of, aligned_bytes
+from emulator.ports.batch import MAX_PORTS, TxPortTable, address_of
 from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
+from emulator.switch.pages import table_bytes
 from emulator.v1model.layout import (
     CLONE_SESSION_BYTES,
     CLONE_SESSIONS,
@@ -72,7 +73,7 @@ class Memory:
         self.address = address_of(self.context)
 
     def _allocate(self, word: int, size_bytes: int) -> NDArray[np.uint8]:
-        memory = aligned_bytes(max(size_bytes, 8))
+        memory = table_bytes(max(size_bytes, 8))
         self._kept.append(memory)
         self.context[word] = address_of(memory)
         return memory

@@ -1,5 +1,6 @@
-"""Memory for tables: large ones on large pages, for a look-up touches pages at random, and walks of page tables are
-what it then mostly waits for (the more so on virtual machines)."""
+"""Memory for tables and registers: large ones on large pages, for a look-up touches pages at random, and walks of page
+tables are what it then mostly waits for (the more so on virtual machines). And on pages of their own: malloc would keep
+what a replaced program leaves, once for each thread that ever loaded one."""
 
 from __future__ import annotations
 

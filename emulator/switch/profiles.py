@@ -8,6 +8,7 @@ here, for they decide which packet takes which action.
 from __future__ import annotations
 
 import heapq
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -75,13 +76,21 @@ class ActionProfile:
     """The state of one profile. All methods raise `ControlError` and then have changed nothing."""
 
     view: ProfileView
-    tables: list[User] = field(default_factory=list)
+    _tables: list[weakref.ref[User]] = field(default_factory=list)
+    """Weak, so that a program that was replaced leaves its memory at once."""
     _members: dict[int, _Placed] = field(default_factory=dict)
     _groups: dict[int, _Grouped] = field(default_factory=dict)
     _handles: Handles = field(default_factory=Handles)
     _one_shots: int = 0
     _down: frozenset[int] = frozenset()
     """Ports whose watchers are left out."""
+
+    def add_user(self, table: User) -> None:
+        """While the table lives it is told of every change."""
+        self._tables.append(weakref.ref(table))
+
+    def _users(self) -> Iterator[User]:
+        return (table for reference in self._tables if (table := reference()) is not None)
 
     # --- Members ----------------------------------------------------------------------------------------------------
 
@@ -114,7 +123,7 @@ class ActionProfile:
         for handle in placed.handles:
             self._handles.free(handle)
         del self._members[member_id]
-        for table in self.tables:
+        for table in self._users():
             table.deselect(ToMember(member_id))
 
     # --- Groups -----------------------------------------------------------------------------------------------------
@@ -146,7 +155,7 @@ class ActionProfile:
             raise self._error(Code.FAILED_PRECONDITION, f"group {group_id} is in use")
         del self._groups[group_id]
         self._count_members(grouped.group, -1)
-        for table in self.tables:
+        for table in self._users():
             table.deselect(ToGroup(group_id))
 
     def set_down(self, ports: frozenset[int]) -> None:
@@ -156,7 +165,7 @@ class ActionProfile:
         for grouped in self._groups.values():
             if any(member.watch_port is not None for member in grouped.group.members):
                 self._tell_group(grouped.group)
-        for table in self.tables:
+        for table in self._users():
             table.choose_again()
 
     # --- What entries refer to --------------------------------------------------------------------------------------
@@ -227,7 +236,7 @@ class ActionProfile:
             raise self._error(Code.INVALID_ARGUMENT, "it is no selector: it has no groups")
 
     def _check_call(self, call: Call) -> None:
-        for table in self.tables:
+        for table in self._users():
             table.check_call(call)
 
     def _check_group(self, group: Group) -> None:
@@ -270,10 +279,10 @@ class ActionProfile:
         return self._members[member.member_id].handles[: member.weight]
 
     def _tell_member(self, member: Member) -> None:
-        for table in self.tables:
+        for table in self._users():
             table.select(ToMember(member.member_id), ((member.action_id, member.params),))
 
     def _tell_group(self, group: Group) -> None:
         calls = self._calls(group)
-        for table in self.tables:
+        for table in self._users():
             table.select(ToGroup(group.group_id), calls)

@@ -40,7 +40,7 @@ class Table:
         # P4Runtime, "Preinitialized tables": others' entries may be changed but for those that are const themselves
         self._is_fixed = view.entries_are_const
         if profile is not None:
-            profile.tables.append(self)
+            profile.add_user(self)
         self._reset_default()
         self._put_program_entries()
 

@@ -26,13 +26,13 @@ TIMEOUT_S = 20
 class Controller:
     """One StreamChannel and the unary calls beside it."""
 
-    def __init__(self, address: str, device_id: int = 0) -> None:
+    def __init__(self, address: str, device_id: int = 0, stream_s: float = 120) -> None:
         self.channel = grpc.insecure_channel(address)
         self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
         self.device_id = device_id
         self.election_id: Any = None
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.stream = self.stub.StreamChannel(iter(self._requests.get, None), timeout=120)
+        self.stream = self.stub.StreamChannel(iter(self._requests.get, None), timeout=stream_s)
 
     def send(self, request: Any) -> None:
         self._requests.put(request)

@@ -1,17 +1,13 @@
-"""Damaged, random and impolite P4Runtime against a live switch: it must answer with a status of its own, lose no state
-and keep no memory.
-
-``python -m tests.support.p4runtime_fuzz --seconds 300 --seed 7`` ends with a line of JSON, and status 1 if it failed.
+"""Damaged, random and impolite P4Runtime against a live switch: it must answer with a status of its own and lose no
+state. ``p4runtime_soak`` does it for long, and looks whether memory is lost.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
-import resource
+import socket
+import struct
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -19,8 +15,8 @@ from typing import Any
 import grpc
 
 from emulator.p4.protos import p4runtime_pb2 as p4rt
-from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
-from tests.support.p4runtime_bench import ALL_DEFAULTS, ENTITIES_PROGRAM, REPLICATION, WILDCARDS
+from emulator.p4runtime.server import MAX_MESSAGE_BYTES
+from tests.support.p4runtime_bench import ALL_DEFAULTS, REPLICATION, WILDCARDS, running_entities
 from tests.support.p4runtime_client import Controller
 
 TIMEOUT_S = 30
@@ -30,8 +26,10 @@ STREAM = "StreamChannel"
 BAD_CODES = {grpc.StatusCode.INTERNAL, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE}
 """Of a defect, a hang, or a server that is gone."""
 
-EXTREMES = (0, 1, 2, 7, 255, 511, 512, 65535, 1 << 31, (1 << 32) - 1, 0x02FFFFFF)
+HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HTTP2_SETTINGS = b"\0\0\0\4\0\0\0\0\0"
 
+EXTREMES = (0, 1, 2, 7, 255, 511, 512, 65535, 1 << 31, (1 << 32) - 1, 0x02FFFFFF)
 
 LARGEST_HALF = (1 << 64) - 1
 """Of an election id's 128 bits."""
@@ -113,16 +111,28 @@ class Fuzzer:
 class Attack:
     """One client's misbehaviour; counts the codes it is answered with."""
 
+    one_oversized = threading.Lock()
+
     def __init__(self, address: str, seed: int, p4info: Any, codes: Counter[str]) -> None:
+        self.address = address
         self.fuzzer = Fuzzer(seed, p4info)
         self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
         self.codes = codes
 
-    def close(self) -> None:
+    def __enter__(self) -> Attack:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.channel.close()
 
     def one(self) -> None:
-        self.fuzzer.random.choice((self.write, self.write, self.read, self.junk, self.stream))()
+        often = (self.write, self.write, self.read, self.junk, self.stream)
+        seldom = (self.vanish, self.break_in)
+        chance = self.fuzzer.random.random()
+        if chance < 0.002:
+            self.oversized()
+        else:
+            self.fuzzer.random.choice(often if chance < 0.9 else seldom)()
 
     def write(self) -> None:
         request = p4rt.WriteRequest(atomicity=self.fuzzer.random.choice((0, 0, 1, 2, 3)))
@@ -158,6 +168,33 @@ class Attack:
         else:
             self._count(lambda: list(call))
 
+    def vanish(self) -> None:
+        """The connection goes while a stream is open and a read is being answered, or not even asked for."""
+        channel = grpc.insecure_channel(self.address, options=[("grpc.use_local_subchannel_pool", 1)])
+        messages = iter([self._stream_message() for _ in range(self.fuzzer.random.randint(0, 3))])
+        stream = channel.stream_stream(f"/p4.v1.P4Runtime/{STREAM}", None, None)(messages, timeout=TIMEOUT_S)
+        request = p4rt.ReadRequest()
+        request.entities.add().table_entry.SetInParent()
+        reading = channel.unary_stream("/p4.v1.P4Runtime/Read", None, None)
+        answers = reading(request.SerializeToString(), timeout=TIMEOUT_S)
+        if self.fuzzer.random.random() < 0.5:
+            self._count(lambda: next(answers, None))
+        channel.close()
+        del stream
+
+    def break_in(self) -> None:
+        """Bytes that are no HTTP/2, or the beginning of it; then the line is cut, without a goodbye."""
+        host, _, port = self.address.rpartition(":")
+        with socket.create_connection((host, int(port)), TIMEOUT_S) as line:
+            begin = self.fuzzer.random.choice((b"", HTTP2_PREFACE, HTTP2_PREFACE + HTTP2_SETTINGS))
+            line.sendall(begin + self.fuzzer.random.randbytes(self.fuzzer.random.choice((0, 9, 300))))
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    def oversized(self) -> None:
+        """More than a message may have; one client at a time, for the sake of this machine's memory."""
+        with self.one_oversized:
+            self.call(self.fuzzer.random.choice(METHODS), bytes(MAX_MESSAGE_BYTES + 1))
+
     def _stream_message(self) -> bytes:
         message = self.fuzzer.fill(p4rt.StreamMessageRequest(), 1)
         if message.HasField("arbitration"):  # the primary stays who it is, or the rest would be denied
@@ -184,64 +221,47 @@ def rebuilt(controller: Controller, found: list[bytes]) -> bool:
     return everything(controller) == found
 
 
-def fuzz(seconds: float, seed: int, clients: int = CLIENTS, rounds: int | None = None) -> dict[str, Any]:
-    """Raises AssertionError where the switch misbehaved. With ``rounds``, so many calls of each client, not a time."""
-    ports = ("0=memory:a", "1=memory:b")
-    options = SwitchOptions(program=ENTITIES_PROGRAM, ports=ports, grpc_server_addr="127.0.0.1:0", cpu_port=255)
+def take_primacy(controller: Controller) -> None:
+    """Damaged arbitrations may carry any election id but a larger one."""
+    controller.arbitrate(LARGEST_HALF << 64 | LARGEST_HALF)
+
+
+def attack(address: str, p4info: Any, seed: int, go_on: Callable[[int], bool], clients: int = CLIENTS) -> Counter[str]:
+    """All clients at once, each as long as ``go_on`` says so of the number of its calls. Raises AssertionError where
+    the switch misbehaved; else what was answered, by code."""
     codes: Counter[str] = Counter()
     failures: list[BaseException] = []
-    with RunningSwitch(options, compile_for(options)) as running:
-        controller = Controller(running.server.address)
-        controller.arbitrate(
-            LARGEST_HALF << 64 | LARGEST_HALF
-        )  # damaged arbitrations may carry any id but a larger one
-        info = controller.p4info()
-        end = time.monotonic() + seconds
 
-        def misbehave(number: int) -> None:
-            try:
-                attack = Attack(running.server.address, seed * 1000 + number, info, codes)
-            except BaseException as error:
-                failures.append(error)
-                return
-            try:
+    def misbehave(number: int) -> None:
+        try:
+            with Attack(address, seed * 1000 + number, p4info, codes) as client:
                 done = 0
-                while done < rounds if rounds is not None else time.monotonic() < end:
-                    attack.one()
+                while go_on(done) and not failures:
+                    client.one()
                     done += 1
-            except BaseException as error:
-                failures.append(error)
-            finally:
-                attack.close()
+        except BaseException as error:
+            failures.append(error)
 
+    threads = [threading.Thread(target=misbehave, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return codes
+
+
+def fuzz(seed: int, rounds: int, clients: int = CLIENTS) -> dict[str, Any]:
+    """So many calls of each client on a switch in this process. Raises AssertionError where it misbehaved."""
+    with running_entities() as running:
+        controller = Controller(running.server.address)
+        take_primacy(controller)
         threads_before = threading.active_count()
-        threads = [threading.Thread(target=misbehave, args=(number,)) for number in range(clients)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if failures:
-            raise failures[0]
+        codes = attack(running.server.address, controller.p4info(), seed, lambda done: done < rounds, clients)
         assert rebuilt(controller, everything(controller)), "the state does not read the same twice"
         controller.write()  # still the primary
         controller.close()
         left = threading.active_count() - threads_before
         running.check()
-    return {
-        "seed": seed,
-        "codes": dict(codes),
-        "threads_left": left,
-        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
-    }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    print(json.dumps(fuzz(arguments.seconds, arguments.seed)))
-
-
-if __name__ == "__main__":
-    main()
+    return {"codes": dict(codes), "threads_left": left}
