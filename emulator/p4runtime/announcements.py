@@ -11,6 +11,7 @@ from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.digests import DigestBatch, DigestBuffer
+from emulator.p4runtime.entity_replication import choose_replicas_again
 from emulator.p4runtime.entity_tables import find_entry
 from emulator.p4runtime.entity_tables_read import fill_key
 from emulator.p4runtime.p4data import fill_data
@@ -32,7 +33,6 @@ class Announcements:
     def __init__(self, view: View) -> None:
         self.view = view
         self._buffers: dict[int, DigestBuffer] = {}
-        self._down: frozenset[int] = frozenset()
         self._next_look_ns = 0
 
     @property
@@ -42,16 +42,17 @@ class Announcements:
         return bool(notes.digests or notes.idle or notes.watches_ports)
 
     def watch_ports(self) -> None:
-        """Tell the switch which ports are down, for members and actions that watch ports."""
+        """Tell the switch which ports are down, for members and actions that watch ports and replicas with backups."""
         now_ns = time.monotonic_ns()
         if not self.view.notes.watches_ports or now_ns < self._next_look_ns:
             return
         self._next_look_ns = now_ns + LOOK_AT_PORTS_NS
         down = self.view.ports_down()
-        if down != self._down:
-            self._down = down
+        if down != self.view.notes.down:
+            self.view.notes.down = down
             with self.view.access():
                 self.view.control.set_ports_down(down)
+                choose_replicas_again(self.view)
 
     def collect(self) -> list[Any]:
         """StreamMessageResponses that are due now."""

@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime.canonical import BytestringError, decode, encode
 from emulator.p4runtime.entity_tables import DELETE, INSERT
 from emulator.p4runtime.errors import Code, RequestError, invalid
+from emulator.p4runtime.replicas import Chains, chains_from_proto, has_backups, in_use
 from emulator.p4runtime.view import Change, Undo, View
-from emulator.switch.control import CloneSession, Replicas
+from emulator.switch.control import CloneSession
 
-PORT_WIDTH_BITS = 9
-"""v1model's PortId_t."""
-INSTANCE_WIDTH_BITS = 16
-"""v1model's standard_metadata.egress_rid."""
 GROUP_WIDTH_BITS = 16
 """v1model's standard_metadata.mcast_grp."""
 
@@ -57,16 +53,19 @@ def _prepare_group(view: View, update_type: int, group: Any) -> Change:
         return Change(lambda: _delete_group(view, group_id), remember)
     kept = p4runtime_pb2.MulticastGroupEntry()
     kept.CopyFrom(group)
-    replicas = _replicas_from_proto(kept.replicas, f"multicast group {group_id}")
-    return Change(lambda: _write_group(view, update_type, kept, replicas), remember)
+    chains = chains_from_proto(kept.replicas, f"multicast group {group_id}")
+    return Change(lambda: _write_group(view, update_type, kept, chains), remember)
 
 
-def _write_group(view: View, update_type: int, group: Any, replicas: Replicas) -> None:
-    if update_type == INSERT:
-        view.control.insert_multicast_group(group.multicast_group_id, replicas)
-    else:
-        view.control.modify_multicast_group(group.multicast_group_id, replicas)
+def _write_group(view: View, update_type: int, group: Any, chains: Chains) -> None:
+    write = view.control.insert_multicast_group if update_type == INSERT else view.control.modify_multicast_group
+    write(group.multicast_group_id, in_use(chains, view))
     view.notes.groups[group.multicast_group_id] = group
+    _watch(view, chains)
+
+
+def _watch(view: View, chains: Chains) -> None:
+    view.notes.watches_ports = view.notes.watches_ports or has_backups(chains)
 
 
 def _delete_group(view: View, group_id: int) -> None:
@@ -111,25 +110,27 @@ def _prepare_session(view: View, update_type: int, session: Any) -> Change:
 
     if update_type == DELETE:
         return Change(lambda: _delete_session(view, session_id), remember)
-    if session.class_of_service:
-        raise RequestError(Code.UNIMPLEMENTED, f"{where}: class_of_service is not supported, as v1model has none")
     if session.packet_length_bytes < 0:
         raise invalid(f"{where}: packet_length_bytes is negative")
     kept = p4runtime_pb2.CloneSessionEntry()
     kept.CopyFrom(session)
-    replicas = _replicas_from_proto(kept.replicas, where)
-    wanted = CloneSession(session_id, replicas, session.packet_length_bytes)
-    return Change(lambda: _write_session(view, update_type, kept, wanted), remember)
+    chains = chains_from_proto(kept.replicas, where)
+    return Change(lambda: _write_session(view, update_type, kept, chains), remember)
 
 
-def _write_session(view: View, update_type: int, note: Any, session: CloneSession) -> None:
+def _write_session(view: View, update_type: int, session: Any, chains: Chains) -> None:
     exists = session.session_id in view.control.clone_sessions()
     if update_type == INSERT and exists:
         raise RequestError(Code.ALREADY_EXISTS, f"clone session {session.session_id} exists")
     if update_type != INSERT and not exists:
         raise RequestError(Code.NOT_FOUND, f"there is no clone session {session.session_id}")
-    view.control.set_clone_session(session)
-    view.notes.sessions[session.session_id] = note
+    view.control.set_clone_session(_session(view, session, chains))
+    view.notes.sessions[session.session_id] = session
+    _watch(view, chains)
+
+
+def _session(view: View, session: Any, chains: Chains) -> CloneSession:
+    return CloneSession(session.session_id, in_use(chains, view), session.packet_length_bytes)
 
 
 def _delete_session(view: View, session_id: int) -> None:
@@ -160,36 +161,16 @@ def _read_sessions(view: View, wanted_id: int) -> Iterator[Any]:
             yield entity
 
 
-# --- Replicas ---------------------------------------------------------------------------------------------------
+# --- Both -------------------------------------------------------------------------------------------------------
 
 
-def _replicas_from_proto(given: Any, where: str) -> Replicas:
-    """Validates the replicas, and brings their ports to canonical form in place."""
-    replicas: dict[tuple[int, int], None] = {}
-    for replica in given:
-        if len(getattr(replica, "backup_replicas", ())):  # came with P4Runtime 1.5
-            raise RequestError(Code.UNIMPLEMENTED, f"{where}: backup replicas are not supported")
-        if replica.instance >> INSTANCE_WIDTH_BITS:
-            raise invalid(f"{where}: instance {replica.instance} does not fit in {INSTANCE_WIDTH_BITS} bits")
-        pair = (_port(replica, where), replica.instance)
-        if pair in replicas:
-            raise invalid(f"{where}: port {pair[0]} with instance {pair[1]} is given twice")
-        replicas[pair] = None
-    return tuple(replicas)
-
-
-def _port(replica: Any, where: str) -> int:
-    kind = replica.WhichOneof("port_kind")
-    if kind is None:
-        raise invalid(f"{where}: a replica has no port")
-    if kind == "egress_port":  # deprecated in P4Runtime 1.4, and what most controllers send
-        port = int(replica.egress_port)
-        if port >> PORT_WIDTH_BITS:
-            raise invalid(f"{where}: port {port} does not fit in {PORT_WIDTH_BITS} bits")
-        return port
-    try:
-        port = decode(replica.port, PORT_WIDTH_BITS)
-    except BytestringError as error:
-        raise RequestError(Code.OUT_OF_RANGE, f"{where}: port {error}") from None
-    replica.port = encode(port)
-    return port
+def choose_replicas_again(view: View) -> None:
+    """Ports went up or down: where there are backups, others may have to be used. Called inside ``access``."""
+    for number, group in view.notes.groups.items():
+        chains = chains_from_proto(group.replicas, "")
+        if has_backups(chains):
+            view.control.modify_multicast_group(number, in_use(chains, view))
+    for session in view.notes.sessions.values():
+        chains = chains_from_proto(session.replicas, "")
+        if has_backups(chains):
+            view.control.set_clone_session(_session(view, session, chains))

@@ -43,7 +43,9 @@ class Notes:
     idle: IdleTimers[EntryKey] = field(default_factory=IdleTimers)
     """Of the entries with a time-out."""
     watches_ports: bool = False
-    """Whether a watch port has been written."""
+    """Whether a watch port or a backup replica has been written."""
+    down: frozenset[int] = frozenset()
+    """The ports that were down when they were last looked at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,7 +358,7 @@ def test_multicast_groups(device: Device) -> None:
         (group(1, 'port: "\\x02\\x00"'), Code.OUT_OF_RANGE),
         (group(1, "egress_port: 1 instance: 65536"), Code.INVALID_ARGUMENT),
         (group(1, "egress_port: 1 instance: 1", 'port: "\\1" instance: 1'), Code.INVALID_ARGUMENT),
-        (group(1, "egress_port: 1 backup_replicas { instance: 1 }"), Code.UNIMPLEMENTED),
+        (group(1, "egress_port: 1 backup_replicas { instance: 1 }"), Code.OUT_OF_RANGE),
     ],
 )
 def test_malformed_groups(device: Device, text: str, code: Code) -> None:

@@ -283,10 +283,10 @@ def test_clone_sessions(bench: Bench) -> None:
         ("DELETE", session(6), Code.NOT_FOUND),
         ("INSERT", session(0), Code.INVALID_ARGUMENT),
         ("INSERT", session(70000), Code.OUT_OF_RANGE),
-        ("INSERT", session(6, "class_of_service: 2"), Code.UNIMPLEMENTED),
         ("INSERT", session(6, "packet_length_bytes: -1"), Code.INVALID_ARGUMENT),
         ("INSERT", session(6, "replicas { instance: 4 }"), Code.INVALID_ARGUMENT),
-        ("INSERT", session(6, "replicas { egress_port: 1 backup_replicas { instance: 1 } }"), Code.UNIMPLEMENTED),
+        ("INSERT", session(6, "replicas { egress_port: 1 backup_replicas { instance: 1 } }"), Code.OUT_OF_RANGE),
+        ("INSERT", session(6, 'replicas { egress_port: 1 backup_replicas { port: "\\1" } }'), Code.INVALID_ARGUMENT),
     ],
 )
 def test_refusals_of_sessions(bench: Bench, update_type: str, text: str, code: Code) -> None:
