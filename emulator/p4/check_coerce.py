@@ -143,9 +143,9 @@ class CoercionChecker(BaseChecker):
 
     def _can_cast(self, source: t.Type, target: t.Type, expr: r.Expr) -> bool:
         if isinstance(target, t.NewType):
-            return self._can_cast_or_same(source, target.base, expr)
+            return source is target.base or (source is t.INT and self._can_cast(source, target.base, expr))
         if isinstance(source, t.NewType):
-            return self._can_cast_or_same(source.base, target, expr)
+            return source.base is target
         if isinstance(source, t.EnumType) and source.base is not None:
             return self._can_cast_or_same(source.base, target, expr)
         if isinstance(target, t.EnumType) and target.base is not None:

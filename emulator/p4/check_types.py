@@ -124,13 +124,13 @@ class TypeChecker(TableChecker):
 
     # --- signatures ----------------------------------------------------------------------------------------------
 
-    def parameters(self, nodes: tuple[s.Parameter, ...]) -> tuple[t.Parameter, ...]:
+    def parameters(self, nodes: tuple[s.Parameter, ...], *, of_package: bool = False) -> tuple[t.Parameter, ...]:
         found: list[t.Parameter] = []
         for node in nodes:
             type_ = self.type_of(node.type)
             if any(p.name == node.name for p in found):
                 self.report(node.name_at, f"two parameters are called {node.name!r}", Kind.DUPLICATE)
-            self._check_direction(node, type_)
+            self._check_direction(node, type_, of_package=of_package)
             default = None
             if node.default is not None:
                 if node.direction in ("out", "inout"):
@@ -149,13 +149,15 @@ class TypeChecker(TableChecker):
             )
         return tuple(found)
 
-    def _check_direction(self, node: s.Parameter, type_: t.Type) -> None:
+    def _check_direction(self, node: s.Parameter, type_: t.Type, *, of_package: bool) -> None:
         if type_ is t.VOID or type_ is t.MATCH_KIND:
             self.report(node.type, f"a parameter cannot have type {type_}")
         if not node.direction:
             return
         if isinstance(type_, t.ExternType | t.BlockType | t.ListType) or type_ in (t.STRING, t.INT):
             self.report(node, f"a parameter of type {type_} has no direction", Kind.DIRECTION)
+        elif of_package:
+            self.report(node, "a package's parameter has no direction", Kind.DIRECTION)
 
     def signature(self, node: s.Prototype, result: t.Type | None = None) -> t.Signature:
         variables = tuple(t.TypeVariable(name) for name in node.type_parameters)
@@ -212,7 +214,7 @@ class TypeChecker(TableChecker):
         return generic
 
     def _make_block_type(self, node: s.BlockType, declaration: object, arguments: tuple[t.Type, ...]) -> t.BlockType:
-        parameters = self.parameters(node.parameters)
+        parameters = self.parameters(node.parameters, of_package=node.kind == "package")
         signature = t.Signature(node.name, (), parameters, t.VOID)
         constructor = signature if node.kind == "package" else None
         return t.BlockType(node.kind, node.name, signature, constructor, arguments, declaration)

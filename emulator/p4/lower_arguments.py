@@ -68,23 +68,26 @@ class ArgumentLowering(PlaceLowering):
                 counts[name] = counts.get(name, 0) + 1
         passing = Passing([], [])
         pending: list[tuple[Value, Value]] = []
+        made_invalid: list[Value] = []
         copied: list[tuple[int, Value | SlicePlace, Value]] = []
         for name, argument in zip(names, evaluated, strict=True):
             if self._is_direct(argument, counts, by_reference=by_reference, constants=constants):
                 passing.storage.append(argument.place if argument.is_written else argument.value)
                 if argument.bound.parameter.direction == "out":
-                    self.invalidate(argument.place)
+                    made_invalid.append(argument.place)
                 continue
             storage = self.allocate(name, self.type(argument.bound.parameter.type)) if isinstance(name, str) else name
             passing.storage.append(storage)
             if argument.value is not None:
                 pending.append((storage, argument.value))
             else:
-                self.invalidate(storage)
+                made_invalid.append(storage)
             if argument.place is not None:
                 copied.append((argument.bound.position, self.fixed(argument.place, None), storage))
         for storage, value in pending:
             self.store(storage, value, span)
+        for place in made_invalid:
+            self.invalidate(place)
         passing.copy_out = [(place, storage) for _, place, storage in sorted(copied, key=lambda entry: entry[0])]
         return passing
 

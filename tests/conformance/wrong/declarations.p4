@@ -220,6 +220,8 @@ S(1) main; //! TYPE
 //# top: a package with directions
 control C();
 package S(in C c); //! DIRECTION
+//# top: a package's number with a direction
+package S<H>(H h, in bit<8> x); //! DIRECTION
 //# top: one error does not hide the next
 const bit<8> a = true; //! TYPE
 const bit<8> b = c; //! NAME

@@ -158,6 +158,12 @@ m.se = SF.P; //! TYPE
 m.m8 = m.n; //! TYPE
 //# apply: a base is not its new type
 m.n = m.m8; //! TYPE
+//# apply: a cast between new types of one base
+m.n2 = (n2_t) m.n; //! TYPE
+//# apply: a cast of a new type to something else than its base
+m.m16 = (bit<16>) m.n; //! TYPE
+//# apply: a cast to a new type from something else than its base
+m.n = (n_t) m.m16; //! TYPE
 //# apply: arithmetic on a new type
 m.n = m.n + m.n; //! TYPE
 //# apply: a new type with a number
