@@ -8,16 +8,17 @@ jobs goes on with them, whatever happened to the controller.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import Any
 
 import grpc
+import grpc.aio
 
 from hostagent.controller.connected import ConnectedDriver
 from hostagent.controller.driver import AggregatorCounters, AggregatorUnavailable, DriverEvents
 from hostagent.controller.entries import JobEntries
+from hostagent.controller.held_stream import HeldStream
 from hostagent.controller.model import Capacity
 from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
@@ -91,6 +92,8 @@ class AggregatorDriver(ConnectedDriver):
     # --- the thread ---
 
     def _why(self, error: Exception) -> tuple[str, bool] | None:
+        if isinstance(error, AggregatorUnavailable):
+            return str(error), False
         if not isinstance(error, grpc.RpcError):
             return None
         if _code(error) is grpc.StatusCode.UNIMPLEMENTED:
@@ -101,14 +104,18 @@ class AggregatorDriver(ConnectedDriver):
         """One connection, from its beginning to its end."""
         with grpc.insecure_channel(self._address, options=_OPTIONS) as channel:
             stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
-            watch = stub.Watch(pb.WatchRequest())
-            reader: threading.Thread | None = None
+            incarnation, described = self._description.incarnation, Future[None]()
+            watch = HeldStream(
+                self._address,
+                _OPTIONS,
+                lambda channel, _: AggregatorStub(channel).Watch(pb.WatchRequest()),  # type: ignore[no-untyped-call]
+                lambda description: self._read(description, described),
+                lambda error: self._unwatched(error, described),
+            )
             try:
-                before, self._description = self._description, next(watch)
-                reader = threading.Thread(target=self._read, args=(watch,), name="netsum-watch", daemon=True)
-                reader.start()
+                described.result()
                 self._forget_old_orders()
-                wiped = self._has_lost(before.incarnation)
+                wiped = self._has_lost(incarnation)
                 if wiped:
                     self._told.clear()
                 self._keep_only(stub)
@@ -117,15 +124,17 @@ class AggregatorDriver(ConnectedDriver):
                 self._obey(lambda entries: self._install(events, stub, entries), lambda job: self._remove(stub, job))
             finally:
                 self._stub = None
-                watch.cancel()
-                if reader is not None:
-                    reader.join()
+                watch.close()
 
-    def _read(self, watch: Any) -> None:
-        """Until the stream ends: the aggregator is gone, or we are."""
-        with suppress(grpc.RpcError):
-            for description in watch:
-                self._description = description
+    def _read(self, description: pb.Description, described: Future[None]) -> None:
+        self._description = description
+        if not described.done():
+            described.set_result(None)
+
+    def _unwatched(self, error: grpc.RpcError | None, described: Future[None]) -> None:
+        """The stream has ended: the aggregator is gone."""
+        if not described.done():
+            described.set_exception(error or AggregatorUnavailable("the aggregator ended the stream at once"))
         self._on_broken()
 
     def _has_lost(self, incarnation: int) -> bool:
@@ -199,4 +208,4 @@ def read_statistics(address: str, timeout_s: float) -> Mapping[str, Any]:
 
 
 def _code(error: grpc.RpcError) -> Any:
-    return error.code() if isinstance(error, grpc.Call) else None
+    return error.code() if isinstance(error, grpc.Call | grpc.aio.AioRpcError) else None

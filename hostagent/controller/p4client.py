@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
 import grpc
 from google.rpc import code_pb2, status_pb2
 
+from hostagent.controller.held_stream import HeldStream
 from hostagent.controller.p4protos import p4runtime_pb2 as p4
 from hostagent.controller.p4protos import p4runtime_pb2_grpc
 from hostagent.protocol.services.reasons import reason_of
@@ -65,11 +65,9 @@ class P4Client:
         self._on_broken = on_broken
         self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
-        self._requests: SimpleQueue[Any] = SimpleQueue()
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._election = p4.Uint128()
-        self._stream: Any = None
-        self._closing = False
+        self._stream: HeldStream | None = None
 
     def open(self) -> None:
         """Connects and becomes primary. Raises SwitchAway.
@@ -80,11 +78,16 @@ class P4Client:
             grpc.channel_ready_future(self._channel).result(timeout=CONNECT_TIMEOUT_S)
         except grpc.FutureTimeoutError:
             raise SwitchAway(f"nothing answers at {self._address}") from None
-        self._stream = self._stub.StreamChannel(self._until_none())
-        threading.Thread(target=self._listen, name="netsum-p4runtime", daemon=True).start()
+        self._stream = HeldStream(
+            self._address,
+            CHANNEL_OPTIONS,
+            lambda channel, requests: p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(requests),
+            self._received,
+            self._ended,
+        )
         self._election.low = time.time_ns()
         for _ in range(2):
-            answer = self._arbitrate()
+            answer = self._arbitrate(self._stream)
             if answer.status.code == code_pb2.OK:
                 return
             self._election.high = answer.election_id.high
@@ -93,35 +96,26 @@ class P4Client:
 
     def close(self) -> None:
         """Ends stream and connection."""
-        self._closing = True
-        self._requests.put(None)
         if self._stream is not None:
-            self._stream.cancel()
+            self._stream.close()
         self._channel.close()
 
-    def _arbitrate(self) -> Any:
+    def _arbitrate(self, stream: HeldStream) -> Any:
         update = p4.MasterArbitrationUpdate(device_id=self._device_id, election_id=self._election)
-        self._requests.put(p4.StreamMessageRequest(arbitration=update))
+        stream.send(p4.StreamMessageRequest(arbitration=update))
         with contextlib.suppress(Empty):
             answer = self._answers.get(timeout=CALL_TIMEOUT_S)
             if answer is not None:
                 return answer
         raise SwitchAway(f"{self._address} did not answer to arbitration for device {self._device_id}")
 
-    def _until_none(self) -> Iterator[Any]:
-        while (message := self._requests.get()) is not None:
-            yield message
+    def _received(self, message: Any) -> None:
+        if message.WhichOneof("update") == "arbitration":
+            self._answers.put(message.arbitration)
 
-    def _listen(self) -> None:
-        """The stream's other direction; its end is how a dead switch is noticed at once."""
-        with contextlib.suppress(grpc.RpcError):
-            for message in self._stream:
-                if message.WhichOneof("update") == "arbitration":
-                    self._answers.put(message.arbitration)
+    def _ended(self, error: grpc.RpcError | None) -> None:
         self._answers.put(None)
-        self._requests.put(None)
-        if not self._closing:
-            self._on_broken()
+        self._on_broken()
 
     # --- calls ---
 

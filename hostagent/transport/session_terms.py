@@ -12,8 +12,8 @@ HEARTBEAT = struct.Struct("!8sQQ")
 
 HEARTBEAT_MAGIC = b"netsumhb"
 
-HEARTBEAT_INTERVAL_NS = 500_000_000
-"""Ten times in the 5 s of silence after which the controller takes a rank for dead."""
+HEARTBEAT_INTERVAL_NS = 1_000_000_000
+"""Five times in the 5 s of silence after which the controller takes a rank for dead."""
 
 
 class SessionError(Exception):
