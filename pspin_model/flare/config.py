@@ -13,15 +13,15 @@ algorithm = "auto"        # single, multi, tree
 density = 0.01            # of non-zeros: makes it sparse
 storage = "hash"          # or "array"
 
-[tree]                    # two levels of switches, for dense reductions
-leaves = 8
+[tree]                    # levels of switches: see `tree_config`
+fan_in = [8, 8]
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +33,7 @@ from pspin_model.flare.cost_model import LINE_RATE_GBPS, Algorithm, choose_algor
 from pspin_model.flare.elements import ELEMENT_TYPES, OPERATORS
 from pspin_model.flare.sparse import STORAGES
 from pspin_model.flare.sparse_wire import EMPTY_BYTES, block_span, pairs_per_packet
+from pspin_model.flare.tree_config import TreeConfig, make_tree
 from pspin_model.machine.config import ConfigError, MachineConfig
 from pspin_model.machine.costs import TABLES, CostTable
 
@@ -118,8 +119,8 @@ class Reduction:
     def _sparse_problem(self) -> str:
         if not 0 < self.density <= 1:
             return f"density = {self.density}: a part of all elements, above 0 and at most 1"
-        if self.reproducible or self.algorithm not in ("auto", "single"):
-            return "a sparse block has one storage: leave algorithm and reproducible out"
+        if self.reproducible or self.algorithm == "tree":
+            return "a sparse block is summed as its pairs come: use algorithm single or multi, and not reproducible"
         if self.packet_bytes < LEAST_SPARSE_PACKET:
             return f"packet_bytes = {self.packet_bytes}: a sparse one has at least {LEAST_SPARSE_PACKET}"
         if self.entries < 0 or self.entries & (self.entries - 1):
@@ -132,7 +133,9 @@ class Reduction:
     @property
     def kind(self) -> str:
         """How blocks are reduced, in a word or two."""
-        return f"sparse {self.storage}" if self.density else self.algorithm
+        if not self.density:
+            return self.algorithm
+        return f"sparse {self.storage}" + (f", {self.buffers} buffers" if self.algorithm == "multi" else "")
 
     @property
     def element_type(self) -> np.dtype[Any]:
@@ -181,17 +184,6 @@ class Reduction:
             buffers=self.buffers,
         )
         return replace(self, algorithm=found.value)
-
-
-@dataclass(frozen=True, slots=True)
-class TreeConfig:
-    """Two levels of switches: each reduction's children are spread evenly over the leaves, which are the root's."""
-
-    leaves: int
-    link_gbps: float = 100.0
-    """Of each host's and each leaf's link."""
-    latency_cycles: int = 500
-    """Of a link, beside the time that a packet takes on it. [ours]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,29 +241,8 @@ def make_config(given: Mapping[str, Any]) -> FlareConfig:
     if not reductions:
         raise ConfigError("there is no [[reduction]]")
     made = tuple(make_reduction(each) for each in reductions)
-    tree = _make_tree(given["tree"], made) if "tree" in given else None
+    tree = make_tree(given["tree"], [reduction.children for reduction in made]) if "tree" in given else None
     return FlareConfig(flare_machine(**machine), TABLES[costs], made, tree)
-
-
-def _make_tree(given: Mapping[str, Any], reductions: Iterable[Reduction]) -> TreeConfig:
-    names = [field.name for field in fields(TreeConfig)]
-    for name, value in given.items():
-        if name not in names:
-            raise ConfigError(f"tree: there is no field {name}; known: {', '.join(names)}")
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-            raise ConfigError(f"tree: {name} = {value!r} is no number of at least 0")
-    leaves = given.get("leaves")
-    if not isinstance(leaves, int) or leaves < 1:
-        raise ConfigError("tree: leaves = 8, how many switches the hosts are plugged into, is missing")
-    tree = TreeConfig(**given)
-    if tree.link_gbps <= 0 or not isinstance(tree.latency_cycles, int):
-        raise ConfigError("tree: link_gbps must be positive, latency_cycles a whole number")
-    for reduction in reductions:
-        if reduction.density:
-            raise ConfigError("tree: sparse reductions run on one switch in time; leave [tree] out")
-        if reduction.children % leaves:
-            raise ConfigError(f"tree: {reduction.children} children cannot be spread evenly over {leaves} leaves")
-    return tree
 
 
 def make_reduction(given: Mapping[str, Any]) -> Reduction:

@@ -2,7 +2,8 @@
 
 Each packet's handler finds its block's place, sees whether the child has been here, adds, and, as the last of its
 block, sends the result. A first packet is copied into its buffer by DMA. Repeats are told by one atomic on the
-children's bits, before anything waits.
+children's bits, before anything waits; one for a block whose result was sent has it sent again, so that only hosts need
+timers.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pspin_model.flare.records import (
     A_CHILDREN,
     A_CLUSTERS_PER_GROUP,
     A_CONTROL_WORDS,
+    A_IS_ROOT,
     A_LOCKS_PER_PLACE,
     A_LOG,
     A_LOG_COUNT,
@@ -30,6 +32,7 @@ from pspin_model.flare.records import (
     CHILDREN_A_WORD,
     W_CAME,
     W_COUNT,
+    W_DONE,
     W_FILLED,
     WORD_BYTES,
 )
@@ -101,14 +104,28 @@ def begin(h):  # type: ignore[no-untyped-def]
 
 
 @helper
-def came_before(h, p, control):  # type: ignore[no-untyped-def]
-    """Note that this child's packet is here; whether it was already."""
+def answer_port(h, p):  # type: ignore[no-untyped-def]
+    """Where a repeat is answered to: of the root the child that asks, else up, as the result went."""
+    return p[A_PORT] + 1 + source(h) if p[A_IS_ROOT] else p[A_PORT]
+
+
+@helper
+def block_of(h):  # type: ignore[no-untyped-def]
+    return tag(h) & ((np.int64(1) << BLOCK_BITS) - 1)
+
+
+@helper
+def came_before(h, p, place, control, size):  # type: ignore[no-untyped-def]
+    """Note that this child's packet is here; whether it was already, and then the result goes out again."""
     charge(h, alu=ENTRY_ALU, load=ENTRY_LOADS, load_use=ENTRY_LOADS, branch=1)
     child = source(h)
     bit = np.int64(1) << (child % CHILDREN_A_WORD)
     before = atomic_or(h, control, W_CAME + child // CHILDREN_A_WORD, bit)
     if before & bit:
         p[A_REPEATS] += 1
+        charge(h, load=1, load_use=1, branch=1)
+        if control[W_DONE]:
+            send_packet(h, row_of(p, place, 0)[:size], block_of(h), answer_port(h, p))
         return True
     return False
 
@@ -147,15 +164,17 @@ def put(h, p, where, place, number, data):  # type: ignore[no-untyped-def]
 
 
 @helper
-def send_result(h, p, buffer):  # type: ignore[no-untyped-def]
-    send_packet(h, buffer, tag(h) & ((np.int64(1) << BLOCK_BITS) - 1), p[A_PORT])
+def send_result(h, p, control, buffer):  # type: ignore[no-untyped-def]
+    charge(h, store=1)
+    control[W_DONE] = 1
+    send_packet(h, buffer, block_of(h), p[A_PORT])
 
 
 @handler
 def add_single(h):  # type: ignore[no-untyped-def]
     """One buffer: wait for it, add, leave; the last one sends."""
     p, where, place, control, data = begin(h)
-    if came_before(h, p, control):
+    if came_before(h, p, place, control, data.size):
         return
     own = first_lock(h, p, where)
     lock(h, own)
@@ -166,14 +185,14 @@ def add_single(h):  # type: ignore[no-untyped-def]
     unlock(h, own)
     if last:
         note_buffers(h, p, 0, 1)
-        send_result(h, p, row_of(p, place, 0)[: data.size])
+        send_result(h, p, control, row_of(p, place, 0)[: data.size])
 
 
 @handler
 def add_multi(h):  # type: ignore[no-untyped-def]
     """M buffers: take the first that nobody uses, or wait for one's own; the last one merges them all."""
     p, where, place, control, data = begin(h)
-    if came_before(h, p, control):
+    if came_before(h, p, place, control, data.size):
         return
     own = first_lock(h, p, where)
     buffers = p[A_BUFFERS]
@@ -199,7 +218,7 @@ def add_multi(h):  # type: ignore[no-untyped-def]
             remote(h, p, where, 2)
             used += 1
     note_buffers(h, p, 0, used)
-    send_result(h, p, first)
+    send_result(h, p, control, first)
 
 
 @handler
@@ -207,7 +226,7 @@ def add_tree(h):  # type: ignore[no-untyped-def]
     """Pairs by the children's numbers: the first of a pair leaves its row, the second adds the two, lower number on
     the left, and goes on for both. Rows belong to pairs of leaves; a merged pair goes on in the left one's row."""
     p, where, place, control, data = begin(h)
-    if came_before(h, p, control):
+    if came_before(h, p, place, control, data.size):
         return
     children = p[A_CHILDREN]
     nodes = W_CAME + (children + CHILDREN_A_WORD - 1) // CHILDREN_A_WORD
@@ -256,4 +275,4 @@ def add_tree(h):  # type: ignore[no-untyped-def]
         at //= 2
         width = (width + 1) // 2
     note_buffers(h, p, 0, 1)
-    send_result(h, p, row_of(p, place, row_number)[: data.size])
+    send_result(h, p, control, row_of(p, place, row_number)[: data.size])

@@ -13,12 +13,13 @@ from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
 from pspin_model.flare.dense_handlers import add_multi, add_single, add_tree
 from pspin_model.flare.elements import ELEMENT_TYPES, Values
-from pspin_model.flare.placement import PlaceLayout, Placement, place_blocks, place_layout
+from pspin_model.flare.placement import PlaceLayout, Placement, free_l1, place_blocks, place_layout
 from pspin_model.flare.records import (
     A_BUFFERS,
     A_CHILDREN,
     A_CLUSTERS_PER_GROUP,
     A_CONTROL_WORDS,
+    A_IS_ROOT,
     A_LOCKS_PER_PLACE,
     A_LOG,
     A_LOG_COUNT,
@@ -31,11 +32,12 @@ from pspin_model.flare.records import (
     A_ROW_BYTES,
     A_TYPE,
     A_WORDS,
-    BLOCK_BITS,
     TYPE_CODES,
     WORD_BYTES,
 )
-from pspin_model.flare.traffic import Arrivals, Numbers, arrivals
+from pspin_model.flare.role import Role
+from pspin_model.flare.traffic import Arrivals, Inbound, Numbers, arrivals
+from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.machine import Context, Machine, Run
 
 HANDLERS = {Algorithm.SINGLE: add_single, Algorithm.MULTI: add_multi, Algorithm.TREE: add_tree}
@@ -55,9 +57,8 @@ class DenseRun:
     first_group: int = 0
     """Where its blocks begin: several reductions begin on different groups."""
     port: int = 0
-    given: tuple[Arrivals, Values] | None = None
-    """What comes when, children x blocks x elements, instead of random numbers at the reduction's pace."""
-    layout: PlaceLayout = field(init=False)
+    role: Role | None = None
+    """In a tree of switches, where packets come by `accept`; None: it stands alone and makes its own."""
     placement: Placement = field(init=False)
     context: Context = field(init=False)
     operator: ChosenOperator = field(init=False)
@@ -69,12 +70,7 @@ class DenseRun:
     def __post_init__(self) -> None:
         config, reduction = self.machine.config, self.reduction
         self.operator = chosen_operator(reduction)
-        used = sum(context.scratchpads.shape[1] for context in self.machine.contexts)
-        self.layout = place_layout(
-            Algorithm(reduction.algorithm), reduction.children, reduction.packet_bytes, reduction.buffers
-        )
-        free = config.scratchpad_bytes - used
-        self.placement = place_blocks(reduction, config, self.layout, free, self.first_group)
+        self.placement = place_dense(config, reduction, free_l1(self.machine), self.first_group)
         self.context = self.machine.context(
             self.name,
             payload=HANDLERS[Algorithm(reduction.algorithm)],
@@ -82,12 +78,14 @@ class DenseRun:
             handler_memory_bytes=A_WORDS * WORD_BYTES,
             locks=self.placement.locks(config.clusters),
         )
-        self.traffic, self.rows = self.given or (arrivals_of(reduction), random_rows(reduction))
-        self._log = np.zeros(2 * len(self.traffic.at) + 2, np.int64)
+        if self.role is None:
+            self.traffic, self.rows = arrivals_of(reduction), random_rows(reduction)
+        self._log = np.zeros(2 * reduction.blocks * reduction.children + 2, np.int64)
         self._set_parameters(self.operator.code)
 
     def _set_parameters(self, operator_code: int) -> None:
-        reduction, layout = self.reduction, self.layout
+        reduction, layout = self.reduction, self.placement.layout
+        assert isinstance(layout, PlaceLayout)
         words = self.context.handler_memory.view(np.int64)
         words[A_CHILDREN] = reduction.children
         words[A_BUFFERS] = reduction.buffers
@@ -102,25 +100,18 @@ class DenseRun:
         words[A_PORT] = self.port
         words[A_REMOTE_CYCLES] = REMOTE_L1_CYCLES
         words[A_LOG] = self._log.ctypes.data
+        words[A_IS_ROOT] = self.role is None or self.role.is_root
 
     def packets(self) -> dict[str, Any]:
         """What `Machine.inject` wants of this reduction."""
-        traffic, groups = self.traffic, self.placement.groups
-        group = self.placement.group[traffic.block]
-        first = groups.first_core(group)
-        return {
-            "messages": self.first_queue + group,
-            "data": self.rows[traffic.child, traffic.block].view(np.uint8),
-            "at": traffic.at,
-            "tags": (self.placement.place[traffic.block] << BLOCK_BITS) | traffic.block,
-            "sources": traffic.child,
-            "cores": np.stack([first, np.full(len(first), groups.cores)], axis=1),
-        }
+        traffic = self.traffic
+        placed = self.placement.addressed(self.context.index, traffic.at, traffic.block, traffic.child)
+        return {**placed, "data": self.rows[traffic.child, traffic.block].view(np.uint8)}
 
-    @property
-    def first_queue(self) -> int:
-        """Message number of group 0: each reduction has queues of its own, one for each group."""
-        return self.context.index * self.placement.groups.count
+    def accept(self, inbound: Inbound) -> dict[str, Any]:
+        """The same for what a network brings."""
+        placed = self.placement.addressed(self.context.index, inbound.at, inbound.block, inbound.child)
+        return {**placed, "data": inbound.data}
 
     @property
     def repeats(self) -> int:
@@ -139,7 +130,7 @@ class DenseRun:
     def memory_steps(self) -> tuple[Numbers, Numbers]:
         """(cycles, bytes of buffers taken into use or given back then)."""
         log = self._log[: int(self.context.handler_memory.view(np.int64)[A_LOG_COUNT])]
-        return log >> 1, np.where(log & 1, 1, -1) * self.layout.row_bytes
+        return log >> 1, np.where(log & 1, 1, -1) * self.placement.layout.unit_bytes
 
     def results(self, run: Run) -> tuple[Values, Numbers]:
         """(blocks x elements, the cycle at which each block's result left; -1: it did not)."""
@@ -167,6 +158,12 @@ class DenseRun:
     def is_right(self, rows: Values) -> bool:
         """Whether results are what they must be."""
         return agree(rows, self.expected(), bitwise=self.reduction.algorithm == Algorithm.TREE)
+
+
+def place_dense(machine: MachineConfig, reduction: Reduction, free_bytes: int, first_group: int = 0) -> Placement:
+    """Where a dense reduction's blocks lie. Raises ReductionRefused where they need more of each L1."""
+    layout = place_layout(Algorithm(reduction.algorithm), reduction.children, reduction.packet_bytes, reduction.buffers)
+    return place_blocks(reduction, machine, layout, free_bytes, first_group)
 
 
 def agree(result: Values, expected: Values, *, bitwise: bool = False) -> bool:

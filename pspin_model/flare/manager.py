@@ -7,8 +7,9 @@ A refusal changes nothing and says what was short, so that the hosts can reduce 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 MOST_REDUCTIONS = 256
 """At a time: a reduction's number has 8 bits in a packet."""
@@ -40,7 +41,8 @@ class Tree:
     number: int
     root: str
     plans: Mapping[str, SwitchPlan]
-    bytes_per_switch: int
+    booked: Mapping[str, int]
+    """Bytes on each switch."""
 
     @property
     def depth(self) -> int:
@@ -75,6 +77,10 @@ class Fabric:
                 raise TopologyError(f"host {host} is plugged into {switch}, which is no switch")
 
 
+Need: TypeAlias = int | Callable[[SwitchPlan], int]
+"""Bytes on each switch of a tree: as many on all, or by a switch's children and place."""
+
+
 class Manager:
     """Keeps what is booked. `request` a tree, `release` it by its number."""
 
@@ -89,11 +95,16 @@ class Manager:
         return dict(self._free)
 
     @property
+    def hosts(self) -> Mapping[str, str]:
+        """Host -> its switch."""
+        return self._fabric.hosts
+
+    @property
     def trees(self) -> Mapping[int, Tree]:
         return dict(self._trees)
 
-    def request(self, hosts: Iterable[str], bytes_per_switch: int) -> Tree:
-        """A tree over these hosts whose every switch has that much memory left, as flat as can be; memory is booked.
+    def request(self, hosts: Iterable[str], need: Need) -> Tree:
+        """A tree over these hosts whose every switch has the memory it needs left, as flat as can be; it is booked.
 
         Raises ReductionRefused, with nothing changed, and TopologyError for a host that there is not.
         """
@@ -104,13 +115,14 @@ class Manager:
         if not members:
             raise TopologyError("a reduction needs hosts")
         number = self._number()
-        found = [tree for root in self._free if (tree := self._tree(number, root, members, bytes_per_switch))]
+        short: dict[str, int] = {}
+        found = [tree for root in self._free if (tree := self._tree_with_room(number, root, members, need, short))]
         if not found:
-            raise ReductionRefused(self._why(members, bytes_per_switch))
+            raise ReductionRefused(self._why(members, short))
         # flattest first, then fewest switches, then what leaves most memory at the root
         best = min(found, key=lambda tree: (tree.depth, len(tree.plans), -self._free[tree.root], tree.root))
-        for switch in best.plans:
-            self._free[switch] -= bytes_per_switch
+        for switch, size in best.booked.items():
+            self._free[switch] -= size
         self._trees[number] = best
         return best
 
@@ -118,8 +130,8 @@ class Manager:
         """Give a tree's memory back; one that is not there is no error."""
         tree = self._trees.pop(number, None)
         if tree is not None:
-            for switch in tree.plans:
-                self._free[switch] += tree.bytes_per_switch
+            for switch, size in tree.booked.items():
+                self._free[switch] += size
 
     def _number(self) -> int:
         """The next one that is free, so that a number rests as long as possible before it comes again."""
@@ -130,16 +142,30 @@ class Manager:
                 return number
         raise ReductionRefused(f"{MOST_REDUCTIONS} reductions are under way: wait for one to end")
 
-    def _tree(self, number: int, root: str, members: list[str], bytes_needed: int) -> Tree | None:
-        """Shortest ways from the root over switches with room; None where a host cannot be reached."""
-        if self._free[root] < bytes_needed:
+    def _tree_with_room(
+        self, number: int, root: str, members: list[str], need: Need, short: dict[str, int]
+    ) -> Tree | None:
+        """Round switches that have too little for their part; ``short`` gets what those would have needed."""
+        avoided: set[str] = set()
+        while (plans := self._plans(root, members, avoided)) is not None:
+            booked = {name: need(plan) if callable(need) else need for name, plan in plans.items()}
+            lacking = {name: size for name, size in booked.items() if size > self._free[name]}
+            if not lacking:
+                return Tree(number, root, plans, booked)
+            short |= lacking
+            avoided |= set(lacking)
+        return None
+
+    def _plans(self, root: str, members: list[str], avoided: set[str]) -> dict[str, SwitchPlan] | None:
+        """Shortest ways from the root; None where a host cannot be reached or the root has nothing to do."""
+        if root in avoided:
             return None
         parents: dict[str, str | None] = {root: None}
         queue = deque([root])
         while queue:
             at = queue.popleft()
             for neighbour in self._fabric.neighbours[at]:
-                if neighbour not in parents and self._free[neighbour] >= bytes_needed:
+                if neighbour not in parents and neighbour not in avoided:
                     parents[neighbour] = at
                     queue.append(neighbour)
         children: dict[str, list[str]] = {}
@@ -154,13 +180,13 @@ class Manager:
                     break
                 below, at = at, above
         plans = {name: SwitchPlan(name, parents[name], tuple(below)) for name, below in children.items()}
-        return Tree(number, root, plans, bytes_needed) if root in plans else None
+        return plans if root in plans else None
 
-    def _why(self, members: list[str], bytes_needed: int) -> str:
-        attached = sorted({self._fabric.hosts[host] for host in members})
-        short = [f"{name} has {self._free[name]}" for name in attached if self._free[name] < bytes_needed]
-        missing = ", ".join(short) if short else "the switches between them have less, or there is no way"
+    def _why(self, members: list[str], short: Mapping[str, int]) -> str:
+        lacking = [f"{name} has {self._free[name]} bytes left of {size}" for name, size in sorted(short.items())]
+        more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+        missing = ", ".join(lacking[:3]) + more if lacking else "there is no way between them"
         return (
-            f"{bytes_needed} bytes are needed on each switch of a tree over {len(members)} hosts; {missing}. "
+            f"no tree over {len(members)} hosts has the memory on every switch: {missing}. "
             "Reduce on the hosts, use smaller messages or another algorithm, or wait for a reduction to end"
         )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.manager import ReductionRefused
-from pspin_model.flare.records import CHILDREN_A_WORD, W_CAME, WORD_BYTES
+from pspin_model.flare.records import BLOCK_BITS, CHILDREN_A_WORD, W_CAME, WORD_BYTES
 from pspin_model.flare.traffic import Numbers, core_group, slots_in_cluster
 from pspin_model.machine.config import ConfigError, MachineConfig
+from pspin_model.machine.machine import Machine
 
 
 class Layout(Protocol):
@@ -25,6 +26,10 @@ class Layout(Protocol):
     @property
     def locks(self) -> int:
         """Of its own."""
+
+    @property
+    def unit_bytes(self) -> int:
+        """What it takes into use, and gives back, at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,10 @@ class PlaceLayout:
     def bytes(self) -> int:
         """Padded to 64, so that rows begin with a beat."""
         return -(-self.control_words * WORD_BYTES // 64) * 64 + self.rows * self.row_bytes
+
+    @property
+    def unit_bytes(self) -> int:
+        return self.row_bytes
 
     @property
     def padded_control_words(self) -> int:
@@ -105,6 +114,19 @@ class Placement:
     def locks(self, clusters: int) -> int:
         return clusters * self.places * self.layout.locks
 
+    def addressed(self, context: int, at: Numbers, block: Numbers, child: Numbers) -> dict[str, Any]:
+        """What `Machine.inject` wants of packets, beside their bytes. Each context has queues of its own, one for each
+        group."""
+        group = self.group[block]
+        first = self.groups.first_core(group)
+        return {
+            "messages": context * self.groups.count + group,
+            "at": at,
+            "tags": (self.place[block] << BLOCK_BITS) | block,
+            "sources": child,
+            "cores": np.stack([first, np.full(len(first), self.groups.cores)], axis=1),
+        }
+
 
 def make_groups(machine: MachineConfig, cores_per_block: int) -> Groups:
     """Groups of that many cores. Raises ConfigError where they neither fit a cluster nor are whole clusters."""
@@ -118,6 +140,11 @@ def make_groups(machine: MachineConfig, cores_per_block: int) -> Groups:
             f"of {machine.cores} up to {machine.clusters * machine.cores}"
         )
     return Groups(machine.clusters // clusters, cores_per_block, 1, clusters, machine.cores)
+
+
+def free_l1(machine: Machine) -> int:
+    """Bytes of each cluster's L1 that no context has yet."""
+    return machine.config.scratchpad_bytes - sum(int(each.scratchpads.shape[1]) for each in machine.contexts)
 
 
 def place_blocks(

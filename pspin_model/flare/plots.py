@@ -12,6 +12,7 @@ import numpy as np
 from pspin_model.flare.cost_model import crossovers
 from pspin_model.flare.series import Series, busy_cores
 from pspin_model.flare.simulate import Report
+from pspin_model.machine.machine import Run
 
 BINS = 200
 COLORS = {"single": "#1f77b4", "multi": "#ff7f0e", "tree": "#2ca02c"}
@@ -27,9 +28,9 @@ def plot_report(report: Report, path: str | Path) -> None:
     (use, memory), (gantt, latency) = figure.subplots(2, 2)
     packets = report.run.packets
     start, end = int(packets["arrival"].min()), int(packets["feedback"].max())
-    _draw_use(use, report, start, end)
-    _draw_memory(memory, report, end)
-    _draw_gantt(gantt, report, start, end)
+    draw_use(use, [report.run], start, end, report.core_use)
+    draw_memory(memory, report.input_series(), report.working_series(), end)
+    draw_gantt(gantt, report.run, start, end)
     _draw_latency(latency, report, start)
     figure.suptitle(_title(report))
     figure.tight_layout()
@@ -46,13 +47,14 @@ def _title(report: Report) -> str:
     return f"{cores} cores, costs {report.costs}. " + "; ".join(parts)
 
 
-def _draw_use(axes: Any, report: Report, start: int, end: int) -> None:
-    assert report.run is not None
-    at, busy = busy_cores(report.run, start, end, BINS)
+def draw_use(axes: Any, runs: Sequence[Run], start: int, end: int, mean: float) -> None:
+    """How many cores of some machines are in handlers; ``mean``: the part of them all, over the time."""
+    binned = [busy_cores(run, start, end, BINS) for run in runs]
+    at, busy = binned[0][0], sum(each for _, each in binned)
     axes.stairs(busy, np.append(at, end) / 1000, fill=True, alpha=0.4)
-    cores = len(report.run.busy_cycles)
+    cores = sum(len(run.busy_cycles) for run in runs)
     axes.axhline(cores, color="black", linestyle=":", label=f"{cores} cores")
-    axes.axhline(report.core_use * cores, color="tab:blue", linestyle="--", label=f"mean {report.core_use:.0%}")
+    axes.axhline(mean * cores, color="tab:blue", linestyle="--", label=f"mean {mean:.0%}")
     axes.set_ylim(0, 1.18 * cores)
     axes.set_title("Cores in handlers")
     axes.set_xlabel("µs")
@@ -60,8 +62,9 @@ def _draw_use(axes: Any, report: Report, start: int, end: int) -> None:
     axes.legend(loc="upper right", ncols=2)
 
 
-def _draw_memory(axes: Any, report: Report, end: int) -> None:
-    for series, label in ((report.input_series(), "input: packets"), (report.working_series(), "working: buffers")):
+def draw_memory(axes: Any, arrived: Series, working: Series, end: int) -> None:
+    """Packets in a machine and buffers of blocks, over time."""
+    for series, label in ((arrived, "input: packets"), (working, "working: buffers")):
         _step(axes, series, end, label)
     axes.set_title("Memory in use")
     axes.set_xlabel("µs")
@@ -78,13 +81,12 @@ def _step(axes: Any, series: Series, end: int, label: str) -> None:
     axes.plot(at, value, drawstyle="steps-post", linewidth=1, label=label)
 
 
-def _draw_gantt(axes: Any, report: Report, start: int, end: int) -> None:
+def draw_gantt(axes: Any, run: Run, start: int, end: int) -> None:
     """Handlers as bars, in the middle of the run; colours tell blocks apart."""
-    assert report.run is not None
-    packets = report.run.packets
+    packets = run.packets
     length = min(GANTT_CYCLES, end - start)
     first = start + (end - start - length) // 2
-    cores = min(MOST_GANTT_CORES, len(report.run.busy_cycles))
+    cores = min(MOST_GANTT_CORES, len(run.busy_cycles))
     shown = (packets["core"] >= 0) & (packets["core"] < cores)
     shown &= (packets["doorbell"] > first) & (packets["dispatch"] < first + length)
     begun, ended = packets["dispatch"][shown], packets["doorbell"][shown]

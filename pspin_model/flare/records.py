@@ -26,11 +26,13 @@ WORD_BYTES = 8
     A_REPEATS,
     A_LOG,
     A_LOG_COUNT,
+    A_IS_ROOT,
     A_WORDS,
-) = range(16)
+) = range(17)
 """Parameters, int64 words of handler memory. ``A_REPEATS`` counts packets that were in already. ``A_LOG`` is an
 instrument outside of the machine: the address of a list of cycles, times two, plus one where a buffer was taken into
-use and not given back."""
+use and not given back. ``A_PORT`` is the way up, or of the root (``A_IS_ROOT``) to all children; one child of it has
+``A_PORT + 1 +`` its number."""
 
 TYPE_CODES = {name: code for code, name in enumerate(ELEMENT_TYPES)}
 INT8, INT16, INT32, FLOAT16, FLOAT32 = (TYPE_CODES[n] for n in ("int8", "int16", "int32", "float16", "float32"))
@@ -41,7 +43,9 @@ W_COUNT = 0
 """Control word: packets added."""
 W_FILLED = 1
 """Control word: bits of the rows that hold something."""
-W_CAME = 2
+W_DONE = 2
+"""Control word: whether the result, then in row 0, was sent."""
+W_CAME = 3
 """First control word of the children's bits, 32 a word (an atomic works on 32 bits)."""
 CHILDREN_A_WORD = 32
 

@@ -1,8 +1,10 @@
 """Flare's sparse reduction as a handler: pairs into an array or a hash table, what finds no room into a spill buffer.
 
-A packet is a fragment of a child's block. Its handler notes the fragment's number, takes the block's lock, stores pair
-after pair, and, as the last of the last child, sends what is stored, as fragments again. A full spill buffer goes up by
-itself. It does what `sparse.SparseNode` does, which is its oracle; it keeps no copies of what it sent.
+A packet is a fragment of a child's block. Its handler notes the fragment's number, takes one of the block's units,
+stores pair after pair there, and, as the last of the last child, merges the units and sends what is stored, as
+fragments again. A full spill buffer goes up by itself. With one unit it does what `sparse.SparseNode` does, which is
+its oracle. What it sent it keeps where it was told to (`A_KEPT`): a repeat of a child's fragment 0 then has a complete
+block sent again.
 
 Costs are declared by operation counts: each constant says of what. All are ours.
 """
@@ -11,51 +13,63 @@ from __future__ import annotations
 
 import numpy as np
 
-from pspin_model.flare.combine import apply
-from pspin_model.flare.dense_handlers import first_lock, home, note_buffers, parameters, place_bytes
+from pspin_model.flare.dense_handlers import (
+    answer_port,
+    block_of,
+    first_lock,
+    home,
+    note_buffers,
+    parameters,
+    place_bytes,
+)
 from pspin_model.flare.records import (
+    A_BUFFERS,
     A_CHILDREN,
     A_CONTROL_WORDS,
-    A_OPERATOR,
     A_PORT,
     A_REMOTE_CYCLES,
     A_REPEATS,
-    A_TYPE,
-    BLOCK_BITS,
     WORD_BYTES,
 )
 from pspin_model.flare.sparse_records import (
     A_ENTRIES,
     A_FRAGMENT_WORDS,
-    A_KEYS_AT,
+    A_KEPT,
     A_OUT_AT,
     A_OUT_BYTES,
-    A_OWN_NUMBER,
     A_PER_PACKET,
-    A_PROBE,
     A_SPILL_AT,
     A_SPILL_ROOM,
-    A_STORAGE,
     A_TABLE_AT,
     A_VALUE_BYTES,
-    ARRAY,
     FRAGMENTS_A_WORD,
-    N_FLUSHES,
-    N_INSERTED,
-    N_MERGED,
-    N_PROBES,
-    N_SPILLED,
     OUT_ROWS,
-    S_BEGUN,
     S_CHILDREN,
     S_COMPLETE,
+    S_DONE,
     S_SENT,
-    S_SPILLED,
-    S_STORED,
+    U_BEGUN,
+    U_SPILLED,
+    U_STORED,
 )
-from pspin_model.flare.sparse_wire import EMPTY_BYTES, HEADER, INDEX_BYTES, IP_UDP_BYTES
-from pspin_model.flare.storage import first_entry
+from pspin_model.flare.sparse_units import (
+    AT_FRAGMENT,
+    AT_FRAGMENTS,
+    AT_PAIRS,
+    NOT_A_FRAGMENT,
+    kept_row,
+    keys_of,
+    merge_units,
+    next_entry,
+    put_header,
+    store_pairs,
+    unit_of,
+    word_at,
+    words_of,
+)
+from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES
 from pspin_model.handlers import (
+    atomic_add,
     atomic_or,
     charge,
     charge_cycles,
@@ -69,176 +83,34 @@ from pspin_model.handlers import (
     scratchpad,
     send_packet,
     source,
-    tag,
+    try_lock,
     unlock,
     wait,
 )
 
-_U16, _U32, _I64 = np.uint16, np.uint32, np.int64
-AT_BLOCK, AT_CHILD, AT_PAIRS, AT_FRAGMENT, AT_FRAGMENTS = (
-    IP_UDP_BYTES + int(HEADER.fields[name][1])  # type: ignore[index]
-    for name in ("block", "child", "pairs", "fragment", "fragments")
-)
-NOT_A_FRAGMENT = 1
-"""`fail`: a packet's length is not what its header says, or its number is beyond what this reduction has room for."""
-
-
-@helper
-def word_at(data, at):  # type: ignore[no-untyped-def]
-    """16 bits, big-endian."""
-    return _I64(data[at]) << 8 | _I64(data[at + 1])
-
-
-@helper
-def put_word(data, at, value):  # type: ignore[no-untyped-def]
-    data[at] = value >> 8 & 255
-    data[at + 1] = value & 255
-
-
-@helper
-def keys_of(p, place):  # type: ignore[no-untyped-def]
-    """Bits of the array's entries, or the table's keys."""
-    return place[p[A_KEYS_AT] : p[A_SPILL_AT]].view(_U32)
-
-
-@helper
-def send_fragment(h, p, control, row, pairs, fragments):  # type: ignore[no-untyped-def]
-    """Send a row as the next fragment of its block; returns the send's handle."""
-    block = tag(h) & ((_I64(1) << BLOCK_BITS) - 1)
-    put_word(row, AT_BLOCK, block >> 16)
-    put_word(row, AT_BLOCK + 2, block & 0xFFFF)
-    row[AT_CHILD] = p[A_OWN_NUMBER]
-    put_word(row, AT_PAIRS, pairs)
-    put_word(row, AT_FRAGMENT, control[S_SENT])
-    put_word(row, AT_FRAGMENTS, fragments)
-    control[S_SENT] += 1
-    # three words, two of them put together from halves
-    charge(h, alu=6, load=2, load_use=1, store=4)
-    size = EMPTY_BYTES + pairs * (INDEX_BYTES + p[A_VALUE_BYTES])
-    return send_packet(h, row[:size], block, p[A_PORT])
-
-
-@helper
-def spill(h, p, place, control, index, value):  # type: ignore[no-untyped-def]
-    """Put a pair into the spill buffer; a full one goes up."""
-    row = place[p[A_SPILL_AT] :]
-    room, size, count = p[A_SPILL_ROOM], p[A_VALUE_BYTES], control[S_SPILLED]
-    at = EMPTY_BYTES + INDEX_BYTES * count
-    row[at : at + INDEX_BYTES].view(_U16)[0] = index
-    at = EMPTY_BYTES + INDEX_BYTES * room + count * size
-    row[at : at + size] = value
-    # the count and its comparison, two addresses
-    charge(h, load=1, load_use=1, alu=3, store=3, branch=1)
-    p[N_SPILLED] += 1
-    control[S_SPILLED] = count + 1
-    if count + 1 == room:
-        wait(h, send_fragment(h, p, control, row, room, 0))
-        control[S_SPILLED] = 0
-        p[N_FLUSHES] += 1
-
-
-@helper
-def entry_of(h, p, keys, index):  # type: ignore[no-untyped-def]
-    """Where an index is stored or may be, and whether it is there; -1 where there is no room for it."""
-    if p[A_STORAGE] == ARRAY:
-        bit = _U32(1) << _U32(index & 31)
-        there = keys[index >> 5] & bit != 0
-        # the word of bits, its address and shift; the bit is written where it is new
-        charge(h, alu=4, load=1, load_use=1, branch=1)
-        if not there:
-            keys[index >> 5] |= bit
-            charge(h, alu=1, store=1)
-        return index, there
-    mask = p[A_ENTRIES] - 1
-    at = first_entry(index, mask)
-    # multiply, shift, mask, address; the key and two comparisons
-    charge(h, mul=1, alu=4, load=1, load_use=1, branch=2)
-    if keys[at] != 0 and keys[at] != index + 1 and p[A_PROBE]:
-        at = (at + 1) & mask
-        p[N_PROBES] += 1
-        charge(h, alu=2, load=1, load_use=1, branch=2)
-    if keys[at] == index + 1:
-        return at, True
-    if keys[at] != 0:
-        return _I64(-1), False
-    keys[at] = index + 1
-    charge(h, store=1)
-    return at, False
-
-
-@helper
-def store_pairs(h, p, place, control, data, pairs):  # type: ignore[no-untyped-def]
-    """Put a packet's pairs into storage and spill buffer, one after the other."""
-    size = p[A_VALUE_BYTES]
-    values_at = EMPTY_BYTES + INDEX_BYTES * pairs
-    indices = data[EMPTY_BYTES:values_at].view(_U16)
-    keys = keys_of(p, place)
-    for number in range(pairs):
-        index = _I64(indices[number])
-        value = data[values_at + number * size : values_at + (number + 1) * size]
-        # index and value, with pointers that move on
-        charge(h, load=2, load_use=1)
-        at, there = entry_of(h, p, keys, index)
-        if at < 0:
-            spill(h, p, place, control, index, value)
-            continue
-        entry = place[p[A_TABLE_AT] + at * size : p[A_TABLE_AT] + (at + 1) * size]
-        if there:
-            apply(p[A_TYPE], p[A_OPERATOR], entry, entry, value)
-            charge(h, alu=1, load=1, load_use=1, fp=1, store=1)
-            p[N_MERGED] += 1
-        else:
-            entry[:] = value
-            control[S_STORED] += 1
-            charge(h, alu=1, store=1)
-            p[N_INSERTED] += 1
-
-
-@helper
-def next_entry(h, p, keys, at):  # type: ignore[no-untyped-def]
-    """The first used entry from ``at`` on, taken out of the keys, and its index; as many as there are entries: none."""
-    entries = p[A_ENTRIES]
-    if p[A_STORAGE] == ARRAY:
-        while at < entries:
-            word = keys[at >> 5] >> _U32(at & 31)
-            if word == 0:
-                at = (at >> 5) + 1 << 5
-                charge(h, load=1, load_use=1, alu=1, branch=1)
-                continue
-            while word & 1 == 0:
-                word >>= _U32(1)
-                at += 1
-            keys[at >> 5] &= ~(_U32(1) << _U32(at & 31))
-            # find the first set bit, clear it, make the index
-            charge(h, alu=4, branch=1)
-            return at, at
-        return entries, _I64(0)
-    while at < entries:
-        charge(h, load=1, load_use=1, branch=1)
-        key = keys[at]
-        if key != 0:
-            keys[at] = 0
-            charge(h, alu=1, store=1)
-            return at, _I64(key) - 1
-        at += 1
-    return entries, _I64(0)
+_U16, _I64 = np.uint16, np.int64
 
 
 @helper
 def send_stored(h, p, where, place, control):  # type: ignore[no-untyped-def]
-    """Send what storage and spill buffer hold, in fragments, the last with their number; both are empty afterwards."""
-    size, per_packet, spilled = p[A_VALUE_BYTES], p[A_PER_PACKET], control[S_SPILLED]
-    left = control[S_STORED] + spilled
-    total = control[S_SENT] + max(1, (left + per_packet - 1) // per_packet)
+    """Send what unit 0 holds, in fragments, the last with their number; it is empty afterwards."""
+    unit = unit_of(p, place, 0)
+    words = words_of(unit)
+    size, per_packet, spilled = p[A_VALUE_BYTES], p[A_PER_PACKET], words[U_SPILLED]
+    left = words[U_STORED] + spilled
+    sent = control[S_SENT]
+    total = sent + max(1, (left + per_packet - 1) // per_packet)
     charge(h, load=3, load_use=1, alu=4, div=1, branch=1)
     out = scratchpad(h, cluster(h), np.uint8)[p[A_OUT_AT] :]
-    keys, spill_row = keys_of(p, place), place[p[A_SPILL_AT] :]
+    keys, spill_row = keys_of(p, unit), unit[p[A_SPILL_AT] :]
     at, taken, which = _I64(0), _I64(0), _I64(0)
     before = _I64(-1)
-    while True:
+    while sent < total:
         pairs = min(left, per_packet)
         begin = (core_in_cluster(h) * OUT_ROWS + which) * p[A_OUT_BYTES]
         row = out[begin : begin + p[A_OUT_BYTES]]
+        if p[A_KEPT]:
+            row = kept_row(h, p, place, sent)
         values_at = EMPTY_BYTES + INDEX_BYTES * pairs
         indices = row[EMPTY_BYTES:values_at].view(_U16)
         for number in range(pairs):
@@ -246,7 +118,7 @@ def send_stored(h, p, where, place, control):  # type: ignore[no-untyped-def]
             at, index = next_entry(h, p, keys, at)
             if at < p[A_ENTRIES]:
                 begin = p[A_TABLE_AT] + at * size
-                to[:] = place[begin : begin + size]
+                to[:] = unit[begin : begin + size]
                 at += 1
             else:
                 begin = EMPTY_BYTES + INDEX_BYTES * taken
@@ -260,16 +132,45 @@ def send_stored(h, p, where, place, control):  # type: ignore[no-untyped-def]
         left -= pairs
         if cluster(h) != where:
             charge_cycles(h, 2 * p[A_REMOTE_CYCLES] * pairs, 0)
-        handle = send_fragment(h, p, control, row, pairs, total if left == 0 else 0)
+        length = put_header(h, p, row, pairs, sent, total if left == 0 else 0)
+        handle = send_packet(h, row[:length], block_of(h), p[A_PORT])
         if before >= 0:
             wait(h, before)
         before = handle
         which = 1 - which
-        if left == 0:
-            break
+        sent += 1
     wait(h, before)
-    control[S_STORED] = 0
-    control[S_SPILLED] = 0
+    words[U_STORED] = 0
+    words[U_SPILLED] = 0
+    control[S_SENT] = total
+    control[S_DONE] = 1
+    charge(h, store=2)
+
+
+@helper
+def send_again(h, p, place, control):  # type: ignore[no-untyped-def]
+    """Send a complete block's fragments once more."""
+    charge(h, load=2, load_use=2, branch=2)
+    if p[A_KEPT] == 0 or control[S_DONE] == 0:
+        return
+    for number in range(control[S_SENT]):
+        row = kept_row(h, p, place, number)
+        length = EMPTY_BYTES + word_at(row, AT_PAIRS) * (INDEX_BYTES + p[A_VALUE_BYTES])
+        charge(h, load=1, load_use=1, alu=4, mul=1)
+        send_packet(h, row[:length], block_of(h), answer_port(h, p))
+
+
+@helper
+def take_unit(h, p, own, child):  # type: ignore[no-untyped-def]
+    """A unit's lock: the first that is free, or the child's own when it gets free."""
+    units = p[A_BUFFERS]
+    if units > 1:
+        for number in range(units):
+            if try_lock(h, own + number):
+                return number
+    taken = child % units
+    lock(h, own + taken)
+    return taken
 
 
 @handler
@@ -292,24 +193,25 @@ def add_sparse(h):  # type: ignore[no-untyped-def]
     came = S_CHILDREN + p[A_CHILDREN] + child * p[A_FRAGMENT_WORDS] + fragment // FRAGMENTS_A_WORD
     if atomic_or(h, control, came, bit) & bit:
         p[A_REPEATS] += 1
+        if fragment == 0:
+            send_again(h, p, place, control)
         return
     own = first_lock(h, p, where)
-    lock(h, own)
-    if control[S_BEGUN] == 0:
-        control[S_BEGUN] = 1
+    taken = take_unit(h, p, own, child)
+    unit = unit_of(p, place, taken)
+    words = words_of(unit)
+    if words[U_BEGUN] == 0:
+        words[U_BEGUN] = 1
         note_buffers(h, p, 1, 1)
-    store_pairs(h, p, place, control, data, pairs)
+    store_pairs(h, p, place, unit, control, data, pairs)
     if cluster(h) != where:
         charge_cycles(h, 2 * p[A_REMOTE_CYCLES] * pairs, 0)
-    missing = control[S_CHILDREN + child] + fragments - 1
-    control[S_CHILDREN + child] = missing
-    charge(h, alu=3, load=1, load_use=1, store=1, branch=2)
-    last = False
-    if missing == 0:
-        control[S_COMPLETE] += 1
-        last = control[S_COMPLETE] == p[A_CHILDREN]
-        charge(h, alu=1, load=1, load_use=1, store=1)
-    unlock(h, own)
-    if last:
-        send_stored(h, p, where, place, control)
-        note_buffers(h, p, 0, 1)
+    unlock(h, own + taken)
+    charge(h, alu=3, branch=2)
+    if atomic_add(h, control, S_CHILDREN + child, fragments - 1) + fragments - 1 != 0:
+        return
+    if atomic_add(h, control, S_COMPLETE, 1) + 1 < p[A_CHILDREN]:
+        return
+    used = merge_units(h, p, where, place, control)
+    send_stored(h, p, where, place, control)
+    note_buffers(h, p, 0, used)

@@ -9,13 +9,16 @@ import numpy as np
 
 from pspin_model.flare.chosen import ChosenOperator, chosen_operator
 from pspin_model.flare.config import Reduction
+from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense_run import REMOTE_L1_CYCLES, agree
 from pspin_model.flare.elements import Values
-from pspin_model.flare.placement import Placement, place_blocks
+from pspin_model.flare.placement import Placement, free_l1, place_blocks
 from pspin_model.flare.records import (
+    A_BUFFERS,
     A_CHILDREN,
     A_CLUSTERS_PER_GROUP,
     A_CONTROL_WORDS,
+    A_IS_ROOT,
     A_LOCKS_PER_PLACE,
     A_LOG,
     A_LOG_COUNT,
@@ -26,15 +29,17 @@ from pspin_model.flare.records import (
     A_REMOTE_CYCLES,
     A_REPEATS,
     A_TYPE,
-    BLOCK_BITS,
     TYPE_CODES,
     WORD_BYTES,
 )
+from pspin_model.flare.role import Role
 from pspin_model.flare.sparse import SparseShape, gather
 from pspin_model.flare.sparse_handlers import add_sparse
 from pspin_model.flare.sparse_records import (
     A_ENTRIES,
     A_FRAGMENT_WORDS,
+    A_KEPT,
+    A_KEPT_AT,
     A_KEYS_AT,
     A_OUT_AT,
     A_OUT_BYTES,
@@ -45,10 +50,13 @@ from pspin_model.flare.sparse_records import (
     A_SPILL_ROOM,
     A_STORAGE,
     A_TABLE_AT,
+    A_UNIT_BYTES,
+    A_UNITS_AT,
     A_VALUE_BYTES,
     N_FLUSHES,
     N_INSERTED,
     N_MERGED,
+    N_PAIRS,
     N_PROBES,
     N_SPILLED,
     OUT_ROWS,
@@ -60,7 +68,6 @@ from pspin_model.flare.sparse_records import (
     sparse_layout,
 )
 from pspin_model.flare.sparse_traffic import (
-    Inbound,
     Vector,
     fragments_of,
     inbound,
@@ -69,7 +76,8 @@ from pspin_model.flare.sparse_traffic import (
     vectors,
 )
 from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES, IP_UDP_BYTES, Fragment, decode
-from pspin_model.flare.traffic import Numbers
+from pspin_model.flare.traffic import Inbound, Numbers
+from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.machine import Context, Machine, Run
 
 
@@ -102,28 +110,24 @@ class SparseRun:
     name: str = "reduction"
     first_group: int = 0
     port: int = 0
+    role: Role | None = None
+    """In a tree of switches, where packets come by `accept`; None: it stands alone and makes its own."""
     vectors: list[Vector] = field(init=False)
     shape: SparseShape = field(init=False)
-    layout: SparseLayout = field(init=False)
     placement: Placement = field(init=False)
     context: Context = field(init=False)
     operator: ChosenOperator = field(init=False)
     traffic: Inbound = field(init=False)
+    payload_bytes: int = field(init=False, default=0)
+    """That came in, from all children, with headers."""
     _log: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
         config, reduction = self.machine.config, self.reduction
         self.operator = chosen_operator(reduction)
-        self.vectors = vectors(reduction)
-        fragments = fragments_of(reduction, self.vectors)
-        self.traffic = inbound(reduction, fragments)
+        role = self.role or self._alone()
         self.shape = shape_of(reduction, reduction.children)
-        most = max(len(block) for child in fragments for block in child)
-        self.layout = sparse_layout(self.shape, fragment_words(most))
-        used = sum(context.scratchpads.shape[1] for context in self.machine.contexts)
-        free = config.scratchpad_bytes - used
-        shared = out_bytes(reduction.packet_bytes, config.cores)
-        self.placement = place_blocks(reduction, config, self.layout, free, self.first_group, shared)
+        self.placement = place_sparse(config, reduction, role, free_l1(self.machine), self.first_group)
         self.context = self.machine.context(
             self.name,
             payload=add_sparse,
@@ -131,11 +135,20 @@ class SparseRun:
             handler_memory_bytes=SPARSE_WORDS * WORD_BYTES,
             locks=self.placement.locks(config.clusters),
         )
-        self._log = np.zeros(2 * reduction.blocks + 2, np.int64)
-        self._set_parameters(self.operator.code, fragment_words(most))
+        self._log = np.zeros(2 * reduction.blocks * units_of(reduction) + 2, np.int64)
+        self._set_parameters(self.operator.code, role)
 
-    def _set_parameters(self, operator_code: int, words_a_child: int) -> None:
-        shape, layout, placement = self.shape, self.layout, self.placement
+    def _alone(self) -> Role:
+        """Makes vectors and packets."""
+        self.vectors = vectors(self.reduction)
+        fragments = fragments_of(self.reduction, self.vectors)
+        self.traffic = inbound(self.reduction, fragments)
+        return Role(most_fragments=max(len(block) for child in fragments for block in child))
+
+    def _set_parameters(self, operator_code: int, role: Role) -> None:
+        shape, placement = self.shape, self.placement
+        layout = placement.layout
+        assert isinstance(layout, SparseLayout)
         words = self.context.handler_memory.view(np.int64)
         words[A_CHILDREN] = shape.children
         words[A_CONTROL_WORDS] = layout.control_words
@@ -154,8 +167,14 @@ class SparseRun:
         words[A_VALUE_BYTES] = shape.dtype.itemsize
         words[A_PER_PACKET] = shape.per_packet
         words[A_SPILL_ROOM] = shape.spill_room
-        words[A_FRAGMENT_WORDS] = words_a_child
-        words[A_OWN_NUMBER] = 0
+        words[A_FRAGMENT_WORDS] = fragment_words(role.most_fragments)
+        words[A_OWN_NUMBER] = role.number
+        words[A_IS_ROOT] = role.is_root
+        words[A_BUFFERS] = layout.units
+        words[A_UNITS_AT] = layout.units_at
+        words[A_UNIT_BYTES] = layout.unit_bytes
+        words[A_KEPT_AT] = layout.kept_at
+        words[A_KEPT] = role.kept
         words[A_TABLE_AT] = layout.table_at
         words[A_KEYS_AT] = layout.keys_at
         words[A_SPILL_AT] = layout.spill_at
@@ -164,17 +183,13 @@ class SparseRun:
 
     def packets(self) -> dict[str, Any]:
         """What `Machine.inject` wants of this reduction."""
-        traffic, groups = self.traffic, self.placement.groups
-        group = self.placement.group[traffic.block]
-        first = groups.first_core(group)
-        return {
-            "messages": self.context.index * groups.count + group,
-            "data": traffic.data,
-            "at": traffic.at,
-            "tags": (self.placement.place[traffic.block] << BLOCK_BITS) | traffic.block,
-            "sources": traffic.child,
-            "cores": np.stack([first, np.full(len(first), groups.cores)], axis=1),
-        }
+        return self.accept(self.traffic)
+
+    def accept(self, inbound: Inbound) -> dict[str, Any]:
+        """The same for what a network brings."""
+        self.payload_bytes += sum(len(packet) for packet in inbound.data)
+        placed = self.placement.addressed(self.context.index, inbound.at, inbound.block, inbound.child)
+        return {**placed, "data": inbound.data}
 
     @property
     def repeats(self) -> int:
@@ -185,25 +200,21 @@ class SparseRun:
     def blocks(self) -> int:
         return self.reduction.blocks
 
-    @property
-    def payload_bytes(self) -> int:
-        """That come in, from all children, with headers."""
-        return sum(len(packet) for packet in self.traffic.data)
-
     def memory_steps(self) -> tuple[Numbers, Numbers]:
         """(cycles, bytes of blocks taken into use or given back then)."""
         log = self._log[: self._word(A_LOG_COUNT)]
-        return log >> 1, np.where(log & 1, 1, -1) * self.layout.bytes
+        return log >> 1, np.where(log & 1, 1, -1) * self.placement.layout.unit_bytes
 
     def sent(self, run: Run) -> tuple[list[list[Fragment]], Numbers]:
-        """(each block's fragments in the order in which they left, the cycle of the last)."""
-        made: list[list[Fragment]] = [[] for _ in range(self.blocks)]
+        """(each block's fragments in the order in which they left first, the cycle of the last)."""
+        made: list[dict[int, Fragment]] = [{} for _ in range(self.blocks)]
         at = np.full(self.blocks, -1, np.int64)
         for place in np.flatnonzero(run.sent["context"] == self.context.index):
             _, fragment = decode(run.payload(int(place)).tobytes()[IP_UDP_BYTES:], self.shape.dtype)
-            made[fragment.block].append(fragment)
-            at[fragment.block] = max(at[fragment.block], run.sent["cycle"][place])
-        return made, at
+            if fragment.fragment not in made[fragment.block]:
+                made[fragment.block][fragment.fragment] = fragment
+                at[fragment.block] = max(at[fragment.block], run.sent["cycle"][place])
+        return [list(block.values()) for block in made], at
 
     def results(self, run: Run) -> tuple[Values, Numbers]:
         """(the dense result, the cycle at which each block's last fragment left; -1: the block is not whole)."""
@@ -232,7 +243,7 @@ class SparseRun:
             once_all += once
         out = sum(fragment.wire_bytes for fragments in made for fragment in fragments)
         return SparseFigures(
-            pairs_in=sum(len(vector[0]) for vector in self.vectors),
+            pairs_in=self._word(N_PAIRS),
             inserted=self._word(N_INSERTED),
             merged=self._word(N_MERGED),
             probes=self._word(N_PROBES),
@@ -246,3 +257,18 @@ class SparseRun:
 
     def _word(self, place: int) -> int:
         return int(self.context.handler_memory.view(np.int64)[place])
+
+
+def units_of(reduction: Reduction) -> int:
+    """Of each block: M buffers, or one."""
+    return reduction.buffers if reduction.algorithm == Algorithm.MULTI else 1
+
+
+def place_sparse(
+    machine: MachineConfig, reduction: Reduction, role: Role, free_bytes: int, first_group: int = 0
+) -> Placement:
+    """Where a sparse reduction's blocks lie. Raises ReductionRefused where they need more of each L1."""
+    shape = shape_of(reduction, reduction.children)
+    layout = sparse_layout(shape, fragment_words(role.most_fragments), units_of(reduction), role.kept)
+    shared = out_bytes(reduction.packet_bytes, machine.cores)
+    return place_blocks(reduction, machine, layout, free_bytes, first_group, shared)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,26 +11,10 @@ from pspin_model.flare.elements import Operator, Values
 from pspin_model.flare.sparse import SparseShape
 from pspin_model.flare.sparse_tree import cut_vector
 from pspin_model.flare.sparse_wire import IP_UDP_BYTES, Fragment, Indices, encode
-from pspin_model.flare.traffic import Numbers
+from pspin_model.flare.traffic import Inbound
 
 Vector = tuple[Indices, Values]
 """(ascending indices, values)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Inbound:
-    """Packets to a switch, in order of time."""
-
-    at: Numbers
-    """Cycle."""
-    block: Numbers
-    child: Numbers
-    data: list[bytes]
-
-    def in_order(self) -> Inbound:
-        """Sorted by time, then by child."""
-        order = np.lexsort((self.child, self.at))
-        return Inbound(self.at[order], self.block[order], self.child[order], [self.data[place] for place in order])
 
 
 def shape_of(reduction: Reduction, children: int) -> SparseShape:

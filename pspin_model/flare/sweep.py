@@ -117,7 +117,7 @@ def run_point(point: Point) -> Row:
 def _sparse_columns(outcome: Outcome) -> Row:
     sparse = outcome.sparse
     return {
-        "storage": outcome.algorithm.removeprefix("sparse "),
+        "storage": outcome.algorithm.removeprefix("sparse ").partition(",")[0],
         "density": outcome.density,
         "dense_gbps": round(outcome.dense_gbps, 1),
         "pairs_per_ns": round(outcome.elements_per_ns, 3),

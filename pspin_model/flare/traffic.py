@@ -25,6 +25,22 @@ class Arrivals:
     child: Numbers
 
 
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """Packets to a switch with their bytes, in order of time."""
+
+    at: Numbers
+    """Cycle."""
+    block: Numbers
+    child: Numbers
+    data: list[bytes]
+
+    def in_order(self) -> Inbound:
+        """Sorted by time, then by child."""
+        order = np.lexsort((self.child, self.at))
+        return Inbound(self.at[order], self.block[order], self.child[order], [self.data[place] for place in order])
+
+
 def arrivals(
     blocks: int,
     children: int,

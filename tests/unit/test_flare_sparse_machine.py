@@ -9,6 +9,7 @@ import pytest
 
 from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
 from pspin_model.flare.elements import operator
+from pspin_model.flare.joined import join_runs
 from pspin_model.flare.simulate import Report, simulate
 from pspin_model.flare.sparse import SparseNode
 from pspin_model.flare.sparse_run import SparseRun
@@ -89,14 +90,36 @@ def test_repeated_fragments_cost_time_and_change_nothing() -> None:
     assert len(run_twice.sent["cycle"]) == len(run_once.sent["cycle"])
 
 
-def test_a_lost_fragment_leaves_its_block_open_and_the_others_complete() -> None:
+def test_a_lost_fragment_leaves_its_block_open_until_its_host_repeats_the_block() -> None:
     machine = Machine(MACHINE, FLARE_COSTS)
-    made = SparseRun(machine, BASE.chosen(MACHINE))
-    lost = int(made.traffic.block[0])
+    made = SparseRun(machine, replace(BASE, density=0.3).chosen(MACHINE))
+    lost, child = int(made.traffic.block[0]), int(made.traffic.child[0])
     packets = made.packets()
     machine.inject(made.context, **{name: value[1:] for name, value in packets.items()})
-    _, at = made.results(machine.run())
+    first = machine.run()
+    _, at = made.results(first)
     assert np.flatnonzero(at < 0).tolist() == [lost]
+    again = np.flatnonzero((made.traffic.block == lost) & (made.traffic.child == child))
+    repeat = {name: [value[place] for place in again] for name, value in packets.items()}
+    machine.inject(made.context, **{**repeat, "at": machine.now})
+    rows, at = made.results(join_runs([first, machine.run()]))
+    assert (at > 0).all()
+    assert made.is_right(rows)
+    assert made.repeats == len(again) - 1
+
+
+@pytest.mark.parametrize("storage", ["array", "hash"])
+def test_several_buffers_of_a_block_give_the_same_sum_and_of_a_hash_sooner(storage: str) -> None:
+    # few wide blocks: their locks are the bottleneck. Of arrays the merge takes as long as the waiting
+    alone = replace(BASE, message_bytes=32 << 10, children=16, density=0.02, storage=storage)
+    several = replace(alone, algorithm="multi", buffers=4)
+    one, other = (report(each) for each in (alone, several))
+    assert one.outcomes[0].exact
+    assert other.outcomes[0].exact
+    assert other.faults == []
+    if storage == "hash":
+        assert other.outcomes[0].bandwidth_gbps > 1.2 * one.outcomes[0].bandwidth_gbps
+    assert other.outcomes[0].working_peak_bytes > one.outcomes[0].working_peak_bytes
 
 
 def test_bytes_that_are_no_fragment_end_their_handler_alone() -> None:

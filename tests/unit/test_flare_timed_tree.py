@@ -1,40 +1,111 @@
-"""Two levels of switches in time: right results, and times that links and levels explain."""
+"""Trees of switches in time: the manager's trees, right results under loss, times that links and levels explain."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pspin_model.flare.config import make_config
-from pspin_model.flare.timed_tree import TreeReport, reduce_in_time
+from pspin_model.flare.plots_tree import plot_tree
+from pspin_model.flare.tree_report import TreeOutcome, TreeReport, level_rows, reduce_in_time
 from pspin_model.machine.config import ConfigError
+
+SPARSE = {"message": "32KiB", "type": "int32", "density": 0.05, "algorithm": "auto"}
+
+
+def run(tree: dict[str, Any], *reductions: dict[str, Any], **machine: int) -> TreeOutcome:
+    made = [{"message": "4KiB", "children": 8, "algorithm": "tree", **options} for options in reductions or ({},)]
+    config = make_config({"machine": {"clusters": 2, **machine}, "tree": tree, "reduction": made})
+    assert config.tree is not None
+    return reduce_in_time(config, config.tree)
 
 
 def through(tree: dict[str, Any], **options: Any) -> TreeReport:
-    reduction = {"message": "4KiB", "children": 8, "algorithm": "tree", **options}
-    config = make_config({"machine": {"clusters": 2}, "tree": tree, "reduction": [reduction]})
-    assert config.tree is not None
-    (report,) = reduce_in_time(config, config.tree)
+    (report,) = run(tree, options).reports
     return report
 
 
 @pytest.mark.parametrize(("algorithm", "dtype"), [("tree", "float32"), ("tree", "int32"), ("single", "int32")])
-def test_a_tree_of_switches_in_time_gives_the_sum_over_all_hosts(algorithm: str, dtype: str) -> None:
-    report = through({"leaves": 2}, algorithm=algorithm, type=dtype)
+@pytest.mark.parametrize("fan_in", [[8], [4, 2], [2, 2, 2]])
+def test_a_tree_of_switches_in_time_gives_the_sum_over_all_hosts(algorithm: str, dtype: str, fan_in: list[int]) -> None:
+    report = through({"fan_in": fan_in}, algorithm=algorithm, type=dtype)
     assert report.exact
-    assert 0 < report.leaf_cycles < report.root_cycles < report.cycles
+    assert [level.children for level in report.levels] == fan_in
+    done = [level.done_cycles for level in report.levels]
+    assert done == sorted(done)
+    assert done[-1] < report.cycles
 
 
-def test_three_links_latency_and_rate_are_in_a_trees_completion_time() -> None:
+def test_four_links_latency_and_rate_are_in_a_trees_completion_time() -> None:
     near, far = (through({"leaves": 2, "latency_cycles": cycles}) for cycles in (0, 1000))
-    # up to the root, down to the leaves, down to the hosts
-    assert far.cycles == near.cycles + 3 * 1000
-    assert far.leaf_cycles == near.leaf_cycles
-    assert through({"leaves": 2, "link_gbps": 10.0}).cycles > near.cycles + 3 * 800
+    # up to the leaves and the root, down to the leaves and the hosts
+    assert far.cycles == near.cycles + 4 * 1000
+    assert far.levels[0].done_cycles == near.levels[0].done_cycles + 1000
+    assert through({"leaves": 2, "link_gbps": 10.0}).cycles > near.cycles + 4 * 700
 
 
-def test_a_tree_that_cannot_be_is_refused_by_name() -> None:
-    for tree, message in (({"leaves": 3}, "evenly"), ({}, "leaves = 8"), ({"leafs": 2}, "no field leafs")):
-        with pytest.raises(ConfigError, match=message):
-            through(tree)
+@pytest.mark.parametrize("storage", ["array", "hash"])
+def test_a_sparse_result_fills_up_on_its_way_to_the_root(storage: str) -> None:
+    report = through({"fan_in": [2, 2, 2]}, **SPARSE, storage=storage)
+    assert report.exact
+    figures = [level.sparse for level in report.levels if level.sparse]
+    full = [report.density, *(each.result_density for each in figures)]
+    assert full == sorted(full)
+    assert figures[0].bytes_out == figures[1].bytes_in  # what a level sends is what the next gets
+    assert (figures[-1].spilled > 0) == (storage == "hash")
+
+
+@pytest.mark.parametrize(
+    "options", [{"algorithm": "tree"}, SPARSE, {**SPARSE, "storage": "array", "algorithm": "multi"}]
+)
+def test_hosts_repeat_what_links_lose_and_every_block_closes(options: dict[str, Any]) -> None:
+    tree = {"fan_in": [4, 2], "loss": 0.1, "repeat": 0.1, "timeout_cycles": 8_000, "seed": 3}
+    outcome = run(tree, options)
+    (report,) = outcome.reports
+    assert report.exact
+    assert outcome.lost > 0
+    assert report.sent_again > 0
+    assert all(level.repeats > 0 for level in report.levels)
+    assert report.faults == ()
+
+
+def test_the_manager_goes_round_a_full_root_and_refuses_what_does_not_fit() -> None:
+    wide = {"message": "32KiB", "algorithm": "tree", "type": "int32"}
+    # an L1 with room for two reductions on a leaf of two hosts, but for one on a root of four leaves
+    outcome = run({"fan_in": [2, 4], "roots": 2}, wide, wide, wide, l1_bytes=(17 + 64 + 64) << 10)
+    first, second, third = outcome.reports
+    assert {first.root, second.root} == {"root0", "root1"}
+    assert first.exact
+    assert second.exact
+    assert "bytes left" in third.refused
+    assert third.fallback_cycles == 2 * 7 / 8 * (32 << 10) * 8 / 100 // 1 + 1
+    booked = outcome.network.manager.free_bytes["root0"]
+    assert booked == (64 << 10) - first.levels[-1].booked_bytes
+
+
+def test_a_tree_has_a_picture_and_rows(tmp_path: Path) -> None:
+    outcome = run({"fan_in": [4, 2]}, SPARSE, {})
+    plot_tree(outcome, tmp_path / "tree.png")
+    assert (tmp_path / "tree.png").stat().st_size > 10_000
+    assert [(row["name"], row["level_level"]) for row in level_rows(outcome.reports)] == [
+        ("reduction0", 0), ("reduction0", 1), ("reduction1", 0), ("reduction1", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ({"leaves": 3}, "evenly"),
+        ({}, "fan_in = \\[8, 8\\]"),
+        ({"leafs": 2}, "no field leafs"),
+        ({"fan_in": [2, 2]}, "children; fan_in"),
+        ({"fan_in": [8, 0]}, "at least 1"),
+        ({"fan_in": [8, 1], "loss": 1.0}, "loss"),
+        ({"fan_in": [8], "roots": 2}, "roots = 2"),
+    ],
+)
+def test_a_tree_that_cannot_be_is_refused_by_name(tree: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(tree)

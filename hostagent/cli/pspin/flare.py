@@ -23,7 +23,8 @@ Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also wr
 
 def run(
     config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="TOML with [machine] and one or more [[reduction]].")
+        Path,
+        typer.Argument(metavar="CONFIG", help="TOML with [machine], [[reduction]]s and, for several switches, [tree]."),
     ],
     plot: Plot = None,
     csv: Csv = None,
@@ -39,7 +40,7 @@ def run(
     with _errors():
         given = read_config(config)
         if given.tree is not None:
-            _run_tree(given, as_json)
+            _run_tree(given, plot, csv, as_json)
             return
         report = simulate(given)
     if as_json:
@@ -56,16 +57,24 @@ def run(
         raise typer.Exit(1)
 
 
-def _run_tree(config: Any, as_json: bool) -> None:
-    """A tree of switches: its rows."""
-    from pspin_model.flare.timed_tree import reduce_in_time
+def _run_tree(config: Any, plot: Path | None, csv: Path | None, as_json: bool) -> None:
+    """Trees of switches: a line for each reduction, and one for each of its levels."""
+    from hostagent.cli.pspin.tree_tables import show_trees
+    from pspin_model.flare.sweep import as_csv
+    from pspin_model.flare.tree_report import level_rows, reduce_in_time
 
-    reports = reduce_in_time(config, config.tree)
+    outcome = reduce_in_time(config, config.tree)
     if as_json:
-        typer.echo(_json([report.as_json() for report in reports]))
+        typer.echo(_json(outcome.as_json()))
     else:
-        _show_trees(reports)
-    if any(not report.exact for report in reports if not report.refused):
+        show_trees(_console(), outcome)
+    if csv is not None:
+        csv.write_text(as_csv(level_rows(outcome.reports)))
+    if plot is not None and any(report.levels for report in outcome.reports):
+        from pspin_model.flare.plots_tree import plot_tree
+
+        plot_tree(outcome, plot)
+    if any(not report.exact for report in outcome.reports if not report.refused):
         raise typer.Exit(1)
 
 
@@ -211,23 +220,6 @@ def _show_report(report: Any) -> None:
     console.print(f"cores busy {report.core_use:.1%}; input memory peak {_kib(report.input_peak_bytes)} KiB")
     for text in report.faults[:20]:
         console.print(text)
-
-
-def _show_trees(reports: Any) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("leaves", "hosts", "KiB", "at the leaves", "at the root", "leaves done µs", "root done µs",
-                 "hosts done µs", "block µs", "Gbit/s of a host", "result"):  # fmt: skip
-        table.add_column(name, justify="right")
-    for r in reports:
-        result = f"refused: {r.refused}" if r.refused else "exact" if r.exact else f"WRONG, {len(r.faults)} faults"
-        times = (r.leaf_cycles, r.root_cycles, r.cycles, r.block_latency_cycles)
-        table.add_row(
-            str(r.leaves), str(r.children), _kib(r.message_bytes), r.leaf_algorithm, r.root_algorithm,
-            *(f"{each / 1000:,.1f}" for each in times), f"{r.host_gbps:,.1f}", result,
-        )  # fmt: skip
-    _console().print(table)
 
 
 def _show_sparse(console: Any, outcomes: Any) -> None:
