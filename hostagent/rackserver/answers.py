@@ -31,7 +31,7 @@ from emulator.ports.intrinsics import (
 )
 from emulator.ports.intrinsics import write32 as write_native32
 from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import copy_bytes, store_u8, write32, zero_bytes
+from hostagent.protocol.quantizer.machine import copy_bytes, store_u8, trailing_zeros, write32, zero_bytes
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import (
     CHUNK_AT,
@@ -140,7 +140,8 @@ def answer(server_address: int, job_address: int, what: int, about: int, payload
     if what & TO_ALL == 0:
         answer_child(server, job, what >> 16 & 0x3F, what, about, payload)
         return 0
-    for bit in range(MAX_CHILDREN):
-        if job.full >> bit & 1:
-            answer_child(server, job, bit, what, about, payload)
+    left = job.full
+    while left != 0:
+        answer_child(server, job, trailing_zeros(left), what, about, payload)
+        left &= left - 1
     return 0

@@ -35,6 +35,7 @@ from hostagent.rackserver.lanes import combine
 from hostagent.rackserver.records import (
     CHILD,
     COUNTERS,
+    HEAD_BYTES,
     HEADER_STRIDE,
     JOB,
     JOB_NUMBERS,
@@ -114,6 +115,9 @@ class RackServer:
             record[name] = address_of(getattr(self, f"_{name}"))
         record["counter_bytes"] = COUNTERS.itemsize
         record["tx"] = self.ports.address
+        self._heads = aligned_bytes(self.cores * MAX_JOBS * MAX_CHILDREN * HEAD_BYTES)
+        self._heads_of_row = self._heads.reshape(self.cores, MAX_JOBS, MAX_CHILDREN * HEAD_BYTES)
+        record["heads"], record["heads_bytes"] = address_of(self._heads), MAX_JOBS * MAX_CHILDREN * HEAD_BYTES
         self._scratch = aligned_bytes(self.cores * SCRATCH_ROWS * 4 * lanes)
         record["scratch"], record["scratch_bytes"] = address_of(self._scratch), SCRATCH_ROWS * 4 * lanes
         self._pending = aligned_bytes(self.cores * PENDING_BYTES)
@@ -183,6 +187,7 @@ class RackServer:
         for job, row in self._rows.items():
             if job != terms.job and self._jobs[row]["service"] == service.address:
                 self._jobs[row]["service"] = 0
+                self._heads_of_row[:, row] = 0
         return service
 
     def _restore_once(self, job: int, service: ServiceMemory) -> None:
@@ -217,6 +222,7 @@ class RackServer:
 
     def _write_children(self, row: int, terms: JobTerms) -> None:
         self._children[row]["number"] = -1
+        self._heads_of_row[:, row] = 0  # who was accepted before may not be now
         for child in terms.children:
             record = self._children[row, child.bit]
             for name in ("port", "mac", "ip", "zero_checksum_allowed"):

@@ -19,8 +19,7 @@ from hostagent.protocol.quantizer.machine import call_compiled, load_u8, read16,
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
 from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, OPERATION_AT, OPERATOR_AT
 from hostagent.rackserver.answers import ERROR, NO_LANES, RESULT, TO_ALL, WAITING
-from hostagent.rackserver.judge import ACCEPTED as FITS
-from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED, bit_of, judge, row_of
+from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED, row_of, sender
 from hostagent.rackserver.lanes import COUNT_SHIFT, HAS_DATA, IS_LAST, IS_MAXIMUM
 from hostagent.rackserver.records import (
     COUNTERS,
@@ -51,7 +50,7 @@ COMPLETED, SERVED_AGAIN, WAITED = int(Verdict.COMPLETED), int(Verdict.SERVED_AGA
 FAILED, OUTSIDE_WINDOW, MISMATCH = int(Verdict.ERROR), int(Verdict.OUTSIDE_WINDOW), int(Verdict.MISMATCH)
 MASK = 0xFFFFFFFF
 
-AHEAD, LINES = 2, 4
+AHEAD, LINES = 4, 8
 """How many frames ahead, and how many of their cache lines, are fetched: the processor finds the rest by itself."""
 ANSWER, WITHHOLD = 0, 1
 """What a service says of a complete set: answer it; answer it later."""
@@ -102,11 +101,11 @@ def serve(address: int, core: int, addresses: int, lengths: int, ports: int, fra
         if server.cores > 1 and owner_of(server, frame, length) != core:
             continue
         add_to(counters + FRAMES, 1)
-        reason = judge(server, frame, length, read_native32(ports + 4 * index))
-        if reason == FITS:
-            contribute(server, core, frame, length)
+        bit = sender(server, core, frame, length, read_native32(ports + 4 * index))
+        if bit >= 0:
+            contribute(server, core, bit, frame, length)
         else:
-            add_to(counters + DROPS + 8 * reason, 1)
+            add_to(counters + DROPS + 8 * ~bit, 1)
     settle_all(server, core)
     add_to(counters + BUSY, monotonic_ns() - started_ns)
 
@@ -122,11 +121,11 @@ def finish(address: int, core: int) -> None:
 
 
 @njit
-def contribute(server: Any, core: int, frame: int, length: int) -> None:
+def contribute(server: Any, core: int, bit: int, frame: int, length: int) -> None:
     """Which set the chunk belongs to, and whether that set is or may become this chunk's."""
     counters = server.counters + core * server.counter_bytes
     job = job_at(server.jobs + row_of(server, frame) * JOB_BYTES)
-    chunk, bit = read32(frame, CHUNK_AT), bit_of(server, job, read16(frame, CHILD_AT))
+    chunk = read32(frame, CHUNK_AT)
     index = 2 * (job.first_slot + (chunk & (job.window - 1))) + ((chunk >> job.window_log2) & 1)
     held = set_at(server.sets + index * SET_BYTES)
     if held.epoch != job.epoch:

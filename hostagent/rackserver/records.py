@@ -33,7 +33,18 @@ SERVER = np.dtype(
         *integers("address", "lanes", "slots", "cores"),
         *integers("job_rows", "jobs", "children", "headers", "sets", "sums", "tx", "counters", "counter_bytes"),
         *integers("answer", "combine", "data_owner", "complete_data", "complete_control", "release_core", "step"),
-        *integers("loads", "scratch", "scratch_bytes", "pending", "pending_bytes", "release", "crew", "shares"),
+        *integers(
+            "heads",
+            "heads_bytes",
+            "loads",
+            "scratch",
+            "scratch_bytes",
+            "pending",
+            "pending_bytes",
+            "release",
+            "crew",
+            "shares",
+        ),
     ],
     align=True,
 )
@@ -45,6 +56,7 @@ sets       SET records, two to a slot
 sums       lanes of each set, in the order of sets
 tx         the TX_RINGs of all ports
 counters   counters of core 0; those of core i are i * counter_bytes further
+heads      of core 0: HEAD_BYTES for each child, as children; those of core i are i * heads_bytes further
 loads      bytes of services' blocks that each core owns
 answer to step   addresses of entries: large functions that their callers do not contain, see ``core.SERVICE_ENTRIES``
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
@@ -72,6 +84,9 @@ CHILD = np.dtype(
     align=True,
 )
 """By its bit. number: the child's in frames; -1 where there is none."""
+
+HEAD_BYTES = 64
+"""What a core keeps of the last frame that it accepted of a child, see ``judge``; zeros: there was none."""
 
 SET = np.dtype(
     [
