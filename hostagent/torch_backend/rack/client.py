@@ -17,6 +17,7 @@ from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.torch_backend.creation import agree_on_name, controller_address
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.rack.layout import KeyLayout
+from hostagent.torch_backend.rack.meeting import Meeting
 from hostagent.torch_backend.tensors import dtype_name
 from hostagent.transport.channel import NOTHING, Channel, Kind, Operation, Span
 from hostagent.transport.errors import TransportError
@@ -67,20 +68,31 @@ class RackClient:
     """This rank's end of a job of the service; a new one after every failure."""
 
     def __init__(
-        self, rank: int, size: int, service: RackService, timeout_s: float, join: Callable[[], Channel]
+        self,
+        rank: int,
+        size: int,
+        service: RackService,
+        timeout_s: float,
+        join: Callable[[], Channel],
+        meeting: Meeting | None = None,
     ) -> None:
-        """Joins at once; see ``connect``."""
+        """Joins at once; see ``connect``. ``meeting``: of the ranks, where there are others."""
         self.rank, self.size, self.service, self.timeout_s = rank, size, service, timeout_s
-        self._join = join
+        self._join, self._meeting = join, meeting
         self._channel = join()
 
     def rejoin(self) -> None:
-        """Leave the job, failed or not, and join a new one of the same service; all ranks must."""
+        """Leave the job, failed or not, and join a new one of the same service; all ranks must. Raises NetsumError,
+        naming a rank that will not, as it has closed its own or ended."""
         self._channel.close()
+        if self._meeting is not None:
+            self._meeting.gather(self.timeout_s)
         self._channel = self._join()
 
     def close(self) -> None:
         """Leave the job; the service stays."""
+        if self._meeting is not None:
+            self._meeting.leave()
         self._channel.close()
 
     def submit(self, announcement: Announcement, given: Tensor | None = None, wanted: Tensor | None = None) -> Ticket:
@@ -142,17 +154,19 @@ def connect(service: RackService | str | None, timeout_s: float) -> RackClient:
     agreed = agree_on_service(service, store)
     terms = ServiceTerms(agreed.name, agreed.nonce.encode(), size, agreed.weight, agreed.quota_bytes)
 
+    group = f"service {agreed.name}"
+    meeting = Meeting(store, agree_on_name(store, group, rank), rank, size) if store is not None else None
+
     def join() -> Channel:
         from hostagent.transport.process import open_job
 
-        group = f"service {agreed.name}"
         name = agree_on_name(store, group, rank) if store is not None else f"{group}.1.{uuid.uuid4().hex}"
         try:
             return open_job(controller_address(), name, rank, size, timeout_s, terms)
         except TransportError as error:
             raise NetsumError(f"netsum: rank {rank} cannot join service {agreed.name!r}: {error}") from error
 
-    return RackClient(rank, size, agreed, timeout_s, join)
+    return RackClient(rank, size, agreed, timeout_s, join, meeting)
 
 
 def agree_on_service(service: RackService | str | None, store: Any) -> RackService:

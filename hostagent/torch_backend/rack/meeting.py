@@ -1,0 +1,69 @@
+"""Where the ranks of a service learn of one another, in torch's store, who joins again and who never will.
+
+A rank may have the last results when the server dies, and be done, while another lacks them: that one would wait for
+the first in a new job until its time-out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import weakref
+from typing import Any
+
+from hostagent.torch_backend.errors import NetsumError
+
+LOOK_S = 0.05
+"""Between two looks at the store."""
+
+
+class Meeting:
+    """One rank's view. Ranks that close, or end in whatever orderly way, have left."""
+
+    def __init__(self, store: Any, name: str, rank: int, size: int) -> None:
+        """``store``: torch's, of all ranks. ``name``: theirs alone."""
+        self._store, self._name, self._rank = store, name, rank
+        self._others = [other for other in range(size) if other != rank]
+        self._leave = weakref.finalize(self, _add_quietly, store, self._key("left", rank))
+
+    def _key(self, what: str, rank: int) -> str:
+        return f"netsum/{self._name}/{what}/{rank}"
+
+    def leave(self) -> None:
+        """This rank won't join again."""
+        self._leave()
+
+    def gather(self, timeout_s: float) -> None:
+        """Wait for all ranks to come here as often as this one has. Raises NetsumError, naming those who don't."""
+        deadline_s = time.monotonic() + timeout_s
+        try:
+            times = self._store.add(self._key("again", self._rank), 1)
+            while missing := [rank for rank in self._others if self._count("again", rank) < times]:
+                gone = [rank for rank in missing if self._count("left", rank)]
+                if gone:
+                    raise NetsumError(
+                        f"netsum: {_ranks(gone)} left the service before it was lost, and will not join again: "
+                        "the last step is whole on some ranks and not on others. Start all ranks anew: they go on "
+                        "after the last whole step that the server has"
+                    )
+                if time.monotonic() > deadline_s:
+                    raise NetsumError(f"netsum: {_ranks(missing)} did not join again within {timeout_s:g} s")
+                time.sleep(LOOK_S)
+        except RuntimeError as error:
+            if isinstance(error, NetsumError):
+                raise
+            raise NetsumError(
+                f"netsum: can't join again: the rank that kept torch's store has ended ({error})"
+            ) from error
+
+    def _count(self, what: str, rank: int) -> int:
+        return int(self._store.add(self._key(what, rank), 0))
+
+
+def _ranks(ranks: list[int]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
+
+
+def _add_quietly(store: Any, key: str) -> None:
+    with contextlib.suppress(RuntimeError):  # the store's keeper has ended: nobody is there to be told
+        store.add(key, 1)
