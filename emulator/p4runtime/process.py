@@ -37,6 +37,7 @@ from emulator.ports.port import SwitchPort
 from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_ports
 from emulator.ports.stale import clean_stale
+from emulator.ports.switch_loops import adopt_switch_loops
 from emulator.ports.tcp import TcpSwitchPort
 from emulator.ports.udp import UdpSwitchPort
 from emulator.switch.core import Switch
@@ -254,6 +255,7 @@ def run_switch(
     try:
         with ending.at_once():
             compiled = compile_for(options)
+            adopt_switch_loops()
         with RunningSwitch(options, compiled) as running:
             if ready is not None:
                 ready(running)

@@ -18,7 +18,7 @@ from emulator.switch.scan import Cells, Scan, configure
 from emulator.switch.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Interpreter
-from emulator.v1model.llvm.pipeline import SYMBOL
+from emulator.v1model.layout import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.random_numbers import Generator
 from emulator.v1model.state import Session, new_state

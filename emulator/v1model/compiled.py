@@ -22,12 +22,9 @@ from emulator.p4.collection import no_collection
 from emulator.p4.depth import with_room
 from emulator.p4.errors import CompileError, Diagnostic, Kind
 from emulator.p4.llvm.machine import make_object
-from emulator.p4.passes import run_passes
-from emulator.p4.verify import verify
 from emulator.ports.folders import cache_root
 from emulator.ports.jit_cache import machine_key
 from emulator.v1model.layout import ArrayLayout, PipelineLayout, Word, lay_out
-from emulator.v1model.llvm import library, pipeline
 from emulator.v1model.target import V1MODEL_TARGET
 from emulator.v1model.view import ControlView
 from emulator.v1model.viewing import make_view
@@ -54,7 +51,7 @@ class CompiledProgram:
     layout: PipelineLayout | None
     """None for the interpreter."""
     object_code: bytes
-    """An object file with `pipeline.SYMBOL`; empty for the interpreter."""
+    """An object file with `layout.SYMBOL`; empty for the interpreter."""
     program: ir.Program | None
     """As the front end left it; kept for the interpreter only."""
     p4info_bytes: bytes = b""
@@ -86,6 +83,8 @@ def _compile_program(checked: Checked, engine: str, cache: bool) -> CompiledProg
         "sources": tuple(getattr(checked, "sources", ())),
     }
     if engine == "interpreter":
+        from emulator.p4.verify import verify
+
         verify(program, V1MODEL_TARGET)
         return CompiledProgram(program.name, engine, view, None, b"", program, **rest)
     layout, text = generate(program)
@@ -109,6 +108,11 @@ def _nested(program: ir.Program, work: Callable[[], T]) -> T:
 
 
 def _generate(program: ir.Program) -> tuple[PipelineLayout, str]:
+    # a switch whose programs are all in the cache needs none of these
+    from emulator.p4.passes import run_passes
+    from emulator.p4.verify import verify
+    from emulator.v1model.llvm import library, pipeline
+
     verify(program, V1MODEL_TARGET)
     lowered = run_passes(program, V1MODEL_TARGET)
     layout = lay_out(lowered)

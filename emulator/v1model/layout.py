@@ -25,6 +25,9 @@ from emulator.v1model.direct import direct_meter_of
 from emulator.v1model.messages import LOG_CAPACITY, LOG_HEADER_BYTES, Format, formats_of, record_bytes
 from emulator.v1model.meters import METER_BYTES
 
+SYMBOL = "netsum_process"
+"""The one function of a compiled program."""
+
 
 class Word(IntEnum):
     """Context words that every program has."""

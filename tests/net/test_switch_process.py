@@ -136,6 +136,19 @@ def test_frames_from_host_to_host(start: Start, engine: str) -> None:
     assert process.wait(TIMEOUT_S) == 0
 
 
+def test_a_switch_whose_loops_are_compiled_loads_no_compiler(start: Start, shm_folder: Path) -> None:
+    start()  # compiles them where nobody has
+    ports = ("--port", "1=udp:127.0.0.1:0", "--port", "2=shm:t-quick", "--port", "3=tcp:127.0.0.1:0")
+    process, ready = start(str(PROGRAM), "--cpu-port", "5", *ports)
+    host, port = ready["ports"]["1"].partition("udp:")[2].split(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(bytes(64), (host, int(port)))
+    host, port = ready["ports"]["3"].partition("tcp:")[2].split(":")
+    socket.create_connection((host, int(port)), TIMEOUT_S).close()
+    assert wait_for(ready["p4runtime"], lambda s: s["loop"]["frames"] == 1)["loop"]["frames"] == 1
+    assert "numba" not in Path(f"/proc/{process.pid}/maps").read_text()
+
+
 def test_killed_and_started_again_on_the_same_ports(start: Start, shm_folder: Path) -> None:
     process, first = start("--port", "1=shm:t-killed")
     process.kill()

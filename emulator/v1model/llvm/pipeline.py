@@ -24,7 +24,7 @@ from emulator.p4.llvm.packet import emit_parser
 from emulator.p4.llvm.storage import Storage
 from emulator.p4.target import Target
 from emulator.ports.batch import MAX_PORTS
-from emulator.v1model.layout import PipelineLayout, Word
+from emulator.v1model.layout import SYMBOL, PipelineLayout, Word
 from emulator.v1model.limits import UNCUT
 from emulator.v1model.llvm.copies import Copies
 from emulator.v1model.llvm.counting import drop_if
@@ -50,7 +50,6 @@ from emulator.v1model.llvm.saved import SavedState, kept_of
 from emulator.v1model.metadata import DROP_PORT, WIDTHS_BITS, Drop, Instance, standard
 from emulator.v1model.uses import uses_of
 
-SYMBOL = "netsum_process"
 NANOSECONDS_PER_MICROSECOND = 1000
 
 

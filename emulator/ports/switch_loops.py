@@ -1,0 +1,46 @@
+"""The loops of a switch's process, from an object file: what Python calls of them, by name."""
+
+from __future__ import annotations
+
+import sys
+
+from emulator.ports.jit_cache import source_stamp
+from emulator.ports.loops_file import Entries, adopt_loops
+from emulator.ports.object_code import ObjectCodeError
+
+
+def adopt_switch_loops() -> None:
+    """From now on this process needs no numba to serve ports of any kind but capture files; where that cannot be, it
+    loads numba as ever."""
+    try:
+        adopt_loops("switch-loops", source_stamp(__file__), entries(), _say)
+    except (OSError, ObjectCodeError):
+        return
+
+
+def _say() -> None:
+    print("netsum: compiling its loops, once for this version (about half a minute)", file=sys.stderr)
+
+
+def entries() -> Entries:
+    """The largest first. A test compares this with what a switch really calls."""
+    from emulator.ports import bell, host, peer, port, shm, tcp_wire, turns
+
+    return [
+        (turns.run_slice, 1),
+        (port.port_refresh, 1),
+        (port.port_has_input, 1),
+        (port.port_settle, 1),
+        (bell.bell_ring, 2),
+        (host.host_wait, 4),
+        (host.request_wake, 1),
+        (host.host_receive, 3),
+        (host.host_release, 1),
+        (host.host_flush, 1),
+        (peer.ring_peer, 1),
+        (peer.leave_peer, 1),
+        (shm._load, 1),
+        (shm._store, 2),
+        (tcp_wire.offer_socket, 2),
+        (tcp_wire.tcp_drop, 1),
+    ]
