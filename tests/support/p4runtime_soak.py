@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -23,7 +24,6 @@ from typing import Any
 
 import grpc
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.package import pack
 from tests.support.p4runtime_bench import CPU_PORT, ENTITIES_PROGRAM, packet
 from tests.support.p4runtime_client import Controller
@@ -52,10 +52,13 @@ class Sample:
 
 
 class Soak:
-    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+    def __init__(self, process: subprocess.Popen[str], ready: dict[str, Any]) -> None:
         self.process = process
-        self.address = address
-        self.controller = Controller(address, stream_s=86_400)
+        self.address = ready["p4runtime"]
+        host, _, port = ready["ports"]["0"].removeprefix("0=udp:").partition(",")[0].rpartition(":")
+        self.port = (host, int(port))
+        """Where frames go in."""
+        self.controller = Controller(self.address, stream_s=86_400)
         take_primacy(self.controller)
         self.heard: Counter[str] = Counter()
         """What the switch told its primary without being asked, by kind."""
@@ -79,13 +82,23 @@ class Soak:
         codes = attack(self.address, self.p4info, seed, lambda _: time.monotonic() < end)
         found = everything(self.controller)
         assert rebuilt(self.controller, found), "the state does not read the same twice"
-        for number in range(PACKETS):
-            self.controller.send(p4rt.StreamMessageRequest(packet=p4rt.PacketOut(payload=packet(kind=number % 8))))
+        self._send_packets()
         self.controller.set_pipeline(self.package)
         assert everything(self.controller) == self.first, "a program that was loaded anew does not begin as it did"
         self._settle()
         threads, files = self._files_and_threads()
         return Sample(self._rss_mib(), threads, files, len(found)), codes
+
+    def _send_packets(self) -> None:
+        """Each eighth goes to the primary."""
+        heard = self.heard["packet"]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as cable:
+            for number in range(PACKETS):
+                cable.sendto(packet(kind=number % 8, key=number), self.port)
+        deadline = time.monotonic() + SETTLE_S
+        while self.heard["packet"] == heard:
+            assert time.monotonic() < deadline, "no packet came through"
+            time.sleep(0.01)
 
     def _settle(self) -> None:
         deadline = time.monotonic() + SETTLE_S
@@ -102,13 +115,14 @@ class Soak:
 
 
 @contextmanager
-def switch_process() -> Iterator[tuple[subprocess.Popen[str], str]]:
+def switch_process() -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """And the line in which it says that it is ready."""
     words = [sys.executable, "-m", "hostagent.cli.main", "switch", ENTITIES_PROGRAM, "--cpu-port", str(CPU_PORT)]
-    words += ["--grpc-server-addr", "127.0.0.1:0", "--quiet", "--die-with-parent"]
+    words += ["--grpc-server-addr", "127.0.0.1:0", "--port", "0=udp:127.0.0.1:0", "--quiet", "--die-with-parent"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield process, json.loads(process.stdout.readline())["p4runtime"]
+            yield process, json.loads(process.stdout.readline())
         finally:
             process.terminate()
 
@@ -118,8 +132,8 @@ def soak(seconds: float, seed: int) -> dict[str, Any]:
     codes: Counter[str] = Counter()
     samples: list[Sample] = []
     end = time.monotonic() + seconds
-    with switch_process() as (process, address):
-        soak = Soak(process, address)
+    with switch_process() as (process, ready):
+        soak = Soak(process, ready)
         while len(samples) <= WARM_ROUNDS + 3 or time.monotonic() < end:
             sample, answered = soak.round(seed * 10_000 + len(samples), ROUND_S)
             samples.append(sample)
