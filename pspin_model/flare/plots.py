@@ -152,7 +152,9 @@ def plot_sweep(rows: Sequence[dict[str, Any]], path: str | Path, buffers: int = 
             _draw_sizes(axes, found, name, model, scale)
             axes.set_title(f"{title}\n{where[0]} cores, {where[1]} children", fontsize="medium")
         for size in crossovers(where[0], packet_bytes, buffers):
-            line[0].axvline(size / 1024, color="0.6", linestyle=":", linewidth=1)
+            label = "crossovers, by the model" if size == crossovers(where[0], packet_bytes, buffers)[0] else None
+            line[0].axvline(size / 1024, color="0.6", linestyle=":", linewidth=1, label=label)
+        line[0].legend(fontsize="small")
     figure.tight_layout()
     figure.savefig(str(path), dpi=130)
 

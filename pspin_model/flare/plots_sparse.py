@@ -11,6 +11,8 @@ from pspin_model.flare.plots import COLORS, make_figure, size_text
 
 STORAGE_COLORS = {"array": COLORS["single"], "hash": COLORS["multi"]}
 MARKERS = {"array": "o", "hash": "s"}
+SHADES = {1: 1.0, 2: 0.45}
+"""Of a line, by the buffers of a block: one, several."""
 LINES = ("-", "--", ":", "-.")
 """By message size."""
 
@@ -54,14 +56,14 @@ def _with_parts(row: dict[str, Any]) -> dict[str, Any]:
 
 def _draw(axes: Any, rows: list[dict[str, Any]], name: str, scale: float) -> None:
     sizes = sorted({row["message_bytes"] for row in rows})
-    by_line: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    by_line: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for row in rows:
-        by_line.setdefault((row["storage"], row["message_bytes"]), []).append(row)
-    for (storage, size), found in sorted(by_line.items()):
+        by_line.setdefault((row["storage"], row["message_bytes"], row["buffers"]), []).append(row)
+    for (storage, size, buffers), found in sorted(by_line.items()):
         found.sort(key=lambda row: float(row["density"]))
         densities = [100 * row["density"] for row in found]
         line = LINES[sizes.index(size) % len(LINES)]
-        label = f"{storage}, {size_text(size)}"
+        label = f"{storage}, {size_text(size)}" + (f", {buffers} buffers" if buffers > 1 else "")
         values = [row[name] * scale for row in found]
         axes.plot(
             densities,
@@ -69,6 +71,7 @@ def _draw(axes: Any, rows: list[dict[str, Any]], name: str, scale: float) -> Non
             line,
             color=STORAGE_COLORS[storage],
             marker=MARKERS[storage],
+            alpha=SHADES[min(buffers, 2)],
             markerfacecolor="none",
             label=label,
         )

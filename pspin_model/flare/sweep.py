@@ -21,6 +21,7 @@ from typing import Any
 from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
 from pspin_model.flare.explain import explanation
 from pspin_model.flare.simulate import Outcome, simulate
+from pspin_model.flare.sparse_run import units_of
 from pspin_model.machine.config import ConfigError
 from pspin_model.machine.costs import TABLES
 
@@ -70,11 +71,17 @@ def sparse_grid(
     children: Sequence[int],
     base: Reduction,
     costs: str = "flare",
+    algorithms: Sequence[str] = ("single",),
 ) -> list[Point]:
-    """The same for sparse reductions."""
+    """The same for sparse reductions; ``algorithms``: single, or multi with the base's buffers."""
+    shapes = product(cores, children, sizes, storages, algorithms, densities)
     points = [
-        Point(replace(base, message_bytes=size, storage=storage, density=density, children=fan_in), count, costs)
-        for count, fan_in, size, storage, density in product(cores, children, sizes, storages, densities)
+        Point(
+            replace(base, message_bytes=size, storage=storage, algorithm=algorithm, density=density, children=fan_in),
+            count,
+            costs,
+        )
+        for count, fan_in, size, storage, algorithm, density in shapes
     ]
     for point in points:
         point.config()
@@ -111,13 +118,14 @@ def run_point(point: Point) -> Row:
         "wall_s": round(time.perf_counter() - began, 3),
     }
     row["why"] = explanation(row)
-    return row | _sparse_columns(outcome) if outcome.density else row
+    return row | _sparse_columns(point.reduction, outcome) if outcome.density else row
 
 
-def _sparse_columns(outcome: Outcome) -> Row:
+def _sparse_columns(reduction: Reduction, outcome: Outcome) -> Row:
     sparse = outcome.sparse
     return {
-        "storage": outcome.algorithm.removeprefix("sparse ").partition(",")[0],
+        "storage": reduction.storage,
+        "buffers": units_of(reduction),
         "density": outcome.density,
         "dense_gbps": round(outcome.dense_gbps, 1),
         "pairs_per_ns": round(outcome.elements_per_ns, 3),

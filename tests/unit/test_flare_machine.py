@@ -62,10 +62,15 @@ def test_float32_reaches_the_cores_ceiling_and_narrower_types_two_and_four_times
 
 
 @pytest.mark.parametrize("line_rate_gbps", [50.0, 1000.0])
-@pytest.mark.parametrize("clusters", [2, 4])
-def test_packet_rate_is_what_cores_or_links_allow(line_rate_gbps: float, clusters: int) -> None:
+@pytest.mark.parametrize(
+    ("clusters", "dtype", "message"),
+    [(2, "float32", "64KiB"), (4, "float32", "64KiB"), (2, "int16", "64KiB"), (2, "float32", "96KiB")],
+)
+def test_packet_rate_is_what_cores_or_links_allow(
+    line_rate_gbps: float, clusters: int, dtype: str, message: str
+) -> None:
     machine = flare_machine(clusters=clusters)
-    outcome = run("64KiB", machine, algorithm="single", children=16, line_rate_gbps=line_rate_gbps)
+    outcome = run(message, machine, algorithm="single", children=16, line_rate_gbps=line_rate_gbps, dtype=dtype)
     rate = min(8 * clusters / outcome.service_cycles, line_rate_gbps / (1024 * 8))
     assert outcome.bandwidth_gbps == pytest.approx(rate * 1024 * 8, rel=0.1)
 

@@ -35,6 +35,16 @@ def test_a_sweep_gives_the_same_rows_on_a_dask_cluster() -> None:
     assert without_time(there) == without_time(here)
 
 
+def test_busy_cores_and_longer_service_account_for_what_parts_from_the_model() -> None:
+    rows = run_points(grid([4096, 16384], ["single", "multi", "tree"], [16], [8], BASE), workers=1)
+    apart = [row for row in rows if abs(row["bandwidth_gbps"] / row["model_gbps"] - 1) > 0.1]
+    assert len(apart) > 2
+    for row in apart:
+        expected = row["core_use"] * row["model_service_cycles"] / row["service_cycles"]
+        assert row["bandwidth_gbps"] / row["model_gbps"] == pytest.approx(expected, rel=0.05)
+        assert row["why"].startswith(f"busy {row['core_use']:.0%}, service ")
+
+
 def test_rows_become_csv_and_pictures(tmp_path: Path) -> None:
     points = grid([4096, 8192], ["single", "tree"], [16], [4], BASE)
     rows = run_points(points, workers=1)
@@ -53,6 +63,9 @@ def test_a_sparse_sweep_reports_spills_and_extra_bytes_by_density(tmp_path: Path
     assert all(row["exact"] for row in rows)
     assert [row["spilled"] > 0 for row in rows] == [False, False, True, True]
     assert "extra_bytes" in as_csv(rows).splitlines()[0].split(",")
+    points = sparse_grid([8192], ["hash"], [0.01], [16], [4], BASE, "flare", ["single", "multi"])
+    rows += run_points(points, workers=1)
+    assert [row["buffers"] for row in rows] == [1, 1, 1, 1, 1, 4]
     plot_sparse_sweep(rows, tmp_path / "sparse.png")
     assert (tmp_path / "sparse.png").stat().st_size > 10_000
 

@@ -81,7 +81,8 @@ def _run_tree(config: Any, plot: Path | None, csv: Path | None, as_json: bool) -
 def sweep(
     size: Annotated[list[str] | None, typer.Option(help="Message of a child; repeat. Default: 32KiB to 2MiB.")] = None,
     algorithm: Annotated[
-        list[str] | None, typer.Option("-a", "--algorithm", help="single, multi, tree; repeat. Default: all.")
+        list[str] | None,
+        typer.Option("-a", "--algorithm", help="single, multi, tree; repeat. Default: all; of sparse blocks single."),
     ] = None,
     cores: Annotated[list[int] | None, typer.Option(help="Cores, 8 a cluster; repeat.")] = None,
     children: Annotated[list[int] | None, typer.Option(help="Children that send; repeat.")] = None,
@@ -127,7 +128,7 @@ def sweep(
         )
         shape = (cores or [512], children or [64], base, costs)
         if density:
-            points = sparse_grid(sizes, storage or ["array", "hash"], density, *shape)
+            points = sparse_grid(sizes, storage or ["array", "hash"], density, *shape, algorithm or ["single"])
         else:
             points = grid(sizes, algorithm or ["single", "multi", "tree"], *shape)
         rows = _with_progress(points, workers, dask)
@@ -263,13 +264,13 @@ def _show_sparse_rows(rows: Any) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for name in ("storage", "density", "KiB", "cores", "children", "Gbit/s in", "dense Gbit/s", "service", "block µs",
-                 "of the result", "spilled", "flushes", "KiB out", "extra KiB", "working KiB", "busy",
+    for name in ("storage", "buffers", "density", "KiB", "cores", "children", "Gbit/s in", "dense Gbit/s", "service",
+                 "block µs", "of the result", "spilled", "flushes", "KiB out", "extra KiB", "working KiB", "busy",
                  "result"):  # fmt: skip
         table.add_column(name, justify="left" if name in ("storage", "result") else "right")
     for row in rows:
-        start = (row["storage"], f"{row['density']:.2%}", _kib(row["message_bytes"]), str(row["cores"]),
-                 str(row["children"]))  # fmt: skip
+        start = (row["storage"], str(row["buffers"]), f"{row['density']:.2%}", _kib(row["message_bytes"]),
+                 str(row["cores"]), str(row["children"]))  # fmt: skip
         if row["refused"]:
             table.add_row(*start, *[""] * 11, f"refused: {row['refused']}")
             continue
