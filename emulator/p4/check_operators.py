@@ -12,7 +12,6 @@ from emulator.p4.check_coerce import CoercionChecker
 from emulator.p4.constants import FoldError, fold_binary, fold_unary
 from emulator.p4.errors import Kind
 
-_BITWISE = frozenset("&|^")
 _ORDER = frozenset(("<", ">", "<=", ">="))
 _LITERALS = (t.INVALID_HEADER, t.DEFAULTS)
 
@@ -141,7 +140,7 @@ class OperatorChecker(CoercionChecker):
         type_ = left.type
         if type_ is not right.type or not (isinstance(type_, t.BitsType) or type_ is t.INT):
             self._bad_operands(node, op, left, right)
-        if type_ is t.INT and (op in _BITWISE or op in ("|+|", "|-|")):
+        if type_ is t.INT and op in ("|+|", "|-|"):
             self.fail(node, f"operator {op!r} needs operands with a width, not int")
         if op in ("/", "%") and isinstance(type_, t.BitsType) and type_.is_signed:
             self.fail(node, f"operator {op!r} is not defined for signed operands ({type_})")

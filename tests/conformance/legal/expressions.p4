@@ -18,6 +18,9 @@ m.m8 = m.m8 << m.m32; m.m8 = m.m8 >> 3; m.i8 = m.i8 >> m.m8; m.m16 = m.m16 << 8w
 //# apply: constants without width
 const int k = 1 << 70; const int l = -k + 0; const int q = (k >> 60) * 3 - 4;
 m.m32 = (bit<32>)q; m.f = k > 5;
+//# apply: bits of numbers without width are folded, as p4c does
+m.m8 = (1 | 4) ^ 0xF0 & 0x3C;
+if (m.m8 == (1 | 2)) { m.i8 = -1 & 0x70; }
 //# apply: saturating operators
 m.m8 = m.m8 |+| 200; m.i8 = m.i8 |-| 8s3; m.m8 = 1 |-| m.m8;
 //# apply: concatenation
