@@ -32,6 +32,22 @@ def run(
         int | None,
         typer.Option(metavar="SLOTS", help="Most slots of the job, a power of two; default 512 / N, at most 128."),
     ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, max=64, help="--aggregator server: cores that blocks are dealt to.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="--aggregator server: keep every service's weights, state and step there."),
+    ] = None,
+    checkpoint_every: Annotated[
+        int | None, typer.Option(metavar="STEPS", min=1, help="As often as a service has taken so many steps.")
+    ] = None,
+    checkpoint_seconds: Annotated[
+        float | None, typer.Option(metavar="S", min=0.0, help="Or so often; with neither every 30 s, and at the end.")
+    ] = None,
+    restore: Annotated[
+        bool, typer.Option("--restore/--no-restore", help="Begin with what is in --checkpoint's folder.")
+    ] = True,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what aggregator and ranks counted, as JSON.")
     ] = None,
@@ -46,6 +62,7 @@ def run(
 
     Example: [bold]netsum run -n 4 train.py --epochs 3[/bold]
     Example: [bold]netsum run -n 4 --aggregator server train.py[/bold]
+    Example: [bold]netsum run -n 4 --aggregator server --checkpoint state --checkpoint-every 100 train.py[/bold]
     """
     from hostagent.torch_backend.aggregators import DEFAULT_LANES, Aggregator
     from hostagent.torch_backend.launcher import RunOptions, default_max_window, run_training
@@ -70,9 +87,21 @@ def run(
         impairments=impair,
         verbose=verbose,
         controller_options=("--max-window", str(max_window or default_max_window(ranks))),
+        server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
         at_end=at_end,
     )
     raise typer.Exit(run_training(options))
+
+
+def _server_options(
+    cores: int | None, checkpoint: Path | None, every: int | None, seconds: float | None, restore: bool
+) -> tuple[str, ...]:
+    """What of it is `netsum server`'s, in its words. Raises typer.BadParameter."""
+    if checkpoint is None and (every or seconds or not restore):
+        raise typer.BadParameter("it needs --checkpoint DIR", param_hint="--checkpoint-every, -seconds, --no-restore")
+    given = {"cores": cores, "checkpoint": checkpoint, "checkpoint-every": every, "checkpoint-seconds": seconds}
+    words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+    return (*words, *(() if restore else ("--no-restore",)))
 
 
 def status(

@@ -91,8 +91,9 @@ def make_services(
     lanes: int,
     impairments: str = "",
     controller_options: Sequence[str] = (),
+    server_options: Sequence[str] = (),
 ) -> list[Service]:
-    """The aggregator and the controller, not yet started."""
+    """The aggregator and the controller, not yet started. ``server_options``: `netsum server`'s, for a rack server."""
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
     suffix = f"?{impairments}" if impairments else ""
     port_words = [word for name in names for word in ("--port", name + suffix)]
@@ -102,6 +103,8 @@ def make_services(
         if choice.is_p4:
             return netsum_command("switch", *port_words, "--p4runtime", where, "--die-with-parent")
         shape = ("--lanes", str(lanes), "--listen", where, "--die-with-parent")
+        if server_options:
+            return netsum_command("server", *port_words, *shape, *server_options)
         return netsum_command("aggregator", choice.text, *port_words, *shape)
 
     aggregator_service = Service(choice.title, folder / "aggregator.log", aggregator)

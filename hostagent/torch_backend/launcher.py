@@ -71,6 +71,8 @@ class RunOptions:
     """Appended to every port, as ``loss=0.3&seed=7``."""
     controller_options: tuple[str, ...] = ()
     """Further options of the controller, as ``--max-window 32``."""
+    server_options: tuple[str, ...] = ()
+    """Further options of a rack server, as ``--cores 2``: those of ``netsum server``."""
     verbose: bool = False
     at_end: Callable[[Aggregator], None] | None = None
     """Called when the ranks have ended, while aggregator and controller still answer; not with ``controller``."""
@@ -110,6 +112,9 @@ def _check(options: RunOptions) -> None:
         parse_port(f"1=shm:any?{options.impairments}" if options.impairments else "1=shm:any")
     except PortError as error:
         raise LaunchError(f"--impair {options.impairments!r}: {error}") from None
+    if options.server_options and (choice.kind != "server" or options.controller is not None):
+        named = ", ".join(word for word in options.server_options if word.startswith("--"))
+        raise LaunchError(f"{named}: of a rack server that is started here: write --aggregator server, no --controller")
     if options.controller is not None:
         _check_answers(options.controller)
 
@@ -152,7 +157,13 @@ class _Run:
         options = self._options
         choice = choose(options.aggregator)
         self._services = make_services(
-            self._folder, options.ranks, choice, options.lanes, options.impairments, options.controller_options
+            self._folder,
+            options.ranks,
+            choice,
+            options.lanes,
+            options.impairments,
+            options.controller_options,
+            options.server_options,
         )
         for service in self._services:
             service.verbose = options.verbose

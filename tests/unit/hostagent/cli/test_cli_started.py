@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 from hostagent.cli.app import app
 from hostagent.cli.network import register
 from hostagent.cli.started import run_started
+from hostagent.torch_backend import launcher
 from hostagent.torch_backend.aggregators import choose, make_services
+from hostagent.torch_backend.launcher import RunOptions
 
 WHERE = {"p4runtime": "127.0.0.1:7001", "service": "127.0.0.1:7002", "address": "127.0.0.1:7003"}
 
@@ -44,6 +46,47 @@ def test_a_run_starts_its_services_without_typer_and_with_the_same_options(
         plain, by_typer = started[-2:]
         assert plain == by_typer
     assert len(started) == 4
+
+
+def test_a_runs_rack_server_is_given_the_options_of_netsum_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hostagent.cli import run
+    from hostagent.cli.rack import command, process
+    from hostagent.cli.rack.checkpointing import Pace
+
+    runs: list[Any] = []
+    servers: list[Any] = []
+    monkeypatch.setattr(launcher, "run_training", lambda options: runs.append(options) or 0)
+    monkeypatch.setattr(process, "run_server", lambda options: servers.append(options) or 0)
+    for module in (run, command):
+        module.register(app)
+    given = ("--cores", "2", "--checkpoint", "kept", "--checkpoint-every", "5", "--no-restore")
+    assert CliRunner().invoke(app, ["run", "--aggregator", "server", *given, "train.py"]).exit_code == 0
+    services = make_services(tmp_path, 2, choose("server"), 256, server_options=runs[0].server_options)
+    assert CliRunner().invoke(app, list(services[0].command(WHERE))[3:]).exit_code == 0
+    told = servers[0]
+    assert (told.cores, told.checkpoint, told.pace, told.restore) == (2, Path("kept"), Pace(5), False)
+    assert (told.common.lanes, told.common.listen, len(told.common.ports)) == (256, WHERE["service"], 2)
+
+
+@pytest.mark.parametrize(("aggregator", "controller"), [("p4", None), ("server", "127.0.0.1:1")])
+def test_a_servers_options_are_refused_where_none_is_started(
+    aggregator: str, controller: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--cores", "2", "--checkpoint", "kept")
+    asked = RunOptions(1, __file__, aggregator=aggregator, controller=controller, server_options=words)
+    assert launcher.run_training(asked) == 1
+    assert "--cores, --checkpoint: of a rack server that is started here" in capsys.readouterr().err
+
+
+def test_a_checkpoints_pace_needs_a_folder() -> None:
+    from hostagent.cli import run
+
+    run.register(app)
+    refused = CliRunner().invoke(app, ["run", "--aggregator", "server", "--checkpoint-every", "5", "train.py"])
+    assert refused.exit_code == 2
+    assert "--checkpoint DIR" in refused.output
 
 
 @pytest.mark.parametrize(
