@@ -108,7 +108,7 @@ class AggregatorDriver(ConnectedDriver):
             watch = HeldStream(
                 self._address,
                 _OPTIONS,
-                lambda channel, _: AggregatorStub(channel).Watch(pb.WatchRequest()),  # type: ignore[no-untyped-call]
+                lambda channel: AggregatorStub(channel).Watch(pb.WatchRequest()),  # type: ignore[no-untyped-call]
                 lambda description: self._read(description, described),
                 lambda error: self._unwatched(error, described),
             )

@@ -8,25 +8,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import grpc
 import grpc.aio
 
+from hostagent.protocol.services.sending import sending
+
 
 class HeldStream:
     """Open from its creation until `close`; `received` and `ended` are called on its own thread.
 
-    `call` makes the call on a channel, from the messages to send. `ended` is called unless `close` was; with the error,
-    if it ended by one.
+    `call` makes the call on a channel. `ended` is called unless `close` was; with the error, if it ended by one.
     """
 
     def __init__(
         self,
         address: str,
         options: Sequence[tuple[str, int]],
-        call: Callable[[grpc.aio.Channel, AsyncIterator[Any]], Any],
+        call: Callable[[grpc.aio.Channel], Any],
         received: Callable[[Any], None],
         ended: Callable[[grpc.RpcError | None], None],
     ):
@@ -58,7 +59,7 @@ class HeldStream:
 
     async def _serve(self) -> None:
         async with grpc.aio.insecure_channel(self._address, options=self._options) as channel:
-            reading = asyncio.create_task(self._read(self._call(channel, self._messages())))
+            reading = asyncio.create_task(self._read(self._call(channel)))
             closing = asyncio.create_task(self._closing.wait())
             await asyncio.wait({reading, closing}, return_when=asyncio.FIRST_COMPLETED)
             if not self._closing.is_set():
@@ -69,12 +70,9 @@ class HeldStream:
 
     async def _read(self, call: Any) -> grpc.RpcError | None:
         try:
-            async for message in call:
-                self._received(message)
+            async with sending(call, self._outgoing):
+                async for message in call:
+                    self._received(message)
         except grpc.RpcError as error:
             return error
         return None
-
-    async def _messages(self) -> AsyncIterator[Any]:
-        while True:
-            yield await self._outgoing.get()

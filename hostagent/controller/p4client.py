@@ -81,7 +81,7 @@ class P4Client:
         self._stream = HeldStream(
             self._address,
             CHANNEL_OPTIONS,
-            lambda channel, requests: p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(requests),
+            lambda channel: p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(),
             self._received,
             self._ended,
         )

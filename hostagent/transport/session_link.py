@@ -11,7 +11,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import grpc
@@ -19,6 +19,7 @@ import grpc.aio
 
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.reasons import reason_of
+from hostagent.protocol.services.sending import sending
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
@@ -149,11 +150,12 @@ class SessionLink:
                 for message in self._owner.opening():
                     outgoing.put_nowait(message)
                 self._outgoing = outgoing
-            self._call = SessionStub(channel).Attach(_messages(outgoing))  # type: ignore[no-untyped-call]
+            self._call = SessionStub(channel).Attach()  # type: ignore[no-untyped-call]
             try:
-                async for message in self._call:
-                    heard = True
-                    self._deliver(message)
+                async with sending(self._call, outgoing):
+                    async for message in self._call:
+                        heard = True
+                        self._deliver(message)
             except asyncio.CancelledError:
                 if not self._stopping:
                     raise
@@ -172,12 +174,6 @@ class SessionLink:
             self._owner.received(message)
         except Exception:
             log.exception("a session callback failed on %s", message.WhichOneof("body"))
-
-
-async def _messages(queue: asyncio.Queue[pb.ClientMessage]) -> AsyncIterator[pb.ClientMessage]:
-    """What gRPC sends; it drops the iterator when the stream ends."""
-    while True:
-        yield await queue.get()
 
 
 def _reason(error: grpc.RpcError) -> str:

@@ -37,7 +37,7 @@ class Watcher:
     def __init__(self, address: str) -> None:
         self.told: queue.Queue[Any] = queue.Queue()
         self.stream = HeldStream(
-            address, (), lambda channel, messages: channel.stream_stream(STREAM)(messages), self.told.put, self._ended
+            address, (), lambda channel: channel.stream_stream(STREAM)(), self.told.put, self._ended
         )
 
     def _ended(self, error: grpc.RpcError | None) -> None:
