@@ -34,6 +34,8 @@ class CoercionChecker(BaseChecker):
             if isinstance(expr, r.Literal):
                 return self.literal_in(expr, target)
             return r.Cast(expr.at, target, expr)
+        if source is t.INT and isinstance(target, t.NewType) and isinstance(t.unwrapped(target), t.BitsType):
+            return self.cast_to(self.coerce(expr, t.unwrapped(target), at, what), target)
         if isinstance(source, t.EnumType) and source.base is target:
             return self.cast_to(expr, target)
         if isinstance(expr, r.Aggregate) and isinstance(source, t.ListLiteralType | t.StructLiteralType):
