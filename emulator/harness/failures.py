@@ -68,7 +68,9 @@ def unexpected_packets(view: SentView, others: list[Received]) -> str:
 def _with_walk(lines: list[str], view: SentView, origin: int) -> str:
     if not view.sent.sendings:
         lines.append("  no packet was sent yet")
-    return "\n".join([*lines, *(f"  {line}" for line in view.walk_lines(origin if origin >= 0 else None))])
+    number = origin if origin >= 0 else view.last
+    told = (*view.summary_lines(number), *view.walk_lines(number))
+    return "\n".join([*lines, *(f"  {line}" for line in told)])
 
 
 def _summary(wanted: Expected) -> str:

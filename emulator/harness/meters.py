@@ -19,9 +19,13 @@ class Meter:
 
 def config_of(meter: Meter) -> MeterConfig:
     """Raises `WrongTest`."""
-    if not isinstance(meter, Meter):
+    if not isinstance(meter, Meter) or not all(map(_is_rate, (meter.committed, meter.peak or meter.committed))):
         raise WrongTest(f"{meter!r} is no rate: give Meter(committed=(per second, burst), peak=(per second, burst))")
     return MeterConfig(Rate.per_second(*meter.committed), Rate.per_second(*(meter.peak or meter.committed)))
+
+
+def _is_rate(pair: object) -> bool:
+    return isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(n, int | float) and n >= 0 for n in pair)
 
 
 def meter_of(config: MeterConfig) -> Meter:

@@ -13,6 +13,7 @@ from emulator.harness.switch import P4Switch
 from emulator.harness.target import Target, World
 from emulator.harness.values import duration_ns
 from emulator.harness.virtual import Source, VirtualWorld
+from emulator.harness.walk.text import WIDTH
 from emulator.p4.library import ProgramNotFound, find_program
 
 
@@ -30,9 +31,13 @@ class Maker(World, Protocol):
 class P4Network:
     """``network.switch(...)`` makes switches, ``network.link(...)`` joins them; all share one clock."""
 
-    def __init__(self, world: Maker | None = None) -> None:
+    def __init__(self, world: Maker | None = None, *, columns: int | None = None) -> None:
+        """``columns``: how wide failures may be."""
         self.world: Maker = world if world is not None else VirtualWorld()
-        self._sent = Sent(self.world.targets)
+        self._sent = Sent(self.world.targets, columns or WIDTH)
+
+    def __repr__(self) -> str:
+        return f"<P4Network: {', '.join(self.world.targets) or 'no switch yet'}>"
 
     def switch(
         self,
@@ -56,7 +61,7 @@ class P4Network:
         )
         chosen = name or (f"s{len(self.world.targets) + 1}")
         target: Target = self.world.add(chosen, source, seed)
-        return P4Switch(target, self.world, self._sent)
+        return P4Switch(target, self.world, self._sent, source.path)
 
     def link(
         self,

@@ -43,7 +43,8 @@ def _digits(text: str) -> str:
 def _built(packet: Packet) -> bytes:
     if isinstance(packet, bytes | bytearray | memoryview) or is_scapy(packet):
         return bytes(packet)
-    raise WrongTest(f"{type(packet).__name__} is no packet: give a scapy packet, bytes, or a text of hex digits")
+    hint = ", one at a time" if isinstance(packet, list | tuple) else ""
+    raise WrongTest(f"{type(packet).__name__} is no packet: give a scapy packet, bytes, or a text of hex digits{hint}")
 
 
 def is_scapy(packet: Packet) -> bool:

@@ -5,6 +5,7 @@ Imported by every pytest run where netsum is installed, so it loads nothing unti
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ FIXTURES = {"p4_network", "p4_switch"}
 OWN_MODULES = "emulator."
 COVERAGE_PLUGIN = "netsum-p4-coverage"
 TARGETS = ("netsum", "bmv2")
+MARGIN = 12
+"""Columns that pytest, and the indentation of a message, put before each line of a failure."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,11 +57,19 @@ def p4_network(request: pytest.FixtureRequest) -> Iterator[P4Network]:
     """Switches and links of this test, in virtual time."""
     from emulator.harness.network import P4Network
 
-    network = P4Network(_world(request.config))
+    network = P4Network(_world(request.config), columns=_columns(request.config))
     try:
         yield network
     finally:
         network.close()
+
+
+def _columns(config: pytest.Config) -> int | None:
+    """Of the terminal, less pytest's margin; None where the failures go to a file."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if not (getattr(reporter, "isatty", False) or "COLUMNS" in os.environ):
+        return None
+    return config.get_terminal_writer().fullwidth - MARGIN
 
 
 def _world(config: pytest.Config) -> Any:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from emulator.harness.places import Place
 from emulator.harness.target import Received, Target, World
-from emulator.harness.walk.events import Left
-from emulator.harness.walk.text import MOST_LINES, shown_path, walk_lines
+from emulator.harness.walk.events import Left, Walk
+from emulator.harness.walk.summary import summary_lines
+from emulator.harness.walk.text import MOST_LINES, WIDTH, shown_path, walk_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Sent:
     """Of one test, all switches."""
 
     targets: Mapping[str, Target]
+    width: int = WIDTH
+    """Columns for what is shown."""
     sendings: list[Sending] = field(default_factory=list)
 
     def note(self, switch: str, port: int, place: Place) -> int:
@@ -65,13 +68,22 @@ class SentView:
     def walk_lines(self, origin: int | None = None, *, most: int | None = MOST_LINES) -> Iterator[str]:
         """What the packet met in all switches; nothing where the target can't tell or nothing was sent."""
         number = self.last if origin is None else origin
-        walks = [(name, w) for name, t in self.sent.targets.items() for w in t.walks(number)]
-        for mishap in self.world.mishaps(number):
-            yield f"{mishap} (as the test asked of this link)"
+        walks = self._walks(number)
         if not walks:
             return
         yield f"the walk of {self.origin_words(number)}:"
         for name, walk in walks:
             if len(self.sent.targets) > 1:
                 yield f"  switch {name}"
-            yield from (f"  {line}" for line in walk_lines(walk, most=most))
+            yield from (f"  {line}" for line in walk_lines(walk, most=most, width=self.sent.width - 2))
+
+    def summary_lines(self, origin: int) -> Iterator[str]:
+        """What became of the packet in each switch and on each link, in a few lines; nothing as with `walk_lines`."""
+        for name, walk in self._walks(origin):
+            yield f"{self.origin_words(origin)}{f', in {name}' if len(self.sent.targets) > 1 else ''}:"
+            yield from (f"  {line}" for line in summary_lines(walk))
+        for mishap in self.world.mishaps(origin):
+            yield f"{mishap} (as the test asked of this link)"
+
+    def _walks(self, origin: int) -> list[tuple[str, Walk]]:
+        return [(name, w) for name, t in self.sent.targets.items() for w in t.walks(origin)]

@@ -15,6 +15,7 @@ from emulator.harness.sent import Sent
 from emulator.harness.tables import Table
 from emulator.harness.target import Received, Target, World
 from emulator.harness.values import duration_ns, number
+from emulator.harness.walk.text import shown_path
 from emulator.switch.control import CloneSession, ValueSetMember
 from emulator.v1model.view import TupleView
 
@@ -29,11 +30,15 @@ class P4Switch:
     ``"10.0.0.1"``, ``"02:00:00:00:00:01"``, ``"2001:db8::1"``, ``"0x0800"``.
     """
 
-    def __init__(self, target: Target, world: World, sent: Sent) -> None:
+    def __init__(self, target: Target, world: World, sent: Sent, program: str) -> None:
         self._target = target
+        self._program = program
         self._world = world
         self._sent = sent
         self._profiles: dict[int, Profile] = {}
+
+    def __repr__(self) -> str:
+        return f"<P4Switch {self.name}: {shown_path(self._program)}>"
 
     @property
     def name(self) -> str:

@@ -57,11 +57,21 @@ class Entry:
         """In virtual time; the table has support_timeout."""
         return self._now().last_hit_ns
 
-    def set_meter(self, committed: tuple[int, int], peak: tuple[int, int] | None = None) -> None:
-        """Rates of the direct meter, see `Meter`."""
+    @property
+    def is_idle(self) -> bool:
+        """Has its ``idle_timeout`` passed since it was hit, or added? The switch tells its controller then, and keeps
+        the entry."""
+        now = self._now()
+        if not now.idle_timeout_ns:
+            raise WrongTest(f"this entry of table {self.table.view.name} has no time-out: add it with idle_timeout=...")
+        return bool(self.table.now() - now.last_hit_ns >= now.idle_timeout_ns)
+
+    def set_meter(self, committed: Meter | tuple[int, int], peak: tuple[int, int] | None = None) -> None:
+        """Rates of the direct meter: a `Meter`, or what one is made of."""
         if not self.table.view.has_meter:
             raise WrongTest(f"table {self.table.view.name} has no direct meter: say meters = ... in the program")
-        self._change(replace(self._now(), meter=config_of(Meter(committed, peak))))
+        meter = committed if isinstance(committed, Meter) else Meter(committed, peak)
+        self._change(replace(self._now(), meter=config_of(meter)))
 
     def modify(self, action: Does, /, **parameters: Any) -> None:
         target = self.table.target(action, parameters)

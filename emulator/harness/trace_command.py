@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +22,7 @@ from emulator.harness.stf.steps import Change
 from emulator.harness.values import duration_ns
 from emulator.harness.walk.engine import TracedSwitch
 from emulator.harness.walk.events import Walk
-from emulator.harness.walk.text import walk_data, walk_lines
+from emulator.harness.walk.text import WIDTH, walk_data, walk_lines
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound
 from emulator.p4runtime.programs import load_program
@@ -112,12 +114,17 @@ def _fill(switch: TracedSwitch, program: CompiledProgram, path: str) -> None:
                 raise ControlError(error.code, f"{path}:{step.line}: {error}") from None
 
 
+def _columns(output: TextIO) -> int:
+    """Of the terminal, if it is one."""
+    return shutil.get_terminal_size((WIDTH, 0)).columns if output.isatty() or "COLUMNS" in os.environ else WIDTH
+
+
 def _print(walk: Walk, number: int, as_json: bool, output: TextIO) -> None:
     if as_json:
         print(json.dumps(walk_data(walk)), file=output)
         return
     print(f"packet {number}", file=output)
-    for line in walk_lines(walk):
+    for line in walk_lines(walk, width=_columns(output) - 2):
         print(f"  {line}", file=output)
     for left in walk.left:
         print(f"  port {left.port}: {left.content.hex()}", file=output)

@@ -94,7 +94,8 @@ def hash_input(m: Machine, data: ir.Argument) -> bytes:
     return (bits << padding).to_bytes((length + padding) // 8, "big")
 
 
-def _checksum(m: Machine, call: ir.CallExtern, algorithm: ir.Argument, data: ir.Argument) -> int:
+def checksum(m: Machine, call: ir.CallExtern, algorithm: ir.Argument, data: ir.Argument) -> int:
+    """Of the data that the call names, and of the payload where it is to be in."""
     kind = Algorithm(_value(m, algorithm))
     content = hash_input(m, data)
     if call.name.endswith("_with_payload"):
@@ -104,7 +105,7 @@ def _checksum(m: Machine, call: ir.CallExtern, algorithm: ir.Argument, data: ir.
 
 def hash_(m: Machine, call: ir.CallExtern) -> None:
     out, algorithm, base, data, limit = call.arguments
-    rest = _checksum(m, call, algorithm, data) % ((_value(m, limit) & MASK) or 1)
+    rest = checksum(m, call, algorithm, data) % ((_value(m, limit) & MASK) or 1)
     _assign(m, out, (_value(m, base) + rest) & MASK)
 
 
@@ -119,14 +120,14 @@ def verify_checksum(m: Machine, call: ir.CallExtern) -> None:
         header = m.resolve(expected.header)
         if header is None or not header.valid:
             return
-    if _value(m, condition) and _checksum(m, call, algorithm, data) != _value(m, expected):
+    if _value(m, condition) and checksum(m, call, algorithm, data) != _value(m, expected):
         m.assign(standard("checksum_error"), 1)
 
 
 def update_checksum(m: Machine, call: ir.CallExtern) -> None:
     condition, data, target, algorithm = call.arguments
     if _value(m, condition):
-        _assign(m, target, _checksum(m, call, algorithm, data))
+        _assign(m, target, checksum(m, call, algorithm, data))
 
 
 def assertion(m: Machine, call: ir.CallExtern) -> None:

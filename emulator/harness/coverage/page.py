@@ -8,7 +8,7 @@ from pathlib import Path
 
 from emulator.harness.coverage.items import Coverage, Item, ProgramCoverage, Sort
 from emulator.harness.coverage.report import percent
-from emulator.harness.walk.text import shown_path
+from emulator.harness.walk.text import line_of, shown_path
 
 STYLE = (Path(__file__).parent / "page.css").read_text()
 
@@ -56,9 +56,10 @@ def _list(program: ProgramCoverage, number: int, sort: Sort) -> Iterator[str]:
     yield f"<h3 id='{_anchor(number, sort)}'>{sort.value}</h3><table class='list'>"
     for item in items:
         kind = "hit" if item.count else "never"
+        source = f" <code>{escape(line_of(item.file, item.line))}</code>" if sort is Sort.BRANCH else ""
         place = f"<a href='#{_line_id(number, program, item)}'>{escape(shown_path(item.file))}:{item.line}</a>"
         count = f"{item.count}&times;" if item.count else "never"
-        yield f"<tr class='{kind}'><td class='n'>{count}</td><td>{escape(item.label)}</td><td>{place}</td></tr>"
+        yield f"<tr class='{kind}'><td class='n'>{count}</td><td>{escape(item.label)}{source}</td><td>{place}</td></tr>"
     yield "</table>"
 
 

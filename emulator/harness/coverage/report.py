@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emulator.harness.coverage.items import Coverage, Item, ProgramCoverage, Sort
-from emulator.harness.walk.text import shown_path
+from emulator.harness.walk.text import line_of, shown_path
 
 MOST_NAMED = 12
 """Of each sort of thing that was not exercised; the page has all."""
@@ -32,7 +32,8 @@ def _sort_lines(program: ProgramCoverage, sort: Sort) -> Iterator[str]:
         yield from (f"      never: {shown_path(file)}:{text}" for file, text in _line_ranges(missing))
         return
     for item in missing[:MOST_NAMED]:
-        yield f"      never: {shown_path(item.file)}:{item.line}  {item.label}"
+        source = f"   {line_of(item.file, item.line)}" if sort is Sort.BRANCH else ""
+        yield f"      never: {shown_path(item.file)}:{item.line}  {item.label}{source}"
     if len(missing) > MOST_NAMED:
         yield f"      and {len(missing) - MOST_NAMED} more"
 

@@ -15,13 +15,13 @@ from emulator.ports.batch import TxPortTable
 from emulator.switch.core import Switch
 from emulator.switch.engines import Engine, InterpretedEngine
 from emulator.switch.mirror import Entry
-from emulator.switch.scan import Scan, best_match
+from emulator.switch.scan import Cells, Scan, best_match
 from emulator.switch.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Entering, Interpreter, Life
 from emulator.v1model.interpreted_requests import requests
 from emulator.v1model.metadata import Drop, Instance
-from emulator.v1model.state import Session
+from emulator.v1model.state import Session, State
 
 BLOCKS = {"vr": "verify checksum", "ig": "ingress", "eg": "egress", "ck": "compute checksum", "dep": "deparser"}
 MISS = "miss"
@@ -47,6 +47,11 @@ class TracedEngine(InterpretedEngine):
             plain.program, _TracingScan(plain.tables), plain.replicas, plain.state, TracingMachine
         )
         self._interpreter.report = report
+
+
+def tracing_scan(program: ir.Program, tables: dict[str, Table], cells: dict[str, Cells], state: State) -> _TracingScan:
+    """`Scan` whose look-ups are told."""
+    return _TracingScan(Scan(program, tables, cells, state))
 
 
 class _TracingScan:

@@ -10,9 +10,11 @@ from emulator.p4.header_state import HeaderState
 from emulator.p4.interpreter import Discard, Machine
 from emulator.p4.interpreter_values import ParserEnd
 from emulator.p4.printer import expr_text, header_text, keyset_text, simple_text
+from emulator.v1model.interpreted_externs import checksum
 
 SILENT = frozenset(("mark_to_drop",))
 """Externs whose arguments tell nothing."""
+VERIFYING = frozenset(("verify_checksum", "verify_checksum_with_payload"))
 MOST_LISTED = 8
 """Values of a list argument that are shown."""
 NESTED = (ir.If, ir.Switch, ir.Region, ir.Loop, ir.Repeat, ir.ApplyTable)
@@ -115,7 +117,10 @@ class TracingMachine(Machine):
                 return ((header_text(target), f"{header_text(source)}{'' if valid else ' (not valid)'}"),)
             case ir.Emit(ref):
                 header = self.resolve(ref)
-                return () if header is not None and header.valid else ((header_text(ref), "not valid"),)
+                is_written = header is not None and header.valid
+                return ((header_text(ref), self._placed_size() if is_written else "not valid"),)
+            case ir.CallExtern(name) if name in VERIFYING:
+                return self._verified(s)
             case ir.CallExtern():
                 return self._called(s)
         return ()
@@ -133,6 +138,26 @@ class TracingMachine(Machine):
         if header is None:
             return ()
         return tuple((f"{name}.{f.name}", _field(header, f)) for f in header.type.fields)
+
+    def _verified(self, s: ir.CallExtern) -> Details:
+        condition, data, given, algorithm = s.arguments
+        assert not isinstance(condition, tuple | ir.Text)
+        assert not isinstance(given, tuple | ir.Text)
+        header = self.resolve(given.header) if isinstance(given, ir.FieldRef) else None
+        if not self.value(condition) or (header is not None and not header.valid):
+            return (("", "not checked"),)
+        name, value = self._of(given)
+        found = checksum(self, s, algorithm, data)
+        verdict = (
+            "is right" if found == self.value(given) else f"is wrong, {shown(found, ir.width_of(given.type))} is right"
+        )
+        return (("", f"{name} = {value} {verdict}"),)
+
+    def _placed_size(self) -> str:
+        """Of the header that was written last."""
+        placed = self.notes["placed"][-1]
+        size = len(self.output) - placed.offset_bytes
+        return "1 byte" if size == 1 else f"{size} bytes"
 
     def _called(self, s: ir.CallExtern) -> Details:
         if s.name in SILENT:

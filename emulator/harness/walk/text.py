@@ -10,13 +10,17 @@ from typing import Any
 from emulator.harness.walk.events import Details, Event, Kind, Left, Walk
 
 WIDTH = 110
+"""Columns, where nobody says how many there are."""
+NARROWEST = 60
+PLACE_COLUMNS = 20
+"""Of a file's name with its line, at most; longer ones push what follows to the right."""
 MOST_LINES = 200
 """Of one walk in a failure; `netsum trace` shows all."""
 
 
-def walk_lines(walk: Walk, *, most: int | None = None) -> Iterator[str]:
-    """The walk of one frame, at most so many lines of it."""
-    lines = list(_lines(merged(walk.events)))
+def walk_lines(walk: Walk, *, most: int | None = None, width: int = WIDTH) -> Iterator[str]:
+    """The walk of one frame, at most so many lines of it, folded at ``width`` columns where that is possible."""
+    lines = list(_lines(list(merged(walk.events)), max(width, NARROWEST)))
     if most is not None and len(lines) > most:
         yield from lines[:most]
         yield f"... and {len(lines) - most} lines more"
@@ -69,11 +73,26 @@ def _same_line(one: Event, other: Event) -> bool:
     return (one.span.file, one.span.line) == (other.span.file, other.span.line)
 
 
-def _lines(events: Iterable[Event]) -> Iterator[str]:
+def _lines(events: list[Event], width: int) -> Iterator[str]:
+    column = min(PLACE_COLUMNS, max((len(_place(e)) for e in events), default=0))
+    shown = ""
     for event in events:
+        if event.kind is Kind.ACTION and event.span is None:
+            continue  # a control's own name, which its block has told
+        place, head, details = _place(event), _head(event), _detail_texts(event.details)
+        if event.kind is Kind.STATEMENT and place and f"{place} {head}" == shown:
+            # the line stands above already, with another of its statements
+            if not details:
+                continue
+            head = event.text
+        else:
+            shown = f"{place} {head}" if event.kind in (Kind.STATEMENT, Kind.BRANCH) else ""
         indent = "  " * (event.depth + _LEVEL[event.kind])
-        place = "" if event.span is None else f"{shown_path(event.span.file)}:{event.span.line}"
-        yield from _fitted(f"{place:<20} {indent}{_head(event)}", _detail_texts(event.details), indent)
+        yield from _fitted(f"{place:<{column}} {indent}{head}", details, " " * (column + 1) + indent + "    ", width)
+
+
+def _place(event: Event) -> str:
+    return "" if event.span is None else f"{shown_path(event.span.file)}:{event.span.line}"
 
 
 def _head(event: Event) -> str:
@@ -106,19 +125,19 @@ def _detail_texts(details: Details) -> list[str]:
     return [f"{what} = {value}" if what else value for what, value in details]
 
 
-def _fitted(head: str, details: list[str], indent: str) -> Iterator[str]:
-    """Details behind the head where there is room, else on lines of their own."""
+def _fitted(head: str, details: list[str], room: str, width: int) -> Iterator[str]:
+    """Details behind the head where there is room, else on lines of their own, behind ``room``."""
     if not details:
         yield head
         return
     joined = "; ".join(details)
-    if len(head) + 3 + len(joined) <= WIDTH:
+    if len(head) + 3 + len(joined) <= width:
         yield f"{head}   {joined}"
         return
     yield head
-    room, line = " " * 21 + indent + "    ", ""
+    line = ""
     for detail in details:
-        if line and len(room) + len(line) + 2 + len(detail) > WIDTH:
+        if line and len(room) + len(line) + 2 + len(detail) > width:
             yield room + line
             line = ""
         line = f"{line}; {detail}" if line else detail
@@ -136,10 +155,13 @@ def shown_path(path: str) -> str:
 
 def source_line(event: Event) -> str:
     """The text of the source where the event's span begins; empty where the file is gone."""
-    if event.span is None:
-        return ""
-    lines = _file_lines(event.span.file)
-    return lines[event.span.line - 1].strip() if 0 < event.span.line <= len(lines) else ""
+    return "" if event.span is None else line_of(event.span.file, event.span.line)
+
+
+def line_of(path: str, line: int) -> str:
+    """Without its indentation; empty where there is none."""
+    lines = _file_lines(path)
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 @functools.lru_cache(maxsize=64)
