@@ -42,7 +42,7 @@ from emulator.ports.tcp import TcpSwitchPort
 from emulator.ports.udp import UdpSwitchPort
 from emulator.switch.core import Switch
 from emulator.switch.interpreted_runner import InterpretedRunner
-from emulator.v1model.compiled import ENGINES, load
+from emulator.v1model.compiled import ENGINES, WITH_SOURCE, load
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 """9559 is P4Runtime's port with IANA. Not all interfaces, as bmv2 has it: there is no authentication."""
@@ -68,6 +68,8 @@ class SwitchOptions:
     cpu_port: int | None = None
     """Number of the port by which packets go to controllers and come from them; None: there is no such port."""
     engine: str = "llvm"
+    make_switch: Callable[[], Switch] = Switch
+    """With engine `WITH_SOURCE`: a kind of switch that looks into its program."""
     die_with_parent: bool = False
     quiet: bool = False
     """No line for people on stderr beside the JSON line."""
@@ -95,7 +97,7 @@ class RunningSwitch:
         self.ended_in_time = True
         """Whether all threads were gone when the context was left; one may still be compiling."""
         self._compiled = compiled
-        self.switch = Switch()
+        self.switch = options.make_switch()
         self._stack = ExitStack()
         try:
             self._assemble()
@@ -115,7 +117,7 @@ class RunningSwitch:
         self.cpu = self._make_cpu_port(bell)
         served = [*self.ports, *([self.cpu.port] if self.cpu is not None else [])]
         self._numbers = {port.number for port in served}
-        runner = InterpretedRunner if options.engine == "interpreter" else _compiled_runner
+        runner = _compiled_runner if options.engine == ENGINES[0] else InterpretedRunner
         self.runner = runner(self.switch, served, bell)
         self.device = Device(options.device_id, self._target())
         if self._compiled is not None:
@@ -214,7 +216,7 @@ def _spec_of(port: SwitchPort) -> str:
 
 def compile_for(options: SwitchOptions) -> Compiled | None:
     """The program to start with. Raises OptionError, CompileError, CompileFailure, ProgramNotFound."""
-    if options.engine not in ENGINES:
+    if options.engine not in (*ENGINES, WITH_SOURCE):
         raise OptionError(f"--engine {options.engine}: choose one of {', '.join(ENGINES)}")
     if not 0 <= options.device_id < 1 << 64:
         raise OptionError(f"--device-id {options.device_id}: must fit in 64 bits")

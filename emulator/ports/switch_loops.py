@@ -24,14 +24,23 @@ def _say() -> None:
 
 def entries() -> Entries:
     """The largest first. A test compares this with what a switch really calls."""
-    from emulator.ports import bell, host, peer, port, shm, tcp_wire, turns
+    from emulator.ports import batch, bell, host, peer, port, program, shm, tcp_wire, turns
 
     return [
         (turns.run_slice, 1),
+        (port.port_receive, 4),
+        (port.port_flush, 2),
+        (port.port_release, 1),
+        (port.port_next_ns, 2),
+        (program.call_program, 4),
+        (batch.copy_bytes, 3),
         (port.port_refresh, 1),
         (port.port_has_input, 1),
         (port.port_settle, 1),
         (bell.bell_ring, 2),
+        (bell.bell_prepare, 1),
+        (bell.bell_cancel, 1),
+        (bell.bell_sleep, 3),
         (host.host_wait, 4),
         (host.request_wake, 1),
         (host.host_receive, 3),

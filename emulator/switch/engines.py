@@ -10,9 +10,11 @@ from emulator.p4.llvm.machine import LoadedCode
 from emulator.ports.batch import MAX_PORTS, FrameBatch, TxPortTable
 from emulator.ports.program import call_program
 from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
+from emulator.switch.flat_table import FlatTable
 from emulator.switch.flat_tables import make_flat_table
 from emulator.switch.flat_value_set import ValueSet
 from emulator.switch.memory import Memory
+from emulator.switch.mirror import Mirror
 from emulator.switch.profiles import ActionProfile
 from emulator.switch.scan import Cells, Scan, configure
 from emulator.switch.tables import Table
@@ -22,7 +24,7 @@ from emulator.v1model.layout import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.random_numbers import Generator
 from emulator.v1model.state import Session, new_state
-from emulator.v1model.view import KeyParts
+from emulator.v1model.view import KeyParts, TableView
 
 
 class Engine(Protocol):
@@ -68,8 +70,8 @@ class CompiledEngine:
         self.profiles = make_profiles(program)
         self.tables = {}
         for view, layout in zip(program.view.tables, program.layout.tables, strict=True):
-            mirror = make_flat_table(layout, self.memory.tables[layout.number])
-            self.tables[view.name] = Table(view, mirror, self.profiles.get(view.profile or ""))
+            flat = make_flat_table(layout, self.memory.tables[layout.number])
+            self.tables[view.name] = Table(view, self._mirror(view, flat), self.profiles.get(view.profile or ""))
         self._value_sets = {
             layout.name: ValueSet(layout, self.memory.tables[layout.number]) for layout in program.layout.value_sets
         }
@@ -87,6 +89,10 @@ class CompiledEngine:
         self.take_messages = self.memory.take_messages
         self.has_messages = self.memory.has_messages
         self.seed = self.memory.seed
+
+    def _mirror(self, view: TableView, flat: FlatTable) -> Mirror:
+        """For those who want to see what a table is told."""
+        return flat
 
     def set_value_set(self, name: str, members: tuple[KeyParts, ...]) -> None:
         self._value_sets[name].fill(members)

@@ -121,9 +121,13 @@ class FlatTable(ABC):
         self.entries.set_word(number, self.layout.counter + 8, value.bytes)
 
     def set_meter(self, handle: int, config: MeterConfig | None) -> None:
+        configure_meter(self.meter_cell(handle), config)
+
+    def meter_cell(self, handle: int) -> NDArray[np.uint8]:
+        """See ``emulator.v1model.meters``."""
         assert self.layout.attached is not None
         memory = self.entries.bytes_of(self.number(handle))
-        configure_meter(memory[self.layout.attached : self.layout.attached + METER_BYTES], config)
+        return memory[self.layout.attached : self.layout.attached + METER_BYTES]
 
     def last_hit_ns(self, handle: int) -> int:
         assert self.layout.last_hit is not None

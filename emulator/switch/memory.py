@@ -31,7 +31,10 @@ from emulator.v1model.meters import (
     METER_BYTES,
     METER_COMMITTED,
     METER_CONFIGURED,
+    METER_LAST_US,
     METER_PEAK,
+    Bucket,
+    Meter,
 )
 from emulator.v1model.random_numbers import MASK
 
@@ -104,8 +107,11 @@ class Memory:
     # --- Meters and digests -----------------------------------------------------------------------------------------
 
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
-        cell = self._arrays[self._meters[name].word][METER_BYTES * index : METER_BYTES * (index + 1)]
-        configure_meter(cell, config)
+        configure_meter(self.meter_cell(name, index), config)
+
+    def meter_cell(self, name: str, index: int) -> NDArray[np.uint8]:
+        """See ``emulator.v1model.meters``."""
+        return self._arrays[self._meters[name].word][METER_BYTES * index : METER_BYTES * (index + 1)]
 
     def has_digests(self, name: str) -> bool:
         """May be asked while the program runs."""
@@ -138,6 +144,10 @@ class Memory:
     def seed(self, value: int) -> None:
         """Of the program's random numbers."""
         self._arrays[Word.RANDOM].view(np.uint64)[0] = value & MASK
+
+    def random_state(self) -> int:
+        """Of ``emulator.v1model.random_numbers``."""
+        return int(self._arrays[Word.RANDOM].view(np.uint64)[0])
 
     def _sample(self, layout: DigestLayout, memory: NDArray[np.uint8], number: int) -> tuple[int, ...]:
         start = DIGEST_HEADER_BYTES + number % DIGEST_SAMPLES * layout.sample_bytes
@@ -172,6 +182,23 @@ def configure_meter(cell: NDArray[np.uint8], config: MeterConfig | None) -> None
     for bucket, rate in ((METER_PEAK, config.peak), (METER_COMMITTED, config.committed)):
         numbers[(bucket + BUCKET_RATE) // 8] = rate.per_us
         words[(bucket + BUCKET_BURST) // 8] = words[(bucket + BUCKET_TOKENS) // 8] = rate.burst
+
+
+def meter_of(cell: NDArray[np.uint8]) -> Meter:
+    """What a meter's cell holds, for the interpreter."""
+    meter = Meter()
+    words, numbers = cell.view(np.uint64), cell.view(np.float64)
+    if words[METER_CONFIGURED // 8]:
+        meter.last_us = int(words[METER_LAST_US // 8])
+        meter.peak, meter.committed = (
+            Bucket(
+                float(numbers[(start + BUCKET_RATE) // 8]),
+                int(words[(start + BUCKET_BURST) // 8]),
+                int(words[(start + BUCKET_TOKENS) // 8]),
+            )
+            for start in (METER_PEAK, METER_COMMITTED)
+        )
+    return meter
 
 
 def _message(formats: tuple[Format, ...], record: bytes) -> str:

@@ -18,7 +18,7 @@ from emulator.v1model.state import State
 
 
 @dataclass(slots=True)
-class _Cell:
+class Cell:
     """What packets change of an entry."""
 
     packets: int = 0
@@ -31,11 +31,11 @@ class Cells:
     """The mirror of an interpreted table; see ``mirror.Mirror``."""
 
     def __init__(self) -> None:
-        self.cells: dict[int, _Cell] = {DEFAULT_HANDLE: _Cell()}
+        self.cells: dict[int, Cell] = {DEFAULT_HANDLE: Cell()}
         self.selections: dict[int, tuple[Call, ...]] = {0: ()}
 
     def put(self, entry: Entry) -> None:
-        self.cells.setdefault(entry.handle, _Cell())
+        self.cells.setdefault(entry.handle, Cell())
 
     def remove(self, entry: Entry) -> None:
         del self.cells[entry.handle]
@@ -105,21 +105,21 @@ class Scan:
         kinds = self._kinds[value_set]
         return any(in_member(keys, kinds, key) for keys in self._state.value_sets[value_set])
 
-    def _hit(self, table: ir.Table, cell: _Cell, machine: Machine) -> None:
+    def _hit(self, table: ir.Table, cell: Cell, machine: Machine) -> None:
         """bmv2 counts and meters at every hit, before the action."""
         cell.packets += 1
         cell.bytes += len(machine.frame)
         cell.last_hit_ns = machine.notes["now_ns"]
         self._execute(table, cell, machine)
 
-    def _miss(self, table: ir.Table, cell: _Cell, machine: Machine) -> None:
+    def _miss(self, table: ir.Table, cell: Cell, machine: Machine) -> None:
         """See ``v1model.llvm.hits.miss``."""
         cell.packets += 1
         cell.bytes += len(machine.frame)
         if cell.meter.peak is not None:
             self._execute(table, cell, machine)
 
-    def _execute(self, table: ir.Table, cell: _Cell, machine: Machine) -> None:
+    def _execute(self, table: ir.Table, cell: Cell, machine: Machine) -> None:
         meter = direct_meter_of(table)
         if meter is not None:
             amount = len(machine.frame) if meters_bytes(meter) else 1

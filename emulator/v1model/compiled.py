@@ -32,6 +32,8 @@ from emulator.v1model.viewing import make_view
 T = TypeVar("T")
 
 ENGINES = ("llvm", "interpreter")
+WITH_SOURCE = "llvm, with source"
+"""A third choice for those who compile: machine code that keeps the program it was made from, for looking into it."""
 
 
 class Checked(Protocol):
@@ -53,7 +55,7 @@ class CompiledProgram:
     object_code: bytes
     """An object file with `layout.SYMBOL`; empty for the interpreter."""
     program: ir.Program | None
-    """As the front end left it; kept for the interpreter only."""
+    """As the front end left it; kept for the interpreter, and `WITH_SOURCE`."""
     p4info_bytes: bytes = b""
     """Serialised P4Info; empty where there is none."""
     warnings: tuple[str, ...] = ()
@@ -69,7 +71,7 @@ class CompiledProgram:
 
 def compile_program(checked: Checked, *, engine: str = "llvm", cache: bool = True) -> CompiledProgram:
     """From the front end's result to something a switch loads. ``cache`` is about machine code on disk."""
-    if engine not in ENGINES:
+    if engine not in (*ENGINES, WITH_SOURCE):
         raise ValueError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
     return _nested(checked.program, lambda: _compile_program(checked, engine, cache))
 
@@ -89,7 +91,8 @@ def _compile_program(checked: Checked, engine: str, cache: bool) -> CompiledProg
         return CompiledProgram(program.name, engine, view, None, b"", program, **rest)
     layout, text = generate(program)
     code = _cached_object(text) if cache else make_object(text)
-    return CompiledProgram(program.name, engine, view, layout, code, None, **rest)
+    kept = program if engine == WITH_SOURCE else None
+    return CompiledProgram(program.name, ENGINES[0], view, layout, code, kept, **rest)
 
 
 def generate(program: ir.Program) -> tuple[PipelineLayout, str]:

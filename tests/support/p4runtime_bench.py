@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,10 +58,16 @@ pack_once = functools.cache(pack)
 class Bench:
     """``now_ns`` is the switch's clock; ``sent`` is what streams were sent, as (stream, message)."""
 
-    def __init__(self, engine: str, program: str = ENTITIES_PROGRAM, ports: int = 4) -> None:
+    def __init__(
+        self,
+        engine: str,
+        program: str = ENTITIES_PROGRAM,
+        ports: int = 4,
+        make_switch: Callable[[], Switch] = Switch,
+    ) -> None:
         self.program = program
         self.now_ns = 1_000
-        self.switch = Switch()
+        self.switch = make_switch()
         numbers = [*range(ports), CPU_PORT]
         self.ports = [MemoryPort(parse_port(f"{n}=memory:p{n}"), self.switch.ports) for n in numbers]
         self.sent: list[tuple[Hashable, Any]] = []

@@ -21,8 +21,12 @@ PROGRAM is what p4c writes for bmv2 (.json), or P4 source (.p4), which netsum co
   --device-id N                   P4Runtime's device id (default 0)
   --no-p4                         no program: wait for P4Runtime
   --thrift-port N                 listens there, so that scripts see the switch has started; calls get an error
-  --log-console, --log-file FILE  where to log; FILE.txt is written, as bmv2 does
-  -L, --log-level LEVEL           trace, debug, info, warn, error or off
+  --log-console, --log-file FILE  log there what each packet meets; FILE.txt is written, as bmv2 does
+  -L, --log-level LEVEL           trace (statements, too), debug, info (no packets), warn, error or off; where none is
+                                  named it is trace, for the first 100 packets of a second, at full speed
+  --dump-packet-data N            log the first N bytes of each packet
+  --log-file-max-size BYTES, --log-file-max-files N
+                                  begin another log file then, and keep so many
   --version, --json-version, --help
 
 Target options:
@@ -31,8 +35,8 @@ Target options:
   --drop-port N                   only 511 here
 
 Accepted, and without effect here: --nanolog, --debugger, --debugger-addr, --notifications-addr,
---log-flush, --log-file-max-size, --log-file-max-files, --dump-packet-data, --max-port-count, --priority-queues,
---max-mc-groups, --max-l1-entries, --max-l2-entries, --enable-swap, --disable-swap.
+--log-flush, --max-port-count, --priority-queues, --max-mc-groups, --max-l1-entries, --max-l2-entries,
+--enable-swap, --disable-swap.
 """
 
 
@@ -54,7 +58,14 @@ class Options:
     use_files_s: float | None = None
     log_console: bool = False
     log_file: str | None = None
-    log_level: str = "trace"
+    log_file_max_bytes: int = 0
+    """0: no limit."""
+    log_file_max_files: int = 1
+    """That are kept beside the one being written, once it has a limit."""
+    log_level: str | None = None
+    """As named; bmv2's is trace otherwise."""
+    dump_packet_data: int = 0
+    """Bytes of each packet to log."""
     asks: str | None = None
     """``help``, ``version`` or ``json-version``: print that and end."""
     warnings: list[str] = field(default_factory=list)
@@ -181,6 +192,18 @@ def _log_file(options: Options, value: str) -> None:
     options.log_file = value
 
 
+def _log_file_size(options: Options, value: str) -> None:
+    options.log_file_max_bytes = _number("--log-file-max-size", value, 0, (1 << 63) - 1)
+
+
+def _log_files(options: Options, value: str) -> None:
+    options.log_file_max_files = _number("--log-file-max-files", value, 1, 1 << 16)
+
+
+def _dump(options: Options, value: str) -> None:
+    options.dump_packet_data = _number("--dump-packet-data", value, 0, 1 << 16)
+
+
 def _level(options: Options, value: str) -> None:
     if value not in LEVELS:
         raise OptionError(f"--log-level {value}: choose one of {', '.join(LEVELS)}")
@@ -248,9 +271,9 @@ VALUES: Mapping[str, Setter] = {
     "--nanolog": _without_effect("--nanolog", NO_CHANNEL),
     "--notifications-addr": _without_effect("--notifications-addr", NO_CHANNEL),
     "--debugger-addr": _without_effect("--debugger-addr", NO_CHANNEL),
-    "--log-file-max-size": _without_effect("--log-file-max-size", ""),
-    "--log-file-max-files": _without_effect("--log-file-max-files", ""),
-    "--dump-packet-data": _without_effect("--dump-packet-data", "--pcap records whole packets"),
+    "--log-file-max-size": _log_file_size,
+    "--log-file-max-files": _log_files,
+    "--dump-packet-data": _dump,
     "--max-port-count": _without_effect("--max-port-count", ""),
     "--priority-queues": _without_effect("--priority-queues", "packets with a priority are dropped, counted"),
     "--max-mc-groups": _without_effect("--max-mc-groups", ""),

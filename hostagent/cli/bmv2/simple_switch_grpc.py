@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from hostagent.cli.bmv2.log import PacketLog, logs_packets, start_logging
 from hostagent.cli.bmv2.options import USAGE, OptionError, Options, parse
 
 if TYPE_CHECKING:
@@ -19,16 +20,6 @@ if TYPE_CHECKING:
 
 NAME = "simple_switch_grpc"
 log = logging.getLogger("netsum.switch")
-LEVELS = {
-    "trace": logging.DEBUG,
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warn": logging.WARNING,
-    "error": logging.ERROR,
-    "off": logging.CRITICAL + 1,
-}
-LOG_ENDING = ".txt"
-"""What bmv2 puts behind the name of a log file; scripts look for it there."""
 USAGE_ERROR = 1
 """As bmv2's own exit status for an option that it does not know."""
 
@@ -52,7 +43,7 @@ def run(words: list[str]) -> int:
     for warning in options.warnings:
         print(f"{NAME}: warning: {warning}", file=sys.stderr)
     try:
-        _start_logging(options)
+        start_logging(options)
     except OSError as error:
         print(f"{NAME}: --log-file {options.log_file}: {error.strerror}", file=sys.stderr)
         return USAGE_ERROR
@@ -93,6 +84,13 @@ def switch_options(options: Options) -> SwitchOptions:
     """As ``netsum switch`` would be told."""
     from emulator.p4runtime.process import SwitchOptions
 
+    looked_into: dict[str, Any] = {}
+    if logs_packets(options):
+        from emulator.harness.walk.beside import WatchedSwitch
+        from emulator.v1model.compiled import WITH_SOURCE
+
+        reader = PacketLog(options)
+        looked_into = {"engine": WITH_SOURCE, "make_switch": lambda: WatchedSwitch(reader)}
     return SwitchOptions(
         program=options.program,
         ports=tuple(_port(options, number, name) for number, name in options.interfaces.items()),
@@ -100,6 +98,7 @@ def switch_options(options: Options) -> SwitchOptions:
         device_id=options.device_id,
         cpu_port=options.cpu_port,
         quiet=True,
+        **looked_into,
     )
 
 
@@ -129,18 +128,6 @@ def _answer(what: str) -> str:
         return f"netsum {version('netsum')}"
     except PackageNotFoundError:
         return "netsum"
-
-
-def _start_logging(options: Options) -> None:
-    """Before the switch sets up its own, which then stands back."""
-    handler: logging.Handler = logging.StreamHandler(sys.stdout if options.log_console else sys.stderr)
-    if options.log_file is not None:
-        handler = logging.FileHandler(options.log_file + LOG_ENDING)
-    handler.setFormatter(logging.Formatter("[%(asctime)s] [%(name)s] [%(levelname)s] %(message)s"))
-    asked = options.log_console or options.log_file is not None
-    logging.getLogger().addHandler(handler)
-    # other libraries' chatter is not the switch's
-    logging.getLogger("netsum").setLevel(LEVELS[options.log_level] if asked else logging.WARNING)
 
 
 if __name__ == "__main__":
