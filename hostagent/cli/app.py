@@ -51,6 +51,7 @@ ROOMS = {
     "compile": ("compile",),
     "stf": ("stf",),
     "trace": ("trace",),
+    "ptf": ("ptf",),
     "bench": ("bench",),
     "warm": ("warm",),
 }

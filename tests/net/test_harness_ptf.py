@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from emulator.p4runtime.programs import load_program
 from tests.support.one_namespace import one_namespace
 
 pytestmark = pytest.mark.root
 pytest.importorskip("ptf", reason="PTF is not installed: pip install ptf")
 
 ROOT = Path(__file__).resolve().parents[2]
+ROUTER = ROOT / "p4src" / "router.p4"
 TESTS = Path(__file__).parent / "ptf_tests"
 PATIENCE_S = 60
 
@@ -31,7 +31,7 @@ def namespace() -> Iterator[str]:
 @pytest.fixture
 def switch(namespace: str) -> Iterator[str]:
     """The P4Runtime address of a router on both cables."""
-    words = [sys.executable, "-m", "hostagent.cli.main", "switch", str(ROOT / "p4src" / "router.p4"), "--quiet"]
+    words = [sys.executable, "-m", "hostagent.cli.main", "switch", str(ROUTER), "--quiet"]
     words += ["--port", "1=if:sw1", "--port", "2=if:sw2", "--p4runtime", "127.0.0.1:9559", "--die-with-parent"]
     process = subprocess.Popen(["ip", "netns", "exec", namespace, *words], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None
@@ -44,15 +44,14 @@ def switch(namespace: str) -> Iterator[str]:
 
 
 def test_ptf_tests_run_unchanged(namespace: str, switch: str, tmp_path: Path) -> None:
-    ptf = shutil.which("ptf", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    assert ptf is not None
-    # p4runtime's generated code is older than the protobuf that is installed with it
-    environment = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
-    words = [sys.executable, ptf, "--test-dir", str(TESTS), "--interface", "1@veth1", "--interface", "2@veth2"]
-    words += ["--test-params", f"grpcaddr='{switch}'", "--log-dir", str(tmp_path), "--log-file", str(tmp_path / "log")]
+    p4info = tmp_path / "router.p4info.txtpb"
+    p4info.write_text(str(load_program(str(ROUTER)).p4info))
+    words = [sys.executable, "-m", "hostagent.cli.main", "ptf", "--test-dir", str(TESTS)]
+    words += ["--interface", "1@veth1", "--interface", "2@veth2"]
+    words += ["--test-params", f"grpcaddr='{switch}';p4info='{p4info}'"]
+    words += ["--log-dir", str(tmp_path / "logs"), "--log-file", str(tmp_path / "log")]
     done = subprocess.run(
-        ["ip", "netns", "exec", namespace, *words],
-        capture_output=True, text=True, timeout=PATIENCE_S, cwd=tmp_path, env=environment,
-    )  # fmt: skip
+        ["ip", "netns", "exec", namespace, *words], capture_output=True, text=True, timeout=PATIENCE_S, cwd=ROOT
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Ran 2 tests" in done.stdout + done.stderr or "2 tests" in done.stdout + done.stderr

@@ -1,6 +1,7 @@
 """Tests of p4src/router.p4 as PTF users write them: unittest classes, P4Runtime in setUp, testutils for packets.
 
-Run by ``ptf`` (see ``test_harness_ptf.py``), against whatever switch answers at the test parameter ``grpcaddr``.
+Run by ``ptf`` (see ``test_harness_ptf.py``), against whatever switch answers at the test parameter ``grpcaddr``;
+``p4info`` is its P4Info, as p4c and ``netsum compile --p4info`` write it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any
 import grpc
 import ptf
 import ptf.testutils as testutils
+from google.protobuf import text_format
+from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as p4rt
 from p4.v1 import p4runtime_pb2_grpc
 from ptf.base_tests import BaseTest
@@ -32,8 +35,8 @@ class RouterTest(BaseTest):
         arbitration.arbitration.election_id.low = 1
         self.requests.put(arbitration)
         next(self.stream)
-        config = p4rt.GetForwardingPipelineConfigRequest(device_id=0)
-        self.p4info = self.stub.GetForwardingPipelineConfig(config, timeout=WAIT_S).config.p4info
+        with open(testutils.test_param_get("p4info")) as file:
+            self.p4info = text_format.Parse(file.read(), p4info_pb2.P4Info())
 
     def tearDown(self) -> None:
         self.requests.put(None)
