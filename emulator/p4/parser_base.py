@@ -284,12 +284,13 @@ class BaseParser:
         kinds = self.kinds
         position = self.position + (kinds[self.position] == ".") + 1
         if kinds[position] == "<":
-            depth = 0
+            depth = brackets = 0
             while kinds[position] != "EOF":
                 kind = kinds[position]
-                depth += _ANGLES.get(kind, 0)
+                depth += _ANGLES.get(kind, 0) if not brackets else 0
+                brackets += (kind == "(") - (kind == ")")
                 position += 1
-                if depth <= 0 and kind in _ANGLES:
+                if depth <= 0 and not brackets and kind in _ANGLES:
                     break
         while kinds[position] == "[":
             while kinds[position] not in ("]", "EOF"):

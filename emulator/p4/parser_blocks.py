@@ -36,11 +36,11 @@ class BlockParser(StatementParser):
     def prototype(
         self, at: int, annotations: s.Annotations, *, declare: bool, is_abstract: bool = False
     ) -> s.Prototype:
-        """typeOrVoid name optTypeParameters ( parameterList ); the return type may be a type parameter."""
-        is_variable = self.is_at("ID") and not self.is_type_name()
-        start = self.position
-        if is_variable:
-            self.position += 1
+        """typeOrVoid name optTypeParameters ( parameterList ); the return type may name the type parameters."""
+        start, behind = self.position, self.behind_type()
+        is_generic = self.kinds[behind] in NAME_KINDS and self.kinds[behind + 1] == "<"
+        if is_generic:
+            self.position = behind
         else:
             return_type: s.TypeNode = self.type()
         name, name_at = self.name("of a function")
@@ -53,7 +53,7 @@ class BlockParser(StatementParser):
         for parameter in type_parameters:
             self.declare(parameter, TYPE)
         after, self.position = self.position, start
-        if is_variable:
+        if is_generic:
             return_type = self.type()
         self.position = after
         parameters = self.parameters()

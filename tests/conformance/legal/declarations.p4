@@ -40,6 +40,22 @@ bit<8> f(in bool b) { if (b) { return 1; } else { return 2; } }
 bit<8> g(in bit<8> b) { switch (b) { 1: { return 1; } default: { return 2; } } }
 bit<8> h(in bool b) { if (b) { return 1; } return 2; }
 bit<8> i(in bool b) { { return 1; } }
+//# top: results that name the function's own type parameters, or widths with a comparison
+struct S<T> { T t; bit<8> n; }
+header H<T> { T f; }
+const int W = 8;
+S<T> boxed<T>(in T x) { return { x, 3 }; }
+tuple<T, T> twice<T>(in T x) { return { x, x }; }
+H<T>[2] stacked<T>(in T x) { H<T>[2] r; r[0].f = x; return r; }
+extern S<T> boxed_outside<T>(in T x);
+bit<(W > 7 ? 3 : 4)> cut(in bit<(W >> 1)> x) { return x[2:0]; }
+control c(inout bit<8> x) {
+    apply {
+        S<bit<8>> s = boxed_outside(x);
+        s = boxed(x);
+        x = twice(x)[1] + stacked(x)[0].f + boxed<bit<8>>(5).t;
+    }
+}
 //# top: generic functions and their inference
 T f<T>(in T x) { return x; } control C(inout bit<8> z) { apply { z = f(z); z = f<bit<8>>(z); z = f<bit<8>>(5); } }
 //# top: default values and optional parameters
