@@ -39,7 +39,8 @@ class BlockParser(StatementParser):
         """typeOrVoid name optTypeParameters ( parameterList ); the return type may name the type parameters."""
         start, behind = self.position, self.behind_type()
         is_generic = self.kinds[behind] in NAME_KINDS and self.kinds[behind + 1] == "<"
-        if is_generic:
+        is_open = is_generic or (self.is_at("ID") and not self.is_type_name())
+        if is_open:
             self.position = behind
         else:
             return_type: s.TypeNode = self.type()
@@ -53,7 +54,7 @@ class BlockParser(StatementParser):
         for parameter in type_parameters:
             self.declare(parameter, TYPE)
         after, self.position = self.position, start
-        if is_generic:
+        if is_open:
             return_type = self.type()
         self.position = after
         parameters = self.parameters()

@@ -42,7 +42,7 @@ APPLY = [
     (TYPE, "not defined for signed operands", "meta.s8 = /*!*/meta.s8 / 8s2;"),
     (TYPE, "amount must be unsigned", "meta.m8 = meta.m8 << /*!*/meta.s8;"),
     (TYPE, "need", "meta.m8 = /*!*/1 ++ meta.m8;"),
-    (TYPE, "needs operands with a width", "meta.m8 = /*!*/1 & 3;"),
+    (TYPE, "needs operands with a width", "meta.m8 = /*!*/1 |+| 3;"),
     (TYPE, "cannot cast bit<8> to int<16>", "bit<8> x = 0; int<16> y = /*!*/(int<16>)x;"),
     (TYPE, "cannot cast bit<8> to bool", "meta.flag = /*!*/(bool)meta.m8;"),
     (TYPE, "cannot cast one_t to bit<32>", "meta.m32 = /*!*/(bit<32>)hdr.one;"),
