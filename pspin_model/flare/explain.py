@@ -11,21 +11,15 @@ SHORT_PACKETS = 40
 
 
 def explanation(row: Mapping[str, Any]) -> str:
-    """The reason that fits a sweep's row best, with how busy cores were and how much longer than the model's a packet
-    took; "" where bandwidth agrees within a tenth or there is no model.
+    """The reason that fits a sweep's row best; "" where bandwidth agrees within a tenth or there is no model.
 
-    Where cores are the bottleneck the two account for all of it: measured / model is the part of the cores' time that
-    is busy, times the model's service time over the measured one.
+    Where cores are the bottleneck two of the row's figures account for all of it: measured / model is the part of the
+    cores' time that is busy, times the model's service time over the measured one. The reason says what is behind them.
     """
     measured, model = row["bandwidth_gbps"], row["model_gbps"]
     if row["refused"] or not model or not measured or abs(measured / model - 1) <= APART:
         return ""
-    longer = row["service_cycles"] / row["model_service_cycles"] - 1
-    return f"busy {row['core_use']:.0%}, service {longer:+.0%}: {_reason(row)}"
-
-
-def _reason(row: Mapping[str, Any]) -> str:
-    if row["bandwidth_gbps"] > row["model_gbps"]:
+    if measured > model:
         return MERGED if row["algorithm"] == "multi" else PACED
     if row["algorithm"] != "tree" and row["service_cycles"] > 1.1 * row["model_service_cycles"]:
         return SATURATED

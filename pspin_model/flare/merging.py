@@ -30,14 +30,19 @@ def inject_in_turns(machine: Machine, parts: Sequence[tuple[Context, dict[str, A
         machine.inject(parts[0][0], **parts[0][1])
     if len(parts) < 2:
         return
-    at = np.concatenate([part["at"] for _, part in parts])
-    owner = np.concatenate([np.full(len(part["at"]), number) for number, (_, part) in enumerate(parts)])
-    within = np.concatenate([np.arange(len(part["at"])) for _, part in parts])
-    order = np.argsort(at, kind="stable")
-    turns = np.flatnonzero(np.diff(owner[order])) + 1
-    for run in np.split(order, turns):
-        (context, part), chosen = parts[owner[run[0]]], within[run]
-        data = part["data"]
-        rows = data[chosen] if isinstance(data, np.ndarray) else [data[place] for place in chosen]
-        rest = {name: value[chosen] for name, value in part.items() if name != "data"}
-        machine.inject(context, data=rows, **rest)
+    owner = np.concatenate([np.full(len(part["at"]), context.index) for context, part in parts])
+    order = np.argsort(np.concatenate([part["at"] for _, part in parts]), kind="stable")
+    rest = {
+        name: np.concatenate([part[name] for _, part in parts])[order] for name in parts[0][1] if name != "data"
+    }  # fmt: skip
+    # none of them has a handler at the end of a message
+    machine.inject(parts[0][0], data=_ordered([part["data"] for _, part in parts], order), **rest,
+                   contexts=owner[order], last=0)  # fmt: skip
+
+
+def _ordered(data: Sequence[Any], order: Any) -> Any:
+    """Packets' bytes, given as arrays of a row each or as lists, in another order."""
+    if all(isinstance(each, np.ndarray) and each.shape[1] == data[0].shape[1] for each in data):
+        return np.concatenate(data)[order]
+    flat = [bytes(packet) for each in data for packet in each]
+    return [flat[place] for place in order]

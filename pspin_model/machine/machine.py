@@ -152,8 +152,12 @@ class Machine:
         tags: ArrayLike = 0,
         sources: ArrayLike = 0,
         cores: tuple[int, int] | ArrayLike | None = None,
+        contexts: ArrayLike | None = None,
     ) -> None:
-        """Queue packets for the network interface, in order. See the README."""
+        """Queue packets for the network interface, in order. See the README.
+
+        ``contexts``: the index of each packet's context, where they are of several; ``last`` must then be given.
+        """
         rows = np.zeros((len(data), len(INJECTED)), np.int64)
         if not len(data):
             return
@@ -169,7 +173,7 @@ class Machine:
                 f"not {int(lengths.min())} to {int(lengths.max())}"
             )
         names = {name: place for place, name in enumerate(INJECTED)}
-        rows[:, names["context"]] = context.index
+        rows[:, names["context"]] = context.index if contexts is None else contexts
         rows[:, names["message"]] = messages
         rows[:, names["bytes"]] = lengths
         rows[:, names["tag"]] = tags
