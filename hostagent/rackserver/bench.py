@@ -9,15 +9,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes
-from emulator.ports.cable import Geometry
 from emulator.ports.memory import MemoryPort
+from emulator.ports.opening import cable_for
 from emulator.ports.spec import parse_port
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms
@@ -68,7 +68,7 @@ class Rig:
     def _add_worker(self, number: int, lanes: int) -> None:
         stride = (self.length + 63) // 64 * 64
         pool_bytes = ((self.frames + 1) * stride + (1 << 21)) >> 20 << 20
-        geometry = Geometry(pool_bytes=pool_bytes)
+        geometry = replace(cable_for(self.length), pool_bytes=pool_bytes)
         port = MemoryPort(parse_port(f"{number}=memory:bench"), self.server.ports, geometry=geometry)
         pool = port.host.frame_pool(self.frames, stride)
         self.stride = pool.stride_bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.bell import BELL_PREFIX, Bell
 from emulator.ports.cable import Geometry, header_of
 from emulator.ports.errors import PortError
-from emulator.ports.opening import open_host_port
+from emulator.ports.opening import cable_for, open_host_port, open_switch_ports
 from emulator.ports.shm import LOCK_HOST, LOCK_SWITCH, PORT_PREFIX, ShmHostPort, ShmSwitchPort, port_path
 from emulator.ports.spec import parse_port
 from emulator.ports.stale import clean_stale
@@ -55,6 +56,23 @@ def taken(port: ShmSwitchPort | ShmHostPort) -> list[bytes]:
     frames = [frame for _, frame in batch.frames()]
     port.release()
     return frames
+
+
+def test_cells_may_be_as_long_as_the_switchs_frames_and_no_longer() -> None:
+    table, bell = TxPortTable(), Bell()
+    cable = replace(cable_for(1090), pool_bytes=1 << 20)
+    assert cable.stride_bytes == 1152
+    (switch,) = open_switch_ports([parse_port("1=shm:a")], table, bell, cable)
+    host = open_host()
+    longest = [bytes([number]) * 1090 for number in range(3)]
+    for frame in (*longest, bytes(1153)):
+        table.append(1, frame)
+    switch.flush()
+    assert taken(host) == longest
+    assert int(switch.wire_ring["dropped_too_long"]) == 1
+    host.close()
+    switch.close()
+    bell.close()
 
 
 def test_frames_pass_both_ways_and_nothing_stays_behind(shm_folder: Path) -> None:

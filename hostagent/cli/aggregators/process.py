@@ -22,7 +22,7 @@ from emulator.ports.batch_runner import BatchRunner
 from emulator.ports.bell import Bell
 from emulator.ports.errors import PortError
 from emulator.ports.live import LiveLoop
-from emulator.ports.opening import make_switch_bell, open_switch_ports
+from emulator.ports.opening import cable_for, make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
 from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_ports
@@ -30,6 +30,7 @@ from emulator.ports.stale import clean_stale
 from hostagent.cli.aggregators.cores import DEFAULT_SLOTS, CoreOptions, UnknownCore, make_core
 from hostagent.protocol.services.aggregator import Aggregator, CompiledAggregator
 from hostagent.protocol.services.aggregator_server import AggregatorServer, AggregatorServerError
+from hostagent.protocol.wire import full_frame_bytes
 
 DEFAULT_ADDRESS = "127.0.0.1:48865"
 """The service's, beside the frames' UDP port. Not all interfaces: there is no authentication."""
@@ -80,8 +81,9 @@ class RunningAggregator:
         self.core = make(CoreOptions(options.lanes, options.slots, table))
         clean_stale()
         bell = make_switch_bell(specs)
+        cable = cable_for(full_frame_bytes(self.core.capacity.lanes))
         self._stack.callback(bell.close)
-        self.ports: list[SwitchPort] = open_switch_ports(specs, table, bell)
+        self.ports: list[SwitchPort] = open_switch_ports(specs, table, bell, cable)
         for port in self.ports:
             self._stack.callback(port.close)
         self.runner = make_runner(self.core, self.ports, bell)
