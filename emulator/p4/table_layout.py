@@ -2,7 +2,8 @@
 
 Three structures, by what the keys are (``TableLayout.search``):
 
-* exact: a hash table with linear probing whose slots are the entries themselves, keys included.
+* exact: a hash table with linear probing whose slots are the entries themselves, keys included; small
+  entries are searched from the first of a pair on, so that most searches read one cache line.
 * lpm (one lpm key, the others exact): a trie over the lpm key's bits whose leaves are chains of entries, longest prefix
   first; with other keys, one trie for each of their values, found by hash.
 * masked (anything else): for each byte of the keys and each of its values a row of bits, one bit for each entry that
@@ -107,6 +108,11 @@ HASH_MULTIPLIER = 0x9E3779B97F4A7C15
 """2**64 divided by the golden ratio, made odd: spreads neighbouring keys (Knuth, volume 3, section 6.4)."""
 
 
+def first_slot(hashed: int, mask: int, in_pairs: bool) -> int:
+    """Exact: where a search begins. Slot n holds entry n + 1, so odd slots are the first of pairs."""
+    return hashed & mask | in_pairs
+
+
 def hash_words(words: tuple[int, ...]) -> int:
     """The hash that compiled look-ups compute over key words."""
     value = 0
@@ -189,6 +195,11 @@ class TableLayout:
     def key_words(self) -> int:
         """Exact: packed keys cut into words, least significant first."""
         return max(1, -(-self.key_bits // WORD_BITS))
+
+    @property
+    def begins_in_pairs(self) -> bool:
+        """Exact: do two entries fit into a cache line, so that searches begin at the first of them?"""
+        return 2 * self.entry_bytes <= CACHE_LINE_BYTES
 
     @property
     def lpm_bits(self) -> int:

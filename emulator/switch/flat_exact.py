@@ -1,7 +1,9 @@
 """Exact tables in flat memory: one hash table with linear probing whose slots are the entries.
 
-At most half of the slots are taken, so a search sees one or two, and a deletion closes the gap it leaves: no search
-ever passes a deleted entry.
+A search should read one cache line, for a second one was not announced. So searches for small entries begin at the
+first of two that share a line, and at most a quarter of the slots is taken (in tables of more than FULL_AT entries,
+half): no more than one key in thirty then lies beyond its pair. A deletion closes the gap it leaves: no search ever
+passes a deleted entry.
 """
 
 from __future__ import annotations
@@ -11,17 +13,29 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.p4.table_layout import ENTRY_HANDLE, ENTRY_KEY, TABLE_SLOT_MASK, TableLayout, hash_words, words_of
+from emulator.p4.table_layout import (
+    ENTRY_HANDLE,
+    ENTRY_KEY,
+    TABLE_SLOT_MASK,
+    TableLayout,
+    first_slot,
+    hash_words,
+    words_of,
+)
 from emulator.switch.flat_entries import MOST_AT_ONCE
 from emulator.switch.flat_table import FlatTable
 from emulator.switch.mirror import Entry
+
+FULL_AT = MOST_AT_ONCE // 4
+"""Entries; larger tables begin with as many slots, and grow."""
 
 
 class ExactTable(FlatTable):
     """See ``mirror.Mirror``. Entry number n lies in slot n - 1."""
 
     def __init__(self, layout: TableLayout, record: NDArray[np.uint64]) -> None:
-        self._slots = 1 << (2 * min(max(layout.size, 1), MOST_AT_ONCE // 2) - 1).bit_length()
+        self._slots = 1 << (4 * min(max(layout.size, 1), FULL_AT) - 1).bit_length()
+        self._in_pairs = layout.begins_in_pairs
         super().__init__(layout, record, self._slots)
         record[TABLE_SLOT_MASK] = self._slots - 1
         self._places: dict[int, int] = {}
@@ -58,7 +72,7 @@ class ExactTable(FlatTable):
             handle = self._handle(slot + 1)
             if not handle:
                 break
-            home = self._hash_at(slot + 1) & mask
+            home = first_slot(self._hash_at(slot + 1), mask, self._in_pairs)
             if (slot - home) & mask >= (slot - gap) & mask:
                 self._copy(slot + 1, gap + 1)
                 self._places[handle] = gap + 1
@@ -80,7 +94,7 @@ class ExactTable(FlatTable):
 
     def _free_slot(self, hashed: int) -> int:
         mask, handles, stride = self._slots - 1, self.entries.halves, self._halves
-        slot = hashed & mask
+        slot = first_slot(hashed, mask, self._in_pairs)
         while handles[(slot + 1) * stride + ENTRY_HANDLE // 4]:
             slot = (slot + 1) & mask
         return slot + 1

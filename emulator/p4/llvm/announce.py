@@ -1,12 +1,16 @@
 """Bringing tables into the cache before their packets come: what is announced is not waited for.
 
 A look-up in a large table waits for memory, several times in a row in a trie. The packets of a batch are known ahead,
-though not yet parsed; where a table's keys lie at the same place of every packet that has them, the code here looks
-them up ahead, a group of packets at a time, side by side so that their waits overlap. Nothing depends on the result: a
-packet that is parsed otherwise, or changed before its look-up, has merely been announced in vain. Searches in tries are
-done ahead whole (``lookup_ahead``).
+though not yet parsed; where a table's keys lie at the same place of every packet that has them, the code here begins
+their look-ups ahead, and between two steps of a look-up a group of other packets is run: so the memory that a step
+asks for is there when the next one reads it. Before each group of packets, of later groups the farthest is asked for
+its frames, the next for where its look-ups begin; searches in tries are done ahead whole (``lookup_ahead``), those of
+the groups between a step further, those of the group itself to their ends, which are seldom far.
 
-    void announce(ptr tables, ptr addresses, ptr lengths, i64 count, ptr cells...)
+Nothing depends on the result: a packet that is parsed otherwise, or changed before its look-up, has merely been
+announced in vain.
+
+    void announce(ptr tables, ptr addresses, ptr lengths, i64 index, i64 count, ptr cells...)
 """
 
 from __future__ import annotations
@@ -38,8 +42,13 @@ from emulator.p4.llvm.lookup_ahead import CELL_PLACE, NO_KEY, advance_function, 
 from emulator.p4.table_layout import TABLE_IS_LARGE, TABLE_WORDS, Search, TableLayout
 
 FUNCTION = "announce"
-GROUP = 16
-"""Packets announced at once: more than a core has misses under way, few enough to stay in the first cache."""
+GROUP = 8
+"""Packets that are run between two steps: that takes longer than memory does, and no more requests come at once than a
+core has under way."""
+STEPS = 2
+"""Of a search ahead, besides its beginning and its end: a root's slot, then most often the entry."""
+CELLS = GROUP * (STEPS + 2)
+"""Searches under way."""
 MOST_TABLES = 4
 MOST_PATHS = 1000
 """Of a parser, to find out where headers lie."""
@@ -131,100 +140,116 @@ class Announcer:
         self._cells: dict[str, Value] = {}
         for table in tables:
             if table.layout.search is Search.LPM:
-                words = GROUP * cell_bytes(table.layout) // WORD_BYTES
+                words = CELLS * cell_bytes(table.layout) // WORD_BYTES
                 self._cells[table.layout.name] = allocas.alloca(I64, words)
-        kind = llvm.FunctionType(VOID, [PTR, PTR, PTR, I64, *[PTR] * len(self._cells)])
+        kind = llvm.FunctionType(VOID, [PTR, PTR, PTR, I64, I64, *[PTR] * len(self._cells)])
         self._function = llvm.Function(allocas.module, kind, FUNCTION)
         self._function.linkage = "internal"
         self._write(llvm.IRBuilder(self._function.append_basic_block("entry")))
 
-    def call(self, b: Builder, area: Value, addresses: Value, lengths: Value, count: Value) -> None:
-        b.call(self._function, [area, addresses, lengths, count, *self._cells.values()])
+    def call(self, b: Builder, area: Value, addresses: Value, lengths: Value, index: Value, count: Value) -> None:
+        """``index``: the next packet's, a multiple of GROUP."""
+        b.call(self._function, [area, addresses, lengths, index, count, *self._cells.values()])
 
     def cells(self, b: Builder, index: Value) -> dict[str, Value]:
-        """By table, the cell of one packet of the group."""
+        """By table, the cell of one packet."""
         return {t.layout.name: _cell(b, t, self._cells[t.layout.name], index)
                 for t in self._tables if t.layout.name in self._cells}  # fmt: skip
 
     def _write(self, b: Builder) -> None:
-        area, addresses, lengths, count, *cells = self._function.args
+        area, addresses, lengths, index, count, *cells = self._function.args
         arguments = dict(zip(self._cells, cells, strict=True))
-        group = _Group(b, addresses, lengths, count, b.alloca(I64))
-        for index in group.each("frames"):
-            prefetch(b, group.frame(index))
+        packets = _Packets(b, addresses, lengths, index, count, b.alloca(I64))
+        for number in packets.ahead("frames", STEPS + 2):
+            prefetch(b, packets.frame(number))
         for table in self._tables:
             record = at(b, area, table.layout.number * TABLE_WORDS * WORD_BYTES)
             large = load(b, I64, record, TABLE_IS_LARGE * WORD_BYTES, align=8)
             with b.if_then(b.icmp_unsigned("!=", large, i64(0))):
-                group.announce(table, record, arguments.get(table.layout.name))
+                packets.announce(table, record, arguments.get(table.layout.name))
         b.ret_void()
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Packets announced together."""
+class _Packets:
+    """A batch, before one of its groups."""
 
     b: Builder
     addresses: Value
     lengths: Value
+    index: Value
+    """Of the group's first packet."""
     count: Value
     going: Value
     """A word of memory for itself."""
 
-    def frame(self, index: Value) -> Value:
-        return self.b.load(self.b.gep(self.addresses, [index], source_etype=PTR), typ=PTR)
+    def frame(self, number: Value) -> Value:
+        return self.b.load(self.b.gep(self.addresses, [number], source_etype=PTR), typ=PTR)
 
-    def each(self, name: str) -> Iterator[Value]:
-        return _each(self.b, self.count, name)
+    def ahead(self, name: str, steps: int) -> Iterator[Value]:
+        """A loop over the group so many steps on; before the batch's first group, over those between too."""
+        b = self.b
+        is_first = b.icmp_unsigned("==", self.index, i64(0))
+        last = b.add(self.index, i64(steps * GROUP))
+        return self._each(name, b.select(is_first, i64(0), last), b.add(last, i64(GROUP)))
 
     def announce(self, table: Announced, record: Value, cells: Value | None) -> None:
         b = self.b
-        for index in self.each("first"):
-            cell = None if cells is None else _cell(b, table, cells, index)
+        for number in self.ahead("begin", STEPS + 1):
+            cell = None if cells is None else _cell(b, table, cells, number)
             if cell is not None:
                 store(b, i64(NO_KEY), cell, CELL_PLACE * WORD_BYTES, align=8)
-            with b.if_then(_long_enough(b, self.lengths, index, table)):
-                emit_announcement(b, table.layout, record, _keys(b, table, self.frame(index)), cell)
+            with b.if_then(_long_enough(b, self.lengths, number, table)):
+                emit_announcement(b, table.layout, record, _keys(b, table, self.frame(number)), cell)
         if cells is not None:
             self._search(table, record, cells)
 
     def _search(self, table: Announced, record: Value, cells: Value) -> None:
-        """All packets a step further, until none has one left."""
+        """A step for each group under way, and all that are left for the group itself."""
         b = self.b
         advance = advance_function(b.module, table.layout)
+        for step in range(STEPS, 0, -1):
+            for number in self.ahead("step", step):
+                self._step(advance, record, _cell(b, table, cells, number))
         again, end = (b.function.append_basic_block(n) for n in ("again", "searched"))
         b.branch(again)
         b.position_at_end(again)
         b.store(i64(0), self.going)
-        for index in self.each("step"):
-            cell = _cell(b, table, cells, index)
-            place = load(b, I64, cell, CELL_PLACE * WORD_BYTES, align=8)
-            with b.if_then(b.icmp_unsigned(">", place, i64(NO_KEY))):
-                following = b.call(advance, [record, cell, place])
-                store(b, following, cell, CELL_PLACE * WORD_BYTES, align=8)
-                b.store(b.or_(b.load(self.going, typ=I64), following), self.going)
+        for number in self.ahead("rest", 0):
+            self._step(advance, record, _cell(b, table, cells, number))
         b.cbranch(b.icmp_unsigned("!=", b.load(self.going, typ=I64), i64(0)), again, end)
+        b.position_at_end(end)
+
+    def _step(self, advance: Value, record: Value, cell: Value) -> None:
+        """A search a step further, if it has one left."""
+        b = self.b
+        place = load(b, I64, cell, CELL_PLACE * WORD_BYTES, align=8)
+        with b.if_then(b.icmp_unsigned(">", place, i64(NO_KEY))):
+            following = b.call(advance, [record, cell, place])
+            store(b, following, cell, CELL_PLACE * WORD_BYTES, align=8)
+            b.store(b.or_(b.load(self.going, typ=I64), following), self.going)
+
+    def _each(self, name: str, start: Value, stop: Value) -> Iterator[Value]:
+        """A loop over packets that the batch has, whose body is what is emitted between this generator's one value and
+        its end."""
+        b = self.b
+        stop = b.select(b.icmp_unsigned("<", stop, self.count), stop, self.count)
+        before = b.block
+        head, body, end = (b.function.append_basic_block(f"{name}{n}") for n in ("", ".body", ".end"))
+        b.branch(head)
+        b.position_at_end(head)
+        number = b.phi(I64)
+        number.add_incoming(start, before)
+        b.cbranch(b.icmp_unsigned("<", number, stop), body, end)
+        b.position_at_end(body)
+        yield number
+        number.add_incoming(b.add(number, i64(1)), b.block)
+        b.branch(head)
         b.position_at_end(end)
 
 
 def _cell(b: Builder, table: Announced, cells: Value, index: Value) -> Value:
-    return at(b, cells, b.mul(index, i64(cell_bytes(table.layout))))
-
-
-def _each(b: Builder, count: Value, name: str) -> Iterator[Value]:
-    """A loop over the group, whose body is what is emitted between this generator's one value and its end."""
-    before = b.block
-    head, body, end = (b.function.append_basic_block(f"{name}{n}") for n in ("", ".body", ".end"))
-    b.branch(head)
-    b.position_at_end(head)
-    index = b.phi(I64)
-    index.add_incoming(i64(0), before)
-    b.cbranch(b.icmp_unsigned("<", index, count), body, end)
-    b.position_at_end(body)
-    yield index
-    index.add_incoming(b.add(index, i64(1)), b.block)
-    b.branch(head)
-    b.position_at_end(end)
+    return at(b, cells, b.mul(b.urem(index, i64(CELLS)), i64(cell_bytes(table.layout))))
 
 
 def _long_enough(b: Builder, lengths: Value, index: Value, table: Announced) -> Value:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I64, Builder, Value, constant, load, prefetch, resize
+from emulator.p4.llvm.bits import I64, Builder, Value, constant, load, resize
 from emulator.p4.llvm.lookup_ahead import CELL_NUMBER, begin, found_ahead
-from emulator.p4.llvm.lookup_exact import exact_function, first_slot
+from emulator.p4.llvm.lookup_exact import announce_exact, exact_function
 from emulator.p4.llvm.lookup_lpm import lpm_function
 from emulator.p4.llvm.lookup_masked import masked_function
 from emulator.p4.table_layout import WORD_BITS, Search, TableLayout
@@ -14,7 +14,8 @@ from emulator.p4.table_layout import WORD_BITS, Search, TableLayout
 def emit_announcement(b: Builder, layout: TableLayout, record: Value, keys: list[Value], cell: Value | None) -> None:
     """Begin a look-up ahead of its time: ask for the memory that it reads first. Lpm tables have a ``cell``."""
     if cell is None:
-        prefetch(b, first_slot(b, layout, record, _words(b, _packed(b, layout, keys, layout.order), layout.key_words)))
+        words = _words(b, _packed(b, layout, keys, layout.order), layout.key_words)
+        announce_exact(b, layout, record, words)
     else:
         begin(b, layout, record, cell, *_lpm_words(b, layout, keys))
 

@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load
+from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, prefetch, resize
 from emulator.p4.table_layout import (
     ENTRY_HANDLE,
     ENTRY_KEY,
@@ -27,20 +27,38 @@ def exact_function(module: llvm.Module, layout: TableLayout) -> Value:
     function.linkage = "internal"
     record, *words = function.args
     b = llvm.IRBuilder(function.append_basic_block("entry"))
-    entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
-    mask = load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
+    entries, mask = _entries_and_mask(b, record)
     slots = at(b, entries, layout.entry_bytes)
-    place = probe(b, slots, mask, layout.entry_bytes, ENTRY_HANDLE, I32, ENTRY_KEY, words)
+    first = _home(b, layout, mask, words)
+    if layout.begins_in_pairs:
+        # nearly always it is one of the pair: which one is not to be guessed by a branch
+        entry = at(b, slots, b.mul(first, i64(layout.entry_bytes)))
+        taken = b.icmp_unsigned("!=", load(b, I32, entry, ENTRY_HANDLE, align=4), constant(0, 32))
+        is_other = b.and_(taken, b.icmp_unsigned("!=", _difference(b, entry, ENTRY_KEY, words), i64(0)))
+        first = b.and_(b.add(first, resize(b, is_other, 64)), mask)
+    place = probe(b, slots, mask, first, layout.entry_bytes, ENTRY_HANDLE, I32, ENTRY_KEY, words)
     b.ret(b.add(place, i64(1)))
     return function
 
 
-def first_slot(b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> Value:
-    """Where a search begins."""
+def announce_exact(b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> None:
+    """Ask for what a search reads first; if that is one entry only, for the next one too."""
+    entries, mask = _entries_and_mask(b, record)
+    number = b.add(_home(b, layout, mask, words), i64(1))
+    entry = at(b, entries, b.mul(number, i64(layout.entry_bytes)))
+    prefetch(b, entry)
+    if not layout.begins_in_pairs:
+        prefetch(b, at(b, entry, layout.entry_bytes))
+
+
+def _entries_and_mask(b: Builder, record: Value) -> tuple[Value, Value]:
     entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
-    mask = load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
-    number = b.add(b.and_(hash_of(b, words), mask), i64(1))
-    return at(b, entries, b.mul(number, i64(layout.entry_bytes)))
+    return entries, load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
+
+
+def _home(b: Builder, layout: TableLayout, mask: Value, words: list[Value]) -> Value:
+    """As ``table_layout.first_slot``."""
+    return b.or_(b.and_(hash_of(b, words), mask), i64(int(layout.begins_in_pairs)))
 
 
 def hash_of(b: Builder, words: list[Value]) -> Value:
@@ -53,13 +71,20 @@ def hash_of(b: Builder, words: list[Value]) -> Value:
 
 
 def probe(
-    b: Builder, slots: Value, mask: Value, slot_bytes: int, taken_at: int, taken: Any, key_at: int, words: list[Value]
+    b: Builder,
+    slots: Value,
+    mask: Value,
+    first: Value,
+    slot_bytes: int,
+    taken_at: int,
+    taken: Any,
+    key_at: int,
+    words: list[Value],
 ) -> Value:
-    """Index of the slot that holds exactly these words, -1 if none does. Leaves ``b`` at the block where it is known.
-    A slot is free when its ``taken`` at ``taken_at`` is 0."""
+    """Index of the slot from ``first`` on that holds exactly these words, -1 if none does. Leaves ``b`` at the block
+    where it is known. A slot is free when its ``taken`` at ``taken_at`` is 0."""
     before = b.block
     loop, check, done = (b.function.append_basic_block(n) for n in ("probe", "compare", "probed"))
-    start = b.and_(hash_of(b, words), mask)
     b.branch(loop)
     b.position_at_end(loop)
     index = b.phi(I64)
@@ -67,11 +92,9 @@ def probe(
     occupied = load(b, taken, slot, taken_at, align=taken.width // 8)
     b.cbranch(b.icmp_unsigned("==", occupied, constant(0, taken.width)), done, check)
     b.position_at_end(check)
-    difference: Value = i64(0)
-    for i, word in enumerate(words):
-        difference = b.or_(difference, b.xor(word, load(b, I64, slot, key_at + WORD_BYTES * i, align=8)))
+    difference = _difference(b, slot, key_at, words)
     following = b.and_(b.add(index, i64(1)), mask)
-    index.add_incoming(start, before)
+    index.add_incoming(first, before)
     index.add_incoming(following, check)
     b.cbranch(b.icmp_unsigned("==", difference, i64(0)), done, loop)
     b.position_at_end(done)
@@ -79,3 +102,11 @@ def probe(
     result.add_incoming(i64(-1), loop)
     result.add_incoming(index, check)
     return result
+
+
+def _difference(b: Builder, slot: Value, key_at: int, words: list[Value]) -> Value:
+    """0 if the slot holds these words."""
+    difference: Value = i64(0)
+    for i, word in enumerate(words):
+        difference = b.or_(difference, b.xor(word, load(b, I64, slot, key_at + WORD_BYTES * i, align=8)))
+    return difference

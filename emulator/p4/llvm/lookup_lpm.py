@@ -63,7 +63,8 @@ def find_root(b: Builder, layout: TableLayout, record: Value, others: list[Value
     slots = load(b, PTR, record, TABLE_SLOTS * WORD_BYTES, align=8)
     mask = load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
     size = (PREFIX_SLOT_HEADER_WORDS + len(others)) * WORD_BYTES
-    place = probe(b, slots, mask, size, 0, I64, PREFIX_SLOT_HEADER_WORDS * WORD_BYTES, others)
+    first = b.and_(hash_of(b, others), mask)
+    place = probe(b, slots, mask, first, size, 0, I64, PREFIX_SLOT_HEADER_WORDS * WORD_BYTES, others)
     return at(b, slots, b.mul(place, i64(size))), b.icmp_signed(">=", place, i64(0))
 
 

@@ -151,16 +151,12 @@ class _Pipeline:
         return size
 
     def _announce(self, announcer: Announcer) -> None:
-        """Every GROUP frames, tell the tables of the next ones."""
+        """Every GROUP frames, tell the tables of later ones."""
         b = self.e.b
         place = b.urem(self.index, i64(GROUP))
         with b.if_then(b.icmp_unsigned("==", place, i64(0))):
-            left = b.sub(self.count, self.index)
-            count = b.select(b.icmp_unsigned("<", left, i64(GROUP)), left, i64(GROUP))
-            addresses = b.gep(self.addresses, [self.index], source_etype=PTR)
-            lengths = b.gep(self.lengths, [self.index], source_etype=I32)
-            announcer.call(b, self.e.table_area, addresses, lengths, count)
-        self.e.ahead.update(announcer.cells(b, place))
+            announcer.call(b, self.e.table_area, self.addresses, self.lengths, self.index, self.count)
+        self.e.ahead.update(announcer.cells(b, self.index))
 
     def _arrive(self) -> None:
         e, b = self.e, self.e.b
