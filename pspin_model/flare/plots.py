@@ -132,7 +132,8 @@ def _draw_latency(axes: Any, report: Report, start: int) -> None:
     axes.set_xlabel("arrival, µs")
     axes.set_ylabel("µs")
     axes.set_ylim(bottom=0)
-    axes.legend(loc="upper left", markerscale=3, fontsize="small")
+    axes.set_ylim(top=(1.15 + 0.1 * len(report.runs)) * axes.get_ylim()[1])  # room for the legend
+    axes.legend(loc="upper left", markerscale=3, fontsize="small", ncols=2)
 
 
 def plot_sweep(rows: Sequence[dict[str, Any]], path: str | Path, buffers: int = 4, packet_bytes: int = 1024) -> None:

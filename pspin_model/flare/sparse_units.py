@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pspin_model.flare.combine import apply
+from pspin_model.flare.combine import apply, combine
 from pspin_model.flare.dense_handlers import block_of
 from pspin_model.flare.records import (
     A_BUFFERS,
@@ -15,6 +15,7 @@ from pspin_model.flare.records import (
     A_PORT,
     A_REMOTE_CYCLES,
     A_TYPE,
+    SUM,
     WORD_BYTES,
 )
 from pspin_model.flare.sparse_records import (
@@ -67,6 +68,8 @@ NOT_A_FRAGMENT = 1
 """`fail`: a packet's length is not what its header says, or its number is beyond what this reduction has room for."""
 NO_ROOM_TO_KEEP = 2
 """`fail`: a block makes more fragments than there is room to keep."""
+WHOLE = 6
+"""Arrays are summed whole where more than one entry in so many is used: a pair takes some 25 cycles, an entry 4."""
 
 
 @helper
@@ -251,6 +254,26 @@ def next_entry(h, p, keys, at):  # type: ignore[no-untyped-def]
 
 
 @helper
+def add_arrays(h, p, into, unit):  # type: ignore[no-untyped-def]
+    """Sum a whole array into another; an entry that is not used is 0."""
+    end = p[A_TABLE_AT] + p[A_ENTRIES] * p[A_VALUE_BYTES]
+    total = into[p[A_TABLE_AT] : end]
+    combine(h, p[A_TYPE], SUM, total, total, unit[p[A_TABLE_AT] : end])
+    keys, others = keys_of(p, into), keys_of(p, unit)
+    stored = 0
+    for word in range(keys.size):
+        keys[word] |= others[word]
+        bits = keys[word]
+        while bits:
+            bits &= bits - _U32(1)
+            stored += 1
+    # two words, their union written and its bits counted: an instruction of the cores'
+    charge(h, load=2 * keys.size, store=keys.size, alu=4 * keys.size)
+    p[N_MERGED] += words_of(into)[U_STORED] + words_of(unit)[U_STORED] - stored
+    words_of(into)[U_STORED] = stored
+
+
+@helper
 def merge_units(h, p, where, place, control):  # type: ignore[no-untyped-def]
     """Move all pairs into unit 0; returns how many units were in use. Nobody else works on the block any more."""
     first = unit_of(p, place, 0)
@@ -265,6 +288,10 @@ def merge_units(h, p, where, place, control):  # type: ignore[no-untyped-def]
         used += 1
         if cluster(h) != where:
             charge_cycles(h, 2 * p[A_REMOTE_CYCLES] * (words[U_STORED] + words[U_SPILLED]), 0)
+        if p[A_STORAGE] == ARRAY and p[A_OPERATOR] == SUM and WHOLE * words[U_STORED] > p[A_ENTRIES]:
+            add_arrays(h, p, first, unit)
+            words[U_STORED] = 0
+            continue
         keys, spill_row = keys_of(p, unit), unit[p[A_SPILL_AT] :]
         at, index = next_entry(h, p, keys, _I64(0))
         while at < p[A_ENTRIES]:

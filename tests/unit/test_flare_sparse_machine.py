@@ -108,10 +108,16 @@ def test_a_lost_fragment_leaves_its_block_open_until_its_host_repeats_the_block(
     assert made.repeats == len(again) - 1
 
 
-@pytest.mark.parametrize("storage", ["array", "hash"])
-def test_several_buffers_of_a_block_give_the_same_sum_and_of_a_hash_sooner(storage: str) -> None:
-    # few wide blocks: their locks are the bottleneck. Of arrays the merge takes as long as the waiting
-    alone = replace(BASE, message_bytes=32 << 10, children=16, density=0.02, storage=storage)
+@pytest.mark.parametrize(
+    ("storage", "density", "which"),
+    [("array", 0.02, "sum"), ("array", 0.2, "sum"), ("array", 0.2, "min"), ("hash", 0.02, "sum")],
+)
+def test_several_buffers_of_a_block_give_the_same_sum_and_of_a_hash_sooner(
+    storage: str, density: float, which: str
+) -> None:
+    # few wide blocks: their locks are the bottleneck. Of sparse arrays the merge takes as long as the waiting; those
+    # that are a fifth full are summed whole
+    alone = replace(BASE, message_bytes=32 << 10, children=16, density=density, storage=storage, operator=which)
     several = replace(alone, algorithm="multi", buffers=4)
     one, other = (report(each) for each in (alone, several))
     assert one.outcomes[0].exact
