@@ -46,7 +46,7 @@ class BlockChecker(ObjectChecker):
     ) -> t.BlockType | t.Generic:
         """Its type, generic when it has type parameters; its parameters become known."""
         parameters = self.parameters(node.head.parameters)
-        constructor = self.parameters(node.constructor_parameters)
+        constructor = self.parameters(node.constructor_parameters, may_be_blocks=True)
         self._check_constructor(node, constructor)
         apply = t.Signature(node.name, (), parameters, t.VOID)
         construct = t.Signature(node.name, (), constructor, t.VOID)

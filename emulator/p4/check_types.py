@@ -124,12 +124,17 @@ class TypeChecker(TableChecker):
 
     # --- signatures ----------------------------------------------------------------------------------------------
 
-    def parameters(self, nodes: tuple[s.Parameter, ...], *, of_package: bool = False) -> tuple[t.Parameter, ...]:
+    def parameters(
+        self, nodes: tuple[s.Parameter, ...], *, of_package: bool = False, may_be_blocks: bool = False
+    ) -> tuple[t.Parameter, ...]:
+        """Only packages, parsers and controls are constructed from parsers and controls (appendix F)."""
         found: list[t.Parameter] = []
         for node in nodes:
             type_ = self.type_of(node.type)
             if any(p.name == node.name for p in found):
                 self.report(node.name_at, f"two parameters are called {node.name!r}", Kind.DUPLICATE)
+            if isinstance(type_, t.BlockType) and not (of_package or may_be_blocks):
+                self.fail(node.type, f"a parameter here cannot be a {type_.kind}")
             self._check_direction(node, type_, of_package=of_package)
             default = None
             if node.default is not None:

@@ -222,6 +222,18 @@ control C();
 package S(in C c); //! DIRECTION
 //# top: a package's number with a direction
 package S<H>(H h, in bit<8> x); //! DIRECTION
+//# top: a control for a control's parameter, not its constructor's
+control T(inout bit<8> x);
+control C(inout bit<8> x, T t) { apply { t.apply(x); } } //! TYPE
+//# top: a control for a function and an extern's method and constructor
+control T(inout bit<8> x);
+void f(T t) { } //! TYPE
+extern X {
+    X(T t); //! TYPE
+}
+extern Y {
+    void go(T t); //! TYPE
+}
 //# top: one error does not hide the next
 const bit<8> a = true; //! TYPE
 const bit<8> b = c; //! NAME
