@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from emulator.harness.cells import Counter, MeterArray, Register
-from emulator.harness.errors import ExpectationFailed, WrongTest
+from emulator.harness.errors import ExpectationFailed, NotSupported, WrongTest
 from emulator.harness.failures import other_packet, unexpected_packets, unmet
 from emulator.harness.packets import Expected, Ignored, Packet, content_of, expected, names_headers
 from emulator.harness.places import test_place
@@ -121,6 +121,9 @@ class P4Switch:
 
     def _check_port(self, port: int) -> None:
         number("a port", port, PORT_BITS)
+        if port not in self._target.ports:
+            ports = self._target.ports
+            raise NotSupported(f"on this target a test has the ports {ports[0]} .. {ports[-1]}, not {port}")
 
     # --- Time -------------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from emulator.switch.core import Switch
 from emulator.switch.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 
+ALL_PORTS = range(1 << 9)
 START_NS = 1_000_000_000
 """So that no timestamp is zero by accident."""
 
@@ -147,6 +148,7 @@ class VirtualSwitch:
 
     def __init__(self, world: VirtualWorld, name: str, source: Source, seed: int) -> None:
         self.name = name
+        self.ports = ALL_PORTS
         self.source = source
         self._world = world
         self._walks: dict[int, Walk] = {}

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from emulator.harness.bmv2.process import find_executable
 from tests.support.bmv2_stand_in import install
 from tests.support.one_namespace import one_namespace
 
 pytestmark = pytest.mark.root
 ROOT = Path(__file__).resolve().parents[2]
 TEST = """
+import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
@@ -40,7 +42,10 @@ def test_what_is_refused(p4_switch):
     switch.table("routes").add({"destination": "10.0.0.0/8"}, "set_nhop", port=2, dmac=1)
 
 def test_what_bmv2_lacks(p4_switch):
-    p4_switch("router.p4").messages()
+    switch = p4_switch("router.p4")
+    with pytest.raises(Exception, match="on this target a test has the ports 0 .. 7, not 9"):
+        switch.expect(9, "00")
+    switch.messages()
 """
 
 
@@ -62,6 +67,15 @@ def test_the_same_test_runs_on_a_switch_process(tmp_path: Path) -> None:
     assert "1 failed, 1 passed, 1 skipped" in text, text
     assert "ALREADY_EXISTS" in text or "exists" in text
     assert "log messages are for our own switch" in text
+
+
+def test_our_own_simple_switch_grpc_is_not_taken_for_bmv2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = Path(sys.executable).with_name("simple_switch_grpc")
+    monkeypatch.setenv("PATH", str(ours.parent))
+    assert find_executable("simple_switch_grpc") is None
+    install(tmp_path)
+    monkeypatch.setenv("PATH", f"{ours.parent}:{tmp_path}")
+    assert find_executable("simple_switch_grpc") == str(tmp_path / "simple_switch_grpc")
 
 
 def test_without_bmv2_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
