@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.ports.intrinsics import prefetch
 from emulator.ports.jit import njit
 
 LANE_WORD = 32
 """Lanes start 128 bytes into a cell (62 bytes of headroom, 66 of headers)."""
 HEADER_AT = 62
-GROUP = 16
-"""As in ``emulator.p4.llvm.announce``."""
+AHEAD = 24
+"""Frames between asking for a line and reading it, as in ``emulator.p4.llvm.announce``."""
 
 
 @njit
@@ -64,12 +65,14 @@ def bare_batch(words: Any, cells: Any, out: Any, slots: Any, sums: Any, lanes: i
 def bare_forward(frames: Any, out: Any, counters: Any, length: int, lines: Any, touched: Any) -> int:
     """One batch of IPv4 frames: parse, count, new destination MAC, TTL less one, out. ``frames`` and ``out`` are rows
     of bytes; returns how many were IPv4. For frame i one word is read of ``lines[touched[i]]``, a row for each cache
-    line: what a look-up reads at least. As look-ups are, it is read a group of frames ahead: so the waits overlap."""
+    line: what a look-up reads at least. As look-ups are, it is asked for ahead: so the waits overlap."""
     forwarded = seen = 0
-    for index in range(frames.shape[0]):
-        if index % GROUP == 0:
-            for ahead in range(index, min(index + GROUP, frames.shape[0])):
-                seen |= lines[touched[ahead], 0]
+    first, line_bytes, count = lines.ctypes.data, lines.itemsize * lines.shape[1], frames.shape[0]
+    for index in range(min(AHEAD, count)):
+        prefetch(first + touched[index] * line_bytes)
+    for index in range(count):
+        prefetch(first + touched[min(index + AHEAD, count - 1)] * line_bytes)
+        seen |= lines[touched[index], 0]
         frame, target = frames[index], out[forwarded]
         if frame[12] != 0x08 or frame[13] != 0x00 or frame[14] != 0x45 or frame[22] == 0:
             continue
