@@ -82,12 +82,13 @@ def _step(axes: Any, series: Series, end: int, label: str) -> None:
 
 
 def draw_gantt(axes: Any, run: Run, start: int, end: int) -> None:
-    """Handlers as bars, in the middle of the run; colours tell blocks apart."""
+    """Handlers as bars, round the time by which half of them have begun; colours tell blocks apart."""
     packets = run.packets
     length = min(GANTT_CYCLES, end - start)
-    first = start + (end - start - length) // 2
     cores = min(MOST_GANTT_CORES, len(run.busy_cycles))
     shown = (packets["core"] >= 0) & (packets["core"] < cores)
+    middle = int(np.median(packets["dispatch"][shown])) if shown.any() else (start + end) // 2
+    first = max(start, min(middle - length // 2, end - length))
     shown &= (packets["doorbell"] > first) & (packets["dispatch"] < first + length)
     begun, ended = packets["dispatch"][shown], packets["doorbell"][shown]
     colors = _block_colors(packets["tag"][shown] & 0xFFFFFFFF)

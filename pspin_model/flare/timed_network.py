@@ -25,6 +25,8 @@ class Parcel:
 
 
 EVERYONE = -1
+MOST_DOUBLINGS = 5
+"""Of the time a host waits before it sends a block again. [ours]"""
 
 
 @dataclass(slots=True)
@@ -77,12 +79,15 @@ class Sender:
     """By block: the packet's bytes, of a sparse reduction all fragments; None while it is not whole."""
     missing: int = field(init=False)
     repeated: int = 0
+    """Packets sent again."""
+    _tries: list[int] = field(init=False)
     _parts: dict[int, Assembly] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.missing = len(self.packets)
         self.sent_at = [math.inf] * self.missing
         self.done_at = [-1] * self.missing
+        self._tries = [0] * self.missing
         self.results = [None] * self.missing
 
     def first_copies(self) -> list[Parcel]:
@@ -94,10 +99,14 @@ class Sender:
         ]
 
     def repeats(self, now: int, timeout: int) -> list[Parcel]:
-        """What it sends again: blocks that have waited for their result."""
+        """What it sends again: blocks that have waited for their result, each time twice as long."""
         late = [
-            block for block in self.order if self.done_at[block] < 0 and self.sent_at[block] <= now - timeout
-        ]  # fmt: skip
+            block
+            for block in self.order
+            if self.done_at[block] < 0 and self.sent_at[block] <= now - (timeout << self._tries[block])
+        ]
+        for block in late:
+            self._tries[block] = min(self._tries[block] + 1, MOST_DOUBLINGS)
         found = [Parcel(now, self.reduction, block, self.child, data) for block in late for data in self.packets[block]]
         self.repeated += len(found)
         return found

@@ -7,7 +7,7 @@ link_gbps = 100           # of every link, each way
 latency_cycles = 500
 loss = 0.01               # of packets, on every link
 repeat = 0.01
-timeout_cycles = 20_000   # after which hosts repeat what has no result
+timeout_cycles = 100_000   # after which hosts repeat what has no result
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TreeConfig:
     """Of a link, beside the time that a packet takes on it. [ours]"""
     loss: float = 0.0
     repeat: float = 0.0
-    timeout_cycles: int = 20_000
+    timeout_cycles: int = 100_000
     """Where links lose packets: every so often hosts send again what was sent before and has no result. [ours]"""
     seed: int = 0
 
