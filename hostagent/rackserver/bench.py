@@ -22,9 +22,10 @@ from emulator.ports.spec import parse_port
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms
 from hostagent.protocol.wire import Header, Kind, full_frame_bytes
-from hostagent.rackserver.bench_loops import PER_WORKER, make_frames, play, sum_tall, sum_wide
+from hostagent.rackserver.bench_loops import PER_WORKER, make_frames, play, step_by, sum_tall, sum_wide
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.crew import Crew
+from hostagent.rackserver.service_records import KEY
 
 MAC, IP = 0x020000FFFFFF, 0x0A0000FE
 WINDOW_LOG2 = 7
@@ -173,6 +174,27 @@ def tall_figure(tensor_bytes: int, arrays: int = 4, cores: int = 2, block: int =
     return Figure(f"tall, {arrays} arrays, {cores} cores", tall, "wide", wide, tensor_bytes)
 
 
+def fusing_figure(tensor_bytes: int, chunk: int = LEAST_LANES, block: int = 8192) -> Figure:
+    """Adam on each chunk as soon as it is complete, against on whole blocks of 32 KB: plain loops, one core."""
+    count = tensor_bytes // 4 // block * block
+    tensors = [np.ones(count, np.float32) for _ in range(7)]
+    lanes, *buffers = (address_of(tensor) for tensor in tensors)
+    table = np.array(buffers, np.int64)
+    gradient, answers = aligned_bytes(4 * block), aligned_bytes(16 * block)
+    key: Any = aligned_bytes(KEY.itemsize).view(KEY)
+    key["fresh"], key["fresh2"], key["beta2"], key["eps"], key["correction"] = 0.1, 0.001, 0.999, 1e-8, 1.0
+    key["step_size"], key["keep"] = -1e-3, 1.0
+
+    def timed(together: int) -> float:
+        sizes = np.array([count, chunk, together], np.int64)
+        started = time.thread_time()
+        step_by(lanes, *map(address_of, (table, gradient, answers, key, sizes)))
+        return time.thread_time() - started
+
+    by_chunk, by_block = best(partial(timed, chunk), partial(timed, block))
+    return Figure(f"Adam by chunks of {chunk}", by_chunk, "by blocks of 32 KB", by_block, tensor_bytes)
+
+
 def run_bench_core(tensor_bytes: int = 100_000_000) -> list[Figure]:
     """All of the above."""
     return [
@@ -181,4 +203,5 @@ def run_bench_core(tensor_bytes: int = 100_000_000) -> list[Figure]:
         scaling_figure(tensor_bytes),
         tall_figure(tensor_bytes),
         tenants_figure(tensor_bytes),
+        fusing_figure(tensor_bytes),
     ]

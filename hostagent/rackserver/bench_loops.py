@@ -11,10 +11,13 @@ from emulator.ports.intrinsics import read32 as read_native32
 from emulator.ports.jit import njit
 from emulator.ports.port import port_flush, port_receive, port_refresh, port_release
 from emulator.ports.program import call_program
+from hostagent.protocol.quantizer.blocks import dequantize
 from hostagent.protocol.quantizer.machine import store_lane, write32
 from hostagent.protocol.wire import LANES_AT
 from hostagent.protocol.worker.header import CHUNK_AT
 from hostagent.rackserver.lanes import add_lanes
+from hostagent.rackserver.optimizers import adam
+from hostagent.rackserver.service_records import key_at
 
 PER_WORKER = 64
 """Frames of a worker in one batch, as the live loop takes them."""
@@ -74,6 +77,27 @@ def play(
             answers += read64(batch + BATCH_COUNT)
             host_release(host)
     return answers
+
+
+@njit
+def step_by(lanes: int, buffers: int, gradient: int, answers: int, key_address: int, sizes: int) -> None:
+    """Adam on a tensor in complete sums, as a server does it: dequantized, stepped, and answered to four workers.
+
+    ``buffers``: addresses of weights and both moments, then of those that are written. ``sizes``: numbers of the
+    tensor, of a chunk, and of what is stepped at once: a chunk, or a block of chunks when the last of them is there.
+    """
+    key, held, new = key_at(key_address), buffers, buffers + 24
+    count, chunk, together = read64(sizes), read64(sizes + 8), read64(sizes + 16)
+    for first in range(0, count, together):
+        at = 4 * first
+        for part in range(0, 4 * together, 4 * chunk):
+            dequantize(lanes + at + part, gradient + part, chunk, 0, 2, 4)
+        moments = (read64(held + 8) + at, read64(held + 16) + at, read64(held + 16) + at)
+        new_moments = (read64(new + 8) + at, read64(new + 16) + at, read64(new + 16) + at)
+        adam(gradient, read64(held) + at, read64(new) + at, moments, new_moments, together, key)
+        for part in range(0, 4 * together, 4 * chunk):
+            for worker in range(4):
+                copy_memory(answers + 4 * together * worker + part, read64(new) + at + part, 4 * chunk)
 
 
 @njit
