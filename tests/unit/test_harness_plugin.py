@@ -56,7 +56,7 @@ def test_failures_end_at_the_tests_line_and_coverage_is_written(folder: Path) ->
     assert "test_mine.py:17: CompileError" in text
     assert "wrong.p4:2:23: error" in text
     assert "Did you mean 'MyIngress.hosts'" in text
-    assert "miss -> MyIngress.drop()" in text
+    assert "miss (the table is empty) -> MyIngress.drop()" in text
     assert "site-packages" not in text
     assert "never: program.p4:" in text
     assert "transition select" in (folder / "p4-coverage" / "index.html").read_text()

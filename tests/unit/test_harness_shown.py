@@ -40,6 +40,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std)
     }
     apply {
         if (hdr.h.value == 1) { twice(); }
+        if (hdr.h.kind == 8) { log_msg("kind {} of {}", { hdr.h.kind, hdr.h.value }); }
         if (std.checksum_error == 0) { kinds.apply(); }
         else { drop(); return; }
     }
@@ -78,7 +79,7 @@ def test_what_became_of_a_packet_stands_before_its_walk(switch: P4Switch) -> Non
         switch.expect(2, RIGHT)
     text = str(failure.value)
     assert "    dropped by ingress at sums.p4:16   action drop() { mark_to_drop(std); }\n" in text
-    assert "    table kinds  miss -> drop()\n" in text
+    assert "    table kinds  miss (the table is empty) -> drop()\n" in text
     assert text.index("table kinds") < text.index("the walk of")
 
 
@@ -107,6 +108,10 @@ def test_a_line_of_source_stands_once(switch: P4Switch) -> None:
 def test_headers_that_the_deparser_wrote(switch: P4Switch) -> None:
     switch.table("kinds").add({"kind": 7}, "forward", port=3)
     assert "hdr: h = 4 bytes; extra = not valid" in "\n".join(walk_lines(walk(switch, RIGHT)))
+
+
+def test_what_the_program_says(switch: P4Switch) -> None:
+    assert '"kind 8 of 5"' in "\n".join(walk_lines(walk(switch, "0805 0000")))
 
 
 def test_details_fold_at_the_width(switch: P4Switch) -> None:

@@ -109,7 +109,7 @@ def test_nothing_came_out(switch: P4Switch) -> None:
     with pytest.raises(ExpectationFailed) as failure:
         switch.expect(2, "00" * 14)
     assert "nothing came out" in str(failure.value)
-    assert "miss -> MyIngress.drop()" in str(failure.value)
+    assert "miss (1 entry) -> MyIngress.drop()" in str(failure.value)
     assert "dropped by ingress" in str(failure.value)
 
 

@@ -26,7 +26,8 @@ from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram
 
 COMPARED_AT_ONCE = 16
-ENDURED_AT_ONCE = 1024
+ENDURED_AT_ONCE = CELLS
+"""All may leave by one port."""
 START_NS = 1_000_000_000
 STEP_NS = 10_000
 """Between two batches."""

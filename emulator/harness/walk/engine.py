@@ -74,7 +74,7 @@ class _TracingScan:
             for v, k in zip(key, table.keys, strict=True)
         ]
         name = "nothing" if number is None else ir.control_plane_action(table.actions[number].action)
-        outcome = f"hit {entry_text(placed, entry)}" if entry is not None else MISS
+        outcome = f"hit {entry_text(placed, entry)}" if entry is not None else _miss_text(placed)
         details.append(("", f"{outcome} -> {name}{self._parameters(machine, table, number, parameters)}"))
         entry_key = entry_text(placed, entry) if entry is not None else MISS
         machine.walk.add(Kind.TABLE, table.name, table.span, tuple(details), entry_key)
@@ -99,6 +99,14 @@ def entry_text(table: Table, entry: Entry) -> str:
     keys = zip(table.view.keys, entry.keys, strict=True)
     text = ", ".join(f"{k.name}={parts_text(k, *parts)}" for k, parts in keys)
     return f"{text} priority {entry.priority}" if table.view.has_priority else text
+
+
+def _miss_text(table: Table) -> str:
+    """With what there was to hit: often a table is just empty."""
+    if not table.view.keys:
+        return MISS
+    count = len(table.entries)
+    return f"{MISS} (the table is empty)" if not count else f"{MISS} ({count} {'entry' if count == 1 else 'entries'})"
 
 
 class TracingInterpreter(Interpreter):

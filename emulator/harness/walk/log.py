@@ -40,9 +40,9 @@ def log_lines(walk: Walk) -> Iterator[Line]:
                 yield TRACE, f"Action {event.text}"
             case Kind.BRANCH:
                 outcome = event.details[0][1]
-                yield TRACE, f'{_place(event)} Condition "{_source(event)}" is {outcome}'
+                yield TRACE, f'{_place(event)}Condition "{_source(event)}" is {outcome}'
             case Kind.STATEMENT:
-                yield TRACE, f"{_place(event)} {_source(event)}{_told(event)}"
+                yield TRACE, f"{_place(event)}{_source(event)}{_told(event)}"
             case Kind.DROP:
                 yield logging.DEBUG, f"Dropping packet: {event.text.removeprefix('dropped ')}"
             case Kind.LEAVE:
@@ -67,14 +67,13 @@ def _table(event: Event) -> Iterator[Line]:
     *keys, (_, outcome) = event.details
     for name, value in keys:
         yield logging.DEBUG, f"* {name:<20}: {value}"
-    found, _, action = outcome.rpartition(" -> ")
-    what = "miss" if found == MISS else f"hit with entry {found.removeprefix('hit ')}"
+    what = "miss" if event.key == MISS else f"hit with entry {event.key}"
     yield logging.DEBUG, f"Table '{event.text}': {what}"
-    yield logging.DEBUG, f"Action entry is {action}"
+    yield logging.DEBUG, f"Action entry is {outcome.rpartition(' -> ')[2]}"
 
 
 def _place(event: Event) -> str:
-    return "" if event.span is None else f"{shown_path(event.span.file)}({event.span.line})"
+    return "" if event.span is None else f"{shown_path(event.span.file)}({event.span.line}) "
 
 
 def _source(event: Event) -> str:

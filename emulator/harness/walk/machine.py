@@ -11,6 +11,7 @@ from emulator.p4.interpreter import Discard, Machine
 from emulator.p4.interpreter_values import ParserEnd
 from emulator.p4.printer import expr_text, header_text, keyset_text, simple_text
 from emulator.v1model.interpreted_externs import checksum
+from emulator.v1model.messages import format_of, values_of
 
 SILENT = frozenset(("mark_to_drop",))
 """Externs whose arguments tell nothing."""
@@ -121,6 +122,9 @@ class TracingMachine(Machine):
                 return ((header_text(ref), self._placed_size() if is_written else "not valid"),)
             case ir.CallExtern(name) if name in VERIFYING:
                 return self._verified(s)
+            case ir.CallExtern("log_msg"):
+                values = tuple(unsigned(self.value(v), v.type) for v in values_of(s))
+                return (("", f'"{format_of(s).render(values)}"'),)
             case ir.CallExtern():
                 return self._called(s)
         return ()
