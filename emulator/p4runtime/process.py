@@ -23,11 +23,12 @@ from emulator.p4runtime.compilation import compile_config
 from emulator.p4runtime.cpu_port import CpuPort
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.device_config import read_json_file
+from emulator.p4runtime.early import Early, Listening
 from emulator.p4runtime.ending import AskedToEnd, Ending, die_with_parent
 from emulator.p4runtime.messages import MessageLog
 from emulator.p4runtime.package import PackageError, pack
 from emulator.p4runtime.pipeline import Compiled, CompileFailure, Target
-from emulator.p4runtime.server import P4RuntimeServer, ServerError
+from emulator.p4runtime.server import ServerError
 from emulator.p4runtime.statistics import statistics_handler
 from emulator.ports.bell import Bell
 from emulator.ports.errors import PortError
@@ -92,8 +93,9 @@ class RunningSwitch:
     ``compiled`` is the program to start with; `compile_for` makes it.
     """
 
-    def __init__(self, options: SwitchOptions, compiled: Compiled | None) -> None:
+    def __init__(self, options: SwitchOptions, compiled: Compiled | None, listening: Listening | None = None) -> None:
         self.options = options
+        self._listening = listening or Listening(options.grpc_server_addr)
         self.ended_in_time = True
         """Whether all threads were gone when the context was left; one may still be compiling."""
         self._compiled = compiled
@@ -128,7 +130,7 @@ class RunningSwitch:
         self._stack.callback(self._messages.stop)
         if self.cpu is not None:
             self._stack.callback(self.cpu.stop)
-        self.server = P4RuntimeServer(self.device, options.grpc_server_addr, (statistics_handler(self.statistics),))
+        self.server = self._listening.serve(self.device, (statistics_handler(self.statistics),))
         self._stack.callback(self._stop_server)
 
     def _target(self) -> Target:
@@ -246,19 +248,26 @@ def _config_of(options: SwitchOptions) -> Any:
 
 
 def run_switch(
-    options: SwitchOptions, *, name: str = "netsum switch", ready: Callable[[RunningSwitch], None] | None = None
+    options: SwitchOptions,
+    *,
+    name: str = "netsum switch",
+    ready: Callable[[RunningSwitch], None] | None = None,
+    early: Early | None = None,
 ) -> int:
     """Run until SIGTERM or SIGINT; returns the exit status. What the operator can mend ends in a message on stderr, as
-    from the command ``name``. ``ready`` is called instead of printing the JSON line; it may raise PortError."""
+    from the command ``name``. ``ready`` is called instead of printing the JSON line; it may raise PortError. ``early``:
+    to listen before the switch is ready."""
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s switch: %(message)s", datefmt="%H:%M:%S")
     ending = Ending()
     if options.die_with_parent:
         die_with_parent()
     try:
-        with ending.at_once():
-            compiled = compile_for(options)
-            adopt_switch_loops()
-        with RunningSwitch(options, compiled) as running:
+        with Listening(options.grpc_server_addr, early) as listening:
+            with ending.at_once():
+                compiled = compile_for(options)
+                adopt_switch_loops()
+            running = RunningSwitch(options, compiled, listening)
+        with running:
             if ready is not None:
                 ready(running)
             else:

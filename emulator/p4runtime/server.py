@@ -52,11 +52,13 @@ class ServerError(Exception):
 class P4RuntimeServer:
     """Serves one device until `stop`."""
 
-    def __init__(self, device: Device, address: str, extra_handlers: tuple[Any, ...] = ()) -> None:
-        """Listens at once on ``HOST:PORT`` (port 0: any free one). Raises ServerError when that cannot be."""
-        servicer = _Servicer(device)
-        device.send = servicer.send
-        self._announcer = Announcer(device)
+    def __init__(self, device: Device | None, address: str, extra_handlers: tuple[Any, ...] = ()) -> None:
+        """Listens at once on ``HOST:PORT`` (port 0: any free one). Raises ServerError when that cannot be.
+
+        Without a device calls wait for `serve`.
+        """
+        servicer = self._servicer = _Servicer()
+        self._announcer: Announcer | None = None
         self._server = grpc.server(
             ThreadPoolExecutor(MAX_STREAMS + UNARY_THREADS, thread_name_prefix="netsum-p4runtime"),
             options=[
@@ -69,9 +71,18 @@ class P4RuntimeServer:
                 ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
             ],
         )
-        self._server.add_generic_rpc_handlers((_service(servicer), *extra_handlers))
+        self._server.add_generic_rpc_handlers((_service(servicer),))
         self.address = _bind(self._server, address)
+        if device is not None:
+            self.serve(device, extra_handlers)
         self._server.start()
+
+    def serve(self, device: Device, extra_handlers: tuple[Any, ...] = ()) -> None:
+        """To be called once."""
+        self._server.add_generic_rpc_handlers(extra_handlers)
+        device.send = self._servicer.send
+        self._servicer.serve(device)
+        self._announcer = Announcer(device)
         self._announcer.start()
 
     def stop(self, grace_s: float = 0.5, timeout_s: float = STOP_TIMEOUT_S) -> bool:
@@ -79,7 +90,9 @@ class P4RuntimeServer:
 
         They do not while a program is being compiled for one of them.
         """
-        self._announcer.stop()
+        self._servicer.serve(None)
+        if self._announcer is not None:
+            self._announcer.stop()
         return bool(self._server.stop(grace_s).wait(timeout_s))
 
 
@@ -180,11 +193,25 @@ def _defect(error: Exception) -> RequestError:
 
 
 class _Servicer:
-    def __init__(self, device: Device) -> None:
-        self._device = device
+    def __init__(self) -> None:
+        self._served: Device | None = None
+        self._ready = threading.Event()
         self._streams: dict[int, _Stream] = {}
         self._lock = threading.Lock()
         self._numbers = itertools.count()
+
+    def serve(self, device: Device | None) -> None:
+        """Ends all waiting. None: there will be no device."""
+        self._served = self._served or device
+        self._ready.set()
+
+    @property
+    def _device(self) -> Device:
+        """Waits for it. Raises RequestError where there will be none."""
+        self._ready.wait()
+        if self._served is None:
+            raise RequestError(Code.UNAVAILABLE, "the switch could not start; its log says why")
+        return self._served
 
     def write(self, call: WriteCall) -> Any:
         self._device.write(call.request, call.data)
@@ -232,7 +259,8 @@ class _Servicer:
         """However it ended, the device learns of it, and through it the other controllers."""
         with self._lock:
             del self._streams[stream.number]
-            self._notify(self._device.disconnect(stream.number))
+            if self._served is not None:
+                self._notify(self._served.disconnect(stream.number))
 
     def _listen(self, stream: _Stream, requests: Iterator[Any]) -> None:
         """On a thread per stream: handle its messages until it ends."""

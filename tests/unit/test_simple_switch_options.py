@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from emulator.harness.walk.events import Walk
+from emulator.v1model.compiled import WITH_SOURCE
+from hostagent.cli.bmv2.log import PacketLog
 from hostagent.cli.bmv2.options import OptionError, Options, parse
 from hostagent.cli.bmv2.simple_switch_grpc import run, switch_options
 
@@ -73,6 +76,9 @@ def test_ports_over_files() -> None:
         ("--no-p4 --drop-port 7", "only 511 can be the drop port"),
         ("--no-p4 --log-console --log-file f", "exclude each other"),
         ("--no-p4 -L loud", "choose one of"),
+        ("--no-p4 --log-file-max-size 0", "must be a number from 1"),
+        ("--no-p4 --log-f f", "unknown option --log-f"),
+        ("--no-p4 --trace-dir d", "--trace-dir is not supported"),
         ("--no-p4=yes", "takes no value"),
         ("--no-p4 --use-files soon", "must be a number of seconds"),
         ("--no-p4 --packet-in ipc:///x", "--packet-in is not supported"),
@@ -100,3 +106,38 @@ def test_a_reader_may_have_seen_enough() -> None:
         process.stdout.close()
         assert process.stderr is not None
         assert (process.stderr.read(), process.wait()) == (b"", 0)
+
+
+def test_long_options_may_be_cut_short() -> None:
+    options = of("--no-p --log-con --dev 3 --log-l debug")
+    assert (options.no_p4, options.log_console, options.device_id, options.log_level) == (True, True, 3, "debug")
+
+
+def test_only_some_packets_are_logged_unless_a_level_is_named() -> None:
+    now_s = [0.0]
+    for words, logged in (("--no-p4 --log-console", 80), ("--no-p4 --log-console -L trace", 200)):
+        log = PacketLog(of(words), lambda: now_s[0])
+        told = 0
+        for _ in range(200):  # one comes each millisecond, and telling takes five
+            now_s[0] += 0.001
+            if log.wants():
+                now_s[0] += 0.005
+                log.tell(Walk(0, b""))
+                told += 1
+        assert told == pytest.approx(logged, abs=60)
+        assert (told == 200) == (logged == 200)
+
+
+@pytest.mark.parametrize(
+    ("words", "looks"),
+    [
+        ("--no-p4", False),
+        ("--no-p4 --log-console", True),
+        ("--no-p4 --log-file f -L debug", True),
+        ("--no-p4 --log-console -L info", False),
+        ("--no-p4 --log-console -L info --dump-packet-data 9", True),
+        ("--no-p4 --log-console -L off", False),
+    ],
+)
+def test_packets_are_looked_at_where_the_log_says_what_they_meet(words: str, looks: bool) -> None:
+    assert (switch_options(of(words)).engine == WITH_SOURCE) == looks

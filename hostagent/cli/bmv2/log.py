@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,9 @@ LEVELS = {
 LOG_ENDING = ".txt"
 """What bmv2 puts behind the name of a log file; scripts look for it there."""
 LETTERS = {TRACE: "T", logging.DEBUG: "D", logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E"}
-PER_SECOND = 100
-"""Packets that are logged where no level is named: the level is then trace, as in bmv2, and scripts that always log
-must not be slowed by it. A packet's lines take about two milliseconds."""
+SHARE, CREDIT_S = 0.2, 0.5
+"""Of the time, for telling what packets meet where no level is named: the level is then trace, as in bmv2, and scripts
+that always log must not be slowed by it. A packet's lines take some milliseconds."""
 
 packets = logging.getLogger("netsum.packet")
 
@@ -66,45 +67,47 @@ def _asked(options: Options) -> bool:
 
 
 def logs_packets(options: Options) -> bool:
-    return _asked(options) and LEVELS[options.log_level or "trace"] <= logging.DEBUG
+    least = logging.INFO if options.dump_packet_data else logging.DEBUG
+    return _asked(options) and LEVELS[options.log_level or "trace"] <= least
 
 
 class PacketLog:
     """See ``emulator.harness.walk.beside.Reader``."""
 
-    def __init__(self, options: Options) -> None:
-        self._most = None if options.log_level is not None else PER_SECOND
+    def __init__(self, options: Options, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._tells_all = options.log_level is not None
         self._dumped_bytes = options.dump_packet_data
+        self._now_s = now_s
         self._number = 0
-        self._second = 0
-        self._told = self._left_out = 0
-        """In that second."""
+        self._credit_s, self._asked_s = CREDIT_S, now_s()
+        self._left_out = 0
 
     def wants(self) -> bool:
-        if self._most is None:
-            return True
-        second = time.monotonic_ns() // 1_000_000_000
-        if second != self._second:
-            self._close_second()
-            self._second = second
-        if self._told < self._most:
-            self._told += 1
+        now_s = self._now_s()
+        self._credit_s = min(self._credit_s + SHARE * (now_s - self._asked_s), CREDIT_S)
+        self._asked_s = now_s
+        if self._tells_all or self._credit_s > 0:
             return True
         self._left_out += 1
         return False
 
-    def _close_second(self) -> None:
-        if self._left_out:
-            packets.info(
-                "Packets came faster than they can be logged: some are left out (-L trace logs all, and slows)"
-            )
-        self._told = self._left_out = 0
-
     def tell(self, walk: Walk) -> None:
         from emulator.harness.walk.log import log_lines
 
-        for index, (level, text) in enumerate(log_lines(walk)):
+        if self._left_out:
+            packets.info("%d packets or batches came too fast to be logged (-L trace logs all)", self._left_out)
+            self._left_out = 0
+        self._dump("Received", walk.port, walk.content)
+        for level, text in log_lines(walk):
             packets.log(level, "[%d.0] [cxt 0] %s", self._number, text)
-            if index == 0 and self._dumped_bytes:
-                packets.debug("[%d.0] [cxt 0] Packet data: %s", self._number, walk.content[: self._dumped_bytes].hex())
+        for left in walk.left:
+            self._dump("Sent", left.port, left.content)
         self._number += 1
+        self._credit_s -= self._now_s() - self._asked_s
+
+    def _dump(self, what: str, port: int, content: bytes) -> None:
+        if self._dumped_bytes:
+            shown = content[: self._dumped_bytes].hex(" ")
+            packets.info(
+                "[%d.0] [cxt 0] %s packet of length %d on port %d: %s", self._number, what, len(content), port, shown
+            )

@@ -23,10 +23,10 @@ PROGRAM is what p4c writes for bmv2 (.json), or P4 source (.p4), which netsum co
   --thrift-port N                 listens there, so that scripts see the switch has started; calls get an error
   --log-console, --log-file FILE  log there what each packet meets; FILE.txt is written, as bmv2 does
   -L, --log-level LEVEL           trace (statements, too), debug, info (no packets), warn, error or off; where none is
-                                  named it is trace, for the first 100 packets of a second, at full speed
+                                  named it is trace, for as many packets as do not slow the others
   --dump-packet-data N            log the first N bytes of each packet
   --log-file-max-size BYTES, --log-file-max-files N
-                                  begin another log file then, and keep so many
+                                  begin another file then (default 5242880), and keep so many beside it (3)
   --version, --json-version, --help
 
 Target options:
@@ -58,10 +58,9 @@ class Options:
     use_files_s: float | None = None
     log_console: bool = False
     log_file: str | None = None
-    log_file_max_bytes: int = 0
-    """0: no limit."""
-    log_file_max_files: int = 1
-    """That are kept beside the one being written, once it has a limit."""
+    log_file_max_bytes: int = 5 << 20
+    log_file_max_files: int = 3
+    """That are kept beside the one being written."""
     log_level: str | None = None
     """As named; bmv2's is trace otherwise."""
     dump_packet_data: int = 0
@@ -86,6 +85,7 @@ def parse(words: list[str]) -> Options:
             _program(options, word)
             continue
         name, equals, value = _split(word)
+        name = _whole(name)
         if name == "--pcap":
             options.pcap_folder = value if equals else _folder(rest)
         elif name in FLAGS:
@@ -110,6 +110,15 @@ def _split(word: str) -> tuple[str, str, str]:
         return word.partition("=")
     name = SHORT.get(word[:2], word)
     return name, word[2:3], word[2:].removeprefix("=")
+
+
+def _whole(name: str) -> str:
+    """Long options may be cut short where that is plain, as with bmv2."""
+    known = [*FLAGS, *VALUES, "--pcap"]
+    if not name.startswith("--") or name in known:
+        return name
+    meant = [whole for whole in known if whole.startswith(name)]
+    return meant[0] if len(meant) == 1 else name
 
 
 def _folder(rest: list[str]) -> str:
@@ -193,11 +202,11 @@ def _log_file(options: Options, value: str) -> None:
 
 
 def _log_file_size(options: Options, value: str) -> None:
-    options.log_file_max_bytes = _number("--log-file-max-size", value, 0, (1 << 63) - 1)
+    options.log_file_max_bytes = _number("--log-file-max-size", value, 1, (1 << 63) - 1)
 
 
 def _log_files(options: Options, value: str) -> None:
-    options.log_file_max_files = _number("--log-file-max-files", value, 1, 1 << 16)
+    options.log_file_max_files = _number("--log-file-max-files", value, 0, 1 << 16)
 
 
 def _dump(options: Options, value: str) -> None:
@@ -279,6 +288,8 @@ VALUES: Mapping[str, Setter] = {
     "--max-mc-groups": _without_effect("--max-mc-groups", ""),
     "--max-l1-entries": _without_effect("--max-l1-entries", ""),
     "--max-l2-entries": _without_effect("--max-l2-entries", ""),
+    "--log-max-file-size": _without_effect("--log-max-file-size", "it is --log-file-max-size"),
+    "--trace-dir": _impossible("--trace-dir", "--log-file tells each packet's way"),
     "--packet-in": _impossible("--packet-in", NO_CHANNEL),
     "--restore-state": _impossible("--restore-state", "write the state over P4Runtime"),
     "--dp-grpc-server-addr": _impossible("--dp-grpc-server-addr", "use interfaces, or --cpu-port"),

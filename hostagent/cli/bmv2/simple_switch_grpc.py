@@ -5,6 +5,7 @@ Mininet scripts find it by its name in PATH, so that nothing else in them needs 
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 NAME = "simple_switch_grpc"
 log = logging.getLogger("netsum.switch")
+EARLY_S = 4.0
+"""Scripts wait ten seconds for a port that listens, and look twice a second. A switch whose loops and program have been
+compiled before is ready sooner, and then listens only when it is."""
 USAGE_ERROR = 1
 """As bmv2's own exit status for an option that it does not know."""
 
@@ -51,10 +55,12 @@ def run(words: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
+    from emulator.p4runtime.early import Early
     from emulator.p4runtime.process import run_switch
     from emulator.ports.tap import Tap
 
     with ExitStack() as beside:
+        listens_for_thrift = functools.cache(lambda: _listen(options.thrift_port, beside))
 
         def ready(running: Any) -> None:
             for number, interface in options.interfaces.items():
@@ -63,15 +69,17 @@ def _serve(options: Options) -> int:
             if options.pcap_folder is not None and options.use_files_s is None:
                 for interface in options.interfaces.values():
                     beside.enter_context(Tap(interface, options.pcap_folder))
-            if options.thrift_port is not None:
-                _listen(options.thrift_port, beside)
+            listens_for_thrift()
             print(f"Server listening on {running.server.address}", flush=True)
 
-        return run_switch(switch_options(options), name=NAME, ready=ready)
+        early = Early(EARLY_S, listens_for_thrift)
+        return run_switch(switch_options(options), name=NAME, ready=ready, early=early)
 
 
-def _listen(port: int, beside: ExitStack) -> None:
+def _listen(port: int | None, beside: ExitStack) -> None:
     """Last of all: scripts take it for the sign that the switch is ready."""
+    if port is None:
+        return
     from hostagent.cli.bmv2.thrift_port import ThriftPort
 
     try:
