@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.harness.controller import ControllerHeader, controller_headers
 from emulator.harness.errors import WrongTest
 from emulator.harness.names import find, unknown
 from emulator.harness.values import number
@@ -31,6 +32,7 @@ class Catalogue:
         )
         self.sample_fields = {d.preamble.id: _sample_fields(p4info, d) for d in p4info.digests}
         self.profile_tables = {p.preamble.id: frozenset(p.table_ids) for p in p4info.action_profiles}
+        self._controller_headers = controller_headers(p4info)
 
     def table(self, name: str) -> TableView:
         return find("table", name, self.view.tables)
@@ -65,6 +67,12 @@ class Catalogue:
 
     def value_set(self, name: str) -> TupleView:
         return find("value set", name, self.view.value_sets)
+
+    def controller_header(self, name: str) -> ControllerHeader:
+        found = self._controller_headers.get(name)
+        if found is None:
+            raise WrongTest(f'no header of the program is the controller\'s: none has @controller_header("{name}")')
+        return found
 
     def arguments(self, action: ActionView, given: dict[str, Any]) -> tuple[int, ...]:
         """In declaration order."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from emulator.harness.cells import Counter, MeterArray, Register
+from emulator.harness.controller import PACKET_IN, PACKET_OUT
 from emulator.harness.errors import ExpectationFailed, NotSupported, WrongTest
 from emulator.harness.failures import other_packet, unexpected_packets, unmet
 from emulator.harness.packets import Expected, Ignored, Packet, content_of, expected, names_headers
@@ -100,6 +101,16 @@ class P4Switch:
             raise ExpectationFailed(unmet(self._view(), port, None, within))
         self._world.arrived.remove(waiting[0])
         return waiting[0]
+
+    def packet_out(self, cpu_port: int, packet: Packet, /, **fields: Any) -> None:
+        """A packet from the controller: in by its port, behind the header ``packet_out`` with these fields."""
+        header = self._target.catalogue.controller_header(PACKET_OUT)
+        self.send(cpu_port, header.content(fields) + content_of(packet))
+
+    def expect_packet_in(self, cpu_port: int, packet: Packet, /, **fields: Any) -> Received:
+        """The oldest packet to the controller is this one, behind the header ``packet_in`` with these fields."""
+        header = self._target.catalogue.controller_header(PACKET_IN)
+        return self.expect(cpu_port, header.content(fields) + content_of(packet))
 
     def walk(self) -> str:
         """The walk of the packet sent last, as text."""

@@ -157,7 +157,7 @@ def test_something_else_came_out(switch: P4Switch) -> None:
             lambda s: s.table("hsots"),
             r"Did you mean 'MyIngress\.hosts'\? There are: MyIngress\.hosts, MyIngress\.rules",
         ),
-        (lambda s: s.table("hosts").add({"dst": 1}, "drop"), r"no key of table MyIngress\.hosts 'dst'"),
+        (lambda s: s.table("hosts").add({"dst": 1}, "drop"), r"table MyIngress\.hosts has no key 'dst'"),
         (lambda s: s.table("hosts").add({}, "drop"), r"exact key cannot be left out: hdr\.ethernet\.destination"),
         (lambda s: s.table("hosts").add({"destination": 1}, "fwd"), "There are: MyIngress.forward"),
         (lambda s: s.table("hosts").add({"destination": 1}, "forward"), "needs a value for port"),
