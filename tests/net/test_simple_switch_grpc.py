@@ -28,6 +28,14 @@ from tests.support.namespaces import PATIENCE_S, inside, veth_pairs
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 100
 """Compiled loops may have to be compiled first, on a busy machine."""
+LOGGED = (
+    "Adding interface s1 as port 1",
+    "Processing packet received on port 1",
+    "Table 'RouterIngress.routes': hit with entry",
+    "Egress port is 2",
+    "Transmitting packet of size 90 out of port 2",
+)
+"""What people look for in the log of an echo request."""
 GRPC_PORT, THRIFT_PORT = 50051, 9090
 HOSTS = {1: ("10.0.1.1", "020000000101"), 2: ("10.0.2.1", "020000000201")}
 GATEWAYS = {1: ("10.0.1.254", "0200000001fe"), 2: ("10.0.2.254", "0200000002fe")}
@@ -95,8 +103,8 @@ class P4RuntimeSwitch:
             assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.1)
 
-    def stop(self) -> None:
-        os.kill(self.pid, signal.SIGTERM)
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        os.kill(self.pid, how)
         deadline = time.monotonic() + PATIENCE_S
         while os.path.exists(f"/proc/{self.pid}") and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -173,6 +181,28 @@ def test_hosts_ping_each_other_through_a_pushed_router(
     finally:
         switch.stop()
     assert "Server listening on 0.0.0.0:50051" in switch.log.read_text()
+    for line in LOGGED:
+        assert line in switch.log.read_text()
     for name in ("s1", "s2"):
         for way in ("in", "out"):
             assert len(read_capture(f"{tmp_path}/pcaps/{name}_{way}.pcap").records) >= 6, (name, way)
+
+
+@pytest.mark.root
+def test_a_switch_that_was_killed_starts_again_on_its_ports(
+    network: dict[int, str], pipeline: tuple[Path, Path], path_folder: Path, tmp_path: Path
+) -> None:
+    """Some scripts end switches with SIGKILL, and start them again while controllers still hold the connections."""
+    switch = P4RuntimeSwitch(network[0], {1: "s1", 2: "s2"}, tmp_path, path_folder)
+    switch.start(json_path=str(pipeline[1]))
+    control(network[0], *pipeline)
+    with inside(network[0]):
+        held = socket.create_connection(("127.0.0.1", GRPC_PORT))
+    with held:
+        switch.stop(signal.SIGKILL)
+        switch.start(json_path=str(pipeline[1]))
+    try:
+        control(network[0], *pipeline)
+        Ping(network[1])(HOSTS[2][0], 1)
+    finally:
+        switch.stop()
