@@ -16,10 +16,14 @@ def check_p4info(program: ir.Program, wanted: Wanted) -> None:
         if name not in tables:
             raise Bmv2JsonError("P4Info", f"has a table {name}, which the program has not")
         listed = {ir.control_plane_action(a.action): actions[a.action] for a in tables[name].actions}
+        hidden = sum(action not in wanted.action_names.values() for action in listed)
         for reference in described.action_refs:
             if reference.scope >= len(ir.ActionScope):
                 raise Bmv2JsonError("P4Info", f"table {name} has an action of unknown scope {reference.scope}")
             action = wanted.action_names.get(reference.id)
+            if action is None and hidden:  # ``@hidden``: referred to, and not described
+                hidden -= 1
+                continue
             if action is None:
                 raise Bmv2JsonError("P4Info", f"table {name} has an action {reference.id:#x}, which is not described")
             if action not in listed:

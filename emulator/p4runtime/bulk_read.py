@@ -81,6 +81,8 @@ PutTarget = Callable[[Row], None]
 
 def _put_call(view: View, call: Any, action_id: int) -> PutTarget:
     call.action_id = action_id
+    if action_id not in view.schema.actions:  # ``@hidden``
+        return lambda row: None
     for parameter in view.schema.actions[action_id].parameters:
         call.params.add(param_id=parameter.id)
     params = list(call.params)

@@ -26,9 +26,10 @@ from emulator.p4runtime.schema import (
 
 
 def build_schema(p4info: Any) -> Schema:
-    """Index a p4.config.v1.P4Info."""
+    """Index a p4.config.v1.P4Info. ``@hidden`` actions, referred to but not described, cannot be written."""
+    described = {action.preamble.id for action in p4info.actions}
     return Schema(
-        tables={table.preamble.id: _table(table) for table in p4info.tables},
+        tables={table.preamble.id: _table(table, described) for table in p4info.tables},
         actions={action.preamble.id: _action(action) for action in p4info.actions},
         counters={c.preamble.id: _counter(c, c.size) for c in p4info.counters},
         direct_counters={c.preamble.id: _counter(c, 0) for c in p4info.direct_counters},
@@ -43,12 +44,12 @@ def build_schema(p4info: Any) -> Schema:
     )
 
 
-def _table(table: Any) -> TableSchema:
+def _table(table: Any, described: set[int]) -> TableSchema:
     return TableSchema(
         id=table.preamble.id,
         name=table.preamble.name,
         fields={f.id: _field(f) for f in table.match_fields},
-        scopes={ref.id: _scope(ref.scope, table) for ref in table.action_refs},
+        scopes={ref.id: _scope(ref.scope, table) for ref in table.action_refs if ref.id in described},
         size=table.size,
         is_const=table.is_const_table,
         default_is_const=table.const_default_action_id != 0,

@@ -62,9 +62,11 @@ def _parameters_from_proto(action: ActionSchema, params: Iterable[Any]) -> tuple
 
 
 def fill_call(message: Any, schema: Schema, call: ActionCall) -> None:
-    """Into a p4.v1.Action."""
+    """Into a p4.v1.Action; what an ``@hidden`` action was given is not described, and left out."""
     action_id, values = call
     message.action_id = action_id
+    if action_id not in schema.actions:
+        return
     for parameter, value in zip(schema.actions[action_id].parameters, values, strict=True):
         message.params.add(param_id=parameter.id, value=encode(value))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from emulator.p4 import ir
@@ -21,7 +22,8 @@ from emulator.v1model.view import (
     TupleView,
 )
 
-P4INFO_KINDS = ("tables", "actions", "counters", "registers", "meters", "action_profiles", "digests", "value_sets")
+ACTIONS = "actions"
+P4INFO_KINDS = ("tables", ACTIONS, "counters", "registers", "meters", "action_profiles", "digests", "value_sets")
 PROFILES = ("action_profile", "action_selector")
 
 
@@ -31,16 +33,29 @@ class _Ids:
     def __init__(self, p4info: Any | None) -> None:
         self.known: dict[tuple[str, str], int] = {}
         self.fields: dict[str, dict[str, int]] = {}
+        self.hidden: dict[str, list[int]] = {}
+        """Of each table's ``@hidden`` actions: it refers to them, but nothing describes them."""
         if p4info is None:
             return
         for kind in P4INFO_KINDS:
             for item in getattr(p4info, kind):
                 self.known[kind, item.preamble.name] = item.preamble.id
+        described = {action.preamble.id for action in p4info.actions}
         for table in p4info.tables:
             self.fields[table.preamble.name] = {f.name: f.id for f in table.match_fields}
+            self.hidden[table.preamble.name] = [ref.id for ref in table.action_refs if ref.id not in described]
 
     def of(self, kind: str, name: str, position: int) -> int:
         return self.known.get((kind, name), position + 1)
+
+    def actions(self, table: ir.Table, positions: Mapping[str, int]) -> list[int]:
+        """Of the table's actions; hidden ones are the rest of its references, in the same order."""
+        rest = iter(self.hidden.get(table.name, ()))
+        names = ((r.action, ir.control_plane_action(r.action)) for r in table.actions)
+        return [
+            self.known[ACTIONS, name] if (ACTIONS, name) in self.known else next(rest, positions[action] + 1)
+            for action, name in names
+        ]
 
     def field(self, table: str, name: str, position: int) -> int:
         return self.fields.get(table, {}).get(name, position + 1)
@@ -122,12 +137,12 @@ def _table(program: ir.Program, table: ir.Table, position: int, ids: _Ids, numbe
     order = [reference.action for reference in table.actions]
     actions = tuple(
         ActionView(
-            ids.of("actions", ir.control_plane_action(r.action), numbers[r.action]),
+            number,
             ir.control_plane_action(r.action),
             tuple(width_of(p.type) for p in program.actions[numbers[r.action]].parameters),
             r.scope,
         )
-        for r in table.actions
+        for number, r in zip(ids.actions(table, numbers), table.actions, strict=True)
     )
     keys = tuple(
         KeyView(ids.field(table.name, k.name, i), k.name, width_of(k.value.type), k.match_kind)
