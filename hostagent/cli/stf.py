@@ -12,7 +12,7 @@ from hostagent.cli.options import AsJson, Define, Include
 
 
 def stf(
-    program: Annotated[str, typer.Argument(help="P4 source: a file, or the name of a shipped program.")],
+    program: Annotated[str, typer.Argument(help="P4 source, or bmv2's JSON: a file, or a shipped program's name.")],
     tests: Annotated[list[Path], typer.Argument(metavar="TEST.stf...", help="Packet tests for it.")],
     engine: Annotated[str, typer.Option(help="llvm, interpreter, or both.")] = "llvm",
     verbose: Annotated[
@@ -53,5 +53,6 @@ def _commands() -> str:
 
     from emulator.harness.stf.usage import USAGE
 
-    lines = "\n\n".join(escape(line) for line in USAGE.values())
-    return f"[bold]Lines of a test[/bold] ('#' starts a comment):\n\n{lines}"
+    lines = "\n".join(escape(line) for line in USAGE.values())
+    # the backspace keeps typer from joining the lines into one
+    return f"[bold]Lines of a test[/bold] ('#' starts a comment):\n\n\b\n{lines}"

@@ -12,7 +12,7 @@ from hostagent.cli.options import AsJson, Define, Include
 
 
 def trace(
-    program: Annotated[str, typer.Argument(help="P4 source: a file, or the name of a shipped program.")],
+    program: Annotated[str, typer.Argument(help="P4 source, or bmv2's JSON: a file, or a shipped program's name.")],
     hex_digits: Annotated[list[str] | None, typer.Option("--hex", metavar="DIGITS", help="A packet; repeat.")] = None,
     pcap: Annotated[Path | None, typer.Option(metavar="FILE", help="The packets of a capture.")] = None,
     port: Annotated[int, typer.Option(min=0, max=511, help="Where the packets come in.")] = 0,
