@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from emulator.harness.errors import WrongTest
 from emulator.harness.meters import Meter, config_of, meter_of
@@ -14,25 +15,45 @@ from emulator.v1model.view import ArrayView
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Cells(Generic[T]):
+    """A sequence: numbers from 0, slices, iteration."""
+
     view: ArrayView
     control: Control
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} {self.view.name}: {self.view.size} cells>"
 
     def __len__(self) -> int:
         return self.view.size
 
+    def __iter__(self) -> Iterator[T]:
+        return map(self._read, range(self.view.size))
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return [self._read(i) for i in range(*index.indices(self.view.size))]
+        return self._read(self._index(index))
+
+    def _read(self, index: int) -> T:
+        raise NotImplementedError
+
     def _index(self, index: int) -> int:
-        if not 0 <= index < self.view.size:
-            raise WrongTest(f"{self.view.name} has the indices 0 .. {self.view.size - 1}, not {index}")
+        if not hasattr(index, "__index__") or not 0 <= index < self.view.size:
+            raise WrongTest(f"{self.view.name} has the indices 0 .. {self.view.size - 1}, not {index!r}")
         return index
 
 
 class Register(Cells[int]):
     """Unsigned numbers."""
 
-    def __getitem__(self, index: int) -> int:
-        return self.control.read_register(self.view.id, self._index(index))
+    def _read(self, index: int) -> int:
+        return self.control.read_register(self.view.id, index)
 
     def __setitem__(self, index: int, value: Any) -> None:
         bits = number(f"register {self.view.name}", value, self.view.width_bits)
@@ -42,19 +63,19 @@ class Register(Cells[int]):
 class Counter(Cells[CounterValue]):
     """``[i].packets``, ``[i].bytes``; whichever the program does not ask for counts too."""
 
-    def __getitem__(self, index: int) -> CounterValue:
-        return self.control.read_counter(self.view.id, self._index(index))
+    def _read(self, index: int) -> CounterValue:
+        return self.control.read_counter(self.view.id, index)
 
     def __setitem__(self, index: int, value: CounterValue | tuple[int, int]) -> None:
         packets, size = (value.packets, value.bytes) if isinstance(value, CounterValue) else value
         self.control.write_counter(self.view.id, self._index(index), CounterValue(packets, size))
 
 
-class MeterArray(Cells[Meter]):
+class MeterArray(Cells[Meter | None]):
     """``[i] = Meter(committed=(1000, 10), peak=(2000, 20))``; None makes it say green."""
 
-    def __getitem__(self, index: int) -> Meter | None:
-        config = self.control.read_meter(self.view.id, self._index(index))
+    def _read(self, index: int) -> Meter | None:
+        config = self.control.read_meter(self.view.id, index)
         return None if config is None else meter_of(config)
 
     def __setitem__(self, index: int, meter: Meter | None) -> None:

@@ -10,6 +10,7 @@ optional   VALUE, "*"
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from emulator.harness.errors import WrongTest
@@ -126,6 +127,26 @@ def prefix_text(value: int, length: int, width_bits: int) -> str:
     """``10.0.0.0/8`` for what is as wide as an IPv4 address."""
     text = str(ipaddress.IPv4Address(value)) if width_bits == IPV4_BITS else shown(value, width_bits)
     return f"{text}/{length}"
+
+
+def match_text(table: TableView, match: Iterable[FieldMatch]) -> str:
+    """What `entry_match` made, keys that match anything left out."""
+    keys = {k.id: k for k in table.keys}
+    return ", ".join(f"{keys[m.field_id].name}={parts_text(keys[m.field_id], *_parts(keys, m))}" for m in match)
+
+
+def _parts(keys: Mapping[int, KeyView], match: FieldMatch) -> tuple[int, int]:
+    """As `parts_text` takes them."""
+    ones = (1 << keys[match.field_id].width_bits) - 1
+    match match:
+        case Range(_, low, high):
+            return low, high
+        case Ternary(_, value, mask):
+            return value, mask
+        case Lpm(_, value, length):
+            return value, ones ^ ones >> length
+        case Exact(_, value) | Optional(_, value):
+            return value, ones
 
 
 def parts_text(key: KeyView, first: int, second: int) -> str:

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from emulator.harness.calls import ActionCall, GroupOf, MemberOf, as_call
 from emulator.harness.catalogue import Catalogue
 from emulator.harness.errors import WrongTest
-from emulator.harness.matches import entry_match
+from emulator.harness.matches import entry_match, match_text
 from emulator.harness.meters import Meter, config_of
-from emulator.harness.values import duration_ns
+from emulator.harness.values import duration_ns, shown
 from emulator.switch.control import (
     Control,
     CounterValue,
@@ -27,12 +27,21 @@ Does: TypeAlias = str | ActionCall | MemberOf | GroupOf | list[Any]
 """An action by name, a call, a member, a group, or a one-shot group: a list of calls or (call, weight)."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Entry:
-    """An entry that a test added."""
+    """An entry of a table, as it was when it was added or read; its counter and so on are asked for."""
 
     table: Table
     key: TableEntry
+
+    def __repr__(self) -> str:
+        view, key = self.table.view, self.key
+        parts = (
+            match_text(view, key.match) or "anything",
+            f"priority {key.priority}" if view.has_priority else "",
+            f"-> {self.table.does(key)}",
+        )
+        return f"<{view.name}: {' '.join(filter(None, parts))}>"
 
     def _now(self) -> TableEntry:
         return self.table.control.entry(self.table.view.id, self.key)
@@ -84,7 +93,7 @@ class Entry:
         self.table.control.modify_entry(self.table.view.id, replace(entry, counter=None))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Table:
     """``switch.table(NAME)``."""
 
@@ -120,14 +129,31 @@ class Table:
     def reset_default(self) -> None:
         self.control.reset_default_entry(self.view.id)
 
-    def entries(self) -> list[TableEntry]:
+    def entries(self) -> list[Entry]:
         """All, the program's own too."""
-        return list(self.control.entries(self.view.id))
+        return [Entry(self, entry) for entry in self.control.entries(self.view.id)]
 
     def clear(self) -> None:
         """Delete all entries."""
         for entry in self.entries():
-            self.control.delete_entry(self.view.id, entry)
+            entry.delete()
+
+    def __repr__(self) -> str:
+        return f"<table {self.view.name}: {len(self.entries())} of {self.view.size} entries>"
+
+    def does(self, entry: TableEntry) -> str:
+        """What an entry leads to, as text."""
+        match entry.through:
+            case ToMember(number):
+                return f"member {number}"
+            case ToGroup(number):
+                return f"group {number}"
+            case OneShot(actions):
+                return f"one of {len(actions)} actions"
+        action = next(a for a in self.view.actions if a.id == entry.action_id)
+        names = self.catalogue.parameters.get(action.id, ())
+        given = zip(names, entry.params, action.widths_bits, strict=True)
+        return f"{action.name}({', '.join(f'{name}={shown(value, width)}' for name, value, width in given)})"
 
     def _priority(self, priority: int | None) -> int:
         if self.view.has_priority and (priority is None or priority < 1):

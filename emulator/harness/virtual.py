@@ -94,11 +94,13 @@ class VirtualWorld:
 
     def link(self, one: tuple[str, int], other: tuple[str, int], impairments: str = "") -> None:
         """``impairments`` as ports take them: ``delay=1ms&loss=0.1&seed=7``."""
+        text = f"0=memory:link{'?' if impairments else ''}{impairments}"
         try:
-            spec = parse_port(f"0=memory:link{'?' if impairments else ''}{impairments}")
+            spec = parse_port(text)
             self._simulation.connect(End(*one), End(*other), spec.outbound or Impairments())
         except (PortError, ValueError) as error:
-            raise WrongTest(f"link {one[0]}:{one[1]} - {other[0]}:{other[1]}: {error}") from None
+            what = str(error).removeprefix(f"port {text!r}: ")
+            raise WrongTest(f"link {one[0]}:{one[1]} - {other[0]}:{other[1]}: {what}") from None
 
     def inject(self, name: str, port: int, content: bytes, origin: int) -> None:
         if End(name, port) in self._simulation.cables:

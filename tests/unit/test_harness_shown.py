@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from emulator.harness import ExpectationFailed, Meter, P4Network, P4Switch
+from emulator.harness.matches import entry_match, match_text
 from emulator.harness.virtual import VirtualWorld
 from emulator.harness.walk.events import Walk
 from emulator.harness.walk.summary import summary_lines
 from emulator.harness.walk.text import walk_lines
+from emulator.v1model.view import KeyView, TableView
 
 PROGRAM = """
 #include <core.p4>
@@ -27,6 +29,7 @@ control V(inout headers_t hdr, inout meta_t meta) {
     apply { verify_checksum(hdr.h.kind != 9, { hdr.h.kind, hdr.h.value }, hdr.h.sum, HashAlgorithm.csum16); }
 }
 control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    register<bit<8>>(4) seen;
     direct_meter<bit<2>>(MeterType.packets) rates;
     action drop() { mark_to_drop(std); }
     action forward(bit<9> port) { std.egress_spec = port; }
@@ -78,7 +81,7 @@ def test_what_became_of_a_packet_stands_before_its_walk(switch: P4Switch) -> Non
     with pytest.raises(ExpectationFailed) as failure:
         switch.expect(2, RIGHT)
     text = str(failure.value)
-    assert "    dropped by ingress at sums.p4:16   action drop() { mark_to_drop(std); }\n" in text
+    assert "    dropped by ingress at sums.p4:17   action drop() { mark_to_drop(std); }\n" in text
     assert "    table kinds  miss (the table is empty) -> drop()\n" in text
     assert text.index("table kinds") < text.index("the walk of")
 
@@ -108,6 +111,29 @@ def test_a_line_of_source_stands_once(switch: P4Switch) -> None:
 def test_headers_that_the_deparser_wrote(switch: P4Switch) -> None:
     switch.table("kinds").add({"kind": 7}, "forward", port=3)
     assert "hdr: h = 4 bytes; extra = not valid" in "\n".join(walk_lines(walk(switch, RIGHT)))
+
+
+def test_entries_and_cells_as_pytest_shows_them(switch: P4Switch) -> None:
+    kinds = switch.table("kinds")
+    kinds.add({"kind": 7}, "forward", port=3)
+    assert repr(kinds.entries()) == "[<I.kinds: hdr.h.kind=7 -> I.forward(port=3)>]"
+    assert repr(kinds) == "<table I.kinds: 1 of 1024 entries>"
+    kinds.entries()[0].delete()
+    assert kinds.entries() == []
+    seen = switch.register("seen")
+    seen[1] = 5
+    assert (seen[:3], sum(seen), len(seen), repr(seen)) == ([0, 5, 0], 5, 4, "<register I.seen: 4 cells>")
+
+
+def test_keys_as_text() -> None:
+    kinds = ("exact", "lpm", "ternary", "range", "optional")
+    keys = tuple(KeyView(number, f"k{number}", 32, kind) for number, kind in enumerate(kinds))
+    table = TableView(1, "t", keys, (), (0, ()), False, 8, (), False, False)
+    given = {"k0": 1, "k1": "10.0.0.0/8", "k2": "0x10&&&0xf0", "k3": "80..90", "k4": "10.0.0.1"}
+    assert match_text(table, entry_match(table, given)) == (
+        "k0=1, k1=10.0.0.0/8, k2=16&&&0xf0, k3=80..90, k4=0xa000001 (10.0.0.1)"
+    )
+    assert match_text(table, entry_match(table, {"k0": 1})) == "k0=1"
 
 
 def test_what_the_program_says(switch: P4Switch) -> None:
