@@ -95,6 +95,14 @@ class P4Network:
     def now_ns(self) -> int:
         return self.world.now_ns
 
+    def last_walk(self) -> str:
+        """Of the packet sent last, by whatever switch; empty where none was sent, or the target can't tell."""
+        targets = list(self.world.targets.values())
+        if not targets or not self._sent.sendings:
+            return ""
+        view = self._sent.view(targets[0], self.world)
+        return "\n".join((*view.summary_lines(view.last), *view.walk_lines()))
+
     def close(self) -> None:
         self.world.close()
 

@@ -96,7 +96,11 @@ def p4_switch(p4_network: P4Network) -> Callable[..., P4Switch]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    return (yield from _telling(item))
+    try:
+        return (yield from _telling(item))
+    except Exception as error:
+        _add_walk(item, error)
+        raise
 
 
 @pytest.hookimpl(wrapper=True)
@@ -111,6 +115,17 @@ def _telling(item: pytest.Item) -> Iterator[None]:
         if FIXTURES & set(getattr(item, "fixturenames", ())):
             _for_the_test(error)
         raise
+
+
+def _add_walk(item: pytest.Item, error: Exception) -> None:
+    """Where a test's own assert failed: beside it the walk of the packet sent last. Failed expectations have theirs."""
+    network = getattr(item, "funcargs", {}).get("p4_network")
+    if network is None:
+        return
+    from emulator.harness.errors import HarnessError
+
+    if not isinstance(error, HarnessError) and (text := network.last_walk()):
+        item.add_report_section("call", "P4 walk", text)
 
 
 def _for_the_test(error: Exception) -> None:

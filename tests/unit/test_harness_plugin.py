@@ -22,6 +22,11 @@ def test_it_fails(p4_switch):
     switch.send(1, "020000000002 020000000001 0800")
     switch.expect(2, "020000000002 020000000001 0800")
 
+def test_its_own_assert(p4_switch):
+    switch = p4_switch("program.p4")
+    switch.send(1, "020000000003 020000000001 0800")
+    assert switch.counts == {}
+
 def test_a_wrong_name(p4_switch):
     p4_switch("program.p4").table("hots")
 
@@ -50,11 +55,13 @@ def run(folder: Path, *options: str) -> str:
 
 def test_failures_end_at_the_tests_line_and_coverage_is_written(folder: Path) -> None:
     text = run(folder, "-n0", "--p4-coverage", "--p4-engine=interpreter")
-    assert "3 failed, 1 passed" in text
+    assert "4 failed, 1 passed" in text
     assert "test_mine.py:11: ExpectationFailed" in text
-    assert "test_mine.py:14: WrongTest" in text
-    assert "test_mine.py:17: CompileError" in text
+    assert "test_mine.py:19: WrongTest" in text
+    assert "test_mine.py:22: CompileError" in text
     assert "wrong.p4:2:23: error" in text
+    assert "Captured P4 walk call" in text
+    assert "the packet sent to port 1 at test_mine.py:15:\n  dropped by ingress at program.p4:" in text
     assert "Did you mean 'MyIngress.hosts'" in text
     assert "miss (the table is empty) -> MyIngress.drop()" in text
     assert "site-packages" not in text
