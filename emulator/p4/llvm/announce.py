@@ -46,7 +46,7 @@ GROUP = 8
 """Packets that are run between two steps: that takes longer than memory does, and no more requests come at once than a
 core has under way."""
 STEPS = 2
-"""Of a search ahead, besides its beginning and its end: a root's slot, then most often the entry."""
+"""Of a search ahead in a trie, besides its beginning and its end: a root's slot, then most often the entry."""
 CELLS = GROUP * (STEPS + 2)
 """Searches under way."""
 MOST_TABLES = 4
@@ -60,6 +60,11 @@ class Announced:
 
     layout: TableLayout
     offsets_bits: tuple[int, ...]
+
+    @property
+    def steps(self) -> int:
+        """Between a search's beginning and its end; exact tables are asked for one place only."""
+        return STEPS if self.layout.search is Search.LPM else 0
 
     @property
     def reach_bytes(self) -> int:
@@ -160,7 +165,7 @@ class Announcer:
         area, addresses, lengths, index, count, *cells = self._function.args
         arguments = dict(zip(self._cells, cells, strict=True))
         packets = _Packets(b, addresses, lengths, index, count, b.alloca(I64))
-        for number in packets.ahead("frames", STEPS + 2):
+        for number in packets.ahead("frames", max(table.steps for table in self._tables) + 2):
             prefetch(b, packets.frame(number))
         for table in self._tables:
             record = at(b, area, table.layout.number * TABLE_WORDS * WORD_BYTES)
@@ -195,7 +200,7 @@ class _Packets:
 
     def announce(self, table: Announced, record: Value, cells: Value | None) -> None:
         b = self.b
-        for number in self.ahead("begin", STEPS + 1):
+        for number in self.ahead("begin", table.steps + 1):
             cell = None if cells is None else _cell(b, table, cells, number)
             if cell is not None:
                 store(b, i64(NO_KEY), cell, CELL_PLACE * WORD_BYTES, align=8)

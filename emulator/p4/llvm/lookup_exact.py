@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, prefetch, resize
+from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, prefetch
 from emulator.p4.table_layout import (
     ENTRY_HANDLE,
     ENTRY_KEY,
@@ -30,12 +30,6 @@ def exact_function(module: llvm.Module, layout: TableLayout) -> Value:
     entries, mask = _entries_and_mask(b, record)
     slots = at(b, entries, layout.entry_bytes)
     first = _home(b, layout, mask, words)
-    if layout.begins_in_pairs:
-        # nearly always it is one of the pair: which one is not to be guessed by a branch
-        entry = at(b, slots, b.mul(first, i64(layout.entry_bytes)))
-        taken = b.icmp_unsigned("!=", load(b, I32, entry, ENTRY_HANDLE, align=4), constant(0, 32))
-        is_other = b.and_(taken, b.icmp_unsigned("!=", _difference(b, entry, ENTRY_KEY, words), i64(0)))
-        first = b.and_(b.add(first, resize(b, is_other, 64)), mask)
     place = probe(b, slots, mask, first, layout.entry_bytes, ENTRY_HANDLE, I32, ENTRY_KEY, words)
     b.ret(b.add(place, i64(1)))
     return function
