@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).resolve().parents[1] / "support" / "harness_program.p4"
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "tests" / "support" / "harness_program.p4"
+README = ROOT / "emulator" / "harness" / "README.md"
 TEST = """
 def test_it_passes(p4_switch):
     switch = p4_switch("program.p4")
@@ -41,6 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "program.p4").write_text(PROGRAM.read_text())
     (made / "wrong.p4").write_text("#include <core.p4>\ncontrol c() { apply { x = 1; } }\n")
     (made / "test_mine.py").write_text(TEST)
+    first_program, first_test = re.findall(r"```(?:p4|python)\n(.*?)```", README.read_text(), re.DOTALL)[:2]
+    (made / "hub.p4").write_text(first_program)
+    (made / "test_hub.py").write_text(first_test)
     return made
 
 
@@ -54,8 +60,8 @@ def run(folder: Path, *options: str) -> str:
 
 
 def test_failures_end_at_the_tests_line_and_coverage_is_written(folder: Path) -> None:
-    text = run(folder, "-n0", "--p4-coverage", "--p4-engine=interpreter")
-    assert "4 failed, 1 passed" in text
+    text = run(folder, "-n0", "--p4-coverage", "--p4-engine=interpreter", "test_hub.py")
+    assert "4 failed, 3 passed" in text, "the two of the README's first page pass"
     assert "test_mine.py:11: ExpectationFailed" in text
     assert "test_mine.py:19: WrongTest" in text
     assert "test_mine.py:22: CompileError" in text
