@@ -11,7 +11,7 @@ LANE_WORD = 32
 """Lanes start 128 bytes into a cell (62 bytes of headroom, 66 of headers)."""
 HEADER_AT = 62
 AHEAD = 24
-"""Frames between asking for a line and reading it, as in ``emulator.p4.llvm.announce``."""
+"""Frames between asking for a line and reading it: that takes longer than memory does."""
 
 
 @njit
