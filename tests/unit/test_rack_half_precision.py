@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tests.support.rack_network import RackNetwork, make_optimizer, on_ranks, rack_network
 
-SIZE, STEPS, LR = 2, 60, 1e-2
+SIZE, STEPS, LR = 2, 15, 1e-2
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_adam_on_bfloat16_is_torchs_on_float32_masters(network: RackNetwork) -> 
     ours_off, torchs_off = (furthest(found, masters) for found in (ours, torchs))
     assert ours_off < 1e-4
     assert torchs_off > 100 * ours_off
-    assert torchs_off > LR
+    assert torchs_off > LR / 4
 
 
 def furthest(found: list[Tensor], expected: list[Tensor]) -> float:
