@@ -103,6 +103,15 @@ def turn(h: int) -> None:
 
 
 @njit
+def turns(h: int, count: int) -> None:
+    """As many turns of a loop over a range, before its first (put there by the decorator)."""
+    r = row(h)
+    r[H_TICKS] -= count
+    if r[H_TICKS] < 0:
+        fault(h, FAULT_NEVER_RETURNS, 0)
+
+
+@njit
 def charge(
     h: int,
     alu: int = 0,

@@ -1,7 +1,8 @@
 """`@handler` and `@helper`: Python functions that become handlers' machine code.
 
-Every turn of a ``while`` loop is counted, so that a handler that never returns is ended with an error instead of
-stopping the simulation. With ``cost="derived"`` each operation of the function is charged as well (`derive`).
+Every turn of a ``while`` loop is counted, and the length of every ``range`` that a loop goes over, so that a handler
+that never returns is ended with an error instead of stopping the simulation. With ``cost="derived"`` each operation of
+the function is charged as well (`derive`).
 """
 
 from __future__ import annotations

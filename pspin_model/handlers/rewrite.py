@@ -8,9 +8,9 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from pspin_model.handlers.core import turn
+from pspin_model.handlers.core import turn, turns
 
-TURN = "_netsum_turn"
+TURN, TURNS, RANGE = "_netsum_turn", "_netsum_turns", "_netsum_range"
 
 
 class _Loops(ast.NodeTransformer):
@@ -28,6 +28,27 @@ class _Loops(ast.NodeTransformer):
         return node
 
 
+class _Ranges(ast.NodeTransformer):
+    """A call of `turns` before every loop over a range: its length at once, so that the loop itself stays as fast."""
+
+    def __init__(self, core: str) -> None:
+        self.core = core
+        self.count = 0
+
+    def visit_For(self, node: ast.For) -> ast.AST | list[ast.AST]:
+        self.generic_visit(node)
+        over = node.iter
+        if not (isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range"):
+            return node
+        name = f"{RANGE}{self.count}"
+        self.count += 1
+        keep = ast.Assign([ast.Name(name, ast.Store())], over)
+        length = ast.Call(ast.Name("len", ast.Load()), [ast.Name(name, ast.Load())], [])
+        count = ast.Expr(ast.Call(ast.Name(TURNS, ast.Load()), [ast.Name(self.core, ast.Load()), length], []))
+        node.iter = ast.Name(name, ast.Load())
+        return [ast.copy_location(keep, node), ast.copy_location(count, node), node]
+
+
 def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]:
     """The function with its loops counted and, if derived, its operations charged; itself if there is nothing to do."""
     source = textwrap.dedent(inspect.getsource(function))
@@ -36,14 +57,16 @@ def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]
     assert isinstance(definition, ast.FunctionDef)
     definition.decorator_list = []
     core = definition.args.args[0].arg
-    names: dict[str, Any] = {TURN: turn}
+    names: dict[str, Any] = {TURN: turn, TURNS: turns}
     loops = _Loops(core)
     loops.visit(definition)
     if derived:
         from pspin_model.handlers.derive import derive
 
         names |= derive(definition, core)
-    elif not loops.changed:
+    ranges = _Ranges(core)
+    ranges.visit(definition)
+    if not (derived or loops.changed or ranges.count):
         return function
     return _compiled(function, tree, names)
 

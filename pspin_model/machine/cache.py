@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
+from pspin_model.machine.ingest import beats
 from pspin_model.machine.layout import (
+    CORE_RUNNING,
     H_ACCESSES,
     H_CLUSTER,
     H_CONTEXT,
@@ -12,7 +14,10 @@ from pspin_model.machine.layout import (
     H_KIND,
     H_LINES,
     H_OP,
+    H_PACKET_BYTES,
     H_SEGMENT,
+    H_SEGMENT_END,
+    H_STATE,
     H_TOTAL_INSTRUCTIONS,
     L_BUSY,
     L_FETCHING,
@@ -29,6 +34,9 @@ C_LINES = index_of("cache_lines")
 C_LINE_BYTES = index_of("cache_line_bytes")
 C_SUPERBANKS = index_of("superbanks")
 C_BANK = index_of("bank_permille")
+C_CORES = index_of("cores")
+C_HEADER = index_of("header_accesses")
+C_HEADER_BANK = index_of("header_bank_permille")
 C_CORE = index_of("core_permille")
 
 INSTRUCTION_BYTES = 4
@@ -81,6 +89,30 @@ def _fetching(s: State, cluster: int, at: int) -> int:
 
 
 @njit
+def _header_waits(s: State, core: int, now: int, used: int) -> int:
+    """Thousandths of a cycle by which the segment ending now is longer since cores turn headers round together.
+
+    The headers of all packets of a length lie at as many banks as that length leaves: at one if it is a multiple of all
+    superbanks' beats. There cores take turns with each other and with ``used`` beats of copies.
+    """
+    h = row_at(s.cores, core)
+    since, superbanks = h[H_SEGMENT], s.conf[C_SUPERBANKS]
+    length = now - since
+    together = length
+    first = h[H_CLUSTER] * s.conf[C_CORES]
+    for other in range(first, first + s.conf[C_CORES]):
+        o = row_at(s.cores, other)
+        if other != core and o[H_STATE] == CORE_RUNNING:
+            together += max(0, min(now, o[H_SEGMENT_END]) - max(since, o[H_SEGMENT]))
+    places = 1
+    while places < superbanks and beats(s, h[H_PACKET_BYTES]) % (superbanks // places) != 0:
+        places *= 2
+    turns = together * min(h[H_ACCESSES], s.conf[C_HEADER]) * s.conf[C_HEADER_BANK] // (length * places)
+    needed = turns * superbanks * length // max(1, superbanks * length - used)
+    return int(max(0, needed - 1000 * length))
+
+
+@njit
 def bank_waits(s: State, core: int, now: int) -> int:
     """Cycles that the accesses of the segment ending now waited for L1: for beats of copies, and for other cores."""
     h = row_at(s.cores, core)
@@ -95,5 +127,6 @@ def bank_waits(s: State, core: int, now: int) -> int:
     free = max(s.conf[C_SUPERBANKS] * length - used, length)
     others = s.clusters[h[H_CLUSTER], L_BUSY] - 1
     permille = h[H_ACCESSES] * (s.conf[C_BANK] * used // free + s.conf[C_CORE] * max(0, others))
+    permille = max(permille, _header_waits(s, core, now, used))
     # a core that waits for its code spreads its accesses: they wait meanwhile
     return max(0, int((permille + 500) // 1000) - int(h[H_FETCHED]))

@@ -52,7 +52,9 @@ class MachineConfig:
     copy_beats: int = 1
     """Beats the port from L2 to the L1s moves in a cycle, no two of them into one cluster. [rtl]; Flare: 16."""
     send_beats: int = 1
-    """Beats that are sent to the network in a cycle, no two of them from one cluster. [rtl]; Flare's clusters: 16."""
+    """Beats that are sent to the network in a cycle, no two of them from one cluster. [rtl]; Flare's clusters: 16.
+
+    If it is 1, what commands read of any two L1s shares one way back, as built."""
     arrival_to_request: int = 5
     """Last beat written to request at the message queue. [rtl]"""
     request_to_task: int = 2
@@ -61,8 +63,10 @@ class MachineConfig:
     """Task to the cluster's acceptance, when the copy is issued. [rtl]"""
     copy_latency: int = 11
     """Copy L2 to L1, beside one cycle a beat. [rtl]"""
-    copy_gap: int = 2
-    """Copies of up to so many beats leave a beat free before the next into the same cluster. [rtl]"""
+    copies_in_flight: int = 2
+    """Reads of L2 that a cluster's copies have in flight. [src]"""
+    copy_slot: int = 3
+    """After a copy's last beat, until the cluster may ask for the one after the next: 64 B go every 2 cycles. [rtl]"""
     copied_to_dispatch: int = 1
     """End of the copy to dispatch. [rtl]"""
     dispatch_to_start: int = 4
@@ -120,16 +124,22 @@ class MachineConfig:
     """Cycles a line waits for each other cluster that fetches code too: they share a port of 8 B a cycle. [rtl]"""
     superbanks: int = 4
     """Superbanks of L1, interleaved at a beat. [src]"""
-    bank_permille: int = 1300
-    """Cycles in a thousand that an access to L1 waits, times used / free cycles of a superbank. [rtl]"""
-    core_permille: int = 8
+    bank_permille: int = 1000
+    """Cycles in a thousand that an access to L1 waits, times used / free cycles of a superbank: the next cycle is as
+    likely to be free as this one was. [src]"""
+    core_permille: int = 4
     """The same for each other core that runs in the cluster. [rtl]"""
+    header_accesses: int = 12
+    """Accesses with which a handler reads and turns round a packet's headers. [src]"""
+    header_bank_permille: int = 500
+    """Of a thousand of these, those to the bank that has most of them. It is the same bank for all packets whose length
+    is a multiple of all superbanks' beats, so cores that begin together wait for each other. [rtl]"""
     lock_handoff: int = 6
     """Unlock to the next holder's first cycle: a turn of its polling loop. [ours]"""
     handler_limit: int = 1_000_000
     """Cycles after which a handler counts as never returning; so does a wait for a lock. [ours]"""
     loop_limit: int = 50_000_000
-    """Turns of a handler's loops without a charge after which it does. [ours]"""
+    """Turns of a handler's loops after which it does; a range counts before its loop begins. [ours]"""
     stack_bytes: int = 64 * 1024
     """Stack of a simulated core on the host. [ours]"""
 
@@ -140,7 +150,7 @@ class MachineConfig:
                 raise ConfigError(f"{field.name} = {value!r}: must be an integer of at least 0")
         positive = (
             "clusters", "cores", "tasks_per_cluster", "message_queues", "max_packet_bytes", "beat_bytes",
-            "register_places",
+            "register_places", "copies_in_flight", "superbanks",
         )  # fmt: skip
         for name in positive:
             if getattr(self, name) < 1:

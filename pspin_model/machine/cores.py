@@ -59,6 +59,7 @@ from pspin_model.machine.layout import (
     H_SCRATCH,
     H_SCRATCH_BYTES,
     H_SEGMENT,
+    H_SEGMENT_END,
     H_SOURCE,
     H_SP,
     H_STACK,
@@ -214,7 +215,8 @@ def _run(s: State, core: int) -> None:
     h[H_INSTRUCTIONS] = 0
     if s.costs[COLD_CACHE]:
         cycles += fetch(s, core, cycles)
-    push(s, h[H_SEGMENT] + cycles, E_RESUME, core)
+    h[H_SEGMENT_END] = h[H_SEGMENT] + cycles
+    push(s, h[H_SEGMENT_END], E_RESUME, core)
 
 
 @njit
@@ -228,6 +230,7 @@ def waits_for_banks(s: State, now: int, core: int) -> bool:
     h[H_ACCESSES] = 0
     if waits == 0:
         return False
+    h[H_SEGMENT_END] = now + waits
     push(s, now + waits, E_RESUME, core)
     return True
 
@@ -304,7 +307,7 @@ def ring_doorbell(s: State, now: int, core: int) -> None:
 def give_feedback(s: State, now: int, core: int) -> None:
     """A core's feedback may leave: it asks the cluster's arbiter."""
     h = row_at(s.cores, core)
-    h[H_LEAVING] = 1
+    h[H_LEAVING] = now
     wake_collect(s, h[H_CLUSTER], now)
 
 

@@ -1,8 +1,9 @@
 """What moves the beats of commands: engines to the network, to the host and from it, and the L1 ports they share.
 
 An engine moves a beat a cycle, its commands in order. Reads and writes of one L1 take turns at its port for commands,
-beat by beat, so bursts of two engines that meet there each go at half speed; a burst from another cluster than the last
-one begins when that is wholly over. [src]
+beat by beat, so bursts of two engines that meet there each go at half speed; so do two that read different L1s, for
+what they read comes back by one way. A burst from another cluster than the last one begins when that is wholly over.
+[src]
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pspin_model.machine.layout import (
     D_LEFT,
     D_READY,
     D_SINCE,
+    D_SPEED,
     G_ENGINE_AT,
     G_ENGINE_BURSTS,
     G_ENGINE_CLUSTER,
@@ -117,6 +119,7 @@ def begin_burst(s: State, now: int, e: int) -> None:
     g[G_ENGINE_BURSTS + e] += 1
     d[D_LEFT] = length * SHARES
     d[D_SINCE] = now
+    d[D_SPEED] = 0
     if cluster < 0:
         if e == HOST_WRITES_OUT and g[G_INGEST_HEAD] >= 0:
             # the beat more of a read of L2 is one that the network interface cannot write
@@ -130,33 +133,64 @@ def begin_burst(s: State, now: int, e: int) -> None:
 
 
 @njit
-def _shares(c: Any, e: int) -> int:
+def _shares(s: State, c: Any, e: int) -> int:
     """Parts of a beat that an engine's burst moves in a cycle through a cluster's port as it is used now."""
     reads = int(c[L_BURST + SENDS] >= 0) + int(c[L_BURST + HOST_WRITES_OUT] >= 0)
     if e == HOST_READS_IN:
         return SHARES // 2 if reads > 0 else SHARES
     writes = int(c[L_BURST + HOST_READS_IN] >= 0)
-    return SHARES // (reads * (1 + writes))
+    return int(SHARES // max(reads * (1 + writes), _reading(s)))
+
+
+@njit
+def _reading(s: State) -> int:
+    """Engines that read any L1: they share the way back."""
+    if s.conf[C_SEND_BEATS] != 1:
+        return 1
+    g = s.g
+    count = 0
+    for e in (SENDS, HOST_WRITES_OUT):
+        count += int(g[G_ENGINE_BURSTS + e] > 0 and g[G_ENGINE_CLUSTER + e] >= 0)
+    return count
+
+
+@njit
+def _count_beats(s: State, now: int, cluster: int) -> None:
+    """Take what has passed since the last change from what the bursts through a cluster's port have left."""
+    c = row_at(s.clusters, cluster)
+    for other in range(3):
+        if c[L_BURST + other] >= 0:
+            d = row_at(s.commands, c[L_BURST + other])
+            d[D_LEFT] = max(0, d[D_LEFT] - d[D_SPEED] * (now - d[D_SINCE]))
+            d[D_SINCE] = now
+
+
+@njit
+def _foresee(s: State, now: int, cluster: int) -> None:
+    """Say when the bursts through a cluster's port end as things are."""
+    c = row_at(s.clusters, cluster)
+    for other in range(3):
+        if c[L_BURST + other] >= 0:
+            d = row_at(s.commands, c[L_BURST + other])
+            d[D_SPEED] = _shares(s, c, other)
+            end = now + (d[D_LEFT] + d[D_SPEED] - 1) // d[D_SPEED]
+            if end != d[D_END]:
+                d[D_END] = end
+                push(s, end, E_BURST, c[L_BURST + other])
 
 
 @njit
 def _change_port(s: State, now: int, cluster: int, e: int, place: int) -> None:
     """Give an engine's place at a cluster's port to a command or (-1) to none; the others go on at their new speed."""
-    c = row_at(s.clusters, cluster)
-    for other in range(3):
-        if c[L_BURST + other] >= 0:
-            d = row_at(s.commands, c[L_BURST + other])
-            d[D_LEFT] = max(0, d[D_LEFT] - _shares(c, other) * (now - d[D_SINCE]))
-            d[D_SINCE] = now
-    c[L_BURST + e] = place
-    for other in range(3):
-        if c[L_BURST + other] >= 0:
-            d = row_at(s.commands, c[L_BURST + other])
-            shares = _shares(c, other)
-            end = now + (d[D_LEFT] + shares - 1) // shares
-            if end != d[D_END]:
-                d[D_END] = end
-                push(s, end, E_BURST, c[L_BURST + other])
+    g = s.g
+    _count_beats(s, now, cluster)
+    s.clusters[cluster, L_BURST + e] = place
+    _foresee(s, now, cluster)
+    if e != HOST_READS_IN and s.conf[C_SEND_BEATS] == 1:
+        other = HOST_WRITES_OUT - e
+        if g[G_ENGINE_BURSTS + other] > 0 and 0 <= g[G_ENGINE_CLUSTER + other] != cluster:
+            _count_beats(s, now, g[G_ENGINE_CLUSTER + other])
+            _foresee(s, now, g[G_ENGINE_CLUSTER + other])
 
 
 @njit
@@ -167,9 +201,9 @@ def burst_done(s: State, now: int, place: int) -> None:
         return
     d[D_END] = -1
     e = engine_of(d[D_KIND])
+    g[G_ENGINE_BURSTS + e] -= 1
     if d[D_CLUSTER] >= 0:
         _change_port(s, now, d[D_CLUSTER], e, -1)
-    g[G_ENGINE_BURSTS + e] -= 1
     after = s.conf[C_SEND]
     if e == HOST_WRITES_OUT:
         after = s.conf[C_WRITE] - s.conf[C_WRITE_FILL]

@@ -1,7 +1,8 @@
 """The way of feedback: cores, their cluster's register at the scheduler, the message queues.
 
 A core keeps its feedback until its cluster's arbiter takes it; the cluster's register has two places, and the scheduler
-takes one feedback a cycle, of the clusters in turn. [src]
+takes one feedback a cycle, of the clusters in turn. While the register is full, the arbiter keeps whom it chose, and
+does not see who asks later. [src]
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import ask_again, wake_collect
 from pspin_model.machine.events import E_DOORBELL, E_FEEDBACK, push
-from pspin_model.machine.fifos import append, arbiter_rank, has_room, take
+from pspin_model.machine.fifos import append, arbiter_rank, has_room, later_turn, take
 from pspin_model.machine.ingest import begin_message, expect_arrival, list_queue, wake_scheduler, whole_beats
 from pspin_model.machine.layout import (
     COMPLETION,
@@ -30,6 +31,7 @@ from pspin_model.machine.layout import (
     HEADER_RUNNING,
     L_COLLECT,
     L_COLLECT_CHOSEN,
+    L_COLLECT_CHOSEN_AT,
     L_COLLECT_TURN,
     L_FEEDBACK_TAKEN,
     L_FREE_BYTES,
@@ -68,28 +70,33 @@ def collect(s: State, now: int, cluster: int) -> None:
         return
     c[L_COLLECT] = -1
     cores = s.conf[C_CORES]
-    best, best_rank, others = -1, 0, False
+    best, best_rank, others, turn = -1, 0, False, -1
     for place in range(cores):
-        if not s.cores[cluster * cores + place, H_LEAVING]:
+        since = s.cores[cluster * cores + place, H_LEAVING]
+        if since < 0 or (c[L_COLLECT_CHOSEN] >= 0 and since > c[L_COLLECT_CHOSEN_AT]):
+            others = others or since >= 0
             continue
         rank = arbiter_rank(place, c[L_COLLECT_TURN], cores)
+        turn = later_turn(place, c[L_COLLECT_TURN], turn)
         if place == c[L_COLLECT_CHOSEN]:
             rank = -1
-        others = best >= 0
+        others = others or best >= 0
         if best < 0 or rank < best_rank:
             best, best_rank = place, rank
     if best < 0:
         return
     if not has_room(s.feedback_fifo, s.feedback_span, cluster, c[L_FEEDBACK_TAKEN] == now):
+        if c[L_COLLECT_CHOSEN] < 0:
+            c[L_COLLECT_CHOSEN_AT] = now
         c[L_COLLECT_CHOSEN] = best
         return
     c[L_COLLECT_CHOSEN] = -1
-    c[L_COLLECT_TURN] += 1
+    c[L_COLLECT_TURN] = turn
     core = cluster * cores + best
     h = row_at(s.cores, core)
     row = h[H_FEEDBACK]
     h[H_FEEDBACK] = -1
-    h[H_LEAVING] = 0
+    h[H_LEAVING] = -1
     append(s.feedback_fifo, s.feedback_span, cluster, row)
     s.packets[row, P_LEAVES] = now + s.conf[C_FEEDBACK]
     wake_feedback(s, now + s.conf[C_FEEDBACK])
@@ -130,7 +137,7 @@ def take_feedback(s: State, now: int) -> None:
         if best < 0 or rank < best_rank:
             best, best_rank = cluster, rank
     if best >= 0:
-        g[G_FEEDBACK_TURN] += 1
+        g[G_FEEDBACK_TURN] += 1  # this one gives turns whether they are used or not: `empty` of 64 B [rtl]
         c = row_at(s.clusters, best)
         c[L_FEEDBACK_TAKEN] = now
         row = take(s.feedback_fifo, s.feedback_span, best)

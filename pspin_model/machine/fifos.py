@@ -46,10 +46,22 @@ def has_room(ring: Any, span: Any, row: int, taken_now: bool) -> bool:
 def arbiter_rank(requester: int, turn: int, count: int) -> int:
     """Order of a requester in an arbiter tree: the least rank wins.
 
-    At each node of the tree a bit of the turn says which half is preferred if both ask. The turn counts grants, whoever
-    got them: when few ask, some wait longer than others. [src]
+    At each node of the tree a bit of the turn says which half is preferred if both ask. [src]
     """
     width = 1
     while width < count:
         width *= 2
     return int(requester ^ (turn % count & (width - 1)))
+
+
+@njit
+def later_turn(requester: int, turn: int, best: int) -> int:
+    """Who of a requester and the best so far (-1: none) has the turn after a grant.
+
+    That is the first that asks behind the turn that was, else the first of all: arbiters are fair when few ask. [src]
+    """
+    if best < 0:
+        return int(requester)
+    if (requester > turn) != (best > turn):
+        return int(max(requester, best))
+    return int(min(requester, best))

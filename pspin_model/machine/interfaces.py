@@ -11,7 +11,7 @@ from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.engines import begin_command
 from pspin_model.machine.events import E_GATHER, E_ISSUE, push
-from pspin_model.machine.fifos import append, arbiter_rank, has_room, take, take_at
+from pspin_model.machine.fifos import append, arbiter_rank, has_room, later_turn, take, take_at
 from pspin_model.machine.layout import (
     D_CORE,
     D_KIND,
@@ -19,11 +19,13 @@ from pspin_model.machine.layout import (
     G_IN_FLIGHT,
     G_ISSUE_AT,
     G_ISSUE_CHOSEN,
+    G_ISSUE_CHOSEN_AT,
     G_ISSUE_TURN,
     H_PLACE,
     HOST_DMA,
     HOST_WORD,
     L_CHOSEN,
+    L_CHOSEN_AT,
     L_COMMAND_TAKEN,
     L_GATHER,
     L_TURN,
@@ -65,15 +67,18 @@ def gather(s: State, now: int, cluster: int) -> None:
     if c[L_GATHER] != now:
         return
     c[L_GATHER] = -1
-    best, best_rank, soonest = -1, -1, -1
+    best, best_rank, soonest, turn = -1, -1, -1, -1
     size = s.command_fifo.shape[1]
     for at in range(s.command_span[cluster, 1]):
         d = row_at(s.commands, s.command_fifo[cluster, (s.command_span[cluster, 0] + at) % size])
         if d[D_READY] > now:
             soonest = d[D_READY]
             break
+        if c[L_CHOSEN] >= 0 and d[D_READY] > c[L_CHOSEN_AT]:
+            continue
         place = s.cores[d[D_CORE], H_PLACE]
         rank = arbiter_rank(place, c[L_TURN], s.conf[C_CORES])
+        turn = later_turn(place, c[L_TURN], turn)
         if place == c[L_CHOSEN]:
             rank = -2
         if best < 0 or rank < best_rank:
@@ -83,11 +88,13 @@ def gather(s: State, now: int, cluster: int) -> None:
         return
     if not has_room(s.unit_fifo, s.unit_span, cluster, c[L_COMMAND_TAKEN] == now):
         head = s.command_fifo[cluster, (s.command_span[cluster, 0] + best) % size]
+        if c[L_CHOSEN] < 0:
+            c[L_CHOSEN_AT] = now
         c[L_CHOSEN] = s.cores[s.commands[head, D_CORE], H_PLACE]
         return
     taken = take_at(s.command_fifo, s.command_span, cluster, best)
     c[L_CHOSEN] = -1
-    c[L_TURN] += 1
+    c[L_TURN] = turn
     append(s.unit_fifo, s.unit_span, cluster, taken)
     s.commands[taken, D_READY] = now + 1
     wake_interface(s, interface_of(s.commands[taken, D_KIND]), now + 1)
@@ -112,7 +119,7 @@ def serve_interface(s: State, now: int, i: int) -> None:
     if g[G_ISSUE_AT + i] != now:
         return
     g[G_ISSUE_AT + i] = -1
-    best, best_rank, soonest, others = -1, 0, -1, False
+    best, best_rank, soonest, others, turn = -1, 0, -1, False, -1
     for cluster in range(s.conf[C_CLUSTERS]):
         if s.unit_span[cluster, 1] == 0:
             continue
@@ -122,10 +129,14 @@ def serve_interface(s: State, now: int, i: int) -> None:
         if d[D_READY] > now:
             soonest = d[D_READY]
             continue
+        if g[G_ISSUE_CHOSEN + i] >= 0 and d[D_READY] > g[G_ISSUE_CHOSEN_AT + i]:
+            others = True
+            continue
         rank = arbiter_rank(cluster, g[G_ISSUE_TURN + i], s.conf[C_CLUSTERS])
+        turn = later_turn(cluster, g[G_ISSUE_TURN + i], turn)
         if cluster == g[G_ISSUE_CHOSEN + i]:
             rank = -1
-        others = best >= 0
+        others = others or best >= 0
         if best < 0 or rank < best_rank:
             best, best_rank = cluster, rank
     if best < 0:
@@ -133,12 +144,14 @@ def serve_interface(s: State, now: int, i: int) -> None:
             wake_interface(s, i, soonest)
         return
     if g[G_IN_FLIGHT + i] >= s.conf[C_IN_FLIGHT]:
+        if g[G_ISSUE_CHOSEN + i] < 0:
+            g[G_ISSUE_CHOSEN_AT + i] = now
         g[G_ISSUE_CHOSEN + i] = best
         return
     place = take(s.unit_fifo, s.unit_span, best)
     s.clusters[best, L_COMMAND_TAKEN] = now
     g[G_ISSUE_CHOSEN + i] = -1
-    g[G_ISSUE_TURN + i] += 1
+    g[G_ISSUE_TURN + i] = turn
     g[G_IN_FLIGHT + i] += 1
     begin_command(s, now, place)
     wake_gather(s, best, now + 1)

@@ -37,6 +37,7 @@ H_INSTRUCTIONS = _h.take()  # instructions charged since then
 H_TOTAL_INSTRUCTIONS = _h.take()
 H_START = _h.take()  # first cycle of the handler
 H_SEGMENT = _h.take()  # cycle at which the handler was last resumed
+H_SEGMENT_END = _h.take()  # cycle at which that piece of it ends
 H_LIMIT = _h.take()  # cycles left before the handler counts as never returning
 H_TICKS = _h.take()  # turns of while loops left before it does
 H_FAULT = _h.take()  # FAULT_* of the handler, with H_FAULT_VALUE
@@ -70,7 +71,7 @@ H_STATE = _h.take()  # CORE_*
 H_FREE_AT = _h.take()  # first cycle at which the core takes a task
 H_USED = _h.take()  # whether it has run one
 H_FEEDBACK = _h.take()  # packet whose feedback waits for its commands, or -1
-H_LEAVING = _h.take()  # whether that feedback asks the cluster's arbiter to leave
+H_LEAVING = _h.take()  # since which cycle that feedback asks the cluster's arbiter to leave, or -1
 H_STALE = _h.take()  # handle of a command that waits for a feedback as the core was told it, or -1
 H_OPEN = _h.take()  # commands and copies of that packet (or of the running handler) not yet done
 H_NEXT = _h.take()  # next core in a list of waiting ones
@@ -102,6 +103,7 @@ _l = _Columns()
 L_OCCUPANCY = _l.take()  # tasks the scheduler counts here
 L_FREE_BYTES = _l.take()  # of the L1 packet buffer
 L_COPY_AT = _l.take()  # when the next copy into this cluster may start
+L_COPY_SLOT = _l.take()  # which of its copies in flight is the oldest: a row of `copy_slots`
 L_BUSY = _l.take()  # cores running
 L_DISPATCHING = _l.take()  # cycle of the pending dispatch event, or -1
 L_TASKS = _l.take()  # tasks seen
@@ -109,10 +111,12 @@ L_BURST = _l.take(3)  # command whose beats go through the port for commands int
 L_GATHER = _l.take()  # cycle at which its cores' commands are looked at, or -1
 L_TURN = _l.take()  # grants of the arbiter of its cores' commands
 L_CHOSEN = _l.take()  # place of the core that arbiter has chosen, waiting for room, or -1
+L_CHOSEN_AT = _l.take()  # cycle of that choice: who asks later is not seen until it is served
 L_COMMAND_TAKEN = _l.take()  # cycle at which a command last left its register at the unit
 L_COLLECT = _l.take()  # cycle at which its cores' feedback is looked at, or -1
 L_COLLECT_TURN = _l.take()  # grants of the arbiter of its cores' feedback
 L_COLLECT_CHOSEN = _l.take()  # place of the core that arbiter has chosen, waiting for room, or -1
+L_COLLECT_CHOSEN_AT = _l.take()  # cycle of that choice
 L_FEEDBACK_TAKEN = _l.take()  # cycle at which a feedback last left its register at the scheduler
 L_FETCHING = _l.take()  # until when it waits for code
 L_STREAM = _l.take()  # next row of its list of streams
@@ -190,6 +194,7 @@ D_CONTEXT = _d.take()
 D_READY = _d.take()  # cycle at which it reaches the next place on its way
 D_LEFT = _d.take()  # beats still to pass its L1, times SHARES
 D_SINCE = _d.take()  # cycle of that count
+D_SPEED = _d.take()  # of these, how many a cycle as things are
 D_END = _d.take()  # cycle at which its last beat passes as things are, or -1
 D_COLUMNS = _d.count
 
@@ -244,6 +249,7 @@ G_IN_FLIGHT = _g.take(3)  # commands, by interface
 G_ISSUE_AT = _g.take(3)  # cycle of the pending issue event, or -1
 G_ISSUE_TURN = _g.take(3)  # grants of the interfaces' arbiters
 G_ISSUE_CHOSEN = _g.take(3)  # cluster they have chosen, waiting for room, or -1
+G_ISSUE_CHOSEN_AT = _g.take(3)  # cycle of that choice
 G_ENGINE_AT = _g.take(3)  # cycle at which an engine looks for a burst to begin, or -1
 G_ENGINE_FREE = _g.take(3)  # first cycle at which its next burst may begin
 G_ENGINE_CLUSTER = _g.take(3)  # whose L1 its last burst went through
@@ -269,7 +275,8 @@ TABLES = {
     "g": (G_COLUMNS,), "conf": (0,), "costs": (0,), "heap": (0,), "cores": (0, H_COLUMNS),
     "clusters": (0, L_COLUMNS), "packets": (0, P_COLUMNS), "free_packets": (0,), "queues": (0, Q_COLUMNS),
     "ready": (0,), "contexts": (0, X_COLUMNS), "locks": (0, K_COLUMNS), "commands": (0, D_COLUMNS),
-    "copy_fifo": (0, 0), "copy_span": (0, 2), "ready_fifo": (0, 0), "ready_span": (0, 2), "command_fifo": (0, 0),
+    "copy_fifo": (0, 0), "copy_span": (0, 2), "copy_slots": (0, 0), "ready_fifo": (0, 0), "ready_span": (0, 2),
+    "command_fifo": (0, 0),
     "command_span": (0, 2), "unit_fifo": (0, 0), "unit_span": (0, 2), "engine_fifo": (0, 0), "engine_span": (0, 2),
     "feedback_fifo": (0, 0), "feedback_span": (0, 2),
     "slots": (0, 0), "slot_count": (0,), "streams": (0, 0, 2), "tags": (0, 0),

@@ -68,7 +68,7 @@ class MachineMemory:
         h[:, at.H_PLACE] = number % c.cores
         h[:, at.H_CORES_PER_CLUSTER], h[:, at.H_CLUSTERS] = c.cores, c.clusters
         h[:, at.H_COSTS] = s.costs.ctypes.data
-        h[:, [at.H_FEEDBACK, at.H_STALE, at.H_NEXT]] = -1
+        h[:, [at.H_FEEDBACK, at.H_LEAVING, at.H_STALE, at.H_NEXT]] = -1
         s.clusters[:, at.L_FREE_BYTES] = c.l1_packet_bytes
         nothing = (
             at.L_DISPATCHING, at.L_GATHER, at.L_CHOSEN, at.L_COMMAND_TAKEN, at.L_COLLECT, at.L_COLLECT_CHOSEN,
@@ -198,6 +198,7 @@ def _empty_tables(c: MachineConfig, costs: CostTable) -> dict[str, Any]:
         commands=table(2 * cores * per_core, at.D_COLUMNS),
         copy_fifo=table(c.clusters, c.tasks_per_cluster + c.cores * per_core + 1),
         copy_span=table(c.clusters, 2),
+        copy_slots=table(c.clusters, c.copies_in_flight),
         ready_fifo=table(c.clusters, c.tasks_per_cluster + 1),
         ready_span=table(c.clusters, 2),
         command_fifo=table(c.clusters, c.cores * per_core + 1),

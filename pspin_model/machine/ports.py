@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_COPIED, E_DISPATCH, E_PORT, push
-from pspin_model.machine.fifos import take
+from pspin_model.machine.fifos import arbiter_rank, later_turn, take
 from pspin_model.machine.ingest import beats
 from pspin_model.machine.layout import (
     D_BYTES,
@@ -14,6 +14,7 @@ from pspin_model.machine.layout import (
     G_PORT_EVENT,
     G_PORT_TURN,
     L_COPY_AT,
+    L_COPY_SLOT,
     L_DISPATCHING,
     L_STREAM,
     P_BYTES,
@@ -24,50 +25,64 @@ from pspin_model.machine.state import row_at
 C_CLUSTERS = index_of("clusters")
 C_COPY = index_of("copy_latency")
 C_COPY_BEATS = index_of("copy_beats")
-C_GAP = index_of("copy_gap")
+C_SLOT = index_of("copy_slot")
 
 
 @njit
 def wake_port(s: State, now: int) -> None:
     """Have the port from L2 to the clusters look for a copy to start."""
     g = s.g
-    at = max(now, g[G_PORT_AT])
-    if g[G_COPIES] > 0 and (g[G_PORT_EVENT] < 0 or at < g[G_PORT_EVENT]):
-        g[G_PORT_EVENT] = at
-        push(s, at, E_PORT, 0)
+    if g[G_COPIES] > 0 and (g[G_PORT_EVENT] < 0 or now < g[G_PORT_EVENT]):
+        g[G_PORT_EVENT] = now
+        push(s, now, E_PORT, 0)
 
 
 @njit
 def start_copy(s: State, now: int) -> None:
-    """Start the next copy into L1: clusters in turn, each with its gap between copies."""
+    """Ask L2 for the next copy into L1, one a cycle: of the clusters in turn that have not too many in flight."""
     g = s.g
     if g[G_PORT_EVENT] != now:
         return
     g[G_PORT_EVENT] = -1
-    clusters = s.conf[C_CLUSTERS]
-    soonest = -1
-    for step in range(1, clusters + 1):
-        cluster = (g[G_PORT_TURN] + step) % clusters
+    best, best_rank, turn, asking, soonest = -1, -1, -1, 0, -1
+    for cluster in range(s.conf[C_CLUSTERS]):
         if s.copy_span[cluster, 1] == 0:
             continue
-        c = row_at(s.clusters, cluster)
-        if c[L_COPY_AT] > now:
-            soonest = c[L_COPY_AT] if soonest < 0 else min(soonest, c[L_COPY_AT])
+        free_at = s.copy_slots[cluster, s.clusters[cluster, L_COPY_SLOT]]
+        if free_at > now:
+            soonest = free_at if soonest < 0 else min(soonest, free_at)
             continue
-        g[G_PORT_TURN] = cluster
+        asking += 1
+        rank = arbiter_rank(cluster, g[G_PORT_TURN], s.conf[C_CLUSTERS])
+        turn = later_turn(cluster, g[G_PORT_TURN], turn)
+        if best < 0 or rank < best_rank:
+            best, best_rank = cluster, rank
+    if best >= 0:
+        g[G_PORT_TURN] = turn
         g[G_COPIES] -= 1
-        subject = take(s.copy_fifo, s.copy_span, cluster)
-        row = subject
-        size = s.packets[row, P_BYTES] if row < s.packets.shape[0] else copy_bytes(s, row - s.packets.shape[0])
-        length = beats(s, size)
-        g[G_PORT_AT] = now + (length + s.conf[C_COPY_BEATS] - 1) // s.conf[C_COPY_BEATS]
-        c[L_COPY_AT] = now + length + (1 if length <= s.conf[C_GAP] else 0)
-        add_stream(s, cluster, now + s.conf[C_COPY], length)
-        push(s, now + s.conf[C_COPY] + length, E_COPIED, subject)
-        break
-    if g[G_COPIES] > 0:
-        at = g[G_PORT_AT] if soonest < 0 else min(soonest, g[G_PORT_AT])
-        wake_port(s, max(at, now + 1))
+        _read_beats(s, now, best)
+        if s.copy_span[best, 1] > 0:
+            free_at = s.copy_slots[best, s.clusters[best, L_COPY_SLOT]]
+            soonest = free_at if soonest < 0 else min(soonest, free_at)
+    if soonest >= 0 or asking > 1:
+        wake_port(s, now + 1 if asking > 1 else max(soonest, now + 1))
+
+
+@njit
+def _read_beats(s: State, now: int, cluster: int) -> None:
+    """Move a cluster's first copy's beats as soon as L2's port and the cluster's have moved those before."""
+    g, c = s.g, row_at(s.clusters, cluster)
+    subject = take(s.copy_fifo, s.copy_span, cluster)
+    row = subject
+    size = s.packets[row, P_BYTES] if row < s.packets.shape[0] else copy_bytes(s, row - s.packets.shape[0])
+    length = beats(s, size)
+    start = max(now, g[G_PORT_AT], c[L_COPY_AT])
+    g[G_PORT_AT] = max(now, g[G_PORT_AT]) + (length + s.conf[C_COPY_BEATS] - 1) // s.conf[C_COPY_BEATS]
+    c[L_COPY_AT] = start + length
+    s.copy_slots[cluster, c[L_COPY_SLOT]] = start + length + s.conf[C_SLOT]
+    c[L_COPY_SLOT] = (c[L_COPY_SLOT] + 1) % s.copy_slots.shape[1]
+    add_stream(s, cluster, start + s.conf[C_COPY], length)
+    push(s, start + s.conf[C_COPY] + length, E_COPIED, subject)
 
 
 @njit

@@ -14,7 +14,7 @@ from pspin_model.machine.commands import copy_done_for_handler
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import begin_handler, l1_address
 from pspin_model.machine.events import E_ACCEPT, push
-from pspin_model.machine.fifos import append, arbiter_rank, take_at
+from pspin_model.machine.fifos import append, arbiter_rank, later_turn, take_at
 from pspin_model.machine.ingest import address_of_row, unstall, wake_scheduler, whole_beats
 from pspin_model.machine.layout import (
     COMPLETION,
@@ -146,11 +146,14 @@ def _prefer_queue(s: State) -> None:
     size, head = s.ready.shape[0], g[G_READY_HEAD]
     if g[G_READY_COUNT] > 0 and s.packets[s.queues[s.ready[head], Q_HEAD], P_CORES] > 0:
         return
-    best, best_rank = 0, -1
+    best, best_rank, turn = 0, -1, -1
     for at in range(min(g[G_READY_COUNT], ARBITED)):
         rank = arbiter_rank(s.ready[(head + at) % size], g[G_READY_TURN], s.conf[C_QUEUES])
+        turn = later_turn(s.ready[(head + at) % size], g[G_READY_TURN], turn)
         if best_rank < 0 or rank < best_rank:
             best, best_rank = at, rank
+    if turn >= 0:
+        g[G_READY_TURN] = turn
     _to_front(s, best)
 
 
@@ -183,7 +186,6 @@ def schedule(s: State, now: int) -> None:
             g[G_READY_COUNT] -= 1
             s.queues[queue, Q_LISTED] = 0
             g[G_TICKED] = now
-            g[G_READY_TURN] += 1
             g[G_READY_CHOSEN] = 0
             _give_task(s, now, queue, row, cluster)
             wake_scheduler(s, now + 1)

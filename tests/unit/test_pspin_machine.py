@@ -62,6 +62,11 @@ def misbehave(h: int) -> None:
         unlock(h, 1)
     elif what == 8:
         lock(h, 9)
+    elif what == 9:
+        total = 0
+        for turn in range(1 << 40):
+            total ^= turn
+        data[0] = total & 1
     send_packet(h, data, what, 3)
 
 
@@ -100,11 +105,11 @@ def test_payload_follows_header_and_completion_comes_once_after_all_payloads() -
 
 @pytest.fixture(scope="module")
 def wrongs() -> Any:
-    """One run in which eight packets do what they must not, between packets that are in order."""
+    """One run in which nine packets do what they must not, between packets that are in order."""
     machine = Machine(MachineConfig(handler_limit=PATIENT, loop_limit=100_000))
     context = machine.context("wrong", payload=misbehave, locks=2)
-    tags = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0])
-    machine.inject(context, np.arange(11), packets(11), np.arange(11) * 50, tags=tags)
+    tags = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0])
+    machine.inject(context, np.arange(12), packets(12), np.arange(12) * 50, tags=tags)
     return machine, context, machine.run()
 
 
@@ -119,6 +124,7 @@ def wrongs() -> Any:
         (6, "bad declaration", "-7"),
         (7, "not the holder", "lock 1"),
         (8, "bad lock", "lock 9"),
+        (9, "never returns", "loop_limit"),
     ],
 )
 def test_an_error_names_handler_packet_and_cycle(wrongs: Any, number: int, kind: str, text: str) -> None:
@@ -132,7 +138,7 @@ def test_an_error_names_handler_packet_and_cycle(wrongs: Any, number: int, kind:
 
 def test_the_rest_goes_on_after_errors(wrongs: Any) -> None:
     _, _, run = wrongs
-    assert len(run.packets["feedback"]) == 11
+    assert len(run.packets["feedback"]) == 12
     assert sorted(run.sent["tag"].tolist()) == [0, 0, 0, 5]
 
 
