@@ -41,7 +41,13 @@ from hostagent.protocol.worker.records import (
     WAITED,
     core_at,
 )
-from hostagent.protocol.worker.repeats import note_overtaken, note_progress, sample_answer, weigh_duplicates
+from hostagent.protocol.worker.repeats import (
+    note_duplicate,
+    note_overtaken,
+    note_progress,
+    sample_answer,
+    weigh_repeats,
+)
 from hostagent.protocol.worker.served_lanes import brings_weights
 from hostagent.protocol.worker.transmit import clear_blocked, set_ready
 
@@ -97,12 +103,12 @@ def take_answer(core: Any, kind: int, frame: int, length: int, now_ns: int) -> A
     number = core.floor + ((read32(frame, CHUNK_AT) - core.floor) & CHUNK_MASK)
     if number >= core.floor + core.ahead * core.window:
         if kind == RESULT and number - (CHUNK_MASK + 1) >= core.base:
-            core.duplicate_results += 1  # of a chunk below the lowest unfinished
+            note_duplicate(core, number - (CHUNK_MASK + 1))  # of a chunk below the lowest unfinished
         return REJECT_NOT_IN_FLIGHT
     chunk = chunk_of(core, number)
     if chunk.number != number or chunk.list == NO_LIST:
         if kind == RESULT and chunk.number == number and chunk.seen_epoch == core.epoch:
-            core.duplicate_results += 1
+            note_duplicate(core, number)
         return REJECT_NOT_IN_FLIGHT
     if read16(frame, FLAGS_AT) != chunk.operator or length == LANES_AT:  # the operator follows the flags, which are 0
         reason = judge_unusual(core, chunk, kind, frame, length)
@@ -148,7 +154,7 @@ def take_result(core: Any, number: int, frame: int, now_ns: int) -> None:
     chunk = chunk_of(core, number)
     core.results_received += 1
     sample_answer(core, chunk, False, now_ns)
-    weigh_duplicates(core)
+    weigh_repeats(core, now_ns)
     leave_list(core, number & (core.ring - 1))
     chunk.seen_epoch = core.epoch
     note_progress(core, number)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from emulator.ports.jit import njit
-from hostagent.protocol.worker.lists import NONE, chunk_in, head, move_to
+from hostagent.protocol.worker.lists import NONE, chunk_in, chunk_of, head, move_to
 from hostagent.protocol.worker.records import DUE, RUNNING, UNANSWERED, WAITED, core_at
 
 FIRST_RTO_NS = 20_000_000
@@ -24,7 +24,7 @@ FIRST_RTO_NS = 20_000_000
 LARGEST_RTO_NS = 1_000_000_000
 PLENTY_RTO_NS = 32_000_000
 """An estimate above this needs a path whose shortest round trip is an eighth of it: ten slices of a busy scheduler."""
-LEAST_OF_SAMPLES = 64
+LEAST_OF_SAMPLES = 16
 SMALLEST_WINDOW_NS = 50_000
 """Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
 PATIENCE_RESULTS = 64
@@ -52,15 +52,25 @@ def note_progress(core: Any, number: int) -> None:
 
 
 @njit
-def take_sample(core: Any, rtt_ns: int) -> None:
-    """RFC 6298 section 2, in integers."""
+def take_sample(core: Any, rtt_ns: int, now_ns: int) -> None:
+    """RFC 6298 section 2, in integers, for many samples a round trip.
+
+    A window of samples would let the variance forget in a hundredth of a round trip what a late scheduler did in it. So
+    it grows with any sample, and shrinks once a round trip, by a quarter of the way to the largest of that round trip.
+    """
     if core.smoothed_rtt_ns == 0:
         core.smoothed_rtt_ns = rtt_ns
-        core.rtt_variance_ns = rtt_ns // 2
+        core.rtt_deviation_ns = core.rtt_variance_ns = rtt_ns // 2
     else:
         error = rtt_ns - core.smoothed_rtt_ns
-        core.rtt_variance_ns += (abs(error) - core.rtt_variance_ns) // 4
+        core.rtt_deviation_ns += (abs(error) - core.rtt_deviation_ns) // 4
         core.smoothed_rtt_ns += error // 8
+        core.worst_deviation_ns = max(core.worst_deviation_ns, core.rtt_deviation_ns)
+        core.rtt_variance_ns = max(core.rtt_variance_ns, core.rtt_deviation_ns)
+        if now_ns - rtt_ns >= core.round_began_ns:
+            core.rtt_variance_ns -= (core.rtt_variance_ns - core.worst_deviation_ns) // 4
+            core.worst_deviation_ns = 0
+            core.round_began_ns = now_ns
     estimate = core.smoothed_rtt_ns + max(4 * core.rtt_variance_ns, core.smoothed_rtt_ns // 8)
     most_ns = max(PLENTY_RTO_NS, 8 * least_rtt_ns(core, rtt_ns))
     core.rto_ns = min(max(min(estimate, most_ns), core.minimum_rto_ns), LARGEST_RTO_NS)
@@ -68,7 +78,7 @@ def take_sample(core: Any, rtt_ns: int) -> None:
 
 @njit
 def least_rtt_ns(core: Any, rtt_ns: int) -> Any:
-    """The shortest of the last 64 to 128 samples, this one included.
+    """The shortest of the last 16 to 32 samples, this one included.
 
     A result waits for the slowest rank, so where frames are lost most samples hold another rank's repeats. Estimates
     made of them alone would drive each other up without end; the shortest is of a chunk that nobody had to repeat.
@@ -90,32 +100,46 @@ def sample_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
     core.answered = 1
     core.backoff = 0
     if chunk.tries == (2 if is_waiting else 1):
-        take_sample(core, now_ns - chunk.sent_ns)
+        take_sample(core, now_ns - chunk.sent_ns, now_ns)
 
 
 @njit
-def weigh_duplicates(core: Any) -> None:
-    """Once every PATIENCE_RESULTS results: are repeats mostly in vain?
-
-    Each repeat that comes too early brings a duplicate result. When the path has become slower than the estimate, no
-    chunk is answered before it is repeated and none is a sample, so this is all there is to learn from.
-    """
-    core.weighed_results += 1
-    if core.weighed_results < PATIENCE_RESULTS:
-        return
-    duplicates = core.duplicate_results - core.weighed_duplicates
-    if 2 * duplicates >= PATIENCE_RESULTS:
-        core.patience = min(core.patience + 1, MOST_PATIENCE)
-    elif 8 * duplicates < PATIENCE_RESULTS:
-        core.patience = max(core.patience - 1, 0)
-    core.weighed_results = 0
-    core.weighed_duplicates = core.duplicate_results
+def note_duplicate(core: Any, number: int) -> None:
+    """Another result of a chunk that has one. Of one that was sent once it is the network's doing."""
+    core.duplicate_results += 1
+    chunk = chunk_of(core, number)
+    if chunk.number == number and chunk.tries > 1:
+        core.vain_repeats += 1
 
 
 @njit
 def effective_rto_ns(core: Any) -> Any:
     """The estimate with its doublings. The first silent round is common under loss and does not double it."""
     return min(core.rto_ns << (core.patience + max(0, core.backoff - 1)), LARGEST_RTO_NS)
+
+
+@njit
+def weigh_repeats(core: Any, now_ns: int) -> None:
+    """Once every PATIENCE_RESULTS results, and no sooner than any could be repeated: are repeats mostly in vain?
+
+    Each repeat that comes too early brings a duplicate result. When the path has become slower than the estimate, no
+    chunk is answered before it is repeated and none is a sample, so this is all there is to learn from. Where frames
+    are lost, most repeats bring none. A duplicate comes a round trip after its repeat: what was weighed last counts by
+    half again.
+    """
+    core.weighed_results += 1
+    if core.weighed_results < PATIENCE_RESULTS or now_ns - core.weighed_ns < effective_rto_ns(core):
+        return
+    vain, repeats = core.vain_repeats - core.weighed_vain, core.repeats_sent - core.weighed_repeats
+    core.recent_vain = core.recent_vain // 2 + vain
+    core.recent_repeats = core.recent_repeats // 2 + repeats
+    core.weighed_results, core.weighed_ns = 0, now_ns
+    core.weighed_vain, core.weighed_repeats = core.vain_repeats, core.repeats_sent
+    enough = max(core.recent_repeats, PATIENCE_RESULTS // 4)
+    if vain > 0 and 2 * core.recent_vain >= enough:
+        core.patience = min(core.patience + 1, MOST_PATIENCE)
+    elif vain + repeats == 0 or 4 * core.recent_vain < enough:
+        core.patience = max(core.patience - 1, 0)
 
 
 @njit

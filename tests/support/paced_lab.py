@@ -1,0 +1,153 @@
+"""Worker cores around a reference aggregator, in virtual time, on links with a rate and machines that fall behind.
+
+What `protocol_lab` is for right sums, this is for time: how much is sent in vain, and how long an operation takes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from dataclasses import dataclass
+
+import numpy as np
+
+from hostagent.protocol.dtypes import DType, OperationKind
+from hostagent.protocol.frames import Addresses
+from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
+from hostagent.protocol.worker import CoreSettings, Operation, Span, WorkerCore
+
+JOB, LANES = 7, 16
+FRAME_BITS = 8 * 1132
+"""A frame of 256 lanes over UDP: what a link is busy with, whatever the lab's frames are."""
+QUEUE_FRAMES = 1000
+NEVER_NS = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """A run. Probabilities are per frame; a rate of 0 is unlimited."""
+
+    ranks: int = 4
+    window: int = 256
+    chunks: int = 1024
+    operations: int = 1
+    rate_mbit: int = 0
+    delay_ns: int = 100_000
+    loss: float = 0.0
+    duplicate: float = 0.0
+    reorder: float = 0.0
+    stall_ns: int = 0
+    """How long a process, rank or aggregator, is away each time; 0: never."""
+    stall_every_ns: int = 30_000_000
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What it took."""
+
+    elapsed_ns: int
+    repeats: float
+    """For each chunk of each rank."""
+
+
+class PacedLab:
+    """All parts of a run. ``conditions`` may be changed between two plays."""
+
+    def __init__(self, given: Conditions) -> None:
+        self.conditions = given
+        self.now_ns = 0
+        self._rng = random.Random(given.seed)
+        children = tuple(
+            ReferenceChild(rank, 0x020000000001 + rank, 0x0A000001 + rank, True, False) for rank in range(given.ranks)
+        )
+        job = ReferenceJob(1, given.window, children, 0)
+        self._aggregator = ReferenceAggregator(LANES, {JOB: job})
+        self.cores = []
+        for rank, child in enumerate(children):
+            addresses = Addresses(child.mac, job.switch_mac, child.ip, job.switch_ip)
+            settings = CoreSettings(JOB, rank, given.ranks, 1, LANES, given.window, addresses, checksum=False)
+            self.cores.append(WorkerCore(settings))
+        self._under_way: list[tuple[int, int, int, bytes]] = []
+        self._order = 0
+        self._link_free_ns: dict[int, int] = {}
+        self._next_stall_ns = [self._draw_stall(0) for _ in range(given.ranks + 1)]
+        self._finished = [0] * given.ranks
+        self._repeats = 0
+
+    def play(self) -> Outcome:
+        """Float sums of ones, one after another. Raises AssertionError for a wrong sum or a hang."""
+        given, start_ns = self.conditions, self.now_ns
+        for _ in range(given.operations):
+            wanted = max(self._finished) + 1
+            tensors = [np.full(given.chunks * LANES, 1.0, np.float32) for _ in self.cores]
+            span = (0, given.chunks * LANES)
+            for rank, (core, tensor) in enumerate(zip(self.cores, tensors, strict=True)):
+                ends = Span(tensor.ctypes.data, *span)
+                core.submit(Operation(OperationKind.SUM, DType.FLOAT32, tensor.size, ends, ends, False))
+                self._pump(rank)
+            while min(self._finished) < wanted:
+                self._step()
+            assert all((tensor == given.ranks).all() for tensor in tensors)
+        repeats, self._repeats = self._repeats, sum(core.statistics()["repeats_sent"] for core in self.cores)
+        chunks = given.ranks * given.operations * given.chunks
+        return Outcome(self.now_ns - start_ns, (self._repeats - repeats) / chunks)
+
+    def _step(self) -> None:
+        """On to the next arrival or timer."""
+        timers_ns = [self._awake_ns(rank, core.next_timer()) for rank, core in enumerate(self.cores)]
+        arrival_ns = self._under_way[0][0] if self._under_way else NEVER_NS
+        next_ns = min(arrival_ns, *timers_ns)
+        assert next_ns < NEVER_NS, "nothing is under way and no timer runs: it hangs"
+        self.now_ns = max(self.now_ns, next_ns)
+        if arrival_ns <= self.now_ns:
+            self._arrive(*heapq.heappop(self._under_way))
+        for rank, timer_ns in enumerate(timers_ns):
+            if timer_ns <= self.now_ns:
+                self._pump(rank)
+
+    def _arrive(self, at_ns: int, order: int, to: int, frame: bytes) -> None:
+        awake_ns = self._awake_ns(to if to >= 0 else self.conditions.ranks, at_ns)
+        if awake_ns > self.now_ns:
+            heapq.heappush(self._under_way, (awake_ns, order, to, frame))
+        elif to >= 0:
+            self.cores[to].receive(frame, self.now_ns)
+            self._pump(to)
+        else:
+            for port, answer in self._aggregator.receive(-1 - to, frame):
+                self._send(port, answer)
+
+    def _pump(self, rank: int) -> None:
+        for frame in self.cores[rank].transmit(self.now_ns):
+            self._send(-1 - rank, frame)
+        self._finished[rank] += len(self.cores[rank].completions())
+
+    def _send(self, to: int, frame: bytes) -> None:
+        """To a rank, or to the aggregator (-1 - sender)."""
+        given, departs_ns = self.conditions, self.now_ns
+        if given.rate_mbit:
+            frame_ns = FRAME_BITS * 1000 // given.rate_mbit
+            free_ns = max(self.now_ns, self._link_free_ns.get(to, 0))
+            if free_ns - self.now_ns > QUEUE_FRAMES * frame_ns:
+                return
+            departs_ns = self._link_free_ns[to] = free_ns + frame_ns
+        if self._rng.random() < given.loss:
+            return
+        for _ in range(1 + (self._rng.random() < given.duplicate)):
+            late_ns = self._rng.expovariate(1 / (5 * given.delay_ns)) if self._rng.random() < given.reorder else 0
+            self._order += 1
+            heapq.heappush(self._under_way, (departs_ns + given.delay_ns + int(late_ns), self._order, to, frame))
+
+    def _draw_stall(self, from_ns: int) -> int:
+        given = self.conditions
+        return from_ns + int(self._rng.expovariate(1 / given.stall_every_ns)) if given.stall_ns else NEVER_NS
+
+    def _awake_ns(self, process: int, when_ns: int) -> int:
+        """When a process that wants to run at ``when_ns`` does."""
+        when_ns = max(when_ns, self.now_ns)
+        while self._next_stall_ns[process] <= self.now_ns:
+            end_ns = self._next_stall_ns[process] + self.conditions.stall_ns
+            if self.now_ns < end_ns:
+                return max(when_ns, end_ns)
+            self._next_stall_ns[process] = self._draw_stall(end_ns)
+        return when_ns
