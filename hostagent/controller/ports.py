@@ -71,11 +71,13 @@ def offer_from(text: str) -> PortOffer:
 
 
 def _host_end(spec: PortSpec) -> str:
-    """A cable's other end: the switch's local address is the host's remote one. No remote given: any local port."""
+    """A cable's other end: the switch's local address is the host's remote one, its remote one the host's local one.
+
+    No remote given: the host may be anywhere, so its own address is what its kernel takes on the way to the switch.
+    """
     if spec.kind is PortKind.SHM or spec.local is None:
         return spec.address_text
-    anywhere = spec.local[0] if spec.kind is PortKind.UDP else ANY_OF_FAMILY[":" in spec.local[0]]
-    host_local = spec.remote or (anywhere, 0)
+    host_local = spec.remote or (ANY_OF_FAMILY[":" in spec.local[0]], 0)
     return PortSpec(spec.kind, local=host_local, remote=spec.local).address_text
 
 
