@@ -30,10 +30,11 @@ from emulator.p4runtime.package import PackageError, pack
 from emulator.p4runtime.pipeline import Compiled, CompileFailure, Target
 from emulator.p4runtime.server import ServerError
 from emulator.p4runtime.statistics import statistics_handler
+from emulator.ports.batch import CELL_BYTES
 from emulator.ports.bell import Bell
 from emulator.ports.errors import PortError
 from emulator.ports.live import LiveLoop
-from emulator.ports.opening import make_switch_bell, open_switch_ports
+from emulator.ports.opening import cable_for, make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
 from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_ports
@@ -66,6 +67,8 @@ class SwitchOptions:
     include_paths: tuple[str, ...] = ()
     grpc_server_addr: str = DEFAULT_ADDRESS
     device_id: int = 0
+    longest_frame_bytes: int | None = None
+    """What cells of shared memory have room for; fewer pages hold shorter ones. None: as long as any frame of ours."""
     cpu_port: int | None = None
     """Number of the port by which packets go to controllers and come from them; None: there is no such port."""
     engine: str = "llvm"
@@ -113,7 +116,8 @@ class RunningSwitch:
         clean_stale()
         bell = make_switch_bell(specs)
         self._stack.callback(bell.close)
-        self.ports: list[SwitchPort] = open_switch_ports(specs, self.switch.ports, bell)
+        cable = cable_for(options.longest_frame_bytes or CELL_BYTES)
+        self.ports: list[SwitchPort] = open_switch_ports(specs, self.switch.ports, bell, cable)
         for port in self.ports:
             self._stack.callback(port.close)
         self.cpu = self._make_cpu_port(bell)

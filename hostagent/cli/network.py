@@ -37,6 +37,9 @@ def switch(
         str, typer.Option("--p4runtime", "--grpc-server-addr", metavar="HOST:PORT", help="Where P4Runtime listens.")
     ] = "127.0.0.1:9559",
     device_id: Annotated[int, typer.Option(help="P4Runtime's device id.")] = 0,
+    longest_frame: Annotated[
+        int | None, typer.Option(metavar="BYTES", min=64, max=65536, help="What shm ports have room for.")
+    ] = None,
     cpu_port: Annotated[
         int | None, typer.Option(metavar="N", help="Port N is the controllers': packet-in and packet-out.")
     ] = None,
@@ -57,6 +60,7 @@ def switch(
         include_paths=tuple(str(folder) for folder in include or ()),
         grpc_server_addr=server,
         device_id=device_id,
+        longest_frame_bytes=longest_frame,
         cpu_port=cpu_port,
         engine=engine,
         die_with_parent=die_with_parent,

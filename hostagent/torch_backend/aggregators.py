@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hostagent.protocol.wire import full_frame_bytes
 from hostagent.torch_backend.processes import LaunchError, Service, netsum_command
 
 LANES = (64, 256, 512, 1024, 2048)
@@ -101,7 +102,8 @@ def make_services(
     def aggregator(ready: Mapping[str, Any]) -> Sequence[str]:
         where = str(ready.get(_control_key(choice), "127.0.0.1:0"))
         if choice.is_p4:
-            return netsum_command("switch", *port_words, "--p4runtime", where, "--die-with-parent")
+            size = ("--longest-frame", str(full_frame_bytes(lanes))) if choice.program == DEFAULT_PROGRAM else ()
+            return netsum_command("switch", *port_words, *size, "--p4runtime", where, "--die-with-parent")
         shape = ("--lanes", str(lanes), "--listen", where, "--die-with-parent")
         if server_options:
             return netsum_command("server", *port_words, *shape, *server_options)
