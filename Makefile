@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SHELL_VENV := .venv-shell
-SOURCES := emulator hostagent pspin_model tests
+SOURCES := emulator hostagent pspin_model mininet tests
 
 .DEFAULT_GOAL := help
 .PHONY: help setup shell-setup demo test check format bench soak fuzz fuzz-server fuzz-rack soak-rack clean protos
