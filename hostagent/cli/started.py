@@ -10,7 +10,7 @@ from typing import Any
 MARK = "--die-with-parent"
 """Launchers say so, people seldom."""
 
-_SWITCH = {"--port": "ports", "--p4runtime": "grpc_server_addr"}
+_SWITCH = {"--port": "ports", "--p4runtime": "grpc_server_addr", "--longest-frame": "longest_frame_bytes"}
 _AGGREGATOR = {"--port": "ports", "--lanes": "lanes", "--slots": "slots", "--listen": "listen"}
 _CONTROLLER = {
     "--port": "ports",
@@ -22,7 +22,7 @@ _CONTROLLER = {
     "--state": "state",
 }
 _LISTS = ("ports", "defines")
-_NUMBERS = ("lanes", "slots", "max_window")
+_NUMBERS = ("lanes", "slots", "max_window", "longest_frame_bytes")
 
 
 def run_started(words: Sequence[str]) -> int | None:

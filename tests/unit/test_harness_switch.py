@@ -78,7 +78,8 @@ def test_the_oldest_packet_of_the_port_comes_first(switch: P4Switch) -> None:
 # --- Failures -------------------------------------------------------------------------------------------------------
 
 
-def test_a_failure_shows_fields_and_the_walk(switch: P4Switch) -> None:
+def test_a_failure_shows_fields_and_the_walk(switch: P4Switch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     switch.send(1, note(value=7))
     with pytest.raises(ExpectationFailed) as failure:
         switch.expect(2, note(hops=2, value=0))

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from hostagent.cli.bmv2.simple_switch_grpc import LOG_ENDING
+from hostagent.cli.bmv2.log import LOG_ENDING
 from hostagent.cli.bmv2.thrift_port import TEXT, ThriftPort
 from tests.unit.test_simple_switch_options import of
 
