@@ -78,8 +78,7 @@ def test_the_oldest_packet_of_the_port_comes_first(switch: P4Switch) -> None:
 # --- Failures -------------------------------------------------------------------------------------------------------
 
 
-def test_a_failure_shows_fields_and_the_walk(switch: P4Switch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "160")
+def test_a_failure_shows_fields_and_the_walk(switch: P4Switch) -> None:
     switch.send(1, note(value=7))
     with pytest.raises(ExpectationFailed) as failure:
         switch.expect(2, note(hops=2, value=0))
@@ -88,7 +87,7 @@ def test_a_failure_shows_fields_and_the_walk(switch: P4Switch, monkeypatch: pyte
     assert "hdr.note.hops  2         1" in text
     assert "(6 other fields are as expected)" in text
     assert "hit hdr.ethernet.destination=02:00:00:00:00:02 -> MyIngress.forward(port=2)" in text
-    assert "hdr.note.hops = hdr.note.hops + 1;   hdr.note.hops = 1" in text
+    assert "hdr.note.hops = hdr.note.hops + 1; hdr.note.hops = 1" in " ".join(text.split())  # folded where it is narrow
     assert "test_harness_switch.py:" in text
 
 
