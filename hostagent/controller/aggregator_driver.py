@@ -106,6 +106,7 @@ class AggregatorDriver(ConnectedDriver):
             stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
             incarnation, described = self._description.incarnation, Future[None]()
             watch = HeldStream(
+                self._loop,
                 self._address,
                 _OPTIONS,
                 lambda channel: AggregatorStub(channel).Watch(pb.WatchRequest()),  # type: ignore[no-untyped-call]

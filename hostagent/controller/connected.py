@@ -5,6 +5,7 @@ A driver says how one connection is served and how it ends; this says when there
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
@@ -14,6 +15,7 @@ from queue import Empty, SimpleQueue
 
 from hostagent.controller.driver import DriverEvents
 from hostagent.controller.entries import JobEntries
+from hostagent.controller.held_stream import loop_here
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
 """Between attempts to connect."""
@@ -33,6 +35,7 @@ class ConnectedDriver(ABC):
         self._broken = threading.Event()
         self._thread = threading.Thread(target=self._run, name="netsum-driver", daemon=True)
         self._events: DriverEvents | None = None
+        self._loop: asyncio.AbstractEventLoop
 
     @property
     @abstractmethod
@@ -48,8 +51,9 @@ class ConnectedDriver(ABC):
         """What an expected error of ``_serve`` means, and whether to try again is hopeless; None: it is a defect."""
 
     def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
-        """See Driver."""
+        """See Driver. Streams live on the caller's event loop."""
         self._events = events
+        self._loop = loop_here()
         self._told = {entries.job: entries for entries in told}
         self._thread.start()
 

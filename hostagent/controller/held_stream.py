@@ -1,12 +1,13 @@
 """A gRPC stream that is there to be watched: its end is how a dead aggregator is noticed at once.
 
-The thread runs an event loop: gRPC's blocking iterators look at the clock ten times a second, the loop sleeps.
+It lives on an event loop: gRPC's blocking iterators look at the clock ten times a second, a loop sleeps. On the loop of
+whoever starts the driver, for what gRPC has to say to one loop it may say on another, which must not be closed then.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,46 +17,53 @@ import grpc.aio
 
 from hostagent.protocol.services.sending import sending
 
+CLOSE_TIMEOUT_S = 5.0
+
+
+def loop_here() -> asyncio.AbstractEventLoop:
+    """The caller's event loop, or where none runs one in the background, the same for all."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return _background_loop()
+
+
+@functools.cache
+def _background_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="netsum-streams", daemon=True).start()
+    return loop
+
 
 class HeldStream:
-    """Open from its creation until `close`; `received` and `ended` are called on its own thread.
+    """Open from its creation until `close`; `received` and `ended` are called on the loop's thread.
 
     `call` makes the call on a channel. `ended` is called unless `close` was; with the error, if it ended by one.
     """
 
     def __init__(
         self,
+        loop: asyncio.AbstractEventLoop,
         address: str,
         options: Sequence[tuple[str, int]],
         call: Callable[[grpc.aio.Channel], Any],
         received: Callable[[Any], None],
         ended: Callable[[grpc.RpcError | None], None],
     ):
-        self._address, self._options = address, options
+        self._loop, self._address, self._options = loop, address, options
         self._call, self._received, self._ended = call, received, ended
-        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-        self._loop = self._runner.get_loop()
         self._outgoing: asyncio.Queue[Any] = asyncio.Queue()
-        self._closing: asyncio.Event = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="netsum-stream", daemon=True)
-        self._thread.start()
+        self._closing = asyncio.Event()
+        self._served = asyncio.run_coroutine_threadsafe(self._serve(), loop)
 
     def send(self, message: Any) -> None:
         """From any thread; dropped where the stream has ended."""
-        self._on_loop(self._outgoing.put_nowait, message)
+        self._loop.call_soon_threadsafe(self._outgoing.put_nowait, message)
 
     def close(self) -> None:
-        """Ends the stream and waits for that; not from the callbacks."""
-        self._on_loop(self._closing.set)
-        self._thread.join()
-
-    def _on_loop(self, function: Callable[..., None], *arguments: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: so is the stream
-            self._loop.call_soon_threadsafe(function, *arguments)
-
-    def _run(self) -> None:
-        with self._runner as runner:
-            runner.run(self._serve())
+        """Ends the stream and waits for that; from any thread but the loop's."""
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._served.result(CLOSE_TIMEOUT_S)
 
     async def _serve(self) -> None:
         async with grpc.aio.insecure_channel(self._address, options=self._options) as channel:

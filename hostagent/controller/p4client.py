@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Callable
@@ -58,11 +59,12 @@ class SwitchRefused(Exception):
 class P4Client:
     """Primary of one device, from `open` until `on_broken` is called or `close`."""
 
-    def __init__(self, address: str, device_id: int, on_broken: Callable[[], None]):
-        """`on_broken` is called once, from the stream's thread, when the stream ends by itself."""
+    def __init__(self, address: str, device_id: int, on_broken: Callable[[], None], loop: asyncio.AbstractEventLoop):
+        """`on_broken` is called once, on the loop, when the stream ends by itself."""
         self._address = address
         self._device_id = device_id
         self._on_broken = on_broken
+        self._loop = loop
         self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
         self._answers: SimpleQueue[Any] = SimpleQueue()
@@ -79,6 +81,7 @@ class P4Client:
         except grpc.FutureTimeoutError:
             raise SwitchAway(f"nothing answers at {self._address}") from None
         self._stream = HeldStream(
+            self._loop,
             self._address,
             CHANNEL_OPTIONS,
             lambda channel: p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(),

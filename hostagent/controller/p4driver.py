@@ -115,7 +115,7 @@ class P4RuntimeDriver(ConnectedDriver):
 
     def _serve(self, events: DriverEvents) -> None:
         """One connection, from its beginning to its end."""
-        client = P4Client(self._address, self._device_id, self._on_broken)
+        client = P4Client(self._address, self._device_id, self._on_broken, self._loop)
         try:
             client.open()
             loaded = self._load(client)

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from hostagent.controller.held_stream import HeldStream
+from hostagent.controller.held_stream import HeldStream, loop_here
 
 WAIT_S = 20.0
 STREAM = "/test/Stream"
@@ -37,7 +37,7 @@ class Watcher:
     def __init__(self, address: str) -> None:
         self.told: queue.Queue[Any] = queue.Queue()
         self.stream = HeldStream(
-            address, (), lambda channel: channel.stream_stream(STREAM)(), self.told.put, self._ended
+            loop_here(), address, (), lambda channel: channel.stream_stream(STREAM)(), self.told.put, self._ended
         )
 
     def _ended(self, error: grpc.RpcError | None) -> None:
