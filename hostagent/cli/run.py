@@ -67,6 +67,10 @@ def run(
     from hostagent.torch_backend.aggregators import DEFAULT_LANES, Aggregator
     from hostagent.torch_backend.launcher import RunOptions, default_max_window, run_training
 
+    if controller is not None and report is not None:
+        why = f"it is of what a run starts itself; `netsum status {controller}` tells of what runs already"
+        raise typer.BadParameter(why, param_hint="--report")
+
     def at_end(where: Aggregator) -> None:
         from hostagent.cli.measured import summary, write
 

@@ -22,6 +22,9 @@ from hostagent.torch_backend.failure_report import ENABLED_BY, TIME_NS
 from hostagent.torch_backend.processes import kill_session, signal_name
 
 CONSEQUENCES = ("NetsumError", "OperationTimeoutError")
+SECOND_NS = 1_000_000_000
+LATE_S = 20
+"""Longer than ranks take to notice a dead one, shorter than torch's patience with a rank that ignores SIGTERM."""
 ACCEPTED_OUTPUT = {"plain": [], "prefixed": ["--tee", "3"]}
 
 
@@ -92,7 +95,8 @@ def _run(launcher: Any, order: RankOrder) -> int:
 
 def _report(error: Any) -> int:
     """One message for the person: which rank failed first, and of what."""
-    rank, failure = min(error.failures.items(), key=lambda item: _precedence(item[1]))
+    told_ns = min((when for failure in error.failures.values() if (when := _told_ns(failure))), default=0)
+    rank, failure = min(error.failures.items(), key=lambda item: _precedence(item[1], told_ns))
     others = len(error.failures) - 1
     print(f"netsum run: rank {rank} {_cause(failure)}", file=sys.stderr)
     if others:
@@ -100,15 +104,27 @@ def _report(error: Any) -> int:
     return _exit_code(failure)
 
 
-def _precedence(failure: Any) -> tuple[bool, int]:
-    """Smallest for the failure that brought the others about: errors of our backend are mostly another rank's doing,
-    and SIGTERM is how torch's launcher ends the rest."""
+def _precedence(failure: Any, told_ns: int) -> tuple[int, int]:
+    """Smallest for the failure that brought the others about. ``told_ns``: when the first rank reported one; 0: never.
+
+    Errors of our backend are mostly another rank's doing. The rest is ended by torch's launcher, with SIGTERM, and with
+    SIGKILL 30 s later where that does not end it: so a stopped rank did not die of it.
+    """
+    happened_ns = _told_ns(failure)
+    if happened_ns:
+        return int(_raised(failure).startswith(CONSEQUENCES)), happened_ns
+    happened_ns = int(failure.timestamp) * SECOND_NS
+    is_late = told_ns > 0 and happened_ns - told_ns > LATE_S * SECOND_NS
+    by_launcher = failure.exitcode == -signal.SIGTERM or (failure.exitcode == -signal.SIGKILL and is_late)
+    return (2 if by_launcher else 0), happened_ns
+
+
+def _told_ns(failure: Any) -> int:
+    """When a rank reported its exception; 0: it reported none."""
     message = failure.error_file_data.get("message")
-    if isinstance(message, dict):
-        text, extra = str(message.get("message")), message.get("extraInfo", {})
-        happened_ns = int(extra.get(TIME_NS, int(failure.timestamp) * 1_000_000_000))
-        return text.startswith(CONSEQUENCES), happened_ns
-    return failure.exitcode == -signal.SIGTERM, int(failure.timestamp) * 1_000_000_000
+    if not isinstance(message, dict):
+        return 0
+    return int(message.get("extraInfo", {}).get(TIME_NS, int(failure.timestamp) * SECOND_NS))
 
 
 def _raised(failure: Any) -> str:

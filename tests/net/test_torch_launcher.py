@@ -98,6 +98,14 @@ def test_a_run_ends_well_and_leaves_nothing(shared):
     assert list(shared.iterdir()) == []
 
 
+def test_ranks_may_fork(shared):
+    """gRPC's fork handlers would crash most children."""
+    ended = subprocess.run(command(script="loader.py"), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("loaded") == 2
+    assert "fork" not in ended.stderr
+
+
 def test_a_rank_that_raises_ends_the_run_with_its_name_and_reason(shared):
     ended = subprocess.run(command("raise"), capture_output=True, text=True, timeout=PATIENCE_S)
     assert ended.returncode == 1

@@ -82,7 +82,9 @@ class Failure:
     ("failures", "culprit"),
     [
         ({0: Failure(1, "NetsumError: rank 1 died", 5), 1: Failure(1, "ValueError: x", 6)}, 1),
-        ({0: Failure(1, "NetsumError: rank 1 died", 5), 1: Failure(-9, at_ns=10**12)}, 1),
+        ({0: Failure(1, "NetsumError: rank 1 died", 5), 1: Failure(-9, at_ns=3 * 10**9)}, 1),
+        ({0: Failure(1, "NetsumError: rank 1 is stopped", 5), 1: Failure(-9, at_ns=36 * 10**9)}, 0),
+        ({0: Failure(1, "NetsumError: rank 1 did not join", 10**9 + 5), 1: Failure(-15, at_ns=10**9)}, 0),
         ({0: Failure(-15), 1: Failure(1, "ValueError: x", 10**12)}, 1),
         ({0: Failure(1, "KeyError: 2", 6), 1: Failure(1, "ValueError: x", 5)}, 1),
         ({0: Failure(1, "RefusedError: no float64", 6), 1: Failure(1, "NetsumError: rank 0 left", 7)}, 0),
