@@ -19,6 +19,8 @@ from emulator.switch.core import Switch
 
 LOOK_AGAIN_S = 0.02
 """How often a loop over capture files looks for a program."""
+LONG_TURN_NS = 20_000_000
+"""The control plane waits for a turn: after a longer one the next takes half as many frames from each port."""
 
 
 class InterpretedRunner:
@@ -29,7 +31,10 @@ class InterpretedRunner:
         self.ports = tuple(ports)
         self.bell = bell
         self._batch = FrameBatch(max(1, len(self.ports)) * PER_PORT)
+        self._most = PER_PORT
         self._stopping = threading.Event()
+        self._pauses, self._guard, self._undisturbed = 0, threading.Lock(), threading.Event()
+        self._undisturbed.set()
         self._virtual = serve_in_time(self.ports)
         self._now_ns = 0
         self._turns = self._frames = self._sleeps = self._no_program = 0
@@ -39,6 +44,7 @@ class InterpretedRunner:
         if self._virtual:
             self._wait_for_start()
         while not self._stopping.is_set():
+            self._undisturbed.wait()  # the lock alone would go to this thread again, who is awake, nearly every time
             if self._turn():
                 continue
             if not self._virtual:
@@ -68,8 +74,17 @@ class InterpretedRunner:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """The switch between two batches."""
-        with self.switch.lock:
-            yield
+        with self._guard:
+            self._pauses += 1
+            self._undisturbed.clear()
+        try:
+            with self.switch.lock:
+                yield
+        finally:
+            with self._guard:
+                self._pauses -= 1
+                if not self._pauses:
+                    self._undisturbed.set()
 
     def packets_wait(self) -> bool:
         """See ``SwitchRunner``."""
@@ -84,10 +99,11 @@ class InterpretedRunner:
 
     def _turn(self) -> int:
         """One turn; how much was moved."""
-        now_ns = self._now_ns if self._virtual else time.monotonic_ns()
+        started_ns = time.monotonic_ns()
+        now_ns = self._now_ns if self._virtual else started_ns
         with self.switch.lock:
             self._batch.clear()
-            moved = sum(port.receive_into(self._batch, now_ns, PER_PORT) for port in self.ports)
+            moved = sum(port.receive_into(self._batch, now_ns, self._most) for port in self.ports)
             if self._batch.count and self.switch.program is not None:
                 self.switch.process(self._batch, now_ns)
                 self._frames += self._batch.count
@@ -97,6 +113,8 @@ class InterpretedRunner:
                 port.release()
             moved += sum(port.flush(now_ns) for port in self.ports)
         self._turns += 1
+        is_long = time.monotonic_ns() - started_ns > LONG_TURN_NS
+        self._most = max(1, self._most // 2) if is_long else min(PER_PORT, 2 * self._most)
         return moved
 
     def _sleep(self) -> None:
