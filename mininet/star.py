@@ -68,7 +68,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
     for backend, words in BACKENDS.items():
@@ -80,6 +80,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     axes.set(xscale="log", yscale="log", xlabel="rate of each link, Mbit/s", ylabel="time of an allreduce, ms")
     ticks = sorted({found["link_mbit"] for found in rows})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
     axes.set_title(f"{rows[0]['size_bytes'] / (1 << 20):g} MiB of float32 on {rows[0]['hosts']} hosts in a star")
     axes.grid(alpha=0.3)
