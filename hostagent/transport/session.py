@@ -113,6 +113,7 @@ class SessionClient:
         host_identity()); shm ports are given only where it equals the controller's. `reconnect_timeout_s`: how long
         the controller may be away before every job here fails.
         """
+        self._controller = controller_address
         self._host_name, _, port = controller_address.rpartition(":")
         if not self._host_name or not port.isdecimal():
             raise SessionError(f"controller address {controller_address!r}: expected HOST:PORT")
@@ -224,7 +225,8 @@ class SessionClient:
         self._link.send(pending.message)
         try:
             if not pending.done.wait(timeout_s):
-                raise ControllerLost(f"{doing}: no answer from the controller within {timeout_s:g} s")
+                where = f"the controller at {self._controller}"
+                raise ControllerLost(f"{doing}: no answer from {where} within {timeout_s:g} s")
         finally:
             with self._lock:
                 self._pending.pop(number, None)
