@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,7 +24,7 @@ CENTRE = "s1"
 LANES = 256
 """1,090 bytes a frame: the largest of our lane counts that an Ethernet MTU of 1,500 carries."""
 FIRST_UDP_PORT, CONTROLLER_PORT, STORE_PORT = 5001, 47000, 29500
-READY_S, STOP_S = 120, 10
+RANKS_S, STOP_S = 600, 10
 
 
 def host(number: int) -> str:
@@ -90,7 +91,12 @@ class StarNetwork:
                 "OMP_NUM_THREADS": "1",
             }
             ranks.append(self._net[f"h{rank + 1}"].popen(arguments, env=environment, text=True))
-        said = [rank.communicate() for rank in ranks]
+        try:
+            end_s = time.monotonic() + RANKS_S
+            said = [rank.communicate(timeout=max(0.0, end_s - time.monotonic())) for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
         for number, (rank, (_, errors)) in enumerate(zip(ranks, said, strict=True)):
             if rank.returncode:
                 raise RuntimeError(f"rank {number} on h{number + 1} failed:\n{errors}")

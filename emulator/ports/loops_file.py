@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,10 +27,10 @@ Entries: TypeAlias = Sequence[tuple[Any, int]]
 """Deferred functions, each with its number of int64 arguments."""
 
 
-def adopt_loops(name: str, stamp: str, entries: Entries, say: Callable[[], None]) -> bool:
-    """Let Python's calls of these functions go to their object code; True if this call compiled it, and then ``say``
-    was called before. ``stamp``: of their sources. Raises OSError where there is no place to cache in, ObjectCodeError
-    with another compiler than ours: numba then makes each function when it is called."""
+def adopt_loops(name: str, stamp: str, entries: Entries, *, say: bool = True) -> bool:
+    """Let Python's calls of these functions go to their object code; True if this call compiled it, which it tells the
+    user before unless ``say`` is false. ``stamp``: of their sources. Raises OSError where there is no place to cache
+    in, ObjectCodeError with another compiler than ours: numba then makes each function when it is called."""
     file = loops_folder() / f"{name}-{stamp[:16]}.o"
     compiled = not file.exists() and _compile_once(file, entries, say)
     code = ObjectCode(file.read_bytes())
@@ -38,13 +39,14 @@ def adopt_loops(name: str, stamp: str, entries: Entries, say: Callable[[], None]
     return compiled
 
 
-def _compile_once(file: Path, entries: Entries, say: Callable[[], None]) -> bool:
+def _compile_once(file: Path, entries: Entries, say: bool) -> bool:
     """Make the file, or wait until another process has; True if this one did."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.with_suffix(".lock").open("w") as lock:
         if not _locked(lock, time.monotonic() + WAIT_S) or file.exists():
             return False
-        say()
+        if say:
+            print("netsum: compiling its loops, once for this version (about half a minute)", file=sys.stderr)
         made = file.with_suffix(f".{os.getpid()}")
         made.write_bytes(build(entries))
         made.rename(file)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from emulator.ports.jit_cache import source_stamp
 from emulator.ports.loops_file import Entries, adopt_loops
 from emulator.ports.object_code import ObjectCodeError
@@ -13,17 +11,13 @@ def adopt_switch_loops() -> None:
     """From now on this process needs no numba to serve ports of any kind but capture files; where that cannot be, it
     loads numba as ever."""
     try:
-        adopt_loops("switch-loops", source_stamp(__file__), entries(), _say)
+        adopt_loops("switch-loops", source_stamp(__file__), entries())
     except (OSError, ObjectCodeError):
         return
 
 
-def _say() -> None:
-    print("netsum: compiling its loops, once for this version (about half a minute)", file=sys.stderr)
-
-
 def entries() -> Entries:
-    """The largest first. A test compares this with what a switch really calls."""
+    """The largest first. What is missing loads numba when it is first called; `test_switch_process` looks for that."""
     from emulator.ports import batch, bell, host, peer, port, program, shm, tcp_wire, turns
 
     return [

@@ -17,3 +17,13 @@ Include = Annotated[
     list[Path] | None, typer.Option("-I", "--include", metavar="FOLDER", help="Where to look for includes; repeat.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+CheckpointSeconds = Annotated[
+    float | None, typer.Option(metavar="S", min=0.0, help="Or so often; with neither every 30 s, and at the end.")
+]
+Restore = Annotated[bool, typer.Option("--restore/--no-restore", help="Begin with what is in --checkpoint's folder.")]
+
+
+def check_checkpoint(folder: Path | None, every: int | None, seconds: float | None, restore: bool) -> None:
+    """Raises typer.BadParameter for words about checkpoints that have no folder."""
+    if folder is None and (every or seconds or not restore):
+        raise typer.BadParameter("it needs --checkpoint DIR", param_hint="--checkpoint-every, -seconds, --no-restore")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hostagent.cli.options import AsJson
+from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint
 
 
 def run(
@@ -42,12 +42,8 @@ def run(
     checkpoint_every: Annotated[
         int | None, typer.Option(metavar="STEPS", min=1, help="As often as a service has taken so many steps.")
     ] = None,
-    checkpoint_seconds: Annotated[
-        float | None, typer.Option(metavar="S", min=0.0, help="Or so often; with neither every 30 s, and at the end.")
-    ] = None,
-    restore: Annotated[
-        bool, typer.Option("--restore/--no-restore", help="Begin with what is in --checkpoint's folder.")
-    ] = True,
+    checkpoint_seconds: CheckpointSeconds = None,
+    restore: Restore = True,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what aggregator and ranks counted, as JSON.")
     ] = None,
@@ -101,8 +97,7 @@ def _server_options(
     cores: int | None, checkpoint: Path | None, every: int | None, seconds: float | None, restore: bool
 ) -> tuple[str, ...]:
     """What of it is `netsum server`'s, in its words. Raises typer.BadParameter."""
-    if checkpoint is None and (every or seconds or not restore):
-        raise typer.BadParameter("it needs --checkpoint DIR", param_hint="--checkpoint-every, -seconds, --no-restore")
+    check_checkpoint(checkpoint, every, seconds, restore)
     given = {"cores": cores, "checkpoint": checkpoint, "checkpoint-every": every, "checkpoint-seconds": seconds}
     words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
     return (*words, *(() if restore else ("--no-restore",)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,15 +18,11 @@ def ensure_warm(*, say: bool = True) -> bool:
     if _adopted:
         return False
     try:
-        compiled = adopt_loops("host-loops", source_stamp(__file__), all_entries(), _say if say else lambda: None)
+        compiled = adopt_loops("host-loops", source_stamp(__file__), all_entries(), say=say)
     except (OSError, ObjectCodeError):
         return False  # no place to cache in, or another compiler than ours: each rank compiles for itself
     _adopted = True
     return compiled
-
-
-def _say() -> None:
-    print("netsum: compiling its loops, once for this version (about half a minute)", file=sys.stderr)
 
 
 def all_entries() -> list[tuple[Any, int]]:

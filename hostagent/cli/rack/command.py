@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hostagent.cli.network import DieWithParent
-from hostagent.cli.options import AsJson
+from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint
 
 
 def server(
@@ -40,12 +40,8 @@ def server(
     checkpoint_every: Annotated[
         int, typer.Option(metavar="STEPS", min=0, help="As often as a service has taken so many steps.")
     ] = 0,
-    checkpoint_seconds: Annotated[
-        float, typer.Option(metavar="S", min=0.0, help="Or so often; with neither every 30 s. At SIGTERM always.")
-    ] = 0.0,
-    restore: Annotated[
-        bool, typer.Option("--restore/--no-restore", help="Begin with what is in --checkpoint's folder.")
-    ] = True,
+    checkpoint_seconds: CheckpointSeconds = None,
+    restore: Restore = True,
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where the controller finds it; port 0: any.")
     ] = "127.0.0.1:48865",
@@ -74,8 +70,7 @@ def server(
         memory_bytes = size_of(memory) if memory is not None else 0
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--memory") from None
-    if checkpoint is None and (checkpoint_every or checkpoint_seconds or not restore):
-        raise typer.BadParameter("it needs --checkpoint DIR", param_hint="--checkpoint-every, -seconds, --no-restore")
+    check_checkpoint(checkpoint, checkpoint_every, checkpoint_seconds, restore)
     from hostagent.cli.aggregators.process import AggregatorOptions
     from hostagent.cli.rack.checkpointing import Pace
     from hostagent.cli.rack.process import ServerOptions, run_server
@@ -89,7 +84,7 @@ def server(
         die_with_parent=die_with_parent,
         quiet=quiet,
     )
-    pace = Pace(checkpoint_every, checkpoint_seconds)
+    pace = Pace(checkpoint_every, checkpoint_seconds or 0.0)
     options = ServerOptions(
         common, cores, memory_bytes, services, metrics, report, as_json, checkpoint, pace, restore, pin
     )
