@@ -16,13 +16,29 @@ from hostagent.cli.options import AsJson
 
 app = typer.Typer(
     name="netsum",
-    help="Sum gradients in an emulated network: a P4 switch on your laptop, under an unmodified torch script.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"netsum {version('netsum')}")
+        raise typer.Exit
+
+
+@app.callback()
+def netsum(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Sum gradients in an emulated network: a P4 switch on your laptop, under an unmodified torch script."""
 
 
 @app.command()
