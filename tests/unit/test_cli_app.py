@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from hostagent.cli.app import app
 from typer.testing import CliRunner
+
+from hostagent.cli.app import app
 
 
 def test_the_version_is_the_packages() -> None:
