@@ -32,6 +32,7 @@ from hostagent.rackserver.assign import block_log2_of
 from hostagent.rackserver.checkpoint import CheckpointError
 from hostagent.rackserver.entry import PROGRAM, program_address
 from hostagent.rackserver.lanes import combine
+from hostagent.rackserver.pages import reserved
 from hostagent.rackserver.records import (
     CHILD,
     COUNTERS,
@@ -104,9 +105,9 @@ class RackServer:
         self._children = self._children.reshape(MAX_JOBS, MAX_CHILDREN)
         self._children["number"] = -1
         self._headers = aligned_bytes(MAX_JOBS * MAX_CHILDREN * HEADER_STRIDE)
-        self._sets: Any = aligned_bytes(2 * slots * SET.itemsize).view(SET)
-        self._sums = aligned_bytes(2 * slots * 4 * lanes)
-        self._counters: Any = aligned_bytes(self.cores * COUNTERS.itemsize).view(COUNTERS)
+        self._sets: Any = reserved(2 * slots * SET.itemsize).view(SET)
+        self._sums = reserved(2 * slots * 4 * lanes)
+        self._counters: Any = reserved(self.cores * COUNTERS.itemsize).view(COUNTERS)
         self.record: Any = aligned_bytes(SERVER.itemsize).view(SERVER)
         record = self.record
         record["address"] = self.address = address_of(record)
@@ -115,7 +116,7 @@ class RackServer:
             record[name] = address_of(getattr(self, f"_{name}"))
         record["counter_bytes"] = COUNTERS.itemsize
         record["tx"] = self.ports.address
-        self._heads = aligned_bytes(self.cores * MAX_JOBS * MAX_CHILDREN * HEAD_BYTES)
+        self._heads = reserved(self.cores * MAX_JOBS * MAX_CHILDREN * HEAD_BYTES)
         self._heads_of_row = self._heads.reshape(self.cores, MAX_JOBS, MAX_CHILDREN * HEAD_BYTES)
         record["heads"], record["heads_bytes"] = address_of(self._heads), MAX_JOBS * MAX_CHILDREN * HEAD_BYTES
         self._scratch = aligned_bytes(self.cores * SCRATCH_ROWS * 4 * lanes)

@@ -29,7 +29,7 @@ def process(address: int, addresses: int, lengths: int, ports: int, frames: int,
             finish(address, core)
         server.release = 0
     if server.shares:
-        share(server.shares, addresses, lengths, ports, frames)
+        share(server.shares)
     return NEVER
 
 

@@ -36,6 +36,7 @@ from hostagent.rackserver.records import (
     server_at,
     set_at,
 )
+from hostagent.rackserver.shares import count_frame
 
 assert COUNTERS.fields is not None
 assert PENDING.fields is not None
@@ -99,6 +100,8 @@ def serve(address: int, core: int, addresses: int, lengths: int, ports: int, fra
             later = read64(addresses + 8 * (index + AHEAD))
             for line in range(LINES):
                 prefetch(later + CACHE_LINE_BYTES * line)
+        if core == 0 and server.shares:
+            count_frame(server.shares, frame, length, read_native32(ports + 4 * index))
         if server.cores > 1 and owner_of(server, frame, length) != core:
             continue
         add_to(counters + FRAMES, 1)
@@ -248,6 +251,9 @@ def note(server: Any, core: int, held: Any, index: int, lanes: int) -> None:
     write64(entry, lanes)
     write64(entry + 8, index)
     write64(entry + 16, wide(held.pending))
+    if held.pending == 0 and server.shares:  # with several tenants a set's lanes have left the cache since its last use
+        for line in range(0, 4 * server.lanes, CACHE_LINE_BYTES):
+            prefetch(server.sums + index * 4 * server.lanes + line)
     pending.count += 1
     held.pending = pending.count
 

@@ -5,7 +5,6 @@ Addresses are mapped at once and pages come with use, so an arena may be as larg
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,19 +14,12 @@ from emulator.ports.batch import address_of, aligned_bytes
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.services.aggregator import JobTerms
 from hostagent.rackserver.announce import put_key
+from hostagent.rackserver.pages import reserved
 from hostagent.rackserver.service_records import KEY, MAX_KEYS, OPERATION, OPERATIONS, SERVICE
 
 Array = np.ndarray[Any, Any]
-MAP_NORESERVE = 0x4000
-"""asm-generic/mman.h; Python's mmap has no name for it before 3.13."""
 NO_STEP = -1
 NO_JOB = -1
-
-
-def reserved(size_bytes: int) -> Array:
-    """Zeroed memory that costs nothing before it is touched."""
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
-    return np.frombuffer(mmap.mmap(-1, max(size_bytes, mmap.PAGESIZE), flags=flags), np.uint8)
 
 
 class ServiceMemory:
@@ -36,7 +28,7 @@ class ServiceMemory:
     def __init__(self, server: Any, arena_bytes: int, loads_address: int) -> None:
         """``server``: the SERVER record."""
         self._arena = reserved(arena_bytes)
-        self.keys: Any = reserved(MAX_KEYS * KEY.itemsize)[: MAX_KEYS * KEY.itemsize].view(KEY)
+        self.keys: Any = reserved(MAX_KEYS * KEY.itemsize).view(KEY)
         self._listed = np.zeros(MAX_KEYS, np.int32)
         self._operations: Any = aligned_bytes(OPERATIONS * OPERATION.itemsize).view(OPERATION)
         self.record: Any = aligned_bytes(SERVICE.itemsize).view(SERVICE)

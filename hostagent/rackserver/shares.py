@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 
 from emulator.ports.batch import address_of, aligned_bytes
-from emulator.ports.intrinsics import read32 as read_native32
-from emulator.ports.intrinsics import read64
 from emulator.ports.jit import njit
 from emulator.ports.limits import MAX_PORTS
 from emulator.ports.turns import PER_PORT as MOST_FRAMES
@@ -38,7 +36,7 @@ NOBODY = -1
 GROUP = np.dtype(integers("weight", "ports", "frames", "work", "taken", "budget", "credit"), align=True)
 """weight   share against other groups
 ports    how many are its own
-frames   of the last turn, and their ``work``
+frames   of this turn so far, and their ``work``
 taken    frames that it was allowed in the last turn; 0: it was not held back
 budget   work that it was allowed in the last turn
 credit   work that it may do beyond its share, or less if negative
@@ -53,10 +51,9 @@ group_at, shares_at = record_at(GROUP), record_at(SHARES)
 
 
 @njit
-def share(address: int, addresses: int, lengths: int, ports: int, frames: int) -> None:
+def share(address: int) -> None:
     """After a turn's batch: what each port may give in the next one."""
     shares = shares_at(address)
-    count_work(shares, addresses, lengths, ports, frames)
     busy, unit = 0, 1 << 62
     for number in range(shares.count):
         group = group_at(shares.groups + number * GROUP_BYTES)
@@ -70,6 +67,7 @@ def share(address: int, addresses: int, lengths: int, ports: int, frames: int) -
             group.taken, group.credit = 0, 0
         else:
             allow(group, unit * group.weight)
+        group.frames, group.work = 0, 0
     for port in range(MAX_PORTS):
         mine = load_i16(shares.group_of_port, port)
         most = MOST_FRAMES
@@ -81,19 +79,15 @@ def share(address: int, addresses: int, lengths: int, ports: int, frames: int) -
 
 
 @njit
-def count_work(shares: Any, addresses: int, lengths: int, ports: int, frames: int) -> None:
-    """What every group has sent."""
-    for number in range(shares.count):
-        group = group_at(shares.groups + number * GROUP_BYTES)
-        group.frames, group.work = 0, 0
-    for index in range(frames):
-        mine = load_i16(shares.group_of_port, read_native32(ports + 4 * index))
-        if mine >= 0:
-            group = group_at(shares.groups + mine * GROUP_BYTES)
-            frame = read64(addresses + 8 * index)
-            is_served = read_native32(lengths + 4 * index) >= LANES_AT and load_u8(frame + OPERATOR_AT, 0) == SERVED
-            group.frames += 1
-            group.work += (SERVED_WORK if is_served else 1) * SCALE
+def count_frame(address: int, frame: int, length: int, port: int) -> None:
+    """A frame that has come, whoever sent it; called while it is in cache, for a second look would fetch it again."""
+    shares = shares_at(address)
+    mine = load_i16(shares.group_of_port, port)
+    if mine >= 0:
+        group = group_at(shares.groups + mine * GROUP_BYTES)
+        is_served = length >= LANES_AT and load_u8(frame + OPERATOR_AT, 0) == SERVED
+        group.frames += 1
+        group.work += (SERVED_WORK if is_served else 1) * SCALE
 
 
 @njit

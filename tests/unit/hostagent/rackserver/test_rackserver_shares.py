@@ -10,7 +10,7 @@ from emulator.ports.batch import FrameBatch
 from hostagent.protocol.wire import LANES_AT, Operator
 from hostagent.protocol.worker.header import OPERATOR_AT
 from hostagent.rackserver.judge import SERVED
-from hostagent.rackserver.shares import MOST_FRAMES, SERVED_WORK, Shares, share
+from hostagent.rackserver.shares import MOST_FRAMES, SERVED_WORK, Shares, count_frame, share
 
 PORTS = 40
 
@@ -55,8 +55,9 @@ def play(senders: list[Sender], turns: int) -> None:
                     batch.append(sender.frame, port)
                 taken += count
             sender.frames.append(taken)
-        addresses, lengths, ports = batch.record[0].tolist()[:3]
-        share(shares.address, addresses, lengths, ports, batch.count)
+        for index in range(batch.count):
+            count_frame(shares.address, int(batch.address[index]), LANES_AT, int(batch.port[index]))
+        share(shares.address)
 
 
 def test_work_is_shared_as_the_weights_tell() -> None:
