@@ -26,6 +26,8 @@ class Lowered:
     blocks: tuple[tuple[str, BlockInstance], ...]
     """By package parameter, in order."""
     global_actions: tuple[ActionRecord, ...]
+    called: dict[str, tuple[ActionRecord, ...]]
+    """By package parameter, the actions that its statements call, in order of the first call."""
 
 
 class Lowering(ParserLowering):
@@ -39,17 +41,19 @@ class Lowering(ParserLowering):
         self.data_names = digest_names(instances)
         shared: dict[str, Value] = {}
         blocks: list[tuple[str, ir.Parser | ir.Control]] = []
+        called: dict[str, tuple[ActionRecord, ...]] = {}
         for block_name, instance in instances:
             try:
                 blocks.append((block_name, self._block(block_name, instance, shared)))
             except Abandoned:
                 continue
+            called[block_name], self.called = tuple(self.called), []
         lowered = ir.Program(
             name, tuple(self.headers), tuple(self.stacks), tuple(self.variables), tuple(blocks), tuple(self.actions),
             tuple(self.tables), tuple(self.externs), program.errors, value_sets=tuple(self.value_sets),
             field_lists=self._field_lists(program, instances, shared),
         )  # fmt: skip
-        return Lowered(lowered, records, tuple(instances), tuple(self.global_actions.values()))
+        return Lowered(lowered, records, tuple(instances), tuple(self.global_actions.values()), called)
 
     # --- the package ---------------------------------------------------------------------------------------------
 

@@ -17,12 +17,23 @@ class ActionLowering(InstanceLowering):
         super().__init__(*arguments)
         self.actions: list[ir.Action] = []
         self.global_actions: dict[Any, ActionRecord] = {}
+        self._made_counts: dict[str, int] = {}
+        """Actions made of one name: variants, and those of instances that share it by ``@name(".x")``."""
+        self.called: list[ActionRecord] = []
+        """Those that the statements of the block being lowered call, other actions' statements aside."""
+        self._action_depth = 0
 
     def call_action(self, expr: r.ActionCall) -> Value:
         action = expr.action
+        if not self._action_depth:
+            record = self.action_record(action)
+            if record not in self.called:
+                self.called.append(record)
         path = self.instance.path if self.instance is not None and action.owner is not None else ""
         name = f"{path}.{action.name}" if path else action.name
+        self._action_depth += 1
         self.inline(name, action.parameters, expr.arguments, action.body, expr, by_reference=False)
+        self._action_depth -= 1
         return None
 
     def action_record(self, symbol: r.ActionSymbol) -> ActionRecord:
@@ -38,7 +49,8 @@ class ActionLowering(InstanceLowering):
     def table_action(self, listed: r.TableAction) -> ir.Action:
         """The action as tables run it: the control plane's parameters are variables, the others are bound.
 
-        Each list that binds arguments has a variant of its own; without bound arguments all tables share one.
+        Each list that binds arguments has a variant of its own; without bound arguments all tables share one. So it is
+        where ``@name(".x")`` gives one name to the actions of all instances of a control.
         """
         record = self.action_record(listed.action)
         if record.action is not None and not listed.bound:
@@ -46,11 +58,9 @@ class ActionLowering(InstanceLowering):
         known = record.variants.get(listed)
         if known is not None:
             return known
-        if record.action is None:
-            self.claim("action", record.name, listed.action.at, record)
-            name = record.name
-        else:
-            name = f"{record.name}{ir.VARIANT}{len(record.variants) + 1}"
+        self.claim("action", record.name, listed.action.at, record.symbol)
+        number = self._made_counts[record.name] = self._made_counts.get(record.name, 0) + 1
+        name = record.name if number == 1 else f"{record.name}{ir.VARIANT}{number}"
         made = record.variants[listed] = self._made(record, listed, name)
         record.action = record.action or made
         self.actions.append(made)
@@ -65,10 +75,12 @@ class ActionLowering(InstanceLowering):
         directed = [p for p in symbol.parameters if p.direction]
         outer, self.out = self.out, []
         outer_path, self.path = self.path, record.name
+        self._action_depth += 1
         if directed:
             self.inline(record.name, directed, listed.bound, symbol.body, listed, by_reference=False)
         else:
             self.statements(symbol.body)
+        self._action_depth -= 1
         body, self.out, self.path = self.out, outer, outer_path
         if body and isinstance(body[-1], ir.Return):
             body.pop()

@@ -91,18 +91,23 @@ class Symbols:
         yield from (by_name[name] for name in self.attached if name in by_name)
 
     def _actions(self) -> Iterator[ActionRecord]:
-        """For each control: the top-level actions it uses first, then its own, in declaration order."""
+        """For each control: the top-level actions it uses first, then its own, in declaration order.
+
+        Used by tables or called by the control's statements: p4c inlines only what other actions call.
+        """
         seen: set[str] = set()
         global_by_symbol = {record.symbol: record for record in self.lowered.global_actions}
-        for _, instance in self.lowered.blocks:
+        for name, instance in self.lowered.blocks:
             used: list[ActionRecord] = []
             own: list[ActionRecord] = []
+            called = self.lowered.called.get(name, ())
             for member in self._members(instance):
-                if isinstance(member, ActionRecord) and member.action is not None:
+                if isinstance(member, ActionRecord) and (member.action is not None or member in called):
                     own.append(member)
                 elif isinstance(member, TableRecord) and member.table is not None:
                     found = [global_by_symbol.get(listed.action) for listed in member.symbol.actions]
                     used.extend(record for record in found if record is not None)
+            used.extend(record for record in called if global_by_symbol.get(record.symbol) is record)
             for record in (*used, *own):
                 if record.name not in seen:
                     seen.add(record.name)

@@ -106,7 +106,8 @@ class TableWriter:
     def action(self, record: ActionRecord) -> None:
         message = self.info.actions.add()
         self.preamble(message.preamble, ids.ACTION, record.name, record.symbol.annotations)
-        own = [p for p in record.symbol.parameters if not p.direction]
+        is_called_only = record.action is None  # with all its arguments: none is left to the control plane
+        own = [] if is_called_only else [p for p in record.symbol.parameters if not p.direction]
         for parameter, number in zip(own, self.inner_ids([p.annotations for p in own]), strict=True):
             type_ = t.substitute(parameter.type, record.types)
             base = t.unwrapped(type_)

@@ -119,14 +119,41 @@ def test_default_action_arguments_are_padded(info: Any) -> None:
     assert [(a.param_id, a.value) for a in call.arguments] == [(5, b"\x00\x03"), (2, b"\x04"), (3, b"\x02")]
 
 
-def test_actions_in_order_with_what_tables_use_only(info: Any) -> None:
-    assert [a.preamble.name for a in info.actions] == ["top", "NoAction", "I.set"]
+def test_actions_in_order(info: Any) -> None:
+    assert [a.preamble.name for a in info.actions] == ["top", "NoAction", "I.set", "I.only_called"]
     no_action, chosen = info.actions[1], info.actions[2]
     assert list(no_action.preamble.annotations) == ['@noWarn("unused")']
     assert list(chosen.preamble.annotations) == ["@mine(a , b)", "@hidden2"]
     assert [(p.id, p.name, p.bitwidth, p.type_name.name) for p in chosen.params] == [
         (5, "p", 32, "port_t"), (2, "x", 8, ""), (3, "k", 8, ""),
     ]  # fmt: skip
+
+
+def test_called_actions_are_told_without_what_the_call_gives_them() -> None:
+    declarations = """action top(inout bit<8> x) { x = 1; }
+action second(bit<8> v) { }
+control Sub(inout meta_t m) { action own() { m.m8 = 2; } apply { own(); } }"""
+    local = """Sub() sub;
+action inner() { } action called(bit<8> v) { inner(); } action unused() { called(1); } action dead() { }
+action both(in bit<8> d, bit<8> v) { } table t { actions = { both(1); second; } default_action = both(1, 2); }"""
+    apply = "if (false) { dead(); } both(1, 2); called(3); top(meta.m8); sub.apply(meta); t.apply();"
+    info = compile_text(program(declarations=declarations, local=local, apply=apply)).p4info
+    assert [(a.preamble.name, [p.name for p in a.params]) for a in info.actions] == [
+        ("second", ["v"]), ("top", []), ("I.sub.own", []), ("I.called", []), ("I.both", ["v"]),
+    ]  # fmt: skip
+
+
+def test_an_absolute_name_makes_one_action_of_those_of_all_instances() -> None:
+    declarations = """control Sub(inout meta_t m) {
+    @name(".both") action both(bit<8> v) { m.m8 = v; }
+    table t { key = { m.m8: exact; } actions = { both; } default_action = both(1); }
+    apply { t.apply(); }
+}"""
+    info = compile_text(
+        program(declarations=declarations, local="Sub() s; Sub() u;", apply="s.apply(meta); u.apply(meta);")
+    ).p4info
+    assert [a.preamble.name for a in info.actions] == ["both"]
+    assert [t.action_refs[0].id for t in info.tables] == [info.actions[0].preamble.id] * 2
 
 
 def test_a_hidden_action_is_left_out_but_referred_to_by_its_id() -> None:
