@@ -7,6 +7,7 @@ from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.check_blocks import BlockChecker
 from emulator.p4.errors import Abandoned, Kind
+from emulator.p4.parser_base import GENERIC_TYPE, TYPE
 from emulator.p4.parser_declarations import DeclarationParser
 
 
@@ -20,8 +21,7 @@ class AnnotationChecker(BlockChecker):
                 self._structured(position)
 
     def _structured(self, at: int) -> None:
-        reader = DeclarationParser(self.tokens, self.diagnostics)
-        reader.position = at + 3
+        reader = self._reader(at + 3)
         try:
             while not reader.is_at("]"):
                 if reader.peek() == "=":
@@ -32,6 +32,15 @@ class AnnotationChecker(BlockChecker):
                     return
         except Abandoned:
             return
+
+    def _reader(self, position: int) -> DeclarationParser:
+        """A parser of expressions that knows the types declared so far."""
+        reader = DeclarationParser(self.tokens, self.diagnostics)
+        reader.position = position
+        for name, found in self.scopes[0].items():
+            if isinstance(found, t.Type | t.Generic):
+                reader.declare(name, GENERIC_TYPE if isinstance(found, t.Generic) else TYPE)
+        return reader
 
     def _check_value(self, node: s.Expr) -> None:
         found = self.value(node)
@@ -44,8 +53,7 @@ class AnnotationChecker(BlockChecker):
 
     def numbers_of(self, annotation: s.Annotation, what: str) -> tuple[int, ...]:
         """The numbers in ``@name(1, 2)``; none where one is wrong, which has been reported."""
-        reader = DeclarationParser(self.tokens, self.diagnostics)
-        reader.position = annotation.at + 3
+        reader = self._reader(annotation.at + 3)
         end = reader.position + len(annotation.tokens or ())
         numbers: list[int] = []
         try:

@@ -1,4 +1,4 @@
-/* clone_preserving_field_list keeps the list's fields as they are at the end of ingress. */
+/* clone_preserving_field_list keeps the list's fields as they are at the end of ingress; an enum may number the lists. */
 #include "../include/start.p4"
 
 header info_t {
@@ -15,8 +15,12 @@ struct headers_t {
     byte_t a;
 }
 
+enum bit<8> Kept {
+    FOR_CONTROLLER = 1
+}
+
 struct metadata_t {
-    @field_list(1)
+    @field_list(Kept.FOR_CONTROLLER)
     bit<8> kept;
     bit<8> lost;
 }
@@ -33,7 +37,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
 control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         meta.lost = 8;
-        clone_preserving_field_list(CloneType.I2E, 5, 1);
+        clone_preserving_field_list(CloneType.I2E, 5, Kept.FOR_CONTROLLER);
         meta.kept = 7;
         sm.egress_spec = 2;
     }
