@@ -50,6 +50,8 @@ class Architecture:
     """Extern functions whose arguments take another form."""
     field_lists: tuple[str, str]
     """Which annotation numbers the metadata that copies keep, and the root of that metadata."""
+    former_members: Mapping[str, str]
+    """``type.member`` that earlier versions had, to what a program does instead."""
     any_case_is_last: bool
     """A select's case of all-zero masks is tried after the others, and the last of several counts."""
     defines: Mapping[str, str]

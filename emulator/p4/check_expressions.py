@@ -130,7 +130,9 @@ class ExpressionChecker(OperatorChecker):
             return base
         if self.has_method(type_, name):
             return r.Method(node.name_at, t.VOID, base, name)
-        self.fail(node.name_at, f"{type_} has no member {name!r}", Kind.NAME)
+        instead = self.architecture.former_members.get(f"{type_}.{name}")
+        hint = f" any more: {instead}" if instead else ""
+        self.fail(node.name_at, f"{type_} has no member {name!r}{hint}", Kind.NAME)
 
     def has_method(self, type_: t.Type, name: str) -> bool:
         if name in ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from emulator.p4 import syntax as s
 from emulator.p4.errors import Abandoned
@@ -20,10 +20,18 @@ class DeclarationParser(BlockParser):
             return found
         if self.is_type_start() or self._is_generic_function():
             return self._function_or_instantiation(at, annotations)
+        if self.texts[self.position] == "header_type" and self.peek() == "ID" and self.peek(2) == "{":
+            self._give_up_p4_14()
         if self.is_at("ID") and self.peek() in ("ID", "<", "("):
             self.undeclared_type(self.position)
             raise Abandoned
         self.fail("expected a declaration")
+
+    def _give_up_p4_14(self) -> NoReturn:
+        """One error for the whole program, in which nothing would be right."""
+        self.report("this is P4_14; p4c rewrites it in P4_16: p4test --std p4-14 --pp NEW.p4 OLD.p4", self.position)
+        self.position = len(self.kinds) - 1
+        raise Abandoned
 
     def _is_error_type(self) -> bool:
         """``error f(...)`` is a function, ``error { ... }`` a declaration; ``type`` and the like may be names."""

@@ -168,7 +168,7 @@ class Preprocessor:
                 self._open(candidate, text_or_none)
                 return
         looked = ", ".join(f or "." for f in folders)
-        self._error(line[min(2, len(line) - 1)][3], f"{name}: no such file (looked in {looked})")
+        self._error(line[min(2, len(line) - 1)][3], f"{name}: no such file (looked in {looked}; -I adds a folder)")
 
     # --- directives ----------------------------------------------------------------------------------------------
 

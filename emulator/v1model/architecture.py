@@ -97,6 +97,15 @@ V1MODEL = Architecture(
         "assume": CallForm.PLACED,
     },
     field_lists=("field_list", "meta"),
+    former_members={
+        "standard_metadata_t.drop": "call mark_to_drop(standard_metadata)",
+        "standard_metadata_t.clone_spec": "call clone or clone_preserving_field_list",
+        "standard_metadata_t.resubmit_flag": "call resubmit_preserving_field_list in ingress",
+        "standard_metadata_t.recirculate_flag": "call recirculate_preserving_field_list in egress",
+        "standard_metadata_t.recirculate_port": "call recirculate_preserving_field_list in egress",
+        "standard_metadata_t.lf_field_list": "call digest",
+        "standard_metadata_t.parser_status": "read parser_error",
+    },
     any_case_is_last=True,
     defines={"__TARGET_BMV2__": "1"},
 )
