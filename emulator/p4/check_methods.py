@@ -69,8 +69,6 @@ class MethodChecker(ArgumentChecker):
         result = inference.result(signature.result)
         if full in _PACKET:
             self._packet_method(node, full, arguments, inference)
-        elif full not in self.architecture.methods:
-            self.refuse(node.callee, f"{full}()")
         return r.ExternCall(node.at, result, full, base, signature, arguments, inference.arguments())
 
     def _packet_method(self, node: s.Call, full: str, arguments: tuple[r.Bound, ...], inference: Inference) -> None:

@@ -72,9 +72,11 @@ class Diagnostic:
 class CompileError(Exception):
     """The program is wrong (or uses what is not supported); ``diagnostics`` says where, most important first."""
 
-    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+    def __init__(self, diagnostics: tuple[Diagnostic, ...], p4info: object = None) -> None:
         super().__init__(diagnostics)
         self.diagnostics = diagnostics
+        self.p4info = p4info
+        """``p4.config.v1.P4Info`` of a legal program that only the engines cannot run."""
 
     def __str__(self) -> str:
         return "\n".join(str(d) for d in self.diagnostics)

@@ -15,7 +15,7 @@ from emulator.p4.architecture import Architecture
 from emulator.p4.check import check
 from emulator.p4.collection import no_collection
 from emulator.p4.depth import is_deep, with_room
-from emulator.p4.errors import CompileError, Diagnostic, Diagnostics, Kind, NoMain
+from emulator.p4.errors import MAX_ERRORS, CompileError, Diagnostic, Diagnostics, Kind, NoMain
 from emulator.p4.lower import Lowered, lower
 from emulator.p4.p4info import make_p4info
 from emulator.p4.parser import parse
@@ -51,6 +51,8 @@ class Stages:
     syntax: s.Program | None = None
     resolved: r.Program | None = None
     lowered: Lowered | None = None
+    refusals: tuple[Diagnostic, ...] = ()
+    """Legal constructs that the architecture's engines lack."""
 
 
 Checks: TypeAlias = Sequence[Callable[[Stages, Diagnostics], None]]
@@ -97,6 +99,8 @@ def _compile(
     assert stages.resolved is not None
     p4info = make_p4info(stages.lowered, stages.resolved, stages.tokens, diagnostics, architecture)
     diagnostics.raise_if_any()
+    if stages.refusals:
+        raise CompileError(stages.refusals[:MAX_ERRORS], p4info)
     return Checked(stages.lowered.program, p4info, stages.tokens.sources.digests(), tuple(diagnostics.warnings))
 
 
@@ -111,9 +115,12 @@ def run_stages(
     needs_main: bool = True,
 ) -> tuple[Stages, Diagnostics]:
     """Run the stages up to and including ``until``; raises `CompileError` at the first stage with errors."""
-    return with_room(
+    stages, diagnostics = with_room(
         lambda: _run_stages(path_or_text, architecture, defines, include_paths, file_reader, until, needs_main)
     )
+    if stages.refusals:
+        raise CompileError(stages.refusals[:MAX_ERRORS])
+    return stages, diagnostics
 
 
 def _run_stages(
@@ -149,10 +156,17 @@ def _run_stages(
         if stages.resolved.main is None:
             _no_main(stages.tokens, diagnostics, needs_main)
         name = os.path.splitext(os.path.basename(path))[0]
-        stages.lowered = _guarded(
-            lambda: lower(stages.resolved, name, stages.tokens, diagnostics, architecture),
-            path,
-        )
+        refusals = stages.resolved.refusals
+        try:
+            stages.lowered = _guarded(
+                lambda: lower(stages.resolved, name, stages.tokens, diagnostics, architecture),
+                path,
+            )
+        except CompileError:
+            if refusals:
+                raise CompileError(refusals[:MAX_ERRORS]) from None
+            raise
+        stages.refusals = (*refusals, *stages.lowered.refusals)
     return stages, diagnostics
 
 

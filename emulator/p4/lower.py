@@ -9,7 +9,7 @@ from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
 from emulator.p4.architecture import PACKET_IN, PACKET_OUT, Architecture
-from emulator.p4.errors import Abandoned, Diagnostics, Kind
+from emulator.p4.errors import Abandoned, Diagnostic, Diagnostics, Kind
 from emulator.p4.lower_parsers import ParserLowering
 from emulator.p4.lower_records import ActionRecord, BlockInstance, ExternRecord
 from emulator.p4.lower_storage import Parts, Value, leaves
@@ -28,6 +28,8 @@ class Lowered:
     global_actions: tuple[ActionRecord, ...]
     called: dict[str, tuple[ActionRecord, ...]]
     """By package parameter, the actions that its statements call, in order of the first call."""
+    refusals: tuple[Diagnostic, ...]
+    """Legal constructs that the architecture's engines lack."""
 
 
 class Lowering(ParserLowering):
@@ -53,7 +55,9 @@ class Lowering(ParserLowering):
             tuple(self.tables), tuple(self.externs), program.errors, value_sets=tuple(self.value_sets),
             field_lists=self._field_lists(program, instances, shared),
         )  # fmt: skip
-        return Lowered(lowered, records, tuple(instances), tuple(self.global_actions.values()), called)
+        return Lowered(
+            lowered, records, tuple(instances), tuple(self.global_actions.values()), called, tuple(self.refusals)
+        )
 
     # --- the package ---------------------------------------------------------------------------------------------
 

@@ -24,6 +24,9 @@ class ExternLowering(PacketLowering):
         if handler is not None:
             return handler(self, expr)
         self._check_block(expr)
+        known = self.architecture.functions if expr.instance is None else self.architecture.methods
+        if expr.name not in known:
+            self.refuse(expr, f"the extern function {expr.name}()" if expr.instance is None else f"{expr.name}()")
         span = self.tokens.span(expr.at)
         instance = None
         if expr.instance is not None:

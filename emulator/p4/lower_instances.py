@@ -56,6 +56,8 @@ class InstanceLowering(CallLowering):
         assert isinstance(type_, t.ExternType)
         name = self.control_name(symbol.annotations, path, symbol.name)
         self.claim("extern instance", name, symbol.at, object())
+        if type_.name not in self.architecture.externs:
+            self.refuse(symbol, f"the extern {type_.name}")
         arguments = tuple(self._constructor_argument(bound) for bound in symbol.construct.arguments)
         type_arguments = tuple(self.scalar(a) for a in type_.arguments if self._is_storable(symbol, a))
         instance = ir.ExternInstance(
@@ -67,9 +69,8 @@ class InstanceLowering(CallLowering):
 
     def _is_storable(self, symbol: r.InstanceSymbol, argument: t.Type) -> bool:
         if not t.is_scalar(argument):
-            message = f"{symbol.type}: bmv2 keeps numbers, bool, error and enums, not {argument}"
-            self.fail(symbol, message, Kind.TARGET)
-        return True
+            self.refuse(symbol, f"{symbol.type} (cells are numbers, bool, error or enums)")
+        return t.is_scalar(argument)
 
     def _constructor_argument(self, bound: r.Bound) -> int | str:
         value = None if bound.value is None else self.value(bound.value)

@@ -13,9 +13,17 @@ class Reporter:
     def __init__(self, tokens: Tokens, diagnostics: Diagnostics) -> None:
         self.tokens = tokens
         self.diagnostics = diagnostics
+        self.refusals: list[Diagnostic] = []
 
     def report(self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()) -> None:
         """``at`` is a token number, or a syntax node whose whole extent is underlined."""
+        self.diagnostics.report(self._diagnostic(at, message, kind, notes))
+
+    def refuse(self, at: int | s.Node | Any, construct: str) -> None:
+        """The construct is legal, and P4Info can tell of it, but the architecture's engines do not have it."""
+        self.refusals.append(self._diagnostic(at, f"{construct} is not supported", Kind.UNSUPPORTED, ()))
+
+    def _diagnostic(self, at: int | s.Node | Any, message: str, kind: Kind, notes: tuple[str, ...]) -> Diagnostic:
         if isinstance(at, s.Node):
             first, last = at.at, s.last_token(at)
         else:
@@ -27,7 +35,7 @@ class Reporter:
                 f"in a macro's expansion: {self.tokens.texts[first]!r} at {self.tokens.sources.span(spelled)}",
             )
         line = self.tokens.sources.line_at(place)
-        self.diagnostics.report(Diagnostic(kind, message, self.tokens.span(first, last), line, notes))
+        return Diagnostic(kind, message, self.tokens.span(first, last), line, notes)
 
     def fail(
         self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()

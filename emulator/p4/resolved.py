@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from emulator.p4 import syntax, types
+from emulator.p4.errors import Diagnostic
 from emulator.p4.resolved_expressions import (
     ActionCall,
     Aggregate,
@@ -130,6 +131,8 @@ class VariableSymbol(Symbol):
 @dataclass(eq=False, slots=True)
 class ConstantSymbol(Symbol):
     value: Expr
+    base: int = 10
+    """In which its number is written."""
 
 
 @dataclass(eq=False, slots=True)
@@ -397,3 +400,5 @@ class Program:
     """Everything at the top level, in order (P4Info and tools look there)."""
     field_lists: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Numbers in each ``@field_list``, by the annotation's token."""
+    refusals: tuple[Diagnostic, ...] = ()
+    """Legal constructs that the architecture's engines lack."""

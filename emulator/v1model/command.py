@@ -80,6 +80,10 @@ def run_compile(
             return _stages(path, request, output, errors)
         return _finish(_cold(path, request, report is not None), request, report, errors)
     except CompileError as error:
+        if p4info is not None and error.p4info is not None:
+            from emulator.v1model.p4info_files import p4info_texts
+
+            write_p4info(p4info_texts(error.p4info), p4info, errors)
         return _refuse(error, errors)
 
 
@@ -155,20 +159,20 @@ def _checked(path: str, request: Request) -> Checked:
 def _finish(summary: Summary, request: Request, report: Callable[[Summary], None] | None, errors: TextIO) -> int:
     for warning in summary.warnings:
         print(warning, file=errors)
-    if request.p4info is not None and (status := write_p4info(summary, request.p4info, errors)):
+    if request.p4info is not None and (status := write_p4info(summary.p4info, request.p4info, errors)):
         return status
     if report is not None:
         report(summary)
     return 0
 
 
-def write_p4info(summary: Summary, path: str, errors: TextIO) -> int:
-    """In the format that the suffix says. The exit status: 0, or 2 with the reason told."""
+def write_p4info(texts: Mapping[str, str], path: str, errors: TextIO) -> int:
+    """In the format that the suffix says, of ``texts`` by suffix. The exit status: 0, or 2 with the reason told."""
     suffix = Path(path).suffix
     if suffix not in P4INFO_SUFFIXES:
         print(f"{path}: the suffix says the format, one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
         return 2
-    text = summary.p4info[".txtpb" if suffix == ".txt" else suffix]
+    text = texts[".txtpb" if suffix == ".txt" else suffix]
     try:
         Path(path).write_bytes(bytes.fromhex(text) if suffix == ".bin" else text.encode())
     except OSError as error:

@@ -90,7 +90,7 @@ def _compile_json(path: str, config: JsonConfig, p4info: Path | None, as_json: b
         Path(path).stem, len(info.tables), len(info.actions), len(info.counters) + len(info.direct_counters),
         len(info.registers), len(compiled.object_code), (), p4info_texts(info), (),
     )  # fmt: skip
-    if p4info is not None and (status := write_p4info(summary, str(p4info), sys.stderr)):
+    if p4info is not None and (status := write_p4info(summary.p4info, str(p4info), sys.stderr)):
         return status
     print_summary(path, summary, time.perf_counter() - started, as_json)
     return 0
