@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
+
+import numpy as np
 
 from pspin_model.flare.combine import compile_operator
 from pspin_model.flare.config import Reduction, user_function
-from pspin_model.flare.elements import Operator, operator
+from pspin_model.flare.cost_model import Algorithm
+from pspin_model.flare.dense import reduce_tree
+from pspin_model.flare.elements import ElementError, Operator, agree, operator, random_values
 from pspin_model.flare.records import OPERATOR_CODES
+
+SAMPLES = (16, 512)
+"""Of numbers with which a user's function is tried: so many together, so often. [ours]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +31,26 @@ class ChosenOperator:
 
 
 def chosen_operator(reduction: Reduction) -> ChosenOperator:
-    """Compiles a user's function for the reduction's element type."""
+    """Compiles a user's function for the reduction's element type.
+
+    Raises ElementError where it does not compile, or where its result depends on the order of the operands, which only
+    a tree fixes.
+    """
     if ":" not in reduction.operator:
         return ChosenOperator(operator(reduction.operator), OPERATOR_CODES.get(reduction.operator, 0))
     function = user_function(reduction.operator)
     compiled = compile_operator(function, reduction.element_type)
-    return ChosenOperator(operator(function), compiled.address, compiled)
+    made = operator(function)
+    if reduction.algorithm in (Algorithm.SINGLE, Algorithm.MULTI) and _depends_on_order(made, reduction.element_type):
+        raise ElementError(
+            f"operator {reduction.operator} on {reduction.dtype} depends on the order of its operands, and with "
+            f'algorithm = "{reduction.algorithm}" that is the order of arrival: use algorithm = "tree"'
+        )
+    return ChosenOperator(made, compiled.address, compiled)
+
+
+def _depends_on_order(of: Operator, dtype: np.dtype[Any]) -> bool:
+    """Whether random numbers come out differently from the other end, or in pairs."""
+    rows = random_values(SAMPLES, dtype, 0)
+    forwards, backwards = reduce(of, rows), reduce(of, rows[::-1])
+    return not (agree(backwards, forwards) and agree(reduce_tree(rows, of), forwards))

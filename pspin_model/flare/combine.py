@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -100,11 +101,12 @@ _call_rows: Any = intrinsic(_calls_rows)
 
 
 def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any]) -> Any:
-    """A user's function of two elements as machine code for rows; its ``address`` goes into the handlers' parameters.
+    """A user's function of two elements (their own, or `operator.or_`, `math.hypot`, `numpy.maximum`, ...) as machine
+    code for rows; its ``address`` goes into the handlers' parameters.
 
     Raises ElementError where numba cannot compile it. The caller keeps it alive.
     """
-    scalar = numba.njit(function)
+    scalar = numba.njit(function if isinstance(function, FunctionType) else lambda a, b: function(a, b))
     half = dtype == np.float16
     kind = np.uint16 if half else dtype.type
 
@@ -118,11 +120,11 @@ def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any]) 
 
     try:
         return numba.cfunc("void(int64, int64, int64, int64)")(rows)
-    except numba.core.errors.NumbaError as error:
-        reason = str(error).strip().splitlines()
-        raise ElementError(
-            f"{function.__name__} does not compile for {dtype}: {reason[0] if reason else error}"
-        ) from error
+    except (numba.core.errors.NumbaError, AssertionError) as error:
+        told = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in nopython")]
+        name = getattr(function, "__name__", str(function))
+        why = told[0].strip() if told else "it is no function of two elements that numba knows"
+        raise ElementError(f"{name} does not compile for {dtype}: {why}") from error
 
 
 @njit

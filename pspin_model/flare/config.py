@@ -33,12 +33,16 @@ from pspin_model.flare.cost_model import LINE_RATE_GBPS, Algorithm, choose_algor
 from pspin_model.flare.elements import ELEMENT_TYPES, OPERATORS
 from pspin_model.flare.sparse import STORAGES
 from pspin_model.flare.sparse_wire import EMPTY_BYTES, block_span, pairs_per_packet
-from pspin_model.flare.tree_config import TreeConfig, make_tree
+from pspin_model.flare.tree_config import RATES_GBPS, TreeConfig, make_tree
 from pspin_model.machine.config import ConfigError, MachineConfig
 from pspin_model.machine.costs import TABLES, CostTable
 
 UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 ALGORITHMS = ("auto", *Algorithm)
+MOST_BYTES = 4 << 30
+"""Of all children together: a simulation holds every packet. [ours]"""
+MOST_CYCLES = 1 << 36
+"""That sending may take: the machine counts to 2**39. [ours]"""
 LEAST_SPARSE_PACKET = EMPTY_BYTES + 512
 """So that the pairs that block sizes leave free (`sparse_wire.SLACK`) are a part of a packet only."""
 
@@ -108,10 +112,17 @@ class Reduction:
                 return f"{name} = {getattr(self, name)}: must be at least 1"
         if self.children > 256 or self.buffers > 62:
             return f"{self.children} children with {self.buffers} buffers: at most 256, and 62 buffers"
+        if self.message_bytes * self.children > MOST_BYTES:
+            return f"{self.children} messages of {self.message_bytes} bytes: a simulation holds at most {MOST_BYTES}"
         if self.packet_bytes % ELEMENT_TYPES[self.dtype].itemsize:
             return f"packet_bytes = {self.packet_bytes} is no whole number of {self.dtype}"
-        if self.start_cycles < 0 or self.line_rate_gbps <= 0:
-            return "start_cycles must not be negative, line_rate_gbps be positive"
+        if self.start_cycles < 0 or self.seed < 0:
+            return "start_cycles and seed must not be negative"
+        if not RATES_GBPS[0] <= self.line_rate_gbps <= RATES_GBPS[1]:
+            return f"line_rate_gbps = {self.line_rate_gbps}: from {RATES_GBPS[0]:g} to {RATES_GBPS[1]:g}"
+        cycles = self.start_cycles + self.message_bytes * self.children * 8 / self.line_rate_gbps
+        if cycles > MOST_CYCLES:
+            return f"line_rate_gbps = {self.line_rate_gbps}: sending takes {cycles:.1e} cycles, more than {MOST_CYCLES}"
         if self.reproducible and self.algorithm not in ("auto", "tree"):
             return f"reproducible = true needs the tree, not algorithm = {self.algorithm!r}"
         return self._sparse_problem() if self.density else ""
@@ -196,6 +207,18 @@ class FlareConfig:
     tree: TreeConfig | None = None
     """None: one switch."""
 
+    def __post_init__(self) -> None:
+        for reduction in self.reductions:
+            if reduction.packet_bytes > self.machine.max_packet_bytes:
+                raise ConfigError(
+                    f"reduction: packet_bytes = {reduction.packet_bytes}: the machine takes packets of at most "
+                    f"max_packet_bytes = {self.machine.max_packet_bytes}"
+                )
+            if self.tree and reduction.message_bytes * 8 / self.tree.link_gbps > MOST_CYCLES:
+                raise ConfigError(
+                    f"tree: link_gbps = {self.tree.link_gbps}: sending takes more than {MOST_CYCLES} cycles"
+                )
+
 
 def flare_machine(**changes: int) -> MachineConfig:
     """Flare's switch, with fields changed. Raises ConfigError for an unknown field."""
@@ -204,6 +227,13 @@ def flare_machine(**changes: int) -> MachineConfig:
         if name not in known:
             raise ConfigError(f"machine: there is no field {name}; see MachineConfig")
     return MachineConfig(**{**FLARE_MACHINE, **changes})
+
+
+def cost_table(name: object) -> CostTable:
+    """One of the named tables. Raises ConfigError."""
+    if not isinstance(name, str) or name not in TABLES:
+        raise ConfigError(f"costs = {name!r}: choose one of {', '.join(TABLES)}")
+    return TABLES[name]
 
 
 def parse_bytes(value: object) -> int:
@@ -231,18 +261,28 @@ def make_config(given: Mapping[str, Any]) -> FlareConfig:
     unknown = set(given) - {"machine", "reduction", "tree"}
     if unknown:
         raise ConfigError(f"there is no table [{sorted(unknown)[0]}]: use [machine] and [[reduction]]")
-    machine = dict(given.get("machine", {}))
-    costs = machine.pop("costs", "flare")
-    if costs not in TABLES:
-        raise ConfigError(f"machine: costs = {costs!r}: choose one of {', '.join(TABLES)}")
+    machine = dict(_table(given.get("machine", {}), "[machine]"))
+    costs = cost_table(machine.pop("costs", "flare"))
     reductions = given.get("reduction", ())
     if isinstance(reductions, Mapping):
         reductions = [reductions]
     if not reductions:
         raise ConfigError("there is no [[reduction]]")
-    made = tuple(make_reduction(each) for each in reductions)
-    tree = make_tree(given["tree"], [reduction.children for reduction in made]) if "tree" in given else None
-    return FlareConfig(flare_machine(**machine), TABLES[costs], made, tree)
+    if not isinstance(reductions, (list, tuple)):
+        raise ConfigError(f"reduction = {reductions!r}: write [[reduction]] and its fields below")
+    made = tuple(make_reduction(_table(each, "[[reduction]]")) for each in reductions)
+    tree = (
+        make_tree(_table(given["tree"], "[tree]"), [reduction.children for reduction in made])
+        if "tree" in given
+        else None
+    )
+    return FlareConfig(flare_machine(**machine), costs, made, tree)
+
+
+def _table(given: object, name: str) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"{given!r} is no table: write {name} and its fields below")
+    return given
 
 
 def make_reduction(given: Mapping[str, Any]) -> Reduction:

@@ -12,7 +12,7 @@ from pspin_model.flare.config import Reduction
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
 from pspin_model.flare.dense_handlers import add_multi, add_single, add_tree
-from pspin_model.flare.elements import ELEMENT_TYPES, Values
+from pspin_model.flare.elements import ELEMENT_TYPES, Values, agree, random_values
 from pspin_model.flare.placement import PlaceLayout, Placement, free_l1, place_blocks, place_layout
 from pspin_model.flare.records import (
     A_BUFFERS,
@@ -166,16 +166,6 @@ def place_dense(machine: MachineConfig, reduction: Reduction, free_bytes: int, f
     return place_blocks(reduction, machine, layout, free_bytes, first_group)
 
 
-def agree(result: Values, expected: Values, *, bitwise: bool = False) -> bool:
-    """Whether a result is what is expected: integers exactly, floats within 1e-4 (float16: 1e-2) unless ``bitwise``."""
-    if bitwise or expected.dtype.kind == "i":
-        return bool((result == expected).all())
-    tolerance = 1e-2 if expected.dtype == np.float16 else 1e-4
-    return bool(
-        np.allclose(result.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=50 * tolerance)
-    )
-
-
 def arrivals_of(reduction: Reduction) -> Arrivals:
     """Its packets at its own pace."""
     return arrivals(
@@ -190,14 +180,6 @@ def arrivals_of(reduction: Reduction) -> Arrivals:
 
 
 def random_rows(reduction: Reduction) -> Values:
-    """Children x blocks x elements: small numbers, so that integer sums of many children rarely wrap and products stay
-    finite."""
-    random = np.random.default_rng(reduction.seed)
+    """Children x blocks x elements."""
     shape = (reduction.children, reduction.blocks, reduction.elements)
-    dtype = reduction.element_type
-    if dtype.kind == "i":
-        return random.integers(-3, 4, shape, dtype=np.int8).astype(dtype)
-    rows = random.random(shape, np.float32)  # four times as fast as normal ones, of which a simulation would wait
-    rows *= 2
-    rows -= 1
-    return rows.astype(dtype, copy=False)
+    return random_values(shape, reduction.element_type, reduction.seed)

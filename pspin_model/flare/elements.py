@@ -53,6 +53,11 @@ OPERATORS = {
 """Integers wrap; a NaN wins."""
 
 
+TOLERANCES = {"float32": (1e-4, 2e-4), "float16": (1e-2, 0.5)}
+"""Relative and absolute, for another order of operands: partial sums of 256 values below 1 are at most 256, mostly
+below 32, and each addition rounds to half of 2**-24 or 2**-11 of them."""
+
+
 def element_type(name: str) -> np.dtype[Any]:
     """The type of that name. Raises ElementError for one that is not supported."""
     if name not in ELEMENT_TYPES:
@@ -88,3 +93,28 @@ def _user_combine(function: Callable[[Any, Any], Any]) -> Combine:
         return whole.astype(left.dtype)
 
     return combine
+
+
+def random_values(shape: tuple[int, ...], dtype: np.dtype[Any], seed: int) -> Values:
+    """Small numbers, so that integer sums of many rarely wrap and products stay finite."""
+    random = np.random.default_rng(seed)
+    if dtype.kind == "i":
+        return random.integers(-3, 4, shape, dtype=np.int8).astype(dtype)
+    values = random.random(shape, np.float32)  # four times as fast as normal ones, of which a simulation would wait
+    values *= 2
+    values -= 1
+    return values.astype(dtype, copy=False)
+
+
+def agree(result: Values, expected: Values, *, bitwise: bool = False) -> bool:
+    """Whether a result is what is expected: integers exactly, floats within `TOLERANCES` unless ``bitwise``; a NaN
+    equals a NaN."""
+    if expected.dtype.kind == "i":
+        return bool((result == expected).all())
+    if bitwise:
+        bits = f"u{expected.dtype.itemsize}"
+        same = result.view(bits) == np.ascontiguousarray(expected).view(bits)
+        return bool((same | (np.isnan(result) & np.isnan(expected))).all())
+    relative, absolute = TOLERANCES[expected.dtype.name]
+    wide, other = result.astype(np.float64), expected.astype(np.float64)
+    return bool(np.allclose(wide, other, rtol=relative, atol=absolute, equal_nan=True))

@@ -119,7 +119,7 @@ def simulate(config: FlareConfig) -> Report:
         for number in range(len(reductions))
     ]
     packets = run.packets
-    span = max(1, int(packets["feedback"].max() - packets["arrival"].min()))
+    span = max(1, int(packets["feedback"].max(initial=0) - packets["arrival"].min(initial=0)))
     series = input_bytes(run)
     return Report(
         machine=config.machine,
@@ -157,7 +157,7 @@ def _measure(config: FlareConfig, made: ReductionRun, run: Run, number: int) -> 
     reduction, packets = made.reduction, run.packets
     mine = packets["context"] == made.context.index
     rows, result_at = made.results(run)
-    arrival = packets["arrival"][mine]
+    arrival, service = packets["arrival"][mine], (packets["doorbell"] - packets["dispatch"])[mine]
     whole = bool((result_at >= 0).all())
     ends = int(result_at.max(initial=0)) if whole else int(packets["feedback"][mine].max(initial=0))
     cycles = max(1, ends - int(arrival.min(initial=0)))
@@ -176,7 +176,7 @@ def _measure(config: FlareConfig, made: ReductionRun, run: Run, number: int) -> 
         elements_per_ns=(sparse.pairs_in if sparse else payload / itemsize) / cycles,
         dense_gbps=dense_bytes * 8 / cycles,
         cycles=cycles,
-        service_cycles=float((packets["doorbell"] - packets["dispatch"])[mine].mean()),
+        service_cycles=float(service.mean()) if len(service) else 0.0,
         block_latency_cycles=float((result_at - first).mean()) if whole else 0.0,
         working_peak_bytes=int(working.peak),
         working_mean_bytes=working.mean,

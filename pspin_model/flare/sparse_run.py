@@ -10,8 +10,8 @@ import numpy as np
 from pspin_model.flare.chosen import ChosenOperator, chosen_operator
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.cost_model import Algorithm
-from pspin_model.flare.dense_run import REMOTE_L1_CYCLES, agree
-from pspin_model.flare.elements import Values
+from pspin_model.flare.dense_run import REMOTE_L1_CYCLES
+from pspin_model.flare.elements import Values, agree
 from pspin_model.flare.placement import Placement, free_l1, place_blocks
 from pspin_model.flare.records import (
     A_BUFFERS,

@@ -18,12 +18,11 @@ from itertools import product
 from multiprocessing import get_context
 from typing import Any
 
-from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
+from pspin_model.flare.config import FlareConfig, Reduction, cost_table, flare_machine
 from pspin_model.flare.explain import explanation
 from pspin_model.flare.simulate import Outcome, simulate
 from pspin_model.flare.sparse_run import units_of
 from pspin_model.machine.config import ConfigError
-from pspin_model.machine.costs import TABLES
 
 Row = dict[str, Any]
 CORES_PER_CLUSTER = 8
@@ -42,7 +41,7 @@ class Point:
         clusters, rest = divmod(self.cores, CORES_PER_CLUSTER)
         if rest or not clusters:
             raise ConfigError(f"{self.cores} cores: use a multiple of {CORES_PER_CLUSTER}, the cores of a cluster")
-        return FlareConfig(flare_machine(clusters=clusters), TABLES[self.costs], (self.reduction,))
+        return FlareConfig(flare_machine(clusters=clusters), cost_table(self.costs), (self.reduction,))
 
 
 def grid(
@@ -74,6 +73,8 @@ def sparse_grid(
     algorithms: Sequence[str] = ("single",),
 ) -> list[Point]:
     """The same for sparse reductions; ``algorithms``: single, or multi with the base's buffers."""
+    if not all(densities):
+        raise ConfigError("density = 0: a sparse reduction's is above 0")
     shapes = product(cores, children, sizes, storages, algorithms, densities)
     points = [
         Point(

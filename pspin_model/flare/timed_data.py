@@ -12,8 +12,8 @@ from pspin_model.flare.chosen import ChosenOperator, chosen_operator
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
-from pspin_model.flare.dense_run import agree, random_rows
-from pspin_model.flare.elements import Values
+from pspin_model.flare.dense_run import random_rows
+from pspin_model.flare.elements import Values, agree
 from pspin_model.flare.manager import Tree
 from pspin_model.flare.sparse import gather
 from pspin_model.flare.sparse_traffic import Vector, fragments_of, packet_of, reduce_vectors, vectors

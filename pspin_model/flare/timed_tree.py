@@ -33,8 +33,8 @@ from pspin_model.flare.tree_config import TreeConfig
 from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.machine import Machine, Run
 
-MOST_PASSES = 2_000
-"""Of hosts that repeat themselves: by then something is wrong."""
+MOST_VAIN_ROUNDS = 100
+"""Of repeats in a row after which no host gets a result: then the run ends. [ours]"""
 PORT_OF_ALL = 0
 
 
@@ -130,14 +130,30 @@ class TimedNetwork:
         """Run until every host has every result, or nothing happens any more."""
         for host, parcels in self._first_copies().items():
             self._send(host, parcels)
-        until = self.tree.timeout_cycles if self.tree.loss else None
-        for _ in range(MOST_PASSES):
+        if not self.tree.loss:
+            self._pass(None)
+            return
+        until, vain, missing = self.tree.timeout_cycles, 0, self.missing
+        while vain < MOST_VAIN_ROUNDS:
             self._pass(until)
-            if until is None or not any(sender.missing for sender in self._senders.values()):
+            if self.missing < missing:
+                vain, missing = 0, self.missing
+            if not missing:
                 return
-            for (_, host), sender in self._senders.items():
-                self._send(host, sender.repeats(until, self.tree.timeout_cycles))
+            vain += self._repeat(until)
             until += self.tree.timeout_cycles
+
+    def _repeat(self, now: int) -> bool:
+        """Hosts send again what they have waited for; whether any did."""
+        found = {key: sender.repeats(now, self.tree.timeout_cycles) for key, sender in self._senders.items()}
+        for (_, host), parcels in found.items():
+            self._send(host, parcels)
+        return any(found.values())
+
+    @property
+    def missing(self) -> int:
+        """Results that hosts have not got, over all blocks."""
+        return sum(sender.missing for sender in self._senders.values())
 
     # --- Setting up -------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,13 @@ from typing import Any
 from pspin_model.flare.manager import Fabric
 from pspin_model.machine.config import ConfigError
 
+RATES_GBPS = (1e-3, 1e6)
+"""Of links, least and most. [ours]"""
+MOST_CYCLES = 1 << 31
+"""Of latency and timeout. [ours]"""
+MOST_HOSTS = 4096
+"""[ours]"""
+
 
 @dataclass(frozen=True, slots=True)
 class TreeConfig:
@@ -49,14 +56,18 @@ class TreeConfig:
             return f"roots = {self.roots}: one switch has its hosts, and no other has cables to it"
         for name, least in (("roots", 1), ("latency_cycles", 0), ("timeout_cycles", 1), ("seed", 0)):
             value = getattr(self, name)
-            if not _whole(value) or value < least:
-                return f"{name} = {value!r} is no whole number of at least {least}"
-        if not _number(self.link_gbps) or self.link_gbps <= 0:
-            return f"link_gbps = {self.link_gbps!r} must be positive"
+            if not _whole(value) or not least <= value <= MOST_CYCLES:
+                return f"{name} = {value!r} is no whole number from {least} to {MOST_CYCLES}"
+        if self.hosts > MOST_HOSTS:
+            return f"fan_in = {list(self.fan_in)}: {self.hosts} hosts, more than {MOST_HOSTS}"
+        if not _number(self.link_gbps) or not RATES_GBPS[0] <= self.link_gbps <= RATES_GBPS[1]:
+            return f"link_gbps = {self.link_gbps!r}: from {RATES_GBPS[0]:g} to {RATES_GBPS[1]:g}"
         for name in ("loss", "repeat"):
             value = getattr(self, name)
             if not _number(value) or not 0 <= value < 1:
                 return f"{name} = {value!r}: a part of all packets, at least 0 and less than 1"
+        if self.loss and self.timeout_cycles < self.latency_cycles:
+            return f"timeout_cycles = {self.timeout_cycles} is less than the latency_cycles of one link"
         return ""
 
     def spread(self, count: int) -> list[str]:

@@ -13,7 +13,7 @@ from pspin_model.flare.config import FlareConfig
 from pspin_model.flare.cost_model import host_bytes
 from pspin_model.flare.series import input_bytes, steps
 from pspin_model.flare.sparse_run import SparseFigures, SparseRun
-from pspin_model.flare.timed_tree import Switch, TimedNetwork, TimedReduction
+from pspin_model.flare.timed_tree import MOST_VAIN_ROUNDS, Switch, TimedNetwork, TimedReduction
 from pspin_model.flare.tree_config import TreeConfig
 from pspin_model.machine.machine import Run
 
@@ -124,8 +124,9 @@ def _report(network: TimedNetwork, runs: dict[str, Run], one: TimedReduction) ->
                    if fault.handler.startswith(f"reduction{one.number}."))  # fmt: skip
     report = replace(report, root=one.tree.root, levels=levels, faults=faults, algorithm=_kinds(levels),
                      sent_again=sum(sender.repeated for sender in one.senders))  # fmt: skip
-    if any(sender.missing for sender in one.senders):
-        return report
+    missing = sum(sender.missing for sender in one.senders)
+    if missing:
+        return replace(report, faults=(*faults, _unfinished(network, missing)))
     done = np.array([sender.done_at for sender in one.senders])
     cycles = int(done.max()) - begin
     return replace(
@@ -135,6 +136,15 @@ def _report(network: TimedNetwork, runs: dict[str, Run], one: TimedReduction) ->
         block_latency_cycles=float((done - ready).mean()),
         host_gbps=reduction.message_bytes * 8 / cycles,
     )
+
+
+def _unfinished(network: TimedNetwork, missing: int) -> str:
+    why = (
+        f"gave up after {MOST_VAIN_ROUNDS} rounds of repeats without any"
+        if network.tree.loss
+        else "see the switches' faults"
+    )
+    return f"hosts miss {missing} results of blocks: {why}"
 
 
 def _kinds(levels: Sequence[LevelFigures]) -> str:

@@ -15,6 +15,12 @@ class ConfigError(ValueError):
     """A configuration that no machine can have. Says which field and why."""
 
 
+LIMIT = 1 << 31
+"""Of each field: sums and products of two stay in the machine's words. [ours]"""
+LEAST_STACK_BYTES = 16 * 1024
+"""Four times what our deepest handlers use: nothing tells a stack that is full. [ours]"""
+
+
 @dataclass(frozen=True, slots=True)
 class MachineConfig:
     """Sizes in bytes, times in cycles (1 ns at 1 GHz), rates in bytes a cycle."""
@@ -146,11 +152,12 @@ class MachineConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not isinstance(value, int) or value < 0:
-                raise ConfigError(f"{field.name} = {value!r}: must be an integer of at least 0")
+            if type(value) is not int or not 0 <= value < LIMIT:
+                raise ConfigError(f"{field.name} = {value!r}: must be an integer of at least 0 and less than {LIMIT}")
         positive = (
-            "clusters", "cores", "tasks_per_cluster", "message_queues", "max_packet_bytes", "beat_bytes",
-            "register_places", "copies_in_flight", "superbanks",
+            "clusters", "cores", "tasks_per_cluster", "message_queues", "max_packet_bytes", "packet_rows", "beat_bytes",
+            "register_places", "copies_in_flight", "superbanks", "send_beats", "commands_per_core",
+            "commands_in_flight", "cache_line_bytes",
         )  # fmt: skip
         for name in positive:
             if getattr(self, name) < 1:
@@ -164,10 +171,14 @@ class MachineConfig:
             raise ConfigError("a packet of max_packet_bytes does not fit into l2_packet_bytes")
         if self.host_write_fill > self.host_write_latency or self.host_read_fill > self.host_read_latency:
             raise ConfigError("host_write_fill is a part of host_write_latency, host_read_fill of host_read_latency")
+        if self.stack_bytes < LEAST_STACK_BYTES or self.stack_bytes % 64:
+            raise ConfigError(f"stack_bytes = {self.stack_bytes}: a multiple of 64, at least {LEAST_STACK_BYTES}")
         if self.scratchpad_bytes <= 0:
             raise ConfigError("l1_bytes leaves nothing beside l1_runtime_bytes and l1_packet_bytes")
         if self.clusters * self.cores >= 1 << 18 or self.packet_rows >= 1 << 18:
             raise ConfigError("at most 262,143 cores and packet_rows")
+        if 2 * self.clusters * self.cores * self.commands_per_core >= 1 << 18:
+            raise ConfigError(f"commands_per_core = {self.commands_per_core}: at most 131,071 of all cores together")
 
     @property
     def scratchpad_bytes(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pspin_model.flare.config import FlareConfig, Reduction, flare_machine, make_config, parse_bytes
+from pspin_model.flare.elements import ElementError
 from pspin_model.flare.simulate import Outcome, simulate
 from pspin_model.machine.config import ConfigError
 from pspin_model.machine.costs import FLARE_COSTS
@@ -47,6 +48,19 @@ def test_other_operators_and_the_users_own_run_without_change(
 ) -> None:
     monkeypatch.setitem(sys.modules, "flare_operators", SimpleNamespace(union=union))
     assert run("2KiB", algorithm=algorithm, operator=operator, dtype="int32", children=5).exact
+
+
+def test_functions_of_libraries_are_operators_too() -> None:
+    outcome = run("2KiB", algorithm="single", operator="numpy:maximum", dtype="float16", children=3)
+    assert outcome.exact
+    with pytest.raises(ElementError, match="xor does not compile for float32: No implementation"):
+        run("1KiB", algorithm="tree", operator="operator:xor", children=3)
+
+
+def test_an_operator_that_depends_on_the_order_wants_a_tree() -> None:
+    with pytest.raises(ElementError, match="order of arrival"):
+        run("1KiB", algorithm="multi", operator="math:hypot", dtype="int8", children=3)
+    assert run("1KiB", algorithm="tree", operator="math:hypot", dtype="int8", children=3).exact
 
 
 def test_float32_reaches_the_cores_ceiling_and_narrower_types_two_and_four_times_it_up_to_the_line_rate() -> None:
@@ -149,6 +163,17 @@ def test_memory_and_core_use_over_time_add_up() -> None:
         ({"machine": {"clutsers": 4}, "reduction": [{"message": "1KiB"}]}, "no field clutsers"),
         ({"machine": {"costs": "free"}, "reduction": [{"message": "1KiB"}]}, "choose one of rtl, flare"),
         ({"reductoin": []}, "no table [reductoin]"),
+        ({"machine": 5, "reduction": [{"message": "1KiB"}]}, "5 is no table"),
+        ({"reduction": 5}, "write [[reduction]]"),
+        ({"reduction": [{"message": "1KiB", "seed": -1}]}, "seed must not be negative"),
+        ({"reduction": [{"message": "1KiB", "line_rate_gbps": float("nan")}]}, "line_rate_gbps = nan"),
+        ({"reduction": [{"message": "1GiB", "children": 1, "line_rate_gbps": 0.001}]}, "cycles, more than"),
+        ({"reduction": [{"message": "1GiB"}]}, "at most 4294967296"),
+        ({"reduction": [{"message": "1KiB", "packet_bytes": 4096}]}, "max_packet_bytes = 2048"),
+        ({"machine": {"stack_bytes": 64}, "reduction": [{"message": "1KiB"}]}, "stack_bytes = 64"),
+        ({"machine": {"cores": True}, "reduction": [{"message": "1KiB"}]}, "cores = True"),
+        ({"machine": {"commands_in_flight": 0}, "reduction": [{"message": "1KiB"}]}, "commands_in_flight must be"),
+        ({"machine": {"commands_per_core": 1 << 16}, "reduction": [{"message": "1KiB"}]}, "at most 131,071"),
     ],
 )
 def test_a_wrong_configuration_says_what_is_wrong(given: dict[str, Any], message: str) -> None:

@@ -71,6 +71,13 @@ def test_hosts_repeat_what_links_lose_and_every_block_closes(options: dict[str, 
     assert report.faults == ()
 
 
+def test_hosts_give_up_in_words_where_nothing_gets_through() -> None:
+    tree = {"fan_in": [2], "loss": 0.999, "latency_cycles": 10, "timeout_cycles": 100}
+    (report,) = run(tree, {"message": "1KiB", "children": 2}).reports
+    assert not report.exact
+    assert "hosts miss 2 results of blocks: gave up" in report.faults[0]
+
+
 def test_the_manager_goes_round_a_full_root_and_refuses_what_does_not_fit() -> None:
     wide = {"message": "32KiB", "algorithm": "tree", "type": "int32"}
     # an L1 with room for two reductions on a leaf of two hosts, but for one on a root of four leaves
@@ -104,8 +111,12 @@ def test_a_tree_has_a_picture_and_rows(tmp_path: Path) -> None:
         ({"fan_in": [8, 0]}, "at least 1"),
         ({"fan_in": [8, 1], "loss": 1.0}, "loss"),
         ({"fan_in": [8], "roots": 2}, "roots = 2"),
+        ({"fan_in": [8], "link_gbps": float("nan")}, "link_gbps = nan"),
+        ({"fan_in": [8], "loss": 0.1, "timeout_cycles": 1}, "less than the latency_cycles"),
+        ({"fan_in": [80, 80]}, "6400 hosts"),
+        (3, "3 is no table"),
     ],
 )
-def test_a_tree_that_cannot_be_is_refused_by_name(tree: dict[str, Any], message: str) -> None:
+def test_a_tree_that_cannot_be_is_refused_by_name(tree: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         run(tree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ PAIRS = (
 )
 """A sweep's figures and the model's, and what they are divided by in the table."""
 
+PICTURES = (".png", ".svg", ".pdf")
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it: a .png, .svg or .pdf file.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the rows as CSV.")]
 
@@ -24,7 +26,9 @@ Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also wr
 def run(
     config: Annotated[
         Path,
-        typer.Argument(metavar="CONFIG", help="TOML with [machine], [[reduction]]s and, for several switches, [tree]."),
+        typer.Argument(
+            metavar="CONFIG", help=r"TOML with \[machine], \[\[reduction]]s and, for several switches, \[tree]."
+        ),
     ],
     plot: Plot = None,
     csv: Csv = None,
@@ -38,7 +42,10 @@ def run(
     from pspin_model.flare.simulate import simulate
 
     with _errors():
+        _check_outputs(plot, csv)
         given = read_config(config)
+        # modules of the user's own operators
+        sys.path[:0] = [str(config.absolute().parent), str(Path.cwd())]
         if given.tree is not None:
             _run_tree(given, plot, csv, as_json)
             return
@@ -115,8 +122,10 @@ def sweep(
     """
     from pspin_model.flare.config import Reduction, parse_bytes
     from pspin_model.flare.sweep import as_csv, grid, sparse_grid
+    from pspin_model.machine.config import ConfigError
 
     with _errors():
+        _check_outputs(plot, csv)
         sizes = [parse_bytes(text) for text in size or ("32KiB", "128KiB", "512KiB", "2MiB")]
         base = Reduction(
             sizes[0],
@@ -127,6 +136,8 @@ def sweep(
             entries=entries,
         )
         shape = (cores or [512], children or [64], base, costs)
+        if not density and (storage or entries):
+            raise ConfigError("--storage and --entries are of sparse reductions: give a --density too")
         if density:
             points = sparse_grid(sizes, storage or ["array", "hash"], density, *shape, algorithm or ["single"])
         else:
@@ -152,6 +163,17 @@ def _plot_rows(rows: Any, plot: Path, buffers: int, *, sparse: bool) -> None:
         plot_sweep(rows, plot, buffers)
 
 
+def _check_outputs(plot: Path | None, csv: Path | None) -> None:
+    """Refuse files that cannot be written before anything is simulated."""
+    from pspin_model.machine.config import ConfigError
+
+    if plot is not None and plot.suffix not in PICTURES:
+        raise ConfigError(f"--plot {plot}: use a name that ends in {', '.join(PICTURES)}")
+    for option, path in (("--plot", plot), ("--csv", csv)):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ConfigError(f"{option} {path}: there is no folder {path.absolute().parent}")
+
+
 class _errors:
     """A user's mistake is a line on standard error and status 2."""
 
@@ -161,9 +183,13 @@ class _errors:
     def __exit__(self, kind: Any, error: BaseException | None, _trace: Any) -> None:
         from pspin_model.flare.elements import ElementError
         from pspin_model.machine.config import ConfigError
+        from pspin_model.machine.machine import MachineError
 
-        if isinstance(error, (ConfigError, ElementError)):
+        if isinstance(error, (ConfigError, ElementError, MachineError)):
             typer.echo(f"netsum pspin: {error}", err=True)
+            raise typer.Exit(2) from None
+        if isinstance(error, MemoryError):
+            typer.echo(f"netsum pspin: this computer's memory does not hold the simulation: {error}", err=True)
             raise typer.Exit(2) from None
 
 
@@ -193,8 +219,8 @@ def _csv_of(report: Any) -> str:
     rows = []
     for outcome in report.outcomes:
         row = asdict(outcome)
-        model = row.pop("model") or {}
-        rows.append({**row, **{f"model_{name}": value for name, value in model.items()}})
+        model, sparse = row.pop("model") or {}, row.pop("sparse") or {}
+        rows.append({**row, **sparse, **{f"model_{name}": value for name, value in model.items()}})
     return as_csv(rows)
 
 
