@@ -188,7 +188,7 @@ class Preprocessor:
                 self._undefine(line)
             elif name in ("include", "include_next"):
                 self._include(line, reader)
-            elif name == "line" or line[1][0] == NUMBER:
+            elif name == "line" or _is_marker(line):
                 self._line_marker(line[2:] if name == "line" else line[1:], reader)
             elif name in ("error", "warning"):
                 text = reader.raw.split(name, 1)[1].strip()
@@ -353,6 +353,11 @@ class Preprocessor:
 
 
 _KIND_CACHE: dict[str, str] = {}
+
+
+def _is_marker(line: list[Token]) -> bool:
+    """Whether a line that begins ``# N`` is one of cpp's markers, and not a remark such as ``# 2. look up``."""
+    return line[1][1].isdigit() and (len(line) == 2 or line[2][0] == STRING)
 
 
 def preprocessed_text(tokens: Tokens) -> str:

@@ -53,6 +53,11 @@ const string s = __FILE__; const int k = __LINE__;
 #pragma once
 #ident "x"
 const int k = 1;
+//# top: remarks as in Python
+# don't stop "here
+  #1. look up, 2. forward
+# 12 bytes
+const int k = 1;
 //# top: apostrophes in comments
 // it's fine
 /* don't */ const int k = 1;
