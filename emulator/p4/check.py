@@ -37,12 +37,9 @@ class Checker(AnnotationChecker):
         self.structured_annotations()
         if not self.diagnostics.errors:
             self._warn_of_uses()
-        main = self.main
-        is_ours = main is not None and str(main.type).split("<")[0] == self.architecture.package
-        if is_ours and not self.diagnostics.errors:
-            for at, construct in self.refusals:
-                self.report(at, f"{construct} is not supported", Kind.UNSUPPORTED)
-        return r.Program(main, tuple(self.errors), self.globals, self.declarations, self.field_lists)
+        return r.Program(
+            self.main, tuple(self.errors), self.globals, self.declarations, self.field_lists, tuple(self.refusals)
+        )
 
     def _warn_of_uses(self) -> None:
         warn_of_unset_reads(bodies_of(self.declarations), self._warn_in_program)
@@ -87,8 +84,11 @@ class Checker(AnnotationChecker):
         self.members(node)
 
     def top_block_type(self, node: s.BlockType) -> None:
-        if not self._is_repeated(node):
-            self.declare_type(node, self.block_type(node))
+        if self._is_repeated(node):
+            return
+        type_ = self.block_type(node)
+        if node.kind != "package" or not self.is_overload(node, type_):
+            self.declare_type(node, type_)
 
     def top_extern(self, node: s.ExternObject) -> None:
         if not self._is_repeated(node):
@@ -141,9 +141,9 @@ class Checker(AnnotationChecker):
         known = self.scopes[0].get(node.name)
         if not isinstance(known, r.FunctionSymbol):
             self.declare(node.name, symbol, node.name_at)
-        elif any(len(one.parameters) == len(symbol.parameters) for one in (known, *known.overloads)):
+        elif any(t.takes_the_same(one.signature, symbol.signature) for one in (known, *known.overloads)):
             notes = self.declared_at(known.at)
-            self.fail(node.name_at, f"{node.name}() is declared twice with as many parameters", Kind.DUPLICATE, notes)
+            self.fail(node.name_at, f"{node.name}() is declared twice with such parameters", Kind.DUPLICATE, notes)
         else:
             known.overloads.append(symbol)
 

@@ -17,15 +17,17 @@ class ArgumentChecker(ExpressionChecker):
     def overload(self, node: s.Call, name: str, signatures: Sequence[t.Signature]) -> t.Signature:
         """The one that takes this number of arguments and these names (section 7.2.9)."""
         given = [a.name for a in node.arguments]
-        fitting = [signature for signature in signatures if self._accepts(signature, given)]
+        fitting = [signature for signature in signatures if self.accepts(signature, given)]
         if not fitting:
             if len(signatures) == 1:
                 return signatures[0]  # `match` says what is wrong
             self.fail(node, f"no overload of {name} takes {len(given)} arguments")
+        if len(fitting) > 1:
+            self.fail(node, f"{len(fitting)} overloads of {name} take these arguments", Kind.DUPLICATE)
         return fitting[0]
 
     @staticmethod
-    def _accepts(signature: t.Signature, given: list[str | None]) -> bool:
+    def accepts(signature: t.Signature, given: list[str | None]) -> bool:
         parameters = signature.parameters
         least = sum(1 for p in parameters if p.default is None and not p.is_optional)
         if not least <= len(given) <= len(parameters):
@@ -60,6 +62,8 @@ class ArgumentChecker(ExpressionChecker):
             if argument is not None and value is None and parameter.direction != "out":
                 text = f"{what}: argument {parameter.name!r}: '_' can only stand for an out parameter"
                 self.fail(argument, text, Kind.DIRECTION)
+            if argument is not None and value is not None and parameter.direction in ("out", "inout"):
+                self.require_lvalue(value, argument.value, f"{what}: argument {parameter.name!r}")
         if inference.variables:
             self._infer(node, what, inference, values)
         bound: list[r.Bound] = []
@@ -171,14 +175,14 @@ class ArgumentChecker(ExpressionChecker):
             return r.Bound(parameter, None)
         at = argument.value or argument
         if parameter.direction in ("out", "inout"):
-            self.require_lvalue(value, at, text)
             if value.type is not parameter.type and value.type is not t.UNKNOWN:
                 self.fail(at, f"{text}: {value.type} where {parameter.type} is needed (out arguments are not cast)")
             return r.Bound(parameter, value)
         if isinstance(parameter.type, t.BlockType):
-            return r.Bound(parameter, self._block_argument(parameter.type, value, at, text))
+            return r.Bound(parameter, self.block_argument(parameter.type, value, at, text))
         found = self.coerce(value, parameter.type, at, text)
-        if not parameter.direction and not self.is_known(found) and not self._may_be_runtime(node, takes_values):
+        is_known = self.is_known(found) or self._may_be_runtime(node, takes_values) or self._is_passed_on(node, found)
+        if not parameter.direction and not is_known:
             self.fail(at, f"{text} has no direction, so it must be known at compile time", Kind.CONSTANT)
         return r.Bound(parameter, found)
 
@@ -186,7 +190,14 @@ class ArgumentChecker(ExpressionChecker):
         """Actions called directly take values for parameters without direction; constructors take none."""
         return takes_values and self.where in (Where.APPLY, Where.ACTION)
 
-    def _block_argument(self, target: t.BlockType, value: r.Expr, at: s.Node, text: str) -> r.Expr:
+    def _is_passed_on(self, node: s.Call, value: r.Expr) -> bool:
+        """A parameter without direction: p4c takes any for known, and other architectures' libraries need that."""
+        is_ours = isinstance(node.callee, s.Name) and node.callee.name in self.architecture.functions
+        if is_ours or not isinstance(value, r.Ref) or not isinstance(value.symbol, r.VariableSymbol):
+            return False
+        return not value.symbol.direction
+
+    def block_argument(self, target: t.BlockType, value: r.Expr, at: s.Node, text: str) -> r.Expr:
         if value.type is target or value.type is t.UNKNOWN:
             return value
         if not isinstance(value.type, t.BlockType) or not isinstance(value, r.Construct | r.Ref):

@@ -45,14 +45,12 @@ class BaseChecker(Reporter):
         """What a name was looked up for."""
         self.variables: list[Any] = []
         """Symbols of all variables, in order."""
+        self.packages: dict[str, list[t.Type | t.Generic]] = {}
+        """All package types of each name."""
+        self.allows_any_type = False
+        """Whether ``_`` may stand for any type: among a package's parameters (section 7.2.14)."""
         self.this: r.VariableSymbol | None = None
         """The object whose abstract methods are being given."""
-        self.refusals: list[tuple[Any, str]] = []
-        """What the target lacks: (place, construct). Only programs for this architecture are refused for it."""
-
-    def refuse(self, at: int | s.Node | Any, construct: str) -> None:
-        """The construct is legal, but the engines do not have it."""
-        self.refusals.append((at, construct))
 
     # --- scopes --------------------------------------------------------------------------------------------------
 
@@ -140,9 +138,10 @@ class BaseChecker(Reporter):
         if node.arguments is None:
             self.fail(node, f"{node.name} needs {counted(len(generic.parameters), 'type argument')}")
         for argument in filter(is_open, node.arguments):
-            self.fail(argument, "'_' cannot be inferred here")
+            if not self.allows_any_type:
+                self.fail(argument, "'_' cannot be inferred here")
         arguments = self.type_arguments(node, generic)
-        found = generic.specialise(tuple(a for a in arguments if a is not None))
+        found = generic.specialise(tuple(t.TypeVariable("_") if a is None else a for a in arguments))
         if isinstance(found, t.StructLike):
             for field in found.fields.values():
                 if not is_legal_field(found.kind, field.type):

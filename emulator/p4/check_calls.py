@@ -16,6 +16,13 @@ def _is_made_and_applied(callee: s.Expr) -> bool:
     return isinstance(callee.base.callee, s.TypeName)
 
 
+def _constructor(package: t.Type | t.Generic) -> t.Signature:
+    pattern = package.made[package.parameters] if isinstance(package, t.Generic) else package
+    assert isinstance(pattern, t.BlockType)
+    assert pattern.constructor is not None
+    return pattern.constructor
+
+
 class CallChecker(MethodChecker):
     def call(self, node: s.Call) -> r.Expr:  # noqa: RET503
         if _is_made_and_applied(node.callee):
@@ -47,11 +54,8 @@ class CallChecker(MethodChecker):
         result = inference.result(signature.result)
         if name == "static_assert":
             return self._static_assert(node, arguments)
-        if name == "verify":
-            if self.where is not Where.STATE:
-                self.fail(node, "verify() can only be called in a parser's state", Kind.PLACE)
-        elif name not in self.architecture.functions:
-            self.refuse(node.callee, f"the extern function {name}()")
+        if name == "verify" and self.where is not Where.STATE:
+            self.fail(node, "verify() can only be called in a parser's state", Kind.PLACE)
         return r.ExternCall(node.at, result, name, None, signature, arguments, inference.arguments())
 
     def _static_assert(self, node: s.Call, arguments: tuple[r.Bound, ...]) -> r.Expr:
@@ -80,6 +84,27 @@ class CallChecker(MethodChecker):
 
     # --- constructors --------------------------------------------------------------------------------------------
 
+    def is_overload(self, node: s.BlockType, type_: t.Type | t.Generic) -> bool:
+        """Whether there is a package of this name with other parameters: p4c allows it, section 7.2.9.2 does not."""
+        known = self.packages.setdefault(node.name, [])
+        known.append(type_)
+        if len(known) == 1 or any(t.takes_the_same(_constructor(one), _constructor(type_)) for one in known[:-1]):
+            return False
+        self.warn(node.name_at, f"the specification does not allow a second package {node.name!r}")
+        return True
+
+    def _chosen_package(self, callee: r.TypeRef, arguments: tuple[s.Argument, ...]) -> r.TypeRef:
+        """The package of that name which takes these arguments."""
+        named = callee.symbol or callee.type
+        if not isinstance(named, t.Generic | t.BlockType):
+            return callee
+        for one in self.packages.get(named.name, ()):
+            is_like = isinstance(one, t.Generic) == isinstance(named, t.Generic)
+            if is_like and self.accepts(_constructor(one), [a.name for a in arguments]):
+                symbol, type_ = (one, t.UNKNOWN) if isinstance(one, t.Generic) else (None, one)
+                return r.TypeRef(callee.at, type_, symbol, callee.given)
+        return callee
+
     def construct(self, node: s.Call, callee: r.TypeRef) -> r.Expr:
         """A constructor call inside an expression: an anonymous instance."""
         if self.where not in (Where.TOP, Where.TABLE, Where.CONTROL, Where.PARSER):
@@ -88,14 +113,13 @@ class CallChecker(MethodChecker):
 
     def instantiate(self, node: s.Node, callee: r.TypeRef, arguments: tuple[s.Argument, ...]) -> r.Construct:
         """Match constructor arguments; type arguments that were left out are inferred."""
+        callee = self._chosen_package(callee, arguments)
         generic = callee.symbol
         if isinstance(generic, t.Generic):
             type_: t.Type = generic.specialise(generic.parameters)
         else:
             type_ = callee.type
         if isinstance(type_, t.ExternType):
-            if type_.name not in self.architecture.externs:
-                self.refuse(node, f"the extern {type_.name}")
             call = s.Call(node.at, s.Name(node.at, type_.name), None, arguments)
             signature = self.overload(call, type_.name, type_.constructors) if type_.constructors else None
             if signature is None:

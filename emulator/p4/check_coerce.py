@@ -38,6 +38,8 @@ class CoercionChecker(BaseChecker):
             return self.cast_to(self.coerce(expr, t.unwrapped(target), at, what), target)
         if isinstance(source, t.EnumType) and source.base is target:
             return self.cast_to(expr, target)
+        if target is t.INT and isinstance(source, t.BitsType) and self.is_known(expr):
+            return self.cast_to(expr, target)  # as p4c does; section 8.12.2 has only the other way
         if isinstance(expr, r.Aggregate) and isinstance(source, t.ListLiteralType | t.StructLiteralType):
             return self.coerce_aggregate(expr, target, at, what)
         if isinstance(expr, r.InvalidHeader) and isinstance(target, t.StructLike) and target.kind != "struct":

@@ -11,6 +11,7 @@ from emulator.p4.check_base import MAX_WIDTH, Where, is_open
 from emulator.p4.check_operators import OperatorChecker
 from emulator.p4.constants import MAX_INT_BITS
 from emulator.p4.errors import Kind
+from emulator.p4.lexer import integer_base, integer_text
 
 _HEADER_METHODS = {"header": ("isValid", "setValid", "setInvalid"), "header_union": ("isValid",)}
 
@@ -83,6 +84,25 @@ class ExpressionChecker(OperatorChecker):
 
     def _dont_care(self, node: s.DontCare) -> r.Expr:
         return r.DontCare(node.at, t.UNKNOWN)
+
+    def number(self, node: s.Expr) -> str | None:
+        """A number that is known now, as p4c prints it: without a width, in the base it was written in."""
+        if not isinstance(node, s.Name | s.IntLiteral | s.Binary | s.Unary | s.Cast):
+            return None
+        found = self.value(node)
+        if isinstance(found, r.Literal) and (found.type is t.INT or isinstance(found.type, t.BitsType)):
+            return integer_text(found.value, self.base_of(node))
+        return None
+
+    def base_of(self, node: s.Expr) -> int:
+        if isinstance(node, s.IntLiteral):
+            return integer_base(self.tokens.texts[node.at])
+        if isinstance(node, s.Binary):
+            return self.base_of(node.left)
+        if isinstance(node, s.Unary | s.Cast):
+            return self.base_of(node.operand)
+        symbol = self.find(node.name, node.is_absolute) if isinstance(node, s.Name) else None
+        return symbol.base if isinstance(symbol, r.ConstantSymbol) else 10
 
     # --- aggregates ----------------------------------------------------------------------------------------------
 

@@ -56,10 +56,12 @@ class Inference:
             raise InferenceError(f"{variable} would be both {known} and {given}")
 
     def _own_type(self, given: t.Type) -> t.Type:
-        """A list literal on its own is a tuple."""
+        """A list literal on its own is a tuple, ``{f = a}`` a struct without a name."""
         if isinstance(given, t.ListLiteralType):
             return t.tuple_of(tuple(self._own_type(item) for item in given.items))
-        if isinstance(given, t.StructLiteralType | t.SetType) or given in (t.INVALID_HEADER, t.DEFAULTS, t.VOID):
+        if isinstance(given, t.StructLiteralType):
+            return t.unnamed_struct(tuple((name, self._own_type(item)) for name, item in given.items))
+        if isinstance(given, t.SetType) or given in (t.INVALID_HEADER, t.DEFAULTS, t.VOID):
             raise InferenceError(f"the type of {given} cannot be inferred")
         if isinstance(given, t.BlockType | t.TableType | t.ActionType | t.ActionRunType | t.ApplyResultType):
             raise InferenceError(f"{given} cannot be a type argument")
@@ -86,6 +88,8 @@ class Inference:
         """A declared parser or control against a type of block: kind, parameters, directions."""
         if wanted.kind != given.kind:
             raise InferenceError(f"a {given.kind} where a {wanted.kind} is needed")
+        if wanted.kind == "package" and wanted.declaration is not given.declaration:
+            raise InferenceError(f"{given} where {wanted} is needed")
         first, second = wanted.apply.parameters, given.apply.parameters
         if len(first) != len(second):
             raise InferenceError(f"{given} has {len(second)} parameters where {wanted} has {len(first)}")

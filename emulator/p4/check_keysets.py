@@ -45,16 +45,16 @@ class KeysetChecker(StatementChecker):
         return value
 
     def check_match(self, node: s.Expr, key: r.KeyElement, found: r.Expr) -> None:
-        """Whether a key of its match kind can be matched like this."""
+        """What the target cannot match with a key of its match kind: the language leaves that to targets."""
         kind = key.match_kind
         if isinstance(found, r.Range) and kind != "range":
-            self.fail(node, f"a range cannot match a key of kind {kind!r}")
+            self.refuse(node, f"a range for a key of kind {kind!r}")
         if isinstance(found, r.Mask | r.DontCare) and kind == "exact":
-            self.fail(node, "a key of kind 'exact' needs one value")
+            self.refuse(node, "a set of values for a key of kind 'exact'")
         if isinstance(found, r.Mask) and kind in ("range", "optional"):
-            self.fail(node, f"a mask cannot match a key of kind {kind!r}")
+            self.refuse(node, f"a mask for a key of kind {kind!r}")
         if isinstance(found, r.Mask) and kind == "lpm" and isinstance(found.mask, r.Literal):
             width = t.width_bits(key.value.type) or 32
             free = ~found.mask.value & ((1 << width) - 1)
             if free & (free + 1):
-                self.fail(node, "the mask of a key of kind 'lpm' must be a prefix: ones, then zeros", Kind.CONSTANT)
+                self.refuse(node, "a mask that is no prefix (ones, then zeros) for a key of kind 'lpm'")

@@ -231,14 +231,17 @@ def adapts(expr: r.Expr, target: t.Type) -> bool:
 
 
 def is_comparable(type_: t.Type) -> bool:
-    """Whether ``==`` is defined: not for strings, lists, sets, objects and values of a type that is not known yet."""
+    """Whether ``==`` is defined: not for strings, lists, sets and objects.
+
+    Values of one type variable may be compared, as with p4c; section 8.24 gives them assignment only.
+    """
     if isinstance(type_, t.StructLike):
         return all(is_comparable(f.type) for f in type_.fields.values())
     if isinstance(type_, t.TupleType):
         return all(map(is_comparable, type_.items))
     if isinstance(type_, t.StackType):
         return is_comparable(type_.element)
-    if isinstance(type_, t.BitsType | t.VarbitType | t.EnumType | t.NewType):
+    if isinstance(type_, t.BitsType | t.VarbitType | t.EnumType | t.NewType | t.TypeVariable):
         return True
     return type_ in (t.BOOL, t.INT, t.ERROR, t.MATCH_KIND)
 

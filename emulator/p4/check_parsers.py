@@ -22,6 +22,9 @@ class ParserChecker(TypeChecker):
             if state.name in names:
                 notes = self.declared_at(names[state.name])
                 self.report(state.name_at, f"the state {state.name!r} is declared twice", Kind.DUPLICATE, notes)
+            elif state.name in self.scopes[-1]:
+                text = f"{state.name!r} is declared in this parser already: its states and locals share their names"
+                self.report(state.name_at, text, Kind.DUPLICATE)
             names.setdefault(state.name, state.name_at)
         if "start" not in names:
             self.report(node.name_at, f"parser {node.name!r} has no state 'start'", Kind.NAME)
@@ -55,7 +58,7 @@ class ParserChecker(TypeChecker):
     # --- select --------------------------------------------------------------------------------------------------
 
     def _select(self, node: s.Select, names: dict[str, int]) -> tuple[tuple[r.Expr, ...], tuple[Case, ...]]:
-        keys = tuple(self._select_key(key) for key in node.keys)
+        keys = tuple(part for key in node.keys for part in self._select_keys(key))
         if not node.cases:
             self.warn(node, "this select has no cases")
         cases: list[Case] = []
@@ -73,8 +76,18 @@ class ParserChecker(TypeChecker):
             saw_default = isinstance(case.keyset, s.DontCare)
         return keys, tuple(cases)
 
-    def _select_key(self, node: s.Expr) -> r.Expr:
+    def _select_keys(self, node: s.Expr) -> tuple[r.Expr, ...]:
+        """A tuple is as many keys as it has elements (section 13.6)."""
         key = self.value(node)
+        if isinstance(key, r.Aggregate) and isinstance(key.type, t.ListLiteralType):
+            return tuple(self._select_key(node, item) for item in key.items)
+        if isinstance(key.type, t.TupleType) and isinstance(key, r.Ref | r.FieldOf):
+            numbers = (r.Literal(node.at, t.bits(32), number) for number in range(len(key.type.items)))
+            items = zip(key.type.items, numbers, strict=True)
+            return tuple(self._select_key(node, r.ElementOf(node.at, type_, key, number)) for type_, number in items)
+        return (self._select_key(node, key),)
+
+    def _select_key(self, node: s.Expr, key: r.Expr) -> r.Expr:
         if key.type is t.INT:
             self.fail(node, "the width of this key cannot be inferred")
         if not t.is_scalar(key.type) and key.type is not t.UNKNOWN and not isinstance(key.type, t.TypeVariable):

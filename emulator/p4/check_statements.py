@@ -86,7 +86,7 @@ class StatementChecker(CallChecker):
             self.fail(
                 node.value, f"the value of the constant {node.name!r} must be known at compile time", Kind.CONSTANT
             )
-        symbol = r.ConstantSymbol(node.name, type_, node.name_at, value)
+        symbol = r.ConstantSymbol(node.name, type_, node.name_at, value, self.base_of(node.value))
         self.declare(node.name, symbol, node.name_at)
         return symbol
 

@@ -8,7 +8,7 @@ from emulator.p4 import types as t
 from emulator.p4.check_base import Where
 from emulator.p4.check_keysets import KeysetChecker
 from emulator.p4.errors import Abandoned, Kind
-from emulator.p4.key_names import key_name
+from emulator.p4.key_names import annotation_text, written_key
 from emulator.p4.priorities import has_priorities, written_priorities
 
 _LANGUAGE = ("key", "actions", "default_action", "size", "entries", "largest_priority_wins", "priority_delta")
@@ -18,6 +18,7 @@ class TableChecker(KeysetChecker):
     def table(self, node: s.Table) -> r.TableSymbol:
         symbol = r.TableSymbol(node.name, t.TableType(node.name), node.name_at, node.annotations, node.end)
         properties = self._properties(node)
+        self._check_order(properties)
         with self.scope(Where.TABLE):
             for name, found in properties.items():
                 if name not in _LANGUAGE:
@@ -53,6 +54,13 @@ class TableChecker(KeysetChecker):
             found.setdefault(prop.name, prop)
         return found
 
+    def _check_order(self, properties: dict[str, s.Property]) -> None:
+        """What names actions stands behind ``actions`` (14.2.1.3), entries behind ``key`` (as p4c has it)."""
+        for later, earlier in (("default_action", "actions"), ("entries", "key"), ("entries", "actions")):
+            if later in properties and earlier in properties and properties[later].at < properties[earlier].at:
+                self.report(properties[later].name_at, f"{later!r} must stand behind {earlier!r}")
+                return
+
     # --- keys ----------------------------------------------------------------------------------------------------
 
     def _keys(self, symbol: r.TableSymbol, node: s.Property) -> None:
@@ -83,9 +91,10 @@ class TableChecker(KeysetChecker):
             self.fail(node.value, f"a key cannot have type {value.type}")
         if isinstance(value, r.Literal):
             self.warn(node.value, "this key is a constant")
-        found = r.KeyElement(value, kind, node.annotations, node.at, node.value)
-        key_name(self, found)  # reports a key that needs a name
-        return found
+        name = annotation_text(node.annotations, "name") or written_key(self, node.value, value)
+        if name is None:
+            self.fail(node.value, "a key that is computed needs a @name annotation")
+        return r.KeyElement(value, kind, node.annotations, node.at, node.value, name)
 
     # --- actions -------------------------------------------------------------------------------------------------
 
@@ -105,8 +114,8 @@ class TableChecker(KeysetChecker):
             assert isinstance(ref, s.ActionRef)
             try:
                 action = self._find_action(ref.name)
-                if any(listed.action is action for listed in symbol.actions):
-                    self.fail(ref, f"action {action.name!r} stands twice in the list", Kind.DUPLICATE)
+                if any(listed.action.name == action.name for listed in symbol.actions):
+                    self.fail(ref, f"an action {action.name!r} stands twice in the list", Kind.DUPLICATE)
                 if {"tableonly", "defaultonly"} <= {a.name for a in ref.annotations}:
                     self.fail(ref, "an action cannot be both @tableonly and @defaultonly")
                 bound = self._bound_arguments(ref, action)

@@ -142,7 +142,7 @@ class TypeChecker(TableChecker):
                     self.fail(
                         node.default, f"an {node.direction} parameter cannot have a default value", Kind.DIRECTION
                     )
-                default = self.typed(node.default, type_, f"default value of {node.name!r}")
+                default = self._default_argument(node, type_)
             is_optional = any(a.name == "optional" for a in node.annotations)
             if is_optional and default is not None:
                 self.fail(node.default or node, f"{node.name!r} is @optional, so it cannot have a default value")
@@ -153,6 +153,13 @@ class TypeChecker(TableChecker):
                 t.Parameter(node.name, node.direction, type_, default, is_optional, node.annotations, node.name_at)
             )
         return tuple(found)
+
+    def _default_argument(self, node: s.Parameter, type_: t.Type) -> r.Expr:
+        assert node.default is not None
+        what = f"default value of {node.name!r}"
+        if isinstance(type_, t.BlockType):
+            return self.block_argument(type_, self.value(node.default), node.default, what)
+        return self.typed(node.default, type_, what)
 
     def _check_direction(self, node: s.Parameter, type_: t.Type, *, of_package: bool) -> None:
         if type_ is t.VOID or type_ is t.MATCH_KIND:
@@ -219,7 +226,11 @@ class TypeChecker(TableChecker):
         return generic
 
     def _make_block_type(self, node: s.BlockType, declaration: object, arguments: tuple[t.Type, ...]) -> t.BlockType:
-        parameters = self.parameters(node.parameters, of_package=node.kind == "package")
+        self.allows_any_type = node.kind == "package"
+        try:
+            parameters = self.parameters(node.parameters, of_package=node.kind == "package")
+        finally:
+            self.allows_any_type = False
         signature = t.Signature(node.name, (), parameters, t.VOID)
         constructor = signature if node.kind == "package" else None
         return t.BlockType(node.kind, node.name, signature, constructor, arguments, declaration)

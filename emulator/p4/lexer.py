@@ -45,6 +45,8 @@ _PIECE = re.compile(rf"{INTEGER.pattern}|\.\.\.|\.\.|\.|[+-]|[A-Za-z_][A-Za-z0-9
 def kind_of(text: str) -> str:
     """Token kind of one whole token's text."""
     first = text[0]
+    if not first.isascii():  # only comments and strings may hold it (section 6.4)
+        return text
     if first.isalpha() or first == "_":
         return text if text in KEYWORDS else "ID"
     if first.isdigit():
@@ -71,6 +73,21 @@ def p4_pieces(number: str) -> list[str]:
 
 MAX_DIGITS = 4096
 """Of one number: 2,048 bits in base 2 fit, and Python converts no more than 4,300 decimal ones."""
+
+
+_BASES = {"x": 16, "o": 8, "b": 2}
+
+
+def integer_base(text: str) -> int:
+    """In which a P4 integer literal is written."""
+    digits = re.sub(r"^[0-9]+[ws]", "", text)
+    return _BASES.get(digits[1:2].lower(), 10) if digits.startswith("0") else 10
+
+
+def integer_text(value: int, base: int) -> str:
+    """As p4c prints a constant: in the base it was written in."""
+    prefix, digits = {16: ("0x", "x"), 8: ("0o", "o"), 2: ("0b", "b"), 10: ("", "d")}[base]
+    return f"{'-' if value < 0 else ''}{prefix}{abs(value):{digits}}"
 
 
 def integer_value(text: str) -> tuple[int, int | None, bool] | None:

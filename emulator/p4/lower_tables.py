@@ -9,7 +9,7 @@ from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.errors import Kind
-from emulator.p4.key_names import annotation_text, key_name
+from emulator.p4.key_names import annotation_text
 from emulator.p4.lexer import integer_value
 from emulator.p4.lower_actions import ActionLowering
 from emulator.p4.lower_effects import reads
@@ -89,7 +89,7 @@ class TableLowering(ActionLowering):
         symbol = record.symbol
         self.claim("table", record.name, symbol.at, record)
         keys = tuple(
-            ir.TableKey(key_name(self, key), value, key.match_kind, ir_annotations(key.annotations))
+            ir.TableKey(key.name, value, key.match_kind, ir_annotations(key.annotations))
             for key, value in zip(symbol.keys, values, strict=True)
         )
         listed = {element.action: element for element in symbol.actions}

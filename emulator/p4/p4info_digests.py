@@ -13,7 +13,7 @@ from emulator.p4.p4info_types import control_name
 
 def digest_name(type_: t.Type) -> str | None:
     """Control-plane name of a struct; None for types without a name."""
-    return control_name(type_) if isinstance(type_, t.StructLike) else None
+    return control_name(type_) if isinstance(type_, t.StructLike) and type_.name else None
 
 
 def digest_calls(blocks: Iterable[tuple[str, BlockInstance]]) -> Iterator[r.ExternCall]:

@@ -65,9 +65,9 @@ class TypeInfo:
         elif isinstance(type_, t.BitsType | t.VarbitType):
             _bitstring(spec.bitstring, type_)
         elif isinstance(type_, t.TupleType | t.ListLiteralType):
-            spec.tuple.SetInParent()
-            for item in type_.items:
-                self.describe(spec.tuple.members.add(), item)
+            self._tuple(spec, type_.items)
+        elif isinstance(type_, t.StructLike) and not type_.name:
+            self._tuple(spec, tuple(f.type for f in type_.fields.values()))
         elif isinstance(type_, t.StackType):
             self._stack(spec, type_)
         elif isinstance(type_, t.StructLike):
@@ -123,6 +123,11 @@ class TypeInfo:
         else:
             spec.header_stack.header.name = inner.header.name
             spec.header_stack.size = type_.size
+
+    def _tuple(self, spec: Any, items: tuple[t.Type, ...]) -> None:
+        spec.tuple.SetInParent()
+        for item in items:
+            self.describe(spec.tuple.members.add(), item)
 
     def _struct(self, spec: Any, type_: t.StructLike) -> None:
         name = control_name(type_)

@@ -162,6 +162,8 @@ class StatementParser(ExpressionParser):
         cases: list[s.SwitchCase] = []
         while not self.is_at("}") and not self.is_at("EOF"):
             start = self.position
+            if self.is_at("{"):
+                self.fail("expected a label")
             label = s.DontCare(start) if self.accept("default") else self.expression()
             self.expect(":", "after a switch's label")
             cases.append(s.SwitchCase(start, label, self.block() if self.is_at("{") else None))

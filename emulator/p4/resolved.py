@@ -179,7 +179,8 @@ class KeyElement:
     annotations: syntax.Annotations
     at: int
     node: syntax.Expr
-    """As written, for the name the control plane sees."""
+    name: str
+    """That the control plane sees."""
 
 
 @dataclass(eq=False, slots=True)

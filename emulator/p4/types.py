@@ -102,7 +102,15 @@ class StructLike(Type):
     control_name: str = ""
 
     def __str__(self) -> str:
+        if not self.name:
+            return "{" + ", ".join(f"{f.name} = {f.type}" for f in self.fields.values()) + "}"
         return self.name + _written(self.arguments)
+
+
+@functools.cache
+def unnamed_struct(items: tuple[tuple[str, Type], ...]) -> StructLike:
+    """What ``{f = a}`` is when nothing else gives it a type."""
+    return StructLike("struct", "", {name: Field(name, type_) for name, type_ in items})
 
 
 @dataclass(eq=False, slots=True)

@@ -64,7 +64,6 @@ DECLARATIONS = [
     (PLACE, "exit cannot be used in a function", "void f() { /*!*/exit; }"),
     (TYPE, "return needs a value", "bit<8> f() { /*!*/return; }"),
     (TYPE, "operator '+' cannot be applied to T and T", "T f<T>(in T x) { return /*!*/x + x; }"),
-    (TYPE, "operator '==' cannot be applied to T and T", "bool f<T>(in T x) { return /*!*/x == x; }"),
     (NAME, "'f' is not declared", "bit<8> f(in bit<8> x) { return /*!*/f(x); }"),
 ]  # fmt: skip
 HELPERS = """

@@ -22,7 +22,7 @@ error { NoError } //! DUPLICATE
 match_kind { exact } //! DUPLICATE
 //# top: two functions of one name and shape
 bit<8> f(in bit<8> x) { return x; }
-bit<8> f(in bit<8> y) { return y; } //! DUPLICATE
+bit<8> f(in bit<8> x) { return 1; } //! DUPLICATE
 //# top: two actions of one name
 action a() { }
 action a() { } //! DUPLICATE

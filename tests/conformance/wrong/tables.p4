@@ -226,36 +226,36 @@ table t {
         1: a(); //! TYPE
     }
 }
-//# control: an entry with a mask for an exact key
+//# v1model-local: an entry with a mask for an exact key
 table t {
-    key = { m.m8: exact; }
+    key = { meta.m8: exact; }
     actions = { NoAction; }
     const entries = {
-        1 &&& 1: NoAction(); //! TYPE
+        1 &&& 1: NoAction(); //! UNSUPPORTED
     }
 }
-//# control: an entry with a range for an exact key
+//# v1model-local: an entry with a range for an exact key
 table t {
-    key = { m.m8: exact; }
+    key = { meta.m8: exact; }
     actions = { NoAction; }
     const entries = {
-        1 .. 3: NoAction(); //! TYPE
+        1 .. 3: NoAction(); //! UNSUPPORTED
     }
 }
-//# control: an entry with a range for a ternary key
+//# v1model-local: an entry with a range for a ternary key
 table t {
-    key = { m.m8: ternary; }
+    key = { meta.m8: ternary; }
     actions = { NoAction; }
     const entries = {
-        1 .. 3: NoAction(); //! TYPE
+        1 .. 3: NoAction(); //! UNSUPPORTED
     }
 }
-//# control: an entry with an lpm mask that has holes
+//# v1model-local: an entry with an lpm mask that has holes
 table t {
-    key = { m.m8: lpm; }
+    key = { meta.m8: lpm; }
     actions = { NoAction; }
     const entries = {
-        1 &&& 0x81: NoAction(); //! CONSTANT
+        1 &&& 0x81: NoAction(); //! UNSUPPORTED
     }
 }
 //# control: a priority in const entries
