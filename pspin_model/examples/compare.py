@@ -10,11 +10,12 @@ from pathlib import Path
 
 from pspin_model.examples.catalogue import EXAMPLES
 from pspin_model.examples.run import FIGURES, Row, run_example
-from pspin_model.machine import MachineConfig
+from pspin_model.machine import ConfigError, MachineConfig
 
 RTL = Path(__file__).with_name("rtl.csv")
 """Measured by us on PsPIN's public RTL (spcl/pspin a49fec8) under Verilator, with its handlers compiled by gcc 12.2 for
 rv32imac: one row for each handler of a run."""
+SHAPE = ("messages", "packets", "size_bytes", "inter_packet_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class Compared:
         found = {}
         for name in FIGURES:
             text = self.measured[name]
-            if text:
-                value = float(text)
+            value = float(text or 0)
+            if value:
                 found[name] = (float(getattr(self.model, name)) - value) / value
         return found
 
@@ -42,14 +43,19 @@ class Compared:
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """The measured rows of a CSV."""
+    """The measured rows of a CSV. Raises ConfigError for one without the columns."""
     with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
+    missing = [name for name in ("example", *SHAPE, *FIGURES) if rows and name not in rows[0]]
+    if missing or not rows:
+        raise ConfigError(f"{path}: there is no {f'column {missing[0]}' if missing else 'row in it'}")
+    return rows
 
 
 def handler_of(row: dict[str, str]) -> str:
-    """Name of the handler that a row is about, from its notes."""
-    return row["notes"].split("handler=")[1].split()[0]
+    """Name of the handler that a row is about, from its notes (``handler=NAME``); "": they do not say."""
+    _, _, rest = row.get("notes", "").partition("handler=")
+    return rest.split()[0] if rest.split() else ""
 
 
 def compare(path: Path, only: str | None = None, config: MachineConfig | None = None) -> Iterator[Compared]:
@@ -64,7 +70,7 @@ def compare(path: Path, only: str | None = None, config: MachineConfig | None = 
         name = row["example"]
         if name not in EXAMPLES or (only is not None and name != only):
             continue
-        numbers = [int(row[each]) for each in ("messages", "packets", "size_bytes", "inter_packet_ns")]
+        numbers = [int(row[each]) for each in SHAPE]
         rows = run(name, *numbers)
         model = rows.get(handler_of(row)) or next(iter(rows.values()))
         yield Compared(row, model)

@@ -41,7 +41,7 @@ def example(
     from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.run import as_json as in_json
     from pspin_model.examples.run import run_example
-    from pspin_model.machine import TABLES, MachineConfig
+    from pspin_model.machine import TABLES, ConfigError, MachineConfig
 
     if name is None:
         print(json.dumps(list(EXAMPLES)) if as_json else "\n".join(EXAMPLES))
@@ -50,7 +50,10 @@ def example(
         raise typer.BadParameter(f"no example {name!r}; there are {', '.join(EXAMPLES)}")
     if costs not in TABLES:
         raise typer.BadParameter(f"no cost table {costs!r}; there are {', '.join(TABLES)}")
-    config = MachineConfig(clusters=clusters, cores=cores)
+    try:
+        config = MachineConfig(clusters=clusters, cores=cores)
+    except ConfigError as error:
+        raise typer.BadParameter(str(error)) from None
     parts = None
     if riscv:
         from pspin_model.riscv.timed import timed_in_c
@@ -65,7 +68,7 @@ def example(
     if as_json:
         print(json.dumps(in_json(rows, run.faults)))
         return
-    _show([asdict(row) for row in rows], name)
+    show([asdict(row) for row in rows], name)
     for fault in run.faults:
         typer.echo(f"error: {fault}", err=True)
 
@@ -83,12 +86,19 @@ def compare(
 
     Example: [bold]netsum pspin compare --only ping_pong[/bold]
     """
+    from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.compare import RTL, handler_of
     from pspin_model.examples.compare import compare as rows_of
 
+    if only is not None and only not in EXAMPLES:
+        raise typer.BadParameter(f"no example {only!r}; there are {', '.join(EXAMPLES)}")
     told: list[dict[str, object]] = []
     worst: dict[str, tuple[float, str]] = {}
-    for each in rows_of(measured or RTL, only):
+    try:
+        compared = list(rows_of(measured or RTL, only))
+    except ValueError as wrong:
+        raise typer.BadParameter(str(wrong)) from None
+    for each in compared:
         figure, error = each.worst()
         m = each.measured
         shape = "x".join(m[key] for key in ("messages", "packets", "size_bytes", "inter_packet_ns"))
@@ -103,11 +113,13 @@ def compare(
         print(json.dumps({"rows": told, "worst": summary}))
         return
     if told:
-        _show(told, f"relative errors{'' if every else f' of rows with one above {limit:.0%}'}")
-    _show(summary, "worst relative error of each example")
+        show(told, f"relative errors{'' if every else f' of rows with one above {limit:.0%}'}")
+    if summary:
+        show(summary, "worst relative error of each example")
 
 
-def _show(rows: list[dict[str, object]], title: str) -> None:
+def show(rows: list[dict[str, object]], title: str) -> None:
+    """A table of rows of the same columns; into a file or pipe it goes whole."""
     from rich.console import Console
     from rich.table import Table
 
@@ -118,5 +130,5 @@ def _show(rows: list[dict[str, object]], title: str) -> None:
         table.add_row(*(str(value) for value in row.values()))
     console = Console()
     if not console.is_terminal:
-        console = Console(width=WIDE)  # into a file or pipe tables go whole
+        console = Console(width=WIDE)
     console.print(table)

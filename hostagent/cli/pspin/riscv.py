@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hostagent.cli.options import AsJson
+from hostagent.cli.pspin.example import show
 
 
 def riscv(
@@ -19,9 +20,6 @@ def riscv(
 
     Example: [bold]netsum pspin riscv aggregate --size 1024[/bold]
     """
-    from rich.console import Console
-    from rich.table import Table
-
     from pspin_model.riscv.toolchain import ToolchainError
     from pspin_model.riscv.twins import TWINS, compare_twin
 
@@ -32,7 +30,7 @@ def riscv(
     except ToolchainError as error:
         typer.echo(f"netsum pspin riscv: {error}", err=True)
         raise typer.Exit(1) from None
-    rows = [
+    rows: list[dict[str, object]] = [
         {
             "handler": twin.name,
             "bytes": twin.size_bytes,
@@ -47,9 +45,4 @@ def riscv(
     if as_json:
         print(json.dumps(rows))
         return
-    table = Table(title="handlers in C (rv32ima, gcc -O2) and in Python, undisturbed")
-    for column in rows[0]:
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
-    Console().print(table)
+    show(rows, "handlers in C (rv32ima, gcc -O2) and in Python, undisturbed")

@@ -1,4 +1,4 @@
-"""``netsum pspin run`` and ``sweep``: what they write, and what they say to wrong arguments."""
+"""``netsum pspin``: what its commands write, and what they say to wrong arguments."""
 
 from __future__ import annotations
 
@@ -59,3 +59,18 @@ def test_a_sweep_that_cannot_be_is_refused_before_it_starts(words: tuple[str, ..
     assert done.exit_code == 2
     assert told in done.stderr
     assert "Traceback" not in done.output
+
+
+def test_a_table_of_figures_may_be_the_users_own(tmp_path: Path) -> None:
+    columns = "example,messages,packets,size_bytes,inter_packet_ns,throughput_gbps,latency_min_ns,latency_avg_ns,"
+    columns += "latency_max_ns,handler_min_cycles,handler_avg_cycles,handler_max_cycles,handler_instructions\n"
+    (tmp_path / "mine.csv").write_text(columns + "empty,1,1,64,0,,26,,,,,,\n")
+    assert "latency_min_ns, 1x1x64x0" in pspin("compare", tmp_path / "mine.csv").stdout
+    (tmp_path / "other.csv").write_text("example,messages\nempty,1\n")
+    done = pspin("compare", tmp_path / "other.csv")
+    assert done.exit_code == 2
+    assert "there is no column packets" in done.stderr
+
+
+def test_a_machine_that_cannot_be_runs_no_example() -> None:
+    assert "at most 262,143 cores" in pspin("example", "empty", "--clusters", "50000").stderr
