@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from emulator.p4 import ir
@@ -11,7 +13,7 @@ from emulator.switch.control import Exact, TableEntry
 from emulator.v1model.compiled import generate
 from hostagent.cli.benchmarks.large_program import program_of
 from tests.support.p4_programs import binary, const, header_type, make_program, ref, run_both, send_to, var
-from tests.support.p4_text import compile_text
+from tests.support.p4_text import compile_text, program
 
 Op = ir.BinaryOp
 DATA = ir.Header("hdr.d", header_type("d_t", ("k", 8), ("x", 32), ("y", 32)))
@@ -72,3 +74,9 @@ def test_the_benchmarks_large_program_is_right_and_as_long_as_asked() -> None:
     checked = compile_text(text)
     assert not checked.warnings
     assert len(checked.program.tables) == text.count(".apply().hit")
+
+
+def test_only_cells_that_may_be_out_of_range_are_checked() -> None:
+    reads = "".join(f"r.read(meta.m8, {index}); r.write({index}, meta.m8);" for index in ("3", "4", "meta.m32"))
+    code = generate(compile_text(program(local="register<bit<8>>(4) r;", apply=reads)).program)[1]
+    assert len(re.findall(r"^out_of_range.*:$", code, re.MULTILINE)) == 4

@@ -79,9 +79,12 @@ def _alignment(register: RegisterLayout) -> int:
     return min(cell_bytes(register.width_bits), 8)
 
 
-def _guarded(e: Emitter, index: Value, size: int, fault: Fault) -> tuple[Any, Any] | None:
-    """As `_check_index`, unless a Repeat has checked already."""
-    return None if e.turn is not None and not e.turn.checked else _check_index(e, index, size, fault)
+def _guarded(e: Emitter, expr: ir.Expr, index: Value, size: int, fault: Fault) -> tuple[Any, Any] | None:
+    """As `_check_index`, unless a Repeat has checked already, or the program has written a number that is in range:
+    some thousand such checks, and LLVM's passes take gigabytes."""
+    if (e.turn is not None and not e.turn.checked) or (isinstance(expr, ir.Constant) and expr.value < size):
+        return None
+    return _check_index(e, index, size, fault)
 
 
 def _check_index(e: Emitter, index: Value, size: int, fault: Fault) -> tuple[Any, Any]:
@@ -100,7 +103,7 @@ def register_read(e: Emitter, call: ir.CallExtern) -> None:
     register = _register(e, call)
     target, index = call.place(0), e.invariant(call.expr(1))
     pointer_kind = integer(_stored_width(register), e.lanes)
-    guard = _guarded(e, index, register.size, Fault.REGISTER_INDEX)
+    guard = _guarded(e, call.expr(1), index, register.size, Fault.REGISTER_INDEX)
     turn, name = e.turn, target.name if isinstance(target, ir.Variable) else ""
     before = turn.private.get(name) if turn is not None else None
     owned = set(e.storage.owned)
@@ -123,7 +126,7 @@ def register_read(e: Emitter, call: ir.CallExtern) -> None:
 def register_write(e: Emitter, call: ir.CallExtern) -> None:
     register = _register(e, call)
     index, value = e.invariant(call.expr(0)), e.value(call.expr(1))
-    guard = _guarded(e, index, register.size, Fault.REGISTER_INDEX)
+    guard = _guarded(e, call.expr(0), index, register.size, Fault.REGISTER_INDEX)
     wide = resize(e.b, value, _stored_width(register))
     store(e.b, wide, _cell(e, call, register, index), 0, align=_alignment(register))
     if guard is not None:
