@@ -21,7 +21,7 @@ from typing import TypeAlias
 from emulator.network.link import Link
 from emulator.ports.spec import Impairments
 from hostagent.protocol.wire import ETHERNET_BYTES, HEADER_AT, LANES_AT, OFFSET, Kind
-from hostagent.rackserver.hierarchy.parts import RACK_IP, RACK_MAC
+from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC
 
 WORKER_IP = 0x0A50_0000
 WORKER_MAC = 0x026E_7700_0000

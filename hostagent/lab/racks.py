@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from emulator.ports.batch import TxPortTable
 from emulator.ports.spec import Impairments
 from hostagent.lab.rack_network import (
     RackNetwork,
@@ -24,19 +23,17 @@ from hostagent.lab.rack_network import (
     worker_mac,
 )
 from hostagent.protocol.frames import Addresses, Frame, build_frame, no_lanes, parse_frame
-from hostagent.protocol.services.aggregator import Aggregator, ChildTerms, JobTerms
+from hostagent.protocol.services.aggregator import ChildTerms, JobTerms, RackPart, Spread
 from hostagent.protocol.wire import FLAG_NO_DATA, LANE_BYTES, Header, Kind, Operator, full_frame_bytes
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.hierarchy.exchange import WAYS
 from hostagent.rackserver.hierarchy.inside import Inside
-from hostagent.rackserver.hierarchy.parts import Envelope, Part, Peer
-from hostagent.rackserver.hierarchy.tier import RackTier, Upward
+from hostagent.rackserver.hierarchy.routes import Peer, Place
 
 JOB, EPOCH, OPERATION = 1, 1, 0x5EED
 PEER_PORT = 100
 """Of the first other rack; workers have ports from 1."""
 FLAT = "flat"
-SCHEMES = (FLAT, *WAYS)
+SCHEMES = (FLAT, "ring", "sharded")
 
 Lanes = np.ndarray[Any, np.dtype[np.uint32]]
 
@@ -52,8 +49,6 @@ class Step:
     chunks: int
     rates: Rates
     lanes: int = 256
-    pipelined: bool = True
-    """Chunks cross as soon as their rack's sum is complete; else when those of all chunks are."""
     uplink: Impairments | None = None
     repeat_ns: int = 0
     """Workers repeat what is unanswered this often; 0: never."""
@@ -117,7 +112,7 @@ class _Worker:
         header = Header(
             Kind.CONTRIBUTION,
             JOB,
-            self.number if flat else self.worker,
+            self.number,
             EPOCH,
             chunk // self.step.racks if flat else chunk,
             OPERATION,
@@ -183,20 +178,14 @@ def _repeats(network: RackNetwork, worker: _Worker) -> Callable[[int], list[byte
 def _server(step: Step, rack: int) -> Callable[[list[bytes], int], list[bytes]]:
     """The server of one rack, as a node of the network."""
     terms = _terms(step, rack)
-    peers = {} if step.scheme == FLAT else {r: Peer(r, PEER_PORT + r) for r in range(step.racks) if r != rack}
-
-    def make_inner(table: TxPortTable) -> Aggregator:
-        return RackServer(step.lanes, slots=terms.window, ports=table)
-
-    def make(table: TxPortTable) -> Aggregator:
-        if step.scheme == FLAT:
-            return make_inner(table)
-        ports = frozenset(peer.port for peer in peers.values())
-        return RackTier(make_inner, lambda given: _upward(step, given, rack, peers), ports, ports=table)
-
-    inside = Inside(make)
+    place = None
+    if terms.spread is not None:
+        place = Place(rack, tuple(Peer(r, PEER_PORT + r, True) for r in range(step.racks) if r != rack))
+    inside = Inside(lambda table: RackServer(step.lanes, slots=terms.window, ports=table, place=place))
     inside.core.install(terms)
-    ports = {child.ip: child.port for child in terms.children} | {server_ip(r): peer.port for r, peer in peers.items()}
+    ports = {child.ip: child.port for child in terms.children}
+    if place is not None:
+        ports |= {server_ip(peer.rack): peer.port for peer in place.peers}
     for port in ports.values():
         inside.provide(port)
 
@@ -207,33 +196,25 @@ def _server(step: Step, rack: int) -> Callable[[list[bytes], int], list[bytes]]:
     return receive
 
 
-def _upward(step: Step, terms: JobTerms, rack: int, peers: dict[int, Peer]) -> Upward:
-    exchange = WAYS[step.scheme](Envelope(terms.job, terms.epoch, rack), peers, terms.window)
-    return exchange if step.pipelined else _Held(exchange, step.chunks)
-
-
 def _terms(step: Step, rack: int) -> JobTerms:
     flat = step.scheme == FLAT
-    racks = range(step.racks) if flat else [rack]
     children = tuple(
         ChildTerms(number, number, 1 + number, worker_mac(r, worker), worker_ip(r, worker))
-        for number, (r, worker) in enumerate((r, w) for r in racks for w in range(step.workers))
+        for r in (range(step.racks) if flat else [rack])
+        for worker in range(step.workers)
+        for number in [r * step.workers + worker]
     )
-    return JobTerms(JOB, EPOCH, 0, step.window_log2, 0, step.lanes, children, server_mac(rack), server_ip(rack))
-
-
-class _Held:
-    """Partial sums stay until all have been made: an exchange that is not pipelined with the push."""
-
-    def __init__(self, exchange: Upward, chunks: int) -> None:
-        self._exchange, self._chunks = exchange, chunks
-        self._parts: list[Part] = []
-
-    def submit(self, part: Part) -> None:
-        self._parts.append(part)
-        if len(self._parts) == self._chunks:
-            for held in self._parts:
-                self._exchange.submit(held)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._exchange, name)
+    ours = (1 << step.workers) - 1
+    parts = tuple(RackPart(r, ours << r * step.workers) for r in range(step.racks))
+    return JobTerms(
+        JOB,
+        EPOCH,
+        0,
+        step.window_log2,
+        0,
+        step.lanes,
+        children,
+        server_mac(rack),
+        server_ip(rack),
+        spread=None if flat else Spread(step.scheme, parts),
+    )

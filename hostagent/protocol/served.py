@@ -71,6 +71,7 @@ class Status(IntEnum):
     LAYOUT = 8
     BUSY = 9
     KEYS = 10
+    RACKS = 11
 
 
 STATUS_TEXTS = {
@@ -84,6 +85,7 @@ STATUS_TEXTS = {
     Status.LAYOUT: "the server cannot read the announcement",
     Status.BUSY: "too many operations are open",
     Status.KEYS: "the step was begun with another number of keys, or in another way",
+    Status.RACKS: "the racks' servers stand at different steps; start them from checkpoints of the same one, or anew",
 }
 
 

@@ -37,7 +37,7 @@ from hostagent.rackserver.service_records import (
     operation_at,
     service_at,
 )
-from hostagent.rackserver.steps import key_of, note_key_applied, note_key_pushed
+from hostagent.rackserver.steps import key_of, note_key_applied, note_key_pushed, step_back
 
 assert OPERATION.fields is not None
 HASH, LEFT = OPERATION.fields["hash"][1], OPERATION.fields["left"][1]
@@ -47,6 +47,11 @@ CLIP_OR_SKIP = int(ServedFlag.CLIP | ServedFlag.SKIP)
 OK, UNKNOWN_KEY, SHAPE, QUOTA = int(Status.OK), int(Status.UNKNOWN_KEY), int(Status.SHAPE), int(Status.QUOTA)
 STEP, TWICE, OPTIMIZER = int(Status.STEP), int(Status.TWICE), int(Status.OPTIMIZER)
 LAYOUT, BUSY, KEYS = int(Status.LAYOUT), int(Status.BUSY), int(Status.KEYS)
+RACKS = int(Status.RACKS)
+LEAST_AT, MOST_AT, UNKNOWN_AT = 28, 29, 30
+"""Lanes of a QUERY that racks fill on its way, by maximum: FAR less the least step that a rack stands at, the most, and
+whether the key is unknown somewhere."""
+FAR = 0x7FFFFFFF
 MASK = 0xFFFFFFFF
 LARGEST_KEY = 1 << 40
 """Elements: more is nobody's, and its bytes still fit a 64-bit number."""
@@ -237,7 +242,10 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     After a restart of the job's epoch an announcement may come again: the operation is open, and goes on.
     """
     status, place, action = OK, find(service, operation_hash), word(lanes, 1)
-    if place == 0 or operation_at(place).first != chunk:
+    is_known = True
+    if action == QUERY and word(lanes, LEAST_AT):
+        status, is_known = agree(service, lanes)
+    elif place == 0 or operation_at(place).first != chunk:
         status, place = refusal(service, lanes), 0
         if status == OK and action != QUERY:
             status, place = begin(service, chunk, operation_hash, lanes)
@@ -248,7 +256,7 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     store_lane(lanes, 3, service.keys_known)
     if number < MAX_KEYS:
         key = key_at(key_of(service, number))
-        if key.written:
+        if key.written and is_known:
             write_pair(lanes, 4, key.elements)
             store_lane(lanes, 6, key.states)
             write_pair(lanes, 9, key.updates)
@@ -258,9 +266,38 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
 
 
 @njit
+def add_standing(service: Any, lanes: int) -> None:
+    """What this rack says of itself in a new job's QUERY, on its way to the other racks."""
+    if word(lanes, 1) != QUERY or word(lanes, 2) >= MAX_KEYS or service.fresh == 0:
+        return
+    step = min(service.step, FAR - 1)
+    store_lane(lanes, LEAST_AT, max(word(lanes, LEAST_AT), FAR - step))
+    store_lane(lanes, MOST_AT, max(word(lanes, MOST_AT), step))
+    if key_at(key_of(service, word(lanes, 2))).written == 0:
+        store_lane(lanes, UNKNOWN_AT, 1)
+
+
+@njit
+def agree(service: Any, lanes: int) -> tuple[int, bool]:
+    """(status, whether all racks know the key): all racks are to stand where the last one does, at the last step that
+    is whole everywhere. One that is a step further goes back; they cannot be further apart unless one has lost its
+    memory."""
+    least, most = FAR - word(lanes, LEAST_AT), word(lanes, MOST_AT)
+    is_known = word(lanes, UNKNOWN_AT) == 0
+    if most > least + 1 or (most > least and not is_known):
+        return RACKS, is_known
+    if service.step > least:
+        if service.revertible == 0:
+            return RACKS, is_known
+        step_back(service)
+    return OK, is_known
+
+
+@njit
 def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     """(status, address of the operation): make room, then open it."""
     action, number, elements = word(lanes, 1), word(lanes, 2), pair(lanes, 3)
+    service.fresh = 0
     place = free_place(service, operation_hash)
     if place == 0:
         return BUSY, 0
@@ -331,5 +368,5 @@ def finish_write(service: Any, key: Any, operation: Any) -> None:
     """All words of a WRITE are in."""
     key.updates = operation.updates
     key.written = 1
-    service.open_step = -1
+    service.open_step, service.revertible = -1, 0
     service.step = operation.step

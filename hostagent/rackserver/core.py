@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from hostagent.rackserver.answers import answer
 from hostagent.rackserver.assign import block_log2_of
 from hostagent.rackserver.checkpoint import CheckpointError
 from hostagent.rackserver.entry import PROGRAM, program_address
+from hostagent.rackserver.hierarchy.memory import TierMemory, Traffic, compile_tiers, totals_for
+from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place
 from hostagent.rackserver.lanes import combine
 from hostagent.rackserver.pages import reserved
 from hostagent.rackserver.records import (
@@ -48,7 +51,7 @@ from hostagent.rackserver.records import (
     SET,
     SHORT_HEADER_AT,
 )
-from hostagent.rackserver.served import complete_control, complete_data, data_owner, release
+from hostagent.rackserver.served import complete_control, complete_data, data_owner, release, say_standing
 from hostagent.rackserver.services import NO_JOB, ServiceMemory
 from hostagent.rackserver.shares import Shares
 from hostagent.rackserver.steps import step_chunk
@@ -60,6 +63,7 @@ SERVICE_ENTRIES = {
     "complete_control": complete_control,
     "release_core": release,
     "step": step_chunk,
+    "say_standing": say_standing,
 }
 """Called by address, compiled when the first service comes."""
 DEFAULT_SLOTS = 4096
@@ -81,9 +85,10 @@ class RackServer:
         ports: TxPortTable | None = None,
         registry: Registry | None = None,
         restore: Callable[[str, ServiceMemory], None] | None = None,
+        place: Place | None = None,
     ) -> None:
         """``registry``: the tenants, and the memory that they may use together. ``restore``: called with the name and
-        the memory of every service when its first job comes."""
+        the memory of every service when its first job comes. ``place``: among servers of other racks."""
         if cores < 1 or slots < 1:
             raise ValueError(f"a rack server of {cores} cores and {slots} slots: use 1 or more of each")
         self.ports = ports if ports is not None else TxPortTable()
@@ -95,6 +100,9 @@ class RackServer:
         self._services: dict[str, ServiceMemory] = {}
         self._restore = restore
         self._restored: set[str] = set()
+        self.place = place
+        self._tiers: dict[int, TierMemory] = {}
+        self._totals: Any = None
         self._allocate()
 
     def _allocate(self) -> None:
@@ -135,14 +143,17 @@ class RackServer:
     def install(self, terms: JobTerms) -> None:
         """See `Aggregator`."""
         self._check(terms)
+        tier = self._make_tier(terms)
         service = self._admit(terms)
         row = self._rows.get(terms.job)
         if row is None:
             row = min(set(range(MAX_JOBS)) - set(self._rows.values()))
             self._clear_counters(row)
         self._job_rows[terms.job] = -1
-        self._write_children(row, terms)
+        self._write_children(row, terms, tier)
         self._write_job(row, terms)
+        self._jobs[row]["tier"] = tier.address if tier is not None else 0
+        self._keep_tier(terms.job, tier)
         self._jobs[row]["service"] = 0
         if service is not None:
             service.attach(terms, row % self.cores)
@@ -162,6 +173,28 @@ class RackServer:
             tenants.setdefault(name, (weight, set()))[1].update(child.port for child in terms.children)
         self.record["shares"] = self.shares.address if self.shares.arrange(tenants.values()) > 1 else 0
 
+    def _make_tier(self, terms: JobTerms) -> TierMemory | None:
+        if terms.spread is None:
+            return None
+        if terms.service is not None and self._totals is None:
+            self._totals = totals_for(self.capacity.slots, self.capacity.lanes)
+        tier = TierMemory(terms, self.place, self.cores, self._totals if terms.service is not None else None)
+        for name, entry in compile_tiers().items():
+            self.record[name] = entry
+        return tier
+
+    def _keep_tier(self, job: int, tier: TierMemory | None) -> None:
+        """Traffic is counted over epochs."""
+        before = self._tiers.pop(job, None)
+        if tier is not None:
+            if before is not None:
+                tier.traffic_records[:] = before.traffic_records
+            self._tiers[job] = tier
+
+    def traffic(self, job: int) -> Traffic:
+        """What a job has sent to other racks; nothing where it is of this one alone."""
+        return self._tiers[job].traffic() if job in self._tiers else Traffic()
+
     def _check(self, terms: JobTerms) -> None:
         if terms.lanes != self.capacity.lanes:
             raise AggregatorRefused(f"job {terms.job}: {terms.lanes} lanes a frame; here it is {self.capacity.lanes}")
@@ -178,7 +211,7 @@ class RackServer:
         """The service of a job that has one; an older job of the same service then only sums."""
         if terms.service is None:
             return None
-        tenant = self.registry.admit(terms.job, terms.service, len(terms.children))
+        tenant = self.registry.admit(terms.job, terms.service, terms.workers)
         service = self._services.get(tenant.name)
         if service is None:
             for name, entry in compile_services().items():
@@ -221,18 +254,26 @@ class RackServer:
         """All tenants' memories, by name; from any thread."""
         return list(self._services.items())
 
-    def _write_children(self, row: int, terms: JobTerms) -> None:
+    def _write_children(self, row: int, terms: JobTerms, tier: TierMemory | None) -> None:
         self._children[row]["number"] = -1
         self._heads_of_row[:, row] = 0  # who was accepted before may not be now
         for child in terms.children:
-            record = self._children[row, child.bit]
-            for name in ("port", "mac", "ip", "zero_checksum_allowed"):
-                record[name] = getattr(child, name)
-            record["number"] = child.child
-            start = (row * MAX_CHILDREN + child.bit) * HEADER_STRIDE
-            for offset, lanes in ((0, terms.lanes), (SHORT_HEADER_AT, 0)):
-                header = np.frombuffer(_answer_header(terms, child, lanes), np.uint8)
-                self._headers[start + offset : start + offset + LANES_AT] = header
+            self._write_child(row, terms, child, child.child, (terms.aggregator_mac, terms.aggregator_ip))
+        if tier is not None:
+            assert self.place is not None
+            for rack in tier.children():  # between racks, frames name their sender
+                self._write_child(row, terms, rack, tier.own, (RACK_MAC | self.place.rack, RACK_IP | self.place.rack))
+
+    def _write_child(self, row: int, terms: JobTerms, child: ChildTerms, named: int, source: tuple[int, int]) -> None:
+        record = self._children[row, child.bit]
+        for name in ("port", "mac", "ip", "zero_checksum_allowed"):
+            record[name] = getattr(child, name)
+        record["number"] = child.child
+        start = (row * MAX_CHILDREN + child.bit) * HEADER_STRIDE
+        ends = Addresses(source[0], child.mac, source[1], child.ip)
+        for offset, lanes in ((0, terms.lanes), (SHORT_HEADER_AT, 0)):
+            header = np.frombuffer(_answer_header(terms, ends, named, lanes), np.uint8)
+            self._headers[start + offset : start + offset + LANES_AT] = header
 
     def _write_job(self, row: int, terms: JobTerms) -> None:
         record = self._jobs[row]
@@ -251,6 +292,7 @@ class RackServer:
             self._jobs[self._rows[job]]["service"] = 0
             self._leave(job)
             del self._rows[job], self._terms[job]
+            self._keep_tier(job, None)
             self._arrange_shares()
 
     def installed(self) -> Mapping[int, int]:
@@ -310,7 +352,11 @@ class RackServer:
         cores = [{name: int(record[name]) for name in names} for record in self._counters]
         for record, owned in zip(cores, self._loads, strict=True):
             record["owned_bytes"] = int(owned)
-        return {"cores": cores, "slots": self.capacity.slots, "lanes": self.capacity.lanes, "jobs": len(self._rows)}
+        told = {"cores": cores, "slots": self.capacity.slots, "lanes": self.capacity.lanes, "jobs": len(self._rows)}
+        if self.place is None:
+            return told
+        between = {str(job): asdict(tier.traffic()) for job, tier in self._tiers.items()}
+        return {**told, "rack": self.place.rack, "between_racks": between}
 
 
 def compile_services() -> dict[str, int]:
@@ -327,9 +373,8 @@ def _named(cells: Any) -> dict[str, int]:
     return {name: int(cells[number]) for number, name in enumerate(VERDICTS) if cells[number]}
 
 
-def _answer_header(terms: JobTerms, child: ChildTerms, lanes: int) -> bytes:
-    """The first bytes of what the child is answered; kind, operator, chunk and operation are filled in each time."""
+def _answer_header(terms: JobTerms, ends: Addresses, child: int, lanes: int) -> bytes:
+    """The first bytes of what goes there; kind, operator, chunk and operation are filled in each time."""
     flags = 0 if lanes else FLAG_NO_DATA
-    header = Header(Kind.RESULT, terms.job, child.child, terms.epoch, 0, 0, flags=flags)
-    addresses = Addresses(terms.aggregator_mac, child.mac, terms.aggregator_ip, child.ip)
-    return build_frame(Frame(addresses, header, np.zeros(lanes, np.uint32)))[:LANES_AT]
+    header = Header(Kind.RESULT, terms.job, child, terms.epoch, 0, 0, flags=flags)
+    return build_frame(Frame(ends, header, np.zeros(lanes, np.uint32)))[:LANES_AT]

@@ -1,5 +1,7 @@
 """Is a frame a contribution, whole and unharmed, of a child that the job knows, in the job's epoch?
 
+(Another rack, which is a child as well, may also send what answers contributions.)
+
 A child's frames differ from one another in chunk, operation and lanes alone, as a rule. So each core keeps the head of
 the last one that it accepted of each child (if no checksum had to be looked at): a frame with the same head is accepted
 by one comparison of 64 bytes.
@@ -45,7 +47,7 @@ from hostagent.rackserver.records import CHILD_BYTES, HEAD_BYTES, JOB_BYTES, MAX
 
 SUM, MAX, SERVED, ANNOUNCE = 0, 1, 2, 3
 """Operators. The last two are a service's alone; see the README."""
-CONTRIBUTION = int(Kind.CONTRIBUTION)
+CONTRIBUTION, LAST_KIND = int(Kind.CONTRIBUTION), max(map(int, Kind))
 NOT_OURS, LENGTH, CHECKSUM, JOB = int(Drop.NOT_OURS), int(Drop.LENGTH), int(Drop.CHECKSUM), int(Drop.JOB)
 CHILD, EPOCH, KIND = int(Drop.CHILD), int(Drop.EPOCH), int(Drop.KIND)
 ACCEPTED = -1
@@ -125,11 +127,12 @@ def judge(server: Any, frame: int, length: int, port: int) -> Any:
         return CHECKSUM
     if read16(frame, IPV4_AT + 2) != length - ETHERNET_BYTES or read16(frame, UDP_LENGTH_AT) != length - UDP_AT:
         return LENGTH
-    if load_u8(frame + VERSION_AT, 0) != NETSUM_VERSION or load_u8(frame + KIND_AT, 0) != CONTRIBUTION:
+    kind = load_u8(frame + KIND_AT, 0)
+    if load_u8(frame + VERSION_AT, 0) != NETSUM_VERSION or kind > LAST_KIND:
         return KIND
     row = row_of(server, frame)
     if row < 0:
-        return JOB
+        return KIND if kind != CONTRIBUTION else JOB
     return judge_child(server, job_at(server.jobs + row * JOB_BYTES), frame, length, port)
 
 
@@ -143,6 +146,8 @@ def judge_child(server: Any, job: Any, frame: int, length: int, port: int) -> An
     bit = bit_of(server, job, read16(frame, CHILD_AT))
     if bit < 0:
         return CHILD
+    if load_u8(frame + KIND_AT, 0) != CONTRIBUTION and job.full >> bit & 1:  # only other racks may answer
+        return KIND
     child = child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES)
     if child.port != port or child.ip != read32(frame, IPV4_AT + 12):
         return CHILD

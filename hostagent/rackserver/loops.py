@@ -17,9 +17,9 @@ from emulator.ports.jit import njit
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.quantizer.machine import call_compiled, load_u8, read16, read32, write32
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
-from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, OPERATION_AT, OPERATOR_AT
+from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
 from hostagent.rackserver.answers import ERROR, NO_LANES, RESULT, TO_ALL, WAITING
-from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED, row_of, sender
+from hostagent.rackserver.judge import ANNOUNCE, CONTRIBUTION, MAX, SERVED, row_of, sender
 from hostagent.rackserver.lanes import COUNT_SHIFT, HAS_DATA, IS_LAST, IS_MAXIMUM
 from hostagent.rackserver.records import (
     COUNTERS,
@@ -54,6 +54,7 @@ MASK = 0xFFFFFFFF
 AHEAD, LINES = 6, 2
 """How many frames ahead, and how many of their cache lines, are fetched: the head, and what the processor needs to find
 the rest by itself. With 8 or all 17 lines of 1 KiB a sum took 5 to 10 % more CPU time, with 2 frames as much."""
+NOBODY = -1
 ANSWER, WITHHOLD = 0, 1
 """What a service says of a complete set: answer it; answer it later."""
 
@@ -66,7 +67,9 @@ def add_to(address: int, amount: int) -> None:
 
 @njit
 def count(counters: int, job: Any, bit: int, verdict: int, length: int) -> None:
-    """A contribution that reached the slot rule."""
+    """A contribution that reached the slot rule. Those of other racks stand for contributions counted there."""
+    if job.full >> bit & 1 == 0:
+        return
     add_to(counters + VERDICTS + 8 * ((job.row * MAX_CHILDREN + bit) * VERDICT_COLUMNS + verdict), 1)
     add_to(counters + VERDICT_BYTES + 8 * (job.row * VERDICT_COLUMNS + verdict), length)
 
@@ -83,7 +86,7 @@ def owner_of(server: Any, frame: int, length: int) -> Any:
     if job.service:
         if load_u8(frame + OPERATOR_AT, 0) != SERVED:
             return job.home
-        return call_compiled(server.data_owner, job.service, frame, 0, 0, 0)
+        return call_compiled(server.data_owner, job.service, frame, job.tier, 0, 0)
     slot = job.first_slot + (read32(frame, CHUNK_AT) & (job.window - 1))
     return (slot >> job.block_log2) % server.cores
 
@@ -106,10 +109,12 @@ def serve(address: int, core: int, addresses: int, lengths: int, ports: int, fra
             continue
         add_to(counters + FRAMES, 1)
         bit = sender(server, core, frame, length, read_native32(ports + 4 * index))
-        if bit >= 0:
+        if bit < 0:
+            add_to(counters + DROPS + 8 * ~bit, 1)
+        elif load_u8(frame + KIND_AT, 0) == CONTRIBUTION:
             contribute(server, core, bit, frame, length)
         else:
-            add_to(counters + DROPS + 8 * ~bit, 1)
+            call_compiled(server.take_beside, address, core, frame, length, bit)
     settle_all(server, core)
     add_to(counters + BUSY, monotonic_ns() - started_ns)
 
@@ -132,19 +137,26 @@ def contribute(server: Any, core: int, bit: int, frame: int, length: int) -> Non
     chunk = read32(frame, CHUNK_AT)
     index = 2 * (job.first_slot + (chunk & (job.window - 1))) + ((chunk >> job.window_log2) & 1)
     held = set_at(server.sets + index * SET_BYTES)
-    if held.epoch != job.epoch:
-        accepts, fresh = ((chunk - job.base) & MASK) < 2 * job.window, True
-    elif held.chunk == chunk:
-        accepts, fresh = True, False
-    else:
-        is_over = held.complete != 0 and held.failed == 0
-        accepts, fresh = is_over and chunk == (held.chunk + 2 * job.window) & MASK, True
+    accepts, fresh = takes(job, held, chunk)
+    if accepts and fresh and job.tier and job.service and held.operator == MAX and held.epoch == job.epoch:
+        accepts = call_compiled(server.is_read, server.address, job.address, index, 0, 0) != 0
     if not accepts:
         count(counters, job, bit, OUTSIDE_WINDOW, length)
         return
     if fresh:
         open_set(held, job, chunk, frame)
     enter(server, core, job, held, index, bit, frame, length)
+
+
+@njit
+def takes(job: Any, held: Any, chunk: int) -> tuple[bool, bool]:
+    """Whether the chunk may be the set's, and whether the set is another chunk's until now."""
+    if held.epoch != job.epoch:
+        return ((chunk - job.base) & MASK) < 2 * job.window, True
+    if held.chunk == chunk:
+        return True, False
+    is_over = held.complete != 0 and held.failed == 0
+    return is_over and chunk == (held.chunk + 2 * job.window) & MASK, True
 
 
 @njit
@@ -163,6 +175,7 @@ def open_set(held: Any, job: Any, chunk: int, frame: int) -> None:
     held.short_result = 0
     held.begun = 0
     held.pending = 0
+    held.partial, held.total, held.total_has_data, held.above = 0, 0, 0, 0
 
 
 @njit
@@ -184,8 +197,13 @@ def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fra
         count(counters, job, bit, MISMATCH, length)
         write_error(words, held)
         call_compiled(server.answer, server.address, job.address, ERROR | TO_ALL | back, about, words)
+        if job.tier:
+            call_compiled(server.tell_racks, server.address, job.address, index, core, NOBODY)
     elif held.came >> bit & 1 == 0:
         take(server, core, job, held, index, bit, frame, length)
+    elif job.tier:
+        count(counters, job, bit, SERVED_AGAIN if held.complete else WAITED, length)
+        call_compiled(server.ask_again, server.address, job.address, index, core, bit)
     elif held.complete:
         count(counters, job, bit, SERVED_AGAIN, length)
         answer_result(server, job, held, index, back)
@@ -223,7 +241,8 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA != 0
     count(counters, job, bit, ACCEPTED_NO_DATA if no_data else ACCEPTED, length)
     held.came |= wide(1) << bit
-    is_last = held.came == job.full
+    full = call_compiled(server.full_route, job.address, held.chunk, 0, 0, 0) if job.tier else job.full
+    is_last = held.came == full
     if not no_data:
         held.has_data = 1
         add_to(counters + LANE_BYTES, 4 * server.lanes)
@@ -231,7 +250,16 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     if not is_last:
         return
     settle(server, core, held, index, IS_LAST)
-    count(counters, job, bit, COMPLETED, length)
+    if job.tier:
+        call_compiled(server.take_part, server.address, job.address, index, core, 0)
+    else:
+        count(counters, job, bit, COMPLETED, length)
+        conclude(server, core, job, held, index)
+
+
+@njit
+def conclude(server: Any, core: int, job: Any, held: Any, index: int) -> None:
+    """All contributions are in: answer, or let the service say when."""
     if job.service:
         entry = server.complete_data if held.operator == SERVED else server.complete_control
         if call_compiled(entry, server.address, job.address, index, core, 0) == WITHHOLD:

@@ -32,7 +32,9 @@ SERVER = np.dtype(
     [
         *integers("address", "lanes", "slots", "cores"),
         *integers("job_rows", "jobs", "children", "headers", "sets", "sums", "tx", "counters", "counter_bytes"),
-        *integers("answer", "combine", "data_owner", "complete_data", "complete_control", "release_core", "step"),
+        *integers("answer", "combine", "data_owner", "complete_data", "complete_control", "release_core"),
+        *integers("step", "say_standing"),
+        *integers("full_route", "take_part", "ask_again", "tell_racks", "take_beside", "is_read"),
         *integers(
             "heads",
             "heads_bytes",
@@ -58,7 +60,8 @@ tx         the TX_RINGs of all ports
 counters   counters of core 0; those of core i are i * counter_bytes further
 heads      of core 0: HEAD_BYTES for each child, as children; those of core i are i * heads_bytes further
 loads      bytes of services' blocks that each core owns
-answer to step   addresses of entries: large functions that their callers do not contain, see ``core.SERVICE_ENTRIES``
+answer to is_read   addresses of entries: large functions that their callers do not contain, see
+           ``core.SERVICE_ENTRIES`` and ``hierarchy.memory.TIER_ENTRIES``
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
 pending    PENDING of core 0, those of core i are i * pending_bytes further
 release    not 0: a service has withheld results that may go now
@@ -69,7 +72,7 @@ shares     address of the SHARES record, where there is more than one tenant to 
 JOB = np.dtype(
     [
         *integers("address", "job", "row", "epoch", "base", "window", "window_log2", "first_slot", "full"),
-        *integers("short_allowed", "block_log2", "home", "service"),
+        *integers("short_allowed", "block_log2", "home", "service", "tier"),
     ],
     align=True,
 )
@@ -77,6 +80,7 @@ JOB = np.dtype(
 block_log2  chunks of a block, as a power of two
 home        the core that owns what is not data of a served operation
 service     address of the SERVICE record, or 0
+tier        address of the TIER record of a job that is spread over racks, or 0; children of other racks are not in full
 """
 
 CHILD = np.dtype(
@@ -104,8 +108,12 @@ SET = np.dtype(
         ("withheld", np.uint8),
         ("short_result", np.uint8),
         ("begun", np.uint8),
+        ("partial", np.uint8),
+        ("total", np.uint8),
+        ("total_has_data", np.uint8),
         ("pending", np.int32),
-        ("padding", np.uint8, 20),
+        ("above", np.int64),
+        ("padding", np.uint8, 8),
     ],
     align=True,
 )
@@ -116,6 +124,9 @@ complete      everybody's contribution is in, and the lanes are what travels: bi
 withheld      everybody's contribution is in, but the result has to wait
 short_result  the result has no lanes: flag no_data
 begun         the lanes beside the set hold numbers
+partial       its sum has gone to the rack above, and the total has not come; of a job with a tier, as the next three
+total         the total is here, total_has_data: and is not zeros that nobody has written
+above         the bits of those who have come, as the rack above told
 pending       this batch's contribution that came last and is not among them yet, counted from 1; 0: none
 """
 assert SET.itemsize == 64

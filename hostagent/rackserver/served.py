@@ -39,6 +39,7 @@ from hostagent.rackserver.announce import (
     PUSH,
     PUSH_PULL,
     WRITE,
+    add_standing,
     announce,
     find,
     finish_write,
@@ -318,9 +319,15 @@ def keep_settled(kept: int, gradient: int, count: int) -> None:
 
 
 @njit
-def data_owner(service_address: int, frame: int, third: int, fourth: int, fifth: int) -> Any:
-    """The core of a data frame. An entry, as the next ones: called by address."""
-    return owner(service_at(service_address), read32(frame, OPERATION_AT), read32(frame, CHUNK_AT))
+def data_owner(service_address: int, frame: int, tier: int, fourth: int, fifth: int) -> Any:
+    """The core of a data frame. An entry, as the next ones: called by address.
+
+    Another rack's partial sum may be here before this rack knows what it is of: then it is nobody's, and comes again.
+    """
+    service, operation = service_at(service_address), read32(frame, OPERATION_AT)
+    if tier and find(service, operation) == 0:
+        return -1
+    return owner(service, operation, read32(frame, CHUNK_AT))
 
 
 @njit
@@ -354,6 +361,14 @@ def complete_control(server_address: int, job_address: int, index: int, core: in
         take_exponents(service, held, lanes)
     pass_release(server, service)
     return ANSWER
+
+
+@njit
+def say_standing(server_address: int, job_address: int, index: int, fourth: int, fifth: int) -> int:
+    """A complete announcement in a job of several racks, before it goes to the next one."""
+    server = server_at(server_address)
+    add_standing(service_at(job_at(job_address).service), server.sums + index * 4 * server.lanes)
+    return 0
 
 
 @njit

@@ -28,7 +28,7 @@ SERVICE = np.dtype(
         *integers("address", "server", "lanes", "cores", "home", "workers", "workers_log2"),
         *integers("first_slot", "window", "window_log2"),
         *integers("step", "open_step", "keys_of_step", "split", "pushed_keys", "applied_keys", "decision"),
-        *integers("skipped", "not_finite", "keys_known", "release"),
+        *integers("skipped", "not_finite", "keys_known", "release", "fresh", "revertible"),
         *integers("arena", "arena_used", "arena_bytes", "keys", "listed", "operations", "loads"),
         ("scale", np.float64),
         ("norm", np.float64),
@@ -41,6 +41,8 @@ split         its gradients are pushed first, and decided on (PUSH and PULL)
 pushed_keys, applied_keys   keys whose gradient is in, and whose weights have been stepped, in the open step
 decision      of a split step: UNDECIDED, STEPS or SKIPS
 release       not 0: withheld results may go
+fresh         its job has done nothing yet but ask
+revertible    the last whole step was made of pushes, so the one before is still here
 keys, listed  KEY records by number; numbers of the keys known, in the order in which they came
 loads         bytes that each core owns, all services together
 scale, norm   of the last decision: what gradients are multiplied by; the norm over all keys
@@ -49,7 +51,9 @@ UNDECIDED, STEPS, SKIPS = 0, 1, 2
 
 KEY = np.dtype(
     [
-        *integers("number", "elements", "chunks", "groups", "group", "block_log2", "listed", "written", "updates"),
+        *integers(
+            "number", "elements", "chunks", "groups", "group", "block_log2", "listed", "written", "updates", "stepped"
+        ),
         *integers("states", "address_of_buffers"),
         ("buffers", np.int64, 2 * MAX_BUFFERS),
         *integers("versions", "owners", "exponents", "gradient", "squares", "pushes"),
@@ -66,6 +70,7 @@ KEY = np.dtype(
 )
 """buffers      addresses of the two versions of weights, then of each state tensor; 0 where there is none
 written      the weights have been written once: the key can be used
+stepped      the last step that counts in updates
 versions     int64 for each version and chunk: the step that made it, or -1
 owners       uint8 for each block: its core
 exponents    int16 for each chunk, then for each of the tail, then int32 for the numbers of flagged chunks

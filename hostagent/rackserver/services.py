@@ -53,13 +53,14 @@ class ServiceMemory:
         """The service's job from now on. One of another number undoes a step that the last job left unfinished."""
         record = self.record
         options = terms.service.options if terms.service is not None else {}
-        workers = int(str(options.get("ranks", len(terms.children))))
+        workers = int(str(options.get("ranks", terms.workers)))
         record["workers"], record["workers_log2"] = workers, log2_ceiling(workers)
         record["home"] = home
         for name in ("first_slot", "window", "window_log2"):
             record[name] = getattr(terms, name)
         if terms.job != self.job:
             self.undo()
+            record["fresh"] = 1
         self.job = terms.job
 
     def undo(self) -> None:
@@ -112,7 +113,7 @@ class ServiceMemory:
 
     def stand_at(self, step: int) -> None:
         """The last whole step, after all keys were put."""
-        self.record["step"] = step
+        self.record["step"], self.record["revertible"] = step, 0
         self.undo()
 
     def tensor(self, number: int, buffer: int = 0) -> Array:

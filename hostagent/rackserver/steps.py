@@ -117,10 +117,30 @@ def commit(service: Any, updates: int) -> None:
     step = service.open_step
     for place in range(service.keys_known):
         key = key_at(key_of(service, load_i32(service.listed, place)))
-        if key.pushed_step == step:
+        if key.pushed_step == step and updates:
             key.updates += updates
-    service.open_step = -1
+            key.stepped = step
+    service.open_step, service.revertible = -1, 1
     store_release64(service.address + STEP, step)
+
+
+@njit
+def step_back(service: Any) -> None:
+    """The last whole step is undone, which is possible once: its version is forgotten, and the one before counts."""
+    step = service.step
+    for place in range(service.keys_known):
+        key = key_at(key_of(service, load_i32(service.listed, place)))
+        if key.stepped == step:
+            key.updates -= 1
+        for index in range(2 * key.chunks):
+            if load_i64(key.versions, index) == step:
+                store_i64(key.versions, index, -1)
+        for index in range(key.chunks):
+            if load_i64(key.pushes, index) == step:
+                store_i64(key.pushes, index, -1)
+        key.pushed_step = -1
+    service.revertible = 0
+    store_release64(service.address + STEP, step - 1)
 
 
 @njit

@@ -24,6 +24,10 @@ MOST_CHILDREN = 64
 LANES = (64, 256, 512, 1024, 2048)
 """Of a full frame: what p4src/allreduce.p4 can be built for, so what a job can be moved between aggregators with."""
 
+WAYS = ("ring", "sharded", "tree")
+"""How racks exchange sums. Chunk c is finished at rack c mod r: partial sums reach it from rack to rack round a ring,
+or straight from each (sharded). In a tree the first rack finishes all, and the others are its leaves."""
+
 VERDICTS = tuple(verdict.name.lower() for verdict in Verdict)
 """Names of what becomes of a job's contribution, by `Verdict`'s numbers."""
 
@@ -85,6 +89,31 @@ class ServiceTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class RackPart:
+    """A rack of a job that is spread over several."""
+
+    rack: int
+    children: int
+    """The bits of its own children; no other rack's have them. The lowest is the number by which frames between racks
+    name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How a job's racks sum what each of them has summed."""
+
+    way: str
+    """One of WAYS."""
+    racks: tuple[RackPart, ...]
+    """All of the job's, in the same order everywhere."""
+
+    @property
+    def everyone(self) -> int:
+        """The bits of all children of all racks."""
+        return sum(part.children for part in self.racks)
+
+
+@dataclass(frozen=True, slots=True)
 class JobTerms:
     """Everything an aggregator must know of one job under one epoch. Raises AggregatorRefused where it is no job."""
 
@@ -103,6 +132,8 @@ class JobTerms:
     no_data_short: bool = True
     service: ServiceTerms | None = None
     """None: the job only sums."""
+    spread: Spread | None = None
+    """None: all children are here."""
 
     def __post_init__(self) -> None:
         wrong = self._problem()
@@ -119,6 +150,11 @@ class JobTerms:
         """The bitmap of a complete set."""
         return sum(1 << child.bit for child in self.children)
 
+    @property
+    def workers(self) -> int:
+        """Of all racks, as far as the terms tell: children may stand for several."""
+        return len(self.children) if self.spread is None else self.spread.everyone.bit_count()
+
     def _problem(self) -> str:
         """What is wrong with the terms by themselves, or ""."""
         limits = {"job": 16, "epoch": 32, "base": 32, "first_slot": 32, "aggregator_mac": 48, "aggregator_ip": 32}
@@ -133,7 +169,7 @@ class JobTerms:
             return f"{self.lanes} lanes a frame; use one of {', '.join(map(str, LANES))}"
         if not 1 <= len(self.children) <= MOST_CHILDREN:
             return f"{len(self.children)} children; use 1 to {MOST_CHILDREN}"
-        return self._problem_of_children()
+        return self._problem_of_children() or self._problem_of_racks()
 
     def _problem_of_children(self) -> str:
         for what in ("child", "bit"):
@@ -144,6 +180,20 @@ class JobTerms:
                 return f"child {child.child}, bit {child.bit}: use 16 bits, and a bit from 0 to {MOST_CHILDREN - 1}"
             if not 0 <= child.port < MAX_PORTS or not 0 <= child.mac < 1 << 48 or not 0 <= child.ip < 1 << 32:
                 return f"child {child.child}: port {child.port}, MAC {child.mac:#x} or IP {child.ip:#x} can't be"
+        return ""
+
+    def _problem_of_racks(self) -> str:
+        if self.spread is None:
+            return ""
+        racks, seen = self.spread.racks, 0
+        if self.spread.way not in WAYS or len(racks) < 2 or len({part.rack for part in racks}) != len(racks):
+            return f"spread over {len(racks)} racks by {self.spread.way!r}: use 2 or more, by {', '.join(WAYS)}"
+        for part in racks:
+            if not 0 < part.children < 1 << MOST_CHILDREN or part.children & seen:
+                return f"rack {part.rack}: bits {part.children:#x} are none, or another rack's"
+            seen |= part.children
+        if all(part.children != self.full for part in racks):
+            return f"no rack has the bits {self.full:#x} that the children here have"
         return ""
 
 

@@ -11,7 +11,9 @@ from hostagent.protocol.services.aggregator import (
     ChildTerms,
     JobCounters,
     JobTerms,
+    RackPart,
     ServiceTerms,
+    Spread,
 )
 
 
@@ -28,6 +30,7 @@ def terms_message(terms: JobTerms) -> pb.JobTerms:
         aggregator_mac=terms.aggregator_mac,
         aggregator_ip=terms.aggregator_ip,
         service=_service_message(terms.service) if terms.service is not None else None,
+        spread=_spread_message(terms.spread) if terms.spread is not None else None,
     )
     for child in terms.children:
         message.children.add(
@@ -59,7 +62,17 @@ def terms_from(message: pb.JobTerms) -> JobTerms:
         aggregator_ip=message.aggregator_ip,
         no_data_short=message.no_data_short,
         service=_service_from(message) if message.HasField("service") else None,
+        spread=_spread_from(message.spread) if message.HasField("spread") else None,
     )
+
+
+def _spread_message(spread: Spread) -> pb.Spread:
+    racks = [pb.RackPart(rack=part.rack, children=part.children) for part in spread.racks]
+    return pb.Spread(way=spread.way, racks=racks)
+
+
+def _spread_from(message: pb.Spread) -> Spread:
+    return Spread(message.way, tuple(RackPart(part.rack, part.children) for part in message.racks))
 
 
 def _service_message(service: ServiceTerms) -> pb.ServiceTerms:

@@ -14,20 +14,32 @@ class WatchRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Description(_message.Message):
-    __slots__ = ("kind", "incarnation", "slots", "lanes", "jobs", "known")
+    __slots__ = ("kind", "incarnation", "slots", "lanes", "jobs", "known", "place", "ports")
     KIND_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     LANES_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
     KNOWN_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    PORTS_FIELD_NUMBER: _ClassVar[int]
     kind: str
     incarnation: int
     slots: int
     lanes: int
     jobs: int
     known: _containers.RepeatedCompositeFieldContainer[KnownJob]
-    def __init__(self, kind: _Optional[str] = ..., incarnation: _Optional[int] = ..., slots: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[int] = ..., known: _Optional[_Iterable[_Union[KnownJob, _Mapping]]] = ...) -> None: ...
+    place: Place
+    ports: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[str] = ..., incarnation: _Optional[int] = ..., slots: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[int] = ..., known: _Optional[_Iterable[_Union[KnownJob, _Mapping]]] = ..., place: _Optional[_Union[Place, _Mapping]] = ..., ports: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Place(_message.Message):
+    __slots__ = ("rack", "peers")
+    RACK_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    rack: int
+    peers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, rack: _Optional[int] = ..., peers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class KnownJob(_message.Message):
     __slots__ = ("job", "epoch")
@@ -46,7 +58,7 @@ class InstallRequest(_message.Message):
     def __init__(self, terms: _Optional[_Union[JobTerms, _Mapping]] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
 class JobTerms(_message.Message):
-    __slots__ = ("job", "epoch", "base", "window_log2", "first_slot", "lanes", "no_data_short", "aggregator_mac", "aggregator_ip", "children", "service")
+    __slots__ = ("job", "epoch", "base", "window_log2", "first_slot", "lanes", "no_data_short", "aggregator_mac", "aggregator_ip", "children", "service", "spread")
     JOB_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     BASE_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +70,7 @@ class JobTerms(_message.Message):
     AGGREGATOR_IP_FIELD_NUMBER: _ClassVar[int]
     CHILDREN_FIELD_NUMBER: _ClassVar[int]
     SERVICE_FIELD_NUMBER: _ClassVar[int]
+    SPREAD_FIELD_NUMBER: _ClassVar[int]
     job: int
     epoch: int
     base: int
@@ -69,7 +82,24 @@ class JobTerms(_message.Message):
     aggregator_ip: int
     children: _containers.RepeatedCompositeFieldContainer[ChildTerms]
     service: ServiceTerms
-    def __init__(self, job: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window_log2: _Optional[int] = ..., first_slot: _Optional[int] = ..., lanes: _Optional[int] = ..., no_data_short: _Optional[bool] = ..., aggregator_mac: _Optional[int] = ..., aggregator_ip: _Optional[int] = ..., children: _Optional[_Iterable[_Union[ChildTerms, _Mapping]]] = ..., service: _Optional[_Union[ServiceTerms, _Mapping]] = ...) -> None: ...
+    spread: Spread
+    def __init__(self, job: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window_log2: _Optional[int] = ..., first_slot: _Optional[int] = ..., lanes: _Optional[int] = ..., no_data_short: _Optional[bool] = ..., aggregator_mac: _Optional[int] = ..., aggregator_ip: _Optional[int] = ..., children: _Optional[_Iterable[_Union[ChildTerms, _Mapping]]] = ..., service: _Optional[_Union[ServiceTerms, _Mapping]] = ..., spread: _Optional[_Union[Spread, _Mapping]] = ...) -> None: ...
+
+class Spread(_message.Message):
+    __slots__ = ("way", "racks")
+    WAY_FIELD_NUMBER: _ClassVar[int]
+    RACKS_FIELD_NUMBER: _ClassVar[int]
+    way: str
+    racks: _containers.RepeatedCompositeFieldContainer[RackPart]
+    def __init__(self, way: _Optional[str] = ..., racks: _Optional[_Iterable[_Union[RackPart, _Mapping]]] = ...) -> None: ...
+
+class RackPart(_message.Message):
+    __slots__ = ("rack", "children")
+    RACK_FIELD_NUMBER: _ClassVar[int]
+    CHILDREN_FIELD_NUMBER: _ClassVar[int]
+    rack: int
+    children: int
+    def __init__(self, rack: _Optional[int] = ..., children: _Optional[int] = ...) -> None: ...
 
 class ChildTerms(_message.Message):
     __slots__ = ("child", "bit", "port", "mac", "ip", "zero_checksum_allowed")

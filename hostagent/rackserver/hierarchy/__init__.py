@@ -1,1 +1,1 @@
-"""Racks of servers: each sums its own workers, then they exchange partial sums. No I/O, no clock."""
+"""Racks of servers: each sums its own children, then they exchange partial sums. No I/O, no clock."""

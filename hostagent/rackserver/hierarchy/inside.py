@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from emulator.ports.batch import FrameBatch, TxPortTable, frame_at, tx_frame, tx_length
 from emulator.ports.messages import rewind_ring
 from emulator.ports.port import make_private_ring
-from hostagent.protocol.frames import Frame, build_frame
-from hostagent.protocol.services.aggregator import Aggregator, ChildTerms, JobTerms
-from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind
-from hostagent.rackserver.hierarchy.parts import Part, addresses
+from hostagent.protocol.services.aggregator import Aggregator
 
 MakeCore = Callable[[TxPortTable], Aggregator]
 
@@ -58,32 +54,3 @@ class Inside:
             rewind_ring(ring)
             self._taken[port] = int(tails[port])
         return due_ns
-
-
-FINISHING_PORT = 1
-FINISHING_CHILD = 0
-
-
-class Finisher(Inside):
-    """What makes results of totals: its jobs have one child, which stands for all workers of all racks."""
-
-    def install(self, terms: JobTerms) -> None:
-        """The rack's job, as the finisher knows it. Raises AggregatorRefused."""
-        to = addresses(0, 0)
-        child = ChildTerms(FINISHING_CHILD, 0, FINISHING_PORT, to.source_mac, to.source_ip)
-        self.core.install(replace(terms, children=(child,), no_data_short=True))
-        self.provide(FINISHING_PORT)
-
-    def contribution(self, terms: JobTerms, total: Part) -> bytes:
-        """A total, as its child sends it."""
-        header = Header(
-            Kind.CONTRIBUTION,
-            terms.job,
-            FINISHING_CHILD,
-            terms.epoch,
-            total.chunk,
-            total.operation,
-            operator=total.operator,
-            flags=FLAG_NO_DATA if total.no_data else 0,
-        )
-        return build_frame(Frame(addresses(0, 0), header, total.lanes))

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from emulator.ports.batch import TxPortTable
 from emulator.ports.spec import Impairments
 from hostagent.lab.rack_network import Rates
 from hostagent.lab.racks import Step, play
 from hostagent.protocol.frames import Addresses, Frame, build_frame, no_lanes, parse_frame
-from hostagent.protocol.services.aggregator import Aggregator, ChildTerms, JobTerms
+from hostagent.protocol.reference import ReferenceChild, ReferenceJob
+from hostagent.protocol.services.aggregator import WAYS, AggregatorRefused, RackPart, ServiceTerms, Spread
 from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind, Operator
-from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.hierarchy.exchange import WAYS, Exchange
-from hostagent.rackserver.hierarchy.inside import Inside
-from hostagent.rackserver.hierarchy.parent import Parent, ParentTerms
-from hostagent.rackserver.hierarchy.parts import Envelope, Part, Peer, addresses
-from hostagent.rackserver.hierarchy.tier import RackTier
+from hostagent.rackserver.hierarchy.memory import Traffic
+from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC
+from tests.support.rack_racks import PEER_PORT, Racks
 
 LANES = 64
 FAST = Rates(10_000_000_000, 40_000_000_000, 10_000_000_000)
+JOB, WINDOW = 1, 4
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["ring", "sharded"])
 @pytest.mark.parametrize(("racks", "workers"), [(2, 1), (3, 4), (4, 2)])
 def test_bytes_that_cross_are_those_of_the_formula_and_sums_have_all_workers_bits(
     way: str, racks: int, workers: int
@@ -36,6 +34,14 @@ def test_bytes_that_cross_are_those_of_the_formula_and_sums_have_all_workers_bit
     assert outcome.complete
     half = step.data_bytes * (racks - 1) // racks
     assert outcome.contribution_bytes == outcome.result_bytes == (half,) * racks
+
+
+def test_a_leaf_sends_the_model_up_once_and_gets_it_once_whatever_its_workers() -> None:
+    step = Step("tree", 3, 4, chunks=12, rates=FAST, lanes=LANES)
+    outcome = play(step)
+    assert outcome.complete
+    assert outcome.contribution_bytes == (0, step.data_bytes, step.data_bytes)
+    assert outcome.result_bytes == (2 * step.data_bytes, 0, 0)
 
 
 def test_the_flat_scheme_pushes_n_times_the_bytes() -> None:
@@ -53,7 +59,7 @@ def test_losses_duplicates_and_reordering_between_racks_are_mended_by_the_worker
     assert play(step, limit_ns=1_000_000_000).complete
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["ring", "sharded"])
 def test_workers_without_data_count_without_adding_and_send_nothing_across(way: str) -> None:
     step = Step(way, 2, 2, chunks=4, rates=FAST, lanes=LANES, silent=frozenset({0, 1}))
     outcome = play(step)
@@ -64,217 +70,184 @@ def test_workers_without_data_count_without_adding_and_send_nothing_across(way: 
     assert outcome.result_bytes == (half, half)
 
 
-class Net:
-    """Exchanges of one job, and frames between them that may be lost, repeated and taken in any order."""
-
-    def __init__(self, way: str, racks: int, window: int, loss: float, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.loss = loss
-        peers = {rack: Peer(rack, rack) for rack in range(racks)}
-        self.racks: list[Exchange] = [
-            WAYS[way](Envelope(1, 7, rack), {r: p for r, p in peers.items() if r != rack}, window)
-            for rack in range(racks)
-        ]
-        self.under_way: list[tuple[int, bytes]] = []
-        self.totals: list[dict[int, Part]] = [{} for _ in range(racks)]
-
-    def collect(self) -> None:
-        for rack, exchange in enumerate(self.racks):
-            self.under_way += exchange.take_frames()
-            for total in exchange.take_totals():
-                assert total.chunk not in self.totals[rack]
-                self.totals[rack][total.chunk] = total
-
-    def deliver_one(self) -> None:
-        at = self.random.randrange(len(self.under_way))
-        rack, frame = self.under_way[at]
-        if self.random.random() >= self.loss / 2:
-            self.under_way.pop(at)  # else it comes again
-        if self.random.random() >= self.loss:
-            self.racks[rack].receive(parse_frame(frame))
-        self.collect()
+# --- Servers by themselves ------------------------------------------------------------------------------------------
 
 
-def part(chunk: int, rack: int, operator: Operator = Operator.SUM, operation: int = 5) -> Part:
-    lanes = np.random.default_rng((chunk, rack)).integers(0, 1 << 32, 8).astype(np.uint32)
-    return Part(chunk, operation, operator, lanes, child=rack)
+def job_of(workers: int, epoch: int = 7) -> ReferenceJob:
+    children = tuple(ReferenceChild(n, 0x0200 + n, 0x0A00_0000 + n, True, False) for n in range(workers))
+    return ReferenceJob(epoch, WINDOW, children, 0)
+
+
+class Job:
+    """A job over racks, and its workers' frames; each worker's port is its number."""
+
+    def __init__(self, way: str, racks: int, workers: int, **options: float) -> None:
+        self.made = Racks(LANES, way, racks, **options)  # type: ignore[arg-type]
+        self.job = job_of(workers)
+        self.made.install(JOB, self.job)
+
+    def frame(
+        self, worker: int, chunk: int, lanes: np.ndarray, operation: int = 5, operator: Operator = Operator.SUM
+    ) -> tuple[int, bytes]:
+        child = self.job.children[worker]
+        flags = 0 if len(lanes) else FLAG_NO_DATA
+        header = Header(Kind.CONTRIBUTION, JOB, worker, 7, chunk, operation, operator=operator, flags=flags)
+        ends = Addresses(child.mac, self.job.switch_mac, child.ip, self.job.switch_ip)
+        return child.port, build_frame(Frame(ends, header, lanes))
+
+    def send(self, *frames: tuple[int, bytes]) -> list[tuple[int, int, list[int]]]:
+        """(worker, kind, first lanes) of all answers."""
+        answers = [(port, parse_frame(frame)) for port, frame in self.made.receive_all(frames)]
+        return [(port, frame.header.kind, frame.lanes[:4].tolist()) for port, frame in answers]
+
+    def traffic(self, rack: int) -> Traffic:
+        return self.made.servers[rack].traffic(JOB)
+
+
+def data(chunk: int, worker: int) -> np.ndarray:
+    return np.random.default_rng((chunk, worker)).integers(0, 1 << 32, LANES).astype(np.uint32)
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seed", range(6))
-def test_any_schedule_of_losses_and_repeats_ends_with_every_total_once_and_right(way: str, seed: int) -> None:
-    racks, window, chunks = 2 + seed % 3, 2, 12
+def test_any_schedule_of_losses_and_repeats_ends_with_every_sum_on_every_worker(way: str, seed: int) -> None:
+    racks, workers, chunks = 2 + seed % 3, 5, 14
     operator = Operator.MAX if seed % 2 else Operator.SUM
-    net = Net(way, racks, window, loss=0.3, seed=seed)
-    low = [0] * racks  # what a rack's workers wait for; they send c + W when they have c
-    sent = [0] * racks
-    while min(low) < chunks:
-        for rack in range(racks):
-            while sent[rack] < min(chunks, low[rack] + window):
-                net.racks[rack].submit(part(sent[rack], rack, operator))
-                sent[rack] += 1
-            net.collect()
-            while low[rack] in net.totals[rack]:
-                low[rack] += 1
-        for _ in range(4):
-            if net.under_way:
-                net.deliver_one()
-        rack = net.random.randrange(racks)
-        if low[rack] < sent[rack]:
-            net.racks[rack].repeat(low[rack])
-            net.collect()
+    job = Job(way, racks, workers, cores=1 + seed % 2, rough=0.12, seed=seed)
+    drawn = random.Random(seed)
+    results: list[dict[int, np.ndarray]] = [{} for _ in range(workers)]
+    while min(map(len, results)) < chunks:
+        worker = drawn.randrange(workers)
+        low = next((chunk for chunk in range(chunks) if chunk not in results[worker]), chunks)
+        may = [c for c in range(low, min(chunks, low + WINDOW)) if c < WINDOW or c - WINDOW in results[worker]]
+        frames = [job.frame(worker, chunk, data(chunk, worker), operator=operator) for chunk in may]
+        for port, frame in job.made.receive_all(drawn.sample(frames, len(frames))):
+            parsed = parse_frame(frame)
+            if parsed.header.kind == Kind.RESULT:
+                results[port].setdefault(parsed.header.chunk, parsed.lanes)
     for chunk in range(chunks):
-        every = np.stack([part(chunk, rack).lanes for rack in range(racks)])
+        every = np.stack([data(chunk, worker) for worker in range(workers)])
         wanted = every.sum(0, np.uint32) if operator is Operator.SUM else every.view(np.int32).max(0).view(np.uint32)
-        assert all(np.array_equal(net.totals[rack][chunk].lanes, wanted) for rack in range(racks))
+        assert all(np.array_equal(results[worker][chunk], wanted) for worker in range(workers))
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_racks_that_disagree_on_an_operation_all_fail_with_both_named(way: str) -> None:
-    net = Net(way, 3, 4, loss=0.0, seed=0)
-    failures = []
-    for rack, exchange in enumerate(net.racks):
-        exchange.submit(part(0, rack, operation=9 if rack == 2 else 5))
-    net.collect()
-    while net.under_way:
-        net.deliver_one()
-    for exchange in net.racks:
-        failures += exchange.take_failures()
-    assert len(failures) == 3
-    assert not any(net.totals)
-    for failure in failures:
-        assert set(failure.lanes[:2].tolist()) == {5, 9}
-        assert 2 in failure.lanes[2:].tolist()
+@pytest.mark.parametrize("odd", range(3))
+def test_racks_that_disagree_on_an_operation_all_fail_with_both_named(way: str, odd: int) -> None:
+    job = Job(way, 3, 3)
+    for chunk in range(3):
+        told = []
+        for worker in range(3):
+            told += job.send(job.frame(worker, chunk, data(chunk, worker), operation=9 if worker == odd else 5))
+        told += job.send(*(job.frame(w, chunk, data(chunk, w), operation=9 if w == odd else 5) for w in range(3)))
+        errors = {worker: lanes for worker, kind, lanes in told if kind == Kind.ERROR}
+        assert set(errors) == {0, 1, 2}
+        assert not any(kind == Kind.RESULT for _, kind, _ in told)
+        for lanes in errors.values():
+            assert set(lanes[:2]) == {5, 9}
+            assert odd in lanes[2:]
 
 
 def test_frames_of_no_other_rack_epoch_or_time_are_dropped_and_counted() -> None:
-    ring = WAYS["ring"](Envelope(1, 7, 0), {1: Peer(1, 1), 2: Peer(2, 2)}, 4)
-    ring.submit(part(0, 0))
-    sent = Envelope(1, 7, 2).frame(Kind.CONTRIBUTION, part(1, 2), Peer(0, 0))
-    wrong = (
-        Envelope(1, 8, 2).frame(Kind.CONTRIBUTION, part(0, 2), Peer(0, 0)),  # epoch
-        Envelope(1, 7, 5).frame(Kind.CONTRIBUTION, part(0, 5), Peer(0, 0)),  # no such rack
-        Envelope(1, 7, 1).frame(Kind.CONTRIBUTION, part(0, 1), Peer(0, 0)),  # not the previous rack
-        Envelope(1, 7, 2).frame(Kind.CONTRIBUTION, part(0, 2), Peer(1, 0)),  # for another rack
-        Envelope(1, 7, 2).frame(Kind.CONTRIBUTION, part(16, 2), Peer(0, 0)),  # its place is another chunk's
-    )
-    for frame in wrong:
-        ring.receive(parse_frame(frame))
-    assert ring.traffic.dropped == len(wrong)
-    ring.receive(parse_frame(sent))
-    assert ring.traffic.dropped == len(wrong)
+    job = Job("sharded", 3, 3)
+    server, inside = job.made.servers[0], job.made._insides[0]
+
+    def given(kind: Kind, chunk: int, *, rack: int = 1, port: int | None = None, epoch: int = 7) -> None:
+        header = Header(kind, JOB, rack, epoch, chunk, 5, operator=Operator.SUM)
+        ends = Addresses(RACK_MAC | rack, RACK_MAC, RACK_IP | rack, RACK_IP)
+        frame = build_frame(Frame(ends, header, data(chunk, rack), True))
+        inside.process([(PEER_PORT + rack if port is None else port, frame)], 0)
+
+    given(Kind.CONTRIBUTION, 0, epoch=8)
+    given(Kind.CONTRIBUTION, 0, port=0)
+    given(Kind.CONTRIBUTION, 0, port=PEER_PORT + 2)
+    given(Kind.RESULT, 0, port=0)
+    assert server.drops() == {"child": 3, "epoch": 1}
+    given(Kind.RESULT, 1)  # no partial sum has gone up
+    given(Kind.WAITING, 1)
+    given(Kind.RESULT, 0)  # of a chunk that is finished here
+    given(Kind.ERROR, 2)  # of a chunk that is finished at rack 2, and is none of rack 1's business
+    assert server.traffic(JOB).dropped == 4
+    assert sum(server.counters(JOB).frames.values()) == 0
+
+
+def test_a_worker_may_not_answer_as_if_it_were_a_rack() -> None:
+    job = Job("sharded", 2, 2)
+    port, frame = job.frame(0, 1, data(1, 0))
+    parsed = parse_frame(frame)
+    forged = build_frame(replace(parsed, header=replace(parsed.header, kind=Kind.RESULT)))
+    assert job.send((port, frame), (port, forged)) == []
+    assert job.made.servers[0].drops() == {"kind": 1}
 
 
 # --- A leaf ---------------------------------------------------------------------------------------------------------
 
-PARENT_MAC, PARENT_IP = 0x02AA, 0x0A00_00AA
 
-
-def children(count: int, first_port: int = 1) -> tuple[ChildTerms, ...]:
-    return tuple(ChildTerms(n, n, first_port + n, 0x0200 + n, 0x0A00_0000 + n) for n in range(count))
-
-
-def terms(members: tuple[ChildTerms, ...], mac: int = PARENT_MAC, ip: int = PARENT_IP) -> JobTerms:
-    return JobTerms(1, 7, 0, 2, 0, LANES, members, mac, ip)
-
-
-def contribution(job: JobTerms, child: int, chunk: int, lanes: np.ndarray, operation: int = 5) -> tuple[int, bytes]:
-    member = job.children[child]
-    flags = 0 if len(lanes) else FLAG_NO_DATA
-    header = Header(Kind.CONTRIBUTION, 1, child, 7, chunk, operation, operator=Operator.SUM, flags=flags)
-    ends = Addresses(member.mac, job.aggregator_mac, member.ip, job.aggregator_ip)
-    return member.port, build_frame(Frame(ends, header, lanes))
-
-
-def server(table: TxPortTable) -> Aggregator:
-    return RackServer(LANES, slots=4, ports=table)
-
-
-class Tree:
-    """A root with a worker at port 1 and a leaf at port 2, which has three workers and its parent at port 50."""
-
-    def __init__(self) -> None:
-        self.root = Inside(server)
-        leaf_ends = addresses(1, 0)
-        leaf_child = ChildTerms(1, 1, 2, leaf_ends.source_mac, leaf_ends.source_ip)
-        self.root_terms = terms((*children(1), leaf_child))
-        parent_terms = ParentTerms(
-            50, 1, 7, 1, Addresses(leaf_ends.source_mac, PARENT_MAC, leaf_ends.source_ip, PARENT_IP)
-        )
-        make_tier: Callable[[TxPortTable], Aggregator] = lambda table: RackTier(  # noqa: E731
-            server, lambda given: Parent(parent_terms, given.window), frozenset({50}), ports=table
-        )
-        self.leaf = Inside(make_tier)
-        self.leaf_terms = terms(children(3), mac=0x02BB, ip=0x0A00_00BB)
-        self.root.core.install(self.root_terms)
-        self.leaf.core.install(self.leaf_terms)
-        for inside, ports in ((self.root, (1, 2)), (self.leaf, (1, 2, 3, 50))):
-            for port in ports:
-                inside.provide(port)
-
-    def into_leaf(self, *frames: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        return self.leaf.process(frames, 0)[0]
-
-    def into_root(self, *frames: tuple[int, bytes]) -> list[tuple[int, bytes]]:
-        return self.root.process(frames, 0)[0]
-
-
-def kinds(frames: list[tuple[int, bytes]]) -> list[tuple[int, int]]:
-    return [(port, parse_frame(frame).header.kind) for port, frame in frames]
+def leaf() -> Job:
+    """A root with worker 0, a leaf with workers 1 and 2."""
+    return Job("tree", 2, 3)
 
 
 def test_a_leaf_is_one_child_that_stands_for_its_workers() -> None:
-    tree = Tree()
-    data = [np.full(LANES, 10**n, np.uint32) for n in range(4)]
-    up = tree.into_leaf(*(contribution(tree.leaf_terms, n, 0, data[n]) for n in range(3)))
-    assert kinds(up) == [(50, Kind.CONTRIBUTION)]
-    assert parse_frame(up[0][1]).lanes[0] == 111
-    assert tree.into_root((2, up[0][1])) == []
-    down = tree.into_root(contribution(tree.root_terms, 0, 0, data[3]))
-    assert kinds(down) == [(1, Kind.RESULT), (2, Kind.RESULT)]
-    final = tree.into_leaf((50, down[1][1]))
-    assert kinds(final) == [(port, Kind.RESULT) for port in (1, 2, 3)]
-    assert all(parse_frame(frame).lanes.tolist() == [1111] * LANES for _, frame in final)
+    job = leaf()
+    ones = [np.full(LANES, 10**n, np.uint32) for n in range(3)]
+    assert job.send(*(job.frame(n, 0, ones[n]) for n in (1, 2))) == []
+    assert job.traffic(1).part_bytes == 4 * LANES
+    final = job.send(job.frame(0, 0, ones[0]))
+    assert sorted(final) == [(n, Kind.RESULT, [111] * 4) for n in range(3)]
 
 
-def test_a_repeat_before_the_total_goes_up_again_and_after_it_is_answered_from_the_store() -> None:
-    tree = Tree()
-    data = np.ones(LANES, np.uint32)
-    first = contribution(tree.leaf_terms, 0, 0, data)
-    up = tree.into_leaf(first, *(contribution(tree.leaf_terms, n, 0, data) for n in (1, 2)))
-    again = tree.into_leaf(first)
-    assert kinds(again) == [(1, Kind.WAITING), (50, Kind.CONTRIBUTION)]
-    assert again[1][1] == up[0][1]
-    tree.into_root((2, up[0][1]))
-    down = tree.into_root(contribution(tree.root_terms, 0, 0, data))
-    tree.into_leaf((50, down[1][1]))
-    assert tree.into_leaf((50, down[1][1])) == []  # a parent's result is accepted once
-    served = tree.into_leaf(first)
-    assert kinds(served) == [(1, Kind.RESULT)]
-    assert parse_frame(served[0][1]).lanes[0] == 4
+def test_a_repeat_before_the_total_goes_up_again_and_says_who_has_come() -> None:
+    job = leaf()
+    ones = np.ones(LANES, np.uint32)
+    first = job.frame(1, 0, ones)
+    assert job.send(first) == []
+    assert job.send(first) == [(1, Kind.WAITING, [0, 0b010, 0, 0])]
+    assert job.send(job.frame(2, 0, ones)) == []
+    job.send(first)
+    assert job.send(first) == [(1, Kind.WAITING, [0, 0b110, 0, 0])]  # as the root has told
+    assert job.traffic(1) == Traffic(4 * LANES, 0, 2 * 4 * LANES, 3, 0)
+    job.send(job.frame(0, 0, ones))
+    assert job.send(first) == [(1, Kind.RESULT, [3] * 4)]
+    assert job.traffic(1).again_bytes == 2 * 4 * LANES  # from the store
 
 
 def test_a_leaf_whose_workers_have_nothing_to_add_says_so() -> None:
-    tree = Tree()
-    up = tree.into_leaf(*(contribution(tree.leaf_terms, n, 0, no_lanes()) for n in range(3)))
-    header = parse_frame(up[0][1]).header
-    assert (header.flags, header.lanes) == (FLAG_NO_DATA, 0)
+    job = leaf()
+    assert job.send(*(job.frame(n, 0, no_lanes()) for n in (1, 2))) == []
+    assert (job.traffic(1).part_bytes, job.traffic(1).frames) == (0, 1)
+    assert len(job.send(job.frame(0, 0, data(0, 0)))) == 3
 
 
-def test_an_error_from_the_parent_reaches_every_worker_and_those_who_ask_later() -> None:
-    tree = Tree()
-    data = np.ones(LANES, np.uint32)
-    frames = [contribution(tree.leaf_terms, n, 0, data) for n in range(3)]
-    up = tree.into_leaf(*frames)
-    tree.into_root((2, up[0][1]))
-    down = tree.into_root(contribution(tree.root_terms, 0, 0, data, operation=6))
-    told = tree.into_leaf(*((50, frame) for port, frame in down if port == 2))
-    assert kinds(told) == [(port, Kind.ERROR) for port in (1, 2, 3)]
-    assert parse_frame(told[0][1]).lanes[:2].tolist() == [5, 6]
-    assert kinds(tree.into_leaf(frames[1])) == [(2, Kind.ERROR)]
+# --- Jobs that can't be ---------------------------------------------------------------------------------------------
 
 
-def test_what_is_no_frame_at_the_parents_port_is_counted() -> None:
-    tree = Tree()
-    assert tree.into_leaf((50, b"\xff" * 90), (50, b"")) == []
-    assert tree.leaf.core.statistics()["strangers"] == 2
+def test_jobs_of_other_racks_or_none_are_refused_by_name() -> None:
+    made = Racks(LANES, "ring", 2)
+    terms = made.terms(JOB, job_of(4))[0]
+    assert terms.spread is not None
+    alone = Racks(LANES, "ring", 1).servers[0]
+    alone.place = None
+    with pytest.raises(AggregatorRefused, match="several racks, this server stands alone"):
+        alone.install(terms)
+    unreached = replace(terms, spread=Spread("ring", (terms.spread.racks[0], RackPart(7, 0b1100))))
+    with pytest.raises(AggregatorRefused, match=r"racks \[7\], which have no --peer"):
+        made.servers[0].install(unreached)
+    others = replace(terms, spread=Spread("ring", (RackPart(0, 0b1100), RackPart(1, 0b11))))
+    with pytest.raises(AggregatorRefused, match="not those of rack 0"):
+        made.servers[0].install(others)
+    for wrong in (Spread("star", terms.spread.racks), Spread("ring", terms.spread.racks[:1])):
+        with pytest.raises(AggregatorRefused, match="use 2 or more, by ring, sharded, tree"):
+            replace(terms, spread=wrong)
+    with pytest.raises(AggregatorRefused, match="none, or another rack's"):
+        replace(terms, spread=Spread("ring", (RackPart(0, 0b11), RackPart(1, 0b10))))
+
+
+def test_a_refused_job_leaves_its_service_as_it_was() -> None:
+    made = Racks(LANES, "ring", 2)
+    terms = made.terms(JOB, job_of(4), ServiceTerms("tenant", workers=64))[0]
+    assert terms.workers == 4
+    made.servers[0].place = None
+    with pytest.raises(AggregatorRefused):
+        made.servers[0].install(terms)
+    assert made.servers[0].registry.of_job(JOB) is None

@@ -1,0 +1,101 @@
+"""Several rack servers where tests expect one aggregator, joined by links that lose, repeat, reorder and damage."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from hostagent.protocol.reference import ReferenceJob
+from hostagent.protocol.services.aggregator import ChildTerms, JobTerms, RackPart, ServiceTerms, Spread
+from hostagent.rackserver.core import RackServer
+from hostagent.rackserver.hierarchy.inside import Inside
+from hostagent.rackserver.hierarchy.routes import Peer, Place
+
+PEER_PORT = 100
+SLOTS = 64
+MEMORY_BYTES = 1 << 28
+
+
+class Racks:
+    """Servers, each with its share of the children; ports are the children's, whichever rack they are of."""
+
+    def __init__(
+        self, lanes: int, way: str, racks: int, *, cores: int = 1, rough: float = 0.0, seed: int = 0, slots: int = SLOTS
+    ) -> None:
+        """``rough``: how likely a frame between racks is lost, and again as likely repeated, late or damaged."""
+        self.lanes, self.way, self.rough = lanes, way, rough
+        self.random = random.Random(seed)
+        self.servers: list[RackServer] = []
+        self._insides = []
+        for rack in range(racks):
+            place = Place(rack, tuple(Peer(other, PEER_PORT + other) for other in range(racks) if other != rack))
+            inside = Inside(lambda table, place=place: self._make(table, place, cores, slots))
+            for other in place.peers:
+                inside.provide(other.port)
+            self._insides.append(inside)
+        self._rack_of: dict[int, int] = {}
+        self._under_way: list[tuple[int, int, bytes]] = []
+
+    def _make(self, table, place: Place, cores: int, slots: int) -> RackServer:  # type: ignore[no-untyped-def]
+        self.servers.append(RackServer(self.lanes, slots=slots, cores=cores, ports=table, place=place))
+        return self.servers[-1]
+
+    def terms(self, number: int, job: ReferenceJob, service: ServiceTerms | None = None) -> list[JobTerms]:
+        """By rack; children are dealt in runs."""
+        racks, count = len(self.servers), len(job.children)
+        shares = [range(rack * count // racks, (rack + 1) * count // racks) for rack in range(racks)]
+        parts = tuple(RackPart(rack, sum(1 << bit for bit in share)) for rack, share in enumerate(shares))
+        made = []
+        for rack, share in enumerate(shares):
+            children = []
+            for bit in share:
+                child = job.children[bit]
+                self._rack_of[child.port] = rack
+                self._insides[rack].provide(child.port)
+                children.append(ChildTerms(bit, bit, child.port, child.mac, child.ip, child.zero_checksum_allowed))
+            place = (number, job.epoch, job.base, job.window.bit_length() - 1, 0, self.lanes, tuple(children))
+            spread = Spread(self.way, parts)
+            made.append(JobTerms(*place, job.switch_mac, job.switch_ip, job.short_allowed, service, spread))
+        return made
+
+    def install(self, number: int, job: ReferenceJob, service: str | None = None) -> None:
+        """A new job, of a service or one that only sums."""
+        about = ServiceTerms(service, workers=64, quota_bytes=MEMORY_BYTES) if service is not None else None
+        for server, terms in zip(self.servers, self.terms(number, job, about), strict=True):
+            for other in server.installed():
+                server.remove(other)
+            server.install(terms)
+
+    def receive(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """One frame in; the answers of all racks as (port, frame), when what goes between racks has settled."""
+        return self.receive_all([(port, frame)])
+
+    def receive_all(self, frames: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+        """The same for several, a batch for each rack."""
+        answers: list[tuple[int, bytes]] = []
+        for rack in range(len(self.servers)):
+            self._into(rack, [given for given in frames if self._rack_of[given[0]] == rack], answers)
+        late: list[tuple[int, int, bytes]] = []
+        while self._under_way:
+            rack, port, frame = self._under_way.pop(self.random.randrange(len(self._under_way)))
+            draw = self.random.random()
+            if draw < self.rough:
+                continue
+            if draw < 2 * self.rough:
+                late.append((rack, port, frame))
+                continue
+            if draw < 3 * self.rough:
+                late.append((rack, port, frame))
+            elif draw < 4 * self.rough:
+                at = self.random.randrange(14, len(frame))
+                frame = frame[:at] + bytes([frame[at] ^ 1 << self.random.randrange(8)]) + frame[at + 1 :]
+            self._into(rack, [(port, frame)], answers)
+        self._under_way = late
+        return answers
+
+    def _into(self, rack: int, frames: list[tuple[int, bytes]], answers: list[tuple[int, bytes]]) -> None:
+        for port, frame in self._insides[rack].process(frames, 0)[0] if frames else ():
+            if port >= PEER_PORT:
+                self._under_way.append((port - PEER_PORT, PEER_PORT + rack, frame))
+            else:
+                answers.append((port, frame))
