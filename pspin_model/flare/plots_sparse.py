@@ -17,17 +17,18 @@ LINES = ("-", "--", ":", "-.")
 """By message size."""
 
 QUANTITIES = (
-    ("dense_gbps", "messages with their zeros, Gbit/s", 1.0),
-    ("bandwidth_gbps", "packets in, Gbit/s", 1.0),
-    ("spilled_part", "pairs spilled, %", 100.0),
-    ("extra_part", "extra bytes up, % of bytes up", 100.0),
-    ("working_bytes", "working memory (mean), KiB", 1 / 1024),
-    ("result_density", "elements in the result, %", 100.0),
+    ("dense_gbps", "model_dense_gbps", "messages with their zeros, Gbit/s", 1.0),
+    ("bandwidth_gbps", "model_gbps", "packets in, Gbit/s", 1.0),
+    ("spilled_part", "model_spilled_part", "pairs spilled, %", 100.0),
+    ("extra_part", "model_extra_part", "extra bytes up, % of bytes up", 100.0),
+    ("working_bytes", "model_working_bytes", "working memory (mean), KiB", 1 / 1024),
+    ("result_density", "model_result_density", "elements in the result, %", 100.0),
 )
 
 
 def plot_sparse_sweep(rows: Sequence[dict[str, Any]], path: str | Path) -> None:
-    """For each (cores, children) six panels over density: bandwidths, spills, extra bytes, memory, densification."""
+    """For each (cores, children) six panels over density: bandwidths, spills, extra bytes, memory, densification,
+    the model's as crosses."""
     taken = [_with_parts(row) for row in rows if not row["refused"]]
     key = _machine_of
     groups = [(where, list(found)) for where, found in groupby(sorted(taken, key=key), key=key)]
@@ -36,8 +37,8 @@ def plot_sparse_sweep(rows: Sequence[dict[str, Any]], path: str | Path) -> None:
     panels = figure.subplots(2 * lines, 3, squeeze=False)
     for number, (where, found) in enumerate(groups):
         flat = panels[2 * number : 2 * number + 2].ravel()
-        for axes, (name, title, scale) in zip(flat, QUANTITIES, strict=True):
-            _draw(axes, found, name, scale)
+        for axes, (name, model, title, scale) in zip(flat, QUANTITIES, strict=True):
+            _draw(axes, found, name, model, scale)
             axes.set_title(f"{title}\n{where[0]} cores, {where[1]} children", fontsize="medium")
     figure.tight_layout()
     figure.savefig(str(path), dpi=130)
@@ -51,10 +52,12 @@ def _with_parts(row: dict[str, Any]) -> dict[str, Any]:
     return row | {
         "spilled_part": row["spilled"] / max(1, row["pairs_in"]),
         "extra_part": row["extra_bytes"] / max(1, row["bytes_out"]),
+        "model_spilled_part": row["model_spilled"] / max(1, row["pairs_in"]),
+        "model_extra_part": row["model_extra_bytes"] / max(1, row["model_bytes_out"]),
     }
 
 
-def _draw(axes: Any, rows: list[dict[str, Any]], name: str, scale: float) -> None:
+def _draw(axes: Any, rows: list[dict[str, Any]], name: str, model: str, scale: float) -> None:
     sizes = sorted({row["message_bytes"] for row in rows})
     by_line: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for row in rows:
@@ -75,6 +78,8 @@ def _draw(axes: Any, rows: list[dict[str, Any]], name: str, scale: float) -> Non
             markerfacecolor="none",
             label=label,
         )
+    predicted = [row[model] * scale for row in rows]
+    axes.plot([100 * row["density"] for row in rows], predicted, "x", color="0.3", markersize=5, label="the model")
     axes.set_xscale("log")
     ticks = sorted({100 * row["density"] for row in rows})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -15,7 +15,8 @@ from pspin_model.flare.manager import ReductionRefused
 from pspin_model.flare.merging import inject_together
 from pspin_model.flare.run_of import ReductionRun, set_up
 from pspin_model.flare.series import Series, input_bytes, working_bytes
-from pspin_model.flare.sparse_run import SparseFigures, SparseRun
+from pspin_model.flare.sparse_rate import SparsePrediction, SparseSetting, predict_sparse
+from pspin_model.flare.sparse_run import SparseFigures, SparseRun, units_of
 from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.costs import ELEMENT_UNIT, CostTable
 from pspin_model.machine.machine import Machine, Run
@@ -58,7 +59,7 @@ class Outcome:
     density: float = 0.0
     """0: dense."""
     sparse: SparseFigures | None = None
-    model: Prediction | None = None
+    model: Prediction | SparsePrediction | None = None
 
 
 @dataclass(slots=True)
@@ -183,7 +184,9 @@ def _measure(config: FlareConfig, made: ReductionRun, run: Run, number: int) -> 
         faults=sum(1 for fault in run.faults if fault.handler.startswith(made.context.name)),
         repeats=made.repeats,
         sparse=sparse,
-        model=None if sparse else predict(setting_of(reduction, config)),
+        model=predict_sparse(sparse_setting_of(made, config))
+        if isinstance(made, SparseRun)
+        else predict(setting_of(reduction, config)),
     )
 
 
@@ -206,4 +209,22 @@ def setting_of(reduction: Reduction, config: FlareConfig) -> Setting:
         cores_per_block=reduction.cores_per_block,
         line_rate_gbps=reduction.line_rate_gbps,
         staggered=reduction.staggered,
+    )
+
+
+def sparse_setting_of(made: SparseRun, config: FlareConfig) -> SparseSetting:
+    """A sparse reduction in the terms of the model for sparse blocks."""
+    reduction = made.reduction
+    return SparseSetting(
+        shape=made.shape,
+        length=reduction.length,
+        density=reduction.density,
+        cores=config.machine.clusters * config.machine.cores,
+        costs=config.costs,
+        unit_bytes=made.placement.layout.unit_bytes,
+        buffers=units_of(reduction),
+        cores_per_block=reduction.cores_per_block,
+        line_rate_gbps=reduction.line_rate_gbps,
+        staggered=reduction.staggered,
+        summed=reduction.operator == "sum",
     )

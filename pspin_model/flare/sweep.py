@@ -21,6 +21,7 @@ from typing import Any
 from pspin_model.flare.config import FlareConfig, Reduction, cost_table, flare_machine
 from pspin_model.flare.explain import explanation
 from pspin_model.flare.simulate import Outcome, simulate
+from pspin_model.flare.sparse_rate import SparsePrediction
 from pspin_model.flare.sparse_run import units_of
 from pspin_model.machine.config import ConfigError
 
@@ -118,12 +119,19 @@ def run_point(point: Point) -> Row:
         "packets": outcome.packets,
         "wall_s": round(time.perf_counter() - began, 3),
     }
+    if outcome.density:
+        row |= _sparse_columns(point.reduction, outcome)
     row["why"] = explanation(row)
-    return row | _sparse_columns(point.reduction, outcome) if outcome.density else row
+    return row
 
 
 def _sparse_columns(reduction: Reduction, outcome: Outcome) -> Row:
-    sparse = outcome.sparse
+    sparse, model = outcome.sparse, outcome.model
+    predicted = {}
+    if isinstance(model, SparsePrediction):
+        names = ("dense_gbps", "spilled", "bytes_out", "extra_bytes", "result_density")
+        predicted = {f"model_{name}": round(getattr(model, name), 4) for name in names}
+        predicted |= {"bound": model.bound, "bound_by_a_hair": model.bound_by_a_hair}
     return {
         "storage": reduction.storage,
         "buffers": units_of(reduction),
@@ -131,6 +139,7 @@ def _sparse_columns(reduction: Reduction, outcome: Outcome) -> Row:
         "dense_gbps": round(outcome.dense_gbps, 1),
         "pairs_per_ns": round(outcome.elements_per_ns, 3),
         **(asdict(sparse) if sparse else {}),
+        **predicted,
     }
 
 

@@ -74,14 +74,14 @@ def core_group(block: Numbers, blocks: int, children: int, groups: int) -> Numbe
     different groups, and so do blocks that follow each other: neither a round of all children nor a run of one child
     meets on a group's cores.
     """
-    part = block * children // max(blocks, 1)
+    if blocks <= children:
+        return np.asarray(block % groups, np.int64)
+    part = block * children // blocks
     begins = -(-part * blocks // children)
-    return np.asarray((block - begins + part * _stride(children, groups)) % groups, np.int64)
-
-
-def _stride(children: int, groups: int) -> int:
-    """Distance of parts: all groups are used when there are fewer children than groups."""
-    return max(1, groups // children)
+    if children < groups:
+        return np.asarray((block - begins + part * (groups // children)) % groups, np.int64)
+    # a round of all children goes on where the last one ended, but not where it began
+    return np.asarray(((block - begins) * (children % groups or 1) + part) % groups, np.int64)
 
 
 def slots_in_cluster(cluster: Numbers, clusters: int) -> tuple[Numbers, int]:

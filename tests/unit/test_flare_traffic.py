@@ -41,6 +41,13 @@ def test_blocks_under_way_together_lie_on_different_groups(parts: int) -> None:
         assert len(set(run.tolist())) == parts
 
 
+@pytest.mark.parametrize(("blocks", "children", "groups"), [(8, 64, 8), (60, 256, 64), (512, 100, 64), (23, 1, 8)])
+def test_blocks_are_dealt_evenly(blocks: int, children: int, groups: int) -> None:
+    dealt = np.bincount(core_group(np.arange(blocks), blocks, children, groups), minlength=groups)
+    assert dealt.max() <= -(-blocks // groups) + 1
+    assert np.count_nonzero(dealt) == min(blocks, groups)
+
+
 def test_slots_number_the_blocks_of_a_cluster() -> None:
     slot, most = slots_in_cluster(np.array([0, 1, 0, 0, 1]), 2)
     assert slot.tolist() == [0, 0, 1, 2, 1]

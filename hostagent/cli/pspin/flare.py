@@ -17,7 +17,9 @@ PAIRS = (
     (("working_bytes", "model_working_bytes"), 1024),
 )
 """A sweep's figures and the model's, and what they are divided by in the table."""
+SPARSE_PAIRS = ((("dense_gbps", "model_dense_gbps"), 1), *PAIRS[1:3])
 
+WIDE = 260
 PICTURES = (".png", ".svg", ".pdf")
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it: a .png, .svg or .pdf file.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the rows as CSV.")]
@@ -290,21 +292,21 @@ def _show_sparse_rows(rows: Any) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for name in ("storage", "buffers", "density", "KiB", "cores", "children", "Gbit/s in", "dense Gbit/s", "service",
-                 "block µs", "of the result", "spilled", "flushes", "KiB out", "extra KiB", "working KiB", "busy",
-                 "result"):  # fmt: skip
-        table.add_column(name, justify="left" if name in ("storage", "result") else "right")
+    for name in ("storage", "buffers", "density", "KiB", "cores", "children", "dense Gbit/s", "model", "service",
+                 "model", "block µs", "model", "of the result", "spilled", "model", "KiB out", "extra KiB", "model",
+                 "busy", "why the model parts from it"):  # fmt: skip
+        table.add_column(name, justify="left" if name in ("storage", "why the model parts from it") else "right")
     for row in rows:
         start = (row["storage"], str(row["buffers"]), f"{row['density']:.2%}", _kib(row["message_bytes"]),
                  str(row["cores"]), str(row["children"]))  # fmt: skip
         if row["refused"]:
-            table.add_row(*start, *[""] * 11, f"refused: {row['refused']}")
+            table.add_row(*start, *[""] * 13, f"refused: {row['refused']}")
             continue
+        figures = [_figure(row[name], scale) for pair, scale in SPARSE_PAIRS for name in pair]
         table.add_row(
-            *start, _figure(row["bandwidth_gbps"], 1), _figure(row["dense_gbps"], 1), _figure(row["service_cycles"], 1),
-            _figure(row["latency_cycles"], 1000), f"{row['result_density']:.1%}", f"{row['spilled']:,}",
-            f"{row['flushes']:,}", _kib(row["bytes_out"]), _kib(row["extra_bytes"]), _kib(row["working_peak_bytes"]),
-            f"{row['core_use']:.0%}", "exact" if row["exact"] else f"WRONG, {row['faults']} faults",
+            *start, *figures, f"{row['result_density']:.1%}", f"{row['spilled']:,}", f"{row['model_spilled']:,.0f}",
+            _kib(row["bytes_out"]), _kib(row["extra_bytes"]), _kib(row["model_extra_bytes"]), f"{row['core_use']:.0%}",
+            row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults",
         )  # fmt: skip
     _console().print(table)
 
@@ -314,7 +316,7 @@ def _console() -> Any:
     from rich.console import Console
 
     console = Console()
-    return console if console.is_terminal else Console(width=200)
+    return console if console.is_terminal else Console(width=WIDE)
 
 
 def _figure(value: float | None, scale: float) -> str:
