@@ -7,7 +7,7 @@ from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.check_base import Where
 from emulator.p4.check_methods import MethodChecker
-from emulator.p4.errors import Kind
+from emulator.p4.errors import Abandoned, Kind
 
 
 def _is_made_and_applied(callee: s.Expr) -> bool:
@@ -127,6 +127,8 @@ class CallChecker(MethodChecker):
         elif isinstance(type_, t.BlockType) and type_.constructor is not None:
             signature = type_.constructor
             call = s.Call(node.at, s.Name(node.at, type_.name), None, arguments)
+        elif type_ is t.UNKNOWN:
+            raise Abandoned
         else:
             self.fail(node, f"{type_} cannot be instantiated")
         variables = generic.parameters if isinstance(generic, t.Generic) else ()

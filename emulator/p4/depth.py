@@ -51,14 +51,15 @@ def _deeply(work: Callable[[], T]) -> T:
 
     with _lock:
         calls, stack = sys.getrecursionlimit(), threading.stack_size(STACK_BYTES)
+        thread = threading.Thread(target=run, name="deep compilation", daemon=True)
         try:
-            thread = threading.Thread(target=run, name="deep compilation", daemon=True)
             sys.setrecursionlimit(max(calls, DEEP_CALLS))
             thread.start()
             thread.join()
         finally:
             threading.stack_size(stack)
-            sys.setrecursionlimit(calls)
+            if not thread.is_alive():  # an interrupt leaves it running: a lower limit would end the process
+                sys.setrecursionlimit(calls)
     if errors:
         raise errors[0]
     return results[0]

@@ -56,6 +56,9 @@ class BaseParser:
         self.diagnostics = diagnostics
         self.names = Names()
         self.position = 0
+        self.undeclared: set[str] = set()
+        self.is_lost = False
+        """Braces do not match: nothing is told until a parser, control or type at the top level."""
 
     # --- cursor --------------------------------------------------------------------------------------------------
 
@@ -80,6 +83,8 @@ class BaseParser:
         return position
 
     def fail(self, message: str, at: int | None = None) -> NoReturn:
+        if self.is_lost:
+            raise Abandoned
         position = self.position if at is None else at
         found = self.texts[position] or "the end of the file"
         if not message.startswith("expected"):
@@ -88,9 +93,23 @@ class BaseParser:
             self.report(f"{message}, not {found!r}" if self.texts[position] else f"{message}, not {found}", position)
         raise Abandoned
 
+    def lose(self, message: str) -> NoReturn:
+        try:
+            self.fail(message)
+        finally:
+            self.is_lost = True
+
     def report(self, message: str, at: int, kind: Kind = Kind.SYNTAX) -> None:
         line = self.tokens.sources.line_at(self.tokens.places[at])
         self.diagnostics.report(Diagnostic(kind, message, self.tokens.span(at), line))
+
+    def undeclared_type(self, at: int) -> NoReturn:
+        """Told once of each name: a declaration that is missing or wrong is one mistake."""
+        name = self.texts[at]
+        if name not in self.undeclared:
+            self.undeclared.add(name)
+            self.report(f"type {name!r} is not declared (types are declared before they are used)", at, Kind.NAME)
+        raise Abandoned
 
     def skip_to(self, *kinds: str) -> None:
         """Move to the next token of those kinds on this level of braces (or to the closing brace, or the end)."""
@@ -219,12 +238,8 @@ class BaseParser:
         at = self.position
         is_absolute = self.accept(".")
         if not self.is_type_name():
-            text = self.texts[self.position]
             if self.kinds[self.position] == "ID":
-                self.report(
-                    f"type {text!r} is not declared (types are declared before they are used)", self.position, Kind.NAME
-                )
-                raise Abandoned
+                self.undeclared_type(self.position)
             self.fail("expected a type")
         name = self.texts[self.position]
         self.position += 1
@@ -283,6 +298,7 @@ class BaseParser:
         """Where the type at hand ends, found by brackets alone: looking ahead must not cut a ``>>``."""
         kinds = self.kinds
         position = self.position + (kinds[self.position] == ".") + 1
+        position = min(position, len(kinds) - 1)
         if kinds[position] == "<":
             depth = brackets = 0
             while kinds[position] != "EOF":

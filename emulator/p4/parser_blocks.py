@@ -9,7 +9,7 @@ from emulator.p4 import syntax as s
 from emulator.p4.errors import Abandoned, Kind
 from emulator.p4.lexer import integer_value
 from emulator.p4.parser_base import GENERIC_FUNCTION, GENERIC_TYPE, NAME_KINDS, TYPE, VALUE
-from emulator.p4.parser_statements import StatementParser
+from emulator.p4.parser_statements import NO_STATEMENTS, StatementParser
 
 _Element = TypeVar("_Element")
 _TABLE_NAME_KEYWORDS = frozenset(("ID", "apply", "state", "type", "priority"))
@@ -179,10 +179,11 @@ class BlockParser(StatementParser):
         if kind == "value_set":
             return self._value_set(at, annotations)
         if not self.is_type_start():
-            if kind == "ID":
+            if kind == "ID" and self.peek() != "=":
                 self.undeclared_type(self.position)
-                raise Abandoned
-            self.fail("expected a declaration, 'apply' or a state")
+            if kind in NO_STATEMENTS:
+                self.lose_braces(kind)
+            self.lose("expected a declaration, 'apply' or a state")
         return self.variable_or_instantiation(annotations)
 
     def _value_set(self, at: int, annotations: s.Annotations) -> s.ValueSet:
@@ -274,7 +275,11 @@ class BlockParser(StatementParser):
         self.expect("{", "before a table's properties")
         properties: list[s.Property] = []
         while not self.is_at("}") and not self.is_at("EOF"):
-            properties.append(self._property())
+            start = self.position
+            try:
+                properties.append(self._property())
+            except Abandoned:
+                self.recover_statement(start)
         end = self.expect("}", "after a table's properties")
         return s.Table(at, end, annotations, name, name_at, tuple(properties))
 

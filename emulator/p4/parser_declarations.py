@@ -16,6 +16,7 @@ class DeclarationParser(BlockParser):
         annotations = self.annotations()
         handler = _DECLARATIONS.get(self.kinds[self.position])
         if handler is not None and not self._is_error_type():
+            self.is_lost = self.is_lost and self.kinds[self.position] in ("action", "const")
             found: s.Decl = handler(self, at, annotations)
             return found
         if self.is_type_start() or self._is_generic_function():
@@ -24,8 +25,7 @@ class DeclarationParser(BlockParser):
             self._give_up_p4_14()
         if self.is_at("ID") and self.peek() in ("ID", "<", "("):
             self.undeclared_type(self.position)
-            raise Abandoned
-        self.fail("expected a declaration")
+        self.lose("expected a declaration")
 
     def _give_up_p4_14(self) -> NoReturn:
         """One error for the whole program, in which nothing would be right."""

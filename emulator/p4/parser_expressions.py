@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from emulator.p4 import syntax as s
-from emulator.p4.errors import Kind
 from emulator.p4.lexer import integer_value
 from emulator.p4.parser_base import GENERIC_FUNCTION, NAME_KINDS, TYPE_STARTS, VALUE, BaseParser
 
@@ -196,8 +195,9 @@ class ExpressionParser(BaseParser):
             return False
         self.position += 1
         is_type = self.is_type_start() or self.is_at("_")
+        is_unknown_type = self.is_at("ID") and self.peek() == ">" and self.peek(2) == "("
         self.position -= 1
-        return is_type
+        return is_type or is_unknown_type
 
     def arguments(self) -> tuple[s.Argument, ...]:
         """``( argument, ... )``; positional, named, or ``_``."""
@@ -250,9 +250,6 @@ class ExpressionParser(BaseParser):
         if self.accept(".."):
             return s.RangeOf(value.at, value, self.expression())
         return value
-
-    def undeclared_type(self, at: int) -> None:
-        self.report(f"type {self.texts[at]!r} is not declared (types are declared before they are used)", at, Kind.NAME)
 
 
 _PRIMARIES = {

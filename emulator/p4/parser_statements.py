@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from emulator.p4 import syntax as s
 from emulator.p4.errors import Abandoned
+from emulator.p4.parser_base import NAME_KINDS
 from emulator.p4.parser_expressions import ExpressionParser
 
+NO_STATEMENTS = frozenset((
+    "action", "table", "control", "parser", "package", "extern", "struct", "header", "header_union", "enum",
+    "value_set",
+))  # fmt: skip
+"""Words that begin declarations which never stand among statements."""
 ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "|+|=", "|-|="])
 
 
@@ -31,21 +37,26 @@ class StatementParser(ExpressionParser):
             except Abandoned:
                 while self.names.depth > depth:
                     self.names.leave()
-                self._recover(start)
+                self.recover_statement(start)
         return tuple(found)
 
-    def _recover(self, start: int) -> None:
+    def recover_statement(self, start: int) -> None:
         failed_at, self.position = self.position, start
         while True:
             self.skip_to(";")
             if self.is_at(";"):
                 self.position += 1
             if self.position > failed_at or self.kinds[self.position] in ("}", "EOF"):
-                return
+                break
+        while self.accept("else"):  # of an if that was wrong
+            self.skip_to(";")
+            self.accept(";")
 
     def statement(self) -> s.Statement:
         position = self.position
         kind = self.kinds[position]
+        if kind in NO_STATEMENTS or self._is_block(kind):
+            self.lose_braces(kind)
         handler = _STATEMENTS.get(kind)
         if handler is not None:
             found: s.Statement = handler(self)
@@ -61,10 +72,22 @@ class StatementParser(ExpressionParser):
                 return self.constant(annotations)
         if self.is_type_start() and self._is_declaration():
             return self.variable_or_instantiation(annotations)
+        if annotations:
+            self.fail("annotations can stand before blocks, loops and declarations, not before this")
         self._check_undeclared()
         simple = self.assignment_or_call()
         self.expect(";", "after a statement")
         return simple
+
+    def _is_block(self, kind: str) -> bool:
+        """``apply { }`` or ``state s { }``, where ``apply`` and ``state`` may also be variables."""
+        if kind == "apply":
+            return self.peek() == "{"
+        return kind == "state" and self.peek() in NAME_KINDS and self.peek(2) == "{"
+
+    def lose_braces(self, kind: str) -> NoReturn:
+        """Behind a brace that is missing all declarations are in a block."""
+        self.lose(f"{kind!r} cannot stand here: is a closing brace missing above?")
 
     def _is_declaration(self) -> bool:
         """A type here begins a declaration unless it is ``E.member``, ``T.apply(...)`` or ``T(...).apply(...)``."""
@@ -85,7 +108,6 @@ class StatementParser(ExpressionParser):
         """``T x;`` with T unknown: say that rather than "expected '='"."""
         if self.is_at("ID") and self.peek() == "ID" and self.peek(2) in (";", "="):
             self.undeclared_type(self.position)
-            raise Abandoned
 
     def variable_or_instantiation(self, annotations: s.Annotations) -> s.Variable | s.Instantiation:
         at = self.position
