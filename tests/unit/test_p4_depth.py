@@ -22,6 +22,16 @@ def test_long_sums_chains_of_else_ifs_and_of_choices() -> None:
     assert piece(1, 250, 300)[:3] == (400, 0, 9)
 
 
+def test_paths_through_many_functions_are_longer_than_llvm_takes_names() -> None:
+    names = [f"function_with_a_long_name_{number}" for number in range(40)]
+    chain = f"bit<32> {names[0]}(in bit<32> x) {{ bit<32> one = 1; return x + one; }}\n" + "".join(
+        f"bit<32> {name}(in bit<32> x) {{ bit<32> y = x; return {called}(y + 2) + y; }}\n"
+        for called, name in zip(names, names[1:], strict=False)
+    )
+    piece = Piece(around(f"p = {names[-1]}(a);", declarations=chain), ["llvm"])
+    assert piece(5)[0] == sum(range(5, 5 + 2 * 40, 2)) + 1
+
+
 def test_what_nests_without_end_is_an_error() -> None:
     with pytest.raises(CompileError, match="nested too deeply"):
         compile_text(around(f"p = {'(' * 50_000}a{')' * 50_000};"))

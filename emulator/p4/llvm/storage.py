@@ -36,6 +36,8 @@ from emulator.p4.llvm.bits import (
     swap_bytes,
 )
 
+MAX_NAME = 200
+"""Of a slot, from its end: LLVM cuts names at 1,024 characters, so that two could become the same."""
 WORD_BITS = 64
 LONGEST_IN_WORDS_BYTES = 64
 """Eight registers' worth; what is longer would only be spilled."""
@@ -114,7 +116,7 @@ class Storage:
     def slot(self, name: str, kind: Any) -> Value:
         """A stack slot of an LLVM type. Names with a ``$`` in front aren't reset for a new packet."""
         if name not in self.variables:
-            self.variables[name] = self.allocas.alloca(kind, name=name)
+            self.variables[name] = self.allocas.alloca(kind, name=name[-MAX_NAME:])
             self.types[name] = kind
         return self.variables[name]
 
@@ -137,7 +139,7 @@ class Storage:
 
     def _valid_slot(self, header: ir.Header) -> Value:
         if header.name not in self.valids:
-            self.valids[header.name] = self.allocas.alloca(I1, name=f"{header.name}.valid")
+            self.valids[header.name] = self.allocas.alloca(I1, name=f"{header.name[-MAX_NAME:]}.valid")
         return self.valids[header.name]
 
     def width(self, b: Builder, header: ir.Header) -> Value:
@@ -149,7 +151,7 @@ class Storage:
 
     def _base_slot(self, header: ir.Header) -> Value:
         if header.name not in self.bases:
-            self.bases[header.name] = self.allocas.alloca(PTR, name=f"{header.name}.base")
+            self.bases[header.name] = self.allocas.alloca(PTR, name=f"{header.name[-MAX_NAME:]}.base")
         return self.bases[header.name]
 
     # --- Headers in either form -------------------------------------------------------------------------------
