@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_paths_through_many_functions_are_longer_than_llvm_takes_names() -> None
     names = [f"function_with_a_long_name_{number}" for number in range(40)]
     chain = f"bit<32> {names[0]}(in bit<32> x) {{ bit<32> one = 1; return x + one; }}\n" + "".join(
         f"bit<32> {name}(in bit<32> x) {{ bit<32> y = x; return {called}(y + 2) + y; }}\n"
-        for called, name in zip(names, names[1:], strict=False)
+        for called, name in pairwise(names)
     )
     piece = Piece(around(f"p = {names[-1]}(a);", declarations=chain), ["llvm"])
     assert piece(5)[0] == sum(range(5, 5 + 2 * 40, 2)) + 1
