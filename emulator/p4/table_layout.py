@@ -2,10 +2,11 @@
 
 Three structures, by what the keys are (``TableLayout.search``):
 
-* exact: a hash table with linear probing whose slots are the entries themselves, keys included; small
-  entries are searched from the first of a pair on, so that most searches read one cache line.
+* exact: a hash table whose slots are the entries themselves, keys included; pair after pair is searched, and two small
+  entries share a cache line, so most searches read one.
 * lpm (one lpm key, the others exact): a trie over the lpm key's bits whose leaves are chains of entries, longest prefix
-  first; with other keys, one trie for each of their values, found by hash.
+  first; the root's slots are entries too, the first ones of their chains, so most searches read one place. With other
+  keys, one trie for each of their values, found by hash.
 * masked (anything else): for each byte of the keys and each of its values a row of bits, one bit for each entry that
   admits this value; the rows that a packet selects are ANDed.
 
@@ -32,8 +33,8 @@ TABLE_SLOTS = 2
 """Lpm with other keys: address of the slots that lead to tries."""
 TABLE_ARENA = 3
 """Lpm: address of the tries' nodes."""
-TABLE_ROOT = 4
-"""Lpm without other keys: the root's reference (as LPM_CHILD)."""
+TABLE_OUTSIDE = 4
+"""Lpm without other keys: the slot (as below) that the trie of the keys outside the root hangs from."""
 TABLE_ROWS = 5
 """Masked: address of the rows."""
 TABLE_BLOCKS = 6
@@ -47,6 +48,14 @@ TABLE_BLOCK_RANKS = 10
 """Masked: address of a u64 for each block, the best rank in it; a block that can't be better isn't looked at."""
 TABLE_IS_LARGE = 11
 """Not 0 when the entries are more than the nearer caches hold, so that look-ups are worth announcing."""
+TABLE_IS_DEEP = 14
+"""Lpm: not 0 when moreover many entries lie beyond the first place that a search reads, so that searches are worth
+doing ahead."""
+TABLE_SHIFT = 12
+"""Exact: the hash, and lpm without other keys: what follows the shared bits of the key, shifted right by this is the
+slot, and entry slot + SLOTS_FROM lies there."""
+TABLE_BESTS = 13
+"""Lpm without other keys: address of a u32 for each slot of the root, as LPM_BEST."""
 TABLE_WORDS = 16
 
 # An entry, in bytes. What follows the header depends on the search, then come the action's parameters, then whatever
@@ -56,8 +65,13 @@ ENTRY_ACTION = 0
 ENTRY_HANDLE = 4
 """u32, in exact tables: the control plane's number of the entry, from 1; 0 in a free slot."""
 ENTRY_NEXT = 4
-"""u32, in lpm tables: the next entry of the chain, 0 at its end."""
+"""u32, in lpm tables: the next entry of the chain, 0 at its end. Of a root's slot, also a node
+(LPM_NODE) or, in a slot without a chain, its best with LPM_SURE; what else is in a slot without a chain matches no
+key."""
 ENTRY_HEADER_BYTES = 8
+
+SLOTS_FROM = 2
+"""Number of the entry in slot 0; an even one, so that pairs of small entries share a cache line."""
 
 NOTHING_RUN = 0xFFFF_FFFF
 """Number of the action that runs on a miss of a table with an action profile, and for an empty group."""
@@ -91,6 +105,12 @@ LPM_CHILD = 0
 LPM_BEST = 4
 """u32: the longest prefix that ends at this node and covers the slot; 0 none."""
 LPM_NODE = 0x8000_0000
+LPM_SURE = 0x4000_0000
+"""This entry matches every key that comes here."""
+
+IPV6_BITS, SHARED_BITS, SHARED = 128, 3, 1
+"""Routes of the internet all lie under 2000::/3 (RFC 4291, section 2.4): their first bits tell none apart, so a root of
+128-bit keys holds what begins with these."""
 
 # A bit's meaning (masked), in bytes: bit i of word w is position 64 * w + i. Within a word ranks fall.
 POSITION_RANK = 0
@@ -108,9 +128,21 @@ HASH_MULTIPLIER = 0x9E3779B97F4A7C15
 """2**64 divided by the golden ratio, made odd: spreads neighbouring keys (Knuth, volume 3, section 6.4)."""
 
 
-def first_slot(hashed: int, mask: int, in_pairs: bool) -> int:
-    """Exact: where a search begins. Slot n holds entry n + 1, so odd slots are the first of pairs."""
-    return hashed & mask | in_pairs
+def first_slot(words: tuple[int, ...], shift: int) -> int:
+    """Exact: where a search for a key begins, the upper bits of a product (Knuth, volume 3, section 6.4)."""
+    *others, last = words
+    return ((hash_words(tuple(others)) ^ last) * HASH_MULTIPLIER & WORD_MASK) >> shift
+
+
+def slot_after(home: int, steps: int, mask: int) -> int:
+    """Exact: where a search is after some steps: at its first slot, at the other one of that pair, then in the pairs
+    that follow, in the same order."""
+    return ((home & ~1) + (steps & ~1) & mask) | ((home ^ steps) & 1)
+
+
+def steps_to(home: int, slot: int, mask: int) -> int:
+    """Exact: how many steps a search takes to this slot."""
+    return ((slot & ~1) - (home & ~1) & mask) | ((slot ^ home) & 1)
 
 
 def hash_words(words: tuple[int, ...]) -> int:
@@ -197,11 +229,6 @@ class TableLayout:
         return max(1, -(-self.key_bits // WORD_BITS))
 
     @property
-    def begins_in_pairs(self) -> bool:
-        """Exact: do two entries fit into a cache line, so that searches begin at the first of them?"""
-        return 2 * self.entry_bytes <= CACHE_LINE_BYTES
-
-    @property
     def lpm_bits(self) -> int:
         """Width of the lpm key."""
         return next(w for w, kind in zip(self.key_widths_bits, self.match_kinds, strict=True) if kind == "lpm")
@@ -210,6 +237,16 @@ class TableLayout:
     def lpm_words(self) -> int:
         """Its words, most significant first; the key begins at the top of the first word."""
         return -(-self.lpm_bits // WORD_BITS)
+
+    @property
+    def shared_bits(self) -> int:
+        """Lpm: first bits of the key that the root of the one trie takes for granted."""
+        return SHARED_BITS if self.lpm_bits == IPV6_BITS else 0
+
+    @property
+    def has_root(self) -> bool:
+        """Is there one trie, whose root's slots are entries?"""
+        return self.search is Search.LPM and not self.other_words
 
     @property
     def other_words(self) -> int:
@@ -260,8 +297,9 @@ def words_of(packed: int, count: int) -> tuple[int, ...]:
 
 
 def key_bytes(kinds: tuple[str, ...], widths_bits: tuple[int, ...]) -> int:
-    """What an entry holds of its keys, after the header. Exact: the key's words. Lpm: the prefix's words, then its
-    mask's; a prefix of one word instead has a u16 after it, how far to shift what isn't compared out of the word."""
+    """What an entry holds of its keys, after the header. Exact: the key's words. Lpm: the prefix's words, then
+    words with ones where it ends; a prefix of one word instead has a u16 after it, how far to shift what isn't compared
+    out of the word. So an entry of zeros compares the whole key."""
     match search_of(kinds):
         case Search.EXACT:
             return max(1, -(-sum(widths_bits) // WORD_BITS)) * WORD_BYTES

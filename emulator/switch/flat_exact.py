@@ -1,14 +1,13 @@
-"""Exact tables in flat memory: one hash table with linear probing whose slots are the entries.
+"""Exact tables in flat memory: one hash table with open addressing whose slots are the entries.
 
-A search should read one cache line, for a second one was not announced. So searches for small entries begin at the
-first of two that share a line, and at most a quarter of the slots is taken (in tables of more than FULL_AT entries,
-half): no more than one key in thirty then lies beyond its pair. A deletion closes the gap it leaves: no search ever
+A search should find its key at once, for no processor foretells where else it is, and in one cache line, for a second
+one was not announced. So at most a quarter of the slots is taken (in tables of more than FULL_AT entries, half), and a
+search that finds another key goes on in the other slot of the pair, which for small entries is the same line: nine keys
+in ten lie in their own slots, and one in thirty beyond its pair. A deletion closes the gap it leaves: no search ever
 passes a deleted entry.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,14 @@ from numpy.typing import NDArray
 from emulator.p4.table_layout import (
     ENTRY_HANDLE,
     ENTRY_KEY,
+    SLOTS_FROM,
+    TABLE_SHIFT,
     TABLE_SLOT_MASK,
+    WORD_BITS,
     TableLayout,
     first_slot,
-    hash_words,
+    slot_after,
+    steps_to,
     words_of,
 )
 from emulator.switch.flat_entries import MOST_AT_ONCE
@@ -31,13 +34,12 @@ FULL_AT = MOST_AT_ONCE // 4
 
 
 class ExactTable(FlatTable):
-    """See ``mirror.Mirror``. Entry number n lies in slot n - 1."""
+    """See ``mirror.Mirror``. Slot n is entry number n + SLOTS_FROM."""
 
     def __init__(self, layout: TableLayout, record: NDArray[np.uint64]) -> None:
         self._slots = 1 << (4 * min(max(layout.size, 1), FULL_AT) - 1).bit_length()
-        self._in_pairs = layout.begins_in_pairs
-        super().__init__(layout, record, self._slots)
-        record[TABLE_SLOT_MASK] = self._slots - 1
+        super().__init__(layout, record, self._slots + SLOTS_FROM - 1)
+        self._note_slots()
         self._places: dict[int, int] = {}
         """Entry numbers by handle."""
         self._halves = layout.entry_bytes // 4
@@ -58,58 +60,67 @@ class ExactTable(FlatTable):
         if 2 * (len(self._places) + 1) > self._slots:
             self._grow()
         key = self.key_of(entry)
-        number = self._free_slot(hash_words((key,) if self._key_words == 1 else words_of(key, self._key_words)))
-        self._places[entry.handle] = number
+        slot = self._free_slot((key,) if self._key_words == 1 else words_of(key, self._key_words))
+        number = self._places[entry.handle] = slot + SLOTS_FROM
         self.entries.clear_rest(number)
         self.write_keyed(number, entry, key)
 
     def take_out(self, entry: Entry) -> None:
-        """Knuth's deletion for linear probing (volume 3, algorithm 6.4R): later keys of the run move up."""
-        mask, gap = self._slots - 1, self._places.pop(entry.handle) - 1
-        slot = gap
+        """Knuth's deletion for linear probing (volume 3, algorithm 6.4R), by pairs: whatever would be found sooner in
+        the gap moves there, up to the first pair with a free slot, which no search passes."""
+        mask, gap = self._slots - 1, self._places.pop(entry.handle) - SLOTS_FROM
+        pair = gap & ~1
         while True:
-            slot = (slot + 1) & mask
-            handle = self._handle(slot + 1)
-            if not handle:
+            for slot in (pair, pair + 1, pair):
+                handle = self._handle(slot)
+                if slot == gap or not handle:
+                    continue
+                home = first_slot(self._words_at(slot), self._shift)
+                if steps_to(home, gap, mask) < steps_to(home, slot, mask):
+                    self._copy(slot, gap)
+                    self._places[handle] = gap + SLOTS_FROM
+                    gap = slot
+            if not (self._handle(pair) and self._handle(pair + 1)):
                 break
-            home = first_slot(self._hash_at(slot + 1), mask, self._in_pairs)
-            if (slot - home) & mask >= (slot - gap) & mask:
-                self._copy(slot + 1, gap + 1)
-                self._places[handle] = gap + 1
-                gap = slot
-        self.entries.halves[(gap + 1) * self._halves + ENTRY_HANDLE // 4] = 0
+            pair = (pair + 2) & mask
+        self.entries.set_half(gap + SLOTS_FROM, ENTRY_HANDLE, 0)
 
     # --- How ------------------------------------------------------------------------------------------------------
 
-    def _handle(self, number: int) -> int:
-        return self.entries.halves[number * self._halves + ENTRY_HANDLE // 4]
+    def _note_slots(self) -> None:
+        self._shift = WORD_BITS + 1 - self._slots.bit_length()
+        self.record[TABLE_SLOT_MASK], self.record[TABLE_SHIFT] = self._slots - 1, self._shift
 
-    def _hash_at(self, number: int) -> int:
-        start = number * self._words + ENTRY_KEY // 8
-        return hash_words(tuple(self.entries.words[start : start + self.layout.key_words]))
+    def _handle(self, slot: int) -> int:
+        return self.entries.halves[(slot + SLOTS_FROM) * self._halves + ENTRY_HANDLE // 4]
+
+    def _words_at(self, slot: int) -> tuple[int, ...]:
+        start = (slot + SLOTS_FROM) * self._words + ENTRY_KEY // 8
+        return tuple(self.entries.words[start : start + self._key_words])
 
     def _copy(self, source: int, target: int) -> None:
-        size, memory = self.layout.entry_bytes, self.entries.memory
-        memory[target * size : (target + 1) * size] = memory[source * size : (source + 1) * size]
+        memory = self.entries.memory
+        memory[self._bytes(target)] = memory[self._bytes(source)]
 
-    def _free_slot(self, hashed: int) -> int:
-        mask, handles, stride = self._slots - 1, self.entries.halves, self._halves
-        slot = first_slot(hashed, mask, self._in_pairs)
-        while handles[(slot + 1) * stride + ENTRY_HANDLE // 4]:
-            slot = (slot + 1) & mask
-        return slot + 1
+    def _bytes(self, slot: int) -> slice:
+        start, size = (slot + SLOTS_FROM) * self.layout.entry_bytes, self.layout.entry_bytes
+        return slice(start, start + size)
+
+    def _free_slot(self, words: tuple[int, ...]) -> int:
+        home = slot = first_slot(words, self._shift)
+        steps, handles, stride = 0, self.entries.halves, self._halves
+        while handles[(slot + SLOTS_FROM) * stride + ENTRY_HANDLE // 4]:
+            steps += 1
+            slot = slot_after(home, steps, self._slots - 1)
+        return slot
 
     def _grow(self) -> None:
         """Only tables larger than MOST_AT_ONCE come here."""
-        taken = list(self._taken())
-        old, size = self.entries.replace(2 * self._slots), self.layout.entry_bytes
+        taken = [(handle, slot := number - SLOTS_FROM, self._words_at(slot)) for handle, number in self._places.items()]
+        old = self.entries.replace(2 * self._slots + SLOTS_FROM - 1)
         self._slots *= 2
-        self.record[TABLE_SLOT_MASK] = self._slots - 1
-        for handle, number, hashed in taken:
-            place = self._free_slot(hashed)
-            self.entries.memory[place * size : (place + 1) * size] = old[number * size : (number + 1) * size]
-            self._places[handle] = place
-
-    def _taken(self) -> Iterator[tuple[int, int, int]]:
-        """(handle, number, hash) of every entry."""
-        return ((handle, number, self._hash_at(number)) for handle, number in self._places.items())
+        self._note_slots()
+        for handle, slot, words in taken:
+            place = self._free_slot(words)
+            self.entries.memory[self._bytes(place)] = old[self._bytes(slot)]
+            self._places[handle] = place + SLOTS_FROM

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from emulator.p4.table_layout import (
     ENTRY_NEXT,
-    LPM_NODE,
     PREFIX_SLOT_HEADER_WORDS,
+    SHARED,
+    SLOTS_FROM,
     TABLE_ARENA,
-    TABLE_ROOT,
+    TABLE_OUTSIDE,
     TABLE_SLOT_MASK,
     TABLE_SLOTS,
     WORD_BITS,
@@ -19,22 +20,22 @@ from emulator.p4.table_layout import (
     words_of,
 )
 from emulator.ports.batch import address_of, aligned_bytes
+from emulator.switch.flat_root import RootSlots, root_bits
 from emulator.switch.flat_table import FlatTable
-from emulator.switch.flat_trie import Arena, Node, Prefix, Trie
+from emulator.switch.flat_trie import Arena, Prefix, Trie
 from emulator.switch.mirror import Entry
 
-FEWEST_ROOT_BITS, MOST_ROOT_BITS = 4, 18
-"""The root has about twice as many slots as the table entries, so that chains are short; 2 ** 18 take two megabytes."""
-IPV6_BITS, SHARED_BITS = 128, 3
-"""Routes of the internet all lie under 2000::/3 (RFC 4291, section 2.4): their first bits tell none apart."""
 FIRST_SLOTS = 8
+DEEP_FROM = 4
+"""One entry of so many elsewhere than in a root's slot makes it worth the work to search ahead (measured)."""
 
 
 class LpmTable(FlatTable):
-    """See ``mirror.Mirror``. An entry's number is its handle."""
+    """See ``mirror.Mirror``."""
 
     def __init__(self, layout: TableLayout, record: NDArray[np.uint64]) -> None:
-        super().__init__(layout, record)
+        slots = (1 << root_bits(layout)) + SLOTS_FROM - 1 if layout.has_root else 0
+        super().__init__(layout, record, slots + layout.size)
         self._lpm = layout.match_kinds.index("lpm")
         self._others = tuple(i for i in layout.order if i != self._lpm)
         self._words = layout.lpm_words
@@ -45,39 +46,34 @@ class LpmTable(FlatTable):
         self._link = lambda number, following: entries.set_half(number, ENTRY_NEXT, following)
         self._arena = Arena(4 * layout.size, lambda words: _note_place(record, words))
         self._tries: dict[int, Trie] = {}
-        """By the packed other keys."""
-        self._roots: _Roots | None = None
-        if self._others:
-            self._roots = _Roots(layout.other_words, record)
-        else:
-            self._tries[0] = self._wide_trie()
-
-    def _wide_trie(self) -> Trie:
-        bits = min(MOST_ROOT_BITS, max(FEWEST_ROOT_BITS, self.layout.size.bit_length() + 1))
-        bits = min(bits + (SHARED_BITS if self.layout.lpm_bits == IPV6_BITS else 0), self.layout.lpm_bits)
-        trie = self._new_trie()
-        trie.root = trie.make_node(0, 0, 0, bits)
-        self.record[TABLE_ROOT] = LPM_NODE | trie.root.place
-        return trie
+        """By the packed other keys; 0 without any, for what is outside the root."""
+        self._roots = _Roots(layout.other_words, record) if self._others else None
+        self._root = RootSlots(layout, record, entries) if layout.has_root else None
+        if self._root is not None:
+            self._rooted = Trie(self._arena, layout.lpm_bits, self._link, self._root.node())
+            self._tries[0] = self._new_trie()
+            self._in_root = 0
 
     def _new_trie(self) -> Trie:
-        return Trie(self._arena, self.layout.lpm_bits, Node(self._arena.take(1), 0, 0, 0, 0), self._link)
+        return Trie(self._arena, self.layout.lpm_bits, self._link)
 
     # --- FlatTable --------------------------------------------------------------------------------------------------
 
     def number(self, handle: int) -> int:
-        return handle if handle in self._prefixes else 0
+        prefix = self._prefixes.get(handle)
+        return prefix.number if prefix is not None else 0
 
     def key_of(self, entry: Entry) -> int:
-        """Prefix and mask (or shift)."""
+        """Prefix, and where it ends (see ``table_layout.key_bytes``)."""
         value, mask = entry.keys[self._lpm]
         if self._words == 1:
             return self._from_the_top(value) | (WORD_BITS - mask.bit_count()) << WORD_BITS
-        return self._from_the_top(value) | self._from_the_top(mask) << (WORD_BITS * self._words)
+        beyond = (1 << (WORD_BITS * self._words)) - 1 ^ self._from_the_top(mask)
+        return self._from_the_top(value) | beyond << (WORD_BITS * self._words)
 
     def tag_of(self, entry: Entry) -> int:
         """The chain's link as it stands."""
-        return self.entries.half(entry.handle, ENTRY_NEXT)
+        return self.entries.half(self.number(entry.handle), ENTRY_NEXT)
 
     def _from_the_top(self, part: int) -> int:
         """A key's words, the most significant one lowest; the key begins at the top of that one."""
@@ -89,24 +85,57 @@ class LpmTable(FlatTable):
         )
 
     def insert(self, entry: Entry) -> None:
-        self.entries.reserve(entry.handle)
-        self.entries.set_half(entry.handle, ENTRY_NEXT, 0)
-        self.entries.clear_rest(entry.handle)
-        self.write_entry(entry.handle, entry)
+        home = entry.handle if self._root is None else self._root.home(entry.handle)
         value, mask = entry.keys[self._lpm]
-        prefix = self._prefixes[entry.handle] = Prefix(entry.handle, value, mask.bit_count())
-        others = self._pack_others(entry)
-        trie = self._tries.get(others)
-        if trie is None:
-            trie = self._tries[others] = self._new_trie()
-        trie.insert(prefix)
-        self._publish(others, trie)
+        prefix = self._prefixes[entry.handle] = Prefix(home, value, mask.bit_count(), home)
+        self.entries.reserve(home)
+        self.entries.set_half(home, ENTRY_NEXT, 0)
+        self.entries.clear_rest(home)
+        self.write_entry(home, entry)
+        if self._root is not None and self._is_rooted(prefix):
+            self._rooted.insert(prefix)
+            self._in_root += 1
+            self._count(self._root.reach(prefix) - 1)
+        if self._is_elsewhere(prefix):
+            others = self._pack_others(entry)
+            trie = self._tries.get(others)
+            if trie is None:
+                trie = self._tries[others] = self._new_trie()
+            trie.insert(prefix)
+            self._publish(others, trie)
 
     def take_out(self, entry: Entry) -> None:
-        others = self._pack_others(entry)
-        trie = self._tries[others]
-        trie.remove(self._prefixes.pop(entry.handle))
-        self._publish(others, trie)
+        prefix = self._prefixes.pop(entry.handle)
+        if self._root is not None and self._is_rooted(prefix):
+            self._rooted.remove(prefix)
+            self._in_root -= 1
+            self._count(1 - self._root.reach(prefix))
+        if self._is_elsewhere(prefix):
+            others = self._pack_others(entry)
+            trie = self._tries[others]
+            trie.remove(prefix)
+            self._publish(others, trie)
+
+    def is_deep(self) -> bool:
+        if self._root is None:
+            return True
+        beyond = self._in_root - self._root.chains - len(self._rooted.root.own)
+        return DEEP_FROM * beyond > self._in_root
+
+    # --- Where a prefix belongs; a short one may belong into both tries -----------------------------------------------
+
+    def _is_rooted(self, prefix: Prefix) -> bool:
+        """Does it match keys that begin with the shared bits?"""
+        shared = self.layout.shared_bits
+        length = min(shared, prefix.length)
+        return not shared or prefix.value >> (self.layout.lpm_bits - length) == SHARED >> (shared - length)
+
+    def _is_elsewhere(self, prefix: Prefix) -> bool:
+        """Does it match keys that the root has no slots for?"""
+        if self._root is None:
+            return True
+        shared = self.layout.shared_bits
+        return shared > 0 and (prefix.length < shared or not self._is_rooted(prefix))
 
     # --- The tries' roots -------------------------------------------------------------------------------------------
 
@@ -116,9 +145,11 @@ class LpmTable(FlatTable):
         return self.layout.pack(tuple(value for value, _ in entry.keys), self._others)
 
     def _publish(self, others: int, trie: Trie) -> None:
+        slot = self._arena.view[trie.root.place]
         if self._roots is None:
+            self.record[TABLE_OUTSIDE] = slot
             return
-        self._roots.put(others, self._arena.view[trie.root.place])
+        self._roots.put(others, slot)
         if trie.root.is_empty:
             self._arena.free(trie.root.place, 1)
             del self._tries[others]

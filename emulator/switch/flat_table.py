@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.p4.table_layout import MEMBERS_BYTES, NOTHING_RUN, TABLE_IS_LARGE, TableLayout
+from emulator.p4.table_layout import MEMBERS_BYTES, NOTHING_RUN, TABLE_IS_DEEP, TABLE_IS_LARGE, TableLayout
 from emulator.ports.batch import address_of, aligned_bytes
 from emulator.switch.control import CounterValue, MeterConfig
 from emulator.switch.flat_entries import Entries
@@ -33,7 +33,8 @@ class FlatTable(ABC):
         self.entries = Entries(layout, record, layout.size if entries is None else entries)
         self._entries = 0
         self._near_entries = NEAR_BYTES // layout.entry_bytes
-        self._is_large = False
+        self._how = (False, False)
+        """As the record says: large, deep."""
         self._selections: dict[int, tuple[NDArray[np.uint64], NDArray[np.uint8]]] = {}
         if layout.members is not None:
             self.entries.write(0, 0, 0, NOTHING_RUN, ())
@@ -68,11 +69,17 @@ class FlatTable(ABC):
         self._count(-1)
 
     def _count(self, change: int) -> None:
+        """So many more places that a search may read."""
         self._entries += change
         is_large = self._entries > self._near_entries
-        if is_large is not self._is_large:
-            self._is_large = is_large
-            self.record[TABLE_IS_LARGE] = is_large
+        how = is_large, is_large and self.is_deep()
+        if how != self._how:
+            self._how = how
+            self.record[TABLE_IS_LARGE], self.record[TABLE_IS_DEEP] = how
+
+    def is_deep(self) -> bool:
+        """Do many searches go on from the first place they read to others?"""
+        return False
 
     def key_of(self, entry: Entry) -> int:
         """What an entry holds of its key, as one number."""

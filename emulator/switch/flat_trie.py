@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ from emulator.p4.table_layout import (
 )
 from emulator.switch.pages import table_bytes
 
+Link: TypeAlias = Callable[[int, int], None]
+"""``link(number, next)`` writes a chain's link into an entry."""
+
 CHAIN = 4
 """Longest chain: one miss of the cache for each of its prefixes, against two kilobytes for a node."""
 FIRST_ARENA_WORDS = 1 << 12
@@ -37,17 +41,38 @@ FIRST_ARENA_WORDS = 1 << 12
 
 @dataclass(slots=True)
 class Prefix:
-    """``number`` is the entry's; ``value`` has zeros beyond the prefix."""
+    """``value`` has zeros beyond the prefix."""
 
-    number: int
+    home: int
+    """Number of the entry's own place."""
     value: int
     length: int
+    number: int
+    """Of the entry where it lies now."""
+
+
+class Slots(Protocol):
+    """Of one node, in the memory that packets read."""
+
+    def put(self, index: int, reference: int) -> None:
+        """What LPM_CHILD says; 0: nothing."""
+        ...
+
+    def put_chain(self, index: int, chain: list[Prefix]) -> None:
+        """At least one, the longest first. Their entries may move."""
+        ...
+
+    def put_best(self, first: int, last: int, which: NDArray[np.bool_], number: int) -> None:
+        """The best of those slots from first to before last that are chosen; 0: none."""
+        ...
 
 
 @dataclass(slots=True)
 class Node:
+    slots: Slots
     place: int
-    """In the arena, in words. A node without bits is one slot without a header."""
+    """In the arena, in words; the root of rooted tries lies elsewhere. A node without bits is one slot without a
+    header."""
     prefix: int
     """Its first ``start`` bits are those of all prefixes below."""
     checked: int
@@ -104,14 +129,40 @@ class Arena:
         self._free.setdefault(size, []).append(place)
 
 
-class Trie:
-    """One trie, hanging from ``root``. ``link(number, next)`` writes a chain's link into an entry."""
+class ArenaSlots:
+    """Words {child, best} from ``start`` on."""
 
-    def __init__(self, arena: Arena, width_bits: int, root: Node, link: Callable[[int, int], None]) -> None:
-        self.root = root
+    __slots__ = ("_arena", "_halves_from", "_link")
+
+    def __init__(self, arena: Arena, start: int, link: Link) -> None:
+        self._arena, self._halves_from, self._link = arena, 2 * start, link
+
+    def put(self, index: int, reference: int) -> None:
+        self._arena.halves[self._halves_from + 2 * index] = reference
+
+    def put_chain(self, index: int, chain: list[Prefix]) -> None:
+        following = 0
+        for prefix in reversed(chain):
+            self._link(prefix.number, following)
+            following = prefix.number
+        self.put(index, following)
+
+    def put_best(self, first: int, last: int, which: NDArray[np.bool_], number: int) -> None:
+        start = self._halves_from
+        self._arena.halves[start + 2 * first + 1 : start + 2 * last : 2][which] = number
+
+
+class Trie:
+    """One trie, hanging from ``root``: a slot of the arena, or what the caller has. ``link``: into an entry."""
+
+    def __init__(self, arena: Arena, width_bits: int, link: Link, root: Node | None = None) -> None:
         self._arena = arena
         self._width = width_bits
         self._link = link
+        if root is None:
+            place = arena.take(1)
+            root = Node(ArenaSlots(arena, place, link), place, 0, 0, 0, 0)
+        self.root = root
 
     # --- Changes ----------------------------------------------------------------------------------------------------
 
@@ -132,7 +183,7 @@ class Trie:
                 self._split(node, index, chain)
             else:
                 node.children[index] = chain
-                self._write_chain(node, index, chain)
+                node.slots.put_chain(index, chain)
             return
         self._cover(node, prefix)
 
@@ -149,7 +200,7 @@ class Trie:
                 continue
             child[:] = [p for p in child if p.number != prefix.number]
             if child:
-                self._write_chain(node, index, child)
+                node.slots.put_chain(index, child)
                 return
             self._drop_child(node, index)
             path.pop()
@@ -163,10 +214,11 @@ class Trie:
 
     # --- Nodes ------------------------------------------------------------------------------------------------------
 
-    def make_node(self, value: int, checked: int, start: int, bits: int) -> Node:
-        node = Node(self._arena.take(NODE_HEADER_WORDS + (1 << bits)), value, checked, start, bits)
+    def _make_node(self, value: int, checked: int, start: int, bits: int) -> Node:
+        place = self._arena.take(NODE_HEADER_WORDS + (1 << bits))
+        node = Node(ArenaSlots(self._arena, place + NODE_HEADER_WORDS, self._link), place, value, checked, start, bits)
         skip = start - checked
-        view, place = self._arena.view, node.place
+        view = self._arena.view
         mask = (WORD_MASK << (WORD_BITS - skip)) & WORD_MASK
         view[place + NODE_SKIPPED] = self._window(value, checked) & mask
         view[place + NODE_SKIP_MASK] = mask
@@ -192,7 +244,7 @@ class Trie:
         start = min(self._agree(prefix.value, child.prefix), prefix.length - 1)
         if start >= child.start:
             return child
-        middle = self.make_node(child.prefix, parent.end, start, min(NODE_BITS, child.start - start))
+        middle = self._make_node(child.prefix, parent.end, start, min(NODE_BITS, child.start - start))
         self._put_child(parent, index, middle)
         self._put_child(middle, self._index(middle, child.prefix), self._lower(child, middle.end))
         self._arena.free(child.place, NODE_HEADER_WORDS + (1 << child.bits))
@@ -200,7 +252,7 @@ class Trie:
 
     def _lower(self, node: Node, checked: int) -> Node:
         """The same node with fewer bits to skip."""
-        fresh = self.make_node(node.prefix, checked, node.start, node.bits)
+        fresh = self._make_node(node.prefix, checked, node.start, node.bits)
         fresh.children, fresh.own, fresh.lengths = node.children, node.own, node.lengths
         first, size = NODE_HEADER_WORDS, 1 << node.bits
         words = self._arena.words
@@ -212,56 +264,44 @@ class Trie:
         first = chain[0].value
         start = min(min(self._agree(first, p.value), p.length - 1) for p in chain)
         start = min(start, parent.end + WORD_BITS - NODE_BITS)
-        node = self.make_node(first, parent.end, start, min(NODE_BITS, self._width - start))
+        node = self._make_node(first, parent.end, start, min(NODE_BITS, self._width - start))
         self._put_child(parent, index, node)
         for prefix in chain:
             self._insert(node, prefix)
 
     # --- Slots ------------------------------------------------------------------------------------------------------
 
-    def _slots(self, node: Node) -> int:
-        return node.place + (NODE_HEADER_WORDS if node.bits else 0)
-
     def _put_child(self, node: Node, index: int, child: Node) -> None:
         node.children[index] = child
-        self._arena.halves[2 * (self._slots(node) + index)] = LPM_NODE | child.place
+        node.slots.put(index, LPM_NODE | child.place)
 
     def _drop_child(self, node: Node, index: int) -> None:
         del node.children[index]
-        self._arena.halves[2 * (self._slots(node) + index)] = 0
+        node.slots.put(index, 0)
 
-    def _write_chain(self, node: Node, index: int, chain: list[Prefix]) -> None:
-        following = 0
-        for prefix in reversed(chain):
-            self._link(prefix.number, following)
-            following = prefix.number
-        self._arena.halves[2 * (self._slots(node) + index)] = following
-
-    def _covered(self, node: Node, value: int, length: int) -> tuple[slice, slice]:
-        """The slots under a prefix: as indices, and as the halves of words where their best lies."""
+    def _covered(self, node: Node, value: int, length: int) -> tuple[int, int]:
+        """The slots under a prefix, from the first to before the last."""
         first = self._index(node, value)
-        last = first + (1 << (node.end - length))
-        start = 2 * self._slots(node)
-        return slice(first, last), slice(start + 2 * first + 1, start + 2 * last, 2)
+        return first, first + (1 << (node.end - length))
 
     def _cover(self, node: Node, prefix: Prefix) -> None:
         node.own[prefix.value, prefix.length] = prefix
         if node.lengths is None:
             node.lengths = np.zeros(1 << node.bits, np.uint8)
-        indices, halves = self._covered(node, prefix.value, prefix.length)
-        lengths = node.lengths[indices]
+        first, last = self._covered(node, prefix.value, prefix.length)
+        lengths = node.lengths[first:last]
         shorter = lengths <= prefix.length - node.start
-        self._arena.halves[halves][shorter] = prefix.number
+        node.slots.put_best(first, last, shorter, prefix.number)
         lengths[shorter] = prefix.length - node.start + 1
 
     def _uncover(self, node: Node, prefix: Prefix) -> None:
         del node.own[prefix.value, prefix.length]
         assert node.lengths is not None
         best = next(self._shorter(node, prefix), None)
-        indices, halves = self._covered(node, prefix.value, prefix.length)
-        lengths = node.lengths[indices]
+        first, last = self._covered(node, prefix.value, prefix.length)
+        lengths = node.lengths[first:last]
         bared = lengths == prefix.length - node.start + 1
-        self._arena.halves[halves][bared] = best.number if best is not None else 0
+        node.slots.put_best(first, last, bared, best.number if best is not None else 0)
         lengths[bared] = best.length - node.start + 1 if best is not None else 0
 
     def _shorter(self, node: Node, prefix: Prefix) -> Iterator[Prefix]:

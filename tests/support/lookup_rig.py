@@ -55,6 +55,7 @@ class LookupRig:
         self.layout = make_layout(kinds, widths_bits, size)
         self._record = np.zeros(TABLE_WORDS, np.uint64)
         self.table = make_flat_table(self.layout, self._record)
+        self._handles: set[int] = set()
         self._cells, end = pack_cells(tuple(widths_bits))
         self._keys = np.zeros(max(8, end), np.uint8)
         self._code = compiled_lookup(tuple(kinds), tuple(widths_bits))
@@ -63,9 +64,11 @@ class LookupRig:
 
     def put(self, entry: Entry) -> None:
         self.table.put(entry)
+        self._handles.add(entry.handle)
 
     def remove(self, entry: Entry) -> None:
         self.table.remove(entry)
+        self._handles.remove(entry.handle)
 
     def look_up(self, values: Sequence[int]) -> int:
         for cell, value in zip(self._cells, values, strict=True):
@@ -75,5 +78,9 @@ class LookupRig:
         return self.handle_of(number)
 
     def handle_of(self, number: int) -> int:
-        is_exact = self.layout.search is Search.EXACT
-        return self.table.entries.half(number, ENTRY_HANDLE) if is_exact and number else number
+        """Of an entry where it lies; 0 for the default action."""
+        if number == 0 or self.layout.search is Search.MASKED:
+            return number
+        if self.layout.search is Search.EXACT:
+            return self.table.entries.half(number, ENTRY_HANDLE)
+        return next(handle for handle in self._handles if self.table.number(handle) == number)

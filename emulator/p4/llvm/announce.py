@@ -4,8 +4,9 @@ A look-up in a large table waits for memory, several times in a row in a trie. T
 though not yet parsed; where a table's keys lie at the same place of every packet that has them, the code here begins
 their look-ups ahead, and between two steps of a look-up a group of other packets is run: so the memory that a step
 asks for is there when the next one reads it. Before each group of packets, of later groups the farthest is asked for
-its frames, the next for where its look-ups begin; searches in tries are done ahead whole (``lookup_ahead``), those of
-the groups between a step further, those of the group itself to their ends, which are seldom far.
+its frames, the next for where its look-ups begin. That is all where a search reads one place; in tries where many read
+more, searches are done ahead whole (``lookup_ahead``): those of the groups between a step further, those of the group
+itself to their ends, which are seldom far.
 
 Nothing depends on the result: a packet that is parsed otherwise, or changed before its look-up, has merely been
 announced in vain.
@@ -16,6 +17,7 @@ announced in vain.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from llvmlite import ir as llvm
@@ -37,16 +39,17 @@ from emulator.p4.llvm.bits import (
     prefetch,
     store,
 )
-from emulator.p4.llvm.lookup import emit_announcement
-from emulator.p4.llvm.lookup_ahead import CELL_PLACE, NO_KEY, advance_function, cell_bytes
-from emulator.p4.table_layout import TABLE_IS_LARGE, TABLE_WORDS, Search, TableLayout
+from emulator.p4.llvm.lookup import emit_announcement, emit_second_step
+from emulator.p4.llvm.lookup_ahead import CELL_PLACE, FOUND, advance_function, cell_bytes, forget
+from emulator.p4.table_layout import TABLE_IS_DEEP, TABLE_IS_LARGE, TABLE_WORDS, Search, TableLayout
 
 FUNCTION = "announce"
 GROUP = 8
 """Packets that are run between two steps: that takes longer than memory does, and no more requests come at once than a
 core has under way."""
 STEPS = 2
-"""Of a search ahead in a trie, besides its beginning and its end: a root's slot, then most often the entry."""
+"""Of a search ahead in one of many tries, besides its beginning and its end: the slot it hangs from, then most often
+the entry."""
 CELLS = GROUP * (STEPS + 2)
 """Searches under way."""
 MOST_TABLES = 4
@@ -63,8 +66,11 @@ class Announced:
 
     @property
     def steps(self) -> int:
-        """Between a search's beginning and its end; exact tables are asked for one place only."""
-        return STEPS if self.layout.search is Search.LPM else 0
+        """Between a search's beginning and its end; exact tables are asked for one place only, and a trie's root has it
+        most often."""
+        if self.layout.search is Search.EXACT:
+            return 0
+        return 1 if self.layout.has_root else STEPS
 
     @property
     def reach_bytes(self) -> int:
@@ -162,16 +168,19 @@ class Announcer:
                 for t in self._tables if t.layout.name in self._cells}  # fmt: skip
 
     def _write(self, b: Builder) -> None:
-        area, addresses, lengths, index, count, *cells = self._function.args
-        arguments = dict(zip(self._cells, cells, strict=True))
+        area, addresses, lengths, index, count, *given = self._function.args
+        arguments = dict(zip(self._cells, given, strict=True))
         packets = _Packets(b, addresses, lengths, index, count, b.alloca(I64))
         for number in packets.ahead("frames", max(table.steps for table in self._tables) + 2):
             prefetch(b, packets.frame(number))
         for table in self._tables:
             record = at(b, area, table.layout.number * TABLE_WORDS * WORD_BYTES)
-            large = load(b, I64, record, TABLE_IS_LARGE * WORD_BYTES, align=8)
-            with b.if_then(b.icmp_unsigned("!=", large, i64(0))):
-                packets.announce(table, record, arguments.get(table.layout.name))
+            cells = arguments.get(table.layout.name)
+            with _if_set(b, record, TABLE_IS_LARGE):
+                packets.begin(table, record, cells)
+                if cells is not None:
+                    with _if_set(b, record, TABLE_IS_DEEP):
+                        packets.search(table, record, cells)
         b.ret_void()
 
 
@@ -198,24 +207,26 @@ class _Packets:
         last = b.add(self.index, i64(steps * GROUP))
         return self._each(name, b.select(is_first, i64(0), last), b.add(last, i64(GROUP)))
 
-    def announce(self, table: Announced, record: Value, cells: Value | None) -> None:
+    def begin(self, table: Announced, record: Value, cells: Value | None) -> None:
         b = self.b
         for number in self.ahead("begin", table.steps + 1):
             cell = None if cells is None else _cell(b, table, cells, number)
-            if cell is not None:
-                store(b, i64(NO_KEY), cell, CELL_PLACE * WORD_BYTES, align=8)
+            if cell is not None and not table.layout.has_root:
+                forget(b, cell)
             with b.if_then(_long_enough(b, self.lengths, number, table)):
                 emit_announcement(b, table.layout, record, _keys(b, table, self.frame(number)), cell)
-        if cells is not None:
-            self._search(table, record, cells)
 
-    def _search(self, table: Announced, record: Value, cells: Value) -> None:
+    def search(self, table: Announced, record: Value, cells: Value) -> None:
         """A step for each group under way, and all that are left for the group itself."""
         b = self.b
         advance = advance_function(b.module, table.layout)
-        for step in range(STEPS, 0, -1):
+        for step in range(table.steps, 0, -1):
             for number in self.ahead("step", step):
-                self._step(advance, record, _cell(b, table, cells, number))
+                cell = _cell(b, table, cells, number)
+                if table.layout.has_root:
+                    self._second_step(table, record, number, cell)
+                else:
+                    self._step(advance, record, cell)
         again, end = (b.function.append_basic_block(n) for n in ("again", "searched"))
         b.branch(again)
         b.position_at_end(again)
@@ -225,11 +236,17 @@ class _Packets:
         b.cbranch(b.icmp_unsigned("!=", b.load(self.going, typ=I64), i64(0)), again, end)
         b.position_at_end(end)
 
+    def _second_step(self, table: Announced, record: Value, number: Value, cell: Value) -> None:
+        b = self.b
+        forget(b, cell)
+        with b.if_then(_long_enough(b, self.lengths, number, table)):
+            emit_second_step(b, table.layout, record, _keys(b, table, self.frame(number)), cell)
+
     def _step(self, advance: Value, record: Value, cell: Value) -> None:
         """A search a step further, if it has one left."""
         b = self.b
         place = load(b, I64, cell, CELL_PLACE * WORD_BYTES, align=8)
-        with b.if_then(b.icmp_unsigned(">", place, i64(NO_KEY))):
+        with b.if_then(b.icmp_unsigned("!=", place, i64(FOUND))):
             following = b.call(advance, [record, cell, place])
             store(b, following, cell, CELL_PLACE * WORD_BYTES, align=8)
             b.store(b.or_(b.load(self.going, typ=I64), following), self.going)
@@ -251,6 +268,13 @@ class _Packets:
         number.add_incoming(b.add(number, i64(1)), b.block)
         b.branch(head)
         b.position_at_end(end)
+
+
+def _if_set(b: Builder, record: Value, word: int) -> AbstractContextManager[Value]:
+    """What is emitted in this context runs if a word of the table's record is not 0."""
+    is_set = b.icmp_unsigned("!=", load(b, I64, record, word * WORD_BYTES, align=8), i64(0))
+    context: AbstractContextManager[Value] = b.if_then(is_set)
+    return context
 
 
 def _cell(b: Builder, table: Announced, cells: Value, index: Value) -> Value:

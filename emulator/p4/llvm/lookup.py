@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I64, Builder, Value, constant, load, resize
-from emulator.p4.llvm.lookup_ahead import CELL_NUMBER, begin, found_ahead
+from emulator.p4.llvm.bits import I64, Builder, Value, constant, i64, load, resize
+from emulator.p4.llvm.lookup_ahead import CELL_NUMBER, begin, begin_below, found_ahead
 from emulator.p4.llvm.lookup_exact import announce_exact, exact_function
 from emulator.p4.llvm.lookup_lpm import lpm_function
 from emulator.p4.llvm.lookup_masked import masked_function
-from emulator.p4.table_layout import WORD_BITS, Search, TableLayout
+from emulator.p4.table_layout import TABLE_IS_DEEP, WORD_BITS, Search, TableLayout
 
 
 def emit_announcement(b: Builder, layout: TableLayout, record: Value, keys: list[Value], cell: Value | None) -> None:
@@ -43,9 +43,18 @@ def _lpm_words(b: Builder, layout: TableLayout, keys: list[Value]) -> tuple[list
     return words, _from_the_top(b, keys[lpm])
 
 
+def emit_second_step(b: Builder, layout: TableLayout, record: Value, keys: list[Value], cell: Value) -> None:
+    """Of tables with a root, when the first one's memory has come."""
+    _, lpm = _lpm_words(b, layout, keys)
+    begin_below(b, layout, record, cell, lpm)
+
+
 def _lpm_ahead(b: Builder, layout: TableLayout, record: Value, words: list[Value], cell: Value) -> Value:
-    known, search, end = (b.function.append_basic_block(n) for n in ("known", "search", "looked_up"))
-    b.cbranch(found_ahead(b, record, cell, words), known, search)
+    ahead, known, search, end = (b.function.append_basic_block(n) for n in ("ahead", "known", "search", "looked_up"))
+    is_deep = load(b, I64, record, TABLE_IS_DEEP * WORD_BYTES, align=8)
+    b.cbranch(b.icmp_unsigned("!=", is_deep, i64(0)), ahead, search)
+    b.position_at_end(ahead)
+    b.cbranch(found_ahead(b, cell, words), known, search)
     b.position_at_end(known)
     found = load(b, I64, cell, CELL_NUMBER * WORD_BYTES, align=8)
     b.branch(end)

@@ -12,18 +12,19 @@ from llvmlite import ir as llvm
 
 from emulator.p4.layout import WORD_BYTES
 from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, i64, load, prefetch, resize, store
-from emulator.p4.llvm.lookup_lpm import entry_has, find_root, first_node, first_root, slot_of, window_of
+from emulator.p4.llvm.lookup_lpm import entry_has, find_root, first_root, outside, root_slot, slot_of, window_of
 from emulator.p4.table_layout import (
     ENTRY_NEXT,
     LPM_BEST,
     LPM_CHILD,
     LPM_NODE,
+    LPM_SURE,
     NODE_OFFSET,
     NODE_SKIP_MASK,
     NODE_SKIPPED,
+    SLOTS_FROM,
     TABLE_ARENA,
     TABLE_ENTRIES,
-    TABLE_IS_LARGE,
     TableLayout,
 )
 
@@ -32,10 +33,10 @@ CELL_PLACE = 0
 CELL_NUMBER = 1
 """The longest prefix so far."""
 CELL_KEY = 2
-"""The other keys' words, the lpm key's, and a zero."""
+"""The other keys' words, the lpm key's, and a zero if that has several."""
 IS_NODE, IS_ENTRY, IS_ROOT = 1 << 63, 1 << 62, 1 << 61
 """Marks: a node's place in the arena, an entry's number, nothing yet but the place to look for the trie."""
-FOUND, NO_KEY = 0, 1
+FOUND = 0
 
 
 def cell_bytes(layout: TableLayout) -> int:
@@ -44,27 +45,71 @@ def cell_bytes(layout: TableLayout) -> int:
 
 def begin(b: Builder, layout: TableLayout, record: Value, cell: Value, others: list[Value], words: list[Value]) -> None:
     """The first step: ask for the memory that the search reads first."""
-    for i, word in enumerate((*others, *words, i64(0))):
+    if layout.has_root:
+        slots, index = root_slot(b, layout, record, words)
+        prefetch(b, at(b, slots, b.mul(index, i64(layout.entry_bytes))))
+        return
+    prefetch(b, first_root(b, layout, record, others))
+    _begin_cell(b, cell, [*others, *words], i64(IS_ROOT), i64(0))
+
+
+def begin_below(b: Builder, layout: TableLayout, record: Value, cell: Value, words: list[Value]) -> None:
+    """The second step from a root, whose slot has come: most searches end there, in its entry or its best. Which of
+    them, and whether, no processor could foretell: so only what goes on takes a branch."""
+    slots, index = root_slot(b, layout, record, words)
+    entry = at(b, slots, b.mul(index, i64(layout.entry_bytes)))
+    here = entry_has(b, entry, words)
+    following = resize(b, load(b, I32, entry, ENTRY_NEXT, align=4), 64)
+    number = b.select(here, b.or_(b.add(index, i64(SLOTS_FROM)), i64(LPM_SURE)), following)
+    is_sure = b.icmp_unsigned("!=", b.and_(number, i64(LPM_SURE)), i64(0))
+    number = b.select(is_sure, b.and_(number, i64(LPM_SURE - 1)), i64(0))
+    _begin_cell(b, cell, words, i64(FOUND), number)
+    goes_on = b.icmp_unsigned("==", number, i64(0))
+    if layout.shared_bits:
+        goes_on = b.and_(goes_on, b.not_(outside(b, layout, words)))
+    with b.if_then(goes_on, likely=False):
+        _put(b, cell, CELL_PLACE, to_below(b, layout, record, following))
+
+
+def to_below(b: Builder, layout: TableLayout, record: Value, child: Value) -> Value:
+    """Ask for a node or a chain's next entry; the place that it is."""
+    arena, entries = (load(b, PTR, record, word * WORD_BYTES, align=8) for word in (TABLE_ARENA, TABLE_ENTRIES))
+    number = b.and_(child, i64(LPM_NODE - 1))
+    is_node = b.icmp_unsigned("!=", number, child)
+    size = b.select(is_node, i64(WORD_BYTES), i64(layout.entry_bytes))
+    prefetch(b, at(b, b.select(is_node, arena, entries), b.mul(number, size)))
+    place = b.or_(number, b.select(is_node, i64(IS_NODE), i64(IS_ENTRY)))
+    return b.select(b.icmp_unsigned("==", child, i64(0)), i64(FOUND), place)
+
+
+def forget(b: Builder, cell: Value) -> None:
+    """Nothing is found ahead of this packet."""
+    for word in (CELL_PLACE, CELL_NUMBER):
+        _put(b, cell, word, i64(0))
+
+
+def _begin_cell(b: Builder, cell: Value, words: list[Value], place: Value, number: Value) -> None:
+    for i, word in enumerate(words):
         _put(b, cell, CELL_KEY + i, word)
-    _put(b, cell, CELL_NUMBER, i64(0))
-    first = first_root(b, layout, record, others) if others else first_node(b, record, words)
-    prefetch(b, first)
-    _put(b, cell, CELL_PLACE, i64(IS_ROOT) if others else b.ptrtoint(first, I64))
+    if len(words) > 1:
+        _put(b, cell, CELL_KEY + len(words), i64(0))
+    _put(b, cell, CELL_NUMBER, number)
+    _put(b, cell, CELL_PLACE, place)
 
 
-def found_ahead(b: Builder, record: Value, cell: Value, words: Sequence[Value]) -> Value:
-    """Is this key's entry in the cell?"""
-    large = b.icmp_unsigned("!=", load(b, I64, record, TABLE_IS_LARGE * WORD_BYTES, align=8), i64(0))
-    different = _get(b, cell, CELL_PLACE)
+def found_ahead(b: Builder, cell: Value, words: Sequence[Value]) -> Value:
+    """Is this key's entry in the cell? Of a miss nothing is."""
+    different: Value = i64(0)
     for i, word in enumerate(words):
         different = b.or_(different, b.xor(word, _get(b, cell, CELL_KEY + i)))
-    return b.and_(large, b.icmp_unsigned("==", different, i64(FOUND)))
+    is_one = b.icmp_unsigned("!=", _get(b, cell, CELL_NUMBER), i64(0))
+    return b.and_(is_one, b.icmp_unsigned("==", different, i64(0)))
 
 
 def advance_function(module: llvm.Module, layout: TableLayout) -> Value:
     """``i64 place(ptr record, ptr cell, i64 place)``: one step of a search whose place is in the cache, to the next
     one, which it asks for and answers. It does as ``lookup_lpm.lpm_function``."""
-    name = f"advance_lpm_{layout.other_words}_{layout.lpm_words}_{layout.entry_bytes}"
+    name = f"advance_lpm_{layout.other_words}_{layout.lpm_words}_{layout.shared_bits}_{layout.entry_bytes}"
     if name not in module.globals:
         function = llvm.Function(module, llvm.FunctionType(I64, [PTR, PTR, I64]), name)
         function.linkage = "internal"
@@ -88,20 +133,16 @@ class _Advance:
 
     def write(self) -> None:
         b = self.b
-        self._when(IS_NODE, self._at_node)
-        self._when(IS_ENTRY, self._at_entry)
         if self.others:
             self._when(IS_ROOT, self._at_root)
+        self._when(IS_NODE, self._at_node)
+        self._when(IS_ENTRY, self._at_entry)
         slot = load(b, I64, b.inttoptr(self.place, PTR), 0, align=8)
         best = resize(b, b.trunc(b.lshr(slot, i64(8 * LPM_BEST)), I32), 64)
         with b.if_then(b.icmp_unsigned("!=", best, i64(0))):
             _put(b, self.cell, CELL_NUMBER, best)
         child = resize(b, b.trunc(b.lshr(slot, i64(8 * LPM_CHILD)), I32), 64)
-        with b.if_then(b.icmp_unsigned("!=", b.and_(child, i64(LPM_NODE)), i64(0))):
-            below = b.and_(child, i64(LPM_NODE - 1))
-            prefetch(b, at(b, self.arena, b.mul(below, i64(WORD_BYTES))))
-            b.ret(b.or_(below, i64(IS_NODE)))
-        self._to_entry(child)
+        b.ret(to_below(b, self.layout, self.record, child))
 
     def _when(self, mark: int, emit: Callable[[], None]) -> None:
         with self.b.if_then(self.b.icmp_unsigned("!=", self.b.and_(self.place, i64(mark)), i64(0))):
@@ -130,13 +171,8 @@ class _Advance:
         with b.if_then(entry_has(b, entry, self.words)):
             _put(b, self.cell, CELL_NUMBER, self.number)
             b.ret(i64(FOUND))
-        self._to_entry(resize(b, load(b, I32, entry, ENTRY_NEXT, align=4), 64))
-
-    def _to_entry(self, number: Value) -> None:
-        """Of a chain; 0 is its end."""
-        b = self.b
-        prefetch(b, at(b, self.entries, b.mul(number, i64(self.layout.entry_bytes))))
-        b.ret(b.select(b.icmp_unsigned("==", number, i64(0)), i64(FOUND), b.or_(number, i64(IS_ENTRY))))
+        following = load(b, I32, entry, ENTRY_NEXT, align=4)
+        b.ret(to_below(b, self.layout, self.record, resize(b, following, 64)))
 
 
 def _get(b: Builder, cell: Value, word: int) -> Value:

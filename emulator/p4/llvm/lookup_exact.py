@@ -1,7 +1,8 @@
-"""Exact tables: hash, then linear probing over the entries themselves."""
+"""Exact tables: hash, then probing over the entries themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -12,8 +13,11 @@ from emulator.p4.table_layout import (
     ENTRY_HANDLE,
     ENTRY_KEY,
     HASH_MULTIPLIER,
+    SLOTS_FROM,
     TABLE_ENTRIES,
+    TABLE_SHIFT,
     TABLE_SLOT_MASK,
+    WORD_BITS,
     TableLayout,
 )
 
@@ -27,32 +31,57 @@ def exact_function(module: llvm.Module, layout: TableLayout) -> Value:
     function.linkage = "internal"
     record, *words = function.args
     b = llvm.IRBuilder(function.append_basic_block("entry"))
-    entries, mask = _entries_and_mask(b, record)
-    slots = at(b, entries, layout.entry_bytes)
-    first = _home(b, layout, mask, words)
-    place = probe(b, slots, mask, first, layout.entry_bytes, ENTRY_HANDLE, I32, ENTRY_KEY, words)
-    b.ret(b.add(place, i64(1)))
+    slots, home = _home(b, layout, record, words)
+    slot = at(b, slots, b.mul(home, i64(layout.entry_bytes)))
+    with b.if_then(_is_free(b, slot), likely=False):
+        b.ret(i64(0))
+    same = b.icmp_unsigned("==", _difference(b, slot, ENTRY_KEY, words), i64(0))
+    with b.if_then(same, likely=True):
+        b.ret(b.add(home, i64(SLOTS_FROM)))
+    b.ret(b.call(_beyond_function(module, layout), [record, home, *words]))
     return function
 
 
+def _beyond_function(module: llvm.Module, layout: TableLayout) -> Value:
+    """``i64 number(ptr record, i64 home, i64 word...)``: the search from its second slot on."""
+    name = f"lookup_exact_beyond_{layout.key_words}_{layout.entry_bytes}"
+    function = llvm.Function(module, llvm.FunctionType(I64, [PTR, I64, *[I64] * layout.key_words]), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    record, home, *words = function.args
+    b = llvm.IRBuilder(function.append_basic_block("entry"))
+    slots = at(b, load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8), SLOTS_FROM * layout.entry_bytes)
+    mask = load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
+
+    def following(steps: Value) -> Value:
+        """As ``table_layout.slot_after``."""
+        pair = b.and_(b.add(b.and_(home, i64(~1)), b.and_(steps, i64(~1))), mask)
+        return b.or_(pair, b.and_(b.xor(home, steps), i64(1)))
+
+    place = probe(b, slots, home, following, layout.entry_bytes, ENTRY_HANDLE, I32, ENTRY_KEY, words)
+    with b.if_then(b.icmp_signed("<", place, i64(0))):
+        b.ret(i64(0))
+    b.ret(b.add(place, i64(SLOTS_FROM)))
+    return function
+
+
+def _is_free(b: Builder, slot: Value) -> Value:
+    return b.icmp_unsigned("==", load(b, I32, slot, ENTRY_HANDLE, align=4), constant(0, 32))
+
+
 def announce_exact(b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> None:
-    """Ask for what a search reads first; if that is one entry only, for the next one too."""
-    entries, mask = _entries_and_mask(b, record)
-    number = b.add(_home(b, layout, mask, words), i64(1))
-    entry = at(b, entries, b.mul(number, i64(layout.entry_bytes)))
-    prefetch(b, entry)
-    if not layout.begins_in_pairs:
-        prefetch(b, at(b, entry, layout.entry_bytes))
+    """Ask for what a search reads first."""
+    slots, home = _home(b, layout, record, words)
+    prefetch(b, at(b, slots, b.mul(home, i64(layout.entry_bytes))))
 
 
-def _entries_and_mask(b: Builder, record: Value) -> tuple[Value, Value]:
+def _home(b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> tuple[Value, Value]:
+    """(address of slot 0, the slot where a search begins, as ``table_layout.first_slot``)."""
+    *others, last = words
+    product = b.mul(b.xor(hash_of(b, others), last), i64(HASH_MULTIPLIER))
+    shift = b.and_(load(b, I64, record, TABLE_SHIFT * WORD_BYTES, align=8), i64(WORD_BITS - 1))
     entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
-    return entries, load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
-
-
-def _home(b: Builder, layout: TableLayout, mask: Value, words: list[Value]) -> Value:
-    """As ``table_layout.first_slot``."""
-    return b.or_(b.and_(hash_of(b, words), mask), i64(int(layout.begins_in_pairs)))
+    return at(b, entries, SLOTS_FROM * layout.entry_bytes), b.lshr(product, shift)
 
 
 def hash_of(b: Builder, words: list[Value]) -> Value:
@@ -67,29 +96,31 @@ def hash_of(b: Builder, words: list[Value]) -> Value:
 def probe(
     b: Builder,
     slots: Value,
-    mask: Value,
     first: Value,
+    following: Callable[[Value], Value],
     slot_bytes: int,
     taken_at: int,
     taken: Any,
     key_at: int,
     words: list[Value],
 ) -> Value:
-    """Index of the slot from ``first`` on that holds exactly these words, -1 if none does. Leaves ``b`` at the block
-    where it is known. A slot is free when its ``taken`` at ``taken_at`` is 0."""
+    """Index of the slot that holds exactly these words, -1 if none does before a free one: at ``first``, then at what
+    ``following`` emits for so many steps, 1 and so on. Leaves ``b`` at the block where it is known. A slot is free when
+    its ``taken`` at ``taken_at`` is 0."""
     before = b.block
     loop, check, done = (b.function.append_basic_block(n) for n in ("probe", "compare", "probed"))
     b.branch(loop)
     b.position_at_end(loop)
-    index = b.phi(I64)
+    index, steps = b.phi(I64), b.phi(I64)
     slot = at(b, slots, b.mul(index, i64(slot_bytes)))
     occupied = load(b, taken, slot, taken_at, align=taken.width // 8)
     b.cbranch(b.icmp_unsigned("==", occupied, constant(0, taken.width)), done, check)
     b.position_at_end(check)
     difference = _difference(b, slot, key_at, words)
-    following = b.and_(b.add(index, i64(1)), mask)
-    index.add_incoming(first, before)
-    index.add_incoming(following, check)
+    more = b.add(steps, i64(1))
+    for node, start, then in ((index, first, following(more)), (steps, i64(0), more)):
+        node.add_incoming(start, before)
+        node.add_incoming(then, check)
     b.cbranch(b.icmp_unsigned("==", difference, i64(0)), done, loop)
     b.position_at_end(done)
     result = b.phi(I64)

@@ -20,15 +20,20 @@ from emulator.p4.table_layout import (
     LPM_BEST,
     LPM_CHILD,
     LPM_NODE,
+    LPM_SURE,
     NODE_HEADER_WORDS,
     NODE_OFFSET,
     NODE_SHIFT,
     NODE_SKIP_MASK,
     NODE_SKIPPED,
     PREFIX_SLOT_HEADER_WORDS,
+    SHARED,
+    SLOTS_FROM,
     TABLE_ARENA,
+    TABLE_BESTS,
     TABLE_ENTRIES,
-    TABLE_ROOT,
+    TABLE_OUTSIDE,
+    TABLE_SHIFT,
     TABLE_SLOT_MASK,
     TABLE_SLOTS,
     WORD_BITS,
@@ -38,16 +43,17 @@ from emulator.p4.table_layout import (
 
 def lpm_function(module: llvm.Module, layout: TableLayout) -> Value:
     """``i64 number(ptr record, i64 other word..., i64 word...)``, one for all tables of the same shape."""
-    name = f"lookup_lpm_{layout.other_words}_{layout.lpm_words}_{layout.entry_bytes}"
-    if name in module.globals:
-        return module.globals[name]
-    words = layout.other_words + layout.lpm_words
-    function = llvm.Function(module, llvm.FunctionType(I64, [PTR, *[I64] * words]), name)
-    function.linkage = "internal"
-    b = llvm.IRBuilder(function.append_basic_block("entry"))
-    others, words_ = list(function.args[1 : 1 + layout.other_words]), list(function.args[1 + layout.other_words :])
-    _Descent(b, layout, function.args[0], words_).write(others)
-    return function
+    return _function(module, layout, "lpm", _AnyTrie if layout.other_words else _RootedTrie)
+
+
+def _function(module: llvm.Module, layout: TableLayout, kind: str, descent: type[_Descent]) -> Value:
+    name = f"lookup_{kind}_{layout.other_words}_{layout.lpm_words}_{layout.shared_bits}_{layout.entry_bytes}"
+    if name not in module.globals:
+        words = [I64] * (layout.other_words + layout.lpm_words)
+        function = llvm.Function(module, llvm.FunctionType(I64, [PTR, *words]), name)
+        function.linkage = "internal"
+        descent(layout, function).write()
+    return module.globals[name]
 
 
 def first_root(b: Builder, layout: TableLayout, record: Value, others: list[Value]) -> Value:
@@ -64,16 +70,25 @@ def find_root(b: Builder, layout: TableLayout, record: Value, others: list[Value
     mask = load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
     size = (PREFIX_SLOT_HEADER_WORDS + len(others)) * WORD_BYTES
     first = b.and_(hash_of(b, others), mask)
-    place = probe(b, slots, mask, first, size, 0, I64, PREFIX_SLOT_HEADER_WORDS * WORD_BYTES, others)
+
+    def following(steps: Value) -> Value:
+        return b.and_(b.add(first, steps), mask)
+
+    place = probe(b, slots, first, following, size, 0, I64, PREFIX_SLOT_HEADER_WORDS * WORD_BYTES, others)
     return at(b, slots, b.mul(place, i64(size))), b.icmp_signed(">=", place, i64(0))
 
 
-def first_node(b: Builder, record: Value, words: list[Value]) -> Value:
-    """The key's slot in the root of the one trie."""
-    arena = load(b, PTR, record, TABLE_ARENA * WORD_BYTES, align=8)
-    root = load(b, I64, record, TABLE_ROOT * WORD_BYTES, align=8)
-    node = at(b, arena, b.mul(b.and_(root, i64(LPM_NODE - 1)), i64(WORD_BYTES)))
-    return slot_of(b, node, words[0])
+def root_slot(b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> tuple[Value, Value]:
+    """(address of the root's slot 0, the key's slot): of the one trie, if the key is not `outside`."""
+    shift = b.and_(load(b, I64, record, TABLE_SHIFT * WORD_BYTES, align=8), i64(WORD_BITS - 1))
+    entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
+    index = b.lshr(b.shl(words[0], i64(layout.shared_bits)), shift)
+    return at(b, entries, SLOTS_FROM * layout.entry_bytes), index
+
+
+def outside(b: Builder, layout: TableLayout, words: list[Value]) -> Value:
+    """Does the key lack the bits that the root takes for granted? Only of layouts with such bits."""
+    return b.icmp_unsigned("!=", b.lshr(words[0], i64(WORD_BITS - layout.shared_bits)), i64(SHARED))
 
 
 def slot_of(b: Builder, node: Value, window: Value) -> Value:
@@ -84,25 +99,36 @@ def slot_of(b: Builder, node: Value, window: Value) -> Value:
 
 
 class _Descent:
-    def __init__(self, b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> None:
-        self.b = b
+    """Writes a search from a slot downwards."""
+
+    def __init__(self, layout: TableLayout, function: llvm.Function) -> None:
         self.layout = layout
-        self.record = record
-        self.words = words
+        self.b = b = llvm.IRBuilder(function.append_basic_block("entry"))
+        self.record = record = function.args[0]
+        self.others = list(function.args[1 : 1 + layout.other_words])
+        self.words = words = list(function.args[1 + layout.other_words :])
         self.memory = b.alloca(I64, len(words) + 1)
         for i, word in enumerate((*words, i64(0))):
             store(b, word, self.memory, WORD_BYTES * i, align=8)
         self.arena = load(b, PTR, record, TABLE_ARENA * WORD_BYTES, align=8)
         self.entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
 
-    def write(self, others: list[Value]) -> None:
+    def first_slot(self) -> Value:
+        """The slot that the trie hangs from; may answer already."""
+        raise NotImplementedError
+
+    def best_above(self) -> Value:
+        """What to answer, an i32, if nothing below that slot matches."""
+        return constant(0, 32)
+
+    def write(self) -> None:
         """All of the function."""
         b = self.b
         step, node, inside, chain, verify, following, found, best_only = (
             b.function.append_basic_block(n)
             for n in ("step", "node", "inside", "chain", "verify", "following", "found", "best")
         )
-        slot = self._first_slot(others)
+        slot = self.first_slot()
         start = b.block
         b.branch(step)
         # a slot: {child, best}
@@ -137,20 +163,8 @@ class _Descent:
         b.position_at_end(found)
         b.ret(resize(b, number, 64))
         b.position_at_end(best_only)
-        b.ret(resize(b, best, 64))
-
-    def _first_slot(self, others: list[Value]) -> Value:
-        """The slot that the trie hangs from."""
-        b = self.b
-        if not others:
-            return load(b, I64, self.record, TABLE_ROOT * WORD_BYTES, align=8)
-        slot, exists = find_root(b, self.layout, self.record, others)
-        none, some = b.function.append_basic_block("no_trie"), b.function.append_basic_block("trie")
-        b.cbranch(exists, some, none)
-        b.position_at_end(none)
-        b.ret(i64(0))
-        b.position_at_end(some)
-        return load(b, I64, slot, 0, align=8)
+        is_one = b.icmp_unsigned("!=", best, constant(0, 32))
+        b.ret(resize(b, b.select(is_one, best, self.best_above()), 64))
 
     def _node(self, place: Value) -> tuple[Value, Value]:
         """(does the key have the bits that the node skips, address of the key's slot)."""
@@ -163,6 +177,47 @@ class _Descent:
         return b.icmp_unsigned("==", b.and_(window, mask), skipped), slot_of(b, node, window)
 
 
+class _AnyTrie(_Descent):
+    """The trie of the other keys."""
+
+    def first_slot(self) -> Value:
+        b = self.b
+        slot, exists = find_root(b, self.layout, self.record, self.others)
+        with b.if_then(b.not_(exists)):
+            b.ret(i64(0))
+        return load(b, I64, slot, 0, align=8)
+
+
+class _Outside(_Descent):
+    """The trie of keys outside the root."""
+
+    def first_slot(self) -> Value:
+        return load(self.b, I64, self.record, TABLE_OUTSIDE * WORD_BYTES, align=8)
+
+
+class _RootedTrie(_Descent):
+    """The one trie, from its root on."""
+
+    def first_slot(self) -> Value:
+        b, layout = self.b, self.layout
+        if layout.shared_bits:
+            with b.if_then(outside(b, layout, self.words)):
+                b.ret(b.call(_function(b.module, layout, "outside", _Outside), [self.record, *self.words]))
+        slots, self.index = root_slot(b, layout, self.record, self.words)
+        entry = at(b, slots, b.mul(self.index, i64(layout.entry_bytes)))
+        with b.if_then(entry_has(b, entry, self.words)):
+            b.ret(b.add(self.index, i64(SLOTS_FROM)))
+        following = load(b, I32, entry, ENTRY_NEXT, align=4)
+        with b.if_then(b.icmp_unsigned("!=", b.and_(following, constant(LPM_SURE, 32)), constant(0, 32))):
+            b.ret(resize(b, b.and_(following, constant(LPM_SURE - 1, 32)), 64))
+        return resize(b, following, 64)
+
+    def best_above(self) -> Value:
+        b = self.b
+        bests = load(b, PTR, self.record, TABLE_BESTS * WORD_BYTES, align=8)
+        return b.load(b.gep(bests, [self.index], source_etype=I32), typ=I32)
+
+
 def entry_has(b: Builder, entry: Value, words: list[Value]) -> Value:
     """Does the entry's prefix match?"""
     count = len(words)
@@ -173,8 +228,8 @@ def entry_has(b: Builder, entry: Value, words: list[Value]) -> Value:
     difference: Value = i64(0)
     for i, word in enumerate(words):
         value = load(b, I64, entry, ENTRY_KEY + WORD_BYTES * i, align=8)
-        mask = load(b, I64, entry, ENTRY_KEY + WORD_BYTES * (count + i), align=8)
-        difference = b.or_(difference, b.and_(b.xor(word, value), mask))
+        beyond = load(b, I64, entry, ENTRY_KEY + WORD_BYTES * (count + i), align=8)
+        difference = b.or_(difference, b.and_(b.xor(word, value), b.not_(beyond)))
     return b.icmp_unsigned("==", difference, i64(0))
 
 
