@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ TIMEOUT_S = 10.0
 
 
 def gather(aggregator: Aggregator) -> dict[str, Any]:
-    """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`.
+    """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`. Of
+    several racks not "switch" but "racks", a list.
 
     Raises grpc.RpcError when the controller does not answer.
     """
@@ -26,8 +28,11 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
     with grpc.insecure_channel(aggregator.address) as channel:
         stub: Any = session_pb2_grpc.SessionStub(channel)  # type: ignore[no-untyped-call]
         reply = stub.Report(session_pb2.ReportRequest(), timeout=TIMEOUT_S)
-    told = statistics(aggregator)
-    return {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops), "switch": told}
+    found = {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops)}
+    if len(aggregator.controls) > 1:
+        racks = [statistics(replace(aggregator, control=control)) for control in aggregator.controls]
+        return {**found, "racks": racks}
+    return {**found, "switch": statistics(aggregator)}
 
 
 def statistics(aggregator: Aggregator) -> dict[str, Any] | None:

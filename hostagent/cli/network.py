@@ -74,8 +74,8 @@ def controller(
         str,
         typer.Option(
             metavar="KIND://HOST:PORT",
-            help="What to control: p4runtime:// a P4 switch, netsum:// what netsum aggregator or netsum server runs. "
-            "KIND://- is told HOST:PORT by a line on standard input.",
+            help="What to control: p4runtime:// a P4 switch, netsum:// what netsum aggregator or netsum server runs; "
+            "netsum://A,B: servers of several racks. KIND://- is told HOST:PORT by a line on standard input.",
         ),
     ] = "p4runtime://127.0.0.1:9559",
     port: Annotated[
@@ -96,6 +96,7 @@ def controller(
         bool, typer.Option("--full-length-no-data", help="For bmv2, which cannot lengthen frames at will.")
     ] = False,
     state: Annotated[Path | None, typer.Option(help="File that keeps epochs unique over restarts.")] = None,
+    way: Annotated[str, typer.Option(help="Several racks: ring, sharded or tree.")] = "ring",
     die_with_parent: DieWithParent = False,
 ) -> None:
     """Control one aggregator and serve its ranks, until SIGTERM.
@@ -117,6 +118,7 @@ def controller(
         device_id=device_id,
         state=state,
         die_with_parent=die_with_parent,
+        way=way,
     )
     raise typer.Exit(run_controller(options))
 

@@ -35,6 +35,10 @@ def run(
     cores: Annotated[
         int | None, typer.Option(min=1, max=64, help="--aggregator server: cores that blocks are dealt to.")
     ] = None,
+    racks: Annotated[
+        int, typer.Option(min=1, max=16, help="--aggregator server: so many servers, each with its share of the ranks.")
+    ] = 1,
+    way: Annotated[str, typer.Option(help="How racks exchange sums: ring, sharded or tree.")] = "ring",
     checkpoint: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="--aggregator server: keep every service's weights, state and step there."),
@@ -86,11 +90,21 @@ def run(
         prefixed=prefix,
         impairments=impair,
         verbose=verbose,
-        controller_options=("--max-window", str(max_window or default_max_window(ranks))),
+        controller_options=("--max-window", str(max_window or default_max_window(ranks)), *_ways(racks, way)),
+        racks=racks,
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
         at_end=at_end,
     )
     raise typer.Exit(run_training(options))
+
+
+def _ways(racks: int, way: str) -> tuple[str, ...]:
+    """The controller's options about racks. Raises typer.BadParameter."""
+    from hostagent.protocol.services.aggregator import WAYS
+
+    if way not in WAYS:
+        raise typer.BadParameter(f"choose {', '.join(WAYS)}", param_hint="--way")
+    return ("--way", way) if racks > 1 else ()
 
 
 def _server_options(

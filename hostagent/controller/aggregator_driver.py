@@ -59,6 +59,11 @@ class AggregatorDriver(ConnectedDriver):
         self._description = pb.Description()
 
     @property
+    def description(self) -> pb.Description:
+        """What it last said of itself."""
+        return self._description
+
+    @property
     def name(self) -> str:
         """For people."""
         kind = f" ({self._description.kind})" if self._description.kind else ""
@@ -194,6 +199,7 @@ def terms_of(entries: JobEntries, lanes: int) -> JobTerms:
         aggregator_ip=entries.switch_ip,
         no_data_short=entries.short_allowed,
         service=entries.service,
+        spread=entries.spread,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.protocol.services.aggregator import ServiceTerms, Spread
 
 RIDS_PER_JOB = 64
 """Replication ids: row * 64 + child + 1 is unique per job and child, and never 0 (which v1model gives to unicast)."""
@@ -57,6 +57,8 @@ class JobEntries:
     children: tuple[Child, ...]
     service: ServiceTerms | None = None
     """Of a job that works on a rack server's weights."""
+    spread: Spread | None = None
+    """Of one over several racks, whose own children these are."""
 
     @property
     def group(self) -> int:

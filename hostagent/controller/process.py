@@ -29,8 +29,10 @@ from hostagent.controller.model import Settings
 from hostagent.controller.p4driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError, read_program
 from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.ports import offer_from
+from hostagent.controller.racks_driver import RacksDriver
 from hostagent.controller.server import ControllerServer, ListenError
 from hostagent.controller.slots import LARGEST_WINDOW, SMALLEST_WINDOW
+from hostagent.protocol.services.aggregator import WAYS
 from hostagent.transport.session import host_identity
 
 READY_TIMEOUT_S = 90.0
@@ -51,8 +53,9 @@ class ControllerOptions:
     """Everything a controller is told."""
 
     aggregator: str
-    """p4runtime://HOST:PORT of a P4 switch, netsum://HOST:PORT of an aggregator of ours; with - for HOST:PORT, a line
-    on standard input says it, so that a launcher can start both at the same time."""
+    """p4runtime://HOST:PORT of a P4 switch, netsum://HOST:PORT of an aggregator of ours, with several HOST:PORT and
+    commas between them of rack servers that are each other's peers; with - for them, a line on standard input says it,
+    so that a launcher can start both at the same time."""
     ports: tuple[str, ...]
     """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
     program: Program = USE_WHAT_RUNS
@@ -64,6 +67,8 @@ class ControllerOptions:
     device_id: int = 0
     state: Path | None = None
     die_with_parent: bool = False
+    way: str = WAYS[0]
+    """How racks exchange sums, where there are several."""
 
 
 class TerminalFormatter(logging.Formatter):
@@ -155,11 +160,14 @@ def make_driver(options: ControllerOptions) -> Driver:
         raise OptionError(
             f"--aggregator {options.aggregator!r}: expected p4runtime://HOST:PORT or {SCHEME}://HOST:PORT"
         )
-    host, port = _address("--aggregator", address)
     if kind == SCHEME:
         if options.program != USE_WHAT_RUNS:
             raise OptionError(f"--aggregator {options.aggregator!r} takes no P4 program")
-        return AggregatorDriver(f"{host}:{port}")
+        if options.way not in WAYS:
+            raise OptionError(f"--way {options.way!r}: choose {', '.join(WAYS)}")
+        addresses = ["{}:{}".format(*_address("--aggregator", one)) for one in address.split(",")]
+        return RacksDriver(addresses, options.way) if len(addresses) > 1 else AggregatorDriver(addresses[0])
+    host, port = _address("--aggregator", address)
     return P4RuntimeDriver(f"{host}:{port}", options.program, options.device_id)
 
 
@@ -199,6 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--max-window", type=int, default=LARGEST_WINDOW)
     parser.add_argument("--full-length-no-data", action="store_true")
     parser.add_argument("--state", type=Path, metavar="FILE")
+    parser.add_argument("--way", choices=WAYS, default=WAYS[0])
     parser.add_argument("--die-with-parent", action="store_true")
     given = parser.parse_args(arguments)
     try:
@@ -216,6 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         device_id=given.device_id,
         state=given.state,
         die_with_parent=given.die_with_parent,
+        way=given.way,
     )
     return run_controller(options)
 

@@ -102,6 +102,8 @@ class RackServer:
         self._restored: set[str] = set()
         self.place = place
         self._tiers: dict[int, TierMemory] = {}
+        self._crossed = Traffic()
+        """Of jobs that have ended."""
         self._totals: Any = None
         self._allocate()
 
@@ -186,10 +188,19 @@ class RackServer:
     def _keep_tier(self, job: int, tier: TierMemory | None) -> None:
         """Traffic is counted over epochs."""
         before = self._tiers.pop(job, None)
+        if before is not None and tier is not None:
+            tier.traffic_records[:] = before.traffic_records
+        elif before is not None:
+            self._crossed = self._crossed.with_more(before.traffic())
         if tier is not None:
-            if before is not None:
-                tier.traffic_records[:] = before.traffic_records
             self._tiers[job] = tier
+
+    def crossed(self) -> Traffic:
+        """What all jobs have sent to other racks since the server's start."""
+        total = self._crossed
+        for tier in self._tiers.values():
+            total = total.with_more(tier.traffic())
+        return total
 
     def traffic(self, job: int) -> Traffic:
         """What a job has sent to other racks; nothing where it is of this one alone."""
@@ -355,8 +366,7 @@ class RackServer:
         told = {"cores": cores, "slots": self.capacity.slots, "lanes": self.capacity.lanes, "jobs": len(self._rows)}
         if self.place is None:
             return told
-        between = {str(job): asdict(tier.traffic()) for job, tier in self._tiers.items()}
-        return {**told, "rack": self.place.rack, "between_racks": between}
+        return {**told, "rack": self.place.rack, "between_racks": asdict(self.crossed())}
 
 
 def compile_services() -> dict[str, int]:

@@ -42,6 +42,11 @@ class RackCollector(Collector):
         strangers = _counter("unknown_services", "Jobs refused because there is no such service.", [])
         strangers.add_metric([], figures.strangers)
         yield strangers
+        if figures.between_racks:
+            crossed = _counter("crossed_bytes", "Bytes of lanes that went to other racks' servers.", ["what"])
+            for what in ("part", "total", "again"):
+                crossed.add_metric([what], figures.between_racks[f"{what}_bytes"])
+            yield crossed
 
 
 def _counter(name: str, says: str, labels: list[str]) -> Any:

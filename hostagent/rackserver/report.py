@@ -93,6 +93,10 @@ class Figures:
     """Frames that reached no set, by reason."""
     strangers: int
     """Jobs refused because there is no such service."""
+    between_racks: Mapping[str, int] = field(default_factory=dict)
+    """What went to other racks' servers, as `Traffic`; empty where this one stands alone."""
+    peer_ports: tuple[int, ...] = ()
+    """Those that lead to other racks, which carry something else than the rest."""
 
     def as_json(self) -> dict[str, Any]:
         """With what follows from the numbers."""
@@ -100,12 +104,13 @@ class Figures:
         for core, record in zip(self.cores, told["cores"], strict=True):
             record["aggregation_ns_per_chunk"] = round(core.aggregation_ns_per_chunk, 1)
             record["optimizer_ns_per_chunk"] = round(core.optimizer_ns_per_chunk, 1)
+        ports = [port for port in self.ports if port.port not in self.peer_ports]
         told["balance"] = {
             "core_bytes": imbalance(core.bytes for core in self.cores),
             "core_chunks": imbalance(core.chunks for core in self.cores),
             "core_owned_bytes": imbalance(core.owned_bytes for core in self.cores),
-            "port_bytes_in": imbalance(port.bytes_in for port in self.ports),
-            "port_bytes_out": imbalance(port.bytes_out for port in self.ports),
+            "port_bytes_in": imbalance(port.bytes_in for port in ports),
+            "port_bytes_out": imbalance(port.bytes_out for port in ports),
         }
         return told
 
@@ -122,12 +127,15 @@ def figures_of(server: RackServer, ports: Sequence[SwitchPort] = ()) -> Figures:
     registry = server.registry
     tenants = [_tenant(server, tenant) for tenant in registry]
     plain = _without_service(server, registry)
+    peers = server.place.peers if server.place is not None else ()
     return Figures(
         tuple([*tenants, plain] if plain.jobs else tenants),
         tuple(_core(number, record) for number, record in enumerate(_core_records(server))),
         tuple(_port(port) for port in ports),
         server.drops(),
         registry.strangers,
+        asdict(server.crossed()) if server.place is not None else {},
+        tuple(peer.port for peer in peers),
     )
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +64,10 @@ class Aggregator:
     choice: Choice
     control: str
     """HOST:PORT where the aggregator itself answers: P4Runtime of a P4 switch, else our own service."""
+    """The first one's, of several racks."""
     services: list[Service] = field(default_factory=list)
+    controls: tuple[str, ...] = ()
+    """Of all racks."""
 
 
 @contextmanager
@@ -93,27 +99,38 @@ def make_services(
     impairments: str = "",
     controller_options: Sequence[str] = (),
     server_options: Sequence[str] = (),
+    racks: int = 1,
 ) -> list[Service]:
-    """The aggregator and the controller, not yet started. ``server_options``: `netsum server`'s, for a rack server."""
+    """The aggregator (or one for each rack) and the controller, not yet started. ``server_options``: `netsum server`'s,
+    for a rack server."""
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
     suffix = f"?{impairments}" if impairments else ""
-    port_words = [word for name in names for word in ("--port", name + suffix)]
+    words_of = [[word for name in part for word in ("--port", name + suffix)] for part in _dealt(names, racks)]
+    port_words = [word for words in words_of for word in words]
+    cables = _cables(racks)
 
-    def aggregator(ready: Mapping[str, Any]) -> Sequence[str]:
+    def aggregator(rack: int, ready: Mapping[str, Any]) -> Sequence[str]:
+        port_words, peers = words_of[rack], cables[rack]
         where = str(ready.get(_control_key(choice), "127.0.0.1:0"))
         if choice.is_p4:
             size = ("--longest-frame", str(full_frame_bytes(lanes))) if choice.program == DEFAULT_PROGRAM else ()
             return netsum_command("switch", *port_words, *size, "--p4runtime", where, "--die-with-parent")
         shape = ("--lanes", str(lanes), "--listen", where, "--die-with-parent")
-        if server_options:
-            return netsum_command("server", *port_words, *shape, *server_options)
+        if server_options or peers:
+            return netsum_command("server", *port_words, *shape, *peers, *_of_rack(server_options, rack, racks))
         return netsum_command("aggregator", choice.text, *port_words, *shape)
 
-    aggregator_service = Service(choice.title, folder / "aggregator.log", aggregator)
+    titles = [choice.title] if racks == 1 else [f"{choice.title} of rack {rack}" for rack in range(racks)]
+    logs = ["aggregator"] if racks == 1 else [f"aggregator-{rack}" for rack in range(racks)]
+    aggregators = [
+        Service(title, folder / f"{log}.log", partial(aggregator, rack))
+        for rack, (title, log) in enumerate(zip(titles, logs, strict=True))
+    ]
 
     def controller(ready: Mapping[str, Any]) -> Sequence[str]:
         listen = str(ready.get("address", "127.0.0.1:0"))
-        control = aggregator_service.ready.get(_control_key(choice), "-")  # told when it is known
+        known = [service.ready.get(_control_key(choice)) for service in aggregators]
+        control = ",".join(map(str, known)) if all(known) else "-"  # told when it is known
         if choice.is_p4:
             target = [f"p4runtime://{control}", "--program", choice.program, "-D", f"LANES={lanes}"]
         else:
@@ -122,7 +139,36 @@ def make_services(
         words = ["--listen", listen, "--aggregator", *target, *port_words, *state, *controller_options]
         return netsum_command("controller", *words)
 
-    return [aggregator_service, Service("controller", folder / "controller.log", controller, told_later=True)]
+    return [*aggregators, Service("controller", folder / "controller.log", controller, told_later=True)]
+
+
+def _dealt(names: Sequence[str], racks: int) -> list[Sequence[str]]:
+    """Ports of each rack, in runs."""
+    return [names[rack * len(names) // racks : (rack + 1) * len(names) // racks] for rack in range(racks)]
+
+
+def _cables(racks: int) -> list[list[str]]:
+    """Each server's options about the others: UDP over the loopback, on ports that are free now."""
+    if racks == 1:
+        return [[]]
+    sockets = {(a, b): socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for a, b in permutations(range(racks), 2)}
+    for one in sockets.values():
+        one.bind(("127.0.0.1", 0))
+    at = {ends: f"127.0.0.1:{one.getsockname()[1]}" for ends, one in sockets.items()}
+    for one in sockets.values():
+        one.close()
+    words: list[list[str]] = [["--rack", str(rack)] for rack in range(racks)]
+    for (a, b), here in at.items():
+        words[a] += ["--peer", f"{b}=udp:{here},{at[b, a]}"]
+    return words
+
+
+def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:
+    """A server's further options; each keeps checkpoints in a folder of its own."""
+    if racks == 1 or "--checkpoint" not in options:
+        return options
+    at = options.index("--checkpoint") + 1
+    return (*options[:at], str(Path(options[at]) / f"rack-{rack}"), *options[at + 1 :])
 
 
 def _control_key(choice: Choice) -> str:
@@ -137,12 +183,13 @@ def start_aggregator(
 
     The controller waits for the aggregator's address, so one that cannot start is the one that is named.
     """
-    aggregator, controller = services
-    aggregator.start()
-    controller.start()
+    *aggregators, controller = services
+    for service in services:
+        service.start()
     meanwhile()
-    aggregator.wait_ready()
-    control = str(aggregator.ready[_control_key(choice)])
-    controller.tell(control)
+    for aggregator in aggregators:
+        aggregator.wait_ready()
+    controls = tuple(str(aggregator.ready[_control_key(choice)]) for aggregator in aggregators)
+    controller.tell(",".join(controls))
     controller.wait_ready()
-    return Aggregator(str(controller.ready["address"]), choice, control, services)
+    return Aggregator(str(controller.ready["address"]), choice, controls[0], services, controls)

@@ -73,6 +73,8 @@ class RunOptions:
     """Further options of the controller, as ``--max-window 32``."""
     server_options: tuple[str, ...] = ()
     """Further options of a rack server, as ``--cores 2``: those of ``netsum server``."""
+    racks: int = 1
+    """Rack servers that the ranks are dealt to, in a hierarchy."""
     verbose: bool = False
     at_end: Callable[[Aggregator], None] | None = None
     """Called when the ranks have ended, while aggregator and controller still answer; not with ``controller``."""
@@ -115,6 +117,8 @@ def _check(options: RunOptions) -> None:
     if options.server_options and (choice.kind != "server" or options.controller is not None):
         named = ", ".join(word for word in options.server_options if word.startswith("--"))
         raise LaunchError(f"{named}: of a rack server that is started here: write --aggregator server, no --controller")
+    if not 1 <= options.racks <= options.ranks or (options.racks > 1 and choice.kind != "server"):
+        raise LaunchError(f"--racks {options.racks}: of --aggregator server, at most one for each rank")
     if options.controller is not None:
         _check_answers(options.controller)
 
@@ -164,6 +168,7 @@ class _Run:
             options.impairments,
             options.controller_options,
             options.server_options,
+            options.racks,
         )
         for service in self._services:
             service.verbose = options.verbose

@@ -28,7 +28,8 @@ from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_ports
 from emulator.ports.stale import clean_stale
 from hostagent.cli.aggregators.cores import DEFAULT_SLOTS, CoreOptions, UnknownCore, make_core
-from hostagent.protocol.services.aggregator import Aggregator, CompiledAggregator
+from hostagent.protocol.services.aggregator import Aggregator, CompiledAggregator, peer_port
+from hostagent.protocol.services.aggregator_pb2 import Place
 from hostagent.protocol.services.aggregator_server import AggregatorServer, AggregatorServerError
 from hostagent.protocol.wire import full_frame_bytes
 
@@ -89,8 +90,19 @@ class RunningAggregator:
         self.runner = make_runner(self.core, self.ports, bell)
         self._loop = LiveLoop(self.runner)
         self._stack.callback(self._loop.stop)
-        self.server = AggregatorServer(self.core, self.runner.paused, options.listen, self.statistics)
+        self.server = AggregatorServer(
+            self.core, self.runner.paused, options.listen, self.statistics, self.place(), self._child_ports()
+        )
         self._stack.callback(self.server.stop)
+
+    def place(self) -> Place | None:
+        """Among servers of other racks; None: it stands alone."""
+        return None
+
+    def _child_ports(self) -> list[int]:
+        place = self.place()
+        between = {peer_port(rack) for rack in place.peers} if place is not None else set()
+        return [port.number for port in self.ports if port.number not in between]
 
     def __enter__(self) -> RunningAggregator:
         self._loop.start()

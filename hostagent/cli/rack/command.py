@@ -25,6 +25,13 @@ def server(
     pin: Annotated[
         bool, typer.Option("--pin/--no-pin", help="Several cores: each on a processor of its own, of one NUMA node.")
     ] = True,
+    rack: Annotated[
+        int | None, typer.Option(min=0, max=63, help="This server's number, where it is one of several racks'.")
+    ] = None,
+    peer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RACK=SPEC", help="The cable to another rack's server, as udp:LOCAL,REMOTE; repeat."),
+    ] = None,
     services: Annotated[
         Path | None,
         typer.Option(metavar="FILE.toml", help="Services with nonces, weights, quotas: nobody else is let in."),
@@ -61,6 +68,7 @@ def server(
       [bold]netsum server --port 1=shm:a --port 2=tcp:0.0.0.0:9001 --metrics 127.0.0.1:9464 --report[/bold]
       [bold]netsum server --port 1=shm:a --checkpoint state --checkpoint-every 100[/bold]
       [bold]netsum server --report --of 127.0.0.1:48865[/bold]
+      [bold]netsum server --port 1=shm:a --rack 0 --peer 1=udp:10.0.0.1:7000,10.0.0.2:7000[/bold]
     """
     from hostagent.cli.rack.tenants_file import size_of
 
@@ -86,9 +94,38 @@ def server(
     )
     pace = Pace(checkpoint_every, checkpoint_seconds or 0.0)
     options = ServerOptions(
-        common, cores, memory_bytes, services, metrics, report, as_json, checkpoint, pace, restore, pin
+        common,
+        cores,
+        memory_bytes,
+        services,
+        metrics,
+        report,
+        as_json,
+        checkpoint,
+        pace,
+        restore,
+        rack,
+        _peers(rack, peer or []),
+        pin,
     )
     raise typer.Exit(run_server(options))
+
+
+def _peers(rack: int | None, texts: list[str]) -> tuple[tuple[int, str], ...]:
+    """(rack, SPEC) of each --peer. Raises typer.BadParameter."""
+    peers: dict[int, str] = {}
+    for text in texts:
+        number, _, spec = text.partition("=")
+        if not number.isdecimal() or not spec or int(number) > 63 or int(number) in (rack, *peers):
+            raise typer.BadParameter(
+                f"{text!r}: write RACK=SPEC, with another rack's number, 0 to 63, once", param_hint="--peer"
+            )
+        peers[int(number)] = spec
+    if peers and rack is None:
+        raise typer.BadParameter("other racks need to know which one this is", param_hint="--rack")
+    if rack is not None and not peers:
+        raise typer.BadParameter("a rack of several needs the others", param_hint="--peer")
+    return tuple(sorted(peers.items()))
 
 
 def _report_of(address: str, as_json: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,14 @@ from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregat
 from hostagent.cli.rack.checkpointing import Checkpointer, Pace
 from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
+from hostagent.protocol.services import aggregator_pb2 as pb
+from hostagent.protocol.services.aggregator import peer_port
 from hostagent.rackserver.checkpoint import CheckpointError
 from hostagent.rackserver.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.core import RackServer, compile_services, default_memory_bytes
 from hostagent.rackserver.crew import Crew
+from hostagent.rackserver.hierarchy.memory import compile_tiers
+from hostagent.rackserver.hierarchy.routes import Peer, Place
 from hostagent.rackserver.metrics import MetricsEndpoint, MetricsError
 from hostagent.rackserver.report import Figures, figures_of
 from hostagent.rackserver.tenants import Registry
@@ -42,6 +46,10 @@ class ServerOptions:
     pace: Pace = field(default_factory=Pace)
     restore: bool = True
     """Begin with what is in that folder."""
+    rack: int | None = None
+    """Of several; None: it stands alone."""
+    peers: tuple[tuple[int, str], ...] = ()
+    """Other racks, and the cable to each: (number, SPEC)."""
     pin: bool = True
     """Several cores: each on a processor of its own, where there are as many."""
 
@@ -55,9 +63,12 @@ class RunningServer(RunningAggregator):
         self.folder = CheckpointFolder(options.checkpoint) if options.checkpoint is not None else None
         self.checkpointer: Checkpointer | None = None
         self.crew: Crew | None = None
+        self._rack, self._peers = options.rack, options.peers
+        between = tuple(f"{peer_port(rack)}={spec}" for rack, spec in options.peers)
+        common = replace(options.common, ports=(*options.common.ports, *between))
         try:
             self.found = self._recognize() if options.restore else {}
-            super().__init__(options.common, lambda given: self._make(options, given))
+            super().__init__(common, lambda given: self._make(options, given))
         except BaseException:
             self._close_folder()
             raise
@@ -77,6 +88,8 @@ class RunningServer(RunningAggregator):
             self.crew = Crew(self.rack, pin=options.pin)
             self._stack.callback(self._dismiss, self.crew)
         compile_services()  # else the first service's job would wait for it
+        if options.rack is not None:
+            compile_tiers()
         if self.folder is not None:
             self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace)
 
@@ -115,7 +128,12 @@ class RunningServer(RunningAggregator):
         if self.folder is not None:
             self.folder.close()
 
+    def place(self) -> pb.Place | None:
+        """See `RunningAggregator`."""
+        return None if self._rack is None else pb.Place(rack=self._rack, peers=[rack for rack, _ in self._peers])
+
     def _make(self, options: ServerOptions, given: CoreOptions) -> RackServer:
+        peers = tuple(Peer(rack, peer_port(rack)) for rack, _ in options.peers)
         self.rack = RackServer(
             given.lanes,
             slots=given.slots,
@@ -123,6 +141,7 @@ class RunningServer(RunningAggregator):
             ports=given.ports,
             registry=self.registry,
             restore=self.folder.restore if self.folder is not None else None,
+            place=Place(options.rack, peers) if options.rack is not None else None,
         )
         return self.rack
 
@@ -138,6 +157,8 @@ class RunningServer(RunningAggregator):
     def ready_line(self) -> dict[str, Any]:
         """See `RunningAggregator`."""
         told = {**super().ready_line(), "cores": self.rack.cores}
+        if self._rack is not None:
+            told["rack"] = self._rack
         if self.crew is not None:
             told["processors"] = self.crew.processors
         metrics = getattr(self, "metrics", None)

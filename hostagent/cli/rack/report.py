@@ -18,6 +18,12 @@ def print_report(report: Mapping[str, Any], out: TextIO) -> None:
     for table in (_tenants(report), _cores(report), _ports(report)):
         if table.row_count:
             console.print(table)
+    between = report["between_racks"]
+    if between:
+        console.print(
+            f"to other racks: {between['part_bytes']:,} bytes of partial sums, {between['total_bytes']:,} of totals, "
+            f"{between['again_bytes']:,} again; {between['dropped']:,} frames of theirs came too late"
+        )
     lost = [f"{count:,} {reason}" for reason, count in report["drops"].items()]
     if report["strangers"]:
         lost.append(f"{report['strangers']:,} for no such service")

@@ -28,11 +28,18 @@ WAYS = ("ring", "sharded", "tree")
 """How racks exchange sums. Chunk c is finished at rack c mod r: partial sums reach it from rack to rack round a ring,
 or straight from each (sharded). In a tree the first rack finishes all, and the others are its leaves."""
 
+MOST_RACKS = 64
+
 VERDICTS = tuple(verdict.name.lower() for verdict in Verdict)
 """Names of what becomes of a job's contribution, by `Verdict`'s numbers."""
 
 DROPS = tuple(reason.name.lower() for reason in Drop)
 """Names of why a frame was dropped before it reached a set, by `Drop`'s numbers."""
+
+
+def peer_port(rack: int) -> int:
+    """A server's port that leads to another rack's server: the last ones, which children leave alone."""
+    return MAX_PORTS - MOST_RACKS + rack
 
 
 class RefusalCode(Enum):

@@ -6,7 +6,7 @@ import json
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
@@ -56,12 +56,16 @@ class AggregatorServer:
         paused: Callable[[], AbstractContextManager[None]],
         address: str,
         statistics: Callable[[], Mapping[str, object]] | None = None,
+        place: pb.Place | None = None,
+        ports: Sequence[int] = (),
     ) -> None:
-        """Listens at once. Raises AggregatorServerError."""
+        """Listens at once. ``place``: among servers of other racks; ``ports``: by which children may come. Raises
+        AggregatorServerError."""
         self.incarnation = secrets.randbits(63) + 1
         self._core = core
         self._paused = paused
         self._statistics = statistics or core.statistics
+        self._place, self._ports = place, ports
         self._changed = threading.Condition()
         self._version = 0
         self._watchers = 0
@@ -134,6 +138,8 @@ class AggregatorServer:
                 raise AggregatorRefused(
                     f"job {terms.job} has {terms.lanes} lanes a frame, this aggregator {self._core.capacity.lanes}"
                 )
+            if terms.spread is not None and self._place is None:
+                raise AggregatorRefused(f"job {terms.job} is of several racks; a `netsum server --rack` takes those")
             with self._calls, self._paused():
                 self._core.install(terms)
                 self._ended.pop(terms.job, None)
@@ -187,6 +193,8 @@ class AggregatorServer:
             lanes=capacity.lanes,
             jobs=capacity.jobs,
             known=[pb.KnownJob(job=job, epoch=epoch) for job, epoch in self._known.items()],
+            place=self._place,
+            ports=self._ports,
         )
 
     def _check_incarnation(self, meant: int) -> None:

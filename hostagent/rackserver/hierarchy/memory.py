@@ -50,6 +50,10 @@ class Traffic:
     dropped: int = 0
     """Of a chunk that is over, or that can't be of its set."""
 
+    def with_more(self, other: Traffic) -> Traffic:
+        """Both together."""
+        return Traffic(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+
 
 class TierMemory:
     """One job's part between racks. Raises AggregatorRefused where this server can't be one of its racks."""

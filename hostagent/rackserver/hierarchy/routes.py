@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hostagent.protocol.services.aggregator import MOST_RACKS
+
 RACK_MAC = 0x026E_7200_0000
 RACK_IP = 0x0A4F_0000
 """Of servers, to each other: locally administered MACs and 10.79.0.0/16, the rack's number in the low bytes."""
-MOST_RACKS = 64
 
 
 @dataclass(frozen=True, slots=True)

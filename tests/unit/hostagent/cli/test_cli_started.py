@@ -70,6 +70,36 @@ def test_a_runs_rack_server_is_given_the_options_of_netsum_server(
     assert (told.common.lanes, told.common.listen, len(told.common.ports)) == (256, WHERE["service"], 2)
 
 
+def test_racks_servers_are_each_others_peers_and_share_the_ports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hostagent.cli.rack import command, process
+
+    servers: list[Any] = []
+    monkeypatch.setattr(process, "run_server", lambda options: servers.append(options) or 0)
+    command.register(app)
+    keep = ("--checkpoint", str(tmp_path))
+    *racks, _ = make_services(tmp_path, 5, choose("server"), 256, server_options=keep, racks=3)
+    for service in racks:
+        assert CliRunner().invoke(app, list(service.command(WHERE))[3:]).exit_code == 0
+    assert [told.rack for told in servers] == [0, 1, 2]
+    assert [len(told.common.ports) for told in servers] == [1, 2, 2]
+    assert [told.checkpoint.name for told in servers] == ["rack-0", "rack-1", "rack-2"]
+    cables = {(told.rack, other): spec for told in servers for other, spec in told.peers}
+    assert len(cables) == 6
+    for (here, there), spec in cables.items():
+        local, remote = spec.removeprefix("udp:").split(",")
+        assert cables[there, here] == f"udp:{remote},{local}"
+
+
+@pytest.mark.parametrize("words", [("--peer", "1=udp:a"), ("--rack", "1"), ("--rack", "1", "--peer", "1=udp:a")])
+def test_a_racks_place_is_refused_where_it_makes_no_sense(words: tuple[str, ...]) -> None:
+    from hostagent.cli.rack import command
+
+    command.register(app)
+    assert CliRunner().invoke(app, ["server", *words]).exit_code == 2
+
+
 @pytest.mark.parametrize(("aggregator", "controller"), [("p4", None), ("server", "127.0.0.1:1")])
 def test_a_servers_options_are_refused_where_none_is_started(
     aggregator: str, controller: str | None, capsys: pytest.CaptureFixture[str]

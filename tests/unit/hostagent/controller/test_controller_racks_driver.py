@@ -1,0 +1,155 @@
+"""Rack servers driven as one aggregator: whose child is whose, and when the racks are ready."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hostagent.controller.driver import AggregatorCounters
+from hostagent.controller.entries import Child, JobEntries
+from hostagent.controller.model import Capacity
+from hostagent.controller.racks_driver import Place, RacksDriver, RacksRefused, split
+from hostagent.protocol.services import aggregator_pb2 as pb
+from hostagent.protocol.services.aggregator import RackPart, Spread
+
+PLACES = (Place(5, frozenset({2}), frozenset({1, 3})), Place(2, frozenset({5}), frozenset({2, 4})))
+
+
+def entries(*ports: int, epoch: int = 1) -> JobEntries:
+    children = tuple(Child(number, port, 0x0200 + port, 0x0A00 + port, True) for number, port in enumerate(ports))
+    return JobEntries(9, 0, epoch, 0, 8, 0, True, 1, 1, children)
+
+
+def test_children_are_of_the_rack_whose_server_has_their_port() -> None:
+    shares = split(entries(4, 1, 2), PLACES, "ring")
+    assert {index: [child.child for child in share.children] for index, share in shares.items()} == {0: [1], 1: [0, 2]}
+    spread = Spread("ring", (RackPart(2, 0b101), RackPart(5, 0b010)))
+    assert all(share.spread == spread for share in shares.values())
+
+
+def test_a_job_of_one_racks_children_is_not_spread() -> None:
+    (share,) = split(entries(2, 4), PLACES, "ring").items()
+    assert share == (1, entries(2, 4))
+
+
+def test_a_port_of_no_rack_is_named() -> None:
+    with pytest.raises(RacksRefused, match="no rack's server has port 7"):
+        split(entries(1, 7), PLACES, "ring")
+
+
+class FakeDriver:
+    """A server's driver, by hand."""
+
+    def __init__(self, number: int, place: Place | None) -> None:
+        told = {} if place is None else {"place": pb.Place(rack=place.rack, peers=place.peers), "ports": place.ports}
+        self.description = pb.Description(**told)
+        self.name = f"netsum://{number}"
+        self.orders: list[Any] = []
+        self.events: Any = None
+
+    def start(self, events: Any, told: Any) -> None:
+        self.events = events
+
+    def install(self, given: JobEntries) -> None:
+        self.orders.append([child.port for child in given.children])
+
+    def remove(self, job: int) -> None:
+        self.orders.append(job)
+
+    def counters(self, timeout_s: float) -> AggregatorCounters:
+        return AggregatorCounters({0: {"accepted": 2}}, {0: {"accepted": 200}}, {"epoch": 1})
+
+
+class Events:
+    """What the controller is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def ready(self, capacity: Capacity, wiped: bool) -> None:
+        self.told.append(("ready", capacity.slots, wiped))
+
+    def lost(self, why: str, *, hopeless: bool = False) -> None:
+        self.told.append(("lost", why, hopeless))
+
+    def installed(self, job: int, epoch: int) -> None:
+        self.told.append(("installed", job, epoch))
+
+    def install_failed(self, job: int, epoch: int, why: str) -> None:
+        self.told.append(("install_failed", job, epoch, why))
+
+
+def racks_of(*places: Place | None) -> tuple[RacksDriver, list[FakeDriver], Events]:
+    racks, events = RacksDriver([f"host:{number}" for number in range(len(places))], "ring"), Events()
+    fakes = [FakeDriver(number, place) for number, place in enumerate(places)]
+    racks._drivers = fakes  # type: ignore[assignment]
+    racks.start(events, ())
+    return racks, fakes, events
+
+
+def capacity(slots: int = 64, lanes: int = 256) -> Capacity:
+    return Capacity(slots, lanes, 16)
+
+
+def test_racks_are_ready_when_all_are_with_the_fewest_slots_and_again_after_a_loss() -> None:
+    _, (one, other), events = racks_of(*PLACES)
+    one.events.ready(capacity(64), False)
+    assert events.told == []
+    other.events.ready(capacity(32), False)
+    one.events.lost("gone")
+    one.events.ready(capacity(64), True)
+    assert events.told == [("ready", 32, False), ("lost", "gone", False), ("ready", 32, True)]
+
+
+def test_a_job_is_installed_when_all_its_racks_have_it_and_removed_everywhere() -> None:
+    racks, (one, other), events = racks_of(*PLACES)
+    racks.install(entries(1, 2))
+    one.events.installed(9, 1)
+    assert events.told == []
+    other.events.installed(9, 1)
+    racks.install(entries(1, epoch=2))  # of one rack now: the other forgets it
+    other.events.installed(9, 1)
+    one.events.installed(9, 2)
+    assert events.told == [("installed", 9, 1), ("installed", 9, 2)]
+    assert (one.orders, other.orders) == ([[1], [1]], [[2], 9])
+    racks.remove(9)
+    assert (one.orders[-1], other.orders[-1]) == (9, 9)
+
+
+def test_a_refusal_names_the_rack_and_is_the_last_word() -> None:
+    racks, (one, other), events = racks_of(*PLACES)
+    racks.install(entries(1, 2))
+    other.events.install_failed(9, 1, "no room")
+    one.events.installed(9, 1)
+    assert events.told == [("install_failed", 9, 1, "netsum://1: no room")]
+
+
+@pytest.mark.parametrize(
+    ("places", "why"),
+    [
+        ((PLACES[0], None), "netsum://1 has no place among racks"),
+        ((PLACES[0], Place(5, frozenset(), frozenset({2}))), "netsum://0 is one of several that are rack 5"),
+        ((PLACES[0], Place(3, frozenset({5}), frozenset({2}))), "netsum://0 has no --peer 3"),
+        ((PLACES[0], Place(2, frozenset({5}), frozenset({3}))), "port 3 is of several racks"),
+    ],
+)
+def test_servers_that_do_not_fit_together_are_hopeless(places: tuple[Place | None, ...], why: str) -> None:
+    _, fakes, events = racks_of(*places)
+    for fake in fakes:
+        fake.events.ready(capacity(), False)
+    ((what, said, hopeless),) = events.told
+    assert (what, hopeless) == ("lost", True)
+    assert why in said
+
+
+def test_lanes_must_be_the_same() -> None:
+    _, (one, other), events = racks_of(*PLACES)
+    one.events.ready(capacity(lanes=64), False)
+    other.events.ready(capacity(lanes=256), False)
+    assert "64 and 256 lanes" in events.told[0][1]
+
+
+def test_counters_are_of_all_racks() -> None:
+    racks, _, _ = racks_of(*PLACES)
+    assert racks.counters(1.0) == AggregatorCounters({0: {"accepted": 4}}, {0: {"accepted": 400}}, {"epoch": 2})
