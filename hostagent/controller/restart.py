@@ -113,7 +113,17 @@ def installed(world: World, number: int, epoch: int) -> None:
         world.tell(job.participants, messages.resume(job))
         check(world, job)
     else:
+        _supersede(world, job)
         membership.progress(world, job)
+
+
+def _supersede(world: World, job: Job) -> None:
+    """A service has one job at a time: ranks of an older one learn that theirs is over."""
+    name = job.service.name if job.service is not None else None
+    for other in list(world.jobs.values()):
+        is_older = other is not job and other.state in HAS_LEASE
+        if is_older and other.service is not None and other.service.name == name:
+            failure.fail_job(world, other, f"service {name!r} has begun another job, {job}")
 
 
 def install_failed(world: World, number: int, epoch: int, why: str) -> None:

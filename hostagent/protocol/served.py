@@ -200,14 +200,15 @@ def status_text(status: int) -> str:
 
 
 class ServedMemory:
-    """The words of one served operation in memory that a core reads and writes: announcement, then answer.
+    """The words of one served operation in memory that a core reads and writes: announcement, answer, and of a push how
+    many of its chunks were not finite.
 
     Must live until the operation has finished.
     """
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
-        self._words: Words = np.zeros(2 * ANNOUNCEMENT_LANES, np.uint32)
+        self._words: Words = np.zeros(2 * ANNOUNCEMENT_LANES + 1, np.uint32)
         self._words[:ANNOUNCEMENT_LANES] = announcement.words()
         self.tag = crc32(self._words[:ANNOUNCEMENT_LANES].astype(">u4").tobytes())
         """What an operation's hash takes of the announcement: ranks that differ in any lane are told so."""
@@ -221,6 +222,11 @@ class ServedMemory:
     def answer(self) -> Answer:
         """What the server said; zeros before the answer has come."""
         return read_answer(self._words[ANNOUNCEMENT_LANES:])
+
+    @property
+    def not_finite(self) -> int:
+        """Chunks of a push in which some rank had a NaN or an infinity; 0 before all exponents have come."""
+        return int(self._words[2 * ANNOUNCEMENT_LANES])
 
 
 def _pair(value: int) -> tuple[int, int]:

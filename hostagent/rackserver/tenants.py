@@ -91,9 +91,9 @@ class Registry:
     # --- Services ---------------------------------------------------------------------------------------------------
 
     def create(self, name: str, workers: int, *, weight: int = 1, quota_bytes: int = 0) -> bytes:
-        """A new service with a nonce drawn here, which is returned and kept nowhere. As Parameter Hub's
+        """A new service with a nonce drawn here (ASCII text), which is returned and kept nowhere. As Parameter Hub's
         CreateService."""
-        nonce = secrets.token_bytes(NONCE_BYTES)
+        nonce = secrets.token_hex(NONCE_BYTES).encode()
         self.declare(ServiceTerms(name, nonce, workers, weight, quota_bytes))
         return nonce
 

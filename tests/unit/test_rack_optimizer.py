@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import threading
 from typing import Any
 
@@ -11,8 +12,9 @@ import torch
 from torch import Tensor
 
 from hostagent.torch_backend.errors import NetsumError
-from hostagent.torch_backend.rack import layout
+from hostagent.torch_backend.rack import RackOptimizer, client, layout
 from tests.support.rack_network import RackNetwork, make_optimizer, on_ranks, rack_network
+from tests.support.transport_network import LANES
 
 SIZE, STEPS = 2, 4
 
@@ -184,6 +186,7 @@ def test_clipping_and_leaving_out_steps_that_are_not_finite(network: RackNetwork
             after = list(model.parameters())
             moved = sum(float(((a.detach() - b) ** 2).sum()) for a, b in zip(after, before, strict=True)) ** 0.5
             assert moved == 0 if step == 1 else moved == pytest.approx(0.005, rel=1e-3)
+            assert (optimizer.skipped_steps > 0) == (optimizer.nonfinite_chunks > 0) == (step >= 1)
         skipped = optimizer.skipped_steps
         optimizer.close()
         return model, skipped
@@ -191,6 +194,62 @@ def test_clipping_and_leaving_out_steps_that_are_not_finite(network: RackNetwork
     (one, skipped), (other, _) = on_ranks(SIZE, body)
     close_to(one, other, rtol=0, atol=0)
     assert skipped == 1
+
+
+def test_chunks_that_are_not_finite_are_counted_in_their_own_step(network: RackNetwork) -> None:
+    fresh(network)
+
+    def body(rank: int) -> list[int]:
+        weight = torch.nn.Parameter(torch.zeros(3 * LANES))
+        optimizer = make_optimizer(network, rank, [weight], "sgd", lr=0.5)
+        counts = []
+        for step in range(3):
+            weight.grad = None
+            gradient = torch.ones(3 * LANES)
+            gradient[2 * LANES - rank] = float("inf") if step == 1 else 1.0
+            weight.backward(gradient)
+            optimizer.step()
+            counts.append(optimizer.nonfinite_chunks)
+        optimizer.close()
+        return counts
+
+    assert on_ranks(SIZE, body) == [[0, 2, 2]] * SIZE
+
+
+@pytest.mark.parametrize("options", [{"max_norm": -1.0}, {"max_norm": float("nan")}, {"rescale": float("inf")}])
+def test_numbers_that_would_ruin_weights_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(NetsumError, match=next(iter(options))):
+        RackOptimizer(make_model().parameters(), "sgd", lr=0.1, **options)
+
+
+def test_another_optimizers_state_is_refused_and_nothing_is_changed(network: RackNetwork) -> None:
+    fresh(network)
+    theirs = torch.optim.SGD(make_model().parameters(), lr=7.0).state_dict()
+
+    def body(rank: int) -> float:
+        optimizer = make_optimizer(network, rank, make_model().parameters(), "adam", lr=1e-2)
+        with pytest.raises(NetsumError, match="another optimizer than Adam: its parameter group 0 has no betas, eps"):
+            optimizer.load_state_dict(theirs)
+        optimizer.close()
+        return float(optimizer.param_groups[0]["lr"])
+
+    assert on_ranks(SIZE, body) == [1e-2] * SIZE
+
+
+def test_every_optimizer_without_a_service_draws_one_of_its_own_and_one_service_is_not_held_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = torch.distributed.HashStore()
+    drawn = itertools.count(1)
+    monkeypatch.setattr(client, "_drawn", drawn)
+    first, second = client.agree_on_service(None, store), client.agree_on_service(None, store)
+    assert first.name != second.name
+    monkeypatch.setattr(client, "_drawn", itertools.count(1))  # as on another rank
+    assert (client.agree_on_service(None, store), client.agree_on_service(None, store)) == (first, second)
+    held = client.RackClient(0, 1, first, 1.0, lambda: None)  # type: ignore[arg-type, return-value]
+    monkeypatch.setitem(client._held, first.name, held)
+    with pytest.raises(NetsumError, match=r"has a RackOptimizer of service .* already"):
+        client.connect(first, 1.0)
 
 
 def test_a_half_precision_model_has_float32_masters(network: RackNetwork) -> None:

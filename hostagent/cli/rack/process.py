@@ -78,7 +78,7 @@ class RunningServer(RunningAggregator):
             self.__exit__()
             raise
         for name, nonce in drawn.items():
-            print(f"service {name!r}: its nonce is {nonce.hex()}; it is told once", file=sys.stderr, flush=True)
+            print(f"service {name!r}: its nonce is {nonce.decode()}; it is told once", file=sys.stderr, flush=True)
 
     def _add_parts(self, options: ServerOptions) -> None:
         self.metrics = MetricsEndpoint(options.metrics, self._figures) if options.metrics is not None else None

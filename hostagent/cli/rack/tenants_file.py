@@ -2,7 +2,7 @@
 
 [[service]]
 name = "vision"
-nonce = "4f1c..."      # hexadecimal, or none: one is drawn and told once, on stderr
+nonce = "4f1c..."      # what RackOptimizer(server="vision:4f1c...") says; if absent one is drawn, and told on stderr
 workers = 4
 weight = 2             # share of the cores, against other services; 1 if absent
 quota = "2GiB"         # of memory; none if absent
@@ -62,7 +62,8 @@ def _check(service: Mapping[str, Any]) -> None:
         if field not in FIELDS:
             raise ValueError(f"there is no {field!r}; the fields are {', '.join(FIELDS)}")
         if not isinstance(value, FIELDS[field]) or isinstance(value, bool):
-            raise ValueError(f"{field} = {value!r} should be of type {FIELDS[field].__name__}")
+            shown = field if field == "nonce" else f"{field} = {value!r}"  # a nonce is a secret
+            raise ValueError(f"{shown} should be of type {FIELDS[field].__name__}")
     for field in ("name", "workers"):
         if field not in service:
             raise ValueError(f"it has no {field}")
@@ -74,9 +75,5 @@ def _declare(service: Mapping[str, Any], registry: Registry) -> bytes | None:
     quota = size_of(service["quota"]) if "quota" in service else 0
     if "nonce" not in service:
         return registry.create(name, workers, weight=weight, quota_bytes=quota)
-    try:
-        nonce = bytes.fromhex(service["nonce"])
-    except ValueError:
-        raise ValueError("its nonce is not hexadecimal") from None  # which is a secret: not shown
-    registry.declare(ServiceTerms(name, nonce, workers, weight, quota))
+    registry.declare(ServiceTerms(name, service["nonce"].encode(), workers, weight, quota))
     return None

@@ -256,6 +256,8 @@ def add_tail(operation: Any) -> None:
         if load_i16(operation.scratch_address, index) == FLAGGED:
             store_i32(flagged_list(operation), found, index)
             found += 1
+    if is_served(operation):
+        store_i32(operation.announcement, 2 * ANNOUNCEMENT_LANES, found)
     operation.tail = found
     operation.tail_groups = group_count(found, operation.group_chunks)
     operation.count += operation.tail + operation.tail_groups

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import torch.distributed as dist
 from torch import Tensor
@@ -63,6 +65,12 @@ class Ticket:
         assert self.operation.served is not None, "every operation here is a served one"
         return self.operation.served.answer
 
+    @property
+    def not_finite(self) -> int:
+        """How many of its chunks had a NaN or an infinity on some rank, once it has finished."""
+        assert self.operation.served is not None, "every operation here is a served one"
+        return self.operation.served.not_finite
+
 
 class RackClient:
     """This rank's end of a job of the service; a new one after every failure."""
@@ -79,6 +87,8 @@ class RackClient:
         """Joins at once; see ``connect``. ``meeting``: of the ranks, where there are others."""
         self.rank, self.size, self.service, self.timeout_s = rank, size, service, timeout_s
         self._join, self._meeting = join, meeting
+        self.has_failed = False
+        """An operation has; ``rejoin`` begins anew."""
         self._channel = join()
 
     def rejoin(self) -> None:
@@ -88,9 +98,12 @@ class RackClient:
         if self._meeting is not None:
             self._meeting.gather(self.timeout_s)
         self._channel = self._join()
+        self.has_failed = False
 
     def close(self) -> None:
         """Leave the job; the service stays."""
+        if _held.get(self.service.name) is self:
+            del _held[self.service.name]
         if self._meeting is not None:
             self._meeting.leave()
         self._channel.close()
@@ -125,6 +138,7 @@ class RackClient:
             failure = self._channel.expire(ticket.number, self.timeout_s)
         failure = failure or self._channel.failure(ticket.number)
         if failure is not None:
+            self.has_failed = True
             raise as_torch_error(failure, self._describe(ticket.operation)) from None
         return ticket.answer
 
@@ -144,6 +158,12 @@ class RackClient:
             )
 
 
+_held: WeakValueDictionary[str, RackClient] = WeakValueDictionary()
+"""By name: services that this process is in a job of."""
+_drawn = itertools.count(1)
+"""Services drawn by this process: the n-th of one rank is the n-th of the others."""
+
+
 def connect(service: RackService | str | None, timeout_s: float) -> RackClient:
     """A job of the service with all ranks of torch.distributed's default group; without one this process is alone.
 
@@ -152,6 +172,12 @@ def connect(service: RackService | str | None, timeout_s: float) -> RackClient:
     store = dist.distributed_c10d._get_default_store() if dist.is_available() and dist.is_initialized() else None
     rank, size = (dist.get_rank(), dist.get_world_size()) if store is not None else (0, 1)
     agreed = agree_on_service(service, store)
+    holder = _held.get(agreed.name)
+    if holder is not None and not holder.has_failed:
+        raise RefusedError(
+            f"netsum: this process has a RackOptimizer of service {agreed.name!r} already, and a service has one job "
+            "at a time: name another service for this one (server=...), or close() the first"
+        )
     terms = ServiceTerms(agreed.name, agreed.nonce.encode(), size, agreed.weight, agreed.quota_bytes)
 
     group = f"service {agreed.name}"
@@ -164,19 +190,22 @@ def connect(service: RackService | str | None, timeout_s: float) -> RackClient:
         try:
             return open_job(controller_address(), name, rank, size, timeout_s, terms)
         except TransportError as error:
-            raise NetsumError(f"netsum: rank {rank} cannot join service {agreed.name!r}: {error}") from error
+            hint = f"; this one holds {len(_held)} jobs: close() RackOptimizers that are done with" if _held else ""
+            raise NetsumError(f"netsum: rank {rank} cannot join service {agreed.name!r}: {error}{hint}") from error
 
-    return RackClient(rank, size, agreed, timeout_s, join, meeting)
+    client = RackClient(rank, size, agreed, timeout_s, join, meeting)
+    _held[agreed.name] = client
+    return client
 
 
 def agree_on_service(service: RackService | str | None, store: Any) -> RackService:
-    """What was told, or NETSUM_SERVICE, or a new service that the ranks of a store agree on."""
+    """What was told, or NETSUM_SERVICE, or a new service that the ranks of a store agree on, another one each time."""
     told = service if service is not None else os.environ.get(SERVICE_VARIABLE)
     if isinstance(told, RackService):
         return told
     if not told:
         told = f"rack-{uuid.uuid4().hex[:12]}:{secrets.token_hex(16)}"
         if store is not None:
-            told = str(store.compare_set("netsum/rack service", "", told).decode())
+            told = str(store.compare_set(f"netsum/rack service {next(_drawn)}", "", told).decode())
     name, _, nonce = told.partition(":")
     return RackService(name, nonce)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from hostagent.torch_backend.rack.keys import LocalKey
 from hostagent.torch_backend.rack.layout import layout_of
 from hostagent.torch_backend.rack.terms import (
     Policy,
+    check_groups,
     hyperparameters,
     make_template,
     moves_without_gradient,
@@ -92,9 +94,10 @@ class RackOptimizer(torch.optim.Optimizer):
         self._stepped: list[LocalKey] = []
         """Keys of the step that has begun: those that are not frozen."""
         self._submitted = 0
+        self._policy = Policy(is_nag, 1, rescale, max_norm, skip_nonfinite)
         self._client = client or connect(server, timeout_s)
-        divisor = self._client.size if average else 1
-        self._policy = Policy(is_nag, divisor, rescale, max_norm, skip_nonfinite)
+        if average:
+            self._policy = replace(self._policy, divisor=self._client.size)
         self._handles: list[Any] = [None] * len(self._parameters)
         self._hook_all()
         self._begin()
@@ -178,23 +181,23 @@ class RackOptimizer(torch.optim.Optimizer):
             for key in self._stepped[self._submitted :]:
                 key.fill_missing()
             self._push_ready()
-            answers = [self._client.wait(ticket) for key in self._stepped for ticket in key.tickets]
+            tickets = [ticket for key in self._stepped for ticket in key.tickets]
+            answers = [self._client.wait(ticket) for ticket in tickets]
+            flagged = sum(ticket.not_finite for ticket in tickets)
             if self._policy.split:
                 answers = self._pull(self._stepped, step=self.step_number + 1)
-            self._finish_step(answers)
+            self._finish_step(answers, flagged)
         return loss
 
-    def _finish_step(self, answers: list[Answer]) -> None:
+    def _finish_step(self, answers: list[Answer], flagged: int) -> None:
         for key in self._stepped:
             key.settle()
             key.begin_step()
         self.step_number += 1
-        self._learn(answers[-1])
+        self.skipped_steps = answers[-1].skipped
+        self.nonfinite_chunks += flagged
         self._terms, self._submitted = [], 0
         self._hook_all()
-
-    def _learn(self, answer: Answer) -> None:
-        self.skipped_steps, self.nonfinite_chunks = answer.skipped, answer.not_finite
 
     def _pull(self, keys: list[LocalKey], step: int) -> list[Answer]:
         tickets = [self._client.submit(self._announce(key, Action.PULL, step=step), None, key.weights) for key in keys]
@@ -225,7 +228,7 @@ class RackOptimizer(torch.optim.Optimizer):
         if answer.elements == 0:
             return False
         self._client.check_alike(self._keys[-1].layout, answer, len(self._keys))
-        self._learn(answer)
+        self.skipped_steps, self.nonfinite_chunks = answer.skipped, answer.not_finite
         self.step_number = answer.step
         self._take_weights()
         return True
@@ -269,6 +272,7 @@ class RackOptimizer(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Give options, state and this model's weights (rank 0's) to the server; from torch.optim's, or our own."""
         held = dict(state_dict["state"])
+        check_groups(self._template, state_dict["param_groups"])
         super().load_state_dict({**state_dict, "state": {}})
         self._template.param_groups = self.param_groups
         state.check(held, self._keys, self._names())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,13 @@ class Policy:
     """Gradients are clipped to this norm over all keys; 0: they are not."""
     skip: bool = False
     """A step with a NaN or an infinity in any gradient is left out."""
+
+    def __post_init__(self) -> None:
+        """Raises RefusedError for numbers that would ruin weights."""
+        if not math.isfinite(self.rescale):
+            raise RefusedError(f"netsum's RackOptimizer: rescale={self.rescale}; it multiplies gradients: use a number")
+        if math.isnan(self.max_norm) or self.max_norm < 0:
+            raise RefusedError(f"netsum's RackOptimizer: max_norm={self.max_norm}; use a norm, or 0 not to clip")
 
     @property
     def split(self) -> bool:
@@ -82,6 +90,18 @@ def hyperparameters(template: torch.optim.Optimizer, group: Mapping[str, Any], p
     kind = ServedOptimizer.ADAMW if decoupled else ServedOptimizer.ADAM
     beta1, beta2 = (float(beta) for beta in group["betas"])
     return Hyperparameters(kind, int(flags), beta1=beta1, beta2=beta2, eps=float(group["eps"]), **common)
+
+
+def check_groups(template: torch.optim.Optimizer, groups: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse the parameter groups of another kind of optimizer, as a state_dict has them."""
+    needed = {"lr", "weight_decay"} | ({"momentum"} if isinstance(template, torch.optim.SGD) else {"betas", "eps"})
+    for number, group in enumerate(groups):
+        lacking = sorted(needed - set(group))
+        if lacking:
+            raise RefusedError(
+                f"netsum's RackOptimizer: the state is of another optimizer than {type(template).__name__}: its "
+                f"parameter group {number} has no {', '.join(lacking)}"
+            )
 
 
 def moves_without_gradient(template: torch.optim.Optimizer, group: Mapping[str, Any]) -> bool:

@@ -28,7 +28,7 @@ def test_services_are_declared_and_nonces_drawn_where_none_is_given(tmp_path: Pa
     assert (a.name, a.workers, a.weight, a.quota_bytes) == ("a", 4, 3, 2 << 20)
     assert (b.name, b.quota_bytes) == ("b", 0)
     assert set(drawn) == {"b"}
-    registry.admit(1, ServiceTerms("a", b"\x00\xff", 4), 4)
+    registry.admit(1, ServiceTerms("a", b"00ff", 4), 4)
     registry.admit(2, ServiceTerms("b", drawn["b"], 1), 1)
 
 
@@ -51,10 +51,10 @@ def test_a_wrong_file_is_refused_by_what_is_wrong_in_it(tmp_path: Path, text: st
         declared(tmp_path, text)
 
 
-def test_a_nonce_that_can_not_be_read_is_not_shown(tmp_path: Path) -> None:
+def test_a_nonce_that_is_no_text_is_not_shown(tmp_path: Path) -> None:
     with pytest.raises(TenantsFileError) as caught:
-        declared(tmp_path, '[[service]]\nname = "a"\nworkers = 2\nnonce = "hunter2"')
-    assert "hunter2" not in str(caught.value)
+        declared(tmp_path, '[[service]]\nname = "a"\nworkers = 2\nnonce = 424242')
+    assert "424242" not in str(caught.value)
 
 
 def test_sizes() -> None:

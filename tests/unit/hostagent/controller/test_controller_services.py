@@ -76,3 +76,16 @@ def test_a_job_of_a_service_outlives_its_controller() -> None:
     held = lab.core.world.jobs[ranks[0].places["world"].job].service
     assert held is not None
     assert held.nonce == b"secret"
+
+
+def test_ranks_of_an_older_job_learn_that_the_service_has_begun_another() -> None:
+    lab = Laboratory()
+    ranks = running(lab)
+    others = [lab.rank(), lab.rank()]
+    for number, rank in enumerate(others):
+        rank.join("next", number, 2, SERVICE)
+        rank.lease("next")
+    lab.until(lambda: None not in causes(ranks), SECOND_NS)
+    assert "service 'mine' has begun another job" in str(causes(ranks)[0])
+    lab.run(SECOND_NS)
+    assert [rank.places["next"].cause for rank in others] == [None, None]
