@@ -63,6 +63,17 @@ def test_every_effort_of_llvm_does_the_same(effort: Effort, monkeypatch: pytest.
     run_both(many_tables(3), [bytes([k]) + bytes(range(8)) for k in range(3)])
 
 
+@pytest.mark.parametrize("most", [0, 1 << 30], ids=["slots in memory", "slots as values"])
+def test_where_too_many_values_meet_they_stay_in_memory(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "SURELY_FEW", 0)
+    monkeypatch.setattr(machine, "MOST_MERGED", most)
+    taken: list[tuple[str, ...]] = []
+    run = machine._run
+    monkeypatch.setattr(machine, "_run", lambda names, *rest: (taken.append(names), run(names, *rest)))
+    run_both(many_tables(3), [bytes([k]) + bytes(range(8)) for k in range(3)])
+    assert (machine.MEMORY_PASSES in taken) == (most == 0)
+
+
 @pytest.mark.parametrize(("lines", "effort"), [(9_000, Effort.FULL), (20_000, Effort.LIGHT), (90_000, Effort.LEAST)])
 def test_effort_depends_on_size(lines: int, effort: Effort) -> None:
     assert machine.effort_for("\n" * lines) is effort

@@ -51,6 +51,23 @@ def test_defines_and_include_folders(tmp_path: Path) -> None:
     assert "inc/more.p4:1:21" in errors
 
 
+def test_what_only_the_engines_lack_is_refused_last_and_where_it_is_used(tmp_path: Path) -> None:
+    declarations = """extern own_t { own_t(); bit<8> get(in bit<8> x); }
+extern void own_function<T>(in T x);
+struct pair_t { bit<8> x; bit<16> y; }
+control Unreached() { own_t() o; apply { own_function(o.get(1)); } }"""
+    local = "own_t() o; register<pair_t>(2) cells; table t { key = { meta.m8: exact; } actions = { NoAction; } }"
+    source, written = tmp_path / "own.p4", tmp_path / "own.txtpb"
+    source.write_text(program(declarations=declarations, local=local, apply="own_function(o.get(2)); t.apply();"))
+    assert compiled(str(source), check_only=True)[0] == 0
+    status, _, errors = compiled(str(source), p4info=str(written))
+    assert (status, errors.count("error: ")) == (1, 4)
+    assert "the extern own_t is not supported" in errors
+    assert all(text in written.read_text() for text in ("I.cells", "pair_t", "I.t"))
+    source.write_text(program(declarations=declarations))
+    assert compiled(str(source))[0] == 0
+
+
 @pytest.mark.parametrize("options", [{"check_only": True}, {"dump_after": "lower"}])
 def test_what_goes_with_other_options_still_refuses_and_writes(options: dict[str, object], tmp_path: Path) -> None:
     written = tmp_path / "router.txtpb"

@@ -22,8 +22,10 @@ NATIVE_DIVISION_BITS = 64
 """Up to here the processor divides; beyond it LLVM would call a library that nothing links."""
 
 
-INLINE_MULTIPLICATION_BITS = 2048
-"""LLVM writes a wide product out limb by limb, which takes it seconds from here on."""
+INLINE_MULTIPLICATION_BITS = 256
+"""LLVM writes a wide product out limb by limb: one function does it for all products of wider numbers."""
+WRITTEN_OUT_BITS = 2048
+"""Wider products are made bit by bit; to write one out would take LLVM seconds."""
 
 
 def lanes_of(value: Value) -> int | None:
@@ -50,8 +52,8 @@ def binary(b: Builder, op: ir.BinaryOp, left: Value, right: Value, *, signed: bo
             return b.add(left, right)
         case ir.BinaryOp.SUB:
             return b.sub(left, right)
-        case ir.BinaryOp.MUL if width_of(left) > INLINE_MULTIPLICATION_BITS:
-            return b.call(_long_multiplication(b.module, width_of(left)), [left, right])
+        case ir.BinaryOp.MUL if width_of(left) > INLINE_MULTIPLICATION_BITS and lanes_of(left) is None:
+            return b.call(_multiplication(b.module, width_of(left)), [left, right])
         case ir.BinaryOp.MUL:
             return b.mul(left, right)
         case ir.BinaryOp.DIV | ir.BinaryOp.MOD:
@@ -146,14 +148,26 @@ def _long_division(module: llvm.Module, width: int, op: ir.BinaryOp) -> Value:
     return function
 
 
-def _long_multiplication(module: llvm.Module, width: int) -> Value:
-    """Product of two numbers: shifted and added, bit by bit."""
+def _multiplication(module: llvm.Module, width: int) -> Value:
+    """A function for the product of two numbers."""
     name = f"mul{width}"
     if name in module.globals:
         return module.globals[name]
-    kind, one = integer(width), constant(1, width)
+    kind = integer(width)
     function = llvm.Function(module, llvm.FunctionType(kind, [kind, kind]), name)
     function.linkage = "internal"
+    function.attributes.add("noinline")
+    if width > WRITTEN_OUT_BITS:
+        _shift_and_add(function, width)
+    else:
+        b = llvm.IRBuilder(function.append_basic_block("entry"))
+        b.ret(b.mul(*function.args))
+    return function
+
+
+def _shift_and_add(function: llvm.Function, width: int) -> None:
+    """The product of a function's arguments, bit by bit."""
+    kind, one = integer(width), constant(1, width)
     left, right = function.args
     entry, loop, end = (function.append_basic_block(n) for n in ("entry", "loop", "end"))
     llvm.IRBuilder(entry).branch(loop)
@@ -170,7 +184,6 @@ def _long_multiplication(module: llvm.Module, width: int) -> Value:
         node.add_incoming(later, loop)
     b.cbranch(is_zero(b, new_rest), end, loop)
     llvm.IRBuilder(end).ret(new_total)
-    return function
 
 
 def negate(b: Builder, value: Value) -> Value:
