@@ -7,100 +7,37 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.flare.chosen import ChosenOperator, chosen_operator
 from pspin_model.flare.config import Reduction
+from pspin_model.flare.context_run import ContextRun
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
 from pspin_model.flare.dense_handlers import add_multi, add_single, add_tree
 from pspin_model.flare.elements import ELEMENT_TYPES, Values, agree, random_values
 from pspin_model.flare.placement import PlaceLayout, Placement, free_l1, place_blocks, place_layout
-from pspin_model.flare.records import (
-    A_BUFFERS,
-    A_CHILDREN,
-    A_CLUSTERS_PER_GROUP,
-    A_CONTROL_WORDS,
-    A_IS_ROOT,
-    A_LOCKS_PER_PLACE,
-    A_LOG,
-    A_LOG_COUNT,
-    A_OPERATOR,
-    A_PLACE_BYTES,
-    A_PLACES,
-    A_PORT,
-    A_REMOTE_CYCLES,
-    A_REPEATS,
-    A_ROW_BYTES,
-    A_TYPE,
-    A_WORDS,
-    TYPE_CODES,
-    WORD_BYTES,
-)
-from pspin_model.flare.role import Role
-from pspin_model.flare.traffic import Arrivals, Inbound, Numbers, arrivals
+from pspin_model.flare.records import A_ROW_BYTES, A_WORDS
+from pspin_model.flare.traffic import Arrivals, Numbers, arrivals
 from pspin_model.machine.config import MachineConfig
-from pspin_model.machine.machine import Context, Machine, Run
+from pspin_model.machine.machine import Run
 
 HANDLERS = {Algorithm.SINGLE: add_single, Algorithm.MULTI: add_multi, Algorithm.TREE: add_tree}
 
-REMOTE_L1_CYCLES = 4
-"""More for a word in another cluster's L1. Not in the measured figures; a crossing of the clusters' interconnect and
-back, with several words under way. [ours]"""
-
 
 @dataclass(slots=True)
-class DenseRun:
+class DenseRun(ContextRun):
     """Set up on a machine; give it the packets with `packets`, and the run's records with `results`."""
 
-    machine: Machine
-    reduction: Reduction
-    name: str = "reduction"
-    first_group: int = 0
-    """Where its blocks begin: several reductions begin on different groups."""
-    port: int = 0
-    role: Role | None = None
-    """In a tree of switches, where packets come by `accept`; None: it stands alone and makes its own."""
-    placement: Placement = field(init=False)
-    context: Context = field(init=False)
-    operator: ChosenOperator = field(init=False)
     traffic: Arrivals = field(init=False)
     rows: Values = field(init=False)
     """Children x blocks x elements: what they send."""
-    _log: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
-        config, reduction = self.machine.config, self.reduction
-        self.operator = chosen_operator(reduction)
-        self.placement = place_dense(config, reduction, free_l1(self.machine), self.first_group)
-        self.context = self.machine.context(
-            self.name,
-            payload=HANDLERS[Algorithm(reduction.algorithm)],
-            scratchpad_bytes=self.placement.scratchpad_bytes,
-            handler_memory_bytes=A_WORDS * WORD_BYTES,
-            locks=self.placement.locks(config.clusters),
-        )
+        reduction = self.reduction
+        placement = place_dense(self.machine.config, reduction, free_l1(self.machine), self.first_group)
+        assert isinstance(placement.layout, PlaceLayout)
+        own = {A_ROW_BYTES: placement.layout.row_bytes}
+        self._install(HANDLERS[Algorithm(reduction.algorithm)], placement, own, A_WORDS)
         if self.role is None:
             self.traffic, self.rows = arrivals_of(reduction), random_rows(reduction)
-        self._log = np.zeros(2 * reduction.blocks * reduction.children + 2, np.int64)
-        self._set_parameters(self.operator.code)
-
-    def _set_parameters(self, operator_code: int) -> None:
-        reduction, layout = self.reduction, self.placement.layout
-        assert isinstance(layout, PlaceLayout)
-        words = self.context.handler_memory.view(np.int64)
-        words[A_CHILDREN] = reduction.children
-        words[A_BUFFERS] = reduction.buffers
-        words[A_ROW_BYTES] = layout.row_bytes
-        words[A_CONTROL_WORDS] = layout.padded_control_words
-        words[A_PLACES] = self.placement.places
-        words[A_PLACE_BYTES] = layout.bytes
-        words[A_LOCKS_PER_PLACE] = layout.locks
-        words[A_CLUSTERS_PER_GROUP] = self.placement.groups.clusters
-        words[A_TYPE] = TYPE_CODES[reduction.dtype]
-        words[A_OPERATOR] = operator_code
-        words[A_PORT] = self.port
-        words[A_REMOTE_CYCLES] = REMOTE_L1_CYCLES
-        words[A_LOG] = self._log.ctypes.data
-        words[A_IS_ROOT] = self.role is None or self.role.is_root
 
     def packets(self) -> dict[str, Any]:
         """What `Machine.inject` wants of this reduction."""
@@ -108,29 +45,10 @@ class DenseRun:
         placed = self.placement.addressed(self.context.index, traffic.at, traffic.block, traffic.child)
         return {**placed, "data": self.rows[traffic.child, traffic.block].view(np.uint8)}
 
-    def accept(self, inbound: Inbound) -> dict[str, Any]:
-        """The same for what a network brings."""
-        placed = self.placement.addressed(self.context.index, inbound.at, inbound.block, inbound.child)
-        return {**placed, "data": inbound.data}
-
-    @property
-    def repeats(self) -> int:
-        """Packets that were in already."""
-        return int(self.context.handler_memory.view(np.int64)[A_REPEATS])
-
-    @property
-    def blocks(self) -> int:
-        return self.reduction.blocks
-
     @property
     def payload_bytes(self) -> int:
         """That come in, from all children."""
         return self.reduction.blocks * self.reduction.children * self.reduction.packet_bytes
-
-    def memory_steps(self) -> tuple[Numbers, Numbers]:
-        """(cycles, bytes of buffers taken into use or given back then)."""
-        log = self._log[: int(self.context.handler_memory.view(np.int64)[A_LOG_COUNT])]
-        return log >> 1, np.where(log & 1, 1, -1) * self.placement.layout.unit_bytes
 
     def results(self, run: Run) -> tuple[Values, Numbers]:
         """(blocks x elements, the cycle at which each block's result left; -1: it did not)."""

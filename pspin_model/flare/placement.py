@@ -28,6 +28,10 @@ class Layout(Protocol):
         """Of its own."""
 
     @property
+    def control_words(self) -> int:
+        """At its beginning."""
+
+    @property
     def unit_bytes(self) -> int:
         """What it takes into use, and gives back, at once."""
 
@@ -39,20 +43,16 @@ class PlaceLayout:
     row_bytes: int
     rows: int
     control_words: int
+    """Whole beats of them, so that rows begin with one."""
     locks: int
 
     @property
     def bytes(self) -> int:
-        """Padded to 64, so that rows begin with a beat."""
-        return -(-self.control_words * WORD_BYTES // 64) * 64 + self.rows * self.row_bytes
+        return self.control_words * WORD_BYTES + self.rows * self.row_bytes
 
     @property
     def unit_bytes(self) -> int:
         return self.row_bytes
-
-    @property
-    def padded_control_words(self) -> int:
-        return -(-self.control_words * WORD_BYTES // 64) * 64 // WORD_BYTES
 
 
 def place_layout(algorithm: Algorithm, children: int, row_bytes: int, buffers: int) -> PlaceLayout:
@@ -62,9 +62,13 @@ def place_layout(algorithm: Algorithm, children: int, row_bytes: int, buffers: i
     padded = -(-row_bytes // 64) * 64
     if algorithm is Algorithm.TREE:
         pairs = (children + 1) // 2
-        return PlaceLayout(padded, pairs, W_CAME + came + 2 * children, pairs)
+        return PlaceLayout(padded, pairs, _whole_beats(W_CAME + came + 2 * children), pairs)
     count = buffers if algorithm is Algorithm.MULTI else 1
-    return PlaceLayout(padded, count, W_CAME + came, count)
+    return PlaceLayout(padded, count, _whole_beats(W_CAME + came), count)
+
+
+def _whole_beats(words: int) -> int:
+    return -(-words // 8) * 8
 
 
 @dataclass(frozen=True, slots=True)

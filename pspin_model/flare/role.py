@@ -16,3 +16,5 @@ class Role:
     """Of a sparse block, from a child."""
     kept: int = 0
     """Packets of a sparse block that it keeps, so that it can send them again; 0: a lost one is gone."""
+    pause_cycles: int = 0
+    """In which it sends lost packets of a block up only once, however often it is asked."""

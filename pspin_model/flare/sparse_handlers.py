@@ -3,8 +3,7 @@
 A packet is a fragment of a child's block. Its handler notes the fragment's number, takes one of the block's units,
 stores pair after pair there, and, as the last of the last child, merges the units and sends what is stored, as
 fragments again. A full spill buffer goes up by itself. With one unit it does what `sparse.SparseNode` does, which is
-its oracle. What it sent it keeps where it was told to (`A_KEPT`): a repeat of a child's fragment 0 then has a complete
-block sent again.
+its oracle. What it sent it keeps where it was told to (`A_KEPT`); requests of what was lost are for `sparse_again`.
 
 Costs are declared by operation counts: each constant says of what. All are ours.
 """
@@ -14,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from pspin_model.flare.dense_handlers import (
-    answer_port,
     block_of,
     first_lock,
     home,
@@ -31,6 +29,7 @@ from pspin_model.flare.records import (
     A_REPEATS,
     WORD_BYTES,
 )
+from pspin_model.flare.sparse_again import answer_request, is_request
 from pspin_model.flare.sparse_records import (
     A_ENTRIES,
     A_FRAGMENT_WORDS,
@@ -57,6 +56,7 @@ from pspin_model.flare.sparse_units import (
     AT_FRAGMENTS,
     AT_PAIRS,
     NOT_A_FRAGMENT,
+    copy_bytes,
     kept_row,
     keys_of,
     merge_units,
@@ -118,13 +118,13 @@ def send_stored(h, p, where, place, control):  # type: ignore[no-untyped-def]
             at, index = next_entry(h, p, keys, at)
             if at < p[A_ENTRIES]:
                 begin = p[A_TABLE_AT] + at * size
-                to[:] = unit[begin : begin + size]
+                copy_bytes(to, unit[begin : begin + size])
                 at += 1
             else:
                 begin = EMPTY_BYTES + INDEX_BYTES * taken
                 index = _I64(spill_row[begin : begin + INDEX_BYTES].view(_U16)[0])
                 begin = EMPTY_BYTES + INDEX_BYTES * p[A_SPILL_ROOM] + taken * size
-                to[:] = spill_row[begin : begin + size]
+                copy_bytes(to, spill_row[begin : begin + size])
                 taken += 1
             indices[number] = index
             # the value's address, the value, and both written
@@ -145,19 +145,6 @@ def send_stored(h, p, where, place, control):  # type: ignore[no-untyped-def]
     control[S_SENT] = total
     control[S_DONE] = 1
     charge(h, store=2)
-
-
-@helper
-def send_again(h, p, place, control):  # type: ignore[no-untyped-def]
-    """Send a complete block's fragments once more."""
-    charge(h, load=2, load_use=2, branch=2)
-    if p[A_KEPT] == 0 or control[S_DONE] == 0:
-        return
-    for number in range(control[S_SENT]):
-        row = kept_row(h, p, place, number)
-        length = EMPTY_BYTES + word_at(row, AT_PAIRS) * (INDEX_BYTES + p[A_VALUE_BYTES])
-        charge(h, load=1, load_use=1, alu=4, mul=1)
-        send_packet(h, row[:length], block_of(h), answer_port(h, p))
 
 
 @helper
@@ -183,6 +170,9 @@ def add_sparse(h):  # type: ignore[no-untyped-def]
     data = packet(h, np.uint8)
     # parameters, the place, the header's fields from big-endian halves
     charge(h, alu=18, load=9, load_use=5, branch=3)
+    if is_request(data):
+        answer_request(h, p, place, control, data)
+        return
     fragment, fragments, pairs = word_at(data, AT_FRAGMENT), word_at(data, AT_FRAGMENTS), word_at(data, AT_PAIRS)
     length = EMPTY_BYTES + pairs * (INDEX_BYTES + p[A_VALUE_BYTES])
     if length != data.size or max(fragment + 1, fragments) > p[A_FRAGMENT_WORDS] * FRAGMENTS_A_WORD:
@@ -193,8 +183,6 @@ def add_sparse(h):  # type: ignore[no-untyped-def]
     came = S_CHILDREN + p[A_CHILDREN] + child * p[A_FRAGMENT_WORDS] + fragment // FRAGMENTS_A_WORD
     if atomic_or(h, control, came, bit) & bit:
         p[A_REPEATS] += 1
-        if fragment == 0:
-            send_again(h, p, place, control)
         return
     own = first_lock(h, p, where)
     taken = take_unit(h, p, own, child)

@@ -7,31 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.flare.chosen import ChosenOperator, chosen_operator
 from pspin_model.flare.config import Reduction
+from pspin_model.flare.context_run import ContextRun
 from pspin_model.flare.cost_model import Algorithm
-from pspin_model.flare.dense_run import REMOTE_L1_CYCLES
 from pspin_model.flare.elements import Values, agree
 from pspin_model.flare.placement import Placement, free_l1, place_blocks
-from pspin_model.flare.records import (
-    A_BUFFERS,
-    A_CHILDREN,
-    A_CLUSTERS_PER_GROUP,
-    A_CONTROL_WORDS,
-    A_IS_ROOT,
-    A_LOCKS_PER_PLACE,
-    A_LOG,
-    A_LOG_COUNT,
-    A_OPERATOR,
-    A_PLACE_BYTES,
-    A_PLACES,
-    A_PORT,
-    A_REMOTE_CYCLES,
-    A_REPEATS,
-    A_TYPE,
-    TYPE_CODES,
-    WORD_BYTES,
-)
+from pspin_model.flare.records import A_BUFFERS
 from pspin_model.flare.role import Role
 from pspin_model.flare.sparse import SparseShape, gather
 from pspin_model.flare.sparse_handlers import add_sparse
@@ -44,6 +25,7 @@ from pspin_model.flare.sparse_records import (
     A_OUT_AT,
     A_OUT_BYTES,
     A_OWN_NUMBER,
+    A_PAUSE,
     A_PER_PACKET,
     A_PROBE,
     A_SPILL_AT,
@@ -75,10 +57,10 @@ from pspin_model.flare.sparse_traffic import (
     shape_of,
     vectors,
 )
-from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES, IP_UDP_BYTES, Fragment, decode
+from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES, IP_UDP_BYTES, Fragment, decode, requested
 from pspin_model.flare.traffic import Inbound, Numbers
 from pspin_model.machine.config import MachineConfig
-from pspin_model.machine.machine import Context, Machine, Run
+from pspin_model.machine.machine import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,41 +84,21 @@ class SparseFigures:
 
 
 @dataclass(slots=True)
-class SparseRun:
+class SparseRun(ContextRun):
     """Set up on a machine; give it the packets with `packets`, and the run's records with `results`."""
 
-    machine: Machine
-    reduction: Reduction
-    name: str = "reduction"
-    first_group: int = 0
-    port: int = 0
-    role: Role | None = None
-    """In a tree of switches, where packets come by `accept`; None: it stands alone and makes its own."""
     vectors: list[Vector] = field(init=False)
     shape: SparseShape = field(init=False)
-    placement: Placement = field(init=False)
-    context: Context = field(init=False)
-    operator: ChosenOperator = field(init=False)
     traffic: Inbound = field(init=False)
     payload_bytes: int = field(init=False, default=0)
     """That came in, from all children, with headers."""
-    _log: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
-        config, reduction = self.machine.config, self.reduction
-        self.operator = chosen_operator(reduction)
+        reduction = self.reduction
         role = self.role or self._alone()
         self.shape = shape_of(reduction, reduction.children)
-        self.placement = place_sparse(config, reduction, role, free_l1(self.machine), self.first_group)
-        self.context = self.machine.context(
-            self.name,
-            payload=add_sparse,
-            scratchpad_bytes=self.placement.scratchpad_bytes,
-            handler_memory_bytes=SPARSE_WORDS * WORD_BYTES,
-            locks=self.placement.locks(config.clusters),
-        )
-        self._log = np.zeros(2 * reduction.blocks * units_of(reduction) + 2, np.int64)
-        self._set_parameters(self.operator.code, role)
+        placement = place_sparse(self.machine.config, reduction, role, free_l1(self.machine), self.first_group)
+        self._install(add_sparse, placement, self._parameters(placement, role), SPARSE_WORDS)
 
     def _alone(self) -> Role:
         """Makes vectors and packets."""
@@ -145,41 +107,30 @@ class SparseRun:
         self.traffic = inbound(self.reduction, fragments)
         return Role(most_fragments=max(len(block) for child in fragments for block in child))
 
-    def _set_parameters(self, operator_code: int, role: Role) -> None:
-        shape, placement = self.shape, self.placement
-        layout = placement.layout
+    def _parameters(self, placement: Placement, role: Role) -> dict[int, int]:
+        shape, layout = self.shape, placement.layout
         assert isinstance(layout, SparseLayout)
-        words = self.context.handler_memory.view(np.int64)
-        words[A_CHILDREN] = shape.children
-        words[A_CONTROL_WORDS] = layout.control_words
-        words[A_PLACES] = placement.places
-        words[A_PLACE_BYTES] = layout.bytes
-        words[A_LOCKS_PER_PLACE] = layout.locks
-        words[A_CLUSTERS_PER_GROUP] = placement.groups.clusters
-        words[A_TYPE] = TYPE_CODES[self.reduction.dtype]
-        words[A_OPERATOR] = operator_code
-        words[A_PORT] = self.port
-        words[A_REMOTE_CYCLES] = REMOTE_L1_CYCLES
-        words[A_LOG] = self._log.ctypes.data
-        words[A_STORAGE] = STORAGE_CODES[shape.storage]
-        words[A_ENTRIES] = shape.entry_count
-        words[A_PROBE] = shape.probe
-        words[A_VALUE_BYTES] = shape.dtype.itemsize
-        words[A_PER_PACKET] = shape.per_packet
-        words[A_SPILL_ROOM] = shape.spill_room
-        words[A_FRAGMENT_WORDS] = fragment_words(role.most_fragments)
-        words[A_OWN_NUMBER] = role.number
-        words[A_IS_ROOT] = role.is_root
-        words[A_BUFFERS] = layout.units
-        words[A_UNITS_AT] = layout.units_at
-        words[A_UNIT_BYTES] = layout.unit_bytes
-        words[A_KEPT_AT] = layout.kept_at
-        words[A_KEPT] = role.kept
-        words[A_TABLE_AT] = layout.table_at
-        words[A_KEYS_AT] = layout.keys_at
-        words[A_SPILL_AT] = layout.spill_at
-        words[A_OUT_AT] = placement.places * layout.bytes
-        words[A_OUT_BYTES] = out_bytes(shape.packet_bytes, 1) // OUT_ROWS
+        return {
+            A_STORAGE: STORAGE_CODES[shape.storage],
+            A_ENTRIES: shape.entry_count,
+            A_PROBE: shape.probe,
+            A_VALUE_BYTES: shape.dtype.itemsize,
+            A_PER_PACKET: shape.per_packet,
+            A_SPILL_ROOM: shape.spill_room,
+            A_FRAGMENT_WORDS: fragment_words(role.most_fragments),
+            A_OWN_NUMBER: role.number,
+            A_BUFFERS: layout.units,
+            A_UNITS_AT: layout.units_at,
+            A_UNIT_BYTES: layout.unit_bytes,
+            A_KEPT_AT: layout.kept_at,
+            A_KEPT: role.kept,
+            A_PAUSE: role.pause_cycles,
+            A_TABLE_AT: layout.table_at,
+            A_KEYS_AT: layout.keys_at,
+            A_SPILL_AT: layout.spill_at,
+            A_OUT_AT: placement.places * layout.bytes,
+            A_OUT_BYTES: out_bytes(shape.packet_bytes, 1) // OUT_ROWS,
+        }
 
     def packets(self) -> dict[str, Any]:
         """What `Machine.inject` wants of this reduction."""
@@ -188,29 +139,17 @@ class SparseRun:
     def accept(self, inbound: Inbound) -> dict[str, Any]:
         """The same for what a network brings."""
         self.payload_bytes += sum(len(packet) for packet in inbound.data)
-        placed = self.placement.addressed(self.context.index, inbound.at, inbound.block, inbound.child)
-        return {**placed, "data": inbound.data}
-
-    @property
-    def repeats(self) -> int:
-        """Packets that were in already."""
-        return self._word(A_REPEATS)
-
-    @property
-    def blocks(self) -> int:
-        return self.reduction.blocks
-
-    def memory_steps(self) -> tuple[Numbers, Numbers]:
-        """(cycles, bytes of blocks taken into use or given back then)."""
-        log = self._log[: self._word(A_LOG_COUNT)]
-        return log >> 1, np.where(log & 1, 1, -1) * self.placement.layout.unit_bytes
+        return ContextRun.accept(self, inbound)
 
     def sent(self, run: Run) -> tuple[list[list[Fragment]], Numbers]:
         """(each block's fragments in the order in which they left first, the cycle of the last)."""
         made: list[dict[int, Fragment]] = [{} for _ in range(self.blocks)]
         at = np.full(self.blocks, -1, np.int64)
         for place in np.flatnonzero(run.sent["context"] == self.context.index):
-            _, fragment = decode(run.payload(int(place)).tobytes()[IP_UDP_BYTES:], self.shape.dtype)
+            data = run.payload(int(place)).tobytes()[IP_UDP_BYTES:]
+            if requested(data, 0) is not None:
+                continue
+            _, fragment = decode(data, self.shape.dtype)
             if fragment.fragment not in made[fragment.block]:
                 made[fragment.block][fragment.fragment] = fragment
                 at[fragment.block] = max(at[fragment.block], run.sent["cycle"][place])
@@ -254,9 +193,6 @@ class SparseRun:
             extra_bytes=out - least,
             result_density=once_all / self.reduction.length,
         )
-
-    def _word(self, place: int) -> int:
-        return int(self.context.handler_memory.view(np.int64)[place])
 
 
 def units_of(reduction: Reduction) -> int:

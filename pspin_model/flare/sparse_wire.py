@@ -7,6 +7,7 @@ fragment goes unnoticed; ours numbers them, with 16 bits, so that a block is not
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -36,6 +37,9 @@ EMPTY_BYTES = IP_UDP_BYTES + HEADER.itemsize
 MOST_INDICES = 1 << 16
 """Of a block: an index has 16 bits."""
 MOST_FRAGMENTS = (1 << 16) - 1
+REQUEST = (1 << 16) - 1
+"""As ``fragment``: no pairs, but a bit for each fragment that the sender has of the block, from number 0 on, ``pairs``
+bytes of them: the others are wanted, and those beyond. A fragment's number is always less."""
 
 SLACK = {"int32": 16, "int16": 32, "int8": 64, "float32": 16, "float16": 32}
 """Pairs of a packet that the expected number of non-zeros leaves free, so that most blocks need one fragment; float16
@@ -123,3 +127,24 @@ def cut(block: int, child: int, indices: Indices, values: Values, per_packet: in
         )
         for number, start in enumerate(starts)
     ]
+
+
+def encode_request(block: int, reduction: int, child: int, held: Iterable[int], most_bytes: int) -> bytes:
+    """A request's UDP payload. ``held``: numbers of the fragments that the sender has; ``most_bytes``: for the bits."""
+    numbers = [number for number in held if number < 8 * most_bytes]
+    bits = np.zeros(8 * (max(numbers, default=-1) // 8 + 1), np.uint8)
+    bits[numbers] = 1
+    packed = np.packbits(bits, bitorder="little").tobytes()
+    head = np.zeros(1, HEADER)
+    head["block"], head["reduction"], head["child"] = block, reduction, child
+    head["pairs"], head["fragment"] = len(packed), REQUEST
+    return head.tobytes() + packed
+
+
+def requested(data: bytes, fragments: int) -> list[int] | None:
+    """Of so many fragments the numbers of those that a request wants; None: the UDP payload is no request."""
+    head = np.frombuffer(data, HEADER, 1)[0]
+    if head["fragment"] != REQUEST:
+        return None
+    bits = np.unpackbits(np.frombuffer(data, np.uint8, int(head["pairs"]), HEADER.itemsize), bitorder="little")
+    return [number for number in range(fragments) if number >= len(bits) or not bits[number]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pspin_model.flare.sparse_tree import Assembly
-from pspin_model.flare.sparse_wire import IP_UDP_BYTES, decode
+from pspin_model.flare.sparse_wire import EMPTY_BYTES, IP_UDP_BYTES, decode, encode_request, requested
 
 
 @dataclass(slots=True)
@@ -72,7 +72,8 @@ class Sender:
     ready: list[list[int]]
     """When each of a block's packets may leave."""
     dtype: Any = None
-    """Of a sparse reduction: results are fragments of it."""
+    """Of a sparse reduction: results are fragments of it, and what is late is asked for."""
+    packet_bytes: int = 0
     sent_at: list[float] = field(init=False)
     done_at: list[int] = field(init=False)
     results: list[Any] = field(init=False)
@@ -80,6 +81,7 @@ class Sender:
     missing: int = field(init=False)
     repeated: int = 0
     """Packets sent again."""
+    requests: int = 0
     _tries: list[int] = field(init=False)
     _parts: dict[int, Assembly] = field(default_factory=dict)
 
@@ -99,7 +101,8 @@ class Sender:
         ]
 
     def repeats(self, now: int, timeout: int) -> list[Parcel]:
-        """What it sends again: blocks that have waited for their result, each time twice as long."""
+        """What it sends of blocks that have waited for their result, each time twice as long: all of a dense block, a
+        request for a sparse one."""
         late = [
             block
             for block in self.order
@@ -107,12 +110,34 @@ class Sender:
         ]
         for block in late:
             self._tries[block] = min(self._tries[block] + 1, MOST_DOUBLINGS)
-        found = [Parcel(now, self.reduction, block, self.child, data) for block in late for data in self.packets[block]]
+        if self.dtype is not None:
+            self.requests += len(late)
+            return [self._parcel(now, block, self._request(block)) for block in late]
+        found = [self._parcel(now, block, data) for block in late for data in self.packets[block]]
         self.repeated += len(found)
         return found
 
-    def receive(self, parcel: Parcel) -> None:
-        """A result, or a fragment of one."""
+    def _parcel(self, at: int, block: int, data: bytes) -> Parcel:
+        return Parcel(at, self.reduction, block, self.child, data)
+
+    def _request(self, block: int) -> bytes:
+        held = self._parts[block].parts if block in self._parts else ()
+        most = self.packet_bytes - EMPTY_BYTES
+        return bytes(IP_UDP_BYTES) + encode_request(block, self.reduction % 256, self.child, held, most)
+
+    def receive(self, parcel: Parcel) -> list[Parcel]:
+        """A result, a fragment of one, or a request; returns what that asks for."""
+        if self.dtype is not None:
+            missing = requested(parcel.data[IP_UDP_BYTES:], len(self.packets[parcel.block]))
+            if missing is not None:
+                self._tries[parcel.block] = 0
+                self.repeated += len(missing)
+                packets = self.packets[parcel.block]
+                return [self._parcel(parcel.at, parcel.block, packets[number]) for number in missing]
+        self._take(parcel)
+        return []
+
+    def _take(self, parcel: Parcel) -> None:
         block = parcel.block
         if self.done_at[block] >= 0:
             return
@@ -120,6 +145,7 @@ class Sender:
             self.results[block] = parcel.data
         else:
             _, fragment = decode(parcel.data[IP_UDP_BYTES:], self.dtype)
+            self._tries[block] = 0
             whole = self._parts.setdefault(block, Assembly()).take(fragment)
             if not whole:
                 return

@@ -3,8 +3,8 @@
 The manager builds each reduction's tree and books its memory. Packets go up link by link; results come down past the
 cores, store and forward. Without loss nothing flows back into a switch's cores, so that one pass is exact: switches run
 in the order of the trees, children first, each with the packets that those below have sent. Where links lose packets,
-hosts look every `timeout_cycles` what has no result and send it again; a pass then ends there, and what arrives later
-is kept for the next.
+time is cut into passes of a part of `timeout_cycles`: between them hosts look what has waited for its result that long,
+and what goes back into a switch's cores, or on a host to its link, goes there with the next pass.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pspin_model.flare.merging import inject_in_turns
 from pspin_model.flare.records import BLOCK_BITS
 from pspin_model.flare.role import Role
 from pspin_model.flare.run_of import ReductionRun, bytes_needed, set_up
-from pspin_model.flare.sparse_wire import pairs_per_packet
+from pspin_model.flare.sparse_wire import IP_UDP_BYTES, pairs_per_packet, requested
 from pspin_model.flare.timed_data import HostData, host_data
 from pspin_model.flare.timed_network import EVERYONE, Link, Parcel, Sender
 from pspin_model.flare.traffic import Inbound
@@ -35,6 +35,8 @@ from pspin_model.machine.machine import Machine, Run
 
 MOST_VAIN_ROUNDS = 100
 """Of repeats in a row after which no host gets a result: then the run ends. [ours]"""
+PASSES_A_TIMEOUT = 4
+"""Answers to requests come late by at most one. [ours]"""
 PORT_OF_ALL = 0
 
 
@@ -60,10 +62,15 @@ class Switch:
     inbox: list[Parcel] = field(default_factory=list)
     falling: list[Parcel] = field(default_factory=list)
     passes: list[Run] = field(default_factory=list)
+    _in_works: int = 0
+    """Packets whose cores are not done."""
 
     def work(self, until: int | None) -> list[tuple[Member, Parcel]]:
-        """Let the cores work on what comes before a cycle; returns what they sent."""
+        """Let the cores work on what comes before a cycle; returns what they sent up. What they sent down falls."""
         due, self.inbox = _before(self.inbox, until)
+        self._in_works += len(due)
+        if not self._in_works and self.passes:
+            return []
         of_reduction: dict[int, list[Parcel]] = {}
         for parcel in due:
             of_reduction.setdefault(parcel.reduction, []).append(parcel)
@@ -72,6 +79,7 @@ class Switch:
         inject_in_turns(self.machine, parts)
         run = self.machine.run(until)
         self.passes.append(run)
+        self._in_works -= len(run.packets["feedback"])
         return self._sent(run)
 
     def _sent(self, run: Run) -> list[tuple[Member, Parcel]]:
@@ -80,12 +88,13 @@ class Switch:
         for place in np.argsort(run.sent["cycle"], kind="stable"):
             number, member = by_context[int(run.sent["context"][place])]
             port = int(run.sent["port"][place])
-            child = EVERYONE if port == PORT_OF_ALL else port - 1
-            if not member.role.is_root:
-                child = member.role.number
             block = int(run.sent["tag"][place]) & ((1 << BLOCK_BITS) - 1)
             data = run.payload(int(place)).tobytes()
-            found.append((member, Parcel(int(run.sent["cycle"][place]), number, block, child, data)))
+            parcel = Parcel(int(run.sent["cycle"][place]), number, block, member.role.number, data)
+            if port == PORT_OF_ALL and not member.role.is_root:
+                found.append((member, parcel))
+            else:
+                self.falling.append(replace(parcel, child=EVERYONE if port == PORT_OF_ALL else port - 1))
         return found
 
     @property
@@ -133,7 +142,8 @@ class TimedNetwork:
         if not self.tree.loss:
             self._pass(None)
             return
-        until, vain, missing = self.tree.timeout_cycles, 0, self.missing
+        step = -(-self.tree.timeout_cycles // PASSES_A_TIMEOUT)
+        until, vain, missing = step, 0, self.missing
         while vain < MOST_VAIN_ROUNDS:
             self._pass(until)
             if self.missing < missing:
@@ -141,7 +151,7 @@ class TimedNetwork:
             if not missing:
                 return
             vain += self._repeat(until)
-            until += self.tree.timeout_cycles
+            until += step
 
     def _repeat(self, now: int) -> bool:
         """Hosts send again what they have waited for; whether any did."""
@@ -187,7 +197,7 @@ class TimedNetwork:
         packets = made.data.packets(made.hosts.index(host), child)
         order, ready = made.data.schedule(packets, child, children, self.tree.link_gbps)
         dtype = made.reduction.element_type if made.reduction.density else None
-        return Sender(made.number, child, packets, order, ready, dtype)
+        return Sender(made.number, child, packets, order, ready, dtype, made.reduction.packet_bytes)
 
     def _children_first(self, newest: TimedReduction | None = None) -> list[str]:
         """All switches in an order in which every tree's children stand before their parents."""
@@ -223,10 +233,8 @@ class TimedNetwork:
         for name in self._order:
             switch = self.switches[name]
             for member, parcel in switch.work(until):
-                if member.parent is None:
-                    switch.falling.append(parcel)
-                else:
-                    self._carry(self._link(name, member.parent), parcel, self.switches[member.parent].inbox)
+                assert member.parent is not None
+                self._carry(self._link(name, member.parent), parcel, self.switches[member.parent].inbox)
         for name in reversed(self._order):
             self._let_fall(self.switches[name], until)
 
@@ -237,11 +245,20 @@ class TimedNetwork:
             for child in children if parcel.child == EVERYONE else (children[parcel.child],):
                 arrived: list[Parcel] = []
                 self._carry(self._link(switch.name, child), replace(parcel, child=EVERYONE), arrived)
-                if child in self.switches:
-                    self.switches[child].falling += arrived
-                else:
-                    for each in arrived:
-                        self._senders[parcel.reduction, child].receive(each)
+                for each in arrived:
+                    self._arrive(child, each)
+
+    def _arrive(self, child: str, parcel: Parcel) -> None:
+        """From above, at a host or a switch: results go on past a switch's cores, requests are for them."""
+        if child not in self.switches:
+            self._send(child, self._senders[parcel.reduction, child].receive(parcel))
+            return
+        switch, sparse = self.switches[child], self.reductions[parcel.reduction].reduction.density
+        if sparse and requested(parcel.data[IP_UDP_BYTES:], 0) is not None:
+            from_above = len(switch.members[parcel.reduction].children)
+            switch.inbox.append(replace(parcel, child=from_above))
+        else:
+            switch.falling.append(parcel)
 
     def _carry(self, link: Link, parcel: Parcel, to: list[Parcel]) -> None:
         to += [replace(parcel, at=there) for there in link.carry(parcel.at, len(parcel.data))]
@@ -253,9 +270,14 @@ class TimedNetwork:
         return self._links[here, there]
 
     @property
+    def links(self) -> list[Link]:
+        """Those on which anything went, each way by itself."""
+        return list(self._links.values())
+
+    @property
     def lost(self) -> int:
         """Packets that links have lost."""
-        return sum(link.lost for link in self._links.values())
+        return sum(link.lost for link in self.links)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +311,7 @@ class Parts:
             parent is None,
             most_fragments=max(self._fragments(hosts) if hosts else self.most_packets for hosts in below),
             kept=self._fragments(sum(max(1, hosts) for hosts in below)) if self.tree.loss else 0,
+            pause_cycles=self.tree.timeout_cycles // 2,
         )
 
     def _hosts_below(self, switch: str, child: str) -> int:

@@ -71,6 +71,8 @@ class TreeReport:
     """A host's message over the whole time, a sparse one with its zeros."""
     sent_again: int = 0
     """Packets that hosts repeated."""
+    requests: int = 0
+    """By which hosts asked for what was lost of a sparse one."""
     levels: tuple[LevelFigures, ...] = ()
     faults: tuple[str, ...] = ()
 
@@ -123,7 +125,8 @@ def _report(network: TimedNetwork, runs: dict[str, Run], one: TimedReduction) ->
     faults = tuple(fault.text for switch in switches for fault in runs[switch.name].faults
                    if fault.handler.startswith(f"reduction{one.number}."))  # fmt: skip
     report = replace(report, root=one.tree.root, levels=levels, faults=faults, algorithm=_kinds(levels),
-                     sent_again=sum(sender.repeated for sender in one.senders))  # fmt: skip
+                     sent_again=sum(sender.repeated for sender in one.senders),
+                     requests=sum(sender.requests for sender in one.senders))  # fmt: skip
     missing = sum(sender.missing for sender in one.senders)
     if missing:
         return replace(report, faults=(*faults, _unfinished(network, missing)))

@@ -16,7 +16,9 @@ from pspin_model.flare.sparse_wire import (
     cut,
     decode,
     encode,
+    encode_request,
     pairs_per_packet,
+    requested,
 )
 
 INT32 = np.dtype(np.int32)
@@ -164,3 +166,13 @@ def test_a_fragment_that_cannot_be_is_refused(wrong: Fragment, message: str) -> 
         switch.take(wrong)
     assert message in str(caught.value)
     assert switch.totals.bytes_in == 0
+
+
+def test_a_request_wants_what_its_sender_does_not_have() -> None:
+    data = encode_request(7, 1, 2, [0, 3, 9, 40], most_bytes=2)
+    assert len(data) == 12 + 2
+    assert requested(data, 12) == [1, 2, 4, 5, 6, 7, 8, 10, 11]
+    # bits that found no room are asked for
+    assert requested(data, 42) == [n for n in range(42) if n not in (0, 3, 9)]
+    assert requested(encode_request(7, 1, 2, [], most_bytes=2), 2) == [0, 1]
+    assert requested(encode(cut(0, 0, *pairs((1, 2)), 164)[0], 1), 1) is None

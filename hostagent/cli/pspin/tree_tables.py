@@ -27,6 +27,7 @@ def _show_tree(console: Any, report: Any) -> None:
         return
     result = "exact" if report.exact else f"WRONG, {len(report.faults)} faults"
     again = f", {report.sent_again:,} packets sent again" if report.sent_again else ""
+    again += f", {report.requests:,} requests" if report.requests else ""
     console.print(
         f"{what} to {report.root}: {result}, {_us(report.cycles)} µs, a block {_us(report.block_latency_cycles)} µs, "
         f"{report.host_gbps:,.1f} Gbit/s of a host{again}"

@@ -1,0 +1,118 @@
+"""What a switch of a tree does about lost fragments: it answers requests, and passes them on.
+
+A request says of a block which fragments its sender has (`sparse_wire.REQUEST`). From below, it asks for the result:
+a switch that lacks fragments of that child requests these of it; one that is done asks its parent in the child's stead;
+the root sends what the child lacks of the result. From above (the source is then the number of children), it asks for
+the switch's own fragments. So hosts alone have timers, and what travels again is what was lost.
+
+Costs are declared by operation counts, as in `sparse_handlers`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pspin_model.flare.dense_handlers import answer_port, block_of
+from pspin_model.flare.records import A_CHILDREN, A_IS_ROOT, A_PORT
+from pspin_model.flare.sparse_records import (
+    A_FRAGMENT_WORDS,
+    A_KEPT,
+    A_OUT_AT,
+    A_OUT_BYTES,
+    A_OWN_NUMBER,
+    A_PAUSE,
+    A_VALUE_BYTES,
+    FRAGMENTS_A_WORD,
+    OUT_ROWS,
+    S_AGAIN,
+    S_CHILDREN,
+    S_DONE,
+    S_SENT,
+)
+from pspin_model.flare.sparse_units import (
+    AT_CHILD,
+    AT_FRAGMENT,
+    AT_PAIRS,
+    kept_row,
+    put_header,
+    put_word,
+    word_at,
+)
+from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES, REQUEST
+from pspin_model.handlers import (
+    charge,
+    cluster,
+    core_in_cluster,
+    helper,
+    now,
+    scratchpad,
+    send_packet,
+    source,
+    wait,
+)
+
+BYTES_A_WORD = FRAGMENTS_A_WORD // 8
+"""Of bits."""
+
+
+@helper
+def send_missing(h, p, place, control, data, port):  # type: ignore[no-untyped-def]
+    """Send those kept fragments again that a request has no bit for."""
+    given = data.size - EMPTY_BYTES
+    for number in range(control[S_SENT]):
+        # the bit's byte, address and shift
+        charge(h, load=1, load_use=1, alu=4, branch=2)
+        if number >> 3 < given and data[EMPTY_BYTES + (number >> 3)] >> (number & 7) & 1:
+            continue
+        row = kept_row(h, p, place, number)
+        length = EMPTY_BYTES + word_at(row, AT_PAIRS) * (INDEX_BYTES + p[A_VALUE_BYTES])
+        charge(h, load=1, load_use=1, alu=4, mul=1)
+        send_packet(h, row[:length], block_of(h), port)
+
+
+@helper
+def request_of_child(h, p, control, child):  # type: ignore[no-untyped-def]
+    """Ask a child for what has not come of its fragments."""
+    begin = p[A_OUT_AT] + core_in_cluster(h) * OUT_ROWS * p[A_OUT_BYTES]
+    row = scratchpad(h, cluster(h), np.uint8)[begin : begin + p[A_OUT_BYTES]]
+    came = S_CHILDREN + p[A_CHILDREN] + child * p[A_FRAGMENT_WORDS]
+    words = min(p[A_FRAGMENT_WORDS], (p[A_OUT_BYTES] - EMPTY_BYTES) // BYTES_A_WORD)
+    for word in range(words):
+        bits = control[came + word]
+        charge(h, load=1, load_use=1, store=1, alu=2, branch=1)
+        for byte in range(BYTES_A_WORD):
+            row[EMPTY_BYTES + word * BYTES_A_WORD + byte] = bits >> (8 * byte) & 255
+    put_header(h, p, row, 0, REQUEST, 0)
+    put_word(row, AT_PAIRS, words * BYTES_A_WORD)
+    length = EMPTY_BYTES + words * BYTES_A_WORD
+    wait(h, send_packet(h, row[:length], block_of(h), p[A_PORT] + 1 + child))
+
+
+@helper
+def answer_request(h, p, place, control, data):  # type: ignore[no-untyped-def]
+    """Do what a request asks for, or ask further. Nothing without room to keep what was sent."""
+    charge(h, load=3, load_use=2, alu=3, branch=4)
+    if p[A_KEPT] == 0:
+        return
+    child = source(h)
+    if child == p[A_CHILDREN]:
+        at = now(h)
+        if control[S_AGAIN] == 0 or at - control[S_AGAIN] >= p[A_PAUSE]:
+            control[S_AGAIN] = at
+            charge(h, store=1)
+            send_missing(h, p, place, control, data, p[A_PORT])
+        return
+    first = control[S_CHILDREN + p[A_CHILDREN] + child * p[A_FRAGMENT_WORDS]] & 1
+    if first == 0 or control[S_CHILDREN + child] != 0:
+        request_of_child(h, p, control, child)
+    elif control[S_DONE] and p[A_IS_ROOT]:
+        send_missing(h, p, place, control, data, answer_port(h, p))
+    elif control[S_DONE]:
+        data[AT_CHILD] = p[A_OWN_NUMBER]
+        charge(h, alu=1, store=1)
+        send_packet(h, data, block_of(h), p[A_PORT])
+
+
+@helper
+def is_request(data):  # type: ignore[no-untyped-def]
+    return word_at(data, AT_FRAGMENT) == REQUEST
