@@ -112,6 +112,26 @@ def turns(h: int, count: int) -> None:
 
 
 @njit
+def charge_all(  # type: ignore[no-untyped-def]
+    h, alu, load, load_use, store, mul, div, jump, branch_taken, branch, fp, l2_load, l2_store, register, atomic
+):
+    """`charge` with all its counts; the decorator makes one of the other, so that it is compiled once and not for each
+    set of names."""
+    c = costs(h)
+    counts = alu + load + store + mul + div + jump + branch_taken + branch + fp + l2_load + l2_store + register
+    cycles = (
+        alu * c[ALU] + load * c[LOAD] + load_use * c[LOAD_USE] + store * c[STORE] + mul * c[MUL] + div * c[DIV]
+        + jump * c[JUMP] + branch_taken * c[BRANCH_TAKEN] + branch * c[BRANCH] + fp * c[FP] + l2_load * c[L2_LOAD]
+        + l2_store * c[L2_STORE] + register * c[REGISTER] + atomic * c[ATOMIC]
+    )  # fmt: skip
+    spend(h, cycles, counts + atomic, load + store + atomic)
+
+
+charge_all.compile((numba.types.int64,) * (1 + len(CLASSES)))
+charge_all.disable_compile()
+
+
+@njit
 def charge(
     h: int,
     alu: int = 0,
@@ -134,14 +154,9 @@ def charge(
     ``load``, ``store`` and ``atomic`` are accesses to L1; ``load_use`` counts loads whose result the next instruction
     needs (the cycle more, no instruction of its own); ``register`` accesses to the core's own registers.
     """
-    c = costs(h)
-    counts = alu + load + store + mul + div + jump + branch_taken + branch + fp + l2_load + l2_store + register
-    cycles = (
-        alu * c[ALU] + load * c[LOAD] + load_use * c[LOAD_USE] + store * c[STORE] + mul * c[MUL] + div * c[DIV]
-        + jump * c[JUMP] + branch_taken * c[BRANCH_TAKEN] + branch * c[BRANCH] + fp * c[FP] + l2_load * c[L2_LOAD]
-        + l2_store * c[L2_STORE] + register * c[REGISTER] + atomic * c[ATOMIC]
-    )  # fmt: skip
-    spend(h, cycles, counts + atomic, load + store + atomic)
+    charge_all(
+        h, alu, load, load_use, store, mul, div, jump, branch_taken, branch, fp, l2_load, l2_store, register, atomic
+    )
 
 
 @njit

@@ -1,4 +1,5 @@
-"""Rewriting a handler's source before it is compiled: loops that are counted, operations that are charged."""
+"""Rewriting a handler's source before it is compiled: loops that are counted, operations that are charged, charges with
+all their counts."""
 
 from __future__ import annotations
 
@@ -8,9 +9,11 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from pspin_model.handlers.core import turn, turns
+from pspin_model.handlers.core import charge, charge_all, turn, turns
 
-TURN, TURNS, RANGE = "_netsum_turn", "_netsum_turns", "_netsum_range"
+COUNTS = tuple(inspect.signature(charge).parameters)[1:]
+"""Arguments of `charge` behind the core."""
+TURN, TURNS, RANGE, CHARGE = "_netsum_turn", "_netsum_turns", "_netsum_range", "_netsum_charge"
 
 
 class _Loops(ast.NodeTransformer):
@@ -49,6 +52,26 @@ class _Ranges(ast.NodeTransformer):
         return [ast.copy_location(keep, node), ast.copy_location(count, node), node]
 
 
+class _Charges(ast.NodeTransformer):
+    """`charge_all` for every call of `charge`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.changed = False
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if not (isinstance(node.func, ast.Name) and node.func.id == self.name) or not node.keywords:
+            return node
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        rest = COUNTS[len(node.args) - 1 :]
+        if set(given) <= set(rest):  # else it is wrong, and the compiler says how
+            self.changed = True
+            counts = [*node.args, *(given.get(name, ast.Constant(0)) for name in rest)]
+            return ast.copy_location(ast.Call(ast.Name(CHARGE, ast.Load()), counts, []), node)
+        return node
+
+
 def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]:
     """The function with its loops counted and, if derived, its operations charged; itself if there is nothing to do."""
     source = textwrap.dedent(inspect.getsource(function))
@@ -57,7 +80,7 @@ def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]
     assert isinstance(definition, ast.FunctionDef)
     definition.decorator_list = []
     core = definition.args.args[0].arg
-    names: dict[str, Any] = {TURN: turn, TURNS: turns}
+    names: dict[str, Any] = {TURN: turn, TURNS: turns, CHARGE: charge_all}
     loops = _Loops(core)
     loops.visit(definition)
     if derived:
@@ -66,7 +89,10 @@ def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]
         names |= derive(definition, core)
     ranges = _Ranges(core)
     ranges.visit(definition)
-    if not (derived or loops.changed or ranges.count):
+    charges = [_Charges(name) for name, value in function.__globals__.items() if value is charge]
+    for each in charges:
+        each.visit(definition)
+    if not (derived or loops.changed or ranges.count or any(each.changed for each in charges)):
         return function
     return _compiled(function, tree, names)
 
