@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.p4 import syntax as s
+from emulator.p4.errors import Kind
 from emulator.p4.lexer import integer_value
 
-Report = Callable[[str, int], None]
+Report = Callable[[str, int, Kind], None]
 
 WITHOUT_BODY = frozenset((
     "tableonly", "defaultonly", "atomic", "hidden", "optional", "pure", "noSideEffects", "unroll", "nounroll", "likely",
@@ -24,16 +25,24 @@ _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 def check_shapes(annotations: s.Annotations, report: Report) -> None:
-    """Report what is wrong with the annotations of one element; ``report`` takes a text and a token's number."""
+    """Report what is wrong with the annotations of one element; ``report`` takes a text, a token and a kind."""
     seen: dict[str, s.Annotation] = {}
     for annotation in annotations:
         known = seen.setdefault(annotation.name, annotation)
         if known is not annotation and known.is_structured != annotation.is_structured:
-            report(f"@{annotation.name} is structured here and not there on the same element", annotation.at)
+            report(
+                f"@{annotation.name} is structured here and not there on the same element",
+                annotation.at,
+                Kind.DUPLICATE,
+            )
         elif known is not annotation and annotation.is_structured:
-            report(f"the structured annotation @{annotation.name} stands twice on the same element", annotation.at)
+            report(
+                f"the structured annotation @{annotation.name} stands twice on the same element",
+                annotation.at,
+                Kind.DUPLICATE,
+            )
         elif known is not annotation and annotation.name in ("name", "id"):
-            report(f"@{annotation.name} stands twice on the same element", annotation.at)
+            report(f"@{annotation.name} stands twice on the same element", annotation.at, Kind.DUPLICATE)
         if annotation.is_structured:
             _structured(annotation, report)
         else:
@@ -43,19 +52,21 @@ def check_shapes(annotations: s.Annotations, report: Report) -> None:
 def _unstructured(annotation: s.Annotation, report: Report) -> None:
     name, tokens = annotation.name, annotation.tokens or ()
     if name in WITHOUT_BODY and tokens:
-        report(f"@{name} takes no arguments", annotation.at)
+        report(f"@{name} takes no arguments", annotation.at, Kind.SYNTAX)
     elif name in ONE_STRING and not _is_string(tokens):
-        report(f"@{name} takes a string", annotation.at)
+        report(f"@{name} takes a string", annotation.at, Kind.SYNTAX)
     elif name in ONE_NUMBER and (len(tokens) != 1 or integer_value(tokens[0]) is None):
-        report(f"@{name} takes one number", annotation.at)
+        report(f"@{name} takes one number", annotation.at, Kind.SYNTAX)
     elif name in PAIRS and any(len(part) < 3 or part[1] != "=" for part in parts(tokens)):
-        report(f"@{name} takes key = value pairs", annotation.at)
+        report(f"@{name} takes key = value pairs", annotation.at, Kind.SYNTAX)
     elif name == "p4runtime_translation" and not _is_translation(parts(tokens)):
-        report("@p4runtime_translation takes a URI, as a string, and a width, bit<W> or string", annotation.at)
+        report(
+            "@p4runtime_translation takes a URI, as a string, and a width, bit<W> or string", annotation.at, Kind.SYNTAX
+        )
     elif name in ONE_VALUE and (not tokens or len(parts(tokens)) != 1):
-        report(f"@{name} takes one value", annotation.at)
+        report(f"@{name} takes one value", annotation.at, Kind.SYNTAX)
     elif name in VALUES and any(not part for part in parts(tokens)):
-        report(f"@{name} takes values with commas between them", annotation.at)
+        report(f"@{name} takes values with commas between them", annotation.at, Kind.SYNTAX)
 
 
 def _is_string(tokens: tuple[str, ...]) -> bool:
@@ -82,14 +93,16 @@ def _structured(annotation: s.Annotation, report: Report) -> None:
     found = parts(annotation.tokens or ())
     is_pair = [len(part) > 1 and part[1] == "=" for part in found]
     if any(not part for part in found):
-        report(f"@{annotation.name}[...] has an empty element", annotation.at)
+        report(f"@{annotation.name}[...] has an empty element", annotation.at, Kind.SYNTAX)
     elif any(is_pair) and not all(is_pair):
-        report(f"@{annotation.name}[...] holds either values or key = value pairs, not both", annotation.at)
+        report(
+            f"@{annotation.name}[...] holds either values or key = value pairs, not both", annotation.at, Kind.SYNTAX
+        )
     elif any(is_pair):
         keys = [part[0] for part in found]
         for position, key in enumerate(keys):
             if key in keys[:position]:
-                report(f"@{annotation.name}[...] has the key {key!r} twice", annotation.at)
+                report(f"@{annotation.name}[...] has the key {key!r} twice", annotation.at, Kind.DUPLICATE)
 
 
 def parts(tokens: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -188,7 +188,9 @@ class StatementParser(ExpressionParser):
                 self.fail("expected a label")
             label = s.DontCare(start) if self.accept("default") else self.expression()
             self.expect(":", "after a switch's label")
-            cases.append(s.SwitchCase(start, label, self.block() if self.is_at("{") else None))
+            annotations = self.annotations()  # such as @likely
+            has_body = bool(annotations) or self.is_at("{")
+            cases.append(s.SwitchCase(start, label, self.block(annotations) if has_body else None))
         return s.Switch(at, self.expect("}", "after the switch's cases"), value, tuple(cases))
 
     def _return(self) -> s.Return:

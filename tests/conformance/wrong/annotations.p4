@@ -30,14 +30,14 @@ table t {
 //# top: a structured annotation of pairs and values
 @mine[a = 1, 2] control C() { apply { } } //! SYNTAX
 //# top: a structured annotation with a key twice
-@mine[a = 1, a = 2] control C() { apply { } } //! SYNTAX
+@mine[a = 1, a = 2] control C() { apply { } } //! DUPLICATE
 //# top: a structured annotation of something at run time
 extern bit<8> f();
 @mine[f()] control C() { apply { } } //! CONSTANT
 //# top: a structured annotation with an unknown name
 @mine[nothing] control C() { apply { } } //! NAME
 //# top: a structured and an unstructured annotation of one name
-@mine[1] @mine(2) control C() { apply { } } //! SYNTAX
+@mine[1] @mine(2) control C() { apply { } } //! DUPLICATE
 //# top: unbalanced brackets in an annotation
 @mine(a(b) control C() { apply { } } //! SYNTAX
 //# top: @brief with a number
