@@ -13,7 +13,7 @@ from emulator.switch.control import Exact, TableEntry
 from emulator.v1model.compiled import generate
 from hostagent.cli.benchmarks.large_program import program_of
 from tests.support.p4_programs import binary, const, header_type, make_program, ref, run_both, send_to, var
-from tests.support.p4_text import compile_text, program
+from tests.support.p4_text import PARSER, compile_text, program
 
 Op = ir.BinaryOp
 DATA = ir.Header("hdr.d", header_type("d_t", ("k", 8), ("x", 32), ("y", 32)))
@@ -91,3 +91,17 @@ def test_only_cells_that_may_be_out_of_range_are_checked() -> None:
     reads = "".join(f"r.read(meta.m8, {index}); r.write({index}, meta.m8);" for index in ("3", "4", "meta.m32"))
     code = generate(compile_text(program(local="register<bit<8>>(4) r;", apply=reads)).program)[1]
     assert len(re.findall(r"^out_of_range.*:$", code, re.MULTILINE)) == 4
+
+
+def test_a_select_of_very_many_cases_that_lead_to_the_same_place() -> None:
+    """LLVM would end the process over as many branches."""
+    cases = " ".join(f"({i}, _): s{i % 3};" for i in range(1_100))
+    states = "".join(f"state s{i} {{ transition {'accept' if i == 2 else f's{i + 1}'}; }}" for i in range(3))
+    start = f"packet.extract(hdr.one); transition select(hdr.one.c, hdr.one.b) {{ {cases} (_, 7): last; }}"
+    last_state = "state last { packet.extract(hdr.two); transition accept; }"
+    parser = PARSER.replace("packet.extract(hdr.one); transition accept;", start).replace(
+        "}\n}", f"}}\n{states}{last_state}\n}}"
+    )
+    checked = compile_text(program(parser=parser, apply="sm.egress_spec = (bit<9>)(bit<1>)hdr.two.isValid();"))
+    result = run_both(checked.program, [bytes([0, 7, 4, last, *bytes(8)]) for last in (0x4B, 0x4C)])
+    assert {port: len(sent) for port, sent in result.frames[0].items()} == {0: 1, 1: 1}

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MAX_TRANSITIONS = 65_536
 """A parser that goes round more often ends with error.ParserTimeout; no frame has as many bytes to extract."""
 
+MOST_TOGETHER = 64
+"""Cases of a select that one branch takes: LLVM ends the process over 1,000 branches in a row to the same block."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parsing:
@@ -159,6 +162,7 @@ def emit_parser(e: Emitter, parser: ir.Parser, frame: Value, length: Value) -> N
     blocks.update(accept=end, reject=end)
     b.branch(blocks["start"])
     loops = _has_loop(parser)
+    targets = blocks if loops else _targets(parser, blocks)
     for state in parser.states:
         b.position_at_end(blocks[state.name])
         e.storage.owned = set()
@@ -166,7 +170,7 @@ def emit_parser(e: Emitter, parser: ir.Parser, frame: Value, length: Value) -> N
             _count_transition(e)
         e.block(state.body)
         if not b.block.is_terminated:
-            _transition(e, state.transition, blocks)
+            _transition(e, state.transition, targets)
     b.position_at_end(end)
     e.storage.owned = set()
     e.parse = None
@@ -204,18 +208,46 @@ def _has_loop(parser: ir.Parser) -> bool:
     return visit("start")
 
 
-def _transition(e: Emitter, transition: ir.Select | ir.Goto, blocks: dict[str, Any]) -> None:
+def _targets(parser: ir.Parser, blocks: dict[str, Any]) -> dict[str, Any]:
+    """Where a transition to a state leads: past states that only go on. The graph has no loops."""
+    following = {
+        s.name: s.transition.next_state for s in parser.states if isinstance(s.transition, ir.Goto) and not s.body
+    }
+    targets = {}
+    for name in blocks:
+        last = name
+        while last in following:
+            last = following[last]
+        targets[name] = blocks[last]
+    return targets
+
+
+def _transition(e: Emitter, transition: ir.Select | ir.Goto, targets: dict[str, Any]) -> None:
     b = e.b
     if isinstance(transition, ir.Goto):
-        b.branch(blocks[transition.next_state])
+        b.branch(targets[transition.next_state])
         return
     keys = [e.value(key) for key in transition.keys]
-    for case in transition.cases:
-        matches = _case_matches(e, case, keys)
+    for target, cases in _runs(transition.cases, targets):
+        matches = _case_matches(e, cases[0], keys)
+        for case in cases[1:]:
+            matches = b.or_(matches, _case_matches(e, case, keys))
         following = e.new_block("select")
-        b.cbranch(matches, blocks[case.next_state], following)
+        b.cbranch(matches, target, following)
         b.position_at_end(following)
-    b.branch(blocks["accept"])
+    b.branch(targets["accept"])
+
+
+def _runs(cases: tuple[ir.SelectCase, ...], targets: dict[str, Any]) -> list[tuple[Any, list[ir.SelectCase]]]:
+    """Neighbouring cases that lead to the same block, which one branch takes together."""
+    runs: list[tuple[Any, list[ir.SelectCase]]] = []
+    for case in cases:
+        target = targets[case.next_state]
+        is_alone = case.value_set is not None or not runs or len(runs[-1][1]) == MOST_TOGETHER
+        if is_alone or runs[-1][0] is not target or runs[-1][1][0].value_set is not None:
+            runs.append((target, []))
+        runs[-1][1].append(case)
+    return runs
 
 
 def _case_matches(e: Emitter, case: ir.SelectCase, keys: list[Value]) -> Value:
