@@ -1,12 +1,11 @@
 """What the benches of tables share: frames in memory, rings for what comes out, and honest timing.
 
-A frame lies in a cell of two kilobytes, as ports hand them over. Between two timed batches the frames get new
-addresses, drawn from all of the table's entries, so the look-ups of a large table miss the caches as they would live.
+A frame lies in a cell as ports hand them over. Between two timed batches the frames get new keys, drawn from all of the
+table's entries, so the look-ups of a large table miss the caches as they would live (``bench_rounds``).
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, FrameBatch, address_of, aligned_bytes
+from emulator.switch.bench_rounds import switch_rounds
 from emulator.switch.control import FieldMatch, TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram
@@ -36,35 +36,28 @@ class Timing:
     median: float
 
 
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What makes frames hit entries."""
+
+    offset: int
+    """Of the frame's bytes."""
+    values: NDArray[np.uint8]
+    """[entries, bytes]"""
+
+
 class Frames:
     """A batch of frames with the same headers."""
 
     def __init__(self, content: bytes) -> None:
         self._cells = aligned_bytes(FRAMES * CELL_BYTES).reshape(FRAMES, CELL_BYTES)
         self.bytes = self._cells[:, FRAME_HEADROOM_BYTES : FRAME_HEADROOM_BYTES + FRAME_BYTES]
-        self._content = np.frombuffer(content, np.uint8)
-        self.reset()
+        self.bytes[:] = np.frombuffer(content, np.uint8)
         batch = self.batch = FrameBatch(FRAMES)
         batch.count = FRAMES
         batch.address[:] = address_of(self._cells) + FRAME_HEADROOM_BYTES + np.arange(FRAMES) * CELL_BYTES
         batch.length_bytes[:] = FRAME_BYTES
         batch.port[:] = np.arange(FRAMES) % PORTS
-
-    def reset(self) -> None:
-        """As they were before any of them was forwarded."""
-        self.bytes[:] = self._content
-
-    def put(self, offset: int, values: NDArray[np.uint8]) -> None:
-        """[frames, bytes] at an offset."""
-        self.bytes[:, offset : offset + values.shape[1]] = values
-
-    def sum_ipv4(self) -> None:
-        """Write the IPv4 header checksums."""
-        self.bytes[:, 24:26] = 0
-        total = np.ascontiguousarray(self.bytes[:, 14:34]).view(">u2").astype(np.uint32).sum(axis=1)
-        for _ in range(2):
-            total = (total & 0xFFFF) + (total >> 16)
-        self.bytes[:, 24:26] = (0xFFFF - total).astype(">u2").view(np.uint8).reshape(-1, 2)
 
 
 def ipv4_frame(protocol: int = 17) -> bytes:
@@ -101,25 +94,27 @@ class BenchSwitch:
         number = next(a.id for a in view.actions if a.name.endswith(f".{action}"))
         self.switch.insert_entry(view.id, TableEntry(match, priority, number, params))
 
-    def run(self, frames: Frames) -> float:
-        """Nanoseconds a frame of one batch; the rings are emptied before."""
-        rings = self.switch.ports.rings[:PORTS]
-        rings["limit"] = rings["tail"] + FRAMES
-        start = time.perf_counter_ns()
-        self.switch.process(frames.batch, 0)
-        return (time.perf_counter_ns() - start) / FRAMES
+    def measure(self, frames: Frames, keys: Keys, batches: int, *, summed: bool = False) -> Timing:
+        """Of batches whose frames have any of the keys, and IPv4 checksums if ``summed``. Raises RuntimeError when the
+        switch dropped one."""
+        rings = self.switch.ports.ring_address(0)
+        program, context = self.switch.program_address, self.switch.context_address
+        batch = frames.batch.record_address
 
-    def sent(self) -> int:
-        return int(self.switch.ports.rings["frames"][:PORTS].sum())
+        def run(times_ns: NDArray[np.int64]) -> None:
+            switch_rounds(
+                program, context, batch, rings, PORTS, frames.bytes, keys.offset, keys.values, summed, times_ns
+            )
+
+        timing = measure(run, batches)
+        if self.switch.drops:
+            raise RuntimeError(f"the switch dropped frames: {dict(self.switch.drops)}")
+        return timing
 
 
-def measure(run: Callable[[], float], prepare: Callable[[], None], batches: int) -> Timing:
-    """The first batches warm up and don't count."""
-    times = []
-    for batch in range(batches + batches // 8):
-        prepare()
-        elapsed = run()
-        if batch >= batches // 8:
-            times.append(elapsed)
-    times.sort()
-    return Timing(times[0], times[len(times) // 2])
+def measure(run: Callable[[NDArray[np.int64]], object], batches: int) -> Timing:
+    """``run`` fills in the nanoseconds of as many batches as it is given; the first ones warm up and don't count."""
+    run(np.zeros(batches // 2, np.int64))
+    times_ns = np.zeros(batches, np.int64)
+    run(times_ns)
+    return Timing(float(times_ns.min()) / FRAMES, float(np.median(times_ns)) / FRAMES)

@@ -39,7 +39,8 @@ class LpmTable(FlatTable):
         self._lpm = layout.match_kinds.index("lpm")
         self._others = tuple(i for i in layout.order if i != self._lpm)
         self._words = layout.lpm_words
-        self._left = WORD_BITS * layout.lpm_words - layout.lpm_bits
+        self._width, self._shared_bits = layout.lpm_bits, layout.shared_bits
+        self._left = WORD_BITS * self._words - self._width
         self._prefixes: dict[int, Prefix] = {}
         """By handle."""
         entries = self.entries  # not self: memory must go with the table, and not wait for the garbage collector
@@ -50,12 +51,12 @@ class LpmTable(FlatTable):
         self._roots = _Roots(layout.other_words, record) if self._others else None
         self._root = RootSlots(layout, record, entries) if layout.has_root else None
         if self._root is not None:
-            self._rooted = Trie(self._arena, layout.lpm_bits, self._link, self._root.node())
+            self._rooted = Trie(self._arena, self._width, self._link, self._root.node())
             self._tries[0] = self._new_trie()
             self._in_root = 0
 
     def _new_trie(self) -> Trie:
-        return Trie(self._arena, self.layout.lpm_bits, self._link)
+        return Trie(self._arena, self._width, self._link)
 
     # --- FlatTable --------------------------------------------------------------------------------------------------
 
@@ -94,8 +95,7 @@ class LpmTable(FlatTable):
         self.write_entry(home, entry)
         if self._root is not None and self._is_rooted(prefix):
             self._rooted.insert(prefix)
-            self._in_root += 1
-            self._count(self._root.reach(prefix) - 1)
+            self._note_reach(prefix, 1)
         if self._is_elsewhere(prefix):
             others = self._pack_others(entry)
             trie = self._tries.get(others)
@@ -108,8 +108,7 @@ class LpmTable(FlatTable):
         prefix = self._prefixes.pop(entry.handle)
         if self._root is not None and self._is_rooted(prefix):
             self._rooted.remove(prefix)
-            self._in_root -= 1
-            self._count(1 - self._root.reach(prefix))
+            self._note_reach(prefix, -1)
         if self._is_elsewhere(prefix):
             others = self._pack_others(entry)
             trie = self._tries[others]
@@ -122,19 +121,26 @@ class LpmTable(FlatTable):
         beyond = self._in_root - self._root.chains - len(self._rooted.root.own)
         return DEEP_FROM * beyond > self._in_root
 
+    def _note_reach(self, prefix: Prefix, change: int) -> None:
+        assert self._root is not None
+        self._in_root += change
+        slots = self._root.reach(prefix)
+        if slots > 1:  # the prefix itself is counted as every entry
+            self._count(change * (slots - 1))
+
     # --- Where a prefix belongs; a short one may belong into both tries -----------------------------------------------
 
     def _is_rooted(self, prefix: Prefix) -> bool:
         """Does it match keys that begin with the shared bits?"""
-        shared = self.layout.shared_bits
+        shared = self._shared_bits
         length = min(shared, prefix.length)
-        return not shared or prefix.value >> (self.layout.lpm_bits - length) == SHARED >> (shared - length)
+        return not shared or prefix.value >> (self._width - length) == SHARED >> (shared - length)
 
     def _is_elsewhere(self, prefix: Prefix) -> bool:
         """Does it match keys that the root has no slots for?"""
         if self._root is None:
             return True
-        shared = self.layout.shared_bits
+        shared = self._shared_bits
         return shared > 0 and (prefix.length < shared or not self._is_rooted(prefix))
 
     # --- The tries' roots -------------------------------------------------------------------------------------------
