@@ -18,6 +18,7 @@ from itertools import product
 from multiprocessing import get_context
 from typing import Any
 
+from pspin_model.flare.compiling import tell_compiling
 from pspin_model.flare.config import FlareConfig, Reduction, cost_table, flare_machine
 from pspin_model.flare.explain import explanation
 from pspin_model.flare.simulate import Outcome, simulate
@@ -92,6 +93,7 @@ def sparse_grid(
 
 def run_point(point: Point) -> Row:
     """Simulate one point."""
+    tell_compiling()
     began = time.perf_counter()
     report = simulate(point.config())
     outcome = report.outcomes[0]

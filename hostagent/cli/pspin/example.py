@@ -41,6 +41,7 @@ def example(
     from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.run import as_json as in_json
     from pspin_model.examples.run import run_example
+    from pspin_model.flare.compiling import tell_compiling
     from pspin_model.machine import TABLES, ConfigError, MachineConfig
 
     if name is None:
@@ -54,6 +55,7 @@ def example(
         config = MachineConfig(clusters=clusters, cores=cores)
     except ConfigError as error:
         raise typer.BadParameter(str(error)) from None
+    tell_compiling()
     parts = None
     if riscv:
         from pspin_model.riscv.timed import timed_in_c

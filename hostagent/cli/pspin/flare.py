@@ -40,9 +40,11 @@ def run(
 
     Example: [bold]netsum pspin run flare.toml --plot flare.png[/bold]
     """
+    from pspin_model.flare.compiling import tell_compiling
     from pspin_model.flare.config import read_config
     from pspin_model.flare.simulate import simulate
 
+    tell_compiling()
     with _errors():
         _check_outputs(plot, csv)
         given = read_config(config)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from types import FunctionType
 
+import numba
 import pytest
 import typer
+from numba.core import event
 from typer.testing import CliRunner, Result
 
 from hostagent.cli.pspin import command
+from pspin_model.flare.compiling import Teller
 
 CONFIG = """
 [machine]
@@ -74,3 +78,11 @@ def test_a_table_of_figures_may_be_the_users_own(tmp_path: Path) -> None:
 
 def test_a_machine_that_cannot_be_runs_no_example() -> None:
     assert "at most 262,143 cores" in pspin("example", "empty", "--clusters", "50000").stderr
+
+
+def test_a_first_run_says_once_what_it_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
+    teller = Teller()
+    for module, told in (("somebody.else", 0), ("pspin_model.machine.loop", 1), ("pspin_model.machine.loop", 0)):
+        function = numba.njit(FunctionType((lambda x: x).__code__, {"__name__": module}))
+        teller.on_start(event.Event("numba:compile", event.EventStatus.START, {"dispatcher": function}))
+        assert capsys.readouterr().err.count("netsum: compiling") == told
