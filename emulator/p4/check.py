@@ -15,7 +15,7 @@ from emulator.p4.architecture import Architecture
 from emulator.p4.check_annotations import AnnotationChecker
 from emulator.p4.check_uses import bodies_of, may_be_unused, warn_of_unset_reads, warn_of_unused
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
-from emulator.p4.source import Tokens, unpack_place
+from emulator.p4.source import Tokens
 
 
 class Checker(AnnotationChecker):
@@ -42,15 +42,9 @@ class Checker(AnnotationChecker):
         )
 
     def _warn_of_uses(self) -> None:
-        warn_of_unset_reads(bodies_of(self.declarations), self._warn_in_program)
+        warn_of_unset_reads(bodies_of(self.declarations), self.warn_in_program)
         candidates = (*self.variables, *may_be_unused(self.declarations))
-        warn_of_unused(candidates, self.used, self._warn_in_program)
-
-    def _warn_in_program(self, at: int, message: str) -> None:
-        """Not of the include files that come with us."""
-        file, _, _ = unpack_place(self.tokens.places[at])
-        if not self.tokens.sources.files[file].is_system:
-            self.warn(at, message)
+        warn_of_unused(candidates, self.used, self.warn_in_program)
 
     def _declare_unknown_top(self, node: s.Decl) -> None:
         scope = self.scopes[0]

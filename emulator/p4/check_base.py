@@ -14,8 +14,10 @@ from emulator.p4.constants import fits, wrap
 from emulator.p4.errors import Abandoned, Diagnostics, Kind, counted
 from emulator.p4.field_types import is_legal_field
 from emulator.p4.reporting import Reporter
-from emulator.p4.source import Tokens
+from emulator.p4.source import Tokens, unpack_place
 
+_MAY_BE_HIDDEN = (r.VariableSymbol, r.ConstantSymbol, r.InstanceSymbol, r.ActionSymbol, r.TableSymbol, r.ValueSetSymbol)
+"""What a declaration of the same name in an inner scope may hide by mistake (section 6.9: a warning)."""
 MAX_WIDTH = 2048
 """Widest ``bit<W>``: p4c's own default limit."""
 MAX_STACK = 4096
@@ -73,6 +75,15 @@ class BaseChecker(Reporter):
             self.report(at, f"{name!r} is declared twice in this scope", Kind.DUPLICATE, notes)
             return
         scope[name] = symbol
+        hidden = next((outer[name] for outer in reversed(self.scopes[:-1]) if name in outer), None)
+        if isinstance(hidden, _MAY_BE_HIDDEN) and isinstance(symbol, _MAY_BE_HIDDEN):
+            self.warn_in_program(at, f"{name!r} hides the one that is declared at {self.tokens.span(hidden.at)}")
+
+    def warn_in_program(self, at: int, message: str) -> None:
+        """Not of the include files that come with us."""
+        file, _, _ = unpack_place(self.tokens.places[at])
+        if not self.tokens.sources.files[file].is_system:
+            self.warn(at, message)
 
     def find(self, name: str, is_absolute: bool = False) -> Any:
         """The symbol or type of that name, None when there is none."""

@@ -1,4 +1,4 @@
-"""Warnings: what is never used, what is read before it has a value, what is cut; and that legal uses get none."""
+"""Warnings: what is never used, hides something, is read before it has a value, is cut; legal uses get none."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ WARNED = [
     ("'x' is never used", "bit<8> /*!*/x = 1;"),
     ("300 does not fit in bit<8>", "meta.m8 = /*!*/300;"),
     ("-1 does not fit in bit<8>", "meta.m8 = /*!*/-1;"),
+    ("'g' hides the one", "{ bit<8> /*!*/g = 1; meta.m8 = g; }"),
+    ("'meta' hides the one", "bit<8> /*!*/meta = 1; add(meta);"),
     ("leaves no bit of it", "meta.m8 = meta.m8 << /*!*/8;"),
 ]
 SILENT = [
@@ -29,6 +31,7 @@ SILENT = [
     "bit<8> x; x[3:0] = 1; meta.m8 = x;",
     "one_t h; meta.flag = h.isValid();",
     "inner_t s; s.p = 1; meta.m8 = s.p;",
+    "{ bit<8> x = 1; meta.m8 = x; } { bit<8> x = 2; meta.m8 = x; }",
     "meta.s8 = -128; meta.m8 = 255; meta.m8 = meta.m8 << 7;",
 ]
 
