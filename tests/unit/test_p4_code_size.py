@@ -100,3 +100,9 @@ def test_a_select_of_very_many_cases_that_lead_to_the_same_place() -> None:
     start = f"transition select(hdr.one.c, hdr.one.b) {{ {cases} default: accept; }} }} {states} }}"
     parser = PARSER.replace("transition accept; }\n}", start)
     assert machine.make_object(generate(compile_text(program(parser=parser)).program)[1])
+
+
+def test_a_block_that_is_left_in_very_many_places() -> None:
+    """LLVM would end the process over so many returns in a row."""
+    leaving = "".join(f"if (hdr.one.{'ab'[i % 2]} == {i // 5}) {{ return; }}" for i in range(1_040))
+    assert machine.make_object(generate(compile_text(program(apply=leaving)).program)[1])

@@ -12,6 +12,8 @@ memory.
 from __future__ import annotations
 
 import functools
+import re
+from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -44,10 +46,16 @@ LIGHT_PASSES = ("sccp", "simplify_cfg", *_COMBINE, "new_gvn", *_COMBINE)
 0.5 s and 0.02 GB then, and 22 s and 4.6 GB before. So does the combining: assignments of stacks of 64 headers take it
 0.2 s, and 24 s before."""
 MEMORY_PASSES = ("always_inliner", "simplify_cfg", *_COMBINE)
+MOST_WAYS_IN = 900
+"""Branches to one block; parsers of 200 states have 404. LLVM simplifies those in a row one at a time, and ends the
+process after 1,000."""
+CAREFUL_PASSES = ("always_inliner", "sroa", "instruction_combine", "new_gvn", "instruction_combine")
 MOST_MERGED = 50_000
 """Values that meet where ways join: with 40,000 LLVM takes 2 s, with 60,000 4 s, with 160,000 16 s."""
 SURELY_FEW = 100_000
 """Slots times blocks; with less they need not be counted."""
+
+_BRANCH_TARGET = re.compile(r'label %("[^"]*"|[\w$.-]+)')
 
 
 def effort_for(module_text: str) -> Effort:
@@ -75,12 +83,20 @@ def make_object(module_text: str, *, optimise: bool = True) -> bytes:
     effort = effort_for(module_text)
     machine = _target_machine(effort.value)
     module = _parse(module_text, machine)
-    if optimise and _promote(module, module_text, machine):
+    if optimise and _ways_in(module_text) > MOST_WAYS_IN:
+        _run(CAREFUL_PASSES, module, machine)
+    elif optimise and _promote(module, module_text, machine):
         _optimise(module, machine, effort)
     elif optimise:
         module = _parse(module_text, machine)
         _run(MEMORY_PASSES, module, machine)
     return bytes(machine.emit_object(module))
+
+
+def _ways_in(module_text: str) -> int:
+    """The most branches that one block of a function has."""
+    functions = module_text.split("\ndefine ")
+    return max(max(Counter(_BRANCH_TARGET.findall(text)).values(), default=0) for text in functions)
 
 
 def _promote(module: Any, module_text: str, machine: Any) -> bool:
