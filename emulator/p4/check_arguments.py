@@ -119,6 +119,7 @@ class ArgumentChecker(ExpressionChecker):
         for variable, argument in zip(wanted, node.type_arguments, strict=True):
             if not is_open(argument):
                 inference.known[variable] = self.type_of(argument)
+                inference.fixed.add(variable)
 
     def _infer(
         self,

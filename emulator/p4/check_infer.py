@@ -12,11 +12,13 @@ class InferenceError(Exception):
 class Inference:
     """``known`` grows as parameters' types meet arguments' types."""
 
-    __slots__ = ("known", "variables")
+    __slots__ = ("fixed", "known", "variables")
 
     def __init__(self, variables: tuple[t.TypeVariable, ...]) -> None:
         self.variables = variables
         self.known: dict[t.TypeVariable, t.Type] = {}
+        self.fixed: set[t.TypeVariable] = set()
+        """Given by the program: arguments are converted."""
 
     def result(self, type_: t.Type) -> t.Type:
         return t.substitute(type_, self.known)
@@ -48,12 +50,23 @@ class Inference:
         # everything else is decided by the conversion that follows, with a better message
 
     def _bind(self, variable: t.TypeVariable, given: t.Type) -> None:
-        given = self._own_type(given)
+        if variable in self.fixed:
+            return
         known = self.known.get(variable)
-        if known is None or known is t.INT:
-            self.known[variable] = given
-        elif known is not given and given is not t.INT and not isinstance(given, t.TupleType):
-            raise InferenceError(f"{variable} would be both {known} and {given}")
+        if known is None:
+            self.known[variable] = self._own_type(given)
+        elif isinstance(known, t.TupleType) or not isinstance(given, t.ListLiteralType | t.StructLiteralType):
+            self.known[variable] = self._merged(variable, known, self._own_type(given))
+
+    def _merged(self, variable: t.TypeVariable, one: t.Type, other: t.Type) -> t.Type:
+        """Numbers without a width take the other's type, in tuples too."""
+        if one is other or other is t.INT:
+            return one
+        if one is t.INT:
+            return other
+        if isinstance(one, t.TupleType) and isinstance(other, t.TupleType) and len(one.items) == len(other.items):
+            return t.tuple_of(tuple(self._merged(variable, *pair) for pair in zip(one.items, other.items, strict=True)))
+        raise InferenceError(f"{variable} would be both {one} and {other}")
 
     def _own_type(self, given: t.Type) -> t.Type:
         """A list literal on its own is a tuple, ``{f = a}`` a struct without a name."""

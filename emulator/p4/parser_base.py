@@ -15,6 +15,8 @@ NAME_KEYWORDS = frozenset(["apply", "key", "actions", "state", "entries", "type"
 NAME_KINDS = NAME_KEYWORDS | {"ID"}
 SIMPLE_TYPES = frozenset(["bool", "error", "string", "match_kind"])
 TYPE_STARTS = SIMPLE_TYPES | frozenset(["bit", "int", "varbit", "tuple", "list", "void"])
+_SHOWN = 60
+"""Characters of a token in a message: a string that is not closed goes to the file's end."""
 _ANGLES = {"<": 1, ">": -1, ">>": -2}
 VALUE, TYPE, GENERIC_TYPE, GENERIC_FUNCTION = range(4)
 
@@ -86,11 +88,9 @@ class BaseParser:
         if self.is_lost:
             raise Abandoned
         position = self.position if at is None else at
-        found = self.texts[position] or "the end of the file"
-        if not message.startswith("expected"):
-            self.report(message, position)
-        else:
-            self.report(f"{message}, not {found!r}" if self.texts[position] else f"{message}, not {found}", position)
+        text = self.texts[position]
+        found = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...") if text else "the end of the file"
+        self.report(f"{message}, not {found}" if message.startswith("expected") else message, position)
         raise Abandoned
 
     def lose(self, message: str) -> NoReturn:

@@ -69,7 +69,7 @@ class LineReader:
                 # a lone quote: cpp takes the rest of the line as one token
                 tokens.append((OTHER, raw[match.start() :], space, base + match.start() + 1))
                 break
-            raw = self._joined(raw, breaks)
+            raw = self._closed(raw, breaks, "*/" if group == "open" else '"')
         self.raw = raw
         return self._placed(tokens, base, breaks) if breaks else tokens
 
@@ -91,6 +91,14 @@ class LineReader:
             raw += self.lines[self.next]
             self.next += 1
         return raw
+
+    def _closed(self, raw: str, breaks: list[tuple[int, int]], end: str) -> str:
+        """With the lines up to one that has ``end``: looking for tokens again after each would take the square."""
+        while True:
+            length = len(raw)
+            raw = self._joined(raw, breaks)
+            if end in raw[length:] or self.next >= len(self.lines):
+                return raw
 
     def _joined(self, raw: str, breaks: list[tuple[int, int]]) -> str:
         raw += "\n"

@@ -77,6 +77,11 @@ def test_deep_nesting(opening: str) -> None:
     assert outcome(program(apply=opening * 5000)) == "error"
 
 
+@pytest.mark.parametrize("opening", ['"', "/*"])
+def test_what_is_never_closed_takes_the_rest_once(opening: str) -> None:
+    assert outcome(f"const bit<8> x = {opening}\n" + "#if 1\n" * 20000) == "error"
+
+
 @pytest.mark.parametrize("number", [1 << 31, 1 << 63, 1 << 200])
 @pytest.mark.parametrize(
     "text",
