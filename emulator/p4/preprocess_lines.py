@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os.path
+import re
 from dataclasses import dataclass
 
 from emulator.p4.lexer import TOKEN
 from emulator.p4.preprocess_macros import KINDS, OTHER, Token
 from emulator.p4.source import pack_place
+
+_COMMENT_END = re.compile(r"\*/")
+_STRING_END = re.compile(r'(?<!\\)(?:\\\\)*"')
 
 
 @dataclass(slots=True)
@@ -69,7 +73,7 @@ class LineReader:
                 # a lone quote: cpp takes the rest of the line as one token
                 tokens.append((OTHER, raw[match.start() :], space, base + match.start() + 1))
                 break
-            raw = self._closed(raw, breaks, "*/" if group == "open" else '"')
+            raw = self._closed(raw, breaks, _COMMENT_END if group == "open" else _STRING_END)
         self.raw = raw
         return self._placed(tokens, base, breaks) if breaks else tokens
 
@@ -92,12 +96,12 @@ class LineReader:
             self.next += 1
         return raw
 
-    def _closed(self, raw: str, breaks: list[tuple[int, int]], end: str) -> str:
-        """With the lines up to one that has ``end``: looking for tokens again after each would take the square."""
+    def _closed(self, raw: str, breaks: list[tuple[int, int]], end: re.Pattern[str]) -> str:
+        """With the lines up to one that has the end: looking for tokens again after each would take the square."""
         while True:
             length = len(raw)
             raw = self._joined(raw, breaks)
-            if end in raw[length:] or self.next >= len(self.lines):
+            if end.search(raw, length) or self.next >= len(self.lines):
                 return raw
 
     def _joined(self, raw: str, breaks: list[tuple[int, int]]) -> str:
