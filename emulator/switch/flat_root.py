@@ -61,7 +61,7 @@ class RootSlots:
 
     def node(self) -> Node:
         """The root as a trie knows it."""
-        return Node(self, 0, 0, 0, 0, self._shared_bits + self._bits)
+        return Node(self, 0, 0, 0, 0, self._shared_bits + self._bits, first=self._first)
 
     @property
     def chains(self) -> int:
@@ -99,13 +99,11 @@ class RootSlots:
             following = prefix.number
 
     def put_best(self, first: int, last: int, which: NDArray[np.bool_], number: int) -> None:
-        start, stop = max(0, first - self._first), min(self.count, last - self._first)
-        which = which[start + self._first - first : stop + self._first - first]
-        self._bests[start:stop][which] = number
+        self._bests[first:last][which] = number
         halves, step = self._entries.array.view(np.uint32), self._halves
         origin = SLOTS_FROM * step + ENTRY_NEXT // 4
-        nexts = halves[origin + start * step : origin + stop * step : step]
-        nexts[which & self._is_free[start:stop]] = _sure(number)
+        nexts = halves[origin + first * step : origin + last * step : step]
+        nexts[which & self._is_free[first:last]] = _sure(number)
 
     # --- How --------------------------------------------------------------------------------------------------------
 

@@ -52,7 +52,9 @@ class Prefix:
 
 
 class Slots(Protocol):
-    """Of one node, in the memory that packets read."""
+    """Of one node, in the memory that packets read; an index is the node's bits of a key."""
+
+    count: int
 
     def put(self, index: int, reference: int) -> None:
         """What LPM_CHILD says; 0: nothing."""
@@ -63,7 +65,7 @@ class Slots(Protocol):
         ...
 
     def put_best(self, first: int, last: int, which: NDArray[np.bool_], number: int) -> None:
-        """The best of those slots from first to before last that are chosen; 0: none."""
+        """The best of the chosen ones of some slots, counted from the node's first; 0: none."""
         ...
 
 
@@ -85,6 +87,8 @@ class Node:
     most as long as ``end``."""
     lengths: NDArray[np.uint8] | None = None
     """Of the best prefix of each slot: its length less ``start``, plus 1; 0 where there is none."""
+    first: int = 0
+    """Index of the first slot; there are ``2 ** bits`` from it on or, in a root that lacks some, fewer."""
 
     @property
     def end(self) -> int:
@@ -132,10 +136,10 @@ class Arena:
 class ArenaSlots:
     """Words {child, best} from ``start`` on."""
 
-    __slots__ = ("_arena", "_halves_from", "_link")
+    __slots__ = ("_arena", "_halves_from", "_link", "count")
 
-    def __init__(self, arena: Arena, start: int, link: Link) -> None:
-        self._arena, self._halves_from, self._link = arena, 2 * start, link
+    def __init__(self, arena: Arena, start: int, count: int, link: Link) -> None:
+        self._arena, self._halves_from, self._link, self.count = arena, 2 * start, link, count
 
     def put(self, index: int, reference: int) -> None:
         self._arena.halves[self._halves_from + 2 * index] = reference
@@ -161,7 +165,7 @@ class Trie:
         self._link = link
         if root is None:
             place = arena.take(1)
-            root = Node(ArenaSlots(arena, place, link), place, 0, 0, 0, 0)
+            root = Node(ArenaSlots(arena, place, 1, link), place, 0, 0, 0, 0)
         self.root = root
 
     # --- Changes ----------------------------------------------------------------------------------------------------
@@ -216,7 +220,8 @@ class Trie:
 
     def _make_node(self, value: int, checked: int, start: int, bits: int) -> Node:
         place = self._arena.take(NODE_HEADER_WORDS + (1 << bits))
-        node = Node(ArenaSlots(self._arena, place + NODE_HEADER_WORDS, self._link), place, value, checked, start, bits)
+        slots = ArenaSlots(self._arena, place + NODE_HEADER_WORDS, 1 << bits, self._link)
+        node = Node(slots, place, value, checked, start, bits)
         skip = start - checked
         view = self._arena.view
         mask = (WORD_MASK << (WORD_BITS - skip)) & WORD_MASK
@@ -280,14 +285,14 @@ class Trie:
         node.slots.put(index, 0)
 
     def _covered(self, node: Node, value: int, length: int) -> tuple[int, int]:
-        """The slots under a prefix, from the first to before the last."""
-        first = self._index(node, value)
-        return first, first + (1 << (node.end - length))
+        """The slots under a prefix, counted from the first one: from which to before which."""
+        first = self._index(node, value) - node.first
+        return max(0, first), min(node.slots.count, first + (1 << (node.end - length)))
 
     def _cover(self, node: Node, prefix: Prefix) -> None:
         node.own[prefix.value, prefix.length] = prefix
         if node.lengths is None:
-            node.lengths = np.zeros(1 << node.bits, np.uint8)
+            node.lengths = np.zeros(node.slots.count, np.uint8)
         first, last = self._covered(node, prefix.value, prefix.length)
         lengths = node.lengths[first:last]
         shorter = lengths <= prefix.length - node.start

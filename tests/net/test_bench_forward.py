@@ -30,9 +30,12 @@ def test_a_short_run(capsys: pytest.CaptureFixture[str]) -> None:
         assert row["limit"]["kpps"] > 0
         assert row["switch"]["kpps"] > 0
         assert row["switch"]["cpu_ns"] > 0
+        assert row["switch"]["uncounted"] == 0, "every frame came through or was dropped for a reason"
         assert row["share"] == pytest.approx(row["switch"]["kpps"] / row["limit"]["kpps"])
     forward.show(measured, as_json=False)
-    assert "bmv2" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "bmv2" in shown
+    assert "0 not counted" in shown
     assert f"netsum-{os.getpid()}-" not in veth.ip("netns", "list")
 
 

@@ -13,6 +13,7 @@ import os
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from types import TracebackType
@@ -103,6 +104,12 @@ class Round:
     """Share of the frames sent that found no room at the forwarder; 0 where a window holds the sender back."""
     lost_at_ends: int
     """Frames that the forwarder sent and the receiver's kernel dropped: then ``kpps`` is a lower bound."""
+    sent: int
+    """What the sender sent; 0 where a window holds it back."""
+    drops: dict[str, int]
+    """What of it the forwarder dropped, by reason."""
+    uncounted: int
+    """What of it neither came through nor was counted as dropped on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +197,22 @@ def _round(forwarder: Role, ends: list[Role]) -> Round:
         raise BenchFailed(f"{forwarder.role}: no frame came through; drops: {seen['drops']}, {used['drops']}")
     if seen.get("stalled"):
         raise BenchFailed(f"{forwarder.role}: a window stood still; drops: {seen['drops']} and {used['drops']}")
-    overload = 1 - used["frames"] / others[0]["sent"] if others else 0.0
-    lost = sum(sum(by_cause.values()) for by_cause in seen["drops"].values())
-    return Round(seen["frames"] / seen["seconds"] / 1e3, used["cpu_s"] * 1e9 / used["frames"], overload, lost)
+    sent = others[0]["sent"] if others else 0
+    drops, lost = _by_reason(used["drops"]), _by_reason(seen["drops"]).total()
+    return Round(
+        kpps=seen["frames"] / seen["seconds"] / 1e3,
+        cpu_ns=used["cpu_s"] * 1e9 / used["frames"],
+        overload=1 - used["frames"] / sent if others else 0.0,
+        lost_at_ends=lost,
+        sent=sent,
+        drops=dict(drops),
+        uncounted=sent - seen["frames"] - drops.total() - lost if others else 0,
+    )
+
+
+def _by_reason(drops: dict[str, dict[str, int]]) -> Counter[str]:
+    """Of all ports."""
+    return sum((Counter(by_reason) for by_reason in drops.values()), Counter())
 
 
 def _summary(traffic: str, limits: list[Round], switches: list[Round]) -> Forwarding:
@@ -237,5 +257,14 @@ def show(measured: dict[str, Any], as_json: bool) -> None:
     console = Console()
     console.print(table)
     for row in measured["rows"]:
+        if row["switch"]["sent"]:
+            console.print(_what_became(row["work"], row["switch"]))
         if not row["saturated"]:
             console.print(f"{row['work']}: sender or receiver was the bottleneck, so both figures are lower bounds")
+
+
+def _what_became(work: str, best: dict[str, Any]) -> str:
+    """Of what was sent in the switch's best round."""
+    drops = "".join(f"{count:,} {reason}, " for reason, count in best["drops"].items())
+    through = best["sent"] - sum(best["drops"].values()) - best["lost_at_ends"] - best["uncounted"]
+    return f"{work}: of {best['sent']:,} frames {through:,} came through; {drops}{best['uncounted']:,} not counted"
