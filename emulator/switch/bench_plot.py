@@ -14,7 +14,7 @@ def plot(rows: Sequence[Row], path: str | Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 4.5))
+    figure = Figure(figsize=(12, 5.5))
     FigureCanvasAgg(figure)
     limit = next(row for row in rows if row.table == LIMIT)
     tables = list(dict.fromkeys(row.table for row in rows if row.table not in (LIMIT, TOUCH, ROUTER)))
@@ -28,7 +28,7 @@ def plot(rows: Sequence[Row], path: str | Path) -> None:
         for table in chosen:
             _draw(axes, [row for row in rows if row.table == table])
         touch = [row for row in rows if row.table == TOUCH]
-        label = "the same, and one of as many cache lines read at random"
+        label = "limit, and one of as many cache lines read"
         axes.plot(
             [r.entries for r in touch], [r.ns_per_frame for r in touch], color="black", linestyle="--", label=label
         )
@@ -43,7 +43,7 @@ def plot(rows: Sequence[Row], path: str | Path) -> None:
         axes.set_xlabel("entries in the table")
         axes.set_ylabel("ns a frame: best batch, shaded up to the median")
         axes.grid(visible=True, alpha=0.3)
-        axes.legend(loc="upper left")
+        axes.legend(loc="upper left", fontsize="small")
     figure.tight_layout()
     figure.savefig(str(path))
 
