@@ -83,7 +83,8 @@ def run_compile(
         if p4info is not None and error.p4info is not None:
             from emulator.v1model.p4info_files import p4info_texts
 
-            write_p4info(p4info_texts(error.p4info), p4info, errors)
+            if not write_p4info(p4info_texts(error.p4info), p4info, errors):
+                return _refuse(error, errors, "P4Info was written, machine code was not made")
         return _refuse(error, errors)
 
 
@@ -107,10 +108,10 @@ def run_warm(
     return None if summary is None else _finish(summary, request, report, sys.stderr)
 
 
-def _refuse(error: CompileError, errors: TextIO) -> int:
+def _refuse(error: CompileError, errors: TextIO, outcome: str = "nothing was compiled") -> int:
     print(error, file=errors)
     count = len(error.diagnostics)
-    print(f"{count} error{'s' if count > 1 else ''}: nothing was compiled", file=errors)
+    print(f"{count} error{'s' if count > 1 else ''}: {outcome}", file=errors)
     return 1
 
 
