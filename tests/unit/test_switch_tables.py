@@ -21,16 +21,27 @@ def table_program(
     entries: tuple[ir.TableEntry, ...] = (),
     size: int = 4096,
     entries_are_const: bool = False,
+    has_port: bool = True,
 ) -> ir.Program:
-    """Looks up a key, writes the action's 33-bit parameter and a hit flag behind it."""
+    """Looks up a key, and a port beside it if ``has_port``; writes the action's 33-bit parameter and a hit flag behind
+    it."""
     head = ir.Header("hdr.h", header_type("h_t", ("key", width), ("port", 8), ("hit", 8), ("value", 40)))
     value, hit, run = var("value", 33), ir.Variable("hit", ir.BOOL), var("run", 32)
     action = ir.Action("Ingress.set", (value,), (ir.Assign(ref(head, "value"), ir.Cast(value, ir.Bits(40))),))
-    keys = (ir.TableKey("key", ref(head, "key"), kind), ir.TableKey("port", ref(head, "port"), "exact"))
+    keys = [ir.TableKey("key", ref(head, "key"), kind), ir.TableKey("port", ref(head, "port"), "exact")]
+    keys = keys if has_port else keys[:1]
     actions = (ir.TableAction("NoAction"), ir.TableAction("Ingress.set"))
     counter = ir.ExternInstance("Ingress.counted", "direct_counter", (), ("packets_and_bytes",))
     table = ir.Table(
-        "Ingress.t", keys, actions, ir.ActionCall("NoAction"), False, size, entries, entries_are_const, (counter,)
+        "Ingress.t",
+        tuple(keys),
+        actions,
+        ir.ActionCall("NoAction"),
+        False,
+        size,
+        entries,
+        entries_are_const,
+        (counter,),
     )
     flag = ir.Cast(ir.Cast(hit, ir.Bits(1)), ir.Bits(8))
     body = (ir.ApplyTable("Ingress.t", hit, run), ir.Assign(ref(head, "hit"), flag), send_to(1))

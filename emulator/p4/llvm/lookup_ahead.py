@@ -61,13 +61,14 @@ def begin_below(b: Builder, layout: TableLayout, record: Value, cell: Value, wor
     here = entry_has(b, entry, words)
     following = resize(b, load(b, I32, entry, ENTRY_NEXT, align=4), 64)
     number = b.select(here, b.or_(b.add(index, i64(SLOTS_FROM)), i64(LPM_SURE)), following)
+    if layout.shared_bits:
+        # another key's slot
+        beside = outside(b, layout, words)
+        number, following = b.select(beside, i64(0), number), b.select(beside, i64(0), following)
     is_sure = b.icmp_unsigned("!=", b.and_(number, i64(LPM_SURE)), i64(0))
     number = b.select(is_sure, b.and_(number, i64(LPM_SURE - 1)), i64(0))
     _begin_cell(b, cell, words, i64(FOUND), number)
-    goes_on = b.icmp_unsigned("==", number, i64(0))
-    if layout.shared_bits:
-        goes_on = b.and_(goes_on, b.not_(outside(b, layout, words)))
-    with b.if_then(goes_on, likely=False):
+    with b.if_then(b.icmp_unsigned("==", number, i64(0)), likely=False):
         _put(b, cell, CELL_PLACE, to_below(b, layout, record, following))
 
 
