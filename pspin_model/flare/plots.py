@@ -125,16 +125,16 @@ def _draw_latency(axes: Any, report: Report, start: int) -> None:
         stay = (packets["feedback"] - packets["arrival"])[mine] / 1000
         service = (packets["doorbell"] - packets["dispatch"])[mine] / 1000
         several = len(report.runs) > 1
-        label = f"{made.name}, {made.reduction.kind}" if several else made.reduction.kind
+        label = f"{made.name.removeprefix('reduction')}: {made.reduction.kind}" if several else made.reduction.kind
         color = f"C{number % 10}" if several else COLORS.get(made.reduction.kind, "C0")
-        axes.plot(arrival, stay, ".", markersize=2, alpha=0.5, color=color, label=f"{label}: in the machine")
-        axes.plot(arrival, service, "x", markersize=2, alpha=0.5, color=color, label=f"{label}: on a core")
+        axes.plot(arrival, stay, ".", markersize=2, alpha=0.5, color=color, label=f"{label}, in the machine")
+        axes.plot(arrival, service, "x", markersize=2, alpha=0.5, color=color, label=f"{label}, on a core")
     axes.set_title("Time of a packet, by its arrival")
     axes.set_xlabel("arrival, µs")
     axes.set_ylabel("µs")
     axes.set_ylim(bottom=0)
     axes.set_ylim(top=(1.15 + 0.1 * len(report.runs)) * axes.get_ylim()[1])  # room for the legend
-    axes.legend(loc="upper left", markerscale=3, fontsize="small", ncols=2)
+    axes.legend(loc="upper left", markerscale=3, fontsize="x-small" if len(report.runs) > 1 else "small", ncols=2)
 
 
 def plot_sweep(rows: Sequence[dict[str, Any]], path: str | Path, buffers: int = 4, packet_bytes: int = 1024) -> None:
