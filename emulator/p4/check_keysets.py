@@ -9,6 +9,19 @@ from emulator.p4.check_statements import StatementChecker
 from emulator.p4.errors import Abandoned, Kind
 
 
+def matched_bits(keyset: r.Expr) -> tuple[int, int] | None:
+    """(value, mask) of a keyset that is known now; None for others and for ranges."""
+    if isinstance(keyset, r.DontCare):
+        return 0, 0
+    if isinstance(keyset, r.Literal):
+        return int(keyset.value), -1
+    if isinstance(keyset, r.Mask) and isinstance(keyset.value, r.Literal) and isinstance(keyset.mask, r.Literal):
+        ones = (1 << (t.width_bits(keyset.value.type) or 0)) - 1
+        mask = int(keyset.mask.value) & ones
+        return int(keyset.value.value) & mask, -1 if mask == ones else mask
+    return None
+
+
 class KeysetChecker(StatementChecker):
     def keyset_for(self, node: s.Expr, target: t.Type, what: str, *, must_be_known: bool = True) -> r.Expr:
         """One element of a keyset, for a key of that type; ``what`` holds it."""

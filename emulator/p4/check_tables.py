@@ -6,7 +6,7 @@ from emulator.p4 import resolved as r
 from emulator.p4 import syntax as s
 from emulator.p4 import types as t
 from emulator.p4.check_base import Where
-from emulator.p4.check_keysets import KeysetChecker
+from emulator.p4.check_keysets import KeysetChecker, matched_bits
 from emulator.p4.errors import Abandoned, Kind
 from emulator.p4.key_names import annotation_text, written_key
 from emulator.p4.priorities import has_priorities, written_priorities
@@ -266,6 +266,20 @@ class TableChecker(KeysetChecker):
             except Abandoned:
                 continue
         self._check_priorities(symbol)
+        if not has_priorities(symbol):
+            self._check_distinct(symbol)
+
+    def _check_distinct(self, symbol: r.TableSymbol) -> None:
+        """Exact keys and prefixes stand once: nothing would tell which entry is meant (section 14.2.1.4)."""
+        known: dict[tuple[tuple[int, int], ...], r.Entry] = {}
+        for entry in symbol.entries:
+            key = tuple(bits for element in entry.keyset if (bits := matched_bits(element)) is not None)
+            if len(key) < len(entry.keyset):
+                continue
+            first = known.setdefault(key, entry)
+            if first is not entry:
+                text = f"table {symbol.name!r} has an entry with these keys already"
+                self.report(entry.at, text, Kind.DUPLICATE, self.declared_at(first.at))
 
     def _check_priorities(self, symbol: r.TableSymbol) -> None:
         """The first entry has a priority when any has; equal ones and unsorted ones are worth a warning."""

@@ -78,9 +78,12 @@ def test_keysets_of_each_match_kind() -> None:
 
 
 def test_an_entry_that_can_never_match_is_left_out_with_a_warning() -> None:
-    text = "table t { key = { meta.m8: exact; } actions = { a; } default_action = a(0);" \
-        " const entries = { 1: a(1); 2: a(2); 1: a(3); } }"  # fmt: skip
-    found = compiled("action a(bit<8> x) { } " + text)
+    """Two equal keys are an error; here they are only known to be equal when the control is instantiated."""
+    table = "table t { key = { x: exact; } actions = { a; } default_action = a(0);" \
+        " const entries = { 1: a(1); 2: a(2); k: a(3); } }"  # fmt: skip
+    body = f"action a(bit<8> y) {{ x = y; }} {table} apply {{ t.apply(); }}"
+    declarations = f"control Sub(inout bit<8> x)(bit<8> k) {{ {body} }}\n"
+    found = compiled("Sub(1) sub;", "sub.apply(meta.m8);", declarations=declarations)
     assert [e.call.arguments for e in found.program.tables[0].entries] == [(1,), (2,)]
     assert any("never match" in str(w) for w in found.warnings)
 
