@@ -8,6 +8,42 @@ from tests.support.p4_run import Case, ask
 
 CASES = [
     Case(
+        "values of a type parameter are equal",
+        "s_t v = { a, h.isValid() }; s_t w = { c, false }; p = one(same(a, b)); q = one(same(a, c)); "
+        "r = one(same(v, w)); s = one(same({a, b}, {c, d}));",
+        (7, 8, 7, 8),
+        (0, 1, 1, 1),
+        declarations=(
+            "header h_t { bit<8> x; } struct s_t { bit<32> x; bool y; } "
+            "bool same<T>(in T x, in T y) { return x == y; } bit<32> one(in bool x) { return x ? 32w1 : 0; }"
+        ),
+        local="h_t h;",
+    ),
+    Case(
+        "functions of one name are told by their parameters' names",
+        "p = f(x = a); q = f(y = a); r = f(a, b);",
+        (1, 2, 0, 0),
+        (1, 101, 201, 0),
+        declarations=(
+            "bit<32> f(in bit<32> x) { return x; } bit<32> f(in bit<32> y) { return y + 100; } "
+            "bit<32> f(in bit<32> x, in bit<32> y) { return x + y * 100; }"
+        ),
+    ),
+    Case(
+        "a tuple in a select",
+        "p = meta.found;",
+        (1, 2, 3, 4),
+        (12, 0, 0, 0),
+        meta="bit<32> found;",
+        parser=(
+            "parser P_(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {"
+            " state start { packet.extract(hdr.given); tuple<bit<32>, bit<32>> t = { hdr.given.a, hdr.given.b };"
+            " transition select(t) { (2, 1): wrong; (1, 2 &&& 3): next; default: wrong; } }"
+            " state next { transition select({hdr.given.c, hdr.given.d}) { (3, _): right; default: wrong; } }"
+            " state right { meta.found = 12; transition accept; } state wrong { meta.found = 1; transition accept; } }"
+        ),
+    ),
+    Case(
         "left to right",
         "p = a + inc(a) + a; q = f(inc(b), inc(b)); bit<32> k = 1; r = g(k, inc(k)); s = k;",
         (1, 1, 0, 0),
