@@ -8,6 +8,7 @@ from emulator.p4 import ir
 from emulator.p4 import resolved as r
 from emulator.p4.errors import Abandoned
 from emulator.p4.lower_records import BlockInstance
+from emulator.p4.lower_statements import returns
 from emulator.p4.lower_storage import Value
 from emulator.p4.lower_tables import TableLowering
 
@@ -74,6 +75,8 @@ class BlockLowering(TableLowering):
                 self.out, self.instance, self.path, self.env, self.types, self.result = kept
                 if isinstance(statement, r.Declare):
                     raise
+            if returns(self.out):
+                break
 
     def block_locals(self, instance: BlockInstance) -> None:
         """Variables of the block: storage once, initial values at each application."""

@@ -18,9 +18,12 @@ class StatementLowering(LoopLowering):
     """Where the function being inlined puts its result."""
 
     def statements(self, block: r.Block) -> None:
+        """What stands behind a return is left out: its tables and actions are none that P4Info tells of (p4c)."""
         for statement in block:
             self.spend(statement.at)
             _STATEMENTS[type(statement)](self, statement)
+            if returns(self.out):
+                break
 
     def _declare(self, node: r.Declare) -> None:
         self.at = node.at
@@ -113,6 +116,14 @@ class StatementLowering(LoopLowering):
         result = self.result
         self.types, self.result = outer
         return result
+
+
+def returns(block: Sequence[ir.Statement]) -> bool:
+    """Whether the end of these statements is never reached, as they return on every way."""
+    last = block[-1] if block else None
+    if isinstance(last, ir.If):
+        return returns(last.then) and returns(last.otherwise)
+    return isinstance(last, ir.Return)
 
 
 _STATEMENTS: dict[type, Any] = {

@@ -143,6 +143,14 @@ action both(in bit<8> d, bit<8> v) { } table t { actions = { both(1); second; } 
     ]  # fmt: skip
 
 
+def test_what_stands_behind_a_return_is_not_told() -> None:
+    local = """action before() { } action behind() { }
+table t { key = { meta.m8: exact; } actions = { NoAction; } }"""
+    apply = "before(); if (meta.m8 == 1) { return; behind(); } else if (true) { return; } t.apply();"
+    info = compile_text(program(local=local, apply=apply)).p4info
+    assert ([a.preamble.alias for a in info.actions], list(info.tables)) == (["before"], [])
+
+
 def test_an_absolute_name_makes_one_action_of_those_of_all_instances() -> None:
     declarations = """control Sub(inout meta_t m) {
     @name(".both") action both(bit<8> v) { m.m8 = v; }
