@@ -55,6 +55,8 @@ class ServedFlag(IntFlag):
     """The step is left out on all keys when a gradient is not finite."""
     CLIP = 8
     AMSGRAD = 16
+    ANEW = 32
+    """Of a WRITE: the service is emptied first, if it has taken no step."""
 
 
 class Status(IntEnum):

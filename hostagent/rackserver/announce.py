@@ -12,6 +12,7 @@ from emulator.ports.intrinsics import store_release64
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import (
     f64_of_bits,
+    load_i32,
     load_i64,
     load_lane,
     store_i32,
@@ -43,6 +44,7 @@ assert OPERATION.fields is not None
 HASH, LEFT = OPERATION.fields["hash"][1], OPERATION.fields["left"][1]
 QUERY, WRITE, PUSH_PULL = int(Action.QUERY), int(Action.WRITE), int(Action.PUSH_PULL)
 PUSH, PULL = int(Action.PUSH), int(Action.PULL)
+ANEW = int(ServedFlag.ANEW)
 CLIP_OR_SKIP = int(ServedFlag.CLIP | ServedFlag.SKIP)
 OK, UNKNOWN_KEY, SHAPE, QUOTA = int(Status.OK), int(Status.UNKNOWN_KEY), int(Status.SHAPE), int(Status.QUOTA)
 STEP, TWICE, OPTIMIZER = int(Status.STEP), int(Status.TWICE), int(Status.OPTIMIZER)
@@ -203,6 +205,8 @@ def refusal(service: Any, lanes: int) -> Any:
     if elements < 0 or elements > LARGEST_KEY or word(lanes, 5) >= MAX_BUFFERS:
         return LAYOUT if word(lanes, 5) < MAX_BUFFERS else OPTIMIZER
     key = key_at(key_of(service, number))
+    if action == WRITE and word(lanes, 10) & ANEW:
+        return OK if service.step == 0 and service.open_step < 0 and word(lanes, 5) == 0 else STEP
     if key.written == 0 and (action != WRITE or word(lanes, 5) != 0):
         return UNKNOWN_KEY
     if key.written and key.elements != elements:
@@ -249,6 +253,8 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
         status, place = refusal(service, lanes), 0
         if status == OK and action != QUERY:
             status, place = begin(service, chunk, operation_hash, lanes)
+    if status == QUOTA:
+        service.over_quota += 1
     number = word(lanes, 2)
     zero_bytes(lanes, 4 * service.lanes)
     store_lane(lanes, 0, status)
@@ -304,6 +310,8 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     key = key_at(key_of(service, number))
     key.address_of_buffers = key_of(service, number) + BUFFERS_AT
     if action == WRITE:
+        if word(lanes, 10) & ANEW:
+            forget_keys(service)
         if key.written == 0 and not make_key(service, key, number, elements):
             return QUOTA, 0
         if not provide(service, key, max(key.states, word(lanes, 5))):
@@ -319,6 +327,17 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     if key.chunks == 0:
         finish_empty(service, key, operation)
     return OK, place
+
+
+@njit
+def forget_keys(service: Any) -> None:
+    """A service that has taken no step, as if nobody had written to it."""
+    for place in range(service.keys_known):
+        key = key_at(key_of(service, load_i32(service.listed, place)))
+        key.written, key.listed, key.stepped = 0, 0, 0
+    service.keys_known = 0
+    zero_bytes(service.arena, service.arena_used)
+    service.arena_used = 0
 
 
 @njit

@@ -110,12 +110,14 @@ def _ports(ports: Iterable[PortFigures]) -> Iterator[Any]:
         "queued_out": _gauge("port_queued_frames", "Answers that the other end has not taken.", ["port"]),
     }
     dropped = _counter("port_dropped_frames", "Frames that went no further, by why.", ["port", "reason"])
+    dropped_bytes = _counter("port_dropped_bytes", "Bytes that were no frames of anybody, by why.", ["port", "reason"])
     for port in ports:
         for name, family in families.items():
             family.add_metric([str(port.port)], getattr(port, name))
         for reason, count in port.drops.items():
-            dropped.add_metric([str(port.port), reason], count)
-    yield from (*families.values(), dropped)
+            family = dropped_bytes if reason.endswith("_bytes") else dropped
+            family.add_metric([str(port.port), reason.removesuffix("_bytes")], count)
+    yield from (*families.values(), dropped, dropped_bytes)
 
 
 class MetricsEndpoint:

@@ -14,7 +14,7 @@ from emulator.ports.port import SwitchPort
 from hostagent.protocol.services.aggregator import AggregatorRefused
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.services import ServiceMemory
-from hostagent.rackserver.tenants import Registry, Tenant
+from hostagent.rackserver.tenants import Refused, Registry, Tenant
 
 NO_TENANT = ""
 """Jobs without a service, which only sum, are together one tenant without a name."""
@@ -144,8 +144,12 @@ def _tenant(server: RackServer, tenant: Tenant) -> TenantFigures:
     for job in tenant.jobs:
         _add_job(server, job, frames, bytes_of)
     kept: dict[str, int] = {}
+    refused = {reason.value: count for reason, count in tenant.refused.items()}
     with suppress(AggregatorRefused):  # it has never had a job here
-        kept = _kept(server.service(tenant.name))
+        service = server.service(tenant.name)
+        kept = _kept(service)
+        if over := int(service.record["over_quota"][0]):
+            refused[Refused.MEMORY.value] = refused.get(Refused.MEMORY.value, 0) + over
     return TenantFigures(
         tenant.name,
         workers=tenant.workers,
@@ -154,7 +158,7 @@ def _tenant(server: RackServer, tenant: Tenant) -> TenantFigures:
         quota_bytes=tenant.quota_bytes,
         frames=frames,
         bytes=bytes_of,
-        refused={reason.value: count for reason, count in tenant.refused.items()},
+        refused=refused,
         **kept,
     )
 

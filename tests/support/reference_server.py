@@ -227,6 +227,8 @@ class ReferenceServer(ReferenceAggregator):
 
     def _announced(self, job: ReferenceJob, state: JobState, held: SlotSet) -> Lanes:
         op, service = read_announcement(held.chunk, held.sums), state.service
+        if op.action == Action.WRITE and op.flags & ServedFlag.ANEW and service.step == 0:
+            service.keys.clear()
         key = service.keys.get(op.key)
         status = self._refusal(service, op, key)
         answer = np.zeros(self.lanes, np.uint32)

@@ -398,8 +398,35 @@ def test_another_models_service_is_refused(network: RackNetwork) -> None:
     fresh(network)
 
     def body(rank: int) -> None:
-        make_optimizer(network, rank, make_model().parameters(), "sgd", lr=0.1).close()
-        with pytest.raises(NetsumError, match="holds another model"):
-            make_optimizer(network, rank, torch.nn.Linear(8, 8).parameters(), "sgd", lr=0.1)
+        model = make_model()
+        optimizer = make_optimizer(network, rank, model.parameters(), "sgd", lr=0.1)
+        backward(model, 0, rank)
+        optimizer.step()
+        optimizer.close()
+        longer = torch.nn.Sequential(make_model(), torch.nn.Linear(20, 20))
+        for other in (torch.nn.Linear(8, 8), longer):
+            with pytest.raises(NetsumError, match="holds another model"):
+                make_optimizer(network, rank, other.parameters(), "sgd", lr=0.1)
 
     on_ranks(SIZE, body)
+
+
+@pytest.mark.parametrize("layers", [(8, 8), (20, 20, 20, 20)])
+def test_another_model_takes_a_service_over_that_has_taken_no_step(
+    network: RackNetwork, layers: tuple[int, ...]
+) -> None:
+    fresh(network)
+
+    def body(rank: int) -> tuple[torch.nn.Module, int]:
+        make_optimizer(network, rank, make_model().parameters(), "sgd", lr=0.1).close()
+        torch.manual_seed(rank)
+        other = torch.nn.Sequential(*(torch.nn.Linear(one, two) for one, two in itertools.pairwise(layers)))
+        optimizer = make_optimizer(network, rank, other.parameters(), "sgd", lr=0.1)
+        other(torch.ones(layers[0])).sum().backward()
+        optimizer.step()
+        optimizer.close()
+        return other, optimizer.step_number
+
+    (one, step), (two, _) = on_ranks(SIZE, body)
+    close_to(one, two, rtol=0, atol=0)
+    assert step == 1

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hostagent.protocol.served import Action, Announcement, Answer, Hyperparameters
+from hostagent.protocol.served import Action, Announcement, Answer, Hyperparameters, ServedFlag
 from hostagent.torch_backend.errors import NetsumError, RefusedError
 from hostagent.torch_backend.rack import state
 from hostagent.torch_backend.rack.client import RackClient, RackService, connect
@@ -90,6 +90,8 @@ class RackOptimizer(torch.optim.Optimizer):
         """Of those, left out because a gradient was not finite."""
         self.nonfinite_chunks = 0
         """Frames' worth of gradients so far in which some rank's were not finite."""
+        self._is_anew = False
+        """The service holds another model, or a part of one, that has taken no step."""
         self._terms: list[Hyperparameters] = []
         self._stepped: list[LocalKey] = []
         """Keys of the step that has begun: those that are not frozen."""
@@ -225,7 +227,9 @@ class RackOptimizer(torch.optim.Optimizer):
     def _take_service(self) -> bool:
         """Take over the service's last whole step; False where it has none."""
         answer = self._client.query(self._keys[-1].layout)
-        if answer.elements == 0:
+        is_alike = answer.keys == len(self._keys) and answer.elements == self._keys[-1].layout.elements
+        if answer.step == 0 and not is_alike:  # nobody has trained what is there, if anything is
+            self._is_anew = answer.keys > 0
             return False
         self._client.check_alike(self._keys[-1].layout, answer, len(self._keys))
         self.skipped_steps, self.nonfinite_chunks = answer.skipped, answer.not_finite
@@ -243,15 +247,19 @@ class RackOptimizer(torch.optim.Optimizer):
     def write_weights(self) -> None:
         """Give rank 0's weights to the server and to every rank, as after ``model.load_state_dict``.
 
-        The last key is written when all others are there: a server that knows it knows the whole model.
+        The last key is written when all others are there: a server that knows it knows the whole model. The first is
+        written alone where the server has to forget others first.
         """
-        for keys in (self._keys[:-1], self._keys[-1:]):
+        anew, self._is_anew = self._is_anew, False
+        begins, ends = (1, max(1, len(self._keys) - 1)) if anew else (0, len(self._keys) - 1)
+        for number, keys in enumerate((self._keys[:begins], self._keys[begins:ends], self._keys[ends:])):
             tickets = []
             for key in keys:
                 memory = key.pack_weights()
                 given = memory if self._client.rank == 0 else None
                 updates = self._client.query(key.layout).updates
-                told = self._announce(key, Action.WRITE, step=self.step_number, updates=updates)
+                terms = Hyperparameters(flags=int(ServedFlag.ANEW) if number == 0 else 0)
+                told = self._announce(key, Action.WRITE, step=self.step_number, updates=updates, terms=terms)
                 tickets.append(self._client.submit(told, given, memory))
             for ticket in tickets:
                 self._client.wait(ticket)

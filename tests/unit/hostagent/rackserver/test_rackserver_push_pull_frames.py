@@ -8,8 +8,10 @@ import pytest
 from emulator.ports.batch import FrameBatch
 from hostagent.protocol.frames import parse_frame
 from hostagent.protocol.quantizer.classes import ONE_NAN
+from hostagent.protocol.served import Action, Announcement, Hyperparameters, ServedFlag, Status
 from hostagent.rackserver.judge import MAX, SERVED
 from hostagent.rackserver.loops import serve
+from hostagent.rackserver.report import figures_of
 from tests.support.rack_pusher import NOT_FINITE, Array, Pusher
 
 rng = np.random.default_rng(5)
@@ -113,3 +115,30 @@ def test_a_block_is_touched_by_the_core_that_owns_it_alone() -> None:
     assert sum(map(len, blocks)) == chunks // 8
     assert {len(mine) for mine in blocks} == {chunks // 8 // cores}
     assert pusher.service.step == 1
+
+
+def test_a_service_that_has_taken_no_step_can_be_emptied_and_one_that_has_can_not() -> None:
+    pusher = Pusher()
+    for key in range(3):
+        pusher.write(key, numbers(200))
+    used = pusher.service.used_bytes
+    anew = Announcement(Action.WRITE, 0, 64, terms=Hyperparameters(flags=ServedFlag.ANEW))
+    first = pusher.begin(anew)
+    weights = numbers(64)
+    pusher.send_all(first, SERVED, weights.view(np.uint32))
+    pusher.chunk += 1
+    assert list(pusher.service.numbers()) == [0]
+    assert pusher.service.used_bytes < used
+    assert pusher.read(0, 64).tobytes() == weights.tobytes()
+    first = pusher.begin_push(0, 64, 1)
+    pusher.send_all(first, SERVED, pusher.words(numbers(64)))
+    with pytest.raises(AssertionError, match=f"refused with status {Status.STEP}"):
+        pusher.begin(anew)
+
+
+def test_what_the_quota_does_not_hold_is_counted() -> None:
+    pusher = Pusher()
+    with pytest.raises(AssertionError, match=f"refused with status {Status.QUOTA}"):
+        pusher.begin(Announcement(Action.WRITE, 0, 1 << 30))
+    (tenant,) = figures_of(pusher.aggregator.server).tenants
+    assert tenant.refused == {"memory": 1}
