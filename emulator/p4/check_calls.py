@@ -72,6 +72,7 @@ class CallChecker(MethodChecker):
             every = [symbol, *symbol.overloads]
             chosen = self.overload(node, symbol.name, [one.signature for one in every])
             symbol = next(one for one in every if one.signature is chosen)
+            self.used.add(symbol)
         arguments, inference = self.match(node, symbol.signature, f"{symbol.name}()")
         result = inference.result(symbol.signature.result)
         return r.FunctionCall(node.at, result, symbol, arguments, dict(inference.known))

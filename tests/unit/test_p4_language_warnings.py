@@ -55,6 +55,15 @@ def test_silent(piece: str) -> None:
     assert warnings_of(program(declarations=DECLARATIONS, apply=USE + piece)) == []
 
 
+def test_functions_of_one_name_are_used_each_for_itself() -> None:
+    one = "bit<8> f(in bit<8> x) { return x; }\n"
+    two = "bit<8> f(in bit<8> x, in bit<8> y) { return x + y; }\n"
+    both = warnings_of(program(declarations=one + two, apply="meta.m8 = f(1) + f(2, 3);"))
+    first = warnings_of(program(declarations=one + two, apply="meta.m8 = f(1);"))
+    assert both == []
+    assert [message for *_, message in first] == ["'f' is never used"]
+
+
 def test_unused_declarations() -> None:
     source = program(
         declarations="bit<8> never(in bit<8> x) { return x; }\n",
