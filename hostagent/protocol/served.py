@@ -57,6 +57,8 @@ class ServedFlag(IntFlag):
     AMSGRAD = 16
     ANEW = 32
     """Of a WRITE: the service is emptied first, if it has taken no step."""
+    MORE = 64
+    """Of a WRITE: another one follows, and until the last is whole the service is torn."""
 
 
 class Status(IntEnum):
@@ -176,11 +178,13 @@ class Answer:
     """Chunks with a NaN or an infinity so far."""
     updates: int
     """Steps this key has had."""
+    torn: bool
+    """A run of WRITEs has begun and not ended: the weights are of no step."""
 
 
 def read_answer(words: Words) -> Answer:
     """The answer in a result's lanes, as numbers."""
-    lanes = [int(word) for word in words[:11]]
+    lanes = [int(word) for word in words[:12]]
     return Answer(
         status=lanes[0],
         step=lanes[1] << 32 | lanes[2],
@@ -190,6 +194,7 @@ def read_answer(words: Words) -> Answer:
         skipped=lanes[7],
         not_finite=lanes[8],
         updates=lanes[9] << 32 | lanes[10],
+        torn=bool(lanes[11]),
     )
 
 

@@ -45,6 +45,7 @@ HASH, LEFT = OPERATION.fields["hash"][1], OPERATION.fields["left"][1]
 QUERY, WRITE, PUSH_PULL = int(Action.QUERY), int(Action.WRITE), int(Action.PUSH_PULL)
 PUSH, PULL = int(Action.PUSH), int(Action.PULL)
 ANEW = int(ServedFlag.ANEW)
+MORE = int(ServedFlag.MORE)
 CLIP_OR_SKIP = int(ServedFlag.CLIP | ServedFlag.SKIP)
 OK, UNKNOWN_KEY, SHAPE, QUOTA = int(Status.OK), int(Status.UNKNOWN_KEY), int(Status.SHAPE), int(Status.QUOTA)
 STEP, TWICE, OPTIMIZER = int(Status.STEP), int(Status.TWICE), int(Status.OPTIMIZER)
@@ -268,6 +269,7 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
             write_pair(lanes, 9, key.updates)
     store_lane(lanes, 7, service.skipped)
     store_lane(lanes, 8, service.not_finite)
+    store_lane(lanes, 11, service.torn)
     return place
 
 
@@ -310,6 +312,7 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     key = key_at(key_of(service, number))
     key.address_of_buffers = key_of(service, number) + BUFFERS_AT
     if action == WRITE:
+        service.torn = 1
         if word(lanes, 10) & ANEW:
             forget_keys(service)
         if key.written == 0 and not make_key(service, key, number, elements):
@@ -322,7 +325,7 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     operation.address = place
     operation.first, operation.action, operation.key = chunk, action, number
     operation.buffer, operation.step, operation.updates = word(lanes, 5), pair(lanes, 6), pair(lanes, 26)
-    operation.left = key.chunks
+    operation.left, operation.more = key.chunks, word(lanes, 10) & MORE
     store_release64(place + HASH, operation_hash)
     if key.chunks == 0:
         finish_empty(service, key, operation)
@@ -387,5 +390,6 @@ def finish_write(service: Any, key: Any, operation: Any) -> None:
     """All words of a WRITE are in."""
     key.updates = operation.updates
     key.written = 1
+    service.torn = 1 if operation.more else 0
     service.open_step, service.revertible = -1, 0
     service.step = operation.step

@@ -76,6 +76,7 @@ def take(service: ServiceMemory, tenant: Tenant | None = None) -> Snapshot:
     """Copy the service's last whole step. Not while a batch is processed."""
     held = state_of(service)
     facts: dict[str, Any] = {"version": VERSION, "step": held["step"], "skipped": held["skipped"]}
+    facts["torn"] = int(service.record["torn"][0])
     facts["updates"] = {str(number): key["updates"] for number, key in held["keys"].items()}
     if tenant is not None:
         fields = ("name", "workers", "weight", "quota_bytes")
@@ -151,6 +152,7 @@ def put(snapshot: Snapshot, service: ServiceMemory, path: Path) -> None:
         if not service.put(int(text), tensors, snapshot.step, int(updates)):
             raise CheckpointError(f"{path}: key {text} does not fit the tenant's memory, or has another shape")
     service.record["skipped"] = facts["skipped"]
+    service.record["torn"] = int(facts.get("torn", 0))
     service.stand_at(snapshot.step)
 
 

@@ -2,7 +2,8 @@
 
 The caller of the server's program is core 0; every other core has a thread, which looks for the next batch for a while
 and then sleeps. A small batch is done by the caller alone, for it costs less than waking somebody; blocks still belong
-to their cores, which only look on then.
+to their cores, which only look on then. A part that its thread has not begun when the caller is done with its own is
+the caller's too: a thread that the system does not let run holds nobody up.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from emulator.ports.batch import address_of, aligned_bytes, offset_of
 from emulator.ports.intrinsics import (
     atomic_add32,
+    compare_exchange64,
     fence,
     futex_wait,
     futex_wake,
@@ -36,6 +38,8 @@ LOOKS = 16
 FEW_FRAMES = 16
 """Batches up to this are done by the caller: handing over takes as long as about so many frames."""
 
+MOST_CORES, CLAIM_WORDS = 64, 8
+
 CREW = np.dtype(
     [
         *[(name, np.int64) for name in ("server", "cores", "addresses", "lengths", "ports", "frames")],
@@ -46,6 +50,8 @@ CREW = np.dtype(
         ("second_padding", np.int64, 8),
         ("left", np.int32),
         ("waiting", np.int32),
+        ("third_padding", np.int64, 7),
+        ("begun", np.int64, CLAIM_WORDS * MOST_CORES),
     ],
     align=True,
 )
@@ -53,9 +59,10 @@ CREW = np.dtype(
 asleep  how many do
 left    cores that have not finished the batch; the word that the caller sleeps on
 waiting whether it does
+begun   by core, a cache line for each: the turn whose part was begun last, by whoever set it
 """
 TURN, ASLEEP, STOP = offset_of(CREW, "turn"), offset_of(CREW, "asleep"), offset_of(CREW, "stop")
-LEFT, WAITING = offset_of(CREW, "left"), offset_of(CREW, "waiting")
+LEFT, WAITING, BEGUN = offset_of(CREW, "left"), offset_of(CREW, "waiting"), offset_of(CREW, "begun")
 crew_at = record_at(CREW)
 
 
@@ -69,8 +76,21 @@ def serve_together(address: int, addresses: int, lengths: int, ports: int, frame
     fence()
     if load_acquire32(address + ASLEEP) != 0:
         futex_wake(address + TURN, crew.cores)
+    turn = load_acquire32(address + TURN)
     serve(crew.server, 0, addresses, lengths, ports, frames)
+    for core in range(1, crew.cores):
+        if begins(address, core, turn):
+            serve(crew.server, core, addresses, lengths, ports, frames)
+            atomic_add32(address + LEFT, -1)
     wait_for_all(address)
+
+
+@njit
+def begins(address: int, core: int, turn: int) -> Any:
+    """Whether a core's part of a turn is the caller's to do: nobody had begun it. Every turn's part is begun once, so
+    whoever comes late, with a turn that is over, finds another number than the one before his."""
+    before = (turn - 1) & 0xFFFFFFFF
+    return compare_exchange64(address + BEGUN + 8 * CLAIM_WORDS * core, before, turn) == before
 
 
 @njit
@@ -100,10 +120,11 @@ def follow(address: int, core: int) -> None:
         seen = next_turn(address, seen)
         if load_acquire32(address + STOP) != 0:
             return
-        serve(crew.server, core, crew.addresses, crew.lengths, crew.ports, crew.frames)
-        left = atomic_add32(address + LEFT, -1)
-        if left == 1 and load_acquire32(address + WAITING) != 0:
-            futex_wake(address + LEFT, 1)
+        if begins(address, core, seen):
+            serve(crew.server, core, crew.addresses, crew.lengths, crew.ports, crew.frames)
+            left = atomic_add32(address + LEFT, -1)
+            if left == 1 and load_acquire32(address + WAITING) != 0:
+                futex_wake(address + LEFT, 1)
 
 
 @njit

@@ -28,7 +28,7 @@ SERVICE = np.dtype(
         *integers("address", "server", "lanes", "cores", "home", "workers", "workers_log2"),
         *integers("first_slot", "window", "window_log2"),
         *integers("step", "open_step", "keys_of_step", "split", "pushed_keys", "applied_keys", "decision"),
-        *integers("skipped", "not_finite", "keys_known", "release", "fresh", "revertible", "over_quota"),
+        *integers("skipped", "not_finite", "keys_known", "release", "fresh", "revertible", "over_quota", "torn"),
         *integers("arena", "arena_used", "arena_bytes", "keys", "listed", "operations", "loads"),
         ("scale", np.float64),
         ("norm", np.float64),
@@ -43,6 +43,7 @@ decision      of a split step: UNDECIDED, STEPS or SKIPS
 release       not 0: withheld results may go
 fresh         its job has done nothing yet but ask
 over_quota    operations refused as the memory does not hold them
+torn          a run of WRITEs has begun and not ended
 revertible    the last whole step was made of pushes, so the one before is still here
 keys, listed  KEY records by number; numbers of the keys known, in the order in which they came
 loads         bytes that each core owns, all services together
@@ -84,7 +85,7 @@ the rest     terms of the open step; ``fresh`` is 1 - beta1 or 1 - dampening, ``
 """
 
 OPERATION = np.dtype(
-    integers("address", "hash", "first", "action", "key", "buffer", "step", "left", "updates"),
+    integers("address", "hash", "first", "action", "key", "buffer", "step", "left", "updates", "more"),
     align=True,
 )
 """A served operation with data, from its announcement on; ``left`` data chunks are not complete."""

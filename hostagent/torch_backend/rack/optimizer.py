@@ -220,7 +220,7 @@ class RackOptimizer(torch.optim.Optimizer):
         """Give a new service this job's weights and state; take those of one that exists."""
         if self._take_service():
             return
-        self.write_weights()
+        self.write_weights(more=bool(self._template.state))
         if self._template.state:
             self.load_state_dict(self._template.state_dict())
 
@@ -232,6 +232,13 @@ class RackOptimizer(torch.optim.Optimizer):
             self._is_anew = answer.keys > 0
             return False
         self._client.check_alike(self._keys[-1].layout, answer, len(self._keys))
+        if answer.torn:
+            name = self._client.service.name
+            raise RefusedError(
+                f"netsum: a load_state_dict into service {name!r} was interrupted, so its weights and state are of no "
+                "step: after rejoin(), load_state_dict again; else name another service, or start the server from its "
+                "checkpoint"
+            )
         self.skipped_steps, self.nonfinite_chunks = answer.skipped, answer.not_finite
         self.step_number = answer.step
         self._take_weights()
@@ -244,11 +251,12 @@ class RackOptimizer(torch.optim.Optimizer):
             key.settle()
 
     @torch.no_grad()
-    def write_weights(self) -> None:
+    def write_weights(self, *, more: bool = False) -> None:
         """Give rank 0's weights to the server and to every rank, as after ``model.load_state_dict``.
 
         The last key is written when all others are there: a server that knows it knows the whole model. The first is
-        written alone where the server has to forget others first.
+        written alone where the server has to forget others first. ``more``: state follows; until the last of it is
+        there, whoever joins the service is told that it is torn.
         """
         anew, self._is_anew = self._is_anew, False
         begins, ends = (1, max(1, len(self._keys) - 1)) if anew else (0, len(self._keys) - 1)
@@ -258,7 +266,9 @@ class RackOptimizer(torch.optim.Optimizer):
                 memory = key.pack_weights()
                 given = memory if self._client.rank == 0 else None
                 updates = self._client.query(key.layout).updates
-                terms = Hyperparameters(flags=int(ServedFlag.ANEW) if number == 0 else 0)
+                is_last = key is self._keys[-1] and not more
+                flags = (ServedFlag.ANEW if number == 0 else 0) | (0 if is_last else ServedFlag.MORE)
+                terms = Hyperparameters(flags=int(flags))
                 told = self._announce(key, Action.WRITE, step=self.step_number, updates=updates, terms=terms)
                 tickets.append(self._client.submit(told, given, memory))
             for ticket in tickets:
@@ -284,8 +294,9 @@ class RackOptimizer(torch.optim.Optimizer):
         super().load_state_dict({**state_dict, "state": {}})
         self._template.param_groups = self.param_groups
         state.check(held, self._keys, self._names())
-        self.write_weights()
-        state.give(self._client, self._keys, self._names(), self._announce, held, self.step_number)
+        todo = state.writes(self._keys, self._names(), held)
+        self.write_weights(more=bool(todo))
+        state.give(self._client, todo, self._announce, held, self.step_number)
         self._take_weights()
 
     def _names(self) -> list[tuple[str, ...]]:

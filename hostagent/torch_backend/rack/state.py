@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from hostagent.protocol.served import Action, Announcement
+from hostagent.protocol.served import Action, Announcement, Hyperparameters, ServedFlag
 from hostagent.torch_backend.errors import RefusedError
 from hostagent.torch_backend.rack.client import RackClient
 from hostagent.torch_backend.rack.keys import LocalKey
@@ -86,26 +86,30 @@ def _updates(held: Mapping[str, Any], names: Sequence[str]) -> int:
     return 1 if any(held.get(name) is not None for name in names) else 0
 
 
-def give(
-    client: RackClient,
-    keys: Sequence[LocalKey],
-    names_of: Names,
-    announce: Announce,
-    held: State,
-    step: int,
-) -> None:
-    """Write rank 0's state, and float32 weights where it has them, over the server's."""
+Writes = Sequence[tuple[LocalKey, int, str, int]]
+"""Key, buffer, its name, and steps the key has had."""
+
+
+def writes(keys: Sequence[LocalKey], names_of: Names, held: State) -> Writes:
+    """What `give` has to write: state, and float32 weights where there are some."""
+    found = []
     for key in keys:
         names = names_of[key.layout.group]
         updates = _updates(held.get(key.layout.parts[0].index, {}), names)
         masters = [held.get(part.index, {}).get(MASTER) for part in key.layout.parts]
-        todo = [(number, name) for number, name in enumerate(names, 1)]
+        found += [(key, number, name, updates) for number, name in enumerate(names, 1)]
         if all(master is not None for master in masters) and key.layout.dtype is not torch.float32:
-            todo.append((0, MASTER))
-        for buffer, name in todo:
-            memory = _packed(key, [held.get(part.index, {}).get(name) for part in key.layout.parts])
-            told = announce(key, Action.WRITE, buffer=buffer, step=step, updates=updates)
-            client.wait(client.submit(told, memory if client.rank == 0 else None, memory))
+            found.append((key, 0, MASTER, updates))
+    return found
+
+
+def give(client: RackClient, todo: Writes, announce: Announce, held: State, step: int) -> None:
+    """Write rank 0's state, and float32 weights where it has them, over the server's; the last WRITEs of a run."""
+    for place, (key, buffer, name, updates) in enumerate(todo, 1):
+        memory = _packed(key, [held.get(part.index, {}).get(name) for part in key.layout.parts])
+        terms = Hyperparameters(flags=int(ServedFlag.MORE) if place < len(todo) else 0)
+        told = announce(key, Action.WRITE, buffer=buffer, step=step, updates=updates, terms=terms)
+        client.wait(client.submit(told, memory if client.rank == 0 else None, memory))
 
 
 def _packed(key: LocalKey, tensors: Sequence[Tensor | None]) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from emulator.ports.batch import FrameBatch
 from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame
@@ -50,3 +51,13 @@ def test_a_server_goes_on_alone_after_its_threads_have_ended() -> None:
     Crew(aggregator.server, pin=True).stop()
     assert len(aggregator.receive_all(contributions(8))) == 8 * WORKERS
     assert aggregator.server.process(FrameBatch(1), 0) is None
+
+
+def test_a_part_whose_thread_does_not_run_is_done_by_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Crew, "_follow", lambda self, core: None)
+    frames = contributions(WINDOW)
+    aggregator = RackAggregator(LANES, cores=3, ports=WORKERS)
+    aggregator.server.install(terms_of(7, JOB, LANES))
+    with Crew(aggregator.server):
+        for _ in range(3):
+            assert len(aggregator.receive_all(frames)) == WORKERS * WINDOW

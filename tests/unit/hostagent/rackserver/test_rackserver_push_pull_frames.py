@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from emulator.ports.batch import FrameBatch
 from hostagent.protocol.frames import parse_frame
 from hostagent.protocol.quantizer.classes import ONE_NAN
-from hostagent.protocol.served import Action, Announcement, Hyperparameters, ServedFlag, Status
-from hostagent.rackserver.judge import MAX, SERVED
+from hostagent.protocol.served import Action, Announcement, Hyperparameters, ServedFlag, Status, read_answer
+from hostagent.rackserver import checkpoint
+from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
 from hostagent.rackserver.loops import serve
 from hostagent.rackserver.report import figures_of
 from tests.support.rack_pusher import NOT_FINITE, Array, Pusher
@@ -142,3 +145,24 @@ def test_what_the_quota_does_not_hold_is_counted() -> None:
         pusher.begin(Announcement(Action.WRITE, 0, 1 << 30))
     (tenant,) = figures_of(pusher.aggregator.server).tenants
     assert tenant.refused == {"memory": 1}
+
+
+def test_a_service_is_torn_from_the_first_of_a_run_of_writes_to_the_end_of_the_last(tmp_path: Path) -> None:
+    pusher = Pusher()
+    pusher.write(0, numbers(64))
+
+    def is_torn() -> bool:
+        writing, pusher.operation = pusher.operation, 1000 + pusher.chunk
+        answer = pusher.send_all(pusher.chunk, ANNOUNCE, Announcement(Action.QUERY, 0, 64).words())
+        pusher.chunk, pusher.operation = pusher.chunk + 1, writing
+        return read_answer(answer).torn
+
+    assert not is_torn()
+    for flags, torn in ((ServedFlag.MORE, True), (0, False)):
+        first = pusher.begin(Announcement(Action.WRITE, 0, 64, terms=Hyperparameters(flags=int(flags))))
+        pusher.chunk += 1
+        assert is_torn()
+        pusher.send_all(first, SERVED, numbers(64).view(np.uint32))
+        assert is_torn() == torn
+        checkpoint.save(pusher.service, tmp_path / "kept")
+        assert checkpoint.read(tmp_path / "kept").facts["torn"] == torn
