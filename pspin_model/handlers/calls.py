@@ -9,6 +9,7 @@ from pspin_model.handlers.core import argue, charge, costs, fault, row, spend, s
 from pspin_model.handlers.memory import address_of, allowed
 from pspin_model.machine.costs import LOCK
 from pspin_model.machine.layout import (
+    FAULT_BAD_COMMAND,
     FAULT_HANDLER,
     FAULT_MEMORY,
     H_SEGMENT,
@@ -187,9 +188,11 @@ def _own(h: int, array: Any) -> int:
 def dma(h: int, target: Any, source: Any) -> int:
     """Start a copy between views of one size (L2 <-> L1); bytes move when it completes. Returns a handle."""
     charge(h, register=COMMAND_REGISTERS)
+    if target.size * target.itemsize != source.size * source.itemsize:
+        fault(h, FAULT_BAD_COMMAND, OP_COPY)
     argue(h, 0, _own(h, target))
     argue(h, 1, _own(h, source))
-    argue(h, 2, min(target.size * target.itemsize, source.size * source.itemsize))
+    argue(h, 2, source.size * source.itemsize)
     return int(stop(h, OP_COPY))
 
 

@@ -25,6 +25,7 @@ from pspin_model.machine.layout import (
     H_COLUMNS,
     H_COSTS,
     H_ENGINE_SP,
+    H_FAR_ACCESSES,
     H_FAULT,
     H_FAULT_VALUE,
     H_INSTRUCTIONS,
@@ -124,6 +125,7 @@ def charge_all(  # type: ignore[no-untyped-def]
         + jump * c[JUMP] + branch_taken * c[BRANCH_TAKEN] + branch * c[BRANCH] + fp * c[FP] + l2_load * c[L2_LOAD]
         + l2_store * c[L2_STORE] + register * c[REGISTER] + atomic * c[ATOMIC]
     )  # fmt: skip
+    row(h)[H_FAR_ACCESSES] += l2_load + l2_store
     spend(h, cycles, counts + atomic, load + store + atomic)
 
 

@@ -17,6 +17,8 @@ from pspin_model.handlers.rewrite import rewritten
 
 Cost = Literal["declared", "derived"]
 
+CHECKED: dict[str, Any] = {"boundscheck": True, "error_model": "python"}
+"""Indexes out of bounds and divisions by zero end a handler with an error."""
 UNKNOWN_CODE_BYTES = 128
 """Size taken for a handler that declares none: what a short one has."""
 
@@ -34,7 +36,7 @@ class Handler:
         self._code_bytes = UNKNOWN_CODE_BYTES if code_bytes is None else code_bytes
         if function.__code__.co_argcount != 1:
             raise HandlerError(f"handler {self.name} must take one argument, the core it runs on")
-        self._compiled = njit(boundscheck=True)(rewritten(function, derived=cost == "derived"))
+        self._compiled = njit(**CHECKED)(rewritten(function, derived=cost == "derived"))
 
     def __repr__(self) -> str:
         return f"<handler {self.name}>"
@@ -82,4 +84,4 @@ def helper(function: Callable[..., Any] | None = None, *, cost: Cost = "declared
     """Make a function one that handlers call; its first argument is the core."""
     if function is None:
         return lambda inner: helper(inner, cost=cost)
-    return njit(boundscheck=True)(rewritten(function, derived=cost == "derived"))
+    return njit(**CHECKED)(rewritten(function, derived=cost == "derived"))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
+from pspin_model.machine.events import E_FETCH, E_RESUME, push
 from pspin_model.machine.ingest import beats
 from pspin_model.machine.layout import (
     CORE_RUNNING,
     H_ACCESSES,
+    H_CHARGED,
     H_CLUSTER,
     H_CONTEXT,
     H_FETCHED,
+    H_FIRST_LINE,
     H_KIND,
+    H_LAST_LINE,
     H_LINES,
     H_OP,
     H_PACKET_BYTES,
@@ -20,7 +24,7 @@ from pspin_model.machine.layout import (
     H_STATE,
     H_TOTAL_INSTRUCTIONS,
     L_BUSY,
-    L_FETCHING,
+    L_CODE_UNTIL,
     OP_END,
     X_LINE,
     X_LINES,
@@ -43,49 +47,62 @@ INSTRUCTION_BYTES = 4
 
 
 @njit
-def fetch(s: State, core: int, cycles: int) -> int:
-    """Cycles that a core's segment of so many cycles waits for lines its cluster's cache lacks.
+def _turn_at_port(s: State, cluster: int, at: int) -> int:
+    """First cycle from ``at`` on at which the port of all code brings a cluster's line: after those of the others.
 
-    A handler's code is passed once from its first line to its last as instructions go by; turns of a loop find their
-    lines. Who comes to a line that another core waits for waits with it; all clusters share the port they come by.
+    Lines that a cluster misses while one of its own is under way come along with that.
     """
-    h = row_at(s.cores, core)
-    context, kind = row_at(s.contexts, h[H_CONTEXT]), h[H_KIND]
-    last = min(
-        context[X_LINES + kind],
-        (h[H_TOTAL_INSTRUCTIONS] * INSTRUCTION_BYTES + s.conf[C_LINE_BYTES] // 2) // s.conf[C_LINE_BYTES],
-    )
-    if h[H_OP] == OP_END:
-        last = context[X_LINES + kind]
-    first = h[H_LINES]
-    if last <= first:
-        return 0
-    h[H_LINES] = last
-    tags, lines = row_at(s.tags, h[H_CLUSTER]), row_at(s.lines, h[H_CLUSTER])
-    per_line = s.conf[C_LINE_BYTES] // INSTRUCTION_BYTES
-    waited = 0
-    for step in range(last - first):
-        line = context[X_LINE + kind] + first + step
-        place = line % s.conf[C_LINES]
-        at = h[H_SEGMENT] + waited + min(step * per_line, cycles)
-        if tags[place] != line or lines[place] - s.conf[C_MISS] > at:
-            tags[place] = line
-            lines[place] = at + s.conf[C_MISS] + s.conf[C_LINE_PORT] * _fetching(s, h[H_CLUSTER], at)
-            s.clusters[h[H_CLUSTER], L_FETCHING] = lines[place]
-        if lines[place] > at:
-            waited += lines[place] - at
-    h[H_FETCHED] = waited
-    return waited
+    if s.clusters[cluster, L_CODE_UNTIL] > at:
+        return at
+    for other in range(s.clusters.shape[0]):
+        at = max(at, s.clusters[other, L_CODE_UNTIL])
+    s.clusters[cluster, L_CODE_UNTIL] = at + s.conf[C_LINE_PORT]
+    return int(at)
 
 
 @njit
-def _fetching(s: State, cluster: int, at: int) -> int:
-    """How many other clusters wait for code at a cycle."""
-    count = 0
-    for other in range(s.clusters.shape[0]):
-        if other != cluster and s.clusters[other, L_FETCHING] > at:
-            count += 1
-    return count
+def begin_fetch(s: State, core: int) -> None:
+    """Have a core's segment come to its lines of code, and have it end when those its cluster's cache lacks are there.
+
+    A handler's code is passed once from its first line to its last as instructions go by; turns of a loop find their
+    lines.
+    """
+    h = row_at(s.cores, core)
+    context, kind = row_at(s.contexts, h[H_CONTEXT]), h[H_KIND]
+    last = context[X_LINES + kind]
+    if h[H_OP] != OP_END:
+        line_bytes = s.conf[C_LINE_BYTES]
+        last = min(last, (h[H_TOTAL_INSTRUCTIONS] * INSTRUCTION_BYTES + line_bytes // 2) // line_bytes)
+    h[H_FIRST_LINE] = h[H_LINES]
+    h[H_LAST_LINE] = max(last, h[H_LINES])
+    fetch(s, h[H_SEGMENT], core)
+
+
+@njit
+def fetch(s: State, now: int, core: int) -> None:
+    """Pass a segment's lines of code until one is missing that it comes to later; wait for those on their way.
+
+    All clusters' lines come by one port; who comes to a line that another core of the cluster waits for waits with it.
+    """
+    h = row_at(s.cores, core)
+    first_line = s.contexts[h[H_CONTEXT], X_LINE + h[H_KIND]]
+    tags, lines = row_at(s.tags, h[H_CLUSTER]), row_at(s.lines, h[H_CLUSTER])
+    per_line = s.conf[C_LINE_BYTES] // INSTRUCTION_BYTES
+    while h[H_LINES] < h[H_LAST_LINE]:
+        line = first_line + h[H_LINES]
+        place = line % s.conf[C_LINES]
+        at = h[H_SEGMENT] + h[H_FETCHED] + min((h[H_LINES] - h[H_FIRST_LINE]) * per_line, h[H_CHARGED])
+        if tags[place] != line:
+            if at > now:
+                push(s, at, E_FETCH, core)
+                return
+            start = _turn_at_port(s, h[H_CLUSTER], at)
+            tags[place] = line
+            lines[place] = start + s.conf[C_MISS]
+        h[H_FETCHED] += max(0, lines[place] - at)
+        h[H_LINES] += 1
+    h[H_SEGMENT_END] = h[H_SEGMENT] + h[H_CHARGED] + h[H_FETCHED]
+    push(s, h[H_SEGMENT_END], E_RESUME, core)
 
 
 @njit

@@ -16,6 +16,7 @@ from pspin_model.machine.events import E_RELEASE, push
 from pspin_model.machine.fifos import append
 from pspin_model.machine.interfaces import DONE, interface_of, release_place, wake_gather
 from pspin_model.machine.layout import (
+    D_BEAT,
     D_BYTES,
     D_CLUSTER,
     D_CONTEXT,
@@ -42,6 +43,7 @@ from pspin_model.machine.layout import (
     H_MESSAGE,
     H_OP,
     H_OPEN,
+    H_PACKET,
     H_PACKET_ADDRESS,
     H_PACKET_BYTES,
     H_SCRATCH,
@@ -54,6 +56,7 @@ from pspin_model.machine.layout import (
     OP_HOST_WORD,
     OP_SEND,
     OP_TO_HOST,
+    P_BEAT,
     S_BYTES,
     S_CONTEXT,
     S_CORE,
@@ -130,6 +133,7 @@ def issue_command(s: State, now: int, core: int) -> None:
         d[D_BYTES] = 8
     else:
         d[D_CLUSTER] = cluster_of(s, core, d[D_SOURCE])
+        d[D_BEAT] = s.packets[h[H_PACKET], P_BEAT]
     if kind == OP_SEND:
         _keep_sent(s, d, h[H_MESSAGE])
     h[H_OPEN] += 1

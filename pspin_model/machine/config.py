@@ -85,12 +85,14 @@ class MachineConfig:
     """Doorbell to the core's next task. [rtl]"""
     feedback_latency: int = 1
     """Doorbell, or end of the last command, to feedback. [rtl]"""
-    feedback_to_command: int = 1
-    """Feedback to the end of a handler's wait to issue a command. [src]"""
+    feedback_to_command: int = 0
+    """Feedback that leaves the core to the end of a handler's wait to issue a command. [rtl]"""
     commands_per_core: int = 4
     """Commands in flight of a core. [src]"""
     commands_in_flight: int = 7
     """Commands in flight at an interface: its buffer has 8 places and keeps one free. [src]"""
+    requests_in_flight: int = 2
+    """Requests to L1s that an engine behind an interface has taken and not wholly done. [src]"""
     issue_latency: int = 3
     """Issue by the core to the interface: queue of the core, of the cluster, of the unit. [src]"""
     register_places: int = 2
@@ -101,14 +103,26 @@ class MachineConfig:
     send_latency: int = 3
     """Command unit to the end of a send, beside its beats. [rtl]"""
     send_turn: int = 1
-    """More when the next send reads another cluster's L1. [rtl]"""
+    """From the last beat that commands of an engine read to the request for another cluster's L1. [rtl]"""
+    l2_read_extra: int = 2
+    """More cycles if a command reads L2 instead of an L1. [rtl]"""
+    l2_write_requests: int = 7
+    """Requests of the network interface that L2 takes before their beats; of more, one is held. [src]"""
+    l2_read_slot: int = 6
+    """From a packet's last beat written to L2 to when a request to read passes the one held. [rtl]"""
+    l2_bank_gap: int = 26
+    """Beats between what the network interface writes and what a copy to the host begins to read, where writes have
+    caught up with reads at L2's banks and wait with them for the host's beat more. [rtl]"""
+    write_turn: int = 2
+    """From the last beat that a copy from the host writes to the request for another cluster's L1. [rtl]"""
     host_write_latency: int = 17
     """Command unit to the end of a copy to the host, beside its beats. [rtl]"""
-    host_write_fill: int = 5
-    """Of it, before the first beat is read: queue, burst, request and two cuts of a crossbar. [src]"""
+    host_write_fill: int = 4
+    """Of it, before the first beat is read: queue, burst, request and two cuts of a crossbar. A copy from the host asks
+    to write as early. [src]"""
     host_read_latency: int = 16
     """Command unit to the end of a copy from the host, beside its beats. [rtl]"""
-    host_read_fill: int = 10
+    host_read_fill: int = 11
     """Of it, before the first beat is written: the way to the host and back. [src]"""
     host_extra_beats: int = 1
     """More beats of a host copy: host addresses are not aligned. [rtl]"""
@@ -116,8 +130,10 @@ class MachineConfig:
     """Command unit to the end of a word's write. [rtl]"""
     wait_to_resume: int = 2
     """End of a command to the handler that waits for it. [rtl]"""
-    host_read_hold: int = 3
-    """More cycles that a copy from the host keeps its place in the unit. [rtl]"""
+    host_read_hold: int = 1
+    """More cycles that a copy from the host keeps its place in the unit: its answer's way to the core. [src]"""
+    l2_access: int = 2
+    """Cycles of a core's load or store in L2 at the way there, which all cores share. [rtl]"""
     trap_cycles: int = 40
     """From a fault to the doorbell: the trap and the runtime's handler. [rtl]"""
     cache_lines: int = 256
@@ -126,8 +142,8 @@ class MachineConfig:
     """[src]"""
     cache_miss: int = 8
     """Cycles a cold line costs. [rtl]"""
-    cache_port: int = 1
-    """Cycles a line waits for each other cluster that fetches code too: they share a port of 8 B a cycle. [rtl]"""
+    cache_port: int = 3
+    """Cycles of a line at the port that all clusters' code comes by in turns. [rtl]"""
     superbanks: int = 4
     """Superbanks of L1, interleaved at a beat. [src]"""
     bank_permille: int = 1000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.ports.jit import njit
-from pspin_model.machine.cache import bank_waits, fetch
+from pspin_model.machine.cache import bank_waits, begin_fetch
 from pspin_model.machine.config import index_of
 from pspin_model.machine.costs import BANK_CONFLICTS, COLD_CACHE
 from pspin_model.machine.events import E_COLLECT, E_RESUME, push
@@ -20,15 +20,18 @@ from pspin_model.machine.layout import (
     CORE_STALLED,
     FAULT_LOCK_HELD,
     FAULT_NONE,
+    G_FAR_FREE,
     G_FAULTS,
     H_ACCESSES,
     H_BUSY,
+    H_CHARGED,
     H_CLUSTER,
     H_CODE,
     H_CONTEXT,
     H_ENGINE_SP,
     H_ENTRY,
     H_EXCEPTION,
+    H_FAR_ACCESSES,
     H_FAULT,
     H_FAULT_VALUE,
     H_FEEDBACK,
@@ -122,6 +125,7 @@ C_BUSY = index_of("busy_extra")
 C_FREE = index_of("doorbell_to_free")
 C_LIMIT = index_of("handler_limit")
 C_LOOPS = index_of("loop_limit")
+C_FAR = index_of("l2_access")
 C_CORES = index_of("cores")
 C_CLUSTERS = index_of("clusters")
 
@@ -174,6 +178,7 @@ def begin_handler(s: State, now: int, core: int, row: int) -> None:
     h[H_LOCKS] = context[X_LOCKS]
     h[H_PENDING] = 0
     h[H_ACCESSES] = 0
+    h[H_FAR_ACCESSES] = 0
     h[H_INSTRUCTIONS] = 0
     h[H_TOTAL_INSTRUCTIONS] = 0
     h[H_LIMIT] = s.conf[C_LIMIT]
@@ -213,21 +218,35 @@ def _run(s: State, core: int) -> None:
     h[H_TOTAL_INSTRUCTIONS] += h[H_INSTRUCTIONS]
     h[H_PENDING] = 0
     h[H_INSTRUCTIONS] = 0
-    if s.costs[COLD_CACHE]:
-        cycles += fetch(s, core, cycles)
     h[H_SEGMENT_END] = h[H_SEGMENT] + cycles
-    push(s, h[H_SEGMENT_END], E_RESUME, core)
+    if s.costs[COLD_CACHE]:
+        h[H_CHARGED] = cycles
+        begin_fetch(s, core)
+    else:
+        push(s, h[H_SEGMENT_END], E_RESUME, core)
+
+
+@njit
+def _far_waits(s: State, core: int, now: int) -> int:
+    """Cycles that the accesses to L2 of the segment ending now waited for those of other cores."""
+    g, count = s.g, s.cores[core, H_FAR_ACCESSES]
+    if count == 0:
+        return 0
+    start = max(now, g[G_FAR_FREE])
+    g[G_FAR_FREE] = start + count * s.conf[C_FAR]
+    return int(start - now)
 
 
 @njit
 def waits_for_banks(s: State, now: int, core: int) -> bool:
     """Whether the segment that seems to end now ends later, its accesses to L1 having waited."""
     h = row_at(s.cores, core)
-    if h[H_STALLED] or h[H_ACCESSES] == 0 or not s.costs[BANK_CONFLICTS]:
+    if h[H_STALLED] or h[H_ACCESSES] + h[H_FAR_ACCESSES] == 0 or not s.costs[BANK_CONFLICTS]:
         return False
     h[H_STALLED] = 1
-    waits = bank_waits(s, core, now)
+    waits = bank_waits(s, core, now) + _far_waits(s, core, now)
     h[H_ACCESSES] = 0
+    h[H_FAR_ACCESSES] = 0
     if waits == 0:
         return False
     h[H_SEGMENT_END] = now + waits
@@ -243,6 +262,7 @@ def go_on(s: State, at: int, core: int, result: int) -> None:
     h[H_SEGMENT] = at
     h[H_WAIT] = WAIT_NONE
     h[H_ACCESSES] = 0
+    h[H_FAR_ACCESSES] = 0
     _run(s, core)
 
 

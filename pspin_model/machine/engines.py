@@ -12,10 +12,11 @@ from typing import Any
 
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
-from pspin_model.machine.events import E_BURST, E_COMMAND_DONE, E_ENGINE, push
+from pspin_model.machine.events import E_BURST, E_COMMAND_DONE, push
 from pspin_model.machine.fifos import append, take
 from pspin_model.machine.ingest import beats
 from pspin_model.machine.layout import (
+    D_BEAT,
     D_BYTES,
     D_CLUSTER,
     D_END,
@@ -24,23 +25,28 @@ from pspin_model.machine.layout import (
     D_READY,
     D_SINCE,
     D_SPEED,
+    G_BURST_END,
     G_ENGINE_AT,
     G_ENGINE_BURSTS,
     G_ENGINE_CLUSTER,
     G_ENGINE_FREE,
+    G_GRANTED,
     G_HOST_WORD_FREE,
     G_INGEST_DEBT,
     G_INGEST_HEAD,
+    G_INGEST_SINCE,
     HOST_READS_IN,
     HOST_WRITES_OUT,
     L_BURST,
     OP_HOST_WORD,
     OP_SEND,
     OP_TO_HOST,
+    P_BEAT,
     SENDS,
     State,
 )
 from pspin_model.machine.ports import add_stream
+from pspin_model.machine.requests import next_request, wake_engine, wake_requests
 from pspin_model.machine.state import row_at
 
 C_SEND = index_of("send_latency")
@@ -50,9 +56,12 @@ C_WRITE = index_of("host_write_latency")
 C_WRITE_FILL = index_of("host_write_fill")
 C_READ = index_of("host_read_latency")
 C_READ_FILL = index_of("host_read_fill")
+C_L2 = index_of("l2_read_extra")
+C_GAP = index_of("l2_bank_gap")
 C_EXTRA = index_of("host_extra_beats")
 C_WORD = index_of("host_word_latency")
 
+L2_BANKS = 32
 SHARES = 4
 """Parts of a beat: two reads beside a write each get a quarter of an L1's port."""
 
@@ -82,16 +91,10 @@ def begin_command(s: State, now: int, place: int) -> None:
         fill = s.conf[C_READ_FILL]
     d[D_READY] = now + fill
     append(s.engine_fifo, s.engine_span, e, place)
-    wake_engine(s, e, d[D_READY])
-
-
-@njit
-def wake_engine(s: State, e: int, at: int) -> None:
-    """Have an engine look for a burst to begin."""
-    g = s.g
-    if s.engine_span[e, 1] > 0 and (g[G_ENGINE_AT + e] < 0 or at < g[G_ENGINE_AT + e]):
-        g[G_ENGINE_AT + e] = at
-        push(s, at, E_ENGINE, e)
+    if s.conf[C_SEND_BEATS] == 1:
+        wake_requests(s, now + min(fill, s.conf[C_WRITE_FILL]))
+    else:
+        wake_engine(s, e, d[D_READY])
 
 
 @njit
@@ -102,17 +105,28 @@ def begin_burst(s: State, now: int, e: int) -> None:
         return
     g[G_ENGINE_AT + e] = -1
     lanes = s.conf[C_SEND_BEATS] if e == SENDS else 1
+    granted = s.conf[C_SEND_BEATS] == 1
+    if granted and g[G_GRANTED + e] == 0:
+        return
     d = row_at(s.commands, s.engine_fifo[e, s.engine_span[e, 0]])
     cluster = d[D_CLUSTER]
     if g[G_ENGINE_BURSTS + e] >= lanes or (cluster >= 0 and s.clusters[cluster, L_BURST + e] >= 0):
         return
     at = max(d[D_READY], g[G_ENGINE_FREE + e])
-    if e == SENDS and cluster >= 0 and g[G_ENGINE_CLUSTER + e] >= 0 and cluster != g[G_ENGINE_CLUSTER + e]:
+    if (
+        not granted
+        and e == SENDS
+        and cluster >= 0
+        and g[G_ENGINE_CLUSTER + e] >= 0
+        and cluster != g[G_ENGINE_CLUSTER + e]
+    ):
         at = max(d[D_READY], g[G_ENGINE_FREE + e] + s.conf[C_TURN])
     if at > now:
         wake_engine(s, e, at)
         return
     place = take(s.engine_fifo, s.engine_span, e)
+    if granted:
+        g[G_GRANTED + e] -= 1
     length = beats(s, d[D_BYTES])
     g[G_ENGINE_CLUSTER + e] = cluster
     g[G_ENGINE_FREE + e] = now + (length + lanes - 1) // lanes
@@ -121,8 +135,8 @@ def begin_burst(s: State, now: int, e: int) -> None:
     d[D_SINCE] = now
     d[D_SPEED] = 0
     if cluster < 0:
-        if e == HOST_WRITES_OUT and g[G_INGEST_HEAD] >= 0:
-            # the beat more of a read of L2 is one that the network interface cannot write
+        if e == HOST_WRITES_OUT and _meets_writes(s, now, d[D_BEAT]):
+            # writes fall in behind reads at L2's banks, and wait with them for the host's beat more
             g[G_INGEST_DEBT] += s.conf[C_EXTRA]
         d[D_END] = now + length
         push(s, d[D_END], E_BURST, place)
@@ -130,6 +144,17 @@ def begin_burst(s: State, now: int, e: int) -> None:
         add_stream(s, cluster, now, length)
         _change_port(s, now, cluster, e, place)
     wake_engine(s, e, g[G_ENGINE_FREE + e])
+
+
+@njit
+def _meets_writes(s: State, now: int, beat: int) -> bool:
+    """Whether the network interface writes the bank of L2 that a burst from ``beat`` on is about to read."""
+    g = s.g
+    if g[G_INGEST_HEAD] < 0:
+        return False
+    written = s.packets[g[G_INGEST_HEAD], P_BEAT] + max(0, now - g[G_INGEST_SINCE])
+    gap = (beat - written - s.conf[C_GAP]) % L2_BANKS
+    return bool(gap == 0)
 
 
 @njit
@@ -209,9 +234,14 @@ def burst_done(s: State, now: int, place: int) -> None:
         after = s.conf[C_WRITE] - s.conf[C_WRITE_FILL]
     elif e == HOST_READS_IN:
         after = s.conf[C_READ] - s.conf[C_READ_FILL]
+    g[G_BURST_END + e] = now
+    if d[D_CLUSTER] < 0:
+        after += s.conf[C_L2]
     if e != SENDS:
         g[G_ENGINE_FREE + e] = now + s.conf[C_EXTRA]
     elif s.conf[C_SEND_BEATS] == 1:
         g[G_ENGINE_FREE + e] = now
     push(s, now + after, E_COMMAND_DONE, place)
     wake_engine(s, e, max(now, g[G_ENGINE_FREE + e]))
+    if s.conf[C_SEND_BEATS] == 1:
+        next_request(s, now)

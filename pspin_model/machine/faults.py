@@ -87,6 +87,8 @@ def _text(kind: int, value: int, exception: int) -> str:
         return f"lock {value} does not exist: declare locks= at Machine.context"
     if kind == at.FAULT_NOT_HOLDER:
         return f"gave back lock {value}, which it does not hold"
+    if kind == at.FAULT_BAD_COMMAND and value == at.OP_COPY:
+        return "dma: target and source differ in length"
     if kind == at.FAULT_BAD_COMMAND:
         name = COMMANDS.get(value, "a wait or test")
         return f"{name}: length, host range or handle is not possible (host_bytes= at Machine.context?)"

@@ -103,7 +103,7 @@ def collect(s: State, now: int, cluster: int) -> None:
     if h[H_STATE] == CORE_STALLED:
         push(s, now + s.conf[C_FEEDBACK], E_DOORBELL, core)
     elif h[H_WAIT] == WAIT_FEEDBACK:
-        ask_again(s, now + s.conf[C_FEEDBACK] + s.conf[C_ENABLE], core)
+        ask_again(s, now + s.conf[C_ENABLE], core)
     if others:
         wake_collect(s, cluster, now + 1)
 

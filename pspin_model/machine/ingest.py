@@ -20,13 +20,18 @@ from pspin_model.machine.layout import (
     G_ARRIVING,
     G_CELLS,
     G_FREE_PACKETS,
+    G_INGEST_BEATS,
+    G_INGEST_COUNT,
+    G_INGEST_CYCLES,
     G_INGEST_DEBT,
     G_INGEST_HEAD,
+    G_INGEST_SINCE,
     G_INGEST_TAIL,
     G_INJECTABLE,
     G_INJECTED,
     G_L2_BYTES,
     G_L2_PEAK,
+    G_L2_WAITING,
     G_LAST_ARRIVAL,
     G_NUMBER,
     G_READY_COUNT,
@@ -36,6 +41,7 @@ from pspin_model.machine.layout import (
     G_STALLS,
     G_TICK,
     G_TICKED,
+    G_WRITTEN,
     HEADER,
     I_AT,
     I_BYTES,
@@ -48,6 +54,7 @@ from pspin_model.machine.layout import (
     I_SOURCE,
     I_TAG,
     P_ARRIVAL,
+    P_BEAT,
     P_BYTES,
     P_CONTEXT,
     P_CORES,
@@ -70,6 +77,7 @@ from pspin_model.machine.layout import (
     X_CODE,
     State,
 )
+from pspin_model.machine.requests import wake_requests
 from pspin_model.machine.state import row_at
 
 C_ARRIVAL = index_of("arrival_to_request")
@@ -130,6 +138,8 @@ def arrive(s: State, now: int) -> None:
     p[P_LAST] = i[I_LAST]
     p[P_FIRST_CORE] = i[I_FIRST_CORE]
     p[P_CORES] = i[I_CORES]
+    p[P_BEAT] = g[G_INGEST_BEATS]
+    g[G_INGEST_BEATS] += beats(s, i[I_BYTES])
     p[P_ARRIVAL] = now
     p[P_NEXT] = -1
     p[P_NUMBER] = g[G_NUMBER]
@@ -146,6 +156,7 @@ def arrive(s: State, now: int) -> None:
     else:
         s.packets[g[G_INGEST_TAIL], P_NEXT] = row
     g[G_INGEST_TAIL] = row
+    g[G_INGEST_COUNT] += 1
     expect_arrival(s, now)
 
 
@@ -153,6 +164,7 @@ def arrive(s: State, now: int) -> None:
 def _write(s: State, now: int, row: int) -> None:
     g = s.g
     cycles = (beats(s, s.packets[row, P_BYTES]) + s.conf[C_BEATS] - 1) // s.conf[C_BEATS]
+    g[G_INGEST_SINCE] = now + g[G_INGEST_DEBT]
     push(s, now + g[G_INGEST_DEBT] + cycles, E_WRITTEN, row)
     g[G_INGEST_DEBT] = 0
 
@@ -162,6 +174,11 @@ def written(s: State, now: int, row: int) -> None:
     """A packet is in L2: its request goes to its queue, and the next packet is written."""
     g = s.g
     g[G_INGEST_HEAD] = s.packets[row, P_NEXT]
+    g[G_INGEST_COUNT] -= 1
+    g[G_INGEST_CYCLES] = now - g[G_INGEST_SINCE]
+    g[G_WRITTEN] = now
+    if g[G_L2_WAITING]:
+        wake_requests(s, now + 1)
     s.packets[row, P_NEXT] = -1
     push(s, now + s.conf[C_ARRIVAL], E_REQUEST, row)
     if g[G_INGEST_HEAD] >= 0:

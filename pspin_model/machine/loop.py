@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 
 from emulator.ports.jit import njit
+from pspin_model.machine.cache import fetch
 from pspin_model.machine.commands import command_done, copy_for_handler, issue_command, wait_command
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import end_handler, go_on, report, ring_doorbell, waits_for_banks
@@ -21,8 +22,10 @@ from pspin_model.machine.events import (
     E_DOORBELL,
     E_ENGINE,
     E_FEEDBACK,
+    E_FETCH,
     E_GATHER,
     E_ISSUE,
+    E_PATH,
     E_PORT,
     E_RELEASE,
     E_REQUEST,
@@ -73,6 +76,7 @@ from pspin_model.machine.layout import (
 )
 from pspin_model.machine.locks import give_lock, take_lock, watch
 from pspin_model.machine.ports import start_copy
+from pspin_model.machine.requests import let_requests
 from pspin_model.machine.scheduling import accept, copied, dispatch, schedule
 from pspin_model.machine.state import row_at, state_at
 from pspin_model.machine.switching import call_handler, carray, switch_stacks, words_at
@@ -138,6 +142,8 @@ def advance(address: int, until: int) -> int:
         g[G_NOW] = now
         if kind == E_RESUME:
             serve(s, now, subject)
+        elif kind == E_FETCH:
+            fetch(s, now, subject)
         elif kind == E_ARRIVE:
             arrive(s, now)
         elif kind == E_WRITTEN:
@@ -162,6 +168,8 @@ def advance(address: int, until: int) -> int:
             gather(s, now, subject)
         elif kind == E_ISSUE:
             serve_interface(s, now, subject)
+        elif kind == E_PATH:
+            let_requests(s, now)
         elif kind == E_ENGINE:
             begin_burst(s, now, subject)
         elif kind == E_BURST:

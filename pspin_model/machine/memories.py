@@ -84,11 +84,11 @@ class MachineMemory:
         g[at.G_FREE_PACKETS] = c.packet_rows
         nothing_yet = (
             at.G_LAST_ARRIVAL, at.G_STALL_HEAD, at.G_INGEST_HEAD, at.G_TICK, at.G_TICKED, at.G_PORT_EVENT,
-            at.G_FEEDBACK_AT,
+            at.G_FEEDBACK_AT, at.G_PATH_AT, at.G_PATH_READ, at.G_PATH_NEXT,
         )  # fmt: skip
         for place in nothing_yet:
             g[place] = -1
-        for place in (at.G_ISSUE_AT, at.G_ISSUE_CHOSEN, at.G_ENGINE_AT, at.G_ENGINE_CLUSTER):
+        for place in (at.G_ISSUE_AT, at.G_ISSUE_CHOSEN, at.G_ENGINE_AT, at.G_ENGINE_CLUSTER, at.G_GRANT_CLUSTER):
             g[place : place + 3] = -1
 
     def address(self) -> int:

@@ -13,12 +13,15 @@ from pspin_model.handlers import (
     charge_cycles,
     charge_elements,
     cluster,
+    dma,
+    dma_wait,
     handler,
     handler_memory,
     lock,
     memory,
     now,
     packet,
+    packet_l2,
     scratchpad,
     send_packet,
     tag,
@@ -67,6 +70,10 @@ def misbehave(h: int) -> None:
         for turn in range(1 << 40):
             total ^= turn
         data[0] = total & 1
+    elif what == 10:
+        data[0] = 7 // data[0]
+    elif what == 11:
+        dma_wait(h, dma(h, data[:16], packet_l2(h, np.uint8)[:32]))
     send_packet(h, data, what, 3)
 
 
@@ -105,11 +112,11 @@ def test_payload_follows_header_and_completion_comes_once_after_all_payloads() -
 
 @pytest.fixture(scope="module")
 def wrongs() -> Any:
-    """One run in which nine packets do what they must not, between packets that are in order."""
+    """One run in which eleven packets do what they must not, between packets that are in order."""
     machine = Machine(MachineConfig(handler_limit=PATIENT, loop_limit=100_000))
     context = machine.context("wrong", payload=misbehave, locks=2)
-    tags = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0])
-    machine.inject(context, np.arange(12), packets(12), np.arange(12) * 50, tags=tags)
+    tags = np.array([*range(12), 0, 0])
+    machine.inject(context, np.arange(14), packets(14), np.arange(14) * 50, tags=tags)
     return machine, context, machine.run()
 
 
@@ -125,6 +132,8 @@ def wrongs() -> Any:
         (7, "not the holder", "lock 1"),
         (8, "bad lock", "lock 9"),
         (9, "never returns", "loop_limit"),
+        (10, "exception", "ZeroDivisionError"),
+        (11, "bad command", "dma"),
     ],
 )
 def test_an_error_names_handler_packet_and_cycle(wrongs: Any, number: int, kind: str, text: str) -> None:
@@ -138,7 +147,7 @@ def test_an_error_names_handler_packet_and_cycle(wrongs: Any, number: int, kind:
 
 def test_the_rest_goes_on_after_errors(wrongs: Any) -> None:
     _, _, run = wrongs
-    assert len(run.packets["feedback"]) == 12
+    assert len(run.packets["feedback"]) == 14
     assert sorted(run.sent["tag"].tolist()) == [0, 0, 0, 5]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pspin_model.handlers import charge, handler
+from pspin_model.handlers import charge, copy_from_host, handler, packet, packet_l2, send_packet, source
 from pspin_model.machine import Machine
 from pspin_model.machine.fifos import arbiter_rank, later_turn
 
@@ -16,6 +16,27 @@ from pspin_model.machine.fifos import arbiter_rank, later_turn
 def read_headers(h: int) -> None:
     """Read and write as often as who turns a packet's headers round."""
     charge(h, load=6, store=6, alu=10)
+
+
+@handler(code_bytes=16)
+def send_from_l2(h: int) -> None:
+    """Send the packet from L2."""
+    send_packet(h, packet_l2(h, np.uint8), 0, 0)
+
+
+@handler
+def send_or_fetch(h: int) -> None:
+    """Send the packet from L1; one from source 1 is filled from the host."""
+    if source(h) == 1:
+        copy_from_host(h, packet(h, np.uint8), 0)
+    else:
+        send_packet(h, packet(h, np.uint8), 0, 0)
+
+
+@handler
+def look_up(h: int) -> None:
+    """Read a word of L2."""
+    charge(h, l2_load=1)
 
 
 @handler
@@ -67,3 +88,34 @@ def handler_cycles(size: int) -> Any:
 
 def test_headers_at_the_same_banks_make_cores_wait() -> None:
     assert handler_cycles(256) > handler_cycles(320) + 5
+
+
+def wait_to_send(gap: int) -> int:
+    """From the start of the first packet's handler to its feedback."""
+    machine = Machine()
+    context = machine.context("l2", payload=send_from_l2)
+    machine.inject(context, np.zeros(32, np.int64), np.zeros((32, 1024), np.uint8), np.arange(32) * gap)
+    packets = machine.run().packets
+    return int(packets["feedback"][0] - packets["start"][0])
+
+
+def test_a_read_of_l2_passes_between_requests_to_write_there() -> None:
+    assert wait_to_send(100) < wait_to_send(1) <= wait_to_send(100) + 16
+
+
+def test_a_send_waits_behind_a_copy_from_the_host_that_has_not_come() -> None:
+    machine = Machine()
+    context = machine.context("mixed", payload=send_or_fetch, host_bytes=64)
+    at = np.concatenate([np.arange(3) * 1000, 3000 + np.arange(2) * 1000])
+    machine.inject(context, np.zeros(6, np.int64), np.zeros((6, 64), np.uint8), [*at, 4006], sources=[0, 1, 0, 0, 1, 0])
+    packets = machine.run().packets
+    waits = packets["feedback"] - packets["end"]
+    assert waits[5] > waits[3]  # it comes six cycles behind the copy
+
+
+def test_cores_take_turns_on_their_way_to_l2() -> None:
+    machine = Machine()
+    context = machine.context("far", payload=look_up)
+    machine.inject(context, np.arange(32) % 4, np.zeros((32, 64), np.uint8), np.zeros(32, np.int64))
+    ends = np.sort(machine.run().packets["end"])
+    assert (np.diff(ends) >= 2).all()
