@@ -246,13 +246,12 @@ class Network:
             delay_ns = schedule.delay_ticks * TICK_NS
             if rng.random() < schedule.reorder:
                 delay_ns += int(rng.expovariate(1 / (5 * TICK_NS)))
-            if rng.random() < schedule.corrupt:
+            copy = bytearray(frame)
+            if rng.random() < schedule.corrupt:  # one bit: two might pass the checksum
                 at = rng.randrange(14 * 8, len(frame) * 8)
-                damaged = bytearray(frame)
-                damaged[at // 8] ^= 1 << at % 8
-                frame = bytes(damaged)
+                copy[at // 8] ^= 1 << at % 8
             self.sent += 1
-            heapq.heappush(self.queue, (now_ns + delay_ns, self.sent, to, frame))
+            heapq.heappush(self.queue, (now_ns + delay_ns, self.sent, to, bytes(copy)))
 
 
 @dataclass(slots=True)
