@@ -122,7 +122,9 @@ def _allocate(world: World, job: Job) -> None:
     try:
         job.first_slot, job.window = world.slots.lease()
     except SlotsExhausted:
-        _exhausted(world, job, f"fewer than {SMALLEST_WINDOW} of the aggregator's {world.slots.total} slots are free")
+        advice = "close process groups and optimizers that are done with, or start with a smaller --max-window"
+        slots = f"fewer than {SMALLEST_WINDOW} of the aggregator's {world.slots.total} slots are free"
+        _exhausted(world, job, f"{slots}: {advice}")
         return
     job.row = row
     job.advance(JobEvent.COMPLETE)

@@ -190,8 +190,7 @@ def connect(service: RackService | str | None, timeout_s: float) -> RackClient:
         try:
             return open_job(controller_address(), name, rank, size, timeout_s, terms)
         except TransportError as error:
-            hint = f"; this one holds {len(_held)} jobs: close() RackOptimizers that are done with" if _held else ""
-            raise NetsumError(f"netsum: rank {rank} cannot join service {agreed.name!r}: {error}{hint}") from error
+            raise NetsumError(f"netsum: rank {rank} cannot join service {agreed.name!r}: {error}") from error
 
     client = RackClient(rank, size, agreed, timeout_s, join, meeting)
     _held[agreed.name] = client
