@@ -27,5 +27,7 @@ def find_program(name: str) -> str:
             for candidate in (folder / name, folder / f"{name}.p4"):
                 if candidate.is_file():
                     return str(candidate)
+    if Path(name).is_dir():
+        raise ProgramNotFound(f"{name!r} is a folder: name a P4 program in it")
     known = ", ".join(shipped_programs()) or "none"
     raise ProgramNotFound(f"there is no P4 program {name!r}, here or among those that ship ({known})")

@@ -30,7 +30,11 @@ def compile_program(
     undefine: Undefine = None,
     include: Include = None,
     check_only: Annotated[
-        bool, typer.Option("--check-only", help="Only say whether the program is right; any architecture.")
+        bool,
+        typer.Option(
+            "--check-only",
+            help="Only say whether the program is right P4, for any architecture; not whether the switch can run it.",
+        ),
     ] = False,
     strict_bmv2: Annotated[
         bool, typer.Option("--strict-bmv2", help="Refuse what p4c's bmv2 back end refuses, too.")

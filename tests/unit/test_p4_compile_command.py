@@ -104,3 +104,5 @@ def test_library() -> None:
     assert find_program("router") == find_program("router.p4")
     with pytest.raises(ProgramNotFound):
         find_program("no/such.p4")
+    with pytest.raises(ProgramNotFound, match="is a folder"):
+        find_program(str(Path(find_program("router.p4")).parent))
