@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.ports.batch import CELL_BYTES, aligned_bytes
+from emulator.ports.pages import table_bytes
 from emulator.switch.bench_rig import (
     DESTINATION,
     FRAME_BYTES,
@@ -38,7 +39,6 @@ from emulator.switch.bench_rig import (
 )
 from emulator.switch.bench_rounds import limit_rounds
 from emulator.switch.control import Exact, FieldMatch, Lpm, Range, Ternary
-from emulator.switch.pages import table_bytes
 from emulator.v1model.compiled import CompiledProgram, load
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)

@@ -15,7 +15,7 @@ from emulator.p4.table_layout import (
     key_bytes,
 )
 from emulator.ports.batch import address_of
-from emulator.switch.pages import table_bytes
+from emulator.ports.pages import table_bytes
 
 MOST_AT_ONCE = 1 << 21
 """Larger tables grow into their size; memory that nobody touches costs nothing, but addresses do."""

@@ -26,10 +26,10 @@ from emulator.p4.table_layout import (
     TableLayout,
 )
 from emulator.ports.batch import address_of
+from emulator.ports.pages import table_bytes
 from emulator.switch.flat_table import FlatTable
 from emulator.switch.masked_bits import CHUNK_DTYPE, insert_bit, move_half, remove_bit
 from emulator.switch.mirror import Entry
-from emulator.switch.pages import table_bytes
 
 
 def packed_rank(entry: Entry) -> int:

@@ -23,9 +23,9 @@ from emulator.p4.table_layout import (
     TableLayout,
 )
 from emulator.ports.batch import address_of
+from emulator.ports.pages import table_bytes
 from emulator.switch.flat_entries import Entries
 from emulator.switch.flat_trie import Node, Prefix
-from emulator.switch.pages import table_bytes
 
 FEWEST_BITS, MOST_BITS, MOST_BYTES = 4, 19, 32 << 20
 """A root has about four times as many slots as the table entries: nine of ten entries are then the first of their

@@ -29,7 +29,7 @@ from emulator.p4.table_layout import (
     WORD_BITS,
     WORD_MASK,
 )
-from emulator.switch.pages import table_bytes
+from emulator.ports.pages import table_bytes
 
 Link: TypeAlias = Callable[[int, int], None]
 """``link(number, next)`` writes a chain's link into an entry."""

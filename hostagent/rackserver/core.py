@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes
+from emulator.ports.pages import reserved_bytes
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.quantizer.machine import entry_address
 from hostagent.protocol.services.aggregator import (
@@ -35,7 +36,6 @@ from hostagent.rackserver.entry import PROGRAM, program_address
 from hostagent.rackserver.hierarchy.memory import TierMemory, Traffic, compile_tiers, totals_for
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place
 from hostagent.rackserver.lanes import combine
-from hostagent.rackserver.pages import reserved
 from hostagent.rackserver.records import (
     CHILD,
     COUNTERS,
@@ -115,9 +115,9 @@ class RackServer:
         self._children = self._children.reshape(MAX_JOBS, MAX_CHILDREN)
         self._children["number"] = -1
         self._headers = aligned_bytes(MAX_JOBS * MAX_CHILDREN * HEADER_STRIDE)
-        self._sets: Any = reserved(2 * slots * SET.itemsize).view(SET)
-        self._sums = reserved(2 * slots * 4 * lanes)
-        self._counters: Any = reserved(self.cores * COUNTERS.itemsize).view(COUNTERS)
+        self._sets: Any = reserved_bytes(2 * slots * SET.itemsize).view(SET)
+        self._sums = reserved_bytes(2 * slots * 4 * lanes)
+        self._counters: Any = reserved_bytes(self.cores * COUNTERS.itemsize).view(COUNTERS)
         self.record: Any = aligned_bytes(SERVER.itemsize).view(SERVER)
         record = self.record
         record["address"] = self.address = address_of(record)
@@ -126,7 +126,7 @@ class RackServer:
             record[name] = address_of(getattr(self, f"_{name}"))
         record["counter_bytes"] = COUNTERS.itemsize
         record["tx"] = self.ports.address
-        self._heads = reserved(self.cores * MAX_JOBS * MAX_CHILDREN * HEAD_BYTES)
+        self._heads = reserved_bytes(self.cores * MAX_JOBS * MAX_CHILDREN * HEAD_BYTES)
         self._heads_of_row = self._heads.reshape(self.cores, MAX_JOBS, MAX_CHILDREN * HEAD_BYTES)
         record["heads"], record["heads_bytes"] = address_of(self._heads), MAX_JOBS * MAX_CHILDREN * HEAD_BYTES
         self._scratch = aligned_bytes(self.cores * SCRATCH_ROWS * 4 * lanes)

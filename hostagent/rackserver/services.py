@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from emulator.ports.batch import address_of, aligned_bytes
+from emulator.ports.pages import reserved_bytes
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.services.aggregator import JobTerms
 from hostagent.rackserver.announce import put_key
-from hostagent.rackserver.pages import reserved
 from hostagent.rackserver.service_records import KEY, MAX_KEYS, OPERATION, OPERATIONS, SERVICE
 
 Array = np.ndarray[Any, Any]
@@ -27,8 +27,8 @@ class ServiceMemory:
 
     def __init__(self, server: Any, arena_bytes: int, loads_address: int) -> None:
         """``server``: the SERVER record."""
-        self._arena = reserved(arena_bytes)
-        self.keys: Any = reserved(MAX_KEYS * KEY.itemsize).view(KEY)
+        self._arena = reserved_bytes(arena_bytes)
+        self.keys: Any = reserved_bytes(MAX_KEYS * KEY.itemsize).view(KEY)
         self._listed = np.zeros(MAX_KEYS, np.int32)
         self._operations: Any = aligned_bytes(OPERATIONS * OPERATION.itemsize).view(OPERATION)
         self.record: Any = aligned_bytes(SERVICE.itemsize).view(SERVICE)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from emulator.ports.batch import address_of, aligned_bytes
+from emulator.ports.pages import reserved_bytes
 from hostagent.protocol.quantizer.machine import entry_address
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
 from hostagent.rackserver.hierarchy.loops import (
@@ -19,7 +20,6 @@ from hostagent.rackserver.hierarchy.loops import (
 )
 from hostagent.rackserver.hierarchy.records import ROUTE, TIER, TRAFFIC
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place, routes
-from hostagent.rackserver.pages import reserved
 
 TIER_ENTRIES = {
     "full_route": full_route,
@@ -115,7 +115,7 @@ class TierMemory:
 
 def totals_for(slots: int, lanes: int) -> Any:
     """Room for the totals of services' sets; it is touched as sets are."""
-    return reserved(2 * slots * 4 * lanes)
+    return reserved_bytes(2 * slots * 4 * lanes)
 
 
 def _lowest(bitmap: int) -> int:
