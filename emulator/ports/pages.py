@@ -3,7 +3,7 @@ mostly waits for, the more so on virtual machines. And on pages of its own: mall
 leaves, once for each thread that ever loaded one.
 
 A rack server's chunk touches its set, its lanes, its key's versions and the cells of its answers; with eight tenants'
-windows it walked page tables twice as often as with one, and large pages take 3 to 5 % off its CPU time.
+windows it walks page tables far more often than with one.
 """
 
 from __future__ import annotations

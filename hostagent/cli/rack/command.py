@@ -92,21 +92,20 @@ def server(
         die_with_parent=die_with_parent,
         quiet=quiet,
     )
-    pace = Pace(checkpoint_every, checkpoint_seconds or 0.0)
     options = ServerOptions(
         common,
-        cores,
-        memory_bytes,
-        services,
-        metrics,
-        report,
-        as_json,
-        checkpoint,
-        pace,
-        restore,
-        rack,
-        _peers(rack, peer or []),
-        pin,
+        cores=cores,
+        memory_bytes=memory_bytes,
+        services=services,
+        metrics=metrics,
+        report=report,
+        as_json=as_json,
+        checkpoint=checkpoint,
+        pace=Pace(checkpoint_every, checkpoint_seconds or 0.0),
+        restore=restore,
+        rack=rack,
+        peers=_peers(rack, peer or []),
+        pin=pin,
     )
     raise typer.Exit(run_server(options))
 
