@@ -8,6 +8,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from lines import say
 
 ROUNDS, PAUSE_S = 6, 0.2
 
@@ -40,7 +41,7 @@ def digest(pause_s: float) -> str:
         dist.broadcast(given, step % dist.get_world_size())
         told.update(given.numpy().tobytes())
         if rank == 0 and pause_s:
-            print(f"step {step}", flush=True)
+            say(f"step {step}")
             time.sleep(pause_s)
     return told.hexdigest()
 
@@ -51,5 +52,5 @@ for number, controller in enumerate([os.environ["NETSUM_CONTROLLER"], *arguments
     os.environ["NETSUM_CONTROLLER"] = controller
     dist.init_process_group("netsum")
     found = digest(PAUSE_S if slow and number == 0 else 0.0)
-    print(f"rank {dist.get_rank()} aggregator {number} digest {found}", flush=True)
+    say(f"rank {dist.get_rank()} aggregator {number} digest {found}")
     dist.destroy_process_group()

@@ -2,6 +2,7 @@
 
 import torch
 import torch.distributed as dist
+from lines import say
 from torch.utils.data import DataLoader, TensorDataset
 
 dist.init_process_group("netsum")
@@ -13,5 +14,5 @@ for _ in range(2):
         dist.all_reduce(share)
         total += share
 assert total.item() == 2 * 24 * dist.get_world_size(), total
-print("loaded", flush=True)
+say("loaded")
 dist.destroy_process_group()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from lines import say
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -23,7 +24,7 @@ beside = copy.deepcopy(model)
 
 
 def wait_for(path):
-    print("half-way", flush=True)
+    say("half-way")
     while not path.exists():
         time.sleep(0.02)
 
@@ -49,5 +50,5 @@ ours, theirs = losses(model, None, Path(sys.argv[1])), losses(beside, GLOO, None
 for step, (one, other) in enumerate(zip(ours, theirs, strict=True)):
     assert abs(one - other) <= 1e-4 * max(1.0, abs(other)), f"step {step}: loss {one}, with gloo {other}"
 told = hashlib.sha256(b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters()))
-print(f"rank {RANK} parameters {told.hexdigest()}", flush=True)
+say(f"rank {RANK} parameters {told.hexdigest()}")
 dist.destroy_process_group()

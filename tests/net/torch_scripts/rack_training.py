@@ -11,6 +11,7 @@ import zlib
 
 import torch
 import torch.distributed as dist
+from lines import say
 from torch import nn
 
 from hostagent.torch_backend.errors import NetsumError
@@ -46,21 +47,21 @@ def train(service):
     hidden = arguments.hidden
     model = nn.Sequential(nn.Linear(20, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 3))
     optimizer = RackOptimizer(model.parameters(), optim="adam", lr=1e-3, server=service)
-    print(f"rank {RANK} begins after step {optimizer.step_number}", flush=True)
+    say(f"rank {RANK} begins after step {optimizer.step_number}")
     rejoins = arguments.rejoins
     while optimizer.step_number < arguments.steps:
         try:
             loss = train_one(model, optimizer)
             if optimizer.step_number % 10 == 0:
-                print(f"rank {RANK} step {optimizer.step_number} loss {loss:.4f}", flush=True)
+                say(f"rank {RANK} step {optimizer.step_number} loss {loss:.4f}")
         except NetsumError as error:
-            print(f"rank {RANK} in step {optimizer.step_number + 1}: {error}", flush=True)
+            say(f"rank {RANK} in step {optimizer.step_number + 1}: {error}")
             if not rejoins:
                 raise
             rejoins -= 1
-            print(f"rank {RANK} joins again after step {optimizer.rejoin()}", flush=True)
+            say(f"rank {RANK} joins again after step {optimizer.rejoin()}")
     weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
-    print(f"rank {RANK} has weights {zlib.crc32(weights):08x} after step {optimizer.step_number}", flush=True)
+    say(f"rank {RANK} has weights {zlib.crc32(weights):08x} after step {optimizer.step_number}")
     optimizer.close()
 
 

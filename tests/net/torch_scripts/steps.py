@@ -7,6 +7,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from lines import say
 
 dist.init_process_group("netsum")
 RANK, SIZE = dist.get_rank(), dist.get_world_size()
@@ -17,7 +18,7 @@ while step < 20 or how == "endless":
     dist.all_reduce(tensor)
     assert (tensor == sum(range(SIZE)) + SIZE * step).all(), tensor
     if RANK == 0:
-        print(f"step {step}", flush=True)
+        say(f"step {step}")
     step += 1
     if step == 2 and RANK == 1 and how == "raise":
         raise ValueError("two is enough")
@@ -25,4 +26,4 @@ while step < 20 or how == "endless":
         os.kill(os.getpid(), signal.SIGKILL)
     if how == "slow":
         time.sleep(0.3)
-print(f"rank {RANK} of {SIZE} has done {step} steps", flush=True)
+say(f"rank {RANK} of {SIZE} has done {step} steps")
