@@ -3,7 +3,8 @@
 The supervisor below owns three kinds of processes: services (aggregator, controller), which are started again when they
 end, and one child that runs torch's launcher with the ranks, whose end is the run's end. Whatever way the supervisor
 ends, nothing stays: on every ordinary path it stops them itself; when it is killed with SIGKILL the kernel ends the
-services (--die-with-parent) and the broken pipe ends the ranks. The next run removes the shared memory it left.
+services (--die-with-parent) and the broken pipe ends the ranks. The next run removes the files it left, and its shared
+memory.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ from hostagent.torch_backend.aggregators import (
 )
 from hostagent.torch_backend.processes import LaunchError, Service
 from hostagent.torch_backend.rank_launcher import RankOrder
+from hostagent.torch_backend.run_folder import run_folder
 
 CONNECT_TIMEOUT_S = 5.0
 FRAMES_IN_FLIGHT = 512
@@ -92,8 +93,8 @@ def run_training(options: RunOptions) -> int:
     """Run a training script to its end; the exit code for the shell. Prints one message on stderr when it failed."""
     try:
         _check(options)
-        with _signals_raise(), tempfile.TemporaryDirectory(prefix="netsum-run-") as folder:
-            return _Run(options, Path(folder)).run()
+        with _signals_raise(), run_folder() as folder:
+            return _Run(options, folder).run()
     except _Interrupted as interrupt:
         print(f"netsum run: ended by {signal.Signals(interrupt.number).name}", file=sys.stderr)
         return 128 + interrupt.number

@@ -1,0 +1,63 @@
+"""The folder of one run: sockets' names, logs, ranks' errors. Removed at its end; one that was killed, by the next run.
+
+A run holds a lock on its folder; the kernel frees it with the process, so a lock that can be had proves that the run is
+dead, which a pid would not (it could be another process's by now, or live in another container).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PREFIX = "netsum-run-"
+YOUNG_S = 60.0
+"""A younger folder may belong to a run that has made it and not locked it yet."""
+
+
+@contextmanager
+def run_folder(place: Path | None = None) -> Iterator[Path]:
+    """A new locked folder in ``place`` (the system's for temporary files), gone after the block."""
+    place = place or Path(tempfile.gettempdir())
+    remove_dead(place)
+    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=place) as name:
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield Path(name)
+        finally:
+            os.close(descriptor)
+
+
+def remove_dead(place: Path, now_s: float | None = None) -> list[Path]:
+    """Remove the folders of this user's runs that are dead; returns them."""
+    now_s = time.time() if now_s is None else now_s
+    return [folder for folder in sorted(place.glob(f"{PREFIX}*")) if _is_dead(folder, now_s) and _remove(folder)]
+
+
+def _is_dead(folder: Path, now_s: float) -> bool:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        told = os.fstat(descriptor)
+        if told.st_uid != os.getuid() or now_s - told.st_mtime < YOUNG_S:
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody holds it: a living run
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _remove(folder: Path) -> bool:
+    with suppress(OSError):
+        shutil.rmtree(folder)
+    return not folder.exists()
