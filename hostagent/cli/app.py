@@ -12,13 +12,15 @@ from typing import Annotated
 
 import typer
 
+from hostagent.cli.group import Group
 from hostagent.cli.options import AsJson
 
 app = typer.Typer(
     name="netsum",
+    cls=Group,
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -51,7 +53,9 @@ def demo(
 ) -> None:
     """Train a small CNN on real digits through the P4 switch, then on gloo, and compare.
 
-    Example: [bold]netsum demo -n 4[/bold]
+    \b
+    Example:
+      netsum demo -n 4
     """
     from hostagent.cli.demo.run import run_demo
 

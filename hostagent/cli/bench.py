@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
+from hostagent.cli.group import Group
 from hostagent.cli.options import AsJson
 
-app = typer.Typer(no_args_is_help=True, help="Measure; each figure stands beside its peer from the same run.")
+app = typer.Typer(
+    cls=Group, no_args_is_help=True, help="Measure; each figure stands beside its peer from the same run."
+)
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
@@ -33,7 +36,9 @@ def allreduce(
 ) -> None:
     """Allreduce through the P4 switch over shared memory, and on gloo beside it.
 
-    Example: [bold]netsum bench allreduce --size 64MiB -n 2 -n 4[/bold]
+    \b
+    Example:
+      netsum bench allreduce --size 64MiB -n 2 -n 4
     """
     import sys
 
@@ -56,7 +61,9 @@ def switch(
     """Compiled programs on one core, in memory: aggregation, a router with 10,000 routes, a table of 1,000 filters.
     Each stands beside a bare loop that does the same (or without a table as much) by hand.
 
-    Example: [bold]netsum bench switch --lanes 256[/bold]
+    \b
+    Example:
+      netsum bench switch --lanes 256
     """
     import json
 
@@ -78,7 +85,9 @@ def tables(
 ) -> None:
     """What a look-up costs against the table's size, for each kind of key, beside a loop that looks nothing up.
 
-    Example: [bold]netsum bench tables --plot tables.png[/bold]
+    \b
+    Example:
+      netsum bench tables --plot tables.png
     """
     import json
 
@@ -95,7 +104,9 @@ def tables(
 def ports(as_json: AsJson = False) -> None:
     """Rings, wake-ups and datagrams between two processes, beside plain system calls.
 
-    Example: [bold]netsum bench ports[/bold]
+    \b
+    Example:
+      netsum bench ports
     """
     import json
     from dataclasses import asdict
@@ -114,7 +125,9 @@ def forward(
 ) -> None:
     """Frames through real interfaces (veth, needs root), beside a loop that only receives and sends, and bmv2.
 
-    Example: [bold]sudo .venv/bin/netsum bench forward[/bold]
+    \b
+    Example:
+      sudo .venv/bin/netsum bench forward
     """
     import signal
     import sys
@@ -142,7 +155,9 @@ def server(
     """The rack server: sums beside plain copies, two cores beside one, tall beside wide, eight tenants beside one,
     and an Adam step in the server beside gloo with a local Adam.
 
-    Example: [bold]netsum bench server --parameters 0[/bold]
+    \b
+    Example:
+      netsum bench server --parameters 0
     """
     import sys
 
@@ -160,7 +175,9 @@ def server(
 def load(as_json: AsJson = False) -> None:
     """Source to running machine code, cold and from the cache; start of a run, beside torchrun with gloo.
 
-    Example: [bold]netsum bench load[/bold]
+    \b
+    Example:
+      netsum bench load
     """
     from hostagent.cli.benchmarks import load as benchmark
 
@@ -171,7 +188,9 @@ def load(as_json: AsJson = False) -> None:
 def pspin(as_json: AsJson = False) -> None:
     """How fast the model of the PsPIN switch simulates, beside its RTL; what Flare's 512 cores reach on it.
 
-    Example: [bold]netsum bench pspin[/bold]
+    \b
+    Example:
+      netsum bench pspin
     """
     from hostagent.cli.benchmarks import pspin as benchmark
 
@@ -184,7 +203,9 @@ def everything(
 ) -> None:
     """All of the above, one after the other: the tables of the README.
 
-    Example: [bold]netsum bench all -o bench.json[/bold]
+    \b
+    Example:
+      netsum bench all -o bench.json
     """
     from hostagent.cli.benchmarks.everything import run_everything
 

@@ -44,7 +44,9 @@ def compile_program(
 ) -> None:
     """Compile a P4 program for v1model; errors come with file, line, column and a caret.
 
-    Example: [bold]netsum compile p4src/allreduce.p4 -D LANES=256 --dump-after reroll[/bold]
+    \b
+    Example:
+      netsum compile p4src/allreduce.p4 -D LANES=256 --dump-after reroll
     """
     from emulator.p4.preprocess import UNDEFINED
     from emulator.p4runtime.device_config import read_json_file

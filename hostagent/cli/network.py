@@ -49,7 +49,9 @@ def switch(
 ) -> None:
     """Run a P4 program as a switch with a P4Runtime server, until SIGTERM; over capture files alone, until their end.
 
-    Example: [bold]netsum switch p4src/router.p4 --port 1=udp:127.0.0.1:5001 --port 2=udp:127.0.0.1:5002[/bold]
+    \b
+    Example:
+      netsum switch p4src/router.p4 --port 1=udp:127.0.0.1:5001 --port 2=udp:127.0.0.1:5002
     """
     from emulator.p4runtime.process import SwitchOptions, run_switch
 
@@ -101,7 +103,9 @@ def controller(
 ) -> None:
     """Control one aggregator and serve its ranks, until SIGTERM.
 
-    Example: [bold]netsum controller --port 1=shm:a --port 2=shm:b --program allreduce.p4 -D LANES=256[/bold]
+    \b
+    Example:
+      netsum controller --port 1=shm:a --port 2=shm:b --program allreduce.p4 -D LANES=256
     """
     from hostagent.controller.process import ControllerOptions, run_controller
 
@@ -134,7 +138,9 @@ def shell(
 ) -> None:
     """Open p4runtime-shell on a running switch.
 
-    Example: [bold]netsum shell --p4runtime 127.0.0.1:9559[/bold]
+    \b
+    Example:
+      netsum shell --p4runtime 127.0.0.1:9559
     """
     from emulator.p4runtime.shell import run_shell
 
@@ -149,7 +155,9 @@ def package(
 ) -> None:
     """Pack a P4 program and its includes as the device config of SetForwardingPipelineConfig.
 
-    Example: [bold]netsum package p4src/router.p4 -o router.zip[/bold]
+    \b
+    Example:
+      netsum package p4src/router.p4 -o router.zip
     """
     from emulator.p4.library import ProgramNotFound
     from emulator.p4runtime.package import PackageError

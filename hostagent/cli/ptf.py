@@ -16,9 +16,11 @@ MISSING = "netsum ptf: PTF is not installed here: pip install ptf"
 def ptf(context: typer.Context) -> None:
     """Run PTF with P4Runtime's messages (`p4.v1`) ready to import; its options follow unchanged.
 
-    Its own help: [bold]netsum ptf -- --help[/bold]
+    Its own help: netsum ptf -- --help
 
-    Example: [bold]netsum ptf --test-dir mytests --interface 1@veth1 --test-params "grpcaddr='127.0.0.1:9559'"[/bold]
+    \b
+    Example:
+      netsum ptf --test-dir mytests --interface 1@veth1 --test-params "grpcaddr='127.0.0.1:9559'"
     """
     script = find_script()
     if script is None:

@@ -18,7 +18,7 @@ def run(
     ranks: Annotated[int, typer.Option("-n", "--nproc", min=1, help="Training processes.")] = 2,
     aggregator: Annotated[str, typer.Option(help="Where to sum: p4, p4:PROGRAM.p4, pspin or server.")] = "p4",
     lanes: Annotated[
-        int | None, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 or 2048.", show_default="1024")
+        int | None, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 (the default) or 2048.")
     ] = None,
     controller: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Use this running controller; start nothing but the ranks.")
@@ -60,9 +60,11 @@ def run(
     The script calls init_process_group("netsum"); the environment is torchrun's. Every aggregator gives the same bits
     at the same --lanes: a P4 switch (p4), the model of a PsPIN switch (pspin), or a rack server (server).
 
-    Example: [bold]netsum run -n 4 train.py --epochs 3[/bold]
-    Example: [bold]netsum run -n 4 --aggregator server train.py[/bold]
-    Example: [bold]netsum run -n 4 --aggregator server --checkpoint state --checkpoint-every 100 train.py[/bold]
+    \b
+    Examples:
+      netsum run -n 4 train.py --epochs 3
+      netsum run -n 4 --aggregator server train.py
+      netsum run -n 4 --aggregator server --checkpoint state --checkpoint-every 100 train.py
     """
     from hostagent.torch_backend.aggregators import DEFAULT_LANES, Aggregator
     from hostagent.torch_backend.launcher import RunOptions, default_max_window, run_training
@@ -125,7 +127,9 @@ def status(
 ) -> None:
     """What a controller knows: jobs and their members, ports, slots.
 
-    Example: [bold]netsum status 127.0.0.1:50100[/bold]
+    \b
+    Example:
+      netsum status 127.0.0.1:50100
     """
     from hostagent.torch_backend.status import run_status
 
@@ -139,7 +143,9 @@ def status(
 def doctor(as_json: AsJson = False) -> None:
     """What this machine lacks for netsum, and why it matters.
 
-    Example: [bold]netsum doctor[/bold]
+    \b
+    Example:
+      netsum doctor
     """
     from hostagent.torch_backend.doctor import run_doctor
 

@@ -27,7 +27,9 @@ def stf(
     An expectation is a prefix unless '$' ends it, '*' is any nibble, and the number of packets of each port that the
     test names must be exact. The exit status is 0 exactly when all of it held.
 
-    Example: [bold]netsum stf router.p4 tests/conformance/stf/p4src/router.stf --engine both[/bold]
+    \b
+    Example:
+      netsum stf router.p4 tests/conformance/stf/p4src/router.stf --engine both
     """
     from emulator.harness.stf.command import run_stf
 
@@ -49,10 +51,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _commands() -> str:
-    from rich.markup import escape
-
     from emulator.harness.stf.usage import USAGE
 
-    lines = "\n".join(escape(line) for line in USAGE.values())
-    # the backspace keeps typer from joining the lines into one
-    return f"[bold]Lines of a test[/bold] ('#' starts a comment):\n\n\b\n{lines}"
+    lines = "\n".join(USAGE.values())
+    # the backspace keeps the lines from being joined into one
+    return f"\b\nLines of a test ('#' starts a comment):\n{lines}"

@@ -29,7 +29,9 @@ def trace(
 
     With --json, one object a line for each packet.
 
-    Example: [bold]netsum trace router.p4 --port 1 --hex "020000000002 020000000001 0800" --entries routes.stf[/bold]
+    \b
+    Example:
+      netsum trace router.p4 --port 1 --hex "020000000002 020000000001 0800" --entries routes.stf
     """
     from emulator.harness.trace_command import TraceRequest, run_trace
 

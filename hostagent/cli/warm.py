@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -21,7 +22,9 @@ def warm(
 ) -> None:
     """Compile the loops of ranks and aggregators and the P4 program into the cache; `make setup` does this.
 
-    Example: [bold]netsum warm[/bold]
+    \b
+    Example:
+      netsum warm
     """
     import json
 
@@ -56,7 +59,8 @@ def starts() -> list[tuple[str, ...]]:
     from hostagent.torch_backend.aggregators import DEFAULT_LANES, DEFAULT_PROGRAM, OUR_AGGREGATORS
 
     def common(name: str) -> tuple[str, ...]:
-        return ("--port", f"1=shm:warm-{name}", "--port", "2=udp:127.0.0.1:0", "--quiet", "--die-with-parent")
+        own = f"warm-{os.getpid()}-{name}"  # another installation may be warming up beside this one
+        return ("--port", f"1=shm:{own}", "--port", "2=udp:127.0.0.1:0", "--quiet", "--die-with-parent")
 
     program = ("switch", DEFAULT_PROGRAM, "-D", f"LANES={DEFAULT_LANES}", "--p4runtime", "127.0.0.1:0")
     ours = [("aggregator", name, "--listen", "127.0.0.1:0", *common(name)) for name in OUR_AGGREGATORS]

@@ -27,7 +27,9 @@ def aggregator(
 ) -> None:
     """Run an aggregator that is no P4 switch, until SIGTERM; `netsum controller --aggregator netsum://...` drives it.
 
-    Example: [bold]netsum aggregator server --lanes 256 --port 1=shm:a --port 2=shm:b[/bold]
+    \b
+    Example:
+      netsum aggregator server --lanes 256 --port 1=shm:a --port 2=shm:b
     """
     from hostagent.cli.aggregators.process import AggregatorOptions, run_aggregator
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from hostagent.cli.group import Group
 from hostagent.cli.pspin import example, flare, riscv
 
 
 def register(root: typer.Typer) -> None:
     """Add the group."""
     app = typer.Typer(
-        no_args_is_help=True, help="The model of a PsPIN switch: cores in the packet path, cycle by cycle."
+        cls=Group, no_args_is_help=True, help="The model of a PsPIN switch: cores in the packet path, cycle by cycle."
     )
     app.command("run")(flare.run)
     app.command("sweep")(flare.sweep)

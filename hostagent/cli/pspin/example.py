@@ -36,7 +36,9 @@ def example(
 ) -> None:
     """Run one of PsPIN's examples on the model: throughput, latencies, cycles and instructions of its handlers.
 
-    Example: [bold]netsum pspin example ping_pong --messages 4 --packets 256 --size 1024 --delay-ns 0[/bold]
+    \b
+    Example:
+      netsum pspin example ping_pong --messages 4 --packets 256 --size 1024 --delay-ns 0
     """
     from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.run import as_json as in_json
@@ -86,7 +88,9 @@ def compare(
 ) -> None:
     """Play every row of a table of RTL figures on the model, and show how far off it is.
 
-    Example: [bold]netsum pspin compare --only ping_pong[/bold]
+    \b
+    Example:
+      netsum pspin compare --only ping_pong
     """
     from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.compare import RTL, handler_of

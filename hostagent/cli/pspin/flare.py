@@ -29,7 +29,7 @@ def run(
     config: Annotated[
         Path,
         typer.Argument(
-            metavar="CONFIG", help=r"TOML with \[machine], \[\[reduction]]s and, for several switches, \[tree]."
+            metavar="CONFIG", help="TOML with [machine], [[reduction]]s and, for several switches, [tree]."
         ),
     ],
     plot: Plot = None,
@@ -38,7 +38,9 @@ def run(
 ) -> None:
     """Simulate reductions on the model of a PsPIN switch: bandwidth, latency, core use, memory; the cost model beside.
 
-    Example: [bold]netsum pspin run flare.toml --plot flare.png[/bold]
+    \b
+    Example:
+      netsum pspin run flare.toml --plot flare.png
     """
     from pspin_model.flare.compiling import tell_compiling
     from pspin_model.flare.config import read_config
@@ -120,9 +122,10 @@ def sweep(
     """Simulate size x algorithm x cores x children, the model beside the simulation, and why where they part; or sparse
     reductions, size x storage x density x cores x children.
 
-    Example: [bold]netsum pspin sweep --size 64KiB --size 1MiB --cores 512 --plot sweep.png --csv sweep.csv[/bold]
-
-    Example: [bold]netsum pspin sweep --density 0.001 --density 0.01 --density 0.1 --plot sparse.png[/bold]
+    \b
+    Examples:
+      netsum pspin sweep --size 64KiB --size 1MiB --cores 512 --plot sweep.png --csv sweep.csv
+      netsum pspin sweep --density 0.001 --density 0.01 --density 0.1 --plot sparse.png
     """
     from pspin_model.flare.config import Reduction, parse_bytes
     from pspin_model.flare.sweep import as_csv, grid, sparse_grid

@@ -18,7 +18,9 @@ def riscv(
 ) -> None:
     """Compile C handlers for the cores, run them instruction by instruction, and compare with their Python twins.
 
-    Example: [bold]netsum pspin riscv aggregate --size 1024[/bold]
+    \b
+    Example:
+      netsum pspin riscv aggregate --size 1024
     """
     from pspin_model.riscv.toolchain import ToolchainError
     from pspin_model.riscv.twins import TWINS, compare_twin

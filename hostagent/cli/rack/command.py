@@ -64,11 +64,12 @@ def server(
 ) -> None:
     """Run the rack server until SIGTERM: it sums, keeps weights and steps optimizers for its tenants.
 
+    \b
     Examples:
-      [bold]netsum server --port 1=shm:a --port 2=tcp:0.0.0.0:9001 --metrics 127.0.0.1:9464 --report[/bold]
-      [bold]netsum server --port 1=shm:a --checkpoint state --checkpoint-every 100[/bold]
-      [bold]netsum server --report --of 127.0.0.1:48865[/bold]
-      [bold]netsum server --port 1=shm:a --rack 0 --peer 1=udp:10.0.0.1:7000,10.0.0.2:7000[/bold]
+      netsum server --port 1=shm:a --port 2=tcp:0.0.0.0:9001 --metrics 127.0.0.1:9464 --report
+      netsum server --port 1=shm:a --checkpoint state --checkpoint-every 100
+      netsum server --report --of 127.0.0.1:48865
+      netsum server --port 1=shm:a --rack 0 --peer 1=udp:10.0.0.1:7000,10.0.0.2:7000
     """
     from hostagent.cli.rack.tenants_file import size_of
 
@@ -167,7 +168,9 @@ def racks(
 
     Beside each step is what the model says; it ends with the uplink's rate below which the hierarchy pays.
 
-    Example: [bold]netsum racks --racks 4 -n 4 --plot racks.svg[/bold]
+    \b
+    Example:
+      netsum racks --racks 4 -n 4 --plot racks.svg
     """
     import json
 
