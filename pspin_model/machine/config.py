@@ -73,6 +73,10 @@ class MachineConfig:
     """Reads of L2 that a cluster's copies have in flight. [src]"""
     copy_slot: int = 3
     """After a copy's last beat, until the cluster may ask for the one after the next: 64 B go every 2 cycles. [rtl]"""
+    copy_turns: int = 2
+    """Cycles of a copy's beat while reads and writes of commands take turns at the L1 it goes to. [src]"""
+    copy_buffer: int = 7
+    """Beats that the registers between L2 and an L1 hold beside those on their way. [src]"""
     copied_to_dispatch: int = 1
     """End of the copy to dispatch. [rtl]"""
     dispatch_to_start: int = 4
@@ -172,7 +176,7 @@ class MachineConfig:
                 raise ConfigError(f"{field.name} = {value!r}: must be an integer of at least 0 and less than {LIMIT}")
         positive = (
             "clusters", "cores", "tasks_per_cluster", "message_queues", "max_packet_bytes", "packet_rows", "beat_bytes",
-            "register_places", "copies_in_flight", "superbanks", "send_beats", "commands_per_core",
+            "register_places", "copies_in_flight", "copy_turns", "superbanks", "send_beats", "commands_per_core",
             "commands_in_flight", "cache_line_bytes",
         )  # fmt: skip
         for name in positive:

@@ -15,6 +15,7 @@ from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_BURST, E_COMMAND_DONE, push
 from pspin_model.machine.fifos import append, take
 from pspin_model.machine.ingest import beats
+from pspin_model.machine.landing import note_turns
 from pspin_model.machine.layout import (
     D_BEAT,
     D_BYTES,
@@ -209,7 +210,10 @@ def _change_port(s: State, now: int, cluster: int, e: int, place: int) -> None:
     """Give an engine's place at a cluster's port to a command or (-1) to none; the others go on at their new speed."""
     g = s.g
     _count_beats(s, now, cluster)
-    s.clusters[cluster, L_BURST + e] = place
+    c = row_at(s.clusters, cluster)
+    c[L_BURST + e] = place
+    reads = c[L_BURST + SENDS] >= 0 or c[L_BURST + HOST_WRITES_OUT] >= 0
+    note_turns(s, now, cluster, reads and c[L_BURST + HOST_READS_IN] >= 0)
     _foresee(s, now, cluster)
     if e != HOST_READS_IN and s.conf[C_SEND_BEATS] == 1:
         other = HOST_WRITES_OUT - e

@@ -124,6 +124,11 @@ L_COLLECT_CHOSEN_AT = _l.take()  # cycle of that choice
 L_FEEDBACK_TAKEN = _l.take()  # cycle at which a feedback last left its register at the scheduler
 L_CODE_UNTIL = _l.take()  # until when the port of all code brings a line of its
 L_STREAM = _l.take()  # next row of its list of streams
+L_LANDING = _l.take()  # first of its copies that land in L1: a row of `landings`
+L_LANDING_COUNT = _l.take()  # how many they are
+L_LANDING_FROM = _l.take()  # cycle of that copy's first beat
+L_TURNS = _l.take()  # next row of its list of `turns`
+L_TURNS_SINCE = _l.take()  # since when reads and writes of commands take turns at its L1, or -1
 L_COLUMNS = _l.count
 
 # --- one row per packet in flight -----------------------------------------------------------------------------------
@@ -203,6 +208,9 @@ D_SINCE = _d.take()  # cycle of that count
 D_SPEED = _d.take()  # of these, how many a cycle as things are
 D_END = _d.take()  # cycle at which its last beat passes as things are, or -1
 D_COLUMNS = _d.count
+
+N_SUBJECT, N_START, N_LENGTH, N_COLUMNS = range(4)
+"""Of a copy that lands: packet's or command's row, first cycle at which a beat could, beats."""
 
 # --- records --------------------------------------------------------------------------------------------------------
 RECORD = (
@@ -301,7 +309,8 @@ TABLES = {
     "command_fifo": (0, 0),
     "command_span": (0, 2), "unit_fifo": (0, 0), "unit_span": (0, 2), "engine_fifo": (0, 0), "engine_span": (0, 2),
     "feedback_fifo": (0, 0), "feedback_span": (0, 2),
-    "slots": (0, 0), "slot_count": (0,), "streams": (0, 0, 2), "tags": (0, 0),
+    "slots": (0, 0), "slot_count": (0,), "streams": (0, 0, 2), "landings": (0, 0, N_COLUMNS), "turns": (0, 0, 2),
+    "tags": (0, 0),
     "lines": (0, 0), "injected": (0, I_COLUMNS), "injected_data": (0,), "l2": (0, 0), "l1": (0, 0, 0),
     "records": (0, T_COLUMNS), "sent": (0, S_COLUMNS), "sent_data": (0,), "host_writes": (0, 4),
     "faults": (0, F_COLUMNS),

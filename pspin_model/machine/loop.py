@@ -41,6 +41,7 @@ from pspin_model.machine.events import (
 from pspin_model.machine.feedback import collect, take_feedback
 from pspin_model.machine.ingest import arrive, expect_arrival, request, written
 from pspin_model.machine.interfaces import gather, release_place, serve_interface
+from pspin_model.machine.landing import landed
 from pspin_model.machine.layout import (
     FAULT_EXCEPTION,
     G_EVENTS,
@@ -157,7 +158,8 @@ def advance(address: int, until: int) -> int:
         elif kind == E_PORT:
             start_copy(s, now)
         elif kind == E_COPIED:
-            copied(s, now, subject)
+            if landed(s, now, subject):
+                copied(s, now, subject)
         elif kind == E_DISPATCH:
             dispatch(s, now, subject)
         elif kind == E_COLLECT:

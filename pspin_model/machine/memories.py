@@ -40,6 +40,9 @@ class _Room:
             )
         self.taken += size
 
+    def give_back(self, size: int) -> None:
+        self.taken -= size
+
 
 class MachineMemory:
     """The tables of a machine, and the block of descriptors by which compiled code finds them."""
@@ -72,7 +75,7 @@ class MachineMemory:
         s.clusters[:, at.L_FREE_BYTES] = c.l1_packet_bytes
         nothing = (
             at.L_DISPATCHING, at.L_GATHER, at.L_CHOSEN, at.L_COMMAND_TAKEN, at.L_COLLECT, at.L_COLLECT_CHOSEN,
-            at.L_FEEDBACK_TAKEN,
+            at.L_FEEDBACK_TAKEN, at.L_TURNS_SINCE,
         )  # fmt: skip
         s.clusters[:, [*nothing, *range(at.L_BURST, at.L_BURST + 3)]] = -1
         s.free_packets[:] = np.arange(c.packet_rows)[::-1]
@@ -115,6 +118,20 @@ class MachineMemory:
         more[:, [at.K_HOLDER, at.K_HEAD, at.K_TAIL]] = -1
         s.contexts, s.locks = np.concatenate([s.contexts, row]), np.concatenate([s.locks, more])
         return s.contexts[index]
+
+    @property
+    def free_scratchpad_bytes(self) -> int:
+        """Of each L1."""
+        return self._scratch.size - self._scratch.taken
+
+    def release(self, index: int) -> None:
+        """Take a context's memories from it: what its handlers touch of them from now on is a fault."""
+        rooms = (self._scratch, self._handler, self._host)
+        columns = (at.X_SCRATCH_BYTES, at.X_HANDLER_MEMORY_BYTES, at.X_HOST_BYTES)
+        row = self.tables.contexts[index]
+        for room, column in zip(rooms, columns, strict=True):
+            room.give_back(int(row[column]))
+            row[column] = 0
 
     def queue(self, rows: Integers, data: Bytes) -> None:
         """Put packets behind those still to be injected."""
@@ -212,6 +229,8 @@ def _empty_tables(c: MachineConfig, costs: CostTable) -> dict[str, Any]:
         slots=table(c.clusters, c.tasks_per_cluster),
         slot_count=table(c.clusters),
         streams=table(c.clusters, STREAMS, 2),
+        landings=table(c.clusters, c.tasks_per_cluster + c.cores * per_core + 1, at.N_COLUMNS),
+        turns=table(c.clusters, STREAMS, 2),
         tags=table(c.clusters, c.cache_lines),
         lines=table(c.clusters, c.cache_lines),
         injected=table(0, at.I_COLUMNS),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
-from pspin_model.machine.events import E_COPIED, E_DISPATCH, E_PORT, push
+from pspin_model.machine.events import E_DISPATCH, E_PORT, push
 from pspin_model.machine.fifos import arbiter_rank, later_turn, take
 from pspin_model.machine.ingest import beats
+from pspin_model.machine.landing import expect_copy
 from pspin_model.machine.layout import (
     D_BYTES,
     G_COPIES,
@@ -82,7 +83,7 @@ def _read_beats(s: State, now: int, cluster: int) -> None:
     s.copy_slots[cluster, c[L_COPY_SLOT]] = start + length + s.conf[C_SLOT]
     c[L_COPY_SLOT] = (c[L_COPY_SLOT] + 1) % s.copy_slots.shape[1]
     add_stream(s, cluster, start + s.conf[C_COPY], length)
-    push(s, start + s.conf[C_COPY] + length, E_COPIED, subject)
+    expect_copy(s, cluster, subject, start + s.conf[C_COPY], length)
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Mechanisms of the RTL that its rows show only together: arbiters, copies in flight, banks that headers share."""
+"""Mechanisms of the RTL that its rows show only together: arbiters, copies in flight, banks that are shared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pspin_model.handlers import charge, copy_from_host, handler, packet, packet_l2, send_packet, source
-from pspin_model.machine import Machine
+from pspin_model.machine import Machine, MachineConfig
 from pspin_model.machine.fifos import arbiter_rank, later_turn
 
 
@@ -31,6 +31,13 @@ def send_or_fetch(h: int) -> None:
         copy_from_host(h, packet(h, np.uint8), 0)
     else:
         send_packet(h, packet(h, np.uint8), 0, 0)
+
+
+@handler
+def fetch_and_send(h: int) -> None:
+    """Fill the packet from the host and send it, waiting for neither."""
+    copy_from_host(h, packet(h, np.uint8), 0)
+    send_packet(h, packet(h, np.uint8), 0, 0)
 
 
 @handler
@@ -119,3 +126,52 @@ def test_cores_take_turns_on_their_way_to_l2() -> None:
     machine.inject(context, np.arange(32) % 4, np.zeros((32, 64), np.uint8), np.zeros(32, np.int64))
     ends = np.sort(machine.run().packets["end"])
     assert (np.diff(ends) >= 2).all()
+
+
+def beats_beside(reads: bool, writes: bool, superbanks: int = 4) -> float:
+    """Beats a cycle of a copy into an L1 whose superbanks have fair arbiters, beside a port's reads and writes.
+
+    The port's own arbiter chooses one of the two each cycle; a superbank's chooses the port (0) or the copy (1).
+    """
+    kinds = [kind for kind, there in ((0, writes), (1, reads)) if there]
+    at, copy, port_turn, turns, moved = [0, 1], 0, 0, [0] * superbanks, 0
+    for _ in range(400):
+        asking: dict[int, list[int]] = {copy % superbanks: [1]}
+        kind = min(kinds, key=lambda each: arbiter_rank(each, port_turn, 2), default=-1)
+        if kind >= 0:
+            asking.setdefault(at[kind] % superbanks, []).insert(0, 0)
+        for bank, who in asking.items():
+            served = min(who, key=lambda each: arbiter_rank(each, turns[bank], 2))
+            later = -1
+            for each in who:
+                later = later_turn(each, turns[bank], later)
+            turns[bank] = later
+            if served == 1:
+                copy, moved = copy + 1, moved + 1
+            else:
+                at[kind] += 1
+                later = -1
+                for each in kinds:
+                    later = later_turn(each, port_turn, later)
+                port_turn = later
+    return moved / 400
+
+
+def test_a_copy_falls_in_step_with_reads_and_writes_that_take_turns() -> None:
+    assert beats_beside(reads=True, writes=False) > 0.98
+    assert beats_beside(reads=False, writes=True) > 0.98
+    assert abs(beats_beside(reads=True, writes=True) - 1 / MachineConfig().copy_turns) < 0.02
+
+
+def last_copy(turns: int) -> int:
+    """When the last of 24 packets of 1 KiB has come to the L1 of a cluster that fetches and sends them."""
+    machine = Machine(MachineConfig(copy_turns=turns))
+    context = machine.context("busy", payload=fetch_and_send, host_bytes=1024)
+    machine.inject(context, np.zeros(24, np.int64), np.zeros((24, 1024), np.uint8), np.arange(24) * 20)
+    return int(machine.run().packets["copied"].max())
+
+
+def test_copies_wait_for_commands_that_read_and_write_their_l1() -> None:
+    alone = 23 * 20 + 51  # as they come: L2, queue, scheduler, copy
+    assert last_copy(1) == alone
+    assert last_copy(2) > alone + 100
