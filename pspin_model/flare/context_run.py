@@ -12,6 +12,8 @@ from pspin_model.flare.chosen import ChosenOperator, chosen_operator
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.placement import Placement
 from pspin_model.flare.records import (
+    A_ADDRESS,
+    A_AGAIN,
     A_BUFFERS,
     A_CHILDREN,
     A_CLUSTERS_PER_GROUP,
@@ -21,6 +23,8 @@ from pspin_model.flare.records import (
     A_LOG,
     A_LOG_COUNT,
     A_OPERATOR,
+    A_OWN_NUMBER,
+    A_PAUSE,
     A_PLACE_BYTES,
     A_PLACES,
     A_PORT,
@@ -59,7 +63,7 @@ class ContextRun:
 
     def _install(self, handler: Handler, placement: Placement, parameters: Mapping[int, int], words: int) -> None:
         """Make the context; ``parameters``: those of the handler's ``words`` that only this kind of reduction has."""
-        reduction, config, layout = self.reduction, self.machine.config, placement.layout
+        reduction, config, layout, role = self.reduction, self.machine.config, placement.layout, self.role or Role()
         self.operator = chosen_operator(reduction)
         self.placement = placement
         self.context = self.machine.context(
@@ -84,7 +88,10 @@ class ContextRun:
             A_PORT: self.port,
             A_REMOTE_CYCLES: REMOTE_L1_CYCLES,
             A_LOG: self._log.ctypes.data,
-            A_IS_ROOT: self.role is None or self.role.is_root,
+            A_IS_ROOT: role.is_root,
+            A_OWN_NUMBER: role.number,
+            A_ADDRESS: role.address,
+            A_PAUSE: role.pause_cycles,
         }
         memory = self.context.handler_memory.view(np.int64)
         for place, value in {**shared, **parameters}.items():
@@ -92,13 +99,18 @@ class ContextRun:
 
     def accept(self, inbound: Inbound) -> dict[str, Any]:
         """What `Machine.inject` wants of packets that a network brings."""
-        placed = self.placement.addressed(self.context.index, inbound.at, inbound.block, inbound.child)
+        placed = self.placement.addressed(self.context.index, inbound.at, inbound.block, inbound.source)
         return {**placed, "data": inbound.data}
 
     @property
     def repeats(self) -> int:
         """Packets that were in already."""
         return self._word(A_REPEATS)
+
+    @property
+    def sent_again(self) -> int:
+        """Packets that were lost on their way up or down."""
+        return self._word(A_AGAIN)
 
     @property
     def blocks(self) -> int:

@@ -2,8 +2,7 @@
 
 Each packet's handler finds its block's place, sees whether the child has been here, adds, and, as the last of its
 block, sends the result. A first packet is copied into its buffer by DMA. Repeats are told by one atomic on the
-children's bits, before anything waits; one for a block whose result was sent has it sent again, so that only hosts need
-timers.
+children's bits, before anything waits. What was lost comes again by requests (`dense_again`).
 """
 
 from __future__ import annotations
@@ -11,31 +10,24 @@ from __future__ import annotations
 import numpy as np
 
 from pspin_model.flare.combine import combine
+from pspin_model.flare.dense_again import answer_dense
+from pspin_model.flare.places import begin, block_of, first_lock, note_buffers, row_of
 from pspin_model.flare.records import (
     A_BUFFERS,
     A_CHILDREN,
-    A_CLUSTERS_PER_GROUP,
-    A_CONTROL_WORDS,
-    A_IS_ROOT,
-    A_LOCKS_PER_PLACE,
-    A_LOG,
-    A_LOG_COUNT,
     A_OPERATOR,
-    A_PLACE_BYTES,
-    A_PLACES,
     A_PORT,
     A_REMOTE_CYCLES,
     A_REPEATS,
     A_ROW_BYTES,
     A_TYPE,
-    BLOCK_BITS,
     CHILDREN_A_WORD,
     W_CAME,
     W_COUNT,
     W_DONE,
     W_FILLED,
-    WORD_BYTES,
 )
+from pspin_model.flare.requests import is_request
 from pspin_model.handlers import (
     atomic_add,
     atomic_or,
@@ -46,86 +38,31 @@ from pspin_model.handlers import (
     dma,
     dma_wait,
     handler,
-    handler_memory,
     helper,
     lock,
-    packet,
-    scratchpad,
     send_packet,
     source,
-    tag,
     try_lock,
     unlock,
 )
-from pspin_model.handlers.core import row
-from pspin_model.handlers.memory import view
-from pspin_model.machine.layout import H_PENDING, H_SEGMENT
 
 ENTRY_ALU, ENTRY_LOADS = 12, 4
 """Reading header and parameters and working out the place: instructions of a handler's beginning. [ours]"""
 
 
 @helper
-def parameters(h):  # type: ignore[no-untyped-def]
-    return handler_memory(h, np.int64)
-
-
-@helper
-def home(h, p):  # type: ignore[no-untyped-def]
-    """The cluster where the block's place is: the first of the clusters that work on it."""
-    return cluster(h) // p[A_CLUSTERS_PER_GROUP] * p[A_CLUSTERS_PER_GROUP]
-
-
-@helper
-def place_bytes(h, p, where):  # type: ignore[no-untyped-def]
-    place = tag(h) >> BLOCK_BITS
-    size = p[A_PLACE_BYTES]
-    return scratchpad(h, where, np.uint8)[place * size : (place + 1) * size]
-
-
-@helper
-def row_of(p, place, number):  # type: ignore[no-untyped-def]
-    at = p[A_CONTROL_WORDS] * WORD_BYTES + number * p[A_ROW_BYTES]
-    return place[at : at + p[A_ROW_BYTES]]
-
-
-@helper
-def first_lock(h, p, where):  # type: ignore[no-untyped-def]
-    return (where * p[A_PLACES] + (tag(h) >> BLOCK_BITS)) * p[A_LOCKS_PER_PLACE]
-
-
-@helper
-def begin(h):  # type: ignore[no-untyped-def]
-    """The parameters, the block's cluster, its place as bytes and as control words, and the packet."""
-    p = parameters(h)
-    where = home(h, p)
-    place = place_bytes(h, p, where)
-    return p, where, place, place.view(np.int64), packet(h, np.uint8)
-
-
-@helper
-def answer_port(h, p):  # type: ignore[no-untyped-def]
-    """Where a repeat is answered to: of the root the child that asks, else up, as the result went."""
-    return p[A_PORT] + 1 + source(h) if p[A_IS_ROOT] else p[A_PORT]
-
-
-@helper
-def block_of(h):  # type: ignore[no-untyped-def]
-    return tag(h) & ((np.int64(1) << BLOCK_BITS) - 1)
-
-
-@helper
-def came_before(h, p, place, control, size):  # type: ignore[no-untyped-def]
-    """Note that this child's packet is here; whether it was already, and then the result goes out again."""
-    charge(h, alu=ENTRY_ALU, load=ENTRY_LOADS, load_use=ENTRY_LOADS, branch=1)
+def taken_care_of(h, p, place, control, data):  # type: ignore[no-untyped-def]
+    """Note that this child's packet is here; whether that is all, because it was already, or is a request."""
+    # whether it is a request; whether it came before
+    charge(h, alu=ENTRY_ALU, load=ENTRY_LOADS, load_use=ENTRY_LOADS, branch=2)
+    if is_request(h):
+        answer_dense(h, p, place, control, data)
+        return True
     child = source(h)
     bit = np.int64(1) << (child % CHILDREN_A_WORD)
     before = atomic_or(h, control, W_CAME + child // CHILDREN_A_WORD, bit)
     if before & bit:
         p[A_REPEATS] += 1
-        charge(h, load=1, load_use=1, branch=1)
-        if control[W_DONE]:
-            send_packet(h, row_of(p, place, 0)[:size], block_of(h), answer_port(h, p))
         return True
     return False
 
@@ -135,16 +72,6 @@ def remote(h, p, where, rows):  # type: ignore[no-untyped-def]
     """What touching so many rows costs more when they lie in another cluster's L1."""
     if cluster(h) != where:
         charge_cycles(h, p[A_REMOTE_CYCLES] * rows * (p[A_ROW_BYTES] // 4), 0)
-
-
-@helper
-def note_buffers(h, p, taken, count):  # type: ignore[no-untyped-def]
-    """Write down that buffers are taken into use, or given back, at this core's time; costs nothing."""
-    r = row(h)
-    log = view(p[A_LOG], (p[A_LOG_COUNT] + count) * WORD_BYTES, np.int64)
-    for _ in range(count):
-        log[p[A_LOG_COUNT]] = 2 * (r[H_SEGMENT] + r[H_PENDING]) + taken
-        p[A_LOG_COUNT] += 1
 
 
 @helper
@@ -174,7 +101,7 @@ def send_result(h, p, control, buffer):  # type: ignore[no-untyped-def]
 def add_single(h):  # type: ignore[no-untyped-def]
     """One buffer: wait for it, add, leave; the last one sends."""
     p, where, place, control, data = begin(h)
-    if came_before(h, p, place, control, data.size):
+    if taken_care_of(h, p, place, control, data):
         return
     own = first_lock(h, p, where)
     lock(h, own)
@@ -192,7 +119,7 @@ def add_single(h):  # type: ignore[no-untyped-def]
 def add_multi(h):  # type: ignore[no-untyped-def]
     """M buffers: take the first that nobody uses, or wait for one's own; the last one merges them all."""
     p, where, place, control, data = begin(h)
-    if came_before(h, p, place, control, data.size):
+    if taken_care_of(h, p, place, control, data):
         return
     own = first_lock(h, p, where)
     buffers = p[A_BUFFERS]
@@ -226,7 +153,7 @@ def add_tree(h):  # type: ignore[no-untyped-def]
     """Pairs by the children's numbers: the first of a pair leaves its row, the second adds the two, lower number on
     the left, and goes on for both. Rows belong to pairs of leaves; a merged pair goes on in the left one's row."""
     p, where, place, control, data = begin(h)
-    if came_before(h, p, place, control, data.size):
+    if taken_care_of(h, p, place, control, data):
         return
     children = p[A_CHILDREN]
     nodes = W_CAME + (children + CHILDREN_A_WORD - 1) // CHILDREN_A_WORD

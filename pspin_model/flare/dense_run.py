@@ -13,8 +13,8 @@ from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
 from pspin_model.flare.dense_handlers import add_multi, add_single, add_tree
 from pspin_model.flare.elements import ELEMENT_TYPES, Values, agree, random_values
-from pspin_model.flare.placement import PlaceLayout, Placement, free_l1, place_blocks, place_layout
-from pspin_model.flare.records import A_ROW_BYTES, A_WORDS
+from pspin_model.flare.placement import PlaceLayout, Placement, place_blocks, place_layout
+from pspin_model.flare.records import A_PACKET_BYTES, A_ROW_BYTES, A_WORDS
 from pspin_model.flare.traffic import Arrivals, Numbers, arrivals
 from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.machine import Run
@@ -32,9 +32,9 @@ class DenseRun(ContextRun):
 
     def __post_init__(self) -> None:
         reduction = self.reduction
-        placement = place_dense(self.machine.config, reduction, free_l1(self.machine), self.first_group)
+        placement = place_dense(self.machine.config, reduction, self.machine.free_scratchpad_bytes, self.first_group)
         assert isinstance(placement.layout, PlaceLayout)
-        own = {A_ROW_BYTES: placement.layout.row_bytes}
+        own = {A_ROW_BYTES: placement.layout.row_bytes, A_PACKET_BYTES: reduction.packet_bytes}
         self._install(HANDLERS[Algorithm(reduction.algorithm)], placement, own, A_WORDS)
         if self.role is None:
             self.traffic, self.rows = arrivals_of(reduction), random_rows(reduction)

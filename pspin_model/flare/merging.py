@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from pspin_model.machine.machine import Context, Machine
-
-
-class Sender(Protocol):
-    """A reduction with packets to send."""
-
-    context: Context
-
-    def packets(self) -> dict[str, Any]:
-        """Arguments of `Machine.inject`."""
-
-
-def inject_together(machine: Machine, senders: Sequence[Sender]) -> None:
-    """Queue all packets as they come: the network interface takes them in order."""
-    inject_in_turns(machine, [(sender.context, sender.packets()) for sender in senders])
 
 
 def inject_in_turns(machine: Machine, parts: Sequence[tuple[Context, dict[str, Any]]]) -> None:

@@ -13,7 +13,6 @@ from pspin_model.flare.manager import ReductionRefused
 from pspin_model.flare.records import BLOCK_BITS, CHILDREN_A_WORD, W_CAME, WORD_BYTES
 from pspin_model.flare.traffic import Numbers, core_group, slots_in_cluster
 from pspin_model.machine.config import ConfigError, MachineConfig
-from pspin_model.machine.machine import Machine
 
 
 class Layout(Protocol):
@@ -144,11 +143,6 @@ def make_groups(machine: MachineConfig, cores_per_block: int) -> Groups:
             f"of {machine.cores} up to {machine.clusters * machine.cores}"
         )
     return Groups(machine.clusters // clusters, cores_per_block, 1, clusters, machine.cores)
-
-
-def free_l1(machine: Machine) -> int:
-    """Bytes of each cluster's L1 that no context has yet."""
-    return machine.config.scratchpad_bytes - sum(int(each.scratchpads.shape[1]) for each in machine.contexts)
 
 
 def place_blocks(

@@ -11,7 +11,7 @@ import numpy as np
 
 from pspin_model.flare.plots import draw_gantt, draw_memory, draw_use, make_figure, size_text
 from pspin_model.flare.series import input_bytes, working_bytes
-from pspin_model.flare.timed_tree import Switch
+from pspin_model.flare.timed_switch import Switch
 from pspin_model.flare.tree_report import TreeOutcome, TreeReport
 
 COLORS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b")

@@ -14,6 +14,7 @@ WORD_BYTES = 8
     A_CHILDREN,
     A_BUFFERS,
     A_ROW_BYTES,
+    A_PACKET_BYTES,
     A_CONTROL_WORDS,
     A_PLACES,
     A_PLACE_BYTES,
@@ -27,12 +28,18 @@ WORD_BYTES = 8
     A_LOG,
     A_LOG_COUNT,
     A_IS_ROOT,
+    A_OWN_NUMBER,
+    A_ADDRESS,
+    A_PAUSE,
+    A_AGAIN,
     A_WORDS,
-) = range(17)
+) = range(22)
 """Parameters, int64 words of handler memory. ``A_REPEATS`` counts packets that were in already. ``A_LOG`` is an
 instrument outside of the machine: the address of a list of cycles, times two, plus one where a buffer was taken into
-use and not given back. ``A_PORT`` is the way up, or of the root (``A_IS_ROOT``) to all children; one child of it has
-``A_PORT + 1 +`` its number."""
+use and not given back. ``A_PORT`` is the way up, or of the root (``A_IS_ROOT``) to all children; one child has
+``A_PORT + 1 +`` its number. In a tree a switch has a number among its parent's children (``A_OWN_NUMBER``) and one
+among all members (``A_ADDRESS``). A request for a block goes up again after ``A_PAUSE`` cycles; ``A_AGAIN`` counts
+packets sent again."""
 
 TYPE_CODES = {name: code for code, name in enumerate(ELEMENT_TYPES)}
 INT8, INT16, INT32, FLOAT16, FLOAT32 = (TYPE_CODES[n] for n in ("int8", "int16", "int32", "float16", "float32"))
@@ -45,9 +52,21 @@ W_FILLED = 1
 """Control word: bits of the rows that hold something."""
 W_DONE = 2
 """Control word: whether the result, then in row 0, was sent."""
-W_CAME = 3
+W_ASKED = 3
+"""Control word: when a request was passed on; 0: none was."""
+W_ASKER = 4
+"""Control word: of which child, plus 1; 0: the last was for all of them."""
+W_CAME = 5
 """First control word of the children's bits, 32 a word (an atomic works on 32 bits)."""
 CHILDREN_A_WORD = 32
 
 BLOCK_BITS = 32
 """Of a tag: the block; above it the block's place."""
+TAG_REQUEST = 1 << BLOCK_BITS
+"""In the tag of a packet that is sent: it is a request."""
+REQUEST_SOURCE = 1 << 16
+"""More than any child's number. The parser gives requests this and the child's number as their source; for one from
+above the number of children stands for the parent."""
+TO_MEMBER = 1 << 16
+"""More than any child's port: with a member's number the port by which a packet goes down to that host, or to all hosts
+below that switch, and to no others."""

@@ -12,9 +12,12 @@ class Role:
     number: int = 0
     """Its own among its parent's children."""
     is_root: bool = True
+    address: int = 0
+    """Its own among all members of the tree."""
     most_fragments: int = 1
     """Of a sparse block, from a child."""
     kept: int = 0
     """Packets of a sparse block that it keeps, so that it can send them again; 0: a lost one is gone."""
     pause_cycles: int = 0
-    """In which it sends lost packets of a block up only once, however often it is asked."""
+    """In which it asks for a block, or sends its packets up again, a bounded number of times, however often it is
+    asked (`requests`)."""

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from pspin_model.flare.config import FlareConfig, Reduction
-from pspin_model.flare.cost_model import Algorithm, Prediction, Setting, host_bytes, predict
-from pspin_model.flare.elements import ELEMENT_TYPES
-from pspin_model.flare.manager import ReductionRefused
-from pspin_model.flare.merging import inject_together
-from pspin_model.flare.run_of import ReductionRun, set_up
+from pspin_model.flare.cost_model import Prediction, host_bytes
+from pspin_model.flare.playing import play
+from pspin_model.flare.run_of import ReductionRun
 from pspin_model.flare.series import Series, input_bytes, working_bytes
-from pspin_model.flare.sparse_rate import SparsePrediction, SparseSetting, predict_sparse
-from pspin_model.flare.sparse_run import SparseFigures, SparseRun, units_of
+from pspin_model.flare.settings import prediction_of
+from pspin_model.flare.sparse_rate import SparsePrediction
+from pspin_model.flare.sparse_run import SparseFigures, SparseRun
+from pspin_model.flare.traffic import Numbers
 from pspin_model.machine.config import MachineConfig
-from pspin_model.machine.costs import ELEMENT_UNIT, CostTable
-from pspin_model.machine.machine import Machine, Run
+from pspin_model.machine.machine import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,26 +100,20 @@ class Report:
 
 def simulate(config: FlareConfig) -> Report:
     """Run all reductions of a configuration, at once where their times overlap."""
-    machine = Machine(config.machine, config.costs)
-    runs: list[ReductionRun] = []
-    refused: dict[int, Outcome] = {}
-    reductions = [reduction.chosen(config.machine) for reduction in config.reductions]
-    for number, reduction in enumerate(reductions):
-        try:
-            runs.append(set_up(machine, reduction, f"reduction{number}", first_group=number))
-        except ReductionRefused as error:
-            refused[number] = _refusal(config.machine, reduction, number, str(error))
-    if not runs:
-        return Report(config.machine, config.costs.name, list(refused.values()), 0.0, 0, 0.0)
-    inject_together(machine, runs)
-    run = machine.run()
-    measured = iter(runs)
+    played = play(config)
+    refused = {
+        number: _refusal(config.machine, config.reductions[number].chosen(config.machine), number, why)
+        for number, why in played.refused.items()
+    }
+    if not played.runs:
+        return Report(config.machine, config.costs.name, [refused[number] for number in sorted(refused)], 0.0, 0, 0.0)
+    run = played.run
     outcomes = [
-        refused[number] if number in refused else _measure(config, next(measured), run, number)
-        for number in range(len(reductions))
+        refused[number] if number in refused else _measure(config, played.runs[number], run, number)
+        for number in range(len(config.reductions))
     ]
     packets = run.packets
-    span = max(1, int(packets["feedback"].max(initial=0) - packets["arrival"].min(initial=0)))
+    span = max(1, int(packets["feedback"].max(initial=0)) - _first(packets["arrival"]))
     series = input_bytes(run)
     return Report(
         machine=config.machine,
@@ -130,9 +123,13 @@ def simulate(config: FlareConfig) -> Report:
         input_peak_bytes=int(series.peak),
         input_mean_bytes=series.mean,
         run=run,
-        runs=runs,
+        runs=[played.runs[number] for number in sorted(played.runs)],
         faults=[fault.text for fault in run.faults],
     )
+
+
+def _first(cycles: Numbers) -> int:
+    return int(cycles.min()) if len(cycles) else 0
 
 
 def _outline(machine: MachineConfig, reduction: Reduction, number: int) -> Outcome:
@@ -161,7 +158,7 @@ def _measure(config: FlareConfig, made: ReductionRun, run: Run, number: int) -> 
     arrival, service = packets["arrival"][mine], (packets["doorbell"] - packets["dispatch"])[mine]
     whole = bool((result_at >= 0).all())
     ends = int(result_at.max(initial=0)) if whole else int(packets["feedback"][mine].max(initial=0))
-    cycles = max(1, ends - int(arrival.min(initial=0)))
+    cycles = max(1, ends - _first(arrival))
     first = np.full(made.blocks, np.iinfo(np.int64).max)
     np.minimum.at(first, packets["tag"][mine] & 0xFFFFFFFF, arrival)
     working = working_bytes([made])
@@ -184,47 +181,5 @@ def _measure(config: FlareConfig, made: ReductionRun, run: Run, number: int) -> 
         faults=sum(1 for fault in run.faults if fault.handler.startswith(made.context.name)),
         repeats=made.repeats,
         sparse=sparse,
-        model=predict_sparse(sparse_setting_of(made, config))
-        if isinstance(made, SparseRun)
-        else predict(setting_of(reduction, config)),
-    )
-
-
-def add_cycles(costs: CostTable, dtype: str, packet_bytes: int) -> float:
-    """Cycles to add one packet, by a cost table."""
-    return costs.elements[dtype].cycles * (packet_bytes // ELEMENT_TYPES[dtype].itemsize) / ELEMENT_UNIT
-
-
-def setting_of(reduction: Reduction, config: FlareConfig) -> Setting:
-    """A dense reduction in the cost model's terms."""
-    machine = config.machine
-    return Setting(
-        cores=machine.clusters * machine.cores,
-        children=reduction.children,
-        message_bytes=reduction.message_bytes,
-        add_cycles=add_cycles(config.costs, reduction.dtype, reduction.packet_bytes),
-        packet_bytes=reduction.packet_bytes,
-        algorithm=Algorithm(reduction.algorithm),
-        buffers=reduction.buffers,
-        cores_per_block=reduction.cores_per_block,
-        line_rate_gbps=reduction.line_rate_gbps,
-        staggered=reduction.staggered,
-    )
-
-
-def sparse_setting_of(made: SparseRun, config: FlareConfig) -> SparseSetting:
-    """A sparse reduction in the terms of the model for sparse blocks."""
-    reduction = made.reduction
-    return SparseSetting(
-        shape=made.shape,
-        length=reduction.length,
-        density=reduction.density,
-        cores=config.machine.clusters * config.machine.cores,
-        costs=config.costs,
-        unit_bytes=made.placement.layout.unit_bytes,
-        buffers=units_of(reduction),
-        cores_per_block=reduction.cores_per_block,
-        line_rate_gbps=reduction.line_rate_gbps,
-        staggered=reduction.staggered,
-        summed=reduction.operator == "sum",
+        model=prediction_of(reduction, config),
     )

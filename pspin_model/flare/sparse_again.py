@@ -1,9 +1,7 @@
 """What a switch of a tree does about lost fragments: it answers requests, and passes them on.
 
-A request says of a block which fragments its sender has (`sparse_wire.REQUEST`). From below, it asks for the result:
-a switch that lacks fragments of that child requests these of it; one that is done asks its parent in the child's stead;
-the root sends what the child lacks of the result. From above (the source is then the number of children), it asks for
-the switch's own fragments. So hosts alone have timers, and what travels again is what was lost.
+A request says of a block which fragments its sender has (`sparse_wire.REQUEST`); what becomes of it stands in
+`requests`. A switch lacks a child's packet until all of its fragments are there.
 
 Costs are declared by operation counts, as in `sparse_handlers`.
 """
@@ -12,15 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pspin_model.flare.dense_handlers import answer_port, block_of
-from pspin_model.flare.records import A_CHILDREN, A_IS_ROOT, A_PORT
+from pspin_model.flare.places import block_of
+from pspin_model.flare.records import A_AGAIN, A_CHILDREN, A_IS_ROOT, A_PAUSE, A_PORT
+from pspin_model.flare.requests import AT_PAIRS, ask_child, ask_parent, asker, port_of_asker, put_word, word_at
 from pspin_model.flare.sparse_records import (
     A_FRAGMENT_WORDS,
     A_KEPT,
     A_OUT_AT,
     A_OUT_BYTES,
-    A_OWN_NUMBER,
-    A_PAUSE,
     A_VALUE_BYTES,
     FRAGMENTS_A_WORD,
     OUT_ROWS,
@@ -29,15 +26,7 @@ from pspin_model.flare.sparse_records import (
     S_DONE,
     S_SENT,
 )
-from pspin_model.flare.sparse_units import (
-    AT_CHILD,
-    AT_FRAGMENT,
-    AT_PAIRS,
-    kept_row,
-    put_header,
-    put_word,
-    word_at,
-)
+from pspin_model.flare.sparse_units import kept_row, put_header
 from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES, REQUEST
 from pspin_model.handlers import (
     charge,
@@ -47,7 +36,6 @@ from pspin_model.handlers import (
     now,
     scratchpad,
     send_packet,
-    source,
     wait,
 )
 
@@ -67,6 +55,7 @@ def send_missing(h, p, place, control, data, port):  # type: ignore[no-untyped-d
         row = kept_row(h, p, place, number)
         length = EMPTY_BYTES + word_at(row, AT_PAIRS) * (INDEX_BYTES + p[A_VALUE_BYTES])
         charge(h, load=1, load_use=1, alu=4, mul=1)
+        p[A_AGAIN] += 1
         send_packet(h, row[:length], block_of(h), port)
 
 
@@ -85,16 +74,16 @@ def request_of_child(h, p, control, child):  # type: ignore[no-untyped-def]
     put_header(h, p, row, 0, REQUEST, 0)
     put_word(row, AT_PAIRS, words * BYTES_A_WORD)
     length = EMPTY_BYTES + words * BYTES_A_WORD
-    wait(h, send_packet(h, row[:length], block_of(h), p[A_PORT] + 1 + child))
+    wait(h, ask_child(h, p, row[:length], child))
 
 
 @helper
-def answer_request(h, p, place, control, data):  # type: ignore[no-untyped-def]
+def answer_sparse(h, p, place, control, data):  # type: ignore[no-untyped-def]
     """Do what a request asks for, or ask further. Nothing without room to keep what was sent."""
     charge(h, load=3, load_use=2, alu=3, branch=4)
     if p[A_KEPT] == 0:
         return
-    child = source(h)
+    child = asker(h)
     if child == p[A_CHILDREN]:
         at = now(h)
         if control[S_AGAIN] == 0 or at - control[S_AGAIN] >= p[A_PAUSE]:
@@ -106,13 +95,6 @@ def answer_request(h, p, place, control, data):  # type: ignore[no-untyped-def]
     if first == 0 or control[S_CHILDREN + child] != 0:
         request_of_child(h, p, control, child)
     elif control[S_DONE] and p[A_IS_ROOT]:
-        send_missing(h, p, place, control, data, answer_port(h, p))
+        send_missing(h, p, place, control, data, port_of_asker(data))
     elif control[S_DONE]:
-        data[AT_CHILD] = p[A_OWN_NUMBER]
-        charge(h, alu=1, store=1)
-        send_packet(h, data, block_of(h), p[A_PORT])
-
-
-@helper
-def is_request(data):  # type: ignore[no-untyped-def]
-    return word_at(data, AT_FRAGMENT) == REQUEST
+        ask_parent(h, p, control, data)

@@ -12,14 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pspin_model.flare.dense_handlers import (
-    block_of,
-    first_lock,
-    home,
-    note_buffers,
-    parameters,
-    place_bytes,
-)
+from pspin_model.flare.places import block_of, first_lock, home, note_buffers, parameters, place_bytes
 from pspin_model.flare.records import (
     A_BUFFERS,
     A_CHILDREN,
@@ -29,7 +22,8 @@ from pspin_model.flare.records import (
     A_REPEATS,
     WORD_BYTES,
 )
-from pspin_model.flare.sparse_again import answer_request, is_request
+from pspin_model.flare.requests import AT_FRAGMENT, AT_FRAGMENTS, AT_PAIRS, is_request, word_at
+from pspin_model.flare.sparse_again import answer_sparse
 from pspin_model.flare.sparse_records import (
     A_ENTRIES,
     A_FRAGMENT_WORDS,
@@ -52,9 +46,6 @@ from pspin_model.flare.sparse_records import (
     U_STORED,
 )
 from pspin_model.flare.sparse_units import (
-    AT_FRAGMENT,
-    AT_FRAGMENTS,
-    AT_PAIRS,
     NOT_A_FRAGMENT,
     copy_bytes,
     kept_row,
@@ -64,7 +55,6 @@ from pspin_model.flare.sparse_units import (
     put_header,
     store_pairs,
     unit_of,
-    word_at,
     words_of,
 )
 from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES
@@ -170,8 +160,8 @@ def add_sparse(h):  # type: ignore[no-untyped-def]
     data = packet(h, np.uint8)
     # parameters, the place, the header's fields from big-endian halves
     charge(h, alu=18, load=9, load_use=5, branch=3)
-    if is_request(data):
-        answer_request(h, p, place, control, data)
+    if is_request(h):
+        answer_sparse(h, p, place, control, data)
         return
     fragment, fragments, pairs = word_at(data, AT_FRAGMENT), word_at(data, AT_FRAGMENTS), word_at(data, AT_PAIRS)
     length = EMPTY_BYTES + pairs * (INDEX_BYTES + p[A_VALUE_BYTES])

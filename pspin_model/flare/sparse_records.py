@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pspin_model.flare.records import A_WORDS, CHILDREN_A_WORD, WORD_BYTES
+from pspin_model.flare.records import A_WORDS, CHILDREN_A_WORD, W_ASKER, W_DONE, WORD_BYTES
 from pspin_model.flare.sparse import SparseShape
 from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES
 
@@ -22,7 +22,6 @@ from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES
     A_PER_PACKET,
     A_SPILL_ROOM,
     A_FRAGMENT_WORDS,
-    A_OWN_NUMBER,
     A_UNITS_AT,
     A_UNIT_BYTES,
     A_TABLE_AT,
@@ -30,7 +29,6 @@ from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES
     A_SPILL_AT,
     A_KEPT_AT,
     A_KEPT,
-    A_PAUSE,
     A_OUT_AT,
     A_OUT_BYTES,
     N_PAIRS,
@@ -40,19 +38,20 @@ from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES
     N_SPILLED,
     N_FLUSHES,
     SPARSE_WORDS,
-) = range(A_WORDS, A_WORDS + 25)
+) = range(A_WORDS, A_WORDS + 23)
 """Further parameters. ``A_FRAGMENT_WORDS``: control words for the numbers of a child's fragments, 32 a word;
-``A_OWN_NUMBER``: this switch's among its parent's children; ``A_UNITS_AT`` and ``A_KEPT_AT``: offset in a place,
-``A_OUT_AT`` in an L1, the other ``*_AT`` in a unit; ``A_KEPT``: packets that are kept of a block, of which lost ones go
-up again at most once in ``A_PAUSE`` cycles; ``N_*`` count, outside of the machine."""
+``A_UNITS_AT`` and ``A_KEPT_AT``: offset in a place, ``A_OUT_AT`` in an L1, the other ``*_AT`` in a unit; ``A_KEPT``:
+packets that are kept of a block, of which lost ones go up again at most once in ``A_PAUSE`` cycles; ``N_*`` count,
+outside of the machine."""
 
 STORAGE_CODES = {"array": 0, "hash": 1}
 ARRAY = STORAGE_CODES["array"]
 
-S_COMPLETE, S_SENT, S_DONE, S_AGAIN, S_CHILDREN = range(5)
-"""Control words: children that are complete, fragments sent, whether all are, when lost ones went up again. From
-``S_CHILDREN`` on for each child: its fragments' total, when that is known, less those that came; then the bits of their
-numbers."""
+S_COMPLETE, S_SENT, S_DONE = 0, 1, W_DONE
+S_AGAIN, S_CHILDREN = W_ASKER + 1, W_ASKER + 2
+"""Control words: children that are complete, fragments sent, whether all are; then those of requests that dense blocks
+have, too (`records`), and when lost fragments went up again. From ``S_CHILDREN`` on for each child: its fragments'
+total, when that is known, less those that came; then the bits of their numbers."""
 
 U_STORED, U_SPILLED, U_BEGUN, UNIT_WORDS = range(4)
 """Words of a unit: pairs in its storage, in its spill buffer; whether it has been in use."""

@@ -11,8 +11,8 @@ from pspin_model.flare.config import Reduction
 from pspin_model.flare.context_run import ContextRun
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.elements import Values, agree
-from pspin_model.flare.placement import Placement, free_l1, place_blocks
-from pspin_model.flare.records import A_BUFFERS
+from pspin_model.flare.placement import Placement, place_blocks
+from pspin_model.flare.records import A_BUFFERS, TAG_REQUEST
 from pspin_model.flare.role import Role
 from pspin_model.flare.sparse import SparseShape, gather
 from pspin_model.flare.sparse_handlers import add_sparse
@@ -24,8 +24,6 @@ from pspin_model.flare.sparse_records import (
     A_KEYS_AT,
     A_OUT_AT,
     A_OUT_BYTES,
-    A_OWN_NUMBER,
-    A_PAUSE,
     A_PER_PACKET,
     A_PROBE,
     A_SPILL_AT,
@@ -57,7 +55,7 @@ from pspin_model.flare.sparse_traffic import (
     shape_of,
     vectors,
 )
-from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES, IP_UDP_BYTES, Fragment, decode, requested
+from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES, IP_UDP_BYTES, Fragment, decode
 from pspin_model.flare.traffic import Inbound, Numbers
 from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.machine import Run
@@ -97,7 +95,9 @@ class SparseRun(ContextRun):
         reduction = self.reduction
         role = self.role or self._alone()
         self.shape = shape_of(reduction, reduction.children)
-        placement = place_sparse(self.machine.config, reduction, role, free_l1(self.machine), self.first_group)
+        placement = place_sparse(
+            self.machine.config, reduction, role, self.machine.free_scratchpad_bytes, self.first_group
+        )
         self._install(add_sparse, placement, self._parameters(placement, role), SPARSE_WORDS)
 
     def _alone(self) -> Role:
@@ -118,13 +118,11 @@ class SparseRun(ContextRun):
             A_PER_PACKET: shape.per_packet,
             A_SPILL_ROOM: shape.spill_room,
             A_FRAGMENT_WORDS: fragment_words(role.most_fragments),
-            A_OWN_NUMBER: role.number,
             A_BUFFERS: layout.units,
             A_UNITS_AT: layout.units_at,
             A_UNIT_BYTES: layout.unit_bytes,
             A_KEPT_AT: layout.kept_at,
             A_KEPT: role.kept,
-            A_PAUSE: role.pause_cycles,
             A_TABLE_AT: layout.table_at,
             A_KEYS_AT: layout.keys_at,
             A_SPILL_AT: layout.spill_at,
@@ -146,10 +144,9 @@ class SparseRun(ContextRun):
         made: list[dict[int, Fragment]] = [{} for _ in range(self.blocks)]
         at = np.full(self.blocks, -1, np.int64)
         for place in np.flatnonzero(run.sent["context"] == self.context.index):
-            data = run.payload(int(place)).tobytes()[IP_UDP_BYTES:]
-            if requested(data, 0) is not None:
+            if run.sent["tag"][place] & TAG_REQUEST:
                 continue
-            _, fragment = decode(data, self.shape.dtype)
+            _, fragment = decode(run.payload(int(place)).tobytes()[IP_UDP_BYTES:], self.shape.dtype)
             if fragment.fragment not in made[fragment.block]:
                 made[fragment.block][fragment.fragment] = fragment
                 at[fragment.block] = max(at[fragment.block], run.sent["cycle"][place])

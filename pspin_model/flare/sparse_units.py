@@ -9,23 +9,24 @@ import numpy as np
 
 from emulator.ports.jit import njit
 from pspin_model.flare.combine import apply, combine
-from pspin_model.flare.dense_handlers import block_of
+from pspin_model.flare.places import block_of
 from pspin_model.flare.records import (
     A_BUFFERS,
     A_OPERATOR,
+    A_OWN_NUMBER,
     A_PORT,
     A_REMOTE_CYCLES,
     A_TYPE,
     SUM,
     WORD_BYTES,
 )
+from pspin_model.flare.requests import AT_BLOCK, AT_CHILD, AT_FRAGMENT, AT_FRAGMENTS, AT_PAIRS, put_word
 from pspin_model.flare.sparse_records import (
     A_ENTRIES,
     A_KEPT,
     A_KEPT_AT,
     A_KEYS_AT,
     A_OUT_BYTES,
-    A_OWN_NUMBER,
     A_PROBE,
     A_SPILL_AT,
     A_SPILL_ROOM,
@@ -47,7 +48,7 @@ from pspin_model.flare.sparse_records import (
     U_STORED,
     UNIT_WORDS,
 )
-from pspin_model.flare.sparse_wire import EMPTY_BYTES, HEADER, INDEX_BYTES, IP_UDP_BYTES
+from pspin_model.flare.sparse_wire import EMPTY_BYTES, INDEX_BYTES
 from pspin_model.flare.storage import first_entry
 from pspin_model.handlers import (
     atomic_add,
@@ -61,10 +62,6 @@ from pspin_model.handlers import (
 )
 
 _U16, _U32, _I64 = np.uint16, np.uint32, np.int64
-AT_BLOCK, AT_CHILD, AT_PAIRS, AT_FRAGMENT, AT_FRAGMENTS = (
-    IP_UDP_BYTES + int(HEADER.fields[name][1])  # type: ignore[index]
-    for name in ("block", "child", "pairs", "fragment", "fragments")
-)
 NOT_A_FRAGMENT = 1
 """`fail`: a packet's length is not what its header says, or its number is beyond what this reduction has room for."""
 NO_ROOM_TO_KEEP = 2
@@ -78,18 +75,6 @@ def copy_bytes(to, data):  # type: ignore[no-untyped-def]
     """At no charge. An assignment to a slice takes numba three seconds more to compile."""
     for i in range(data.size):
         to[i] = data[i]
-
-
-@helper
-def word_at(data, at):  # type: ignore[no-untyped-def]
-    """16 bits, big-endian."""
-    return _I64(data[at]) << 8 | _I64(data[at + 1])
-
-
-@helper
-def put_word(data, at, value):  # type: ignore[no-untyped-def]
-    data[at] = value >> 8 & 255
-    data[at + 1] = value & 255
 
 
 @helper

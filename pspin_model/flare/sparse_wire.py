@@ -39,7 +39,8 @@ MOST_INDICES = 1 << 16
 MOST_FRAGMENTS = (1 << 16) - 1
 REQUEST = (1 << 16) - 1
 """As ``fragment``: no pairs, but a bit for each fragment that the sender has of the block, from number 0 on, ``pairs``
-bytes of them: the others are wanted, and those beyond. A fragment's number is always less."""
+bytes of them: the others are wanted, and those beyond; and as ``fragments`` who wants them, of all hosts and switches
+of the tree. A fragment's number is always less. Of a dense block a request is the same, without bits."""
 
 SLACK = {"int32": 16, "int16": 32, "int8": 64, "float32": 16, "float16": 32}
 """Pairs of a packet that the expected number of non-zeros leaves free, so that most blocks need one fragment; float16
@@ -129,15 +130,18 @@ def cut(block: int, child: int, indices: Indices, values: Values, per_packet: in
     ]
 
 
-def encode_request(block: int, reduction: int, child: int, held: Iterable[int], most_bytes: int) -> bytes:
-    """A request's UDP payload. ``held``: numbers of the fragments that the sender has; ``most_bytes``: for the bits."""
+def encode_request(
+    block: int, reduction: int, child: int, held: Iterable[int], most_bytes: int, address: int = 0
+) -> bytes:
+    """A request's UDP payload. ``held``: numbers of the fragments that the sender has; ``most_bytes``: for the bits;
+    ``address``: who in the tree misses something."""
     numbers = [number for number in held if number < 8 * most_bytes]
     bits = np.zeros(8 * (max(numbers, default=-1) // 8 + 1), np.uint8)
     bits[numbers] = 1
     packed = np.packbits(bits, bitorder="little").tobytes()
     head = np.zeros(1, HEADER)
     head["block"], head["reduction"], head["child"] = block, reduction, child
-    head["pairs"], head["fragment"] = len(packed), REQUEST
+    head["pairs"], head["fragment"], head["fragments"] = len(packed), REQUEST, address
     return head.tobytes() + packed
 
 

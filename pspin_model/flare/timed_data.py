@@ -95,6 +95,14 @@ class HostData:
         return total
 
 
+def due_cycles(blocks: int, children: int, begin: int, cycles: float) -> list[float]:
+    """By block, when its result can be expected of a tree that takes so many cycles for the whole message, from so many
+    children that begin at equal distances in it: when the last of them has got there."""
+    firsts = np.arange(children) * blocks // children
+    steps = (np.arange(blocks)[:, None] - firsts[None, :]) % blocks
+    return [float(at) for at in begin + (steps.max(axis=1) + 1) * cycles / blocks]
+
+
 def host_data(reduction: Reduction) -> HostData:
     """Random messages for all of a reduction's children."""
     if not reduction.density:

@@ -32,13 +32,14 @@ class Inbound:
     at: Numbers
     """Cycle."""
     block: Numbers
-    child: Numbers
+    source: Numbers
+    """Number of the child; of a request `records.REQUEST_SOURCE` more."""
     data: list[bytes]
 
     def in_order(self) -> Inbound:
-        """Sorted by time, then by child."""
-        order = np.lexsort((self.child, self.at))
-        return Inbound(self.at[order], self.block[order], self.child[order], [self.data[place] for place in order])
+        """Sorted by time, then by source."""
+        order = np.lexsort((self.source, self.at))
+        return Inbound(self.at[order], self.block[order], self.source[order], [self.data[place] for place in order])
 
 
 def arrivals(

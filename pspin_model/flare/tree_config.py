@@ -7,7 +7,7 @@ link_gbps = 100           # of every link, each way
 latency_cycles = 500
 loss = 0.01               # of packets, on every link
 repeat = 0.01
-timeout_cycles = 100_000   # after which hosts repeat what has no result
+timeout_cycles = 20_000   # how long hosts wait for a result that is due before they ask for it; by itself 4 round trips
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from pspin_model.flare.manager import Fabric
+from pspin_model.flare.sparse_wire import PACKET_BYTES
 from pspin_model.machine.config import ConfigError
 
 RATES_GBPS = (1e-3, 1e6)
@@ -26,6 +27,9 @@ MOST_CYCLES = 1 << 31
 """Of latency and timeout. [ours]"""
 MOST_HOSTS = 4096
 """[ours]"""
+ROUND_TRIPS = 4
+"""Of a packet of the usual size on empty links up to the root and down: what a host waits. The cores' work and queues
+are in the other three; where they take longer hosts learn it (`timed_host.Patience`). [ours]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,9 @@ class TreeConfig:
     """Of a link, beside the time that a packet takes on it. [ours]"""
     loss: float = 0.0
     repeat: float = 0.0
-    timeout_cycles: int = 100_000
-    """Where links lose packets: every so often hosts send again what was sent before and has no result. [ours]"""
+    timeout_cycles: int = 0
+    """Where links lose packets: how long a host waits at least for a result that is due before it asks for it; 0:
+    `ROUND_TRIPS` of the tree's."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -54,7 +59,7 @@ class TreeConfig:
             return f"fan_in = {list(self.fan_in)!r}: numbers of at least 1, of a leaf's hosts first"
         if len(self.fan_in) == 1 and self.roots != 1:
             return f"roots = {self.roots}: one switch has its hosts, and no other has cables to it"
-        for name, least in (("roots", 1), ("latency_cycles", 0), ("timeout_cycles", 1), ("seed", 0)):
+        for name, least in (("roots", 1), ("latency_cycles", 0), ("timeout_cycles", 0), ("seed", 0)):
             value = getattr(self, name)
             if not _whole(value) or not least <= value <= MOST_CYCLES:
                 return f"{name} = {value!r} is no whole number from {least} to {MOST_CYCLES}"
@@ -66,7 +71,7 @@ class TreeConfig:
             value = getattr(self, name)
             if not _number(value) or not 0 <= value < 1:
                 return f"{name} = {value!r}: a part of all packets, at least 0 and less than 1"
-        if self.loss and self.timeout_cycles < self.latency_cycles:
+        if self.loss and 0 < self.timeout_cycles < self.latency_cycles:
             return f"timeout_cycles = {self.timeout_cycles} is less than the latency_cycles of one link"
         return ""
 
@@ -77,6 +82,12 @@ class TreeConfig:
     @property
     def hosts(self) -> int:
         return math.prod(self.fan_in)
+
+    @property
+    def patience_cycles(self) -> int:
+        """How long a host waits at least for a result that is due."""
+        way = len(self.fan_in) * (self.latency_cycles + PACKET_BYTES * 8 / self.link_gbps)
+        return self.timeout_cycles or math.ceil(ROUND_TRIPS * 2 * way)
 
     def switch_name(self, level: int, number: int) -> str:
         """``leaf3``, ``level1.0``, ``root0``; the root of one level is its only leaf."""

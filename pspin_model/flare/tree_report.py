@@ -11,9 +11,11 @@ import numpy as np
 
 from pspin_model.flare.config import FlareConfig
 from pspin_model.flare.cost_model import host_bytes
+from pspin_model.flare.records import TAG_REQUEST
 from pspin_model.flare.series import input_bytes, steps
 from pspin_model.flare.sparse_run import SparseFigures, SparseRun
-from pspin_model.flare.timed_tree import MOST_VAIN_ROUNDS, Switch, TimedNetwork, TimedReduction
+from pspin_model.flare.timed_switch import Switch
+from pspin_model.flare.timed_tree import MOST_VAIN_ROUNDS, TimedNetwork, TimedReduction
 from pspin_model.flare.tree_config import TreeConfig
 from pspin_model.machine.machine import Run
 
@@ -33,6 +35,8 @@ class LevelFigures:
     packets: int
     repeats: int
     """Packets that were in already."""
+    sent_again: int
+    """Packets that were lost on their way up, or, from the root, down."""
     service_cycles: float
     """Mean time that a core spends on a packet."""
     core_use: float
@@ -70,9 +74,9 @@ class TreeReport:
     host_gbps: float = 0.0
     """A host's message over the whole time, a sparse one with its zeros."""
     sent_again: int = 0
-    """Packets that hosts repeated."""
+    """Packets that hosts sent again."""
     requests: int = 0
-    """By which hosts asked for what was lost of a sparse one."""
+    """By which hosts asked for what was lost."""
     levels: tuple[LevelFigures, ...] = ()
     faults: tuple[str, ...] = ()
 
@@ -143,7 +147,7 @@ def _report(network: TimedNetwork, runs: dict[str, Run], one: TimedReduction) ->
 
 def _unfinished(network: TimedNetwork, missing: int) -> str:
     why = (
-        f"gave up after {MOST_VAIN_ROUNDS} rounds of repeats without any"
+        f"gave up after {MOST_VAIN_ROUNDS} rounds of requests without any"
         if network.tree.loss
         else "see the switches' faults"
     )
@@ -176,6 +180,7 @@ def _level(
                         for switch, member in zip(switches, members, strict=True)) - begin,
         packets=len(service),
         repeats=sum(member.run.repeats for member in members),
+        sent_again=sum(member.run.sent_again for member in members),
         service_cycles=float(service.mean()) if len(service) else 0.0,
         core_use=_core_use([runs[switch.name] for switch in switches]),
         input_peak_bytes=max(input_bytes(runs[switch.name]).peak for switch in switches),
@@ -191,7 +196,8 @@ def _of_context(run: Run, context: int) -> dict[str, Any]:
 
 
 def _last_sent(run: Run, context: int) -> int:
-    return int(run.sent["cycle"][run.sent["context"] == context].max(initial=0))
+    results = (run.sent["context"] == context) & (run.sent["tag"] & TAG_REQUEST == 0)
+    return int(run.sent["cycle"][results].max(initial=0))
 
 
 def _core_use(runs: Sequence[Run]) -> float:

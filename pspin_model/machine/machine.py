@@ -141,6 +141,16 @@ class Machine:
         self.contexts.append(made)
         return made
 
+    def release(self, context: Context) -> None:
+        """Give a context's memories back to the machine, for another; its arrays stay the caller's. What comes for it
+        from now on is a fault."""
+        self.memory.release(context.index)
+
+    @property
+    def free_scratchpad_bytes(self) -> int:
+        """Of each L1, that no context has."""
+        return self.memory.free_scratchpad_bytes
+
     def inject(
         self,
         context: Context,

@@ -130,6 +130,20 @@ def test_what_does_not_fit_is_refused_and_the_other_reduction_goes_on() -> None:
     assert report.outcomes[1].exact
 
 
+def test_a_reduction_that_ends_gives_its_memory_to_one_that_begins_later() -> None:
+    # of 2 places of 32 KiB and more in each L1 there is room for one
+    small = flare_machine(clusters=2, l1_bytes=160 << 10)
+    first = Reduction(64 << 10, children=4, algorithm="tree", dtype="int32")
+    alone = simulate(FlareConfig(small, FLARE_COSTS, (first,))).outcomes[0]
+    early, late = (replace(first, start_cycles=cycles) for cycles in (alone.cycles // 2, alone.cycles + 1))
+    report = simulate(FlareConfig(small, FLARE_COSTS, (late, first, early)))
+    taken, ended, refused = report.outcomes
+    assert taken.exact
+    assert ended.exact
+    assert ended.cycles == taken.cycles == alone.cycles
+    assert "are free" in refused.refused
+
+
 @pytest.mark.parametrize("cores_per_block", [1, 4, 16])
 def test_blocks_are_worked_on_by_any_number_of_cores(cores_per_block: int) -> None:
     outcome = run("16KiB", algorithm="single", children=4, cores_per_block=cores_per_block)

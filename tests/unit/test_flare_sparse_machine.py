@@ -93,13 +93,13 @@ def test_repeated_fragments_cost_time_and_change_nothing() -> None:
 def test_a_lost_fragment_leaves_its_block_open_until_its_host_repeats_the_block() -> None:
     machine = Machine(MACHINE, FLARE_COSTS)
     made = SparseRun(machine, replace(BASE, density=0.3).chosen(MACHINE))
-    lost, child = int(made.traffic.block[0]), int(made.traffic.child[0])
+    lost, child = int(made.traffic.block[0]), int(made.traffic.source[0])
     packets = made.packets()
     machine.inject(made.context, **{name: value[1:] for name, value in packets.items()})
     first = machine.run()
     _, at = made.results(first)
     assert np.flatnonzero(at < 0).tolist() == [lost]
-    again = np.flatnonzero((made.traffic.block == lost) & (made.traffic.child == child))
+    again = np.flatnonzero((made.traffic.block == lost) & (made.traffic.source == child))
     repeat = {name: [value[place] for place in again] for name, value in packets.items()}
     machine.inject(made.context, **{**repeat, "at": machine.now})
     rows, at = made.results(join_runs([first, machine.run()]))

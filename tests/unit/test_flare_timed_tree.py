@@ -71,19 +71,46 @@ def test_hosts_repeat_what_links_lose_and_every_block_closes(options: dict[str, 
     assert report.faults == ()
 
 
-def test_only_what_was_lost_of_a_sparse_block_is_sent_again() -> None:
-    tree = {"fan_in": [4, 2, 2], "timeout_cycles": 20_000, "seed": 4}
-    sparse = {**SPARSE, "children": 16, "entries": 64}
-    whole, lossy = run(tree, sparse), run({**tree, "loss": 0.01}, sparse)
+DEEP = {"fan_in": [4, 2, 2], "seed": 4}
+
+
+@pytest.mark.parametrize("options", [{**SPARSE, "entries": 64}, {"algorithm": "tree", "message": "64KiB"}])
+def test_only_what_was_lost_is_sent_again_and_only_to_where_it_was_lost(options: dict[str, Any]) -> None:
+    whole, lossy = (run({**DEEP, "loss": loss}, {**options, "children": 16}) for loss in (0.0, 0.01))
     (report,) = lossy.reports
     assert report.exact
     assert lossy.lost > 0
-    assert report.sent_again <= lossy.lost
+    # a result that was lost on its way down to many hosts may be asked for by one of them, and then by all
+    assert report.sent_again + sum(level.sent_again for level in report.levels) <= 2 * lossy.lost
     assert report.requests > 0
     carried, first = (sum(link.carried_bytes for link in one.network.links) for one in (lossy, whole))
     assert carried < 1.3 * first
     # a switch takes nothing twice that its links did not deliver twice
     assert sum(level.repeats for level in report.levels) <= lossy.lost
+
+
+@pytest.mark.parametrize("options", [{**SPARSE, "density": 0.02}, {"message": "128KiB", "algorithm": "single"}])
+def test_hosts_ask_for_nothing_where_nothing_is_lost_however_long_it_takes(options: dict[str, Any]) -> None:
+    # of 16 hosts' links 8 cores take a part
+    outcome = run({**DEEP, "loss": 1e-12}, {**options, "children": 16}, clusters=1, l1_bytes=4 << 20)
+    (report,) = outcome.reports
+    assert report.exact
+    assert report.cycles > 4 * outcome.network.tree.patience_cycles
+    assert report.requests == 0
+
+
+def test_a_tree_that_ends_gives_its_memory_to_one_that_begins_later() -> None:
+    wide = {"message": "32KiB", "algorithm": "tree", "type": "int32"}
+    (alone,) = run({"fan_in": [4, 2]}, wide, l1_bytes=(17 + 64 + 64) << 10).reports
+    for loss in (0.0, 0.001):
+        starts = (alone.cycles // 2, 20 * alone.cycles)
+        early, late = ({**wide, "start_cycles": start} for start in starts)
+        outcome = run({"fan_in": [4, 2], "loss": loss}, late, wide, early, l1_bytes=(17 + 64 + 64) << 10)
+        taken, first, refused = outcome.reports
+        assert taken.exact
+        assert first.exact
+        assert "bytes left" in refused.refused
+        assert loss or taken.cycles == first.cycles == alone.cycles
 
 
 def test_hosts_give_up_in_words_where_nothing_gets_through() -> None:
