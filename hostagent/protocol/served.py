@@ -59,6 +59,10 @@ class ServedFlag(IntFlag):
     """Of a WRITE: the service is emptied first, if it has taken no step."""
     MORE = 64
     """Of a WRITE: another one follows, and until the last is whole the service is torn."""
+    AGREE = 128
+    """Of a job's first QUERY: racks' servers agree on where the service stands."""
+    SHARE = 256
+    """Of a WRITE: no rank has the words, but a rack's server of the announcement's age; others are behind."""
 
 
 class Status(IntEnum):
@@ -89,7 +93,7 @@ STATUS_TEXTS = {
     Status.LAYOUT: "the server cannot read the announcement",
     Status.BUSY: "too many operations are open",
     Status.KEYS: "the step was begun with another number of keys, or in another way",
-    Status.RACKS: "the racks' servers stand at different steps; start them from checkpoints of the same one, or anew",
+    Status.RACKS: "the racks' servers do not stand together; join again",
 }
 
 
@@ -135,6 +139,8 @@ class Announcement:
     updates: int = 0
     """Of WRITE: steps the key has had."""
     terms: Hyperparameters = Hyperparameters()
+    age: int = 0
+    """Of racks' servers: a QUERY is answered by those that are so old, and a WRITE with SHARE is of their words."""
 
     def describe(self) -> str:
         """For error messages: ``key 3, step 7, lr 0.1``."""
@@ -157,6 +163,7 @@ class Announcement:
         numbers = (terms.lr, terms.beta1, terms.beta2, terms.eps, terms.weight_decay, terms.rescale, terms.max_norm)
         lanes[12:26] = np.frombuffer(struct.pack(">7d", *numbers), ">u4")
         lanes[26:28] = _pair(self.updates)
+        lanes[28] = self.age
         return lanes
 
 
@@ -180,11 +187,13 @@ class Answer:
     """Steps this key has had."""
     torn: bool
     """A run of WRITEs has begun and not ended: the weights are of no step."""
+    newest: int = 0
+    """The racks' servers are apart, and this is the age of the one that has had the most changes; 0: they are not."""
 
 
 def read_answer(words: Words) -> Answer:
     """The answer in a result's lanes, as numbers."""
-    lanes = [int(word) for word in words[:12]]
+    lanes = [int(word) for word in words[:13]]
     return Answer(
         status=lanes[0],
         step=lanes[1] << 32 | lanes[2],
@@ -195,6 +204,7 @@ def read_answer(words: Words) -> Answer:
         not_finite=lanes[8],
         updates=lanes[9] << 32 | lanes[10],
         torn=bool(lanes[11]),
+        newest=lanes[12],
     )
 
 

@@ -14,7 +14,6 @@ from hostagent.protocol.quantizer.machine import (
     f64_of_bits,
     load_i32,
     load_i64,
-    load_lane,
     store_i32,
     store_i64,
     store_lane,
@@ -23,9 +22,21 @@ from hostagent.protocol.quantizer.machine import (
 )
 from hostagent.protocol.served import ANNOUNCEMENT_VERSION, Action, ServedFlag, Status
 from hostagent.protocol.worker.plan import LARGEST_GROUP, group_count
-from hostagent.rackserver.optimizers import ADAMW, set_terms, state_tensors
+from hostagent.rackserver.hierarchy.standing import (
+    AGE_AT,
+    AGREE,
+    ELDER_AT,
+    LEAST_AT,
+    SHARE,
+    agree,
+    part_in_share,
+    refusal_of_share,
+    write_told,
+)
+from hostagent.rackserver.optimizers import ADAM, ADAMW, set_terms, state_tensors
 from hostagent.rackserver.records import BLOCK_BYTES
 from hostagent.rackserver.service_records import (
+    ALONE,
     BUFFERS_AT,
     MAX_BUFFERS,
     MAX_KEYS,
@@ -33,50 +44,27 @@ from hostagent.rackserver.service_records import (
     OPERATION_BYTES,
     OPERATIONS,
     PROBES,
+    TAKES,
     UNDECIDED,
     key_at,
     operation_at,
     service_at,
 )
-from hostagent.rackserver.steps import key_of, note_key_applied, note_key_pushed, step_back
+from hostagent.rackserver.steps import key_of, note_key_applied, note_key_pushed
+from hostagent.rackserver.words import pair, word, write_pair
 
 assert OPERATION.fields is not None
-HASH, LEFT = OPERATION.fields["hash"][1], OPERATION.fields["left"][1]
+HASH, LEFT, NUMBER = (OPERATION.fields[name][1] for name in ("hash", "left", "number"))
 QUERY, WRITE, PUSH_PULL = int(Action.QUERY), int(Action.WRITE), int(Action.PUSH_PULL)
 PUSH, PULL = int(Action.PUSH), int(Action.PULL)
-ANEW = int(ServedFlag.ANEW)
-MORE = int(ServedFlag.MORE)
+ANEW, MORE = int(ServedFlag.ANEW), int(ServedFlag.MORE)
 CLIP_OR_SKIP = int(ServedFlag.CLIP | ServedFlag.SKIP)
 OK, UNKNOWN_KEY, SHAPE, QUOTA = int(Status.OK), int(Status.UNKNOWN_KEY), int(Status.SHAPE), int(Status.QUOTA)
 STEP, TWICE, OPTIMIZER = int(Status.STEP), int(Status.TWICE), int(Status.OPTIMIZER)
 LAYOUT, BUSY, KEYS = int(Status.LAYOUT), int(Status.BUSY), int(Status.KEYS)
 RACKS = int(Status.RACKS)
-LEAST_AT, MOST_AT, UNKNOWN_AT = 28, 29, 30
-"""Lanes of a QUERY that racks fill on its way, by maximum: FAR less the least step that a rack stands at, the most, and
-whether the key is unknown somewhere."""
-FAR = 0x7FFFFFFF
-MASK = 0xFFFFFFFF
 LARGEST_KEY = 1 << 40
 """Elements: more is nobody's, and its bytes still fit a 64-bit number."""
-
-
-@njit
-def word(lanes: int, place: int) -> Any:
-    """A lane as an unsigned number."""
-    return load_lane(lanes, place) & MASK
-
-
-@njit
-def pair(lanes: int, place: int) -> Any:
-    """Two lanes as a 64-bit number."""
-    return word(lanes, place) << 32 | word(lanes, place + 1)
-
-
-@njit
-def write_pair(lanes: int, place: int, value: int) -> None:
-    """A 64-bit number as two lanes."""
-    store_lane(lanes, place, value >> 32)
-    store_lane(lanes, place + 1, value)
 
 
 @njit
@@ -91,12 +79,16 @@ def find(service: Any, operation_hash: int) -> Any:
 
 @njit
 def free_place(service: Any, operation_hash: int) -> Any:
-    """Where an operation with this hash may stand; 0 when all its places are taken by open ones."""
+    """Where an operation with this hash may stand; 0 when all its places are taken by open ones. It takes the place of
+    the one that was begun first, for a worker may ask for the others' results again."""
+    found = 0
     for probe in range(PROBES):
         place = service.operations + ((operation_hash + probe) & (OPERATIONS - 1)) * OPERATION_BYTES
-        if load_i64(place + LEFT, 0) <= 0:
-            return place
-    return 0
+        if load_i64(place + LEFT, 0) > 0:
+            continue
+        if found == 0 or load_i64(place + NUMBER, 0) < load_i64(found + NUMBER, 0):
+            found = place
+    return found
 
 
 @njit
@@ -134,7 +126,7 @@ def make_key(service: Any, key: Any, number: int, elements: int) -> Any:
     key.group = min(service.lanes, LARGEST_GROUP)
     key.groups = group_count(chunks, key.group)
     key.block_log2 = block_log2(service)
-    key.states, key.updates, key.written, key.pushed_step = 0, 0, 0, -1
+    key.states, key.updates, key.written, key.pushed_step, key.born = 0, 0, 0, -1, -1
     for place in range(2 * MAX_BUFFERS):
         store_i64(key.address_of_buffers, place, 0)
     blocks = (chunks + (1 << key.block_log2) - 1) >> key.block_log2
@@ -206,6 +198,8 @@ def refusal(service: Any, lanes: int) -> Any:
     if elements < 0 or elements > LARGEST_KEY or word(lanes, 5) >= MAX_BUFFERS:
         return LAYOUT if word(lanes, 5) < MAX_BUFFERS else OPTIMIZER
     key = key_at(key_of(service, number))
+    if action == WRITE and word(lanes, 10) & SHARE:
+        return refusal_of_share(service, key, lanes)
     if action == WRITE and word(lanes, 10) & ANEW:
         return OK if service.step == 0 and service.open_step < 0 and word(lanes, 5) == 0 else STEP
     if key.written == 0 and (action != WRITE or word(lanes, 5) != 0):
@@ -213,6 +207,8 @@ def refusal(service: Any, lanes: int) -> Any:
     if key.written and key.elements != elements:
         return SHAPE
     step = pair(lanes, 6)
+    if service.apart and action != WRITE:
+        return RACKS
     if action in (PUSH_PULL, PUSH):
         return refusal_of_push(service, key, lanes, step)
     if action == PULL:
@@ -230,6 +226,8 @@ def refusal_of_push(service: Any, key: Any, lanes: int, step: int) -> Any:
         return STEP
     if optimizer < 1 or optimizer > ADAMW or (flags & CLIP_OR_SKIP and not split):
         return OPTIMIZER
+    if key.updates > 0 and key.states > 0 and (optimizer >= ADAM) != (key.states > 1):
+        return OPTIMIZER  # the state is another optimizer's
     if word(lanes, 8) == 0 or word(lanes, 11) == 0:
         return LAYOUT
     if service.open_step == step:
@@ -247,10 +245,12 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     After a restart of the job's epoch an announcement may come again: the operation is open, and goes on.
     """
     status, place, action = OK, find(service, operation_hash), word(lanes, 1)
-    is_known = True
-    if action == QUERY and word(lanes, LEAST_AT):
-        status, is_known = agree(service, lanes)
-    elif place == 0 or operation_at(place).first != chunk:
+    if action == QUERY and word(lanes, AGE_AT):
+        write_told(service, lanes)
+        return 0
+    if action == QUERY and word(lanes, 10) & AGREE and word(lanes, LEAST_AT) and not agree(service, lanes):
+        return 0
+    if place == 0 or operation_at(place).first != chunk:
         status, place = refusal(service, lanes), 0
         if status == OK and action != QUERY:
             status, place = begin(service, chunk, operation_hash, lanes)
@@ -263,7 +263,7 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     store_lane(lanes, 3, service.keys_known)
     if number < MAX_KEYS:
         key = key_at(key_of(service, number))
-        if key.written and is_known:
+        if key.written:
             write_pair(lanes, 4, key.elements)
             store_lane(lanes, 6, key.states)
             write_pair(lanes, 9, key.updates)
@@ -274,58 +274,31 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
 
 
 @njit
-def add_standing(service: Any, lanes: int) -> None:
-    """What this rack says of itself in a new job's QUERY, on its way to the other racks."""
-    if word(lanes, 1) != QUERY or word(lanes, 2) >= MAX_KEYS or service.fresh == 0:
-        return
-    step = min(service.step, FAR - 1)
-    store_lane(lanes, LEAST_AT, max(word(lanes, LEAST_AT), FAR - step))
-    store_lane(lanes, MOST_AT, max(word(lanes, MOST_AT), step))
-    if key_at(key_of(service, word(lanes, 2))).written == 0:
-        store_lane(lanes, UNKNOWN_AT, 1)
-
-
-@njit
-def agree(service: Any, lanes: int) -> tuple[int, bool]:
-    """(status, whether all racks know the key): all racks are to stand where the last one does, at the last step that
-    is whole everywhere. One that is a step further goes back; they cannot be further apart unless one has lost its
-    memory."""
-    least, most = FAR - word(lanes, LEAST_AT), word(lanes, MOST_AT)
-    is_known = word(lanes, UNKNOWN_AT) == 0
-    if most > least + 1 or (most > least and not is_known):
-        return RACKS, is_known
-    if service.step > least:
-        if service.revertible == 0:
-            return RACKS, is_known
-        step_back(service)
-    return OK, is_known
-
-
-@njit
 def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     """(status, address of the operation): make room, then open it."""
-    action, number, elements = word(lanes, 1), word(lanes, 2), pair(lanes, 3)
-    service.fresh = 0
+    action, number = word(lanes, 1), word(lanes, 2)
     place = free_place(service, operation_hash)
     if place == 0:
         return BUSY, 0
     key = key_at(key_of(service, number))
     key.address_of_buffers = key_of(service, number) + BUFFERS_AT
-    if action == WRITE:
-        service.torn = 1
-        if word(lanes, 10) & ANEW:
-            forget_keys(service)
-        if key.written == 0 and not make_key(service, key, number, elements):
-            return QUOTA, 0
-        if not provide(service, key, max(key.states, word(lanes, 5))):
-            return QUOTA, 0
-    elif action != PULL and not begin_push(service, key, lanes):
+    part = part_in_share(service, lanes) if action == WRITE and word(lanes, 10) & SHARE else ALONE
+    writes = action == WRITE and part <= TAKES
+    if writes and word(lanes, 10) & ANEW:
+        forget_keys(service)
+    used = service.arena_used
+    if not (begin_write(service, key, lanes) if action == WRITE else action == PULL or begin_push(service, key, lanes)):
+        give_back(service, key, used)
         return QUOTA, 0
+    if writes:
+        service.torn = 1
     operation = operation_at(place)
-    operation.address = place
+    service.begun += 1
+    operation.address, operation.number = place, service.begun
     operation.first, operation.action, operation.key = chunk, action, number
     operation.buffer, operation.step, operation.updates = word(lanes, 5), pair(lanes, 6), pair(lanes, 26)
-    operation.left, operation.more = key.chunks, word(lanes, 10) & MORE
+    operation.left, operation.more, operation.part = key.chunks, word(lanes, 10) & MORE, part
+    operation.age = max(service.age, word(lanes, ELDER_AT)) + 1
     store_release64(place + HASH, operation_hash)
     if key.chunks == 0:
         finish_empty(service, key, operation)
@@ -333,8 +306,26 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
 
 
 @njit
+def begin_write(service: Any, key: Any, lanes: int) -> Any:
+    """Room for the key and the buffer; False when there is none."""
+    if key.written == 0 and not make_key(service, key, word(lanes, 2), pair(lanes, 3)):
+        return False
+    return provide(service, key, max(key.states, word(lanes, 5)))
+
+
+@njit
+def give_back(service: Any, key: Any, used: int) -> None:
+    """What an operation has taken of the arena that then found no room. Nothing has been written there."""
+    service.arena_used = used
+    for place in range(2 * MAX_BUFFERS):
+        if load_i64(key.address_of_buffers, place) >= service.arena + used:
+            store_i64(key.address_of_buffers, place, 0)
+
+
+@njit
 def forget_keys(service: Any) -> None:
-    """A service that has taken no step, as if nobody had written to it."""
+    """As if nobody had written to the service."""
+    service.torn = 1
     for place in range(service.keys_known):
         key = key_at(key_of(service, load_i32(service.listed, place)))
         key.written, key.listed, key.stepped = 0, 0, 0
@@ -348,7 +339,12 @@ def begin_push(service: Any, key: Any, lanes: int) -> Any:
     """The key's part in the step, and the step itself if this is its first key; False when there is no room."""
     step, split = pair(lanes, 6), word(lanes, 1) == PUSH
     momentum = f64_of_bits(pair(lanes, 14))
-    if not provide(service, key, max(key.states, state_tensors(word(lanes, 9), word(lanes, 10), momentum))):
+    states = state_tensors(word(lanes, 9), word(lanes, 10), momentum)
+    if key.updates == 0:
+        key.states = 0  # what was begun with another optimizer and undone
+    if states > 0 and key.states == 0:
+        key.born = step
+    if not provide(service, key, max(key.states, states)):
         return False
     if split and key.gradient == 0:
         key.gradient = take_memory(service, key.chunks * service.lanes * 4 + 1)
@@ -357,7 +353,7 @@ def begin_push(service: Any, key: Any, lanes: int) -> Any:
     if service.open_step != step:
         service.keys_of_step, service.split = word(lanes, 8), 1 if split else 0
         service.pushed_keys, service.applied_keys, service.decision = 0, 0, UNDECIDED
-        service.open_step = step
+        service.open_step, service.revertible = step, 0
     key.pushed_step, key.pushed_chunks, key.applied_chunks = step, 0, 0
     key.groups_done, key.tail, key.tail_groups = 0, -1, 0
     key.optimizer, key.flags, key.divisor = word(lanes, 9), word(lanes, 10), word(lanes, 11)
@@ -370,7 +366,7 @@ def begin_push(service: Any, key: Any, lanes: int) -> Any:
         f64_of_bits(pair(lanes, 22)),
         f64_of_bits(pair(lanes, 24)),
     )
-    set_terms(key, numbers, key.updates + 1)
+    set_terms(key, numbers, key.updates + 1, key.born == step)
     return True
 
 
@@ -387,9 +383,12 @@ def finish_empty(service: Any, key: Any, operation: Any) -> None:
 
 @njit
 def finish_write(service: Any, key: Any, operation: Any) -> None:
-    """All words of a WRITE are in."""
-    key.updates = operation.updates
-    key.written = 1
-    service.torn = 1 if operation.more else 0
+    """All words of a WRITE are in. The last of a run makes the service a further age old, on all racks."""
     service.open_step, service.revertible = -1, 0
-    service.step = operation.step
+    if operation.part <= TAKES:
+        key.updates = operation.updates
+        key.written = 1
+        service.torn = 1 if operation.more else 0
+        service.step = operation.step
+    if not operation.more:
+        service.age, service.apart = operation.age, 0

@@ -58,6 +58,11 @@ class Snapshot:
         """Number of the last whole step."""
         return int(self.facts["step"])
 
+    @property
+    def age(self) -> int:
+        """How often the service has changed. Files of older servers tell steps only."""
+        return int(self.facts.get("age", self.step + 1))
+
 
 def state_of(service: ServiceMemory) -> dict[str, Any]:
     """``{"step", "skipped", "keys": {number: {"weights", "updates", "state": {name: tensor}}}}``, all copies."""
@@ -76,7 +81,7 @@ def take(service: ServiceMemory, tenant: Tenant | None = None) -> Snapshot:
     """Copy the service's last whole step. Not while a batch is processed."""
     held = state_of(service)
     facts: dict[str, Any] = {"version": VERSION, "step": held["step"], "skipped": held["skipped"]}
-    facts["torn"] = int(service.record["torn"][0])
+    facts["age"], facts["torn"] = service.age, int(service.is_torn)
     facts["updates"] = {str(number): key["updates"] for number, key in held["keys"].items()}
     if tenant is not None:
         fields = ("name", "workers", "weight", "quota_bytes")
@@ -125,7 +130,7 @@ def _check(path: Path, facts: Any, arrays: Arrays) -> None:
         version = facts.get("version") if isinstance(facts, dict) else None
         raise CheckpointError(f"{path}: version {version}, this server reads {VERSION}")
     try:
-        int(facts["step"]), int(facts["skipped"])
+        int(facts["step"]), int(facts["skipped"]), int(facts.get("age", 0))
         for number, updates in facts["updates"].items():
             int(number), int(updates), arrays[f"{number}/weights"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -153,7 +158,7 @@ def put(snapshot: Snapshot, service: ServiceMemory, path: Path) -> None:
             raise CheckpointError(f"{path}: key {text} does not fit the tenant's memory, or has another shape")
     service.record["skipped"] = facts["skipped"]
     service.record["torn"] = int(facts.get("torn", 0))
-    service.stand_at(snapshot.step)
+    service.stand_at(snapshot.step, snapshot.age)
 
 
 def restore(service: ServiceMemory, path: Path) -> None:

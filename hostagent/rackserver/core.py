@@ -35,6 +35,7 @@ from hostagent.rackserver.checkpoint import CheckpointError
 from hostagent.rackserver.entry import PROGRAM, program_address
 from hostagent.rackserver.hierarchy.memory import TierMemory, Traffic, compile_tiers, totals_for
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place
+from hostagent.rackserver.hierarchy.sharing import give_share, say_standing
 from hostagent.rackserver.lanes import combine
 from hostagent.rackserver.records import (
     CHILD,
@@ -51,7 +52,7 @@ from hostagent.rackserver.records import (
     SET,
     SHORT_HEADER_AT,
 )
-from hostagent.rackserver.served import complete_control, complete_data, data_owner, release, say_standing
+from hostagent.rackserver.served import complete_control, complete_data, data_owner, release
 from hostagent.rackserver.services import NO_JOB, ServiceMemory
 from hostagent.rackserver.shares import Shares
 from hostagent.rackserver.steps import step_chunk
@@ -64,6 +65,7 @@ SERVICE_ENTRIES = {
     "release_core": release,
     "step": step_chunk,
     "say_standing": say_standing,
+    "give_share": give_share,
 }
 """Called by address, compiled when the first service comes."""
 DEFAULT_SLOTS = 4096

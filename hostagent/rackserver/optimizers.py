@@ -137,17 +137,16 @@ def amsgrad(gradient: int, weights: int, new_weights: int, held: Any, new: Any, 
 
 
 @njit
-def set_terms(key: Any, numbers: Any, updates: int) -> None:
+def set_terms(key: Any, numbers: Any, updates: int, begins: Any) -> None:
     """A step's terms in the forms that the loops use.
 
     ``numbers`` are lr, beta1, beta2, eps, weight decay, rescale, max norm in float64, as torch holds them; ``updates``
-    counts this step.
+    counts this step; ``begins``: the state begins with it.
     """
     lr, beta1, beta2, eps, decay, rescale, max_norm = numbers
     key.lr, key.momentum, key.eps = np.float32(lr), np.float32(beta1), np.float32(eps)
     key.decay, key.rescale, key.max_norm = np.float32(decay), np.float32(rescale), max_norm
-    key.keep = np.float32(1)
-    key.first = 1 if updates == 1 else 0
+    key.keep, key.first = np.float32(1), 1 if begins else 0
     if key.optimizer >= ADAM:
         key.fresh, key.fresh2, key.beta2 = np.float32(1 - beta1), np.float32(1 - beta2), np.float32(beta2)
         steps = np.float64(updates)

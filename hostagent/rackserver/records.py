@@ -33,7 +33,7 @@ SERVER = np.dtype(
         *integers("address", "lanes", "slots", "cores"),
         *integers("job_rows", "jobs", "children", "headers", "sets", "sums", "tx", "counters", "counter_bytes"),
         *integers("answer", "combine", "data_owner", "complete_data", "complete_control", "release_core"),
-        *integers("step", "say_standing"),
+        *integers("step", "say_standing", "give_share"),
         *integers("full_route", "take_part", "ask_again", "tell_racks", "take_beside", "is_read"),
         *integers(
             "heads",

@@ -34,12 +34,10 @@ from hostagent.protocol.worker.plan import exponent_position, group_count, group
 from hostagent.protocol.worker.store import pack_exponents
 from hostagent.rackserver.announce import (
     LEFT,
-    MASK,
     PULL,
     PUSH,
     PUSH_PULL,
     WRITE,
-    add_standing,
     announce,
     find,
     finish_write,
@@ -47,8 +45,9 @@ from hostagent.rackserver.announce import (
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
 from hostagent.rackserver.loops import ANSWER, STEPS_DONE, STEPS_NS, WITHHOLD, answer_result
 from hostagent.rackserver.records import SET_BYTES, job_at, server_at, set_at
-from hostagent.rackserver.service_records import STEPS, UNDECIDED, key_at, operation_at, service_at
+from hostagent.rackserver.service_records import ALONE, STEPS, TAKES, UNDECIDED, key_at, operation_at, service_at
 from hostagent.rackserver.steps import chunk_of, key_of, note_applied, note_pushed, side_at, squares_of
+from hostagent.rackserver.words import MASK
 
 NOT_DATA = -1
 TO_ALL_SERVED = SERVED << 8 | 1 << 24
@@ -166,28 +165,32 @@ def take_data(server: Any, service: Any, held: Any, index: int, core: int) -> An
     lanes = server.sums + index * 4 * server.lanes
     count = min(service.lanes, key.elements - part * service.lanes)
     if operation.action == WRITE:
-        take_words(service, key, operation, part, held, lanes, count)
-        return ANSWER
+        return take_words(service, key, operation, part, held, lanes, count)
     if operation.action == PULL:
         return give_words(server, service, operation, key_address, part, held, lanes, count, core)
     return take_gradient(server, service, operation, key_address, part, tail, held, lanes, count, core)
 
 
 @njit
-def take_words(service: Any, key: Any, operation: Any, part: int, held: Any, lanes: int, count: int) -> None:
-    """Words of a WRITE, into both versions."""
+def take_words(service: Any, key: Any, operation: Any, part: int, held: Any, lanes: int, count: int) -> int:
+    """Words of a WRITE, into both versions; the newest stays that, for other buffers of it have not been written."""
+    if held.has_data == 0 and operation.part != ALONE:
+        return WITHHOLD  # an operation that the giver no longer knew
     if held.has_data == 0:
         zero_bytes(lanes, 4 * service.lanes)
         held.has_data = 1
-    for side in range(2):
-        words = chunk_of(key, operation.buffer, side, part, service.lanes)
-        for i in range(count):
-            store_i32(words, i, load_lane(lanes, i))
-    if operation.buffer == 0:
-        store_i64(key.versions, part, operation.step)
-        store_i64(key.versions, key.chunks + part, -1)
+    if operation.part <= TAKES:
+        for side in range(2):
+            words = chunk_of(key, operation.buffer, side, part, service.lanes)
+            for i in range(count):
+                store_i32(words, i, load_lane(lanes, i))
+        if operation.buffer == 0:
+            newest = side_at(key, part, service.step)
+            store_i64(key.versions, newest * key.chunks + part, operation.step)
+            store_i64(key.versions, (1 - newest) * key.chunks + part, -1)
     if atomic_add64(operation.address + LEFT, -1) == 1:
         finish_write(service, key, operation)
+    return ANSWER
 
 
 @njit
@@ -361,14 +364,6 @@ def complete_control(server_address: int, job_address: int, index: int, core: in
         take_exponents(service, held, lanes)
     pass_release(server, service)
     return ANSWER
-
-
-@njit
-def say_standing(server_address: int, job_address: int, index: int, fourth: int, fifth: int) -> int:
-    """A complete announcement in a job of several racks, before it goes to the next one."""
-    server = server_at(server_address)
-    add_standing(service_at(job_at(job_address).service), server.sums + index * 4 * server.lanes)
-    return 0
 
 
 @njit

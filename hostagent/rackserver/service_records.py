@@ -28,7 +28,8 @@ SERVICE = np.dtype(
         *integers("address", "server", "lanes", "cores", "home", "workers", "workers_log2"),
         *integers("first_slot", "window", "window_log2"),
         *integers("step", "open_step", "keys_of_step", "split", "pushed_keys", "applied_keys", "decision"),
-        *integers("skipped", "not_finite", "keys_known", "release", "fresh", "revertible", "over_quota", "torn"),
+        *integers("skipped", "not_finite", "keys_known", "release", "revertible", "over_quota", "torn"),
+        *integers("age", "apart", "gives", "own_bit", "begun"),
         *integers("arena", "arena_used", "arena_bytes", "keys", "listed", "operations", "loads"),
         ("scale", np.float64),
         ("norm", np.float64),
@@ -41,22 +42,28 @@ split         its gradients are pushed first, and decided on (PUSH and PULL)
 pushed_keys, applied_keys   keys whose gradient is in, and whose weights have been stepped, in the open step
 decision      of a split step: UNDECIDED, STEPS or SKIPS
 release       not 0: withheld results may go
-fresh         its job has done nothing yet but ask
+begun         operations so far, and so the number of the last
 over_quota    operations refused as the memory does not hold them
 torn          a run of WRITEs has begun and not ended
-revertible    the last whole step was made of pushes, so the one before is still here
+revertible    the last change was a step made of pushes and the next has not begun, so the version before is still here;
+              2: the step was skipped
+age, apart, gives, own_bit   see ``hierarchy.standing``: how often the service has changed; its racks' servers are not
+              of one age; this one gives words to others; the lowest bit of this rack's children
 keys, listed  KEY records by number; numbers of the keys known, in the order in which they came
 loads         bytes that each core owns, all services together
 scale, norm   of the last decision: what gradients are multiplied by; the norm over all keys
 """
 UNDECIDED, STEPS, SKIPS = 0, 1, 2
+ALONE, TAKES, HAS, GIVES = 0, 1, 2, 3
+"""A rack's part in an operation: as if there were no others; of a WRITE with SHARE: the words are written here, are
+here already, or are given from here."""
 
 KEY = np.dtype(
     [
         *integers(
             "number", "elements", "chunks", "groups", "group", "block_log2", "listed", "written", "updates", "stepped"
         ),
-        *integers("states", "address_of_buffers"),
+        *integers("states", "born", "address_of_buffers"),
         ("buffers", np.int64, 2 * MAX_BUFFERS),
         *integers("versions", "owners", "exponents", "gradient", "squares", "pushes"),
         *integers("pushed_step", "pushed_chunks", "applied_chunks", "groups_done", "tail", "tail_groups"),
@@ -73,22 +80,27 @@ KEY = np.dtype(
 """buffers      addresses of the two versions of weights, then of each state tensor; 0 where there is none
 written      the weights have been written once: the key can be used
 stepped      the last step that counts in updates
+states       state tensors; born: the step that begins, or began, them
 versions     int64 for each version and chunk: the step that made it, or -1
 owners       uint8 for each block: its core
 exponents    int16 for each chunk, then for each of the tail, then int32 for the numbers of flagged chunks
 gradient     float32 of the open step; for chunks that are not finite only NaN and infinities, else 0, until the tail
 squares      float64 for each chunk: sum of the gradient's squares
 pushes       int64 for each chunk: the last step whose gradient was taken, so that a replay is not taken again
-first        the key has had no update: momentum starts as the gradient
+first        the state begins with the open step: momentum starts as the gradient
 the rest     terms of the open step; ``fresh`` is 1 - beta1 or 1 - dampening, ``fresh2`` 1 - beta2, ``keep`` 1 - lr *
              decay (AdamW), ``step_size`` -lr over the first bias correction, ``correction`` the root of the second
 """
 
 OPERATION = np.dtype(
-    integers("address", "hash", "first", "action", "key", "buffer", "step", "left", "updates", "more"),
+    [
+        *integers("address", "hash", "number", "first", "action", "key", "buffer", "step", "left", "updates", "more"),
+        *integers("part", "age"),
+    ],
     align=True,
 )
-"""A served operation with data, from its announcement on; ``left`` data chunks are not complete."""
+"""A served operation with data, from its announcement on; ``left`` data chunks are not complete. ``age``: the service's
+after a run of WRITEs that ends with it."""
 
 service_at = record_at(SERVICE)
 key_at = record_at(KEY)

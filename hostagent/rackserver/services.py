@@ -47,7 +47,7 @@ class ServiceMemory:
 
     def _forget_operations(self) -> None:
         self._operations["hash"] = -1
-        self._operations["left"] = 0
+        self._operations["left"] = self._operations["number"] = 0
 
     def attach(self, terms: JobTerms, home: int) -> None:
         """The service's job from now on. One of another number undoes a step that the last job left unfinished."""
@@ -55,12 +55,12 @@ class ServiceMemory:
         options = terms.service.options if terms.service is not None else {}
         workers = int(str(options.get("ranks", terms.workers)))
         record["workers"], record["workers_log2"] = workers, log2_ceiling(workers)
-        record["home"] = home
+        record["home"], record["own_bit"] = home, (terms.full & -terms.full).bit_length() - 1
         for name in ("first_slot", "window", "window_log2"):
             record[name] = getattr(terms, name)
         if terms.job != self.job:
             self.undo()
-            record["fresh"] = 1
+            record["apart"], record["gives"] = 0, 0
         self.job = terms.job
 
     def undo(self) -> None:
@@ -111,9 +111,19 @@ class ServiceMemory:
         key["updates"], key["written"] = updates, 1
         return True
 
-    def stand_at(self, step: int) -> None:
+    @property
+    def age(self) -> int:
+        """How often the service has changed; see ``hierarchy.standing``."""
+        return int(self.record["age"][0])
+
+    @property
+    def is_torn(self) -> bool:
+        """A run of WRITEs has begun and not ended."""
+        return bool(self.record["torn"][0])
+
+    def stand_at(self, step: int, age: int) -> None:
         """The last whole step, after all keys were put."""
-        self.record["step"], self.record["revertible"] = step, 0
+        self.record["step"], self.record["age"], self.record["revertible"] = step, age, 0
         self.undo()
 
     def tensor(self, number: int, buffer: int = 0) -> Array:

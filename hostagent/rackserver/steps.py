@@ -120,7 +120,10 @@ def commit(service: Any, updates: int) -> None:
         if key.pushed_step == step and updates:
             key.updates += updates
             key.stepped = step
-    service.open_step, service.revertible = -1, 1
+        elif key.born == step:
+            key.born = step + 1
+    service.open_step, service.revertible = -1, 1 if updates else 2
+    service.age += 1
     store_release64(service.address + STEP, step)
 
 
@@ -139,6 +142,7 @@ def step_back(service: Any) -> None:
             if load_i64(key.pushes, index) == step:
                 store_i64(key.pushes, index, -1)
         key.pushed_step = -1
+    service.skipped -= 1 if service.revertible == 2 else 0
     service.revertible = 0
     store_release64(service.address + STEP, step - 1)
 

@@ -34,6 +34,10 @@ class Killed(Exception):
     """The job was killed on purpose."""
 
 
+class Hopeless(Killed):
+    """No server has a whole step."""
+
+
 class Refused(Exception):
     """A core has failed."""
 
@@ -93,11 +97,11 @@ class Session:
         """
         training, lab = self.training, self.lab
         before, answers = list(lab.finished), []
-        root_only = more.pop("root_only", False)
+        root_only, terms = more.pop("root_only", False), more.pop("terms", training.terms)
         for rank, core in enumerate(lab.cores):
             for key in keys:
                 announcement = Announcement(
-                    action, key, training.sizes[key], terms=training.terms, keys=len(training.sizes), **more
+                    action, key, training.sizes[key], terms=terms, keys=len(training.sizes), **more
                 )
                 served = ServedMemory(announcement)
                 target = memory.get((rank, key))
@@ -173,13 +177,33 @@ def train(
 
 def begin(session: Session, held: dict[tuple[int, int], Array], keys: list[int]) -> int:
     """Write the weights of a new service, or get those of the last whole step; returns its number."""
-    answer = session.run(Action.QUERY, keys[-1:], {})[0]
+    ask = Hyperparameters(flags=int(ServedFlag.AGREE))
+    answer = session.run(Action.QUERY, keys[-1:], {}, terms=ask)[0]
+    if answer.newest:
+        bring_together(session, keys, answer.newest)
+        answer = session.run(Action.QUERY, keys[-1:], {}, terms=ask)[0]
+    if answer.torn and answer.step > 0:
+        raise Hopeless
     if answer.elements == 0:
-        session.run(Action.WRITE, keys[:-1], held, root_only=True)
+        more = Hyperparameters(flags=int(ServedFlag.MORE))
+        session.run(Action.WRITE, keys[:-1], held, root_only=True, terms=more)
         session.run(Action.WRITE, keys[-1:], held, root_only=True)
         return 0
     session.run(Action.PULL, keys, held, step=answer.step)
     return answer.step
+
+
+def bring_together(session: Session, keys: list[int], age: int) -> None:
+    """As ``rack.sharing`` does."""
+    for key in keys:
+        held = session.run(Action.QUERY, [key], {}, terms=Hyperparameters(), age=age)[0]
+        for buffer in range(1 + held.state_tensors):
+            anew = ServedFlag.ANEW if key == keys[0] and buffer == 0 else 0
+            more = 0 if key == keys[-1] and buffer == held.state_tensors else ServedFlag.MORE
+            about = {"step": held.step, "updates": held.updates, "buffer": buffer, "age": age}
+            session.run(
+                Action.WRITE, [key], {}, terms=Hyperparameters(flags=int(ServedFlag.SHARE | anew | more)), **about
+            )
 
 
 def summed(training: Training, step: int, key: int) -> Array:

@@ -72,9 +72,14 @@ class Pusher:
     def chunks_of(self, elements: int) -> int:
         return -(-elements // self.lanes)
 
-    def write(self, key: int, weights: Array) -> None:
+    def push(self, key: int, gradient: Array, step: int, terms: Hyperparameters = SGD) -> Array:
+        """A whole push-pull of the same gradient on all workers, up to a chunk; the new weights."""
+        first = self.begin_push(key, gradient.size, step, terms=terms)
+        return self.send_all(first, SERVED, self.words(gradient)).view(np.float32)[: gradient.size]
+
+    def write(self, key: int, weights: Array, **more: int) -> None:
         """The key's weights, from worker 0 to the server and all."""
-        first = self.begin(Announcement(Action.WRITE, key, weights.size))
+        first = self.begin(Announcement(Action.WRITE, key, weights.size, **more))
         for index in range(self.chunks_of(weights.size)):
             words = weights[index * self.lanes : (index + 1) * self.lanes].view(np.uint32)
             self.send([self.frame(worker, first + index, SERVED, words) for worker in range(self.workers)][:1])
@@ -91,9 +96,16 @@ class Pusher:
         self.chunk = first + len(parts)
         return np.concatenate(parts).view(np.float32)[:elements]
 
-    def begin_push(self, key: int, elements: int, step: int, exponents: Sequence[int] | None = None) -> int:
+    def begin_push(
+        self,
+        key: int,
+        elements: int,
+        step: int,
+        exponents: Sequence[int] | None = None,
+        terms: Hyperparameters = SGD,
+    ) -> int:
         """Announce a push-pull of up to as many chunks as a frame has lanes; number of its first data chunk."""
-        first = self.begin(Announcement(Action.PUSH_PULL, key, elements, step=step, terms=SGD))
+        first = self.begin(Announcement(Action.PUSH_PULL, key, elements, step=step, terms=terms))
         told = [self.exponent] * self.chunks_of(elements) if exponents is None else exponents
         self.send_all(first, MAX, np.array(told, np.int64).astype(np.uint32))
         self.chunk = first + 1 + self.chunks_of(elements)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
+from emulator.ports.batch import TxPortTable
 from hostagent.protocol.reference import ReferenceJob
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms, RackPart, ServiceTerms, Spread
+from hostagent.rackserver.checkpoint import Snapshot, put
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.hierarchy.inside import Inside
 from hostagent.rackserver.hierarchy.routes import Peer, Place
+from hostagent.rackserver.services import ServiceMemory
 
 PEER_PORT = 100
 SLOTS = 64
@@ -25,20 +29,36 @@ class Racks:
         """``rough``: how likely a frame between racks is lost, and again as likely repeated, late or damaged."""
         self.lanes, self.way, self.rough = lanes, way, rough
         self.random = random.Random(seed)
-        self.servers: list[RackServer] = []
-        self._insides = []
-        for rack in range(racks):
-            place = Place(rack, tuple(Peer(other, PEER_PORT + other) for other in range(racks) if other != rack))
-            inside = Inside(lambda table, place=place: self._make(table, place, cores, slots))
-            for other in place.peers:
-                inside.provide(other.port)
-            self._insides.append(inside)
+        self._racks, self._cores, self._slots = racks, cores, slots
+        self._insides = [self._start(rack) for rack in range(racks)]
         self._rack_of: dict[int, int] = {}
         self._under_way: list[tuple[int, int, bytes]] = []
 
-    def _make(self, table, place: Place, cores: int, slots: int) -> RackServer:  # type: ignore[no-untyped-def]
-        self.servers.append(RackServer(self.lanes, slots=slots, cores=cores, ports=table, place=place))
-        return self.servers[-1]
+    def _start(self, rack: int, checkpoint: Snapshot | None = None) -> Inside:
+        place = Place(rack, tuple(Peer(other, PEER_PORT + other) for other in range(self._racks) if other != rack))
+
+        def restore(name: str, service: ServiceMemory) -> None:
+            if checkpoint is not None:
+                put(checkpoint, service, Path("memory"))
+
+        def make(table: TxPortTable) -> RackServer:
+            return RackServer(
+                self.lanes, slots=self._slots, cores=self._cores, ports=table, place=place, restore=restore
+            )
+
+        inside = Inside(make)
+        for other in place.peers:
+            inside.provide(other.port)
+        return inside
+
+    @property
+    def servers(self) -> list[RackServer]:
+        """By rack."""
+        return [inside.core for inside in self._insides]  # type: ignore[misc]
+
+    def restart(self, rack: int, checkpoint: Snapshot | None = None) -> None:
+        """The server is gone, and another is in its place. Before the next job."""
+        self._insides[rack] = self._start(rack, checkpoint)
 
     def terms(self, number: int, job: ReferenceJob, service: ServiceTerms | None = None) -> list[JobTerms]:
         """By rack; children are dealt in runs."""

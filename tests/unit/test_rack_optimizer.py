@@ -411,6 +411,23 @@ def test_another_models_service_is_refused(network: RackNetwork) -> None:
     on_ranks(SIZE, body)
 
 
+@pytest.mark.parametrize(("first", "then"), [("adam", "sgd"), ("sgd", "adam")])
+def test_a_service_with_another_optimizers_state_is_refused(network: RackNetwork, first: str, then: str) -> None:
+    fresh(network)
+    options = {"adam": {"lr": 0.1}, "sgd": {"lr": 0.1, "momentum": 0.9}}
+
+    def body(rank: int) -> None:
+        model = make_model()
+        optimizer = make_optimizer(network, rank, model.parameters(), first, **options[first])
+        backward(model, 0, rank)
+        optimizer.step()
+        optimizer.close()
+        with pytest.raises(NetsumError, match=f"(?i)the state of {first}"):
+            make_optimizer(network, rank, make_model().parameters(), then, **options[then])
+
+    on_ranks(SIZE, body)
+
+
 @pytest.mark.parametrize("layers", [(8, 8), (20, 20, 20, 20)])
 def test_another_model_takes_a_service_over_that_has_taken_no_step(
     network: RackNetwork, layers: tuple[int, ...]

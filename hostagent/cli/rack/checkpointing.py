@@ -38,6 +38,7 @@ class Saved:
     """A service's last checkpoint."""
 
     step: int
+    age: int
     at_s: float
     problem: str = ""
     """Why the last attempt to write one failed."""
@@ -84,11 +85,13 @@ class Checkpointer:
             return now_s - saved.at_s >= DEFAULT_SECONDS
         pace, new = self._pace, step - saved.step
         if new <= 0:
-            return new < 0  # the script has loaded an older state
+            return service.age != saved.age  # a state was loaded, or a step undone
         return bool(pace.steps and new >= pace.steps) or bool(pace.seconds and now_s - saved.at_s >= pace.seconds)
 
     def _save(self, name: str, service: ServiceMemory, now_s: float) -> None:
         with self._paused():
+            if service.is_torn:
+                return
             snapshot = take(service, self._rack.registry.tenant(name))
         problem = ""
         try:
@@ -98,10 +101,10 @@ class Checkpointer:
             log.error("no checkpoint of service %r at step %d: %s", name, snapshot.step, error)
         before = self.saved.get(name)
         step = snapshot.step if not problem else (before.step if before is not None else -1)
-        self.saved[name] = Saved(step, now_s, problem)
+        self.saved[name] = Saved(step, snapshot.age, now_s, problem)
 
     def save_all(self) -> None:
-        """At the end: every service that has weights."""
+        """At the end: every service that has weights; those of a torn one are of no step."""
         for name, service in self._rack.services():
             if any(True for _ in service.numbers()):
                 self._save(name, service, time.monotonic())

@@ -24,7 +24,7 @@ from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
 from hostagent.rackserver.answers import NO_LANES, TO_ALL
 from hostagent.rackserver.hierarchy.records import ROUTE_BYTES, TRAFFIC, TRAFFIC_BYTES, route_record, tier_at
-from hostagent.rackserver.judge import ANNOUNCE, row_of
+from hostagent.rackserver.judge import ANNOUNCE, SERVED, row_of
 from hostagent.rackserver.loops import (
     MASK,
     answer_result,
@@ -37,6 +37,7 @@ from hostagent.rackserver.loops import (
     write_words,
 )
 from hostagent.rackserver.records import JOB_BYTES, SET_BYTES, job_at, server_at, set_at
+from hostagent.rackserver.service_records import service_at
 
 assert TRAFFIC.fields is not None
 PART_BYTES, TOTAL_BYTES = TRAFFIC.fields["part_bytes"][1], TRAFFIC.fields["total_bytes"][1]
@@ -103,6 +104,8 @@ def take_part(server_address: int, job_address: int, index: int, core: int, fift
     held = set_at(server.sets + index * SET_BYTES)
     if job.service and held.operator == ANNOUNCE:
         call_compiled(server.say_standing, server.address, job.address, index, 0, 0)
+    elif job.service and service_at(job.service).gives and held.operator == SERVED:
+        call_compiled(server.give_share, server.address, job.address, index, 0, 0)
     if route_of(job, held.chunk).up == NOBODY:
         take_total(server, job, core, held, index)
     else:

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import torch.distributed as dist
 from torch import Tensor
 
-from hostagent.protocol.served import Action, Announcement, Answer, ServedMemory
+from hostagent.protocol.served import Action, Announcement, Answer, Hyperparameters, ServedFlag, ServedMemory
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.torch_backend.creation import agree_on_name, controller_address
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
@@ -145,9 +145,15 @@ class RackClient:
     def _describe(self, operation: Operation) -> str:
         return f"service {self.service.name!r}, {operation.describe()}"
 
-    def query(self, layout: KeyLayout) -> Answer:
-        """What the server knows of a key."""
-        return self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements)))
+    def query(self, layout: KeyLayout, age: int = 0) -> Answer:
+        """What the server knows of a key; of several racks' servers, what those of that age know."""
+        return self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, age=age)))
+
+    def agree(self, layout: KeyLayout) -> Answer:
+        """The same, and a job's first operation: servers of several racks agree on the last whole step. Where they
+        can't, the answer's ``newest`` tells so, and ``sharing.bring_together`` is to follow."""
+        terms = Hyperparameters(flags=int(ServedFlag.AGREE))
+        return self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, terms=terms)))
 
     def check_alike(self, layout: KeyLayout, answer: Answer, keys: int) -> None:
         """Refuse another model's service."""

@@ -21,6 +21,7 @@ from hostagent.torch_backend.rack import state
 from hostagent.torch_backend.rack.client import RackClient, RackService, connect
 from hostagent.torch_backend.rack.keys import LocalKey
 from hostagent.torch_backend.rack.layout import layout_of
+from hostagent.torch_backend.rack.sharing import bring_together
 from hostagent.torch_backend.rack.terms import (
     Policy,
     check_groups,
@@ -226,18 +227,28 @@ class RackOptimizer(torch.optim.Optimizer):
 
     def _take_service(self) -> bool:
         """Take over the service's last whole step; False where it has none."""
-        answer = self._client.query(self._keys[-1].layout)
+        answer = self._client.agree(self._keys[-1].layout)
+        if answer.newest:
+            bring_together(self._client, [key.layout for key in self._keys], answer.newest)
+            answer = self._client.query(self._keys[-1].layout)
         is_alike = answer.keys == len(self._keys) and answer.elements == self._keys[-1].layout.elements
         if answer.step == 0 and not is_alike:  # nobody has trained what is there, if anything is
             self._is_anew = answer.keys > 0
             return False
-        self._client.check_alike(self._keys[-1].layout, answer, len(self._keys))
         if answer.torn:
             name = self._client.service.name
             raise RefusedError(
                 f"netsum: a load_state_dict into service {name!r} was interrupted, so its weights and state are of no "
                 "step: after rejoin(), load_state_dict again; else name another service, or start the server from its "
                 "checkpoint"
+            )
+        self._client.check_alike(self._keys[-1].layout, answer, len(self._keys))
+        held = answer.state_tensors if answer.updates else 0
+        if held and (held > 1) != (len(self._names()[self._keys[-1].layout.group]) > 1):
+            name, whose = self._client.service.name, "Adam" if held > 1 else "SGD"
+            made = type(self._template).__name__
+            raise RefusedError(
+                f"netsum: service {name!r} holds the state of {whose}, which {made} can't go on from; name another one"
             )
         self.skipped_steps, self.nonfinite_chunks = answer.skipped, answer.not_finite
         self.step_number = answer.step

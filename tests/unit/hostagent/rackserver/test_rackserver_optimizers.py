@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 @njit
 def write_terms(key: int, numbers: Any, updates: int) -> None:
-    set_terms(key_at(key), numbers, updates)
+    set_terms(key_at(key), numbers, updates, updates == 1)
 
 
 @njit

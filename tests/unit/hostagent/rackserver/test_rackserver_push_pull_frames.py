@@ -10,7 +10,15 @@ import pytest
 from emulator.ports.batch import FrameBatch
 from hostagent.protocol.frames import parse_frame
 from hostagent.protocol.quantizer.classes import ONE_NAN
-from hostagent.protocol.served import Action, Announcement, Hyperparameters, ServedFlag, Status, read_answer
+from hostagent.protocol.served import (
+    Action,
+    Announcement,
+    Hyperparameters,
+    ServedFlag,
+    ServedOptimizer,
+    Status,
+    read_answer,
+)
 from hostagent.rackserver import checkpoint
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
 from hostagent.rackserver.loops import serve
@@ -145,6 +153,48 @@ def test_what_the_quota_does_not_hold_is_counted() -> None:
         pusher.begin(Announcement(Action.WRITE, 0, 1 << 30))
     (tenant,) = figures_of(pusher.aggregator.server).tenants
     assert tenant.refused == {"memory": 1}
+
+
+def test_a_write_that_finds_no_room_takes_none_and_the_service_stays_whole() -> None:
+    pusher = Pusher()
+    pusher.write(0, numbers(64))
+    used = pusher.service.used_bytes
+    with pytest.raises(AssertionError, match=f"refused with status {Status.QUOTA}"):
+        pusher.begin(Announcement(Action.WRITE, 1, (1 << 26) // 5))
+    pusher.chunk += 1
+    assert pusher.service.used_bytes == used
+    assert not pusher.service.is_torn
+    state = Announcement(Action.WRITE, 0, 64, buffer=3)
+    for _ in range(2):
+        pusher.begin(state)
+        pusher.chunk += 1
+
+
+def test_weights_that_are_written_between_steps_leave_the_optimizers_state_alone() -> None:
+    pusher, gradient = Pusher(), numbers(64)
+    terms = Hyperparameters(ServedOptimizer.SGD, lr=1.0, beta1=0.5)
+    pusher.write(0, numbers(64))
+    pusher.push(0, gradient, 1, terms)
+    weights = numbers(64)
+    pusher.write(0, weights, step=1, updates=1)
+    assert pusher.push(0, gradient, 2, terms).tolist() == (weights - 1.5 * gradient).tolist()
+
+
+def test_momentum_begins_as_the_gradient_whenever_it_begins() -> None:
+    pusher, weights, gradient = Pusher(), numbers(64), numbers(64)
+    terms = Hyperparameters(ServedOptimizer.SGD, lr=1.0, beta1=0.5, beta2=0.5)
+    pusher.write(0, weights)
+    pusher.push(0, gradient, 1)
+    assert pusher.push(0, gradient, 2, terms).tolist() == (weights - 2 * gradient).tolist()
+    assert pusher.push(0, gradient, 3, terms).tolist() == (weights - 3 * gradient).tolist()
+
+
+def test_state_of_another_optimizer_is_not_stepped() -> None:
+    pusher = Pusher()
+    pusher.write(0, numbers(64))
+    pusher.push(0, numbers(64), 1, Hyperparameters(ServedOptimizer.SGD, lr=1.0, beta1=0.5))
+    with pytest.raises(AssertionError, match=f"refused with status {Status.OPTIMIZER}"):
+        pusher.push(0, numbers(64), 2, Hyperparameters(ServedOptimizer.ADAM, lr=0.1, beta1=0.9, beta2=0.9, eps=1e-8))
 
 
 def test_a_service_is_torn_from_the_first_of_a_run_of_writes_to_the_end_of_the_last(tmp_path: Path) -> None:
