@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hostagent.cli.compiled import parse_defines
-from hostagent.cli.options import Define, Include
+from hostagent.cli.options import Define, Include, refuse
 from hostagent.cli.programs import load_program, packed
 
 DieWithParent = Annotated[bool, typer.Option("--die-with-parent", help="End when the process that started this does.")]
@@ -72,6 +72,7 @@ def switch(
 
 
 def controller(
+    context: typer.Context,
     aggregator: Annotated[
         str,
         typer.Option(
@@ -109,6 +110,9 @@ def controller(
     """
     from hostagent.controller.process import ControllerOptions, run_controller
 
+    where = aggregator.partition("://")[2]
+    if "," not in where and where != "-":
+        refuse(context, "one aggregator has no others to exchange sums with: name several, netsum://A,B", "way")
     loaded = load_program(program, define, include, p4info, device_config)
     if loaded is None:
         raise typer.Exit(1)

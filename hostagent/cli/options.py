@@ -27,3 +27,19 @@ def check_checkpoint(folder: Path | None, every: int | None, seconds: float | No
     """Raises typer.BadParameter for words about checkpoints that have no folder."""
     if folder is None and (every or seconds or not restore):
         raise typer.BadParameter("it needs --checkpoint DIR", param_hint="--checkpoint-every, -seconds, --no-restore")
+
+
+def refuse(context: typer.Context, why: str, *names: str) -> None:
+    """Raises typer.BadParameter if the command line has one of these options, by their parameters' names."""
+    given = [
+        max(parameter.opts, key=len)
+        for parameter in context.command.params
+        if parameter.name in names and _is_given(context, parameter.name)
+    ]
+    if given:
+        raise typer.BadParameter(why, param_hint=", ".join(given))
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

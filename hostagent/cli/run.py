@@ -9,7 +9,13 @@ from typing import Annotated
 
 import typer
 
-from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint
+from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint, refuse
+
+OF_WHAT_IS_STARTED = (
+    *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "way", "report", "verbose"),
+    *("checkpoint", "checkpoint_every", "checkpoint_seconds", "restore"),
+)
+"""Parameters of `run` that are about the aggregator and its controller."""
 
 
 def run(
@@ -69,9 +75,11 @@ def run(
     from hostagent.torch_backend.aggregators import DEFAULT_LANES, Aggregator
     from hostagent.torch_backend.launcher import RunOptions, default_max_window, run_training
 
-    if controller is not None and report is not None:
-        why = f"it is of what a run starts itself; `netsum status {controller}` tells of what runs already"
-        raise typer.BadParameter(why, param_hint="--report")
+    if controller is not None:
+        why = f"of what a run starts itself, and with --controller that is only ranks; see `netsum status {controller}`"
+        refuse(context, why, *OF_WHAT_IS_STARTED)
+    if racks == 1:
+        refuse(context, "one server has no others to exchange sums with: add --racks N", "way")
 
     def at_end(where: Aggregator) -> None:
         from hostagent.cli.measured import summary, write

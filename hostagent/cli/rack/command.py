@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from hostagent.cli.network import DieWithParent
-from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint
+from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint, refuse
 
 
 def server(
+    context: typer.Context,
     port: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,11 +75,15 @@ def server(
     from hostagent.cli.rack.tenants_file import size_of
 
     if of is not None:
+        others = [str(name) for name in context.params if name not in ("of", "report", "as_json")]
+        refuse(context, "of a server that is started, and --of asks one that runs", *others)
         raise typer.Exit(_report_of(of, as_json))
     try:
         memory_bytes = size_of(memory) if memory is not None else 0
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--memory") from None
+    if cores == 1:
+        refuse(context, "one core is the system's to place: add --cores N", "pin")
     check_checkpoint(checkpoint, checkpoint_every, checkpoint_seconds, restore)
     from hostagent.cli.aggregators.process import AggregatorOptions
     from hostagent.cli.rack.checkpointing import Pace

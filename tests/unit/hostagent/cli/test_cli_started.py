@@ -110,6 +110,30 @@ def test_a_servers_options_are_refused_where_none_is_started(
     assert "--cores, --checkpoint: of a rack server that is started here" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["run", "--way", "tree", "train.py"], "--way"),
+        (["run", "--aggregator", "server", "--way", "ring", "train.py"], "--way"),
+        (["run", "--controller", "127.0.0.1:1", "--racks", "2", "train.py"], "--racks"),
+        (["run", "--controller", "127.0.0.1:1", "--aggregator", "server", "--lanes", "64", "train.py"], "--lanes"),
+        (["run", "--controller", "127.0.0.1:1", "--no-restore", "train.py"], "--restore"),
+        (["server", "--of", "127.0.0.1:1", "--cores", "2"], "--cores"),
+        (["server", "--port", "1=shm:a", "--no-pin"], "--pin"),
+        (["controller", "--aggregator", "netsum://127.0.0.1:1", "--way", "ring"], "--way"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused_by_name(words: list[str], named: str) -> None:
+    from hostagent.cli import network, run
+    from hostagent.cli.rack import command
+
+    for module in (run, command, network):
+        module.register(app)
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert named in refused.output.partition("Invalid value for ")[2]
+
+
 def test_a_checkpoints_pace_needs_a_folder() -> None:
     from hostagent.cli import run
 
