@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.ports.jit import njit
-from pspin_model.handlers.core import argue, charge, costs, fault, row, spend, stop
-from pspin_model.handlers.memory import address_of, allowed
+from pspin_model.handlers.core import argue, charge, checked, costs, fault, row, spend, stop
+from pspin_model.handlers.memory import address_of, allowed, contiguous
 from pspin_model.machine.costs import LOCK
 from pspin_model.machine.layout import (
     FAULT_BAD_COMMAND,
     FAULT_HANDLER,
     FAULT_MEMORY,
+    FAULT_STRIDED,
     H_SEGMENT,
     OP_ATOMIC,
     OP_COPY,
@@ -106,7 +107,7 @@ def read_unlock(h: int, index: int) -> None:
     stop(h, OP_READ_UNLOCK)
 
 
-@njit
+@checked
 def atomic_add(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] += value at one moment; returns what was there."""
     charge(h, atomic=1)
@@ -123,10 +124,12 @@ def atomic_add_elements(h: int, array: Any, values: Any) -> None:
     Charges nothing: the loop's instructions are the caller's to declare.
     """
     stop(h, OP_ATOMIC)
+    if values.size > array.size:
+        raise IndexError("atomic_add_elements: more values than places")
     array[: values.size] += values
 
 
-@njit
+@checked
 def atomic_max(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] = max(array[index], value) at one moment; returns what was there."""
     charge(h, atomic=1)
@@ -136,7 +139,7 @@ def atomic_max(h: int, array: Any, index: int, value: Any) -> Any:
     return old
 
 
-@njit
+@checked
 def atomic_min(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] = min(array[index], value) at one moment; returns what was there."""
     charge(h, atomic=1)
@@ -146,7 +149,7 @@ def atomic_min(h: int, array: Any, index: int, value: Any) -> Any:
     return old
 
 
-@njit
+@checked
 def atomic_swap(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] = value at one moment; returns what was there."""
     charge(h, atomic=1)
@@ -156,7 +159,7 @@ def atomic_swap(h: int, array: Any, index: int, value: Any) -> Any:
     return old
 
 
-@njit
+@checked
 def atomic_or(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] |= value at one moment; returns what was there."""
     charge(h, atomic=1)
@@ -166,7 +169,7 @@ def atomic_or(h: int, array: Any, index: int, value: Any) -> Any:
     return old
 
 
-@njit
+@checked
 def atomic_and(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] &= value at one moment; returns what was there."""
     charge(h, atomic=1)
@@ -177,7 +180,10 @@ def atomic_and(h: int, array: Any, index: int, value: Any) -> Any:
 
 
 @njit
-def _own(h: int, array: Any) -> int:
+def _own(h: int, op: int, array: Any) -> int:
+    """Address of a view that a command may move."""
+    if not contiguous(array):
+        fault(h, FAULT_STRIDED, op)
     address = int(address_of(array))
     if not allowed(h, address, array.size * array.itemsize):
         fault(h, FAULT_MEMORY, address)
@@ -190,8 +196,8 @@ def dma(h: int, target: Any, source: Any) -> int:
     charge(h, register=COMMAND_REGISTERS)
     if target.size * target.itemsize != source.size * source.itemsize:
         fault(h, FAULT_BAD_COMMAND, OP_COPY)
-    argue(h, 0, _own(h, target))
-    argue(h, 1, _own(h, source))
+    argue(h, 0, _own(h, OP_COPY, target))
+    argue(h, 1, _own(h, OP_COPY, source))
     argue(h, 2, source.size * source.itemsize)
     return int(stop(h, OP_COPY))
 
@@ -215,7 +221,7 @@ def dma_test(h: int, handle: int) -> bool:
 def send_packet(h: int, data: Any, tag: int, port: int) -> int:
     """Send the bytes of a view to the network; ``tag`` and ``port`` go with them. Returns a handle for `wait`."""
     charge(h, register=COMMAND_REGISTERS)
-    argue(h, 0, _own(h, data))
+    argue(h, 0, _own(h, OP_SEND, data))
     argue(h, 1, data.size * data.itemsize)
     argue(h, 2, tag)
     argue(h, 3, port)
@@ -226,7 +232,7 @@ def send_packet(h: int, data: Any, tag: int, port: int) -> int:
 def copy_to_host(h: int, data: Any, host_offset: int) -> int:
     """Copy a view to the context's host memory. Returns a handle for `wait`."""
     charge(h, register=COMMAND_REGISTERS)
-    argue(h, 0, _own(h, data))
+    argue(h, 0, _own(h, OP_TO_HOST, data))
     argue(h, 1, data.size * data.itemsize)
     argue(h, 2, host_offset)
     return int(stop(h, OP_TO_HOST))
@@ -236,7 +242,7 @@ def copy_to_host(h: int, data: Any, host_offset: int) -> int:
 def copy_from_host(h: int, data: Any, host_offset: int) -> int:
     """Fill a view from the context's host memory. Returns a handle for `wait`."""
     charge(h, register=COMMAND_REGISTERS)
-    argue(h, 0, _own(h, data))
+    argue(h, 0, _own(h, OP_FROM_HOST, data))
     argue(h, 1, data.size * data.itemsize)
     argue(h, 2, host_offset)
     return int(stop(h, OP_FROM_HOST))

@@ -20,6 +20,7 @@ from pspin_model.machine.layout import (
     FAULT_BAD_CHARGE,
     FAULT_NEVER_RETURNS,
     FAULT_NO_PRICE,
+    FAULT_TURNS,
     H_ACCESSES,
     H_ARGS,
     H_COLUMNS,
@@ -42,6 +43,14 @@ from pspin_model.machine.switching import carray, switch_stacks, words_at
 (ALU, LOAD, LOAD_USE, STORE, MUL, DIV, JUMP, BRANCH_TAKEN, BRANCH, FP, L2_LOAD, L2_STORE, REGISTER, ATOMIC) = range(
     len(CLASSES)
 )
+
+CHECKED: dict[str, Any] = {"boundscheck": True, "error_model": "python"}
+"""Indexes out of bounds and divisions by zero end a handler with an error."""
+
+
+def checked(function: Any) -> Any:
+    """Compile a function that does so."""
+    return njit(**CHECKED)(function)
 
 
 @njit
@@ -81,26 +90,36 @@ def fault(h: int, kind: int, value: int) -> None:
 
 
 @njit
+def never_returns(h: int, kind: int) -> None:
+    """End a handler that would hold its core for ever: it does until its limit."""
+    r = row(h)
+    r[H_PENDING] += r[H_LIMIT]
+    fault(h, kind, 0)
+
+
+@njit
 def spend(h: int, cycles: int, instructions: int, accesses: int) -> None:
     """Let so much pass before the next point of order."""
     r = row(h)
     if cycles < 0 or instructions < 0 or accesses < 0:
         fault(h, FAULT_BAD_CHARGE, min(cycles, instructions, accesses))
+    if cycles > r[H_LIMIT]:
+        never_returns(h, FAULT_NEVER_RETURNS)
     r[H_PENDING] += cycles
     r[H_INSTRUCTIONS] += instructions
     r[H_ACCESSES] += accesses
     r[H_LIMIT] -= cycles
-    if r[H_LIMIT] < 0:
-        fault(h, FAULT_NEVER_RETURNS, r[H_LIMIT])
 
 
 @njit
-def turn(h: int) -> None:
-    """One turn of a while loop of a handler (put there by the decorator)."""
+def turn(h: int) -> bool:
+    """One turn of a while loop of a handler (put there by the decorator). Returns False."""
     r = row(h)
     r[H_TICKS] -= 1
     if r[H_TICKS] < 0:
-        fault(h, FAULT_NEVER_RETURNS, 0)
+        never_returns(h, FAULT_TURNS)
+        return True
+    return False
 
 
 @njit
@@ -109,7 +128,7 @@ def turns(h: int, count: int) -> None:
     r = row(h)
     r[H_TICKS] -= count
     if r[H_TICKS] < 0:
-        fault(h, FAULT_NEVER_RETURNS, 0)
+        never_returns(h, FAULT_TURNS)
 
 
 @njit

@@ -13,12 +13,11 @@ from typing import Any, Literal, overload
 import numba
 
 from emulator.ports.jit import njit
+from pspin_model.handlers.core import CHECKED
 from pspin_model.handlers.rewrite import rewritten
 
 Cost = Literal["declared", "derived"]
 
-CHECKED: dict[str, Any] = {"boundscheck": True, "error_model": "python"}
-"""Indexes out of bounds and divisions by zero end a handler with an error."""
 UNKNOWN_CODE_BYTES = 128
 """Size taken for a handler that declares none: what a short one has."""
 
@@ -46,7 +45,7 @@ class Handler:
         signature = (numba.types.int64,)
         try:
             self._compiled.compile(signature)
-        except numba.core.errors.NumbaError as error:
+        except (numba.core.errors.NumbaError, RuntimeError, AssertionError) as error:  # the latter are numba's own
             raise HandlerError(f"handler {self.name} does not compile: {error}") from error
         found = self._compiled.overloads[signature]
         if found.signature.return_type != numba.types.none:

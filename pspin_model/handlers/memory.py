@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
+from numba.core import types
+
 from emulator.ports.jit import njit
 from pspin_model.handlers.core import fault, row
 from pspin_model.machine.layout import (
     FAULT_MEMORY,
+    FAULT_NO_CLUSTER,
     H_CLUSTER,
     H_CLUSTERS,
     H_CORE,
@@ -25,6 +29,9 @@ from pspin_model.machine.layout import (
     H_TAG,
 )
 from pspin_model.machine.switching import bytes_at, carray
+
+MOST_ELEMENTS = 1 << 40
+"""Of a view: their bytes can be counted in a word."""
 
 
 @njit
@@ -107,7 +114,7 @@ def scratchpad(h: int, number: int, dtype: Any) -> Any:
     """The context's scratchpad in the L1 of cluster ``number``."""
     r = row(h)
     if number < 0 or number >= r[H_CLUSTERS]:
-        fault(h, FAULT_MEMORY, number)
+        fault(h, FAULT_NO_CLUSTER, number)
     return view(r[H_SCRATCH] + number * r[H_SCRATCH_BYTES], r[H_SCRATCH_BYTES], dtype)
 
 
@@ -124,26 +131,43 @@ def address_of(array: Any) -> int:
     return int(array.ctypes.data)
 
 
+def contiguous(array: Any) -> bool:
+    """Whether a view's elements lie side by side in their order, as a command moves them."""
+    raise NotImplementedError
+
+
+@numba.extending.overload(contiguous)
+def _contiguous(array):  # type: ignore[no-untyped-def]  # numba compares signatures with the lambdas'
+    if not isinstance(array, types.Array):
+        return None
+    if array.layout == "C":
+        return lambda array: True
+    if array.ndim == 1:
+        return lambda array: array.size < 2 or array.strides[0] == array.itemsize
+    return lambda array: False
+
+
+@njit
+def _within(address: int, size: int, start: int, room: int) -> bool:
+    return 0 <= size <= room and 0 <= address - start <= room - size
+
+
 @njit
 def allowed(h: int, address: int, size: int) -> bool:
     """Whether all of ``size`` bytes lie in one of the context's own memories, as the PMP entries of a task say."""
     r = row(h)
-    end = address + size
-    if size < 0:
-        return False
-    if address >= r[H_PACKET_ADDRESS] and end <= r[H_PACKET_ADDRESS] + r[H_PACKET_BYTES]:
-        return True
-    if address >= r[H_PACKET_L2] and end <= r[H_PACKET_L2] + r[H_PACKET_BYTES]:
-        return True
-    if address >= r[H_SCRATCH] and end <= r[H_SCRATCH] + r[H_SCRATCH_BYTES] * r[H_CLUSTERS]:
-        return True
-    return bool(address >= r[H_HANDLER_MEMORY] and end <= r[H_HANDLER_MEMORY] + r[H_HANDLER_MEMORY_BYTES])
+    return bool(
+        _within(address, size, r[H_PACKET_ADDRESS], r[H_PACKET_BYTES])
+        or _within(address, size, r[H_PACKET_L2], r[H_PACKET_BYTES])
+        or _within(address, size, r[H_SCRATCH], r[H_SCRATCH_BYTES] * r[H_CLUSTERS])
+        or _within(address, size, r[H_HANDLER_MEMORY], r[H_HANDLER_MEMORY_BYTES])
+    )
 
 
 @njit
 def memory(h: int, address: int, count: int, dtype: Any) -> Any:
     """``count`` elements at a raw address; outside the context's own memories: a fault."""
     one = carray(bytes_at(address), 1, dtype)
-    if not allowed(h, address, count * one.itemsize):
+    if count > MOST_ELEMENTS or not allowed(h, address, count * one.itemsize):
         fault(h, FAULT_MEMORY, address)
     return carray(bytes_at(address), count, dtype)

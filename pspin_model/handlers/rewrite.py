@@ -17,7 +17,8 @@ TURN, TURNS, RANGE, CHARGE = "_netsum_turn", "_netsum_turns", "_netsum_range", "
 
 
 class _Loops(ast.NodeTransformer):
-    """A call of `turn` at the start of every while loop's body."""
+    """A call of `turn` at the start of every while loop's body; and of one that may have no way out, a way: the
+    compiler wants it."""
 
     def __init__(self, core: str) -> None:
         self.core = core
@@ -26,8 +27,11 @@ class _Loops(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
         self.changed = True
-        call = ast.Expr(ast.Call(ast.Name(TURN, ast.Load()), [ast.Name(self.core, ast.Load())], []))
-        node.body.insert(0, ast.copy_location(call, node))
+        call = ast.Call(ast.Name(TURN, ast.Load()), [ast.Name(self.core, ast.Load())], [])
+        counted: ast.stmt = ast.Expr(call)
+        if isinstance(node.test, ast.Constant):
+            counted = ast.If(call, [ast.Raise(ast.Name("RuntimeError", ast.Load()))], [])
+        node.body.insert(0, ast.copy_location(counted, node))
         return node
 
 

@@ -152,7 +152,7 @@ def _possible(s: State, core: int) -> bool:
     offset, size = h[H_ARGS + 2], h[H_ARGS + 1]
     if h[H_OP] == OP_HOST_WORD:
         offset, size = h[H_ARGS], 8
-    return bool(offset >= 0 and size > 0 and offset + size <= h[H_HOST_BYTES])
+    return bool(offset >= 0 and size > 0 and offset <= h[H_HOST_BYTES] - size)
 
 
 @njit

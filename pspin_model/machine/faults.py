@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,10 +26,13 @@ KINDS = {
     at.FAULT_HANDLER: "handler's own",
     at.FAULT_BAD_CHARGE: "bad declaration",
     at.FAULT_NO_PRICE: "bad declaration",
+    at.FAULT_TURNS: "never returns",
+    at.FAULT_NO_CLUSTER: "memory",
+    at.FAULT_STRIDED: "bad command",
 }
 
 COMMANDS = {at.OP_SEND: "send_packet", at.OP_TO_HOST: "copy_to_host", at.OP_FROM_HOST: "copy_from_host",
-            at.OP_HOST_WORD: "write_to_host"}  # fmt: skip
+            at.OP_HOST_WORD: "write_to_host", at.OP_COPY: "dma"}  # fmt: skip
 
 
 class _Named(Protocol):
@@ -56,8 +59,10 @@ class Fault:
         )
 
 
-def read_faults(rows: NDArray[np.int64], contexts: Sequence[_Named]) -> list[Fault]:
-    """The engine's rows of faults in words."""
+def read_faults(
+    rows: NDArray[np.int64], contexts: Sequence[_Named], place_of: Callable[[int, int], str]
+) -> list[Fault]:
+    """The engine's rows of faults in words; ``place_of(address, context)`` says where an address lies."""
     return [
         Fault(
             kind=KINDS[int(row[0])],
@@ -66,19 +71,29 @@ def read_faults(rows: NDArray[np.int64], contexts: Sequence[_Named]) -> list[Fau
             packet=int(row[5]),
             core=int(row[6]),
             cycle=int(row[7]),
-            text=_text(int(row[0]), int(row[1]), int(row[8])),
+            text=_memory_text(place_of(int(row[1]), int(row[2])))
+            if row[0] == at.FAULT_MEMORY
+            else _text(int(row[0]), int(row[1]), int(row[8])),
         )
         for row in rows
     ]
 
 
+def _memory_text(place: str) -> str:
+    return f"{place} is not in the context's memories, or not all that was wanted of it"
+
+
 def _text(kind: int, value: int, exception: int) -> str:
     if kind == at.FAULT_EXCEPTION:
         return _exception_text(exception)
-    if kind == at.FAULT_MEMORY:
-        return f"address {value:#x} is not in the context's memories (or bytes behind it are not)"
+    if kind == at.FAULT_NO_CLUSTER:
+        return f"there is no cluster {value}"
     if kind == at.FAULT_NEVER_RETURNS:
-        return "did not return within handler_limit cycles (or loop_limit turns of its loops): ended"
+        return "did not return within handler_limit cycles: ended"
+    if kind == at.FAULT_TURNS:
+        return "did not return within loop_limit turns of its loops: ended"
+    if kind == at.FAULT_STRIDED:
+        return f"{COMMANDS[value]}: the view has gaps (a step?); views of commands must be contiguous"
     if kind == at.FAULT_LOCK_HELD:
         return f"returned holding {value} lock{'s' if value != 1 else ''}: never given back"
     if kind == at.FAULT_LOCK_WAIT:

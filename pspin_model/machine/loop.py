@@ -34,6 +34,7 @@ from pspin_model.machine.events import (
     E_WATCH,
     E_WRITTEN,
     KIND_SHIFT,
+    LAST_CYCLE,
     SUBJECTS,
     pop,
     push,
@@ -84,7 +85,7 @@ from pspin_model.machine.switching import call_handler, carray, switch_stacks, w
 
 C_TRAP = index_of("trap_cycles")
 
-DONE_ALL, DONE_UNTIL, DONE_FULL = 0, 1, 2
+DONE_ALL, DONE_UNTIL, DONE_FULL, DONE_LATE = 0, 1, 2, 3
 HEADROOM = 8
 """Records left when the engine stops so that Python can fetch them; an event writes fewer."""
 
@@ -131,6 +132,8 @@ def advance(address: int, until: int) -> int:
         if 0 <= until <= now:
             g[G_NOW] = until
             return DONE_UNTIL
+        if now > LAST_CYCLE:
+            return DONE_LATE
         if g[G_RECORDS] + HEADROOM > s.records.shape[0] or g[G_SENT] + HEADROOM > s.sent.shape[0]:
             return DONE_FULL
         if g[G_SENT_BYTES] + HEADROOM * s.l2.shape[1] > s.sent_data.shape[0]:

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pspin_model.handlers.decorator import Handler
+from pspin_model.machine.arguments import MachineError as MachineError
+from pspin_model.machine.arguments import packet_bytes, whole_numbers, words
 from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.costs import RTL_COSTS, CostTable
+from pspin_model.machine.events import LAST_CYCLE
 from pspin_model.machine.faults import Fault, read_faults
 from pspin_model.machine.layout import (
     G_FAULTS,
@@ -33,14 +36,13 @@ from pspin_model.machine.layout import (
     X_LINE,
     X_LINES,
 )
-from pspin_model.machine.loop import DONE_FULL, advance
+from pspin_model.machine.loop import DONE_FULL, DONE_LATE, advance
 from pspin_model.machine.memories import MachineMemory
 
 Integers = NDArray[np.int64]
 
-
-class MachineError(ValueError):
-    """A use of the machine that cannot be meant. Says what does not fit."""
+MOST_MESSAGES = 1 << 62
+"""Of a message's number, so that home clusters can be reckoned with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,36 +170,32 @@ class Machine:
 
         ``contexts``: the index of each packet's context, where they are of several; ``last`` must then be given.
         """
-        rows = np.zeros((len(data), len(INJECTED)), np.int64)
-        if not len(data):
+        count = len(data)
+        if not count:
             return
-        if isinstance(data, np.ndarray):
-            lengths = np.full(len(data), data.shape[1], np.int64)
-            flat = np.ascontiguousarray(data, dtype=np.uint8).reshape(-1)
-        else:
-            lengths = np.array([len(each) for each in data], np.int64)
-            flat = np.frombuffer(b"".join(bytes(each) for each in data), np.uint8)
+        rows = np.zeros((count, len(INJECTED)), np.int64)
+        lengths, flat = packet_bytes(data)
         if int(lengths.max()) > self.config.max_packet_bytes or int(lengths.min()) < 1:
             raise MachineError(
                 f"packets must have 1 to max_packet_bytes = {self.config.max_packet_bytes} bytes, "
                 f"not {int(lengths.min())} to {int(lengths.max())}"
             )
         names = {name: place for place, name in enumerate(INJECTED)}
-        rows[:, names["context"]] = context.index if contexts is None else contexts
-        rows[:, names["message"]] = messages
+        of = context.index if contexts is None else contexts
+        rows[:, names["context"]] = whole_numbers("contexts", of, count, 0, len(self.contexts) - 1)
+        rows[:, names["message"]] = whole_numbers("messages", messages, count, 0, MOST_MESSAGES)
         rows[:, names["bytes"]] = lengths
-        rows[:, names["tag"]] = tags
-        rows[:, names["source"]] = sources
-        rows[:, names["at"]] = at
+        rows[:, names["tag"]] = words("tags", tags, count)
+        rows[:, names["source"]] = words("sources", sources, count)
+        rows[:, names["at"]] = whole_numbers("at, cycles", at, count, 0, LAST_CYCLE)
         rows[:, names["offset"]] = np.cumsum(lengths) - lengths
-        rows[:, names["last"]] = self._last(context, rows[:, names["message"]]) if last is None else last
+        ends = self._last(context, rows[:, names["message"]]) if last is None else last
+        rows[:, names["last"]] = whole_numbers("last", ends, count, 0, 1)
         if cores is not None:
-            pairs = np.broadcast_to(np.asarray(cores, np.int64), (len(data), 2))
+            pairs = np.broadcast_to(np.asarray(cores, np.int64), (count, 2))
             if pairs.min() < 0 or (pairs[:, 1] < 1).any() or pairs.sum(axis=1).max() > len(self.memory.tables.cores):
                 raise MachineError(f"cores: ranges within 0 .. {len(self.memory.tables.cores) - 1}, not {cores!r}")
             rows[:, names["first_core"]], rows[:, names["cores"]] = pairs[:, 0], pairs[:, 1]
-        if rows[:, names["message"]].min() < 0:
-            raise MachineError("message numbers are at least 0")
         self.memory.queue(rows, flat)
 
     @staticmethod
@@ -216,6 +214,8 @@ class Machine:
         memory.begin_run()
         while True:
             why = advance(memory.address(), -1 if until is None else until)
+            if why == DONE_LATE:
+                raise MachineError(f"the machine's clock ends at cycle {LAST_CYCLE}")
             if why != DONE_FULL:
                 break
             memory.grow()
@@ -226,7 +226,7 @@ class Machine:
             sent=_columns(_over(state.sent[: g[G_SENT]], S_CYCLE), SENT),
             sent_data=state.sent_data[: g[G_SENT_BYTES]].copy(),
             host_writes=_columns(state.host_writes[: min(g[G_HOST_WRITES], len(state.host_writes))], HOST_WRITES),
-            faults=read_faults(state.faults[: min(g[G_FAULTS], len(state.faults))], self.contexts),
+            faults=read_faults(state.faults[: min(g[G_FAULTS], len(state.faults))], self.contexts, memory.place_of),
             cycles=self.now,
             busy_cycles=state.cores[:, H_BUSY].copy(),
             tasks=state.clusters[:, L_TASKS].copy(),

@@ -19,6 +19,11 @@ from pspin_model.machine.state import WORDS, describe
 STREAMS = 16
 """Streams of beats through an L1 that are remembered: more than a core's handler can overlap with at full rate."""
 
+GUARD = 4096
+"""Bytes between a context's memories, so that an address a little beside one can be told."""
+LOCK_BYTES = 4
+"""A lock is a word of its context's home L1."""
+
 Integers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
@@ -32,8 +37,8 @@ class _Room:
     taken: int = 0
 
     def take(self, who: str, size: int) -> None:
-        if size < 0:
-            raise ConfigError(f"context {who!r}: {self.name} cannot be {size} bytes")
+        if not isinstance(size, int | np.integer) or size < 0:
+            raise ConfigError(f"context {who!r}: {self.name} cannot be {size!r} bytes")
         if self.taken + size > self.size:
             raise ConfigError(
                 f"context {who!r} wants {size} bytes of {self.name}; {self.size - self.taken} of {self.size} are left"
@@ -50,9 +55,11 @@ class MachineMemory:
     def __init__(self, config: MachineConfig, costs: CostTable) -> None:
         self._config = config
         self.arrays: list[tuple[Bytes, Bytes, Bytes]] = []
+        self._names: list[str] = []
         self._scratch = _Room("scratchpads in each L1", config.scratchpad_bytes)
         self._handler = _Room("L2 handler memory", config.l2_handler_bytes)
         self._host = _Room("host memory", 1 << 32)
+        self._locks = _Room("L1 for locks (a word each)", config.l1_bytes)
         cores = config.clusters * config.cores
         self._stacks = np.empty(cores * config.stack_bytes + 64, np.uint8)
         self.tables = SimpleNamespace(**_empty_tables(config, costs))
@@ -104,9 +111,10 @@ class MachineMemory:
         self._scratch.take(name, scratch)
         self._handler.take(name, handler)
         self._host.take(name, host)
-        clusters = self._config.clusters
-        arrays = (np.zeros((clusters, scratch), np.uint8), np.zeros(handler, np.uint8), np.zeros(host, np.uint8))
+        self._locks.take(name, locks * LOCK_BYTES)
+        arrays = _with_guards((self._config.clusters, scratch), handler, host)
         self.arrays.append(arrays)
+        self._names.append(name)
         s = self.tables
         row = np.zeros((1, at.X_COLUMNS), np.int64)
         x = row[0]
@@ -132,6 +140,28 @@ class MachineMemory:
         for room, column in zip(rooms, columns, strict=True):
             room.give_back(int(row[column]))
             row[column] = 0
+        self._locks.give_back(int(row[at.X_LOCKS]) * LOCK_BYTES)
+        row[at.X_LOCKS] = 0
+
+    def place_of(self, address: int, index: int) -> str:
+        """Where an address lies, for the error of a context's handler: the same words in every run."""
+        for each in (index, *(other for other in range(len(self.arrays)) if other != index)):
+            whose = "the" if each == index else f"context {self._names[each]!r}, its"
+            scratchpads, handler, host = self.arrays[each]
+            for name, array in (("scratchpads", scratchpads), ("handler memory", handler), ("host memory", host)):
+                offset = address - array.ctypes.data
+                if not -GUARD // 2 <= offset < array.nbytes + GUARD // 2:
+                    continue
+                if array.ndim == 2 and 0 <= offset < array.nbytes:
+                    return f"{whose} scratchpad in cluster {offset // array.shape[1]} at byte {offset % array.shape[1]}"
+                return f"{whose} {name} ({array.nbytes} bytes) at byte {offset}"
+        for name, table in (("L1 of a packet in cluster", self.tables.l1), ("L2 packet memory, row", self.tables.l2)):
+            offset = address - table.ctypes.data
+            if 0 <= offset < table.nbytes:
+                size = table.shape[-1]
+                return f"{name} {offset // (table.nbytes // len(table))} at byte {offset % size}"
+        near_zero = -(1 << 31) < address < 1 << 32  # what a handler reckoned; no memory of ours lies there
+        return f"address {address:#x}" if near_zero else "an address far from all of the machine's memories"
 
     def queue(self, rows: Integers, data: Bytes) -> None:
         """Put packets behind those still to be injected."""
@@ -182,6 +212,16 @@ class MachineMemory:
         if not open_sent.any():
             g[at.G_SENT_BYTES] = 0
         g[at.G_HOST_WRITES] = g[at.G_FAULTS] = 0
+
+
+def _with_guards(scratchpads: tuple[int, int], handler: int, host: int) -> tuple[Bytes, Bytes, Bytes]:
+    """A context's memories out of one block, so that what lies beside them does not change from run to run."""
+    sizes = (scratchpads[0] * scratchpads[1], handler, host)
+    ends = np.cumsum([GUARD + (size + 63 & ~63) for size in sizes])
+    block = np.zeros(int(ends[-1]) + GUARD, np.uint8)
+    starts = [GUARD, *(int(end) + GUARD for end in ends[:-1])]
+    one, two, three = (block[start : start + size] for start, size in zip(starts, sizes, strict=True))
+    return one.reshape(scratchpads), two, three
 
 
 def _longer(table: Any, rows: int) -> Any:
