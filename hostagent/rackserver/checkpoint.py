@@ -94,13 +94,18 @@ def take(service: ServiceMemory, tenant: Tenant | None = None) -> Snapshot:
 
 
 def write(snapshot: Snapshot, path: Path) -> None:
-    """The file is the snapshot or what it was, whenever the machine stops. Raises OSError."""
+    """The file is the snapshot or what it was, whenever the machine stops. Raises OSError, leaving no part."""
     beside = path.with_name(path.name + PART)
-    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        np.savez(file, **{FACTS: np.array(json.dumps(snapshot.facts)), **snapshot.arrays})  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            np.savez(file, **{FACTS: np.array(json.dumps(snapshot.facts)), **snapshot.arrays})  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -120,7 +125,8 @@ def read(path: Path) -> Snapshot:
             facts = json.loads(str(file[FACTS]))
             arrays = {name: file[name] for name in file.files if name != FACTS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{path} is no checkpoint of a service: {error}") from error
+        why = "it has pickled objects" if "allow_pickle" in str(error) else error
+        raise CheckpointError(f"{path} is no checkpoint of a service: {why}") from error
     _check(path, facts, arrays)
     return Snapshot(facts, arrays)
 

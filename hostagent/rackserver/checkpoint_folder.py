@@ -57,11 +57,15 @@ class CheckpointFolder:
         return self.path / file_name(service)
 
     def read_all(self) -> Mapping[Identity, int]:
-        """The services that there are, and their last whole steps; `restore` knows them from now on."""
+        """The services that there are, and their last whole steps; `restore` knows them from now on. Raises
+        CheckpointError."""
         found = {}
         for path in sorted(self.path.glob(f"*{SUFFIX}")):
-            snapshot = read(path)
-            identity = identity_of(snapshot, path)
+            try:
+                snapshot = read(path)
+                identity = identity_of(snapshot, path)
+            except CheckpointError as error:
+                raise CheckpointError(f"{error}; move it away, or begin without any by --no-restore") from error
             found[identity] = snapshot.step
             self._known[identity.name] = path
         return found

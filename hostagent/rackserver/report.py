@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from emulator.ports.port import SwitchPort
+from hostagent.protocol.counters import Verdict
 from hostagent.protocol.services.aggregator import AggregatorRefused
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.services import ServiceMemory
@@ -157,7 +158,7 @@ def _tenant(server: RackServer, tenant: Tenant) -> TenantFigures:
         jobs=len(tenant.jobs),
         quota_bytes=tenant.quota_bytes,
         frames=frames,
-        bytes=bytes_of,
+        bytes=_once(bytes_of),
         refused=refused,
         **kept,
     )
@@ -180,7 +181,12 @@ def _without_service(server: RackServer, registry: Registry) -> TenantFigures:
     jobs = [job for job in server.installed() if registry.of_job(job) is None]
     for job in jobs:
         _add_job(server, job, frames, bytes_of)
-    return TenantFigures(NO_TENANT, jobs=len(jobs), frames=frames, bytes=bytes_of)
+    return TenantFigures(NO_TENANT, jobs=len(jobs), frames=frames, bytes=_once(bytes_of))
+
+
+def _once(bytes_of: Mapping[str, int]) -> dict[str, int]:
+    """A contribution that completes a chunk was accepted as well: its bytes came once."""
+    return {name: count for name, count in bytes_of.items() if name != Verdict.COMPLETED.name.lower()}
 
 
 def _add_job(server: RackServer, job: int, frames: dict[str, int], bytes_of: dict[str, int]) -> None:

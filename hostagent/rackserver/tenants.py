@@ -150,7 +150,8 @@ class Registry:
             self._count(tenant, Refused.WORKERS)
             raise AggregatorRefused(
                 f"tenant {tenant.name!r}: worker {max(terms.workers, children) - 1} is beyond the {tenant.workers} "
-                f"workers that the service declared; start {tenant.workers} at most, or make another service",
+                f"workers that the service's first job, or --services, declared; start {tenant.workers} at most, or "
+                "make another service, with RackService(workers=...) if later jobs may be larger",
                 RefusalCode.FORBIDDEN,
             )
 

@@ -1,7 +1,8 @@
 """A switch or controller process that a launcher starts, watches, starts again, and is sure to end.
 
-The start protocol is the same for both: one JSON line on stdout when ready, logs on stderr, SIGTERM ends it in order,
-and ``--die-with-parent`` makes the kernel end it when the launcher is killed.
+The start protocol is the same for both: one JSON line on stdout when ready, and one for each ``problem`` that people
+are to be told of; logs on stderr, SIGTERM ends it in order, and ``--die-with-parent`` makes the kernel end it when the
+launcher is killed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 START_TIMEOUT_S = 120.0
 """A cold start compiles the transport's or the switch's loops, on a busy machine for most of a minute."""
@@ -58,6 +59,7 @@ class Service:
     """Let stderr through instead of logging it."""
     told_later: bool = False
     """The first incarnation reads on stdin what the others are given in the command; see ``tell``."""
+    _listener: threading.Thread | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Start the process; does not wait until it is ready."""
@@ -93,8 +95,15 @@ class Service:
             code = self.process.wait(STOP_TIMEOUT_S) if not line else None
             problem = f"said {line.strip()!r} where its ready line should be" if line else _ending(code)
             raise LaunchError(f"the {self.name} {problem}{self._quoted_log()}") from None
-        threading.Thread(target=stdout.read, name=f"{self.name} stdout", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, args=(stdout,), name=f"{self.name} stdout", daemon=True)
+        self._listener.start()
         return self.ready
+
+    def _listen(self, stdout: IO[str]) -> None:
+        """Pass on what people are to know. Reads to the end, so that the process never waits for a reader."""
+        for line in stdout:
+            with suppress(ValueError, KeyError, TypeError):
+                sys.stderr.write(f"netsum: the {self.name}: {json.loads(line)['problem']}\n")
 
     def restart(self) -> str:
         """Start it again after it ended; says how it ended. Raises LaunchError when it ends too often."""
@@ -121,6 +130,8 @@ class Service:
             except subprocess.TimeoutExpired:
                 self.process.kill()
         self.process.wait()
+        if self._listener is not None:
+            self._listener.join(STOP_TIMEOUT_S)  # its last words
 
     def _quoted_log(self) -> str:
         text = self.log.read_bytes()[-TAIL_BYTES:].decode(errors="replace").strip() if self.log.exists() else ""

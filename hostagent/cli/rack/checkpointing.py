@@ -48,10 +48,16 @@ class Checkpointer:
     """Keeps services' checkpoints young. `stop`, then `save_all`, at the end."""
 
     def __init__(
-        self, rack: RackServer, paused: Callable[[], AbstractContextManager[None]], folder: CheckpointFolder, pace: Pace
+        self,
+        rack: RackServer,
+        paused: Callable[[], AbstractContextManager[None]],
+        folder: CheckpointFolder,
+        pace: Pace,
+        tell: Callable[[str], None] = lambda problem: None,
     ) -> None:
-        """``paused``: the server's loop stands still inside."""
-        self._rack, self._paused, self._folder = rack, paused, folder
+        """``paused``: the server's loop stands still inside. ``tell``: called with the first of several failures in a
+        row to write a checkpoint, and with those at the end."""
+        self._rack, self._paused, self._folder, self._tell = rack, paused, folder, tell
         self._pace = pace if pace.steps or pace.seconds else Pace(seconds=DEFAULT_SECONDS)
         self.saved: dict[str, Saved] = {}
         self._stopping = threading.Event()
@@ -88,18 +94,21 @@ class Checkpointer:
             return service.age != saved.age  # a state was loaded, or a step undone
         return bool(pace.steps and new >= pace.steps) or bool(pace.seconds and now_s - saved.at_s >= pace.seconds)
 
-    def _save(self, name: str, service: ServiceMemory, now_s: float) -> None:
+    def _save(self, name: str, service: ServiceMemory, now_s: float, *, is_last: bool = False) -> None:
         with self._paused():
             if service.is_torn:
                 return
             snapshot = take(service, self._rack.registry.tenant(name))
-        problem = ""
+        place, before, problem = self._folder.place_of(name), self.saved.get(name), ""
         try:
-            write(snapshot, self._folder.place_of(name))
+            write(snapshot, place)
         except OSError as error:
             problem = str(error)
-            log.error("no checkpoint of service %r at step %d: %s", name, snapshot.step, error)
-        before = self.saved.get(name)
+            has = f"{place} {'stays as it was' if place.exists() else 'is not there yet'}"
+            text = f"no checkpoint of service {name!r} at step {snapshot.step}: {error}; {has}"
+            log.error(text)
+            if is_last or before is None or not before.problem:
+                self._tell(text)
         step = snapshot.step if not problem else (before.step if before is not None else -1)
         self.saved[name] = Saved(step, snapshot.age, now_s, problem)
 
@@ -107,7 +116,7 @@ class Checkpointer:
         """At the end: every service that has weights; those of a torn one are of no step."""
         for name, service in self._rack.services():
             if any(True for _ in service.numbers()):
-                self._save(name, service, time.monotonic())
+                self._save(name, service, time.monotonic(), is_last=True)
 
     def as_json(self) -> dict[str, dict[str, object]]:
         """For the report, by service."""

@@ -91,7 +91,7 @@ class RunningServer(RunningAggregator):
         if options.rack is not None:
             compile_tiers()
         if self.folder is not None:
-            self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace)
+            self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace, tell_problem)
 
     def _recognize(self) -> dict[str, int]:
         """Services that have a checkpoint, and its step."""
@@ -180,6 +180,11 @@ class RunningServer(RunningAggregator):
         """For the end, when nobody asks for statistics any more."""
         with self.runner.paused():
             return self._told()
+
+
+def tell_problem(text: str) -> None:
+    """To whoever started the server: a JSON line, as the one that says that it is ready."""
+    print(json.dumps({"problem": text}), flush=True)
 
 
 def run_server(options: ServerOptions) -> int:

@@ -50,6 +50,8 @@ class RackService:
     """Share of the server's cores against other services."""
     quota_bytes: int = 0
     """Memory it may use; 0: the server's limit only."""
+    workers: int = 0
+    """The most ranks that a job of it may have, told by the first; 0: as many as that one has."""
 
 
 @dataclass(slots=True)
@@ -184,7 +186,7 @@ def connect(service: RackService | str | None, timeout_s: float) -> RackClient:
             f"netsum: this process has a RackOptimizer of service {agreed.name!r} already, and a service has one job "
             "at a time: name another service for this one (server=...), or close() the first"
         )
-    terms = ServiceTerms(agreed.name, agreed.nonce.encode(), size, agreed.weight, agreed.quota_bytes)
+    terms = ServiceTerms(agreed.name, agreed.nonce.encode(), agreed.workers or size, agreed.weight, agreed.quota_bytes)
 
     group = f"service {agreed.name}"
     meeting = Meeting(store, agree_on_name(store, group, rank), rank, size) if store is not None else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -37,7 +39,8 @@ class Server:
             )
             self.steps[identity.name] = step
         self.rack = RackServer(LANES, slots=64, registry=self.registry, restore=self.folder.restore)
-        self.checkpointer = Checkpointer(self.rack, nullcontext, self.folder, pace)
+        self.told: list[str] = []
+        self.checkpointer = Checkpointer(self.rack, nullcontext, self.folder, pace, self.told.append)
 
     def join(self, service: ServiceTerms = SERVICE) -> ServiceMemory:
         self.rack.install(terms_of(7, JOB, LANES, service))
@@ -98,10 +101,47 @@ def test_a_folder_that_can_not_be_written_is_told_and_tried_again(tmp_path: Path
     blocking.mkdir()
     assert server.look(0) == -1
     assert "Is a directory" in str(server.checkpointer.as_json()[SERVICE.name]["problem"])
+    server.look(DEFAULT_SECONDS)
+    (told,) = server.told
+    assert "no checkpoint of service 'a/service' at step 1: " in told
+    server.checkpointer.save_all()
+    assert len(server.told) == 2, "the last failure is told as well"
     blocking.rmdir()
-    assert server.look(1) == -1, "not at every look"
-    assert server.look(DEFAULT_SECONDS) == 1
+    now_s = time.monotonic()
+    assert server.look(now_s + 1) == -1, "not at every look"
+    assert server.look(now_s + 2 * DEFAULT_SECONDS) == 1
     assert server.checkpointer.as_json()[SERVICE.name]["problem"] == ""
+
+
+def test_a_file_that_finds_no_room_leaves_nothing_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(tmp_path, Pace(steps=1))
+    server.join()
+    server.train(1)
+    assert server.look(0) == 1
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    server.train(2)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        assert server.look(1) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file_name(SERVICE.name), "server.lock"]
+    (told,) = server.told
+    assert "No space left on device" in told
+    assert told.endswith(f"{server.folder.place_of(SERVICE.name)} stays as it was")
+
+
+def test_a_service_of_no_step_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    server = Server(tmp_path, Pace(steps=1))
+    service = server.join()
+    server.train(1)
+    assert server.look(0) == 1
+    server.train(2)
+    service.record["torn"] = 1
+    assert server.look(1) == 1
+    server.checkpointer.save_all()
+    assert server.look(2) == 1
 
 
 def test_a_folder_is_one_servers_and_its_files_are_looked_at_when_it_starts(tmp_path: Path) -> None:
@@ -117,7 +157,7 @@ def test_a_folder_is_one_servers_and_its_files_are_looked_at_when_it_starts(tmp_
     for damaged in (content[:100], content[:400] + b"\1\2\3" + content[403:], b""):
         place.write_bytes(damaged)
         folder = CheckpointFolder(tmp_path)
-        with pytest.raises(CheckpointError, match=r"a%2Fservice\.npz"):
+        with pytest.raises(CheckpointError, match=r"a%2Fservice\.npz.* --no-restore"):
             folder.read_all()
         folder.close()
 
