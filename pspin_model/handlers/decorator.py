@@ -8,12 +8,14 @@ the function is charged as well (`derive`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Literal, overload
 
 import numba
 
-from emulator.ports.jit import njit
 from pspin_model.handlers.core import CHECKED
+from pspin_model.handlers.kept import compiled
+from pspin_model.handlers.rewrite import HandlerError as HandlerError
 from pspin_model.handlers.rewrite import rewritten
 
 Cost = Literal["declared", "derived"]
@@ -22,20 +24,18 @@ UNKNOWN_CODE_BYTES = 128
 """Size taken for a handler that declares none: what a short one has."""
 
 
-class HandlerError(TypeError):
-    """A function that cannot be a handler. Says why."""
-
-
 class Handler:
     """A handler, compiled when a context first uses it."""
 
     def __init__(self, function: Callable[..., Any], cost: Cost, code_bytes: int | None) -> None:
+        if not isinstance(function, FunctionType):
+            raise HandlerError(f"a handler is made of a function, not of {function!r}")
         self.name = function.__name__
         self.__doc__ = function.__doc__
         self._code_bytes = UNKNOWN_CODE_BYTES if code_bytes is None else code_bytes
         if function.__code__.co_argcount != 1:
             raise HandlerError(f"handler {self.name} must take one argument, the core it runs on")
-        self._compiled = njit(**CHECKED)(rewritten(function, derived=cost == "derived"))
+        self._compiled = compiled(rewritten(function, derived=cost == "derived"), **CHECKED)
 
     def __repr__(self) -> str:
         return f"<handler {self.name}>"
@@ -83,4 +83,6 @@ def helper(function: Callable[..., Any] | None = None, *, cost: Cost = "declared
     """Make a function one that handlers call; its first argument is the core."""
     if function is None:
         return lambda inner: helper(inner, cost=cost)
-    return njit(**CHECKED)(rewritten(function, derived=cost == "derived"))
+    if not isinstance(function, FunctionType):
+        raise HandlerError(f"a helper is made of a function, not of {function!r}")
+    return compiled(rewritten(function, derived=cost == "derived"), **CHECKED)

@@ -11,6 +11,11 @@ from typing import Any
 
 from pspin_model.handlers.core import charge, charge_all, turn, turns
 
+
+class HandlerError(TypeError):
+    """A function that cannot be a handler. Says why."""
+
+
 COUNTS = tuple(inspect.signature(charge).parameters)[1:]
 """Arguments of `charge` behind the core."""
 TURN, TURNS, RANGE, CHARGE = "_netsum_turn", "_netsum_turns", "_netsum_range", "_netsum_charge"
@@ -78,8 +83,7 @@ class _Charges(ast.NodeTransformer):
 
 def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]:
     """The function with its loops counted and, if derived, its operations charged; itself if there is nothing to do."""
-    source = textwrap.dedent(inspect.getsource(function))
-    tree = ast.parse(source)
+    tree = _parsed(function)
     definition = tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
     definition.decorator_list = []
@@ -101,23 +105,32 @@ def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]
     return _compiled(function, tree, names)
 
 
+def _parsed(function: Callable[..., Any]) -> ast.Module:
+    """A function's definition, alone."""
+    name = getattr(function, "__name__", repr(function))
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        raise HandlerError(f"{name} has no source to read: define it with def, in a file") from None
+    if not isinstance(tree.body[0], ast.FunctionDef) or tree.body[0].name != name:
+        raise HandlerError(f"{name}: a handler or helper is a function defined with def")
+    if not tree.body[0].args.args:
+        raise HandlerError(f"{name} must take an argument, the core it runs on")
+    return tree
+
+
 def _compiled(function: Callable[..., Any], tree: ast.Module, names: dict[str, Any]) -> Callable[..., Any]:
-    """Run the changed definition where the original stood: its module, its file and line, its closure."""
-    free = function.__code__.co_freevars
-    definition = tree.body[0]
-    if free:
-        arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
-        give = ast.Return(ast.Name(function.__name__, ast.Load()))
-        tree.body = [ast.FunctionDef("_with_closure", arguments, [definition, give], [], None)]
+    """Run the changed definition where the original stood: its module, its file and line; its closure holds ``names``,
+    too."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    given = {**names, **{name: cell.cell_contents for name, cell in cells}}
+    arguments = ast.arguments([], [ast.arg(name) for name in given], None, [], [], None, [])
+    give = ast.Return(ast.Name(function.__name__, ast.Load()))
+    tree.body = [ast.FunctionDef("_with_closure", arguments, [tree.body[0], give], [], None)]
     ast.fix_missing_locations(tree)
     ast.increment_lineno(tree, function.__code__.co_firstlineno - 1)
-    function.__globals__.update(names)
     made: dict[str, Any] = {}
     exec(compile(tree, function.__code__.co_filename, "exec"), function.__globals__, made)
-    if free:
-        values = [cell.cell_contents for cell in function.__closure__ or ()]
-        result: Callable[..., Any] = made["_with_closure"](*values)
-    else:
-        result = made[function.__name__]
-    result.__module__ = function.__module__
+    result: Callable[..., Any] = made["_with_closure"](*given.values())
+    result.__module__, result.__qualname__ = function.__module__, function.__qualname__
     return result

@@ -14,8 +14,8 @@ from pspin_model.machine.state import state_type
 
 KIND_SHIFT, CYCLE_SHIFT = 18, 24
 SUBJECTS = (1 << KIND_SHIFT) - 1
-LAST_CYCLE = (1 << 38) - 1
-"""The machine's clock ends here, 275 s from its start: half of what a key holds, as no event is that far ahead."""
+LAST_CYCLE = (1 << 39) - (1 << 35)
+"""The machine's clock ends here, 515 s from its start: a key holds 2**39 cycles, and no event is 2**35 ahead."""
 
 # In the order in which a cycle's events happen. The scheduler goes by what it knew at the end of the cycle before; else
 # what gives back resources comes before what takes them.

@@ -26,6 +26,7 @@ from pspin_model.handlers import (
     write_to_host,
 )
 from pspin_model.machine import ConfigError, Machine, MachineConfig, MachineError
+from pspin_model.machine.events import LAST_CYCLE
 
 PAD = 64
 """Bytes of a cluster's scratchpad."""
@@ -162,6 +163,6 @@ def test_memories_that_cannot_be_are_refused(given: dict[str, Any]) -> None:
 def test_the_clock_has_an_end() -> None:
     machine = Machine(MachineConfig(handler_limit=(1 << 31) - 1))
     context = machine.context("late", payload=misuse, scratchpad_bytes=PAD)
-    machine.inject(context, [0], packets(1), at=[(1 << 38) - 5])
+    machine.inject(context, [0], packets(1), at=[LAST_CYCLE - 5])
     with pytest.raises(MachineError, match="clock"):
         machine.run()
