@@ -55,6 +55,8 @@ from pspin_model.machine.machine import Machine, Run
 JOB_NUMBERS = 1 << 16
 LARGEST_BATCH = 4096
 CACHE_LINE_BYTES = 64
+MOST_CYCLES = 1 << 38
+"""At which a machine's clock begins again, after some minutes of a job: it counts to 2**39."""
 
 
 def machine_for(lanes: int) -> MachineConfig:
@@ -82,7 +84,8 @@ class PspinAggregator:
         self.capacity = Capacity(min(slots, self._room(lanes)), lanes, MOST_JOBS)
         self._terms: dict[int, JobTerms] = {}
         self._rows: dict[int, int] = {}
-        self._make_machine(costs)
+        self._costs = costs
+        self._make_machine()
         self._rules: NDArray[np.int64] = np.zeros((1, RULE_WORDS), np.int64)
         self._heads = np.full((JOB_NUMBERS, 2), -1, np.int64)
         self._drops = np.zeros(len(DROPS), np.int64)
@@ -112,11 +115,11 @@ class PspinAggregator:
             raise AggregatorRefused(f"a set of {lanes} lanes doesn't fit into the L1 of a cluster; use fewer lanes")
         return sets // 2
 
-    def _make_machine(self, costs: CostTable) -> None:
+    def _make_machine(self) -> None:
         size, clusters = place_bytes(self.capacity.lanes), self.config.clusters
         sets = 2 * self.capacity.slots
         places = -(-sets // clusters)
-        self.machine = Machine(self.config, costs)
+        self.machine = Machine(self.config, self._costs)
         self._context = self.machine.context(
             "aggregator",
             payload=contribute,
@@ -133,6 +136,16 @@ class PspinAggregator:
         self._headers = headers[: MOST_JOBS * MOST_CHILDREN * HEADER_STRIDE_BYTES].reshape(
             MOST_JOBS, MOST_CHILDREN, HEADER_STRIDE_BYTES
         )
+
+    def _begin_again(self, cycle: int) -> None:
+        """Go on with a machine that begins at a cycle of the one so far, which is idle, with its memories."""
+        old = self._context
+        self.totals.begin_again(cycle)
+        self._make_machine()
+        self._context.scratchpads[:] = old.scratchpads
+        self._context.handler_memory[:] = old.handler_memory
+        assert self._start_ns is not None
+        self._start_ns += cycle
 
     def _counters(self, first: int, *shape: int) -> NDArray[np.int64]:
         return self._words[first : first + int(np.prod(shape))].reshape(shape)
@@ -220,7 +233,11 @@ class PspinAggregator:
         if self._start_ns is None:
             self._start_ns = now_ns
         if batch.count:
-            self._offer(batch, now_ns - self._start_ns)
+            cycle = max(now_ns - self._start_ns, self.machine.now)
+            if cycle > MOST_CYCLES:
+                self._begin_again(cycle)
+                cycle = 0
+            self._offer(batch, cycle)
             run = self.machine.run()
             self.totals.add(run)
             self._keep(run, self._start_ns)
@@ -245,7 +262,7 @@ class PspinAggregator:
             self._context,
             messages=sets,
             data=[frame_at(int(batch.address[i]), int(batch.length_bytes[i])) for i in places],
-            at=max(cycle, self.machine.now),
+            at=cycle,
             tags=tags,
             sources=batch.port[places].astype(np.int64),
             cores=np.stack([first, np.full(len(first), self.config.cores)], axis=1),

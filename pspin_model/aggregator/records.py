@@ -33,6 +33,16 @@ class Totals:
     faults: list[str] = field(default_factory=list)
     fault_count: int = 0
     busy: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Per core."""
+    _machine_began: int = 0
+    """At which cycle of the first machine the one now began; the next two are those of the machines before."""
+    _busy_before: NDArray[np.int64] | int = 0
+    _stalled_before: int = 0
+
+    def begin_again(self, cycle: int) -> None:
+        """Runs are of another machine from now on, which begins at that cycle of the one before."""
+        self._machine_began += cycle
+        self._busy_before, self._stalled_before = self.busy, self.stalled_cycles
 
     def add(self, run: Run) -> None:
         """One run's records."""
@@ -48,20 +58,21 @@ class Totals:
             self.working_cycles += int(packets["feedback"].max() - packets["arrival"].min())
         self.sent += len(run.sent["cycle"])
         self.sent_bytes += int(run.sent["bytes"].sum())
-        self.stalled_cycles, self.busy = run.stalled_cycles, run.busy_cycles
+        self.stalled_cycles = self._stalled_before + run.stalled_cycles
+        self.busy = self._busy_before + run.busy_cycles
         self.fault_count += len(run.faults)
         room = FAULTS_KEPT - len(self.faults)
         self.faults += [f"{f.handler}, message {f.message}, cycle {f.cycle}: {f.text}" for f in run.faults[:room]]
 
     def told(self, now: int) -> dict[str, object]:
-        """For JSON; cycles are nanoseconds at 1 GHz."""
+        """For JSON; cycles are nanoseconds at 1 GHz. ``now``: where the machine stands."""
         handled = max(1, self.packets)
         share = float(self.busy.sum()) / max(1, self.working_cycles * max(1, len(self.busy)))
         rate = 8 * self.packet_bytes / max(1, self.working_cycles * NS_PER_CYCLE)
         told: dict[str, object] = {
             "clusters": self.config.clusters,
             "cores": self.config.clusters * self.config.cores,
-            "cycle": now,
+            "cycle": self._machine_began + now,
             "packets": self.packets,
             "packet_bytes": self.packet_bytes,
             "sent": self.sent,

@@ -123,6 +123,26 @@ def test_a_batch_is_summed_on_many_cores_to_the_same_bits_whatever_its_order() -
     assert len(results[0]) == WINDOW * len(CHILDREN)
 
 
+def test_sets_and_figures_outlive_the_clock_of_a_machine() -> None:
+    values, rig, twin = np.random.default_rng(5), Rig(PspinAggregator), Rig(ReferenceCore)
+    first, rest = CHILDREN[0], CHILDREN[1:]
+    for hours in range(3):
+        now_ns = hours * 3600 * 10**9
+        for number in (2 * hours, 2 * hours + 1):
+            early = [(first.port, contribution(first, TERMS.base + number, values))]
+            late = [(each.port, contribution(each, TERMS.base + number, values)) for each in rest]
+            # the set is open while the machine's clock begins again
+            assert rig.answers(early, now_ns) == twin.answers(early, now_ns) == []
+            later_ns = now_ns + 1800 * 10**9
+            assert len(answers := rig.answers(late, later_ns)) == len(CHILDREN)
+            assert answers == twin.answers(late, later_ns)
+    told = rig.core.statistics()
+    assert told["packets"] == 3 * 2 * len(CHILDREN)
+    assert 2.5 * 3600 * 10**9 < int(str(told["cycle"])) < 2.6 * 3600 * 10**9
+    assert int(str(told["latency_max_cycles"])) < 10 * MICROSECOND_NS
+    assert sum(told["core_busy_cycles"]) >= 3 * 2 * len(CHILDREN)  # type: ignore[call-overload]
+
+
 def test_a_new_epoch_voids_sets_and_a_removed_job_is_not_known() -> None:
     rig, values = Rig(PspinAggregator), np.random.default_rng(7)
     first, second, third = (child for child in CHILDREN)
