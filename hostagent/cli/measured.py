@@ -17,7 +17,7 @@ TIMEOUT_S = 10.0
 
 def gather(aggregator: Aggregator) -> dict[str, Any]:
     """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`. Of
-    several racks not "switch" but "racks", a list.
+    several racks not "switch" but "racks", a list, each with its ``ranks``.
 
     Raises grpc.RpcError when the controller does not answer.
     """
@@ -30,7 +30,13 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
         reply = stub.Report(session_pb2.ReportRequest(), timeout=TIMEOUT_S)
     found = {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops)}
     if len(aggregator.controls) > 1:
-        racks = [statistics(replace(aggregator, control=control)) for control in aggregator.controls]
+        racks = [
+            {
+                "ranks": [rank for rank, whose in enumerate(aggregator.rack_of) if whose == rack],
+                **(statistics(replace(aggregator, control=control)) or {}),
+            }
+            for rack, control in enumerate(aggregator.controls)
+        ]
         return {**found, "racks": racks}
     return {**found, "switch": statistics(aggregator)}
 

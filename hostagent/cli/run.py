@@ -12,7 +12,7 @@ import typer
 from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint, refuse
 
 OF_WHAT_IS_STARTED = (
-    *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "way", "report", "verbose"),
+    *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "rack_of", "way", "report", "verbose"),
     *("checkpoint", "checkpoint_every", "checkpoint_seconds", "restore"),
 )
 """Parameters of `run` that are about the aggregator and its controller."""
@@ -42,8 +42,12 @@ def run(
         int | None, typer.Option(min=1, max=64, help="--aggregator server: cores that blocks are dealt to.")
     ] = None,
     racks: Annotated[
-        int, typer.Option(min=1, max=16, help="--aggregator server: so many servers, each with its share of the ranks.")
+        int,
+        typer.Option(min=1, max=16, help="--aggregator server: so many servers, each with a run of the ranks."),
     ] = 1,
+    rack_of: Annotated[
+        str | None, typer.Option(metavar="RACK,RACK,...", help="Or the rack of each rank, as in 0,0,1,1.")
+    ] = None,
     way: Annotated[str, typer.Option(help="How racks exchange sums: ring, sharded or tree.")] = "ring",
     checkpoint: Annotated[
         Path | None,
@@ -72,13 +76,15 @@ def run(
       netsum run -n 4 --aggregator server train.py
       netsum run -n 4 --aggregator server --checkpoint state --checkpoint-every 100 train.py
     """
+    from hostagent.cli.rack.placing import place_ranks
     from hostagent.torch_backend.aggregators import DEFAULT_LANES, Aggregator
     from hostagent.torch_backend.launcher import RunOptions, default_max_window, run_training
 
     if controller is not None:
         why = f"of what a run starts itself, and with --controller that is only ranks; see `netsum status {controller}`"
         refuse(context, why, *OF_WHAT_IS_STARTED)
-    if racks == 1:
+    rack_of_rank = place_ranks(ranks, racks, rack_of)
+    if not rack_of_rank:
         refuse(context, "one server has no others to exchange sums with: add --racks N", "way")
 
     def at_end(where: Aggregator) -> None:
@@ -100,21 +106,25 @@ def run(
         prefixed=prefix,
         impairments=impair,
         verbose=verbose,
-        controller_options=("--max-window", str(max_window or default_max_window(ranks)), *_ways(racks, way)),
-        racks=racks,
+        controller_options=(
+            "--max-window",
+            str(max_window or default_max_window(ranks)),
+            *_ways(way, bool(rack_of_rank)),
+        ),
+        rack_of=rack_of_rank,
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
         at_end=at_end,
     )
     raise typer.Exit(run_training(options))
 
 
-def _ways(racks: int, way: str) -> tuple[str, ...]:
+def _ways(way: str, is_needed: bool) -> tuple[str, ...]:
     """The controller's options about racks. Raises typer.BadParameter."""
     from hostagent.protocol.services.aggregator import WAYS
 
     if way not in WAYS:
         raise typer.BadParameter(f"choose {', '.join(WAYS)}", param_hint="--way")
-    return ("--way", way) if racks > 1 else ()
+    return ("--way", way) if is_needed else ()
 
 
 def _server_options(

@@ -113,7 +113,7 @@ def _allocate(world: World, job: Job) -> None:
     try:
         for rank in range(job.size):
             process = world.processes[job.members[rank].process]
-            world.ports.assign(process.token, _kinds(world, process.host, process.transports))
+            world.ports.assign(process.token, _kinds(world, process.host, process.transports), process.port)
     except NoPort as error:
         if any(world.processes[owner].connection is None for owner in world.ports.owner.values()):
             return  # one that is away will be back or forgotten soon; the timer looks again

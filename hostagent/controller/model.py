@@ -94,6 +94,8 @@ class Process:
     pid: int
     transports: tuple[str, ...]
     connection: int | None
+    port: int = 0
+    """The number of the port that it is to have; 0: any."""
     detached_ns: int | None = None
     """Since when there is no stream."""
     grace_ns: int = 0

@@ -51,7 +51,8 @@ def snapshot(world: World) -> dict[str, Any]:
 
 
 def _process(process: Process) -> dict[str, Any]:
-    return {"token": process.token, "host": process.host, "pid": process.pid, "transports": list(process.transports)}
+    facts = {name: getattr(process, name) for name in ("token", "host", "pid", "port")}
+    return {**facts, "transports": list(process.transports)}
 
 
 def _job(job: Job) -> dict[str, Any]:
@@ -103,6 +104,7 @@ def restore(world: World, saved: Mapping[str, Any]) -> None:
             pid=values["pid"],
             transports=tuple(values["transports"]),
             connection=None,
+            port=values.get("port", 0),
             detached_ns=world.now_ns,
             grace_ns=world.settings.limits.recovery_ns,
         )

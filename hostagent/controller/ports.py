@@ -93,11 +93,14 @@ class PortBook:
         """The port that a process has."""
         return next((self.offers[number] for number, who in self.owner.items() if who == process), None)
 
-    def assign(self, process: int, kinds: tuple[str, ...]) -> PortOffer:
-        """The process' port, a free one of the first kind possible where it has none yet. Raises NoPort."""
+    def assign(self, process: int, kinds: tuple[str, ...], wanted: int = 0) -> PortOffer:
+        """The process' port: the one it has, the one ``wanted`` by number, or a free one of the first kind possible.
+        Raises NoPort."""
         had = self.of(process)
         if had is not None:
             return had
+        if wanted:
+            return self._assign_wanted(process, kinds, wanted)
         free = [offer for number, offer in sorted(self.offers.items()) if number not in self.owner]
         for kind in kinds:
             for offer in free:
@@ -109,6 +112,19 @@ class PortBook:
             f"and none of the free ones is of kind {' or '.join(kinds) or '(none)'}; "
             "start the switch and the controller with one --port for each process"
         )
+
+    def _assign_wanted(self, process: int, kinds: tuple[str, ...], wanted: int) -> PortOffer:
+        offer = self.offers.get(wanted)
+        if offer is None:
+            why = f"the ports here are {', '.join(map(str, sorted(self.offers)))}"
+        elif wanted in self.owner:
+            why = "another process has it"
+        elif offer.kind not in kinds:
+            why = f"it is of kind {offer.kind}, and the process can attach to {' or '.join(kinds) or 'none'} from there"
+        else:
+            self.owner[wanted] = process
+            return offer
+        raise NoPort(f"it is to have port {wanted}, and {why}")
 
     def reserve(self, process: int, number: int) -> bool:
         """Gives a process the port it had before the controller's restart; False where that can't be."""

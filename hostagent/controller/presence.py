@@ -19,7 +19,7 @@ def attach(world: World, connection: int, hello: pb.Hello) -> None:
     """A process opens its stream, for the first time or again, and says what it knows."""
     known = world.processes.get(hello.process)
     if known is None:
-        known = Process(hello.process, hello.host, hello.pid, tuple(hello.transports), connection)
+        known = Process(hello.process, hello.host, hello.pid, tuple(hello.transports), connection, hello.port)
         world.processes[hello.process] = known
     elif known.connection is not None and known.connection != connection:
         world.effects.append(Disconnect(known.connection))

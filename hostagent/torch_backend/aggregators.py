@@ -68,6 +68,8 @@ class Aggregator:
     services: list[Service] = field(default_factory=list)
     controls: tuple[str, ...] = ()
     """Of all racks."""
+    rack_of: tuple[int, ...] = ()
+    """By rank, where there are several."""
 
 
 @contextmanager
@@ -99,13 +101,14 @@ def make_services(
     impairments: str = "",
     controller_options: Sequence[str] = (),
     server_options: Sequence[str] = (),
-    racks: int = 1,
+    rack_of: Sequence[int] = (),
 ) -> list[Service]:
     """The aggregator (or one for each rack) and the controller, not yet started. ``server_options``: `netsum server`'s,
-    for a rack server."""
+    for a rack server. ``rack_of``: of each port's rank; none: there is one."""
+    racks = 1 + max(rack_of, default=0)
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
     suffix = f"?{impairments}" if impairments else ""
-    words_of = [[word for name in part for word in ("--port", name + suffix)] for part in _dealt(names, racks)]
+    words_of = [[word for name in part for word in ("--port", name + suffix)] for part in _dealt(names, rack_of)]
     port_words = [word for words in words_of for word in words]
     cables = _cables(racks)
 
@@ -142,9 +145,17 @@ def make_services(
     return [*aggregators, Service("controller", folder / "controller.log", controller, told_later=True)]
 
 
-def _dealt(names: Sequence[str], racks: int) -> list[Sequence[str]]:
-    """Ports of each rack, in runs."""
-    return [names[rack * len(names) // racks : (rack + 1) * len(names) // racks] for rack in range(racks)]
+def in_runs(ranks: int, racks: int) -> tuple[int, ...]:
+    """The rack of each rank, where racks have runs of them; of uneven numbers the last racks have more."""
+    return tuple(rack for rack in range(racks) for _ in range(rack * ranks // racks, (rack + 1) * ranks // racks))
+
+
+def _dealt(names: Sequence[str], rack_of: Sequence[int]) -> list[Sequence[str]]:
+    """Ports of each rack."""
+    if not rack_of:
+        return [names]
+    dealt = list(zip(names, rack_of, strict=True))
+    return [[name for name, whose in dealt if whose == rack] for rack in range(1 + max(rack_of))]
 
 
 def _cables(racks: int) -> list[list[str]]:

@@ -74,8 +74,8 @@ class RunOptions:
     """Further options of the controller, as ``--max-window 32``."""
     server_options: tuple[str, ...] = ()
     """Further options of a rack server, as ``--cores 2``: those of ``netsum server``."""
-    racks: int = 1
-    """Rack servers that the ranks are dealt to, in a hierarchy."""
+    rack_of: tuple[int, ...] = ()
+    """By rank, its rack: each has a server, and they are a hierarchy. Empty: there is one aggregator."""
     verbose: bool = False
     at_end: Callable[[Aggregator], None] | None = None
     """Called when the ranks have ended, while aggregator and controller still answer; not with ``controller``."""
@@ -118,10 +118,21 @@ def _check(options: RunOptions) -> None:
     if options.server_options and (choice.kind != "server" or options.controller is not None):
         named = ", ".join(word for word in options.server_options if word.startswith("--"))
         raise LaunchError(f"{named}: of a rack server that is started here: write --aggregator server, no --controller")
-    if not 1 <= options.racks <= options.ranks or (options.racks > 1 and choice.kind != "server"):
-        raise LaunchError(f"--racks {options.racks}: of --aggregator server, at most one for each rank")
+    if options.rack_of:
+        _check_racks(options, choice.kind)
     if options.controller is not None:
         _check_answers(options.controller)
+
+
+def _check_racks(options: RunOptions, kind: str) -> None:
+    rack_of = options.rack_of
+    if kind != "server" or options.controller is not None:
+        raise LaunchError("racks are rack servers that are started here: write --aggregator server, no --controller")
+    if len(rack_of) != options.ranks:
+        raise LaunchError(f"a rack for each of {len(rack_of)} ranks, and there are {options.ranks}")
+    empty = sorted(set(range(max(rack_of) + 1)) - set(rack_of))
+    if empty:
+        raise LaunchError(f"rack {empty[0]} of {max(rack_of) + 1} has no rank: each is to have one at least")
 
 
 def _check_answers(address: str) -> None:
@@ -169,11 +180,12 @@ class _Run:
             options.impairments,
             options.controller_options,
             options.server_options,
-            options.racks,
+            options.rack_of,
         )
         for service in self._services:
             service.verbose = options.verbose
         self._aggregator = start_aggregator(self._services, choice, meanwhile=_clean_shared_memory)
+        self._aggregator.rack_of = options.rack_of
         return self._aggregator.address
 
     def _start_ranks_waiting(self) -> None:
@@ -182,7 +194,8 @@ class _Run:
         target = ["-m", options.script] if options.module else [options.script]
         program = (sys.executable, "-u", *target, *options.arguments)
         reader, self._pipe = os.pipe()
-        order = RankOrder(options.ranks, program, str(self._folder / "ranks"), options.prefixed, reader)
+        ports = tuple(range(1, options.ranks + 1)) if options.rack_of else ()  # a rank's port says its rack
+        order = RankOrder(options.ranks, program, str(self._folder / "ranks"), options.prefixed, reader, ports)
         command = [sys.executable, "-m", "hostagent.torch_backend.rank_launcher", order.as_json()]
         self._ranks = subprocess.Popen(command, pass_fds=[reader], start_new_session=True)
         os.close(reader)

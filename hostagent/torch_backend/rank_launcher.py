@@ -20,6 +20,7 @@ from typing import Any
 
 from hostagent.torch_backend.failure_report import ENABLED_BY, TIME_NS
 from hostagent.torch_backend.processes import kill_session, signal_name
+from hostagent.transport.wanted import PORTS_VARIABLE
 
 CONSEQUENCES = ("NetsumError", "OperationTimeoutError")
 SECOND_NS = 1_000_000_000
@@ -39,6 +40,8 @@ class RankOrder:
     prefixed: bool
     parent_pipe: int
     """Descriptor of the read end: one line with the controller's address, then silence while the parent lives."""
+    ports: tuple[int, ...] = ()
+    """By rank, the number of the aggregator's port that it is to have; empty: any."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))
@@ -47,7 +50,7 @@ class RankOrder:
 def main() -> int:
     """Run the order given as the only argument; the exit code is the first failed rank's (128 + N for signal N)."""
     fields = json.loads(sys.argv[1])
-    order = RankOrder(**{**fields, "program": tuple(fields["program"])})
+    order = RankOrder(**{**fields, "program": tuple(fields["program"]), "ports": tuple(fields["ports"])})
     import torch.distributed.run  # the seconds this takes are shared with the switch's start
 
     pipe = os.fdopen(order.parent_pipe, "r")
@@ -64,6 +67,8 @@ def main() -> int:
 def _prepare_environment(order: RankOrder, address: str) -> None:
     os.environ["NETSUM_CONTROLLER"] = address
     os.environ[ENABLED_BY] = "1"
+    if order.ports:
+        os.environ[PORTS_VARIABLE] = ",".join(map(str, order.ports))
     os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "
     if order.ranks > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun, without its warning

@@ -20,6 +20,7 @@ from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
 from hostagent.transport.session import SessionClient
 from hostagent.transport.session_terms import Lease, SessionError
+from hostagent.transport.wanted import wanted_port
 from hostagent.transport.warm import ensure_warm
 
 JOIN_TIMEOUT_S = 30.0
@@ -35,7 +36,7 @@ class Transport:
         self._jobs: dict[int, JobChannel] = {}
         self._engine: Engine | None = None
         self._pools: list[tuple[FramePool, int]] = []
-        self.session = SessionClient(controller_address, self)
+        self.session = SessionClient(controller_address, self, port=wanted_port())
 
     def join(
         self, name: str, rank: int, size: int, timeout_s: float, service: ServiceTerms | None = None

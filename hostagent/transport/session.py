@@ -106,21 +106,22 @@ class SessionClient:
         transports: tuple[str, ...] = ("shm", "udp", "tcp"),
         host: str | None = None,
         reconnect_timeout_s: float = 30.0,
+        port: int = 0,
     ):
         """Starts connecting to HOST:PORT and returns at once.
 
         `transports`: port kinds this process can attach to, the best first. `host`: identity of this machine (default:
         host_identity()); shm ports are given only where it equals the controller's. `reconnect_timeout_s`: how long
-        the controller may be away before every job here fails.
+        the controller may be away before every job here fails. `port`: the number of the one to have; 0: any.
         """
         self._controller = controller_address
-        self._host_name, _, port = controller_address.rpartition(":")
-        if not self._host_name or not port.isdecimal():
+        self._host_name, _, listening = controller_address.rpartition(":")
+        if not self._host_name or not listening.isdecimal():
             raise SessionError(f"controller address {controller_address!r}: expected HOST:PORT")
         self._callbacks = callbacks
         self._token = secrets.randbits(64) | 1
         self._hello = pb.Hello(
-            process=self._token, host=host or host_identity(), pid=os.getpid(), transports=transports
+            process=self._token, host=host or host_identity(), pid=os.getpid(), transports=transports, port=port
         )
         self._requests = itertools.count(1)
         self._lock = threading.Lock()

@@ -37,18 +37,20 @@ class ClientMessage(_message.Message):
     def __init__(self, request: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., join: _Optional[_Union[Join, _Mapping]] = ..., lease: _Optional[_Union[LeaseRequest, _Mapping]] = ..., frozen: _Optional[_Union[Frozen, _Mapping]] = ..., resumed: _Optional[_Union[Resumed, _Mapping]] = ..., fail: _Optional[_Union[Fail, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., statistics: _Optional[_Union[Statistics, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("process", "host", "pid", "transports", "jobs")
+    __slots__ = ("process", "host", "pid", "transports", "jobs", "port")
     PROCESS_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
     TRANSPORTS_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
     process: int
     host: str
     pid: int
     transports: _containers.RepeatedScalarFieldContainer[str]
     jobs: _containers.RepeatedCompositeFieldContainer[Announcement]
-    def __init__(self, process: _Optional[int] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., transports: _Optional[_Iterable[str]] = ..., jobs: _Optional[_Iterable[_Union[Announcement, _Mapping]]] = ...) -> None: ...
+    port: int
+    def __init__(self, process: _Optional[int] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., transports: _Optional[_Iterable[str]] = ..., jobs: _Optional[_Iterable[_Union[Announcement, _Mapping]]] = ..., port: _Optional[int] = ...) -> None: ...
 
 class Announcement(_message.Message):
     __slots__ = ("join", "job", "lease", "frozen")

@@ -12,7 +12,7 @@ from hostagent.cli.app import app
 from hostagent.cli.network import register
 from hostagent.cli.started import run_started
 from hostagent.torch_backend import launcher
-from hostagent.torch_backend.aggregators import choose, make_services
+from hostagent.torch_backend.aggregators import choose, in_runs, make_services
 from hostagent.torch_backend.launcher import RunOptions
 
 WHERE = {"p4runtime": "127.0.0.1:7001", "service": "127.0.0.1:7002", "address": "127.0.0.1:7003"}
@@ -79,7 +79,7 @@ def test_racks_servers_are_each_others_peers_and_share_the_ports(
     monkeypatch.setattr(process, "run_server", lambda options: servers.append(options) or 0)
     command.register(app)
     keep = ("--checkpoint", str(tmp_path))
-    *racks, _ = make_services(tmp_path, 5, choose("server"), 256, server_options=keep, racks=3)
+    *racks, _ = make_services(tmp_path, 5, choose("server"), 256, server_options=keep, rack_of=in_runs(5, 3))
     for service in racks:
         assert CliRunner().invoke(app, list(service.command(WHERE))[3:]).exit_code == 0
     assert [told.rack for told in servers] == [0, 1, 2]
@@ -115,6 +115,12 @@ def test_a_servers_options_are_refused_where_none_is_started(
     [
         (["run", "--way", "tree", "train.py"], "--way"),
         (["run", "--aggregator", "server", "--way", "ring", "train.py"], "--way"),
+        (["run", "-n", "2", "--aggregator", "server", "--racks", "3", "train.py"], "--racks"),
+        (["run", "-n", "3", "--aggregator", "server", "--rack-of", "0,1", "train.py"], "--rack-of"),
+        (["run", "-n", "2", "--aggregator", "server", "--rack-of", "0,two", "train.py"], "--rack-of"),
+        (["run", "-n", "3", "--aggregator", "server", "--rack-of", "0,2,2", "train.py"], "--rack-of"),
+        (["run", "-n", "3", "--aggregator", "server", "--racks", "3", "--rack-of", "0,1,1", "train.py"], "--rack-of"),
+        (["run", "-n", "2", "--aggregator", "server", "--rack-of", "0,0", "train.py"], "--rack-of"),
         (["run", "--controller", "127.0.0.1:1", "--racks", "2", "train.py"], "--racks"),
         (["run", "--controller", "127.0.0.1:1", "--aggregator", "server", "--lanes", "64", "train.py"], "--lanes"),
         (["run", "--controller", "127.0.0.1:1", "--no-restore", "train.py"], "--restore"),
@@ -123,7 +129,7 @@ def test_a_servers_options_are_refused_where_none_is_started(
         (["controller", "--aggregator", "netsum://127.0.0.1:1", "--way", "ring"], "--way"),
     ],
 )
-def test_an_option_that_would_do_nothing_is_refused_by_name(words: list[str], named: str) -> None:
+def test_an_option_that_would_do_nothing_or_can_not_be_done_is_refused_by_name(words: list[str], named: str) -> None:
     from hostagent.cli import network, run
     from hostagent.cli.rack import command
 
