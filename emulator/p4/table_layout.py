@@ -4,9 +4,10 @@ Three structures, by what the keys are (``TableLayout.search``):
 
 * exact: a hash table whose slots are the entries themselves, keys included; pair after pair is searched, and two small
   entries share a cache line, so most searches read one.
-* lpm (one lpm key, the others exact): a trie over the lpm key's bits whose leaves are chains of entries, longest prefix
-  first; the root's slots are entries too, the first ones of their chains, so most searches read one place. With other
-  keys, one trie for each of their values, found by hash.
+* lpm (one lpm key, the others exact): a trie over the lpm key's bits whose leaves are chains of entries, longest
+  prefix first. Slots, the root's and the branches', are entries too, the first ones of their chains, and what leads to
+  a branch tells where each of its slots lies: so most searches read one place, or two. With other keys, one trie for
+  each of their values, found by hash.
 * masked (anything else): for each byte of the keys and each of its values a row of bits, one bit for each entry that
   admits this value; the rows that a packet selects are ANDed.
 
@@ -31,10 +32,9 @@ TABLE_SLOT_MASK = 1
 """Exact, and lpm with other keys: number of slots - 1; a power of two."""
 TABLE_SLOTS = 2
 """Lpm with other keys: address of the slots that lead to tries."""
-TABLE_ARENA = 3
-"""Lpm: address of the tries' nodes."""
-TABLE_OUTSIDE = 4
-"""Lpm without other keys: the slot (as below) that the trie of the keys outside the root hangs from."""
+TABLE_OUTSIDE = 3
+"""Lpm without other keys: the branch (two words, as in ``PREFIX_SLOT_PLACE``) that the keys outside the root begin
+with."""
 TABLE_ROWS = 5
 """Masked: address of the rows."""
 TABLE_BLOCKS = 6
@@ -61,13 +61,14 @@ TABLE_WORDS = 16
 # An entry, in bytes. What follows the header depends on the search, then come the action's parameters, then whatever
 # `TableLayout` says the table has besides.
 ENTRY_ACTION = 0
-"""u32, index into the table's actions, or NOTHING_RUN."""
+"""u32, index into the table's actions, or NOTHING_RUN. In a slot that leads to a branch: the longest of the prefixes
+above that end at this slot's own branch and cover it, 0 if none does."""
 ENTRY_HANDLE = 4
 """u32, in exact tables: the control plane's number of the entry, from 1; 0 in a free slot."""
 ENTRY_NEXT = 4
-"""u32, in lpm tables: the next entry of the chain, 0 at its end. Of a root's slot, also a node
-(LPM_NODE) or, in a slot without a chain, its best with LPM_SURE; what else is in a slot without a chain matches no
-key."""
+"""u32, in lpm tables: the next entry of the chain, 0 at its end. Also the first slot of a branch (LPM_BRANCH), and then
+the slot holds the branch's prefix instead of an entry's; or what matches where nothing in the chain does (LPM_SURE),
+and a slot without a chain holds a prefix that no key has which comes there."""
 ENTRY_HEADER_BYTES = 8
 
 SLOTS_FROM = 2
@@ -83,30 +84,18 @@ MEMBERS_RECORDS = 8
 """u64: address of that many records of ``entry_bytes``, with action and parameters where an entry has them."""
 MEMBERS_BYTES = 16
 
-# A slot that leads to a trie (lpm with other keys), in words: a trie's slot as below, then the other keys' words.
-PREFIX_SLOT_HEADER_WORDS = 1
+# A slot that leads to a trie (lpm with other keys), in words; the other keys' words follow.
+PREFIX_SLOT_PLACE = 0
+"""Number of the entry that is the first slot of the trie's first branch; 0 in a free slot."""
+PREFIX_SLOT_BITMAP = 1
+"""As ``TableLayout.branch_bitmap``."""
+PREFIX_SLOT_HEADER_WORDS = 2
 
-# A node of a trie: the header, in words, then 2 ** bits slots of one word.
-NODE_SKIPPED = 0
-"""The window's first bits that all prefixes below share..."""
-NODE_SKIP_MASK = 1
-"""...and which bits of the window those are."""
-NODE_OFFSET = 2
-"""u64: the key's bit at which the window of 64 bits starts."""
-NODE_SHIFT = 3
-"""u64: the slot is the window shifted right by this (low 32 bits), under a mask (high 32 bits)."""
-NODE_HEADER_WORDS = 4
-NODE_BITS = 8
-"""Of nodes below the root."""
-
-# A slot of a trie, in bytes.
-LPM_CHILD = 0
-"""u32: 0 none; with LPM_NODE set, a node's place in the arena in words; else the number of a chain's first entry."""
-LPM_BEST = 4
-"""u32: the longest prefix that ends at this node and covers the slot; 0 none."""
-LPM_NODE = 0x8000_0000
+BRANCH_BITS = 6
+"""A branch tells 2 ** BRANCH_BITS parts of its prefix apart. Neighbours that lead to the same have one slot together;
+the slots lie side by side in ascending order, and a bitmap of one word says where a slot begins."""
+LPM_BRANCH = 0x8000_0000
 LPM_SURE = 0x4000_0000
-"""This entry matches every key that comes here."""
 
 IPV6_BITS, SHARED_BITS, SHARED = 128, 3, 1
 """Routes of the internet all lie under 2000::/3 (RFC 4291, section 2.4): their first bits tell none apart, so a root of
@@ -254,6 +243,16 @@ class TableLayout:
         return -(-(self.key_bits - self.lpm_bits) // WORD_BITS)
 
     @property
+    def branch_start(self) -> int:
+        """Lpm: offset of a u32 in a slot that leads to a branch, the key's bit at which its slots are told apart."""
+        return _branch_fields(self.match_kinds, self.key_widths_bits)[0]
+
+    @property
+    def branch_bitmap(self) -> int:
+        """Lpm: offset of a u64 in such a slot, with a bit for every part that begins a slot."""
+        return _branch_fields(self.match_kinds, self.key_widths_bits)[1]
+
+    @property
     def chunks(self) -> tuple[Chunk, ...]:
         found, row = [], 0
         for position, width in enumerate(self.key_widths_bits):
@@ -316,12 +315,24 @@ ENTRY_SHIFT = ENTRY_KEY + WORD_BYTES
 PROFILES = ("action_profile", "action_selector")
 
 
+def _branch_fields(kinds: tuple[str, ...], widths_bits: tuple[int, ...]) -> tuple[int, int]:
+    start = round_up(ENTRY_HEADER_BYTES + key_bytes(kinds, widths_bits), 4)
+    return start, round_up(start + 4, WORD_BYTES)
+
+
+def least_bytes(kinds: tuple[str, ...], widths_bits: tuple[int, ...]) -> int:
+    """Of an entry: header, keys, and in lpm tables what leads to a branch; the latter lies where parameters do."""
+    if search_of(kinds) is Search.LPM:
+        return _branch_fields(kinds, widths_bits)[1] + WORD_BYTES
+    return ENTRY_HEADER_BYTES + key_bytes(kinds, widths_bits)
+
+
 def lay_out_table(program: ir.Program, table: ir.Table, number: int, attached_bytes: int = 0) -> TableLayout:
     """``attached_bytes``: what the architecture wants for each entry, whole words."""
     keys = [k for k in table.keys if k.match_kind != "selector"]
     kinds, widths = tuple(k.match_kind for k in keys), tuple(width_of(k.value.type) for k in keys)
     actions = []
-    end = start = ENTRY_HEADER_BYTES + key_bytes(kinds, widths)
+    end, start = least_bytes(kinds, widths), ENTRY_HEADER_BYTES + key_bytes(kinds, widths)
     for reference in table.actions:
         action = program.action(reference.action)
         cells, action_end = pack_cells(tuple(width_of(p.type) for p in action.parameters), start)
@@ -347,7 +358,7 @@ def lay_out_value_set(value_set: ir.ValueSet, number: int) -> TableLayout:
     """A parser value set is a table without actions."""
     widths = tuple(width_of(f.type) for f in value_set.fields)
     kinds = tuple(f.match_kind for f in value_set.fields)
-    end = _stride(ENTRY_HEADER_BYTES + key_bytes(kinds, widths))
+    end = _stride(least_bytes(kinds, widths))
     return TableLayout(value_set.name, number, value_set.size, widths, kinds, (), end, None, None, None, None)
 
 

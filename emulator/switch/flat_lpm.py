@@ -7,24 +7,28 @@ from numpy.typing import NDArray
 
 from emulator.p4.table_layout import (
     ENTRY_NEXT,
+    PREFIX_SLOT_BITMAP,
     PREFIX_SLOT_HEADER_WORDS,
+    PREFIX_SLOT_PLACE,
     SHARED,
     SLOTS_FROM,
-    TABLE_ARENA,
     TABLE_OUTSIDE,
     TABLE_SLOT_MASK,
     TABLE_SLOTS,
-    WORD_BITS,
     TableLayout,
     hash_words,
     words_of,
 )
 from emulator.ports.batch import address_of, aligned_bytes
+from emulator.switch.flat_branch import Branch, Prefix
+from emulator.switch.flat_branches import Branches, Places
 from emulator.switch.flat_root import RootSlots, root_bits
 from emulator.switch.flat_table import FlatTable
-from emulator.switch.flat_trie import Arena, Prefix, Trie
+from emulator.switch.flat_trie import Trie
 from emulator.switch.mirror import Entry
 
+PLACES = 4
+"""Room for so many places an entry: its home, and slots of branches; where more are needed there, it grows."""
 FIRST_SLOTS = 8
 DEEP_FROM = 4
 """One entry of so many elsewhere than in a root's slot makes it worth the work to search ahead (measured)."""
@@ -35,28 +39,22 @@ class LpmTable(FlatTable):
 
     def __init__(self, layout: TableLayout, record: NDArray[np.uint64]) -> None:
         slots = (1 << root_bits(layout)) + SLOTS_FROM - 1 if layout.has_root else 0
-        super().__init__(layout, record, slots + layout.size)
+        super().__init__(layout, record, slots + PLACES * layout.size)
         self._lpm = layout.match_kinds.index("lpm")
         self._others = tuple(i for i in layout.order if i != self._lpm)
-        self._words = layout.lpm_words
         self._width, self._shared_bits = layout.lpm_bits, layout.shared_bits
-        self._left = WORD_BITS * self._words - self._width
         self._prefixes: dict[int, Prefix] = {}
         """By handle."""
-        entries = self.entries  # not self: memory must go with the table, and not wait for the garbage collector
-        self._link = lambda number, following: entries.set_half(number, ENTRY_NEXT, following)
-        self._arena = Arena(4 * layout.size, lambda words: _note_place(record, words))
+        self._places = Places(self.entries, slots + 1)
+        self._branches = Branches(layout, self.entries, self._places)
         self._tries: dict[int, Trie] = {}
         """By the packed other keys; 0 without any, for what is outside the root."""
         self._roots = _Roots(layout.other_words, record) if self._others else None
-        self._root = RootSlots(layout, record, entries) if layout.has_root else None
-        if self._root is not None:
-            self._rooted = Trie(self._arena, self._width, self._link, self._root.node())
-            self._tries[0] = self._new_trie()
+        self._root = None
+        if layout.has_root:
+            self._root = RootSlots(layout, record, self.entries, self._branches)
+            self._rooted = Trie(self._branches, self._root)
             self._in_root = 0
-
-    def _new_trie(self) -> Trie:
-        return Trie(self._arena, self._width, self._link)
 
     # --- FlatTable --------------------------------------------------------------------------------------------------
 
@@ -65,31 +63,17 @@ class LpmTable(FlatTable):
         return prefix.number if prefix is not None else 0
 
     def key_of(self, entry: Entry) -> int:
-        """Prefix, and where it ends (see ``table_layout.key_bytes``)."""
         value, mask = entry.keys[self._lpm]
-        if self._words == 1:
-            return self._from_the_top(value) | (WORD_BITS - mask.bit_count()) << WORD_BITS
-        beyond = (1 << (WORD_BITS * self._words)) - 1 ^ self._from_the_top(mask)
-        return self._from_the_top(value) | beyond << (WORD_BITS * self._words)
+        return self._branches.keys.content(value, mask.bit_count())
 
     def tag_of(self, entry: Entry) -> int:
         """The chain's link as it stands."""
         return self.entries.half(self.number(entry.handle), ENTRY_NEXT)
 
-    def _from_the_top(self, part: int) -> int:
-        """A key's words, the most significant one lowest; the key begins at the top of that one."""
-        part <<= self._left
-        if self._words == 1:
-            return part
-        return int.from_bytes(
-            b"".join(word.to_bytes(8, "little") for word in words_of(part, self._words)[::-1]), "little"
-        )
-
     def insert(self, entry: Entry) -> None:
-        home = entry.handle if self._root is None else self._root.home(entry.handle)
+        home = self._places.take(1)
         value, mask = entry.keys[self._lpm]
         prefix = self._prefixes[entry.handle] = Prefix(home, value, mask.bit_count(), home)
-        self.entries.reserve(home)
         self.entries.set_half(home, ENTRY_NEXT, 0)
         self.entries.clear_rest(home)
         self.write_entry(home, entry)
@@ -97,10 +81,11 @@ class LpmTable(FlatTable):
             self._rooted.insert(prefix)
             self._note_reach(prefix, 1)
         if self._is_elsewhere(prefix):
+            prefix.stays = self._root is not None and self._is_rooted(prefix)
             others = self._pack_others(entry)
             trie = self._tries.get(others)
             if trie is None:
-                trie = self._tries[others] = self._new_trie()
+                trie = self._tries[others] = Trie(self._branches, self._branches.make(0, 0, (), {}))
             trie.insert(prefix)
             self._publish(others, trie)
 
@@ -114,11 +99,12 @@ class LpmTable(FlatTable):
             trie = self._tries[others]
             trie.remove(prefix)
             self._publish(others, trie)
+        self._places.free(prefix.home, 1)
 
     def is_deep(self) -> bool:
         if self._root is None:
             return True
-        beyond = self._in_root - self._root.chains - len(self._rooted.root.own)
+        beyond = self._in_root - self._root.chains - len(self._root.own)
         return DEEP_FROM * beyond > self._in_root
 
     def _note_reach(self, prefix: Prefix, change: int) -> None:
@@ -151,22 +137,21 @@ class LpmTable(FlatTable):
         return self.layout.pack(tuple(value for value, _ in entry.keys), self._others)
 
     def _publish(self, others: int, trie: Trie) -> None:
-        slot = self._arena.view[trie.root.place]
-        if self._roots is None:
-            self.record[TABLE_OUTSIDE] = slot
-            return
-        self._roots.put(others, slot)
-        if trie.root.is_empty:
-            self._arena.free(trie.root.place, 1)
+        top = trie.top
+        assert isinstance(top, Branch)
+        place, bitmap = (0, 0) if top.is_empty else (top.place, top.bitmap)
+        if self._roots is not None:
+            self._roots.put(others, place, bitmap)
+        else:
+            self.record[TABLE_OUTSIDE + PREFIX_SLOT_PLACE] = place
+            self.record[TABLE_OUTSIDE + PREFIX_SLOT_BITMAP] = bitmap
+        if top.is_empty:
+            self._branches.free(top)
             del self._tries[others]
 
 
-def _note_place(record: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
-    record[TABLE_ARENA] = address_of(words)
-
-
 class _Roots:
-    """The hash from other keys to the slots their tries hang from. A slot's first word is 0 when it is free."""
+    """The hash from other keys to the branches at the top of their tries."""
 
     def __init__(self, key_words: int, record: NDArray[np.uint64]) -> None:
         self._record = record
@@ -181,57 +166,53 @@ class _Roots:
         self._view = memoryview(self._array)  # type: ignore[arg-type]
         self._record[TABLE_SLOTS], self._record[TABLE_SLOT_MASK] = address_of(self._array), self._mask
 
-    def put(self, others: int, slot: int) -> None:
-        """0 removes."""
+    def put(self, others: int, place: int, bitmap: int) -> None:
+        """``place`` 0 removes."""
         words = words_of(others, self._key_words)
-        place = self._search(words)
-        if not slot:
-            self._close_gap(place)
+        slot = self._search(words)
+        if not place:
+            self._close_gap(slot)
             return
-        fresh = not self._view[place * self._width]
-        self._write(place, slot, words)
+        fresh = not self._view[slot * self._width]
+        self._write(slot, (place, bitmap, *words))
         if fresh:
             self._count += 1
             if 2 * self._count > self._mask:
                 self._grow()
 
-    def _write(self, place: int, slot: int, words: tuple[int, ...]) -> None:
-        start = place * self._width
-        self._view[start] = slot
-        for i, word in enumerate(words):
-            self._view[start + PREFIX_SLOT_HEADER_WORDS + i] = word
+    def _write(self, slot: int, content: tuple[int, ...]) -> None:
+        self._array[slot * self._width : (slot + 1) * self._width] = content
 
-    def _words(self, place: int) -> tuple[int, ...]:
-        start = place * self._width + PREFIX_SLOT_HEADER_WORDS
-        return tuple(self._view[start : start + self._key_words])
+    def _content(self, slot: int) -> tuple[int, ...]:
+        """Place (0 where the slot is free), bitmap, the other keys' words."""
+        return tuple(self._view[slot * self._width : (slot + 1) * self._width])
 
     def _search(self, words: tuple[int, ...]) -> int:
-        place = hash_words(words) & self._mask
-        while self._view[place * self._width] and self._words(place) != words:
-            place = (place + 1) & self._mask
-        return place
+        slot = hash_words(words) & self._mask
+        while (content := self._content(slot))[0] and content[PREFIX_SLOT_HEADER_WORDS:] != words:
+            slot = (slot + 1) & self._mask
+        return slot
 
     def _close_gap(self, gap: int) -> None:
         """As in ``flat_exact``."""
         if not self._view[gap * self._width]:
             return
         self._count -= 1
-        place = gap
+        slot = gap
         while True:
-            place = (place + 1) & self._mask
-            slot = self._view[place * self._width]
-            if not slot:
+            slot = (slot + 1) & self._mask
+            content = self._content(slot)
+            if not content[0]:
                 break
-            words = self._words(place)
-            if (place - hash_words(words)) & self._mask >= (place - gap) & self._mask:
-                self._write(gap, slot, words)
-                gap = place
+            home = hash_words(content[PREFIX_SLOT_HEADER_WORDS:])
+            if (slot - home) & self._mask >= (slot - gap) & self._mask:
+                self._write(gap, content)
+                gap = slot
         self._view[gap * self._width] = 0
 
     def _grow(self) -> None:
         """Doubling: each key is moved once on average."""
-        old, width = self._view, self._width
-        taken = [(old[s], tuple(old[s + 1 : s + width])) for s in range(0, len(old), width) if old[s]]
+        taken = [content for slot in range(self._mask + 1) if (content := self._content(slot))[0]]
         self._set(2 * (self._mask + 1))
-        for slot, words in taken:
-            self._write(self._search(words), slot, words)
+        for content in taken:
+            self._write(self._search(content[PREFIX_SLOT_HEADER_WORDS:]), content)

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from emulator.switch.mirror import Entry
 from tests.support.lookup_rig import LookupRig
 from tests.support.match_model import RandomTable, best
 
@@ -89,3 +90,28 @@ def test_large_tables(shape: list[tuple[str, int]]) -> None:
         for _ in range(20):
             question = table.question()
             assert rig.look_up(question) == best(kinds, entries, question)
+
+
+@pytest.mark.parametrize("width", [32, 128])
+@pytest.mark.parametrize("seed", range(6))
+def test_crowded_prefixes(width: int, seed: int) -> None:
+    """All below a few, nested, neighbours and prefixes of each other: branches split, grow, empty, and get others above
+    them."""
+    source = random.Random(f"{width} {seed}")
+    rig, ones = LookupRig(("lpm",), (width,), 512), (1 << width) - 1
+    base, first = source.getrandbits(width), source.choice([0, 3, 9, 20])
+    entries: dict[int, Entry] = {}
+    for step in range(500):
+        if len(entries) > 150 or (entries and source.random() < 0.25):
+            rig.remove(entries.pop(source.choice(list(entries))))
+        handle = next(n for n in range(1, 512) if n not in entries)
+        length = min(width, source.choice([first, first + source.randrange(20), source.randrange(width + 1), width]))
+        mask = ones ^ ones >> length
+        value = (base ^ source.getrandbits(14) << max(0, width - first - source.choice([10, 14, 20, 60]))) & mask
+        if all(e.keys != ((value, mask),) for e in entries.values()):
+            entries[handle] = Entry(handle, ((value, mask),), 0, 0, (handle,))
+            rig.put(entries[handle])
+        if step % 10 == 9:
+            for e in source.choices(list(entries.values()), k=6):
+                question = (e.keys[0][0] ^ source.choice([0, 0, source.getrandbits(width - e.keys[0][1].bit_count())]),)
+                assert rig.look_up(question) == best(("lpm",), list(entries.values()), question), (step, question)

@@ -21,6 +21,7 @@ from emulator.p4.table_layout import (
     Search,
     TableLayout,
     key_bytes,
+    least_bytes,
 )
 from emulator.switch.flat_tables import make_flat_table
 from emulator.switch.mirror import Entry
@@ -30,7 +31,7 @@ def make_layout(kinds: Sequence[str], widths_bits: Sequence[int], size: int = 10
     """Of a table with one action that has one 32-bit parameter."""
     kinds, widths_bits = tuple(kinds), tuple(widths_bits)
     cells, end = pack_cells((32,), ENTRY_HEADER_BYTES + key_bytes(kinds, widths_bits))
-    stride = 8 * -(-end // 8)
+    stride = 8 * -(-max(end, least_bytes(kinds, widths_bits)) // 8)
     return TableLayout("t", 0, size, widths_bits, kinds, (ActionLayout("a", cells),), stride, None, None, None, None)
 
 

@@ -6,36 +6,23 @@ turn then only compares keys; a packet whose key is another by then is looked up
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from llvmlite import ir as llvm
 
 from emulator.p4.layout import WORD_BYTES
-from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, i64, load, prefetch, resize, store
-from emulator.p4.llvm.lookup_lpm import entry_has, find_root, first_root, outside, root_slot, slot_of, window_of
-from emulator.p4.table_layout import (
-    ENTRY_NEXT,
-    LPM_BEST,
-    LPM_CHILD,
-    LPM_NODE,
-    LPM_SURE,
-    NODE_OFFSET,
-    NODE_SKIP_MASK,
-    NODE_SKIPPED,
-    SLOTS_FROM,
-    TABLE_ARENA,
-    TABLE_ENTRIES,
-    TableLayout,
-)
+from emulator.p4.llvm.bits import I64, PTR, Builder, Value, at, i64, load, prefetch, store
+from emulator.p4.llvm.lookup_lpm import Place, find_root, first_root, outside, root_slot, top_slot
+from emulator.p4.table_layout import SLOTS_FROM, TABLE_ENTRIES, TableLayout
 
 CELL_PLACE = 0
-"""Where the search stands, a slot's address or one of the marks below; `FOUND` at its end."""
+"""Where the search stands, a slot's or entry's number; `FOUND` at its end."""
 CELL_NUMBER = 1
 """The longest prefix so far."""
 CELL_KEY = 2
 """The other keys' words, the lpm key's, and a zero if that has several."""
-IS_NODE, IS_ENTRY, IS_ROOT = 1 << 63, 1 << 62, 1 << 61
-"""Marks: a node's place in the arena, an entry's number, nothing yet but the place to look for the trie."""
+AT_ROOT = 1 << 63
+"""Stands at nothing yet but the place to look for the trie."""
 FOUND = 0
 
 
@@ -50,37 +37,40 @@ def begin(b: Builder, layout: TableLayout, record: Value, cell: Value, others: l
         prefetch(b, at(b, slots, b.mul(index, i64(layout.entry_bytes))))
         return
     prefetch(b, first_root(b, layout, record, others))
-    _begin_cell(b, cell, [*others, *words], i64(IS_ROOT), i64(0))
+    _begin_cell(b, cell, [*others, *words], i64(AT_ROOT), i64(0))
 
 
 def begin_below(b: Builder, layout: TableLayout, record: Value, cell: Value, words: list[Value]) -> None:
-    """The second step from a root, whose slot has come: most searches end there, in its entry or its best. Which of
-    them, and whether, no processor could foretell: so only what goes on takes a branch."""
-    slots, index = root_slot(b, layout, record, words)
-    entry = at(b, slots, b.mul(index, i64(layout.entry_bytes)))
-    here = entry_has(b, entry, words)
-    following = resize(b, load(b, I32, entry, ENTRY_NEXT, align=4), 64)
-    number = b.select(here, b.or_(b.add(index, i64(SLOTS_FROM)), i64(LPM_SURE)), following)
+    """The second step from a root, whose slot has come."""
+    _, index = root_slot(b, layout, record, words)
+    _begin_cell(b, cell, words, i64(FOUND), i64(0))
+    following = _go_on(b, layout, record, cell, b.add(index, i64(SLOTS_FROM)), i64(0), words)
     if layout.shared_bits:
         # another key's slot
         beside = outside(b, layout, words)
-        number, following = b.select(beside, i64(0), number), b.select(beside, i64(0), following)
-    is_sure = b.icmp_unsigned("!=", b.and_(number, i64(LPM_SURE)), i64(0))
-    number = b.select(is_sure, b.and_(number, i64(LPM_SURE - 1)), i64(0))
-    _begin_cell(b, cell, words, i64(FOUND), number)
-    with b.if_then(b.icmp_unsigned("==", number, i64(0)), likely=False):
-        _put(b, cell, CELL_PLACE, to_below(b, layout, record, following))
+        following = b.select(beside, i64(FOUND), following)
+        _put(b, cell, CELL_NUMBER, b.select(beside, i64(0), _get(b, cell, CELL_NUMBER)))
+    _put(b, cell, CELL_PLACE, following)
 
 
-def to_below(b: Builder, layout: TableLayout, record: Value, child: Value) -> Value:
-    """Ask for a node or a chain's next entry; the place that it is."""
-    arena, entries = (load(b, PTR, record, word * WORD_BYTES, align=8) for word in (TABLE_ARENA, TABLE_ENTRIES))
-    number = b.and_(child, i64(LPM_NODE - 1))
-    is_node = b.icmp_unsigned("!=", number, child)
-    size = b.select(is_node, i64(WORD_BYTES), i64(layout.entry_bytes))
-    prefetch(b, at(b, b.select(is_node, arena, entries), b.mul(number, size)))
-    place = b.or_(number, b.select(is_node, i64(IS_NODE), i64(IS_ENTRY)))
-    return b.select(b.icmp_unsigned("==", child, i64(0)), i64(FOUND), place)
+def _go_on(
+    b: Builder, layout: TableLayout, record: Value, cell: Value, number: Value, best: Value, words: list[Value]
+) -> Value:
+    """A step from a slot or an entry that has come: the place to go on from, FOUND when it is known what matches. No
+    processor could foretell what it finds, so this takes no branch."""
+    entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
+    place = Place(b, layout, entries, number, words)
+    below = place.below(words, at(b, cell, (CELL_KEY + layout.other_words) * WORD_BYTES))
+    is_entry, linked = b.not_(place.leads_to_branch), place.linked()
+    here = b.and_(place.matches, is_entry)
+    best = b.select(is_entry, best, place.best(best))
+    best = b.select(here, number, b.select(place.is_sure, linked, best))
+    following = b.select(b.or_(place.matches, place.is_sure), i64(FOUND), linked)
+    following = b.select(is_entry, following, b.select(place.matches, below, i64(FOUND)))
+    _put(b, cell, CELL_NUMBER, best)
+    going = b.icmp_unsigned("!=", following, i64(FOUND))
+    prefetch(b, at(b, entries, b.mul(b.select(going, following, best), i64(layout.entry_bytes))))
+    return following
 
 
 def forget(b: Builder, cell: Value) -> None:
@@ -123,57 +113,27 @@ class _Advance:
         self.layout = layout
         self.record, self.cell, self.place = function.args
         b = self.b = llvm.IRBuilder(function.append_basic_block("entry"))
-        self.arena, self.entries = (
-            load(b, PTR, self.record, word * WORD_BYTES, align=8) for word in (TABLE_ARENA, TABLE_ENTRIES)
-        )
         first = CELL_KEY + layout.other_words
         self.others = [_get(b, self.cell, CELL_KEY + i) for i in range(layout.other_words)]
         self.words = [_get(b, self.cell, first + i) for i in range(layout.lpm_words)]
-        self.key = at(b, self.cell, first * WORD_BYTES)
-        self.number = b.and_(self.place, i64(IS_ROOT - 1))
 
     def write(self) -> None:
         b = self.b
         if self.others:
-            self._when(IS_ROOT, self._at_root)
-        self._when(IS_NODE, self._at_node)
-        self._when(IS_ENTRY, self._at_entry)
-        slot = load(b, I64, b.inttoptr(self.place, PTR), 0, align=8)
-        best = resize(b, b.trunc(b.lshr(slot, i64(8 * LPM_BEST)), I32), 64)
-        with b.if_then(b.icmp_unsigned("!=", best, i64(0))):
-            _put(b, self.cell, CELL_NUMBER, best)
-        child = resize(b, b.trunc(b.lshr(slot, i64(8 * LPM_CHILD)), I32), 64)
-        b.ret(to_below(b, self.layout, self.record, child))
-
-    def _when(self, mark: int, emit: Callable[[], None]) -> None:
-        with self.b.if_then(self.b.icmp_unsigned("!=", self.b.and_(self.place, i64(mark)), i64(0))):
-            emit()
+            with b.if_then(b.icmp_unsigned("==", self.place, i64(AT_ROOT))):
+                self._at_root()
+        best = _get(b, self.cell, CELL_NUMBER)
+        b.ret(_go_on(b, self.layout, self.record, self.cell, self.place, best, self.words))
 
     def _at_root(self) -> None:
         b = self.b
-        slot, exists = find_root(b, self.layout, self.record, self.others)
-        b.ret(b.select(exists, b.ptrtoint(slot, I64), i64(FOUND)))
-
-    def _at_node(self) -> None:
-        b = self.b
-        node = at(b, self.arena, b.mul(self.number, i64(WORD_BYTES)))
-        offset, mask, skipped = (
-            load(b, I64, node, word * WORD_BYTES, align=8) for word in (NODE_OFFSET, NODE_SKIP_MASK, NODE_SKIPPED)
-        )
-        window = window_of(b, self.words, self.key, offset)
-        slot = slot_of(b, node, window)
-        prefetch(b, slot)
-        inside = b.icmp_unsigned("==", b.and_(window, mask), skipped)
-        b.ret(b.select(inside, b.ptrtoint(slot, I64), i64(FOUND)))
-
-    def _at_entry(self) -> None:
-        b = self.b
-        entry = at(b, self.entries, b.mul(self.number, i64(self.layout.entry_bytes)))
-        with b.if_then(entry_has(b, entry, self.words)):
-            _put(b, self.cell, CELL_NUMBER, self.number)
+        reference, exists = find_root(b, self.layout, self.record, self.others)
+        with b.if_then(b.not_(exists)):
             b.ret(i64(FOUND))
-        following = load(b, I32, entry, ENTRY_NEXT, align=4)
-        b.ret(to_below(b, self.layout, self.record, resize(b, following, 64)))
+        slot = top_slot(b, reference, self.words, at(b, self.cell, (CELL_KEY + self.layout.other_words) * WORD_BYTES))
+        entries = load(b, PTR, self.record, TABLE_ENTRIES * WORD_BYTES, align=8)
+        prefetch(b, at(b, entries, b.mul(slot, i64(self.layout.entry_bytes))))
+        b.ret(slot)
 
 
 def _get(b: Builder, cell: Value, word: int) -> Value:

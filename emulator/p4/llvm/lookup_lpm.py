@@ -1,7 +1,7 @@
 """Lpm tables: down a trie, remembering the longest prefix seen; see ``emulator.p4.table_layout``.
 
 The key stands in words, the first bit on top; keys of more than one word lie in memory for the time of the search, for
-a node may look at any 64 bits of them.
+a branch may look at any bits of them.
 """
 
 from __future__ import annotations
@@ -14,22 +14,18 @@ from emulator.p4.layout import WORD_BYTES
 from emulator.p4.llvm.bits import I16, I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
 from emulator.p4.llvm.lookup_exact import hash_of, probe
 from emulator.p4.table_layout import (
+    BRANCH_BITS,
+    ENTRY_ACTION,
     ENTRY_KEY,
     ENTRY_NEXT,
     ENTRY_SHIFT,
-    LPM_BEST,
-    LPM_CHILD,
-    LPM_NODE,
+    LPM_BRANCH,
     LPM_SURE,
-    NODE_HEADER_WORDS,
-    NODE_OFFSET,
-    NODE_SHIFT,
-    NODE_SKIP_MASK,
-    NODE_SKIPPED,
+    PREFIX_SLOT_BITMAP,
     PREFIX_SLOT_HEADER_WORDS,
+    PREFIX_SLOT_PLACE,
     SHARED,
     SLOTS_FROM,
-    TABLE_ARENA,
     TABLE_BESTS,
     TABLE_ENTRIES,
     TABLE_OUTSIDE,
@@ -65,7 +61,7 @@ def first_root(b: Builder, layout: TableLayout, record: Value, others: list[Valu
 
 
 def find_root(b: Builder, layout: TableLayout, record: Value, others: list[Value]) -> tuple[Value, Value]:
-    """(address of the slot that the trie of these other keys hangs from, is there one)."""
+    """(address of what leads to the branch at the top of the trie of these other keys, is there one)."""
     slots = load(b, PTR, record, TABLE_SLOTS * WORD_BYTES, align=8)
     mask = load(b, I64, record, TABLE_SLOT_MASK * WORD_BYTES, align=8)
     size = (PREFIX_SLOT_HEADER_WORDS + len(others)) * WORD_BYTES
@@ -91,11 +87,57 @@ def outside(b: Builder, layout: TableLayout, words: list[Value]) -> Value:
     return b.icmp_unsigned("!=", b.lshr(words[0], i64(WORD_BITS - layout.shared_bits)), i64(SHARED))
 
 
-def slot_of(b: Builder, node: Value, window: Value) -> Value:
-    """Address of the slot that the window's bits select in a node."""
-    shift = load(b, I64, node, NODE_SHIFT * WORD_BYTES, align=8)
-    index = b.and_(b.lshr(window, b.and_(shift, i64(WORD_BITS - 1))), b.lshr(shift, i64(32)))
-    return at(b, node, b.mul(b.add(index, i64(NODE_HEADER_WORDS)), i64(WORD_BYTES)))
+def in_branch(b: Builder, start: Value, place: Value, bitmap: Value, words: list[Value], memory: Value) -> Value:
+    """Number of the key's slot in the branch at that bit of the key, with that first slot and bitmap. ``memory`` as in
+    ``window_of``."""
+    part = b.lshr(window_of(b, words, memory, start), i64(WORD_BITS - BRANCH_BITS))
+    begun = b.and_(bitmap, b.sub(b.shl(i64(2), part), i64(1)))
+    return b.sub(b.add(place, b.ctpop(begun)), i64(1))
+
+
+def top_slot(b: Builder, reference: Value, words: list[Value], memory: Value) -> Value:
+    """The same in the branch at a trie's top; ``reference``: address of what leads to it."""
+    place, bitmap = (load(b, I64, reference, w * WORD_BYTES, align=8) for w in (PREFIX_SLOT_PLACE, PREFIX_SLOT_BITMAP))
+    return in_branch(b, i64(0), place, bitmap, words, memory)
+
+
+def outside_branch(b: Builder, record: Value) -> tuple[Value, Value]:
+    """As ``find_root``, of the trie of what is ``outside``."""
+    reference = at(b, record, TABLE_OUTSIDE * WORD_BYTES)
+    place = load(b, I64, reference, PREFIX_SLOT_PLACE * WORD_BYTES, align=8)
+    return reference, b.icmp_unsigned("!=", place, i64(0))
+
+
+class Place:
+    """A slot or an entry of a chain, and what it says of a key."""
+
+    def __init__(self, b: Builder, layout: TableLayout, entries: Value, number: Value, words: list[Value]) -> None:
+        self.b, self.layout, self.number = b, layout, number
+        self.entry = at(b, entries, b.mul(number, i64(layout.entry_bytes)))
+        self.matches = entry_has(b, self.entry, words)
+        self._link = load(b, I32, self.entry, ENTRY_NEXT, align=4)
+        self.leads_to_branch = self._has(LPM_BRANCH)
+        self.is_sure = self._has(LPM_SURE)
+
+    def _has(self, mark: int) -> Value:
+        return self.b.icmp_unsigned("!=", self.b.and_(self._link, constant(mark, 32)), constant(0, 32))
+
+    def linked(self) -> Value:
+        """The number in the link."""
+        return resize(self.b, self.b.and_(self._link, constant(LPM_SURE - 1, 32)), 64)
+
+    def best(self, before: Value) -> Value:
+        """The longest prefix known after a place that leads to a branch."""
+        own = resize(self.b, load(self.b, I32, self.entry, ENTRY_ACTION, align=4), 64)
+        return self.b.select(self.b.icmp_unsigned("!=", own, i64(0)), own, before)
+
+    def below(self, words: list[Value], memory: Value) -> Value:
+        """The key's slot in the branch that this leads to; any number if it leads to none."""
+        b, layout = self.b, self.layout
+        start = resize(b, load(b, I32, self.entry, layout.branch_start, align=4), 64)
+        start = b.select(self.leads_to_branch, start, i64(0))  # an entry has parameters there
+        bitmap = load(b, I64, self.entry, layout.branch_bitmap, align=8)
+        return in_branch(b, start, self.linked(), bitmap, words, memory)
 
 
 class _Descent:
@@ -110,112 +152,100 @@ class _Descent:
         self.memory = b.alloca(I64, len(words) + 1)
         for i, word in enumerate((*words, i64(0))):
             store(b, word, self.memory, WORD_BYTES * i, align=8)
-        self.arena = load(b, PTR, record, TABLE_ARENA * WORD_BYTES, align=8)
         self.entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
 
-    def first_slot(self) -> Value:
-        """The slot that the trie hangs from; may answer already."""
+    def first(self) -> Value:
+        """Number of the slot where the search begins; may answer already."""
         raise NotImplementedError
 
     def best_above(self) -> Value:
-        """What to answer, an i32, if nothing below that slot matches."""
-        return constant(0, 32)
+        """What to answer if nothing below that slot matches."""
+        return i64(0)
 
     def write(self) -> None:
         """All of the function."""
         b = self.b
-        step, node, inside, chain, verify, following, found, best_only = (
+        step, same, inside, found, other, beside, nothing, following, end = (
             b.function.append_basic_block(n)
-            for n in ("step", "node", "inside", "chain", "verify", "following", "found", "best")
+            for n in ("step", "same", "inside", "found", "other", "beside", "nothing", "following", "end")
         )
-        slot = self.first_slot()
-        start = b.block
+        first = self.first()
+        before = b.block
         b.branch(step)
-        # a slot: {child, best}
         b.position_at_end(step)
-        here, before = b.phi(I64), b.phi(I32)
-        here.add_incoming(slot, start)
-        before.add_incoming(constant(0, 32), start)
-        child = b.trunc(b.lshr(here, i64(8 * LPM_CHILD)), I32)
-        own = b.trunc(b.lshr(here, i64(8 * LPM_BEST)), I32)
-        best = b.select(b.icmp_unsigned("!=", own, constant(0, 32)), own, before)
-        is_node = b.icmp_unsigned("!=", b.and_(child, constant(LPM_NODE, 32)), constant(0, 32))
-        b.cbranch(is_node, node, chain)
-        b.position_at_end(node)
-        matches, inner = self._node(b.and_(child, constant(LPM_NODE - 1, 32)))
-        b.cbranch(matches, inside, best_only)
+        number, best = b.phi(I64), b.phi(I64)
+        place = Place(b, self.layout, self.entries, number, self.words)
+        b.cbranch(place.matches, same, other)
+        b.position_at_end(same)
+        b.cbranch(place.leads_to_branch, inside, found)
         b.position_at_end(inside)
-        below = load(b, I64, inner, 0, align=8)
-        here.add_incoming(below, inside)
-        before.add_incoming(best, inside)
+        below, best_inside = place.below(self.words, self.memory), place.best(best)
         b.branch(step)
-        # a chain, or its end
-        b.position_at_end(chain)
-        number = b.phi(I32)
-        number.add_incoming(child, step)
-        b.cbranch(b.icmp_unsigned("==", number, constant(0, 32)), best_only, verify)
-        b.position_at_end(verify)
-        entry = at(b, self.entries, b.mul(resize(b, number, 64), i64(self.layout.entry_bytes)))
-        b.cbranch(entry_has(b, entry, self.words), found, following)
-        b.position_at_end(following)
-        number.add_incoming(load(b, I32, entry, ENTRY_NEXT, align=4), following)
-        b.branch(chain)
         b.position_at_end(found)
-        b.ret(resize(b, number, 64))
-        b.position_at_end(best_only)
-        is_one = b.icmp_unsigned("!=", best, constant(0, 32))
-        b.ret(resize(b, b.select(is_one, best, self.best_above()), 64))
-
-    def _node(self, place: Value) -> tuple[Value, Value]:
-        """(does the key have the bits that the node skips, address of the key's slot)."""
-        b = self.b
-        node = at(b, self.arena, b.mul(resize(b, place, 64), i64(WORD_BYTES)))
-        offset, mask, skipped = (
-            load(b, I64, node, w * WORD_BYTES, align=8) for w in (NODE_OFFSET, NODE_SKIP_MASK, NODE_SKIPPED)
-        )
-        window = window_of(b, self.words, self.memory, offset)
-        return b.icmp_unsigned("==", b.and_(window, mask), skipped), slot_of(b, node, window)
+        b.ret(number)
+        # an entry with another prefix, or a branch
+        b.position_at_end(other)
+        with b.if_then(place.is_sure):
+            b.ret(place.linked())
+        b.cbranch(place.leads_to_branch, beside, following)
+        b.position_at_end(following)
+        linked = place.linked()
+        b.cbranch(b.icmp_unsigned("==", linked, i64(0)), nothing, step)
+        b.position_at_end(beside)
+        best_beside = place.best(best)
+        b.branch(end)
+        b.position_at_end(nothing)
+        b.branch(end)
+        for node, at_first, at_inside, at_following in (
+            (number, first, below, linked),
+            (best, i64(0), best_inside, best),
+        ):
+            node.add_incoming(at_first, before)
+            node.add_incoming(at_inside, inside)
+            node.add_incoming(at_following, following)
+        b.position_at_end(end)
+        answer = b.phi(I64)
+        answer.add_incoming(best_beside, beside)
+        answer.add_incoming(best, nothing)
+        with b.if_then(b.icmp_unsigned("!=", answer, i64(0))):
+            b.ret(answer)
+        b.ret(self.best_above())
 
 
 class _AnyTrie(_Descent):
     """The trie of the other keys."""
 
-    def first_slot(self) -> Value:
-        b = self.b
-        slot, exists = find_root(b, self.layout, self.record, self.others)
-        with b.if_then(b.not_(exists)):
-            b.ret(i64(0))
-        return load(b, I64, slot, 0, align=8)
+    def first(self) -> Value:
+        return self._below_top(*find_root(self.b, self.layout, self.record, self.others))
+
+    def _below_top(self, reference: Value, exists: Value) -> Value:
+        with self.b.if_then(self.b.not_(exists)):
+            self.b.ret(i64(0))
+        return top_slot(self.b, reference, self.words, self.memory)
 
 
-class _Outside(_Descent):
+class _Outside(_AnyTrie):
     """The trie of keys outside the root."""
 
-    def first_slot(self) -> Value:
-        return load(self.b, I64, self.record, TABLE_OUTSIDE * WORD_BYTES, align=8)
+    def first(self) -> Value:
+        return self._below_top(*outside_branch(self.b, self.record))
 
 
 class _RootedTrie(_Descent):
     """The one trie, from its root on."""
 
-    def first_slot(self) -> Value:
+    def first(self) -> Value:
         b, layout = self.b, self.layout
         if layout.shared_bits:
             with b.if_then(outside(b, layout, self.words)):
                 b.ret(b.call(_function(b.module, layout, "outside", _Outside), [self.record, *self.words]))
-        slots, self.index = root_slot(b, layout, self.record, self.words)
-        entry = at(b, slots, b.mul(self.index, i64(layout.entry_bytes)))
-        with b.if_then(entry_has(b, entry, self.words)):
-            b.ret(b.add(self.index, i64(SLOTS_FROM)))
-        following = load(b, I32, entry, ENTRY_NEXT, align=4)
-        with b.if_then(b.icmp_unsigned("!=", b.and_(following, constant(LPM_SURE, 32)), constant(0, 32))):
-            b.ret(resize(b, b.and_(following, constant(LPM_SURE - 1, 32)), 64))
-        return resize(b, following, 64)
+        _, self.index = root_slot(b, layout, self.record, self.words)
+        return b.add(self.index, i64(SLOTS_FROM))
 
     def best_above(self) -> Value:
         b = self.b
         bests = load(b, PTR, self.record, TABLE_BESTS * WORD_BYTES, align=8)
-        return b.load(b.gep(bests, [self.index], source_etype=I32), typ=I32)
+        return resize(b, b.load(b.gep(bests, [self.index], source_etype=I32), typ=I32), 64)
 
 
 def entry_has(b: Builder, entry: Value, words: list[Value]) -> Value:
