@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from emulator.ports.deferred import Deferred
 
 
-def njit(function: Any = None, **options: Any) -> Any:
+@overload
+def njit(function: Callable[..., Any], **options: Any) -> Any: ...
+
+
+@overload
+def njit(function: None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]: ...
+
+
+def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """``numba.njit`` with ``nogil`` and ``cache``; takes the same options. numba is imported when it is needed."""
     if function is None:
         return lambda function: njit(function, **options)

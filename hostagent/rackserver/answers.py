@@ -55,7 +55,7 @@ RESULT, WAITING, ERROR = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
 TO_ALL, NO_LANES = 1 << 24, 1 << 25
 
 
-@njit
+@njit(forceinline=True)
 def count_up(shared: bool, address: int, amount: int) -> None:
     """Add to a counter that other cores may add to as well."""
     if shared:
@@ -64,7 +64,7 @@ def count_up(shared: bool, address: int, amount: int) -> None:
         write64(address, read64(address) + amount)
 
 
-@njit
+@njit(forceinline=True)
 def take_cell(shared: bool, ring: int, length: int) -> Any:
     """Address of the next cell of a TX_RING, now of that length; 0 for a counted drop. ``tx_append`` for many cores."""
     cells = read64(ring + TX_CELLS)
@@ -93,7 +93,7 @@ def take_cell(shared: bool, ring: int, length: int) -> Any:
     return cells + cell * read32(ring + TX_STRIDE)
 
 
-@njit
+@njit(forceinline=True)
 def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_short: bool) -> Any:
     """Take a cell of the child's port and write everything before the lanes; the cell's address, or 0."""
     place = job.row * MAX_CHILDREN + bit
@@ -110,7 +110,7 @@ def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_shor
     return cell
 
 
-@njit
+@njit(forceinline=True)
 def answer_child(server: Any, job: Any, bit: int, what: int, about: int, payload: int) -> None:
     """One answer. ``what`` and ``about`` as in ``answer``."""
     is_short = what & NO_LANES != 0 and job.short_allowed != 0

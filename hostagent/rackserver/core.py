@@ -290,7 +290,7 @@ class RackServer:
 
     def _write_job(self, row: int, terms: JobTerms) -> None:
         record = self._jobs[row]
-        for name in ("job", "epoch", "base", "window", "window_log2", "first_slot"):
+        for name in ("job", "epoch", "base", "window", "first_slot"):
             record[name] = getattr(terms, name)
         record["address"], record["row"] = address_of(self._jobs[row:]), row
         record["full"] = np.uint64(terms.full).astype(np.int64)

@@ -56,14 +56,19 @@ LAST_WORD_AT = HEAD_BYTES - 8
 assert CHUNK_AT == LAST_WORD_AT + 2
 
 
-@njit
-def sender(server: Any, core: int, frame: int, length: int, port: int) -> Any:
-    """The bit of the child whose contribution this is; ``~reason`` (a `Drop`), if it is none."""
-    row = row_of(server, frame) if length >= LANES_AT else -1
+@njit(forceinline=True)
+def sender(server: Any, core: int, row: int, frame: int, length: int, port: int) -> Any:
+    """The bit of the child whose contribution this is; ``~reason`` (a `Drop`), if it is none. ``row``: see `row_of`."""
     number = read16(frame, CHILD_AT) if row >= 0 else MAX_CHILDREN
     head = server.heads + core * server.heads_bytes + (row * MAX_CHILDREN + number) * HEAD_BYTES
     if number < MAX_CHILDREN and is_like(frame, length, port, head):
         return number
+    return judge_head(server, row, number, frame, length, port, head)
+
+
+@njit
+def judge_head(server: Any, row: int, number: int, frame: int, length: int, port: int, head: int) -> Any:
+    """As `sender`, for a frame whose head is another than the one kept, which it may take the place of."""
     reason = judge(server, frame, length, port)
     if reason != ACCEPTED:
         return ~reason
@@ -73,13 +78,13 @@ def sender(server: Any, core: int, frame: int, length: int, port: int) -> Any:
     return bit
 
 
-@njit
+@njit(forceinline=True)
 def last_word(frame: int, length: int, port: int) -> Any:
     """What a head has from LAST_WORD_AT on."""
     return read64(frame + LAST_WORD_AT) & 0xFFFF | length << 16 | port << 48
 
 
-@njit
+@njit(forceinline=True)
 def is_like(frame: int, length: int, port: int, head: int) -> Any:
     """Whether the frame has that head."""
     differ = last_word(frame, length, port) ^ read64(head + LAST_WORD_AT)
@@ -96,10 +101,10 @@ def keep_head(frame: int, length: int, port: int, head: int) -> None:
     write64(head + LAST_WORD_AT, last_word(frame, length, port))
 
 
-@njit
-def row_of(server: Any, frame: int) -> Any:
-    """Row of the job that a frame (66 bytes at least) claims to be of; -1 for none."""
-    return load_i16(server.job_rows, read16(frame, JOB_AT))
+@njit(forceinline=True)
+def row_of(server: Any, frame: int, length: int) -> Any:
+    """Row of the job that a frame claims to be of; -1 for none."""
+    return load_i16(server.job_rows, read16(frame, JOB_AT)) if length >= LANES_AT else -1
 
 
 @njit
@@ -130,7 +135,7 @@ def judge(server: Any, frame: int, length: int, port: int) -> Any:
     kind = load_u8(frame + KIND_AT, 0)
     if load_u8(frame + VERSION_AT, 0) != NETSUM_VERSION or kind > LAST_KIND:
         return KIND
-    row = row_of(server, frame)
+    row = row_of(server, frame, length)
     if row < 0:
         return KIND if kind != CONTRIBUTION else JOB
     return judge_child(server, job_at(server.jobs + row * JOB_BYTES), frame, length, port)

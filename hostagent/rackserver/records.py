@@ -54,7 +54,7 @@ SERVER = np.dtype(
 jobs       JOB records, by row
 children   CHILD records, MAX_CHILDREN to a row
 headers    prepared frame headers of answers, as children
-sets       SET records, two to a slot
+sets       SET records, two to a slot: of a job those of one window side by side, then those of the next; `set_index`
 sums       lanes of each set, in the order of sets
 tx         the TX_RINGs of all ports
 counters   counters of core 0; those of core i are i * counter_bytes further
@@ -71,7 +71,7 @@ shares     address of the SHARES record, where there is more than one tenant to 
 
 JOB = np.dtype(
     [
-        *integers("address", "job", "row", "epoch", "base", "window", "window_log2", "first_slot", "full"),
+        *integers("address", "job", "row", "epoch", "base", "window", "first_slot", "full"),
         *integers("short_allowed", "block_log2", "home", "service", "tier"),
     ],
     align=True,
@@ -154,9 +154,9 @@ TOGETHER = 4
 """Contributions that are added in one pass."""
 PENDING = np.dtype(
     [
-        *integers("address", "count"),
+        *integers("address", "count", "open"),
         ("together", np.int64, TOGETHER),
-        ("padding", np.int64, 2),
+        ("padding", np.int64, 1),
     ],
     align=True,
 )
@@ -165,6 +165,7 @@ PENDING_BYTES = PENDING.itemsize + MOST_PENDING * PENDING_ENTRY_BYTES
 """One core's contributions that have been accepted and not been added: those of one set are added in one pass, when the
 set is complete, else at the end of the batch.
 
+open       sets that have such contributions
 together   addresses of the lanes that ``combine`` is given
 
 Behind it are the entries, three int64 each:

@@ -43,7 +43,7 @@ from hostagent.rackserver.announce import (
     finish_write,
 )
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
-from hostagent.rackserver.loops import ANSWER, STEPS_DONE, STEPS_NS, WITHHOLD, answer_result
+from hostagent.rackserver.loops import ANSWER, STEPS_DONE, STEPS_NS, WITHHOLD, answer_result, set_index
 from hostagent.rackserver.records import SET_BYTES, job_at, server_at, set_at
 from hostagent.rackserver.service_records import ALONE, STEPS, TAKES, UNDECIDED, key_at, operation_at, service_at
 from hostagent.rackserver.steps import chunk_of, key_of, note_applied, note_pushed, side_at, squares_of
@@ -143,7 +143,7 @@ def take_announcement(server: Any, service: Any, held: Any, lanes: int) -> None:
     key = key_at(key_of(service, operation.key))
     for group in range(min(2, key.groups)):
         chunk = (operation.first + 1 + exponent_position(group, key.group)) & MASK
-        index = 2 * (service.first_slot + (chunk & (service.window - 1))) + ((chunk >> service.window_log2) & 1)
+        index = set_index(service, chunk)
         early = set_at(server.sets + index * SET_BYTES)
         is_it = early.epoch == held.epoch and early.chunk == chunk and early.operation == held.operation
         if is_it and early.complete and early.operator == MAX and early.failed == 0:

@@ -26,7 +26,7 @@ PROBES = 8
 SERVICE = np.dtype(
     [
         *integers("address", "server", "lanes", "cores", "home", "workers", "workers_log2"),
-        *integers("first_slot", "window", "window_log2"),
+        *integers("first_slot", "window"),
         *integers("step", "open_step", "keys_of_step", "split", "pushed_keys", "applied_keys", "decision"),
         *integers("skipped", "not_finite", "keys_known", "release", "revertible", "over_quota", "torn"),
         *integers("age", "apart", "gives", "own_bit", "begun"),

@@ -56,7 +56,7 @@ class ServiceMemory:
         workers = int(str(options.get("ranks", terms.workers)))
         record["workers"], record["workers_log2"] = workers, log2_ceiling(workers)
         record["home"], record["own_bit"] = home, (terms.full & -terms.full).bit_length() - 1
-        for name in ("first_slot", "window", "window_log2"):
+        for name in ("first_slot", "window"):
             record[name] = getattr(terms, name)
         if terms.job != self.job:
             self.undo()

@@ -41,9 +41,10 @@ taken    frames that it was allowed in the last turn; 0: it was not held back
 budget   work that it was allowed in the last turn
 credit   work that it may do beyond its share, or less if negative
 """
-SHARES = np.dtype(integers("groups", "count", "group_of_port", "allowances"), align=True)
+SHARES = np.dtype(integers("groups", "count", "group_of_port", "ports", "port_count", "allowances"), align=True)
 """groups         GROUP records, ``count`` of them
 group_of_port  int16 for each port number, or NOBODY
+ports          int16, the numbers of all groups' ports, ``port_count`` of them
 allowances     int32 for each port number: frames of the next turn
 """
 GROUP_BYTES = GROUP.itemsize
@@ -68,26 +69,27 @@ def share(address: int) -> None:
         else:
             allow(group, unit * group.weight)
         group.frames, group.work = 0, 0
-    for port in range(MAX_PORTS):
-        mine = load_i16(shares.group_of_port, port)
-        most = MOST_FRAMES
-        if mine >= 0:
-            group = group_at(shares.groups + mine * GROUP_BYTES)
-            if group.taken > 0:
-                most = group.taken // group.ports
-        store_i32(shares.allowances, port, most)
+    for place in range(shares.port_count):
+        port = load_i16(shares.ports, place)
+        group = group_at(shares.groups + load_i16(shares.group_of_port, port) * GROUP_BYTES)
+        store_i32(shares.allowances, port, group.taken // group.ports if group.taken > 0 else MOST_FRAMES)
+
+
+@njit(forceinline=True)
+def is_served(frame: int, length: int) -> Any:
+    """Whether a frame is counted as `SERVED_WORK`; to be asked while it is in cache."""
+    return length >= LANES_AT and load_u8(frame + OPERATOR_AT, 0) == SERVED
 
 
 @njit
-def count_frame(address: int, frame: int, length: int, port: int) -> None:
-    """A frame that has come, whoever sent it; called while it is in cache, for a second look would fetch it again."""
+def count_frames(address: int, port: int, frames: int, served: int) -> None:
+    """Frames that have come by a port, whoever sent them, and how many of them were `is_served`."""
     shares = shares_at(address)
     mine = load_i16(shares.group_of_port, port)
     if mine >= 0:
         group = group_at(shares.groups + mine * GROUP_BYTES)
-        is_served = length >= LANES_AT and load_u8(frame + OPERATOR_AT, 0) == SERVED
-        group.frames += 1
-        group.work += (SERVED_WORK if is_served else 1) * SCALE
+        group.frames += frames
+        group.work += (frames + served * (SERVED_WORK - 1)) * SCALE
 
 
 @njit
@@ -109,10 +111,12 @@ class Shares:
     def __init__(self) -> None:
         self._groups: Any = aligned_bytes(MAX_JOBS * GROUP.itemsize).view(GROUP)
         self._group_of_port = np.full(MAX_PORTS, NOBODY, np.int16)
+        self._ports = np.zeros(MAX_PORTS, np.int16)
         self.allowances = np.full(MAX_PORTS, MOST_FRAMES, np.int32)
         """Frames of each port in the next turn."""
         self._record: Any = aligned_bytes(SHARES.itemsize).view(SHARES)
         self._record["groups"], self._record["group_of_port"] = map(address_of, (self._groups, self._group_of_port))
+        self._record["ports"] = address_of(self._ports)
         self._record["allowances"] = address_of(self.allowances)
         self.address = address_of(self._record)
 
@@ -131,5 +135,7 @@ class Shares:
             self._groups[number]["weight"], self._groups[number]["ports"] = weight, len(ports)
             for port in ports:
                 self._group_of_port[port] = number
-        self._record["count"] = len(groups)
+        shared = np.flatnonzero(self._group_of_port != NOBODY)
+        self._ports[: len(shared)] = shared
+        self._record["count"], self._record["port_count"] = len(groups), len(shared)
         return len(groups)

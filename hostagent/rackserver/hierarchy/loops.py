@@ -31,6 +31,7 @@ from hostagent.rackserver.loops import (
     conclude,
     count,
     open_set,
+    set_index,
     takes,
     wide,
     write_error,
@@ -198,7 +199,7 @@ def is_read(server_address: int, job_address: int, index: int, fourth: int, fift
     held = set_at(server.sets + index * SET_BYTES)
     for before in range(1, 1 + EARLY_GROUPS):
         chunk = (wide(held.chunk) - before) & MASK
-        at = 2 * (job.first_slot + (chunk & (job.window - 1))) + ((chunk >> job.window_log2) & 1)
+        at = set_index(job, chunk)
         other = set_at(server.sets + at * SET_BYTES)
         is_of_it = other.epoch == held.epoch and other.chunk == chunk and other.operation == held.operation
         if is_of_it and other.operator == ANNOUNCE and other.partial:
@@ -210,9 +211,9 @@ def is_read(server_address: int, job_address: int, index: int, fourth: int, fift
 def take_beside(server_address: int, core: int, frame: int, length: int, bit: int) -> int:
     """What another rack says, beside contributions: a total, who has come, or that the chunk has failed."""
     server = server_at(server_address)
-    job = job_at(server.jobs + row_of(server, frame) * JOB_BYTES)
+    job = job_at(server.jobs + row_of(server, frame, length) * JOB_BYTES)
     chunk, kind = read32(frame, CHUNK_AT), load_u8(frame + KIND_AT, 0)
-    index = 2 * (job.first_slot + (chunk & (job.window - 1))) + ((chunk >> job.window_log2) & 1)
+    index = set_index(job, chunk)
     held, route = set_at(server.sets + index * SET_BYTES), route_of(job, chunk)
     ours = held.epoch == job.epoch and held.chunk == chunk
     is_above = bit == route.up and ours and held.partial != 0 and held.failed == 0

@@ -43,6 +43,8 @@ def test_threads_answer_what_one_core_answers_in_whatever_order() -> None:
     counted = [record["frames"] for record in together.server.statistics()["cores"]]  # type: ignore[index,attr-defined]
     assert sum(counted) == 2 * len(frames)
     assert min(counted) > 0
+    summed = [record["lane_bytes"] for record in together.server.statistics()["cores"]]  # type: ignore[index,attr-defined]
+    assert sum(summed) == 4 * LANES * len(frames)  # repeats are not summed
 
 
 def test_a_server_goes_on_alone_after_its_threads_have_ended() -> None:

@@ -10,7 +10,7 @@ from emulator.ports.batch import FrameBatch
 from hostagent.protocol.wire import LANES_AT, Operator
 from hostagent.protocol.worker.header import OPERATOR_AT
 from hostagent.rackserver.judge import SERVED
-from hostagent.rackserver.shares import MOST_FRAMES, SERVED_WORK, Shares, count_frame, share
+from hostagent.rackserver.shares import MOST_FRAMES, SERVED_WORK, Shares, count_frames, is_served, share
 
 PORTS = 40
 
@@ -56,7 +56,8 @@ def play(senders: list[Sender], turns: int) -> None:
                 taken += count
             sender.frames.append(taken)
         for index in range(batch.count):
-            count_frame(shares.address, int(batch.address[index]), LANES_AT, int(batch.port[index]))
+            served = bool(is_served(int(batch.address[index]), LANES_AT))
+            count_frames(shares.address, int(batch.port[index]), 1, served)
         share(shares.address)
 
 
