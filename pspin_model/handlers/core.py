@@ -193,7 +193,7 @@ def element_index(dtype: Any) -> int:
 
 @numba.extending.overload(element_index, inline="always")
 def _element_index(dtype):  # type: ignore[no-untyped-def]  # numba compares signatures with the lambda's
-    name = str(getattr(dtype, "dtype", dtype))
+    name = {"bool": "int8"}.get(str(getattr(dtype, "dtype", dtype)), str(getattr(dtype, "dtype", dtype)).lstrip("u"))
     if name not in ELEMENTS:
         return None
     index = ELEMENTS.index(name)

@@ -45,6 +45,8 @@ class Handler:
         signature = (numba.types.int64,)
         try:
             self._compiled.compile(signature)
+        except HandlerError as error:
+            raise HandlerError(f"{self.name}: {error}") from None
         except (numba.core.errors.NumbaError, RuntimeError, AssertionError) as error:  # the latter are numba's own
             raise HandlerError(f"handler {self.name} does not compile: {error}") from error
         found = self._compiled.overloads[signature]

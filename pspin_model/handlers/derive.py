@@ -1,160 +1,387 @@
 """Costs derived from a handler's own source: each operation is charged by its kind and by the types it works on.
 
-The rewriting replaces an operation by a call that charges it and does it: additions and the like by `binary_*`, what an
-``if`` or a loop decides by a charge of its branches. Whole-array operations are charged by element. Calls of the
-machine (`pspin_model.handlers`) charge themselves; constants and slices cost nothing.
+The rewriting replaces an operation by a stand-in that charges it and does it (`prices`, `accesses`). Calls of the
+machine (`pspin_model.handlers`) and helpers charge themselves; constants, names, shapes, slices and views cost nothing.
+Everything else is refused, so that nothing is done at no charge.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+from collections.abc import Callable, Hashable
+from types import FunctionType
 from typing import Any
 
-from numba.core import types
-from numba.extending import overload
+import numpy as np
 
-from pspin_model.handlers.core import charge, charge_elements
+from emulator.ports.deferred import Deferred
+from pspin_model.handlers import prices
+from pspin_model.handlers.accesses import ACCESSES
+from pspin_model.handlers.core import charge_all
+from pspin_model.handlers.kept import Charging
+from pspin_model.handlers.prices import FUNCTIONS, METHODS, PREFIX, cannot_price
+from pspin_model.machine.costs import CLASSES
 
-PREFIX = "_netsum_"
-
-OPERATORS = {
-    ast.Add: ("add", "+"), ast.Sub: ("sub", "-"), ast.Mult: ("mul", "*"), ast.Div: ("div", "/"),
-    ast.FloorDiv: ("floordiv", "//"), ast.Mod: ("mod", "%"), ast.LShift: ("lshift", "<<"),
-    ast.RShift: ("rshift", ">>"), ast.BitAnd: ("and", "&"), ast.BitOr: ("or", "|"), ast.BitXor: ("xor", "^"),
-}  # fmt: skip
-DIVISIONS = ("div", "floordiv", "mod")
-
-
-def _price(name: str, *operands: Any) -> str:
-    if any(isinstance(each, types.Array) for each in operands):
-        array = next(index for index, each in enumerate(operands) if isinstance(each, types.Array))
-        return f"charge_elements(h, {'ab'[array]}, {'ab'[array]}.size)"
-    if any(isinstance(each, types.Float) for each in operands):
-        return "charge(h, div=1)" if name in DIVISIONS else "charge(h, fp=1)"
-    if name in DIVISIONS:
-        return "charge(h, div=1)"
-    return "charge(h, mul=1)" if name == "mul" else "charge(h, alu=1)"
+SHAPE = ("size", "shape", "itemsize", "ndim", "nbytes", "dtype", "strides", "T")
+"""Attributes of a view that a handler knows."""
+VIEWS = ("view", "reshape")
+FREE = (len, slice, np.empty, np.empty_like)
+WITH_DTYPE = (np.zeros, np.ones, np.full)
+LOOPS = (range, enumerate, zip)
+MACHINE = "pspin_model.handlers."
+NOTHING = object()
 
 
-def _make(name: str, sign: str) -> Any:
-    namespace: dict[str, Any] = {"charge": charge, "charge_elements": charge_elements}
-
-    def stand_in(h: Any, a: Any, b: Any) -> Any:
-        raise NotImplementedError
-
-    stand_in.__name__ = f"binary_{name}"
-
-    @overload(stand_in, strict=False)
-    def implement(h: Any, a: Any, b: Any) -> Any:
-        text = f"def impl(h, a, b):\n    {_price(name, a, b)}\n    return a {sign} b\n"
-        made: dict[str, Any] = {}
-        exec(text, namespace, made)
-        return made["impl"]
-
-    return stand_in
-
-
-def load(h: Any, a: Any, i: Any) -> Any:
-    """An element of a view; a slice of it costs nothing."""
-    raise NotImplementedError
-
-
-@overload(load, strict=False)
-def _load(h: Any, a: Any, i: Any) -> Any:
-    if isinstance(i, types.Integer):
-
-        def element(h: Any, a: Any, i: Any) -> Any:
-            charge(h, load=1, load_use=1, alu=1)
-            return a[i]
-
-        return element
-    return lambda h, a, i: a[i]
-
-
-def update(h: Any, a: Any) -> Any:
-    """What an in-place operation on ``a`` costs: by element for a view."""
-    raise NotImplementedError
-
-
-@overload(update, strict=False)
-def _update(h: Any, a: Any) -> Any:
-    if isinstance(a, types.Array):
-        return lambda h, a: charge_elements(h, a, a.size)
-    if isinstance(a, types.Float):
-        return lambda h, a: charge(h, fp=1)
-    return lambda h, a: charge(h, alu=1)
-
-
-NAMES: dict[str, Any] = {f"{PREFIX}{name}": _make(name, sign) for name, sign in OPERATORS.values()}
-NAMES |= {f"{PREFIX}load": load, f"{PREFIX}update": update, f"{PREFIX}charge": charge}
+def derive(definition: ast.FunctionDef, core: str, function: Callable[..., Any]) -> dict[str, Any]:
+    """Charge every operation of a function, in place; returns the names its new source uses. Raises HandlerError."""
+    costs = _Costs(definition, core, function)
+    documented = ast.get_docstring(definition, clean=False) is not None
+    body = costs.statements(definition.body[1:] if documented else definition.body)
+    definition.body = [*body, costs.charge(jump=1)]
+    return {**ACCESSES, **prices.STAND_INS, f"{PREFIX}charge": charge_all}
 
 
 class _Costs(ast.NodeTransformer):
-    def __init__(self, core: str) -> None:
+    """Statements become lists of statements, expressions expressions."""
+
+    def __init__(self, definition: ast.FunctionDef, core: str, function: Callable[..., Any]) -> None:
         self.core = core
+        self._function = function
+        self._own = {each.arg for each in ast.walk(definition) if isinstance(each, ast.arg)} | {
+            each.id for each in ast.walk(definition) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        }
+        self._count = 0
+
+    # --- what things are called ------------------------------------------------------------------------------------
+
+    def _known(self, node: ast.expr) -> Any:
+        """The object a name stands for outside the function, or NOTHING."""
+        if isinstance(node, ast.Attribute):
+            whole = self._known(node.value)
+            return NOTHING if whole is NOTHING else getattr(whole, node.attr, NOTHING)
+        if not isinstance(node, ast.Name) or node.id in self._own:
+            return NOTHING
+        assert isinstance(self._function, FunctionType)
+        if node.id in self._function.__code__.co_freevars:
+            place = self._function.__code__.co_freevars.index(node.id)
+            return (self._function.__closure__ or ())[place].cell_contents
+        return self._function.__globals__.get(node.id, getattr(builtins, node.id, NOTHING))
+
+    def _constant(self, node: ast.AST) -> bool:
+        """Whether the compiler computes an expression."""
+        return not any(
+            isinstance(each, ast.Call) or (isinstance(each, ast.Name) and each.id in self._own)
+            for each in ast.walk(node)
+        )
+
+    def _temporary(self) -> str:
+        self._count += 1
+        return f"{PREFIX}value{self._count}"
+
+    # --- pieces of source ------------------------------------------------------------------------------------------
 
     def _call(self, name: str, *arguments: ast.expr) -> ast.Call:
-        function = ast.Name(f"{PREFIX}{name}", ast.Load())
-        return ast.Call(function, [ast.Name(self.core, ast.Load()), *arguments], [])
+        return ast.Call(_name(name), [_name(self.core), *arguments], [])
 
-    def _charge(self, **counts: int) -> ast.Expr:
-        call = self._call("charge")
-        call.keywords = [ast.keyword(name, ast.Constant(count)) for name, count in counts.items()]
-        return ast.Expr(call)
+    def _access(self, name: str, *arguments: ast.expr) -> ast.Call:
+        return self._call(f"{PREFIX}{name}", *arguments)
+
+    def charge(self, **counts: int) -> ast.Expr:
+        """A statement that charges instructions."""
+        return ast.Expr(self._call(f"{PREFIX}charge", *(ast.Constant(counts.get(name, 0)) for name in CLASSES)))
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """A block, charged."""
+        made: list[ast.stmt] = []
+        for statement in body:
+            for each in _listed(self.visit(statement)):
+                made.append(ast.copy_location(each, statement))
+        return made
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        raise cannot_price(f"'{ast.unparse(node).splitlines()[0]}'")
+
+    # --- expressions -----------------------------------------------------------------------------------------------
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.expr) and self._constant(node):
+            return node
+        return super().visit(node)
+
+    def _expression(self, node: ast.expr) -> ast.expr:
+        charged: ast.expr = self.visit(node)
+        return charged
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return node
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
+        node.elts = [self.visit(each) for each in node.elts]
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if node.attr not in SHAPE:
+            raise cannot_price(f"'{ast.unparse(node)}'")
+        node.value = self.visit(node.value)
+        return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        self.generic_visit(node)
-        known = OPERATORS.get(type(node.op))
-        if known is None or (isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)):
+        operator = type(node.op).__name__
+        left, right = self.visit(node.left), node.right
+        if operator == "Pow":
+            if not isinstance(right, ast.Constant) or not isinstance(right.value, int) or not 2 <= right.value <= 64:
+                raise cannot_price(f"'{ast.unparse(node)}'")
+            return self._call(prices.power(right.value), left)
+        if operator == "MatMult":
+            name = prices.stand_in("matmul", 2, prices.INNER, prices.inner)
+            return self._call(name, left, self.visit(right))
+        return self._call(prices.binary(operator), left, self.visit(right))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        if isinstance(node.op, ast.UAdd):
+            return self._expression(node.operand)
+        return self._call(prices.unary(type(node.op).__name__), self.visit(node.operand))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if len(node.ops) > 1:
+            return self._chain(node)
+        operator, left, right = type(node.ops[0]).__name__, self.visit(node.left), self.visit(node.comparators[0])
+        if operator in ("Is", "IsNot"):
+            return ast.Compare(left, node.ops, [right])
+        if operator not in prices.BINARY:
+            raise cannot_price(f"'{ast.unparse(node)}'")
+        return self._call(prices.binary(operator), left, right)
+
+    def _chain(self, node: ast.Compare) -> ast.AST:
+        """``a < b < c`` as ``a < (x := b) and x < c``."""
+        name = self._temporary()
+        self._own.add(name)
+        kept = ast.NamedExpr(ast.Name(name, ast.Store()), node.comparators[0])
+        first = ast.Compare(node.left, node.ops[:1], [kept])
+        rest = ast.Compare(_name(name), node.ops[1:], node.comparators[1:])
+        return self._expression(ast.BoolOp(ast.And(), [first, rest]))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        way = "decide" if isinstance(node.op, ast.And) else "decide_not"
+        *before, last = [self.visit(each) for each in node.values]
+        node.values = [*(self._access(way, each) for each in before), last]
+        return node
+
+    def _test(self, node: ast.expr, way: str = "decide") -> ast.expr:
+        """What decides a branch."""
+        if self._constant(node):
             return node
-        return ast.copy_location(self._call(known[0], node.left, node.right), node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            node.operand = self._test(node.operand, "decide_not" if way == "decide" else "decide")
+            return node
+        if isinstance(node, ast.BoolOp):
+            inner = "decide" if isinstance(node.op, ast.And) else "decide_not"
+            *before, last = node.values
+            node.values = [*(self._test(each, inner) for each in before), self._test(last, way)]
+            return node
+        return self._access(way, self.visit(node))
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        node.test = self._test(node.test)
+        node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+        return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load) and not isinstance(node.slice, ast.Slice | ast.Tuple):
-            return ast.copy_location(self._call("load", node.value, node.slice), node)
+        whole, place = self.visit(node.value), node.slice
+        if not _sliced(place) and self._constant(place) and not isinstance(place, ast.Tuple):
+            return ast.Subscript(self._access("loaded", whole), place, ast.Load())
+        return self._access("load", whole, self._place(place))
+
+    def _place(self, node: ast.expr) -> ast.expr:
+        """An index as a value."""
+        if isinstance(node, ast.Slice):
+            parts = [node.lower, node.upper, *([node.step] if node.step else [])]
+            return ast.Call(
+                _name("slice"), [ast.Constant(None) if not each else self.visit(each) for each in parts], []
+            )
+        if isinstance(node, ast.Tuple):
+            return ast.Tuple([self._place(each) for each in node.elts], ast.Load())
+        return self._expression(node)
+
+    # --- calls -----------------------------------------------------------------------------------------------------
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        called = self._known(node.func)
+        if called is NOTHING:
+            return self._method(node)
+        if any(isinstance(each, ast.Starred) for each in node.args) or any(not each.arg for each in node.keywords):
+            raise cannot_price(f"'{ast.unparse(node)}'")
+        if _charges_itself(called) or _among(called, FREE):
+            node.args = [self.visit(each) for each in node.args]
+            for keyword in node.keywords:
+                keyword.value = self.visit(keyword.value)
+            return node
+        if isinstance(called, type) and issubclass(called, int | float | np.number | np.bool_):
+            return self._conversion(node, called)
+        arguments = [self.visit(each) for each in node.args]
+        if _among(called, WITH_DTYPE) and [each.arg for each in node.keywords] == ["dtype"]:
+            arguments.append(node.keywords.pop().value)
+        known = FUNCTIONS.get(called) if isinstance(called, Hashable) and not node.keywords else None
+        if known is None or len(arguments) not in known[2]:
+            raise cannot_price(f"'{ast.unparse(node)}'")
+        label, price, _ = known
+        operands = ", ".join(f"x{place}" for place in range(len(arguments)))
+        does = prices.INNER if price is prices.inner else f"{label}({operands})"
+        return self._call(prices.stand_in(label, len(arguments), does, price), *arguments)
+
+    def _conversion(self, node: ast.Call, called: type) -> ast.AST:
+        if len(node.args) != 1 or node.keywords:
+            raise cannot_price(f"'{ast.unparse(node)}'")
+        if not self._constant(node.args[0]):
+            way = "to_real" if issubclass(called, float | np.floating) else "to_integer"
+            node.args = [self._access(way, self.visit(node.args[0]))]
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> Any:
-        self.generic_visit(node)
-        stores = sum(isinstance(target, ast.Subscript) for target in node.targets)
-        return [self._charge(store=stores, alu=stores), node] if stores else node
+    def _method(self, node: ast.Call) -> ast.AST:
+        wrong = cannot_price(f"'{ast.unparse(node)}'")
+        if not isinstance(node.func, ast.Attribute) or any(isinstance(each, ast.Starred) for each in node.args):
+            raise wrong
+        name, whole = node.func.attr, node.func.value
+        if self._known(whole) is not NOTHING and not isinstance(self._known(whole), np.ndarray):
+            raise wrong
+        whole, arguments = self.visit(whole), [self.visit(each) for each in node.args]
+        if name in VIEWS and not node.keywords:
+            return ast.Call(ast.Attribute(whole, name, ast.Load()), arguments, [])
+        if name not in METHODS or node.keywords or len(arguments) not in METHODS[name][1]:
+            raise wrong
+        operands = ", ".join(f"x{place + 1}" for place in range(len(arguments)))
+        made = prices.stand_in(f".{name}", 1 + len(arguments), f"x0.{name}({operands})", METHODS[name][0])
+        return self._call(made, whole, *arguments)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        self.generic_visit(node)
-        if isinstance(node.target, ast.Subscript):
-            return [self._charge(load=1, load_use=1, alu=2, store=1), node]
+    # --- statements ------------------------------------------------------------------------------------------------
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
+        value = self.visit(node.value)
+        if len(node.targets) == 1:
+            return self._assign(node.targets[0], value)
+        name = self._temporary()
+        made: list[ast.stmt] = [_assigned(name, value)]
+        for target in node.targets:
+            made += self._assign(target, _name(name))
+        return made
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
+        return [] if node.value is None else self._assign(node.target, self.visit(node.value))
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
+        if isinstance(target, ast.Name):
+            return [ast.Assign([target], value)]
+        if isinstance(target, ast.Subscript):
+            place = self._place(target.slice)
+            return [ast.Expr(self._access("store", value, self.visit(target.value), place))]
+        if not isinstance(target, ast.Tuple) or any(isinstance(each, ast.Starred) for each in target.elts):
+            raise cannot_price(f"'{ast.unparse(target)} ='")
+        names = [self._temporary() for _ in target.elts]
+        made: list[ast.stmt] = [
+            ast.Assign([ast.Tuple([ast.Name(each, ast.Store()) for each in names], ast.Store())], value)
+        ]
+        for each, name in zip(target.elts, names, strict=True):
+            made += self._assign(each, _name(name))
+        return made
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
+        operator, value = type(node.op).__name__, self._temporary()
+        if operator not in prices.BINARY or not isinstance(node.target, ast.Name | ast.Subscript):
+            raise cannot_price(f"'{ast.unparse(node)}'")
+        keep = _assigned(value, self.visit(node.value))
         if isinstance(node.target, ast.Name):
-            return [ast.Expr(self._call("update", ast.Name(node.target.id, ast.Load()))), node]
-        return node
+            cost = self._call(prices.update(operator), _name(node.target.id), _name(value))
+            return [keep, ast.Expr(cost), ast.AugAssign(node.target, node.op, _name(value))]
+        whole, place, old = self._temporary(), self._temporary(), self._temporary()
+        return [
+            _assigned(whole, self.visit(node.target.value)),
+            _assigned(place, self._place(node.target.slice)),
+            _assigned(old, self._access("load", _name(whole), _name(place))),
+            keep,
+            ast.Expr(self._call(prices.in_place(operator), *map(_name, (old, value, whole, place)))),
+        ]
 
     def visit_If(self, node: ast.If) -> ast.AST:
-        self.generic_visit(node)
-        node.body.insert(0, self._charge(alu=1, branch=1))
-        node.orelse.insert(0, self._charge(alu=1, branch_taken=1))
-        return node
-
-    def visit_For(self, node: ast.For) -> ast.AST:
-        self.generic_visit(node)
-        node.body.insert(0, self._charge(alu=1, branch_taken=1))
+        node.test = self._test(node.test)
+        node.body, node.orelse = self.statements(node.body), self.statements(node.orelse)
         return node
 
     def visit_While(self, node: ast.While) -> ast.AST:
-        self.generic_visit(node)
-        node.body.insert(0, self._charge(alu=1, branch_taken=1))
+        node.test = self._test(node.test, "decide_not")
+        head = [self.charge(jump=1)] if isinstance(node.test, ast.Constant) else []
+        node.body, node.orelse = [*head, *self.statements(node.body)], self.statements(node.orelse)
         return node
 
-    def visit_Return(self, node: ast.Return) -> Any:
-        self.generic_visit(node)
-        return [self._charge(jump=1), node]
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        head: list[ast.stmt] = [self.charge(alu=1, branch_taken=1)]
+        before: list[ast.stmt] = []
+        called = self._known(node.iter.func) if isinstance(node.iter, ast.Call) else NOTHING
+        if _among(called, LOOPS) and isinstance(node.iter, ast.Call) and not node.iter.keywords:
+            node.iter.args = [self.visit(each) for each in node.iter.args]
+        else:
+            node.iter = self.visit(node.iter)
+        if called is not range:
+            name = self._temporary()
+            before, node.iter = [_assigned(name, node.iter)], _name(name)
+            head.append(ast.Expr(self._access("each_turn", _name(name))))
+        if not isinstance(node.target, ast.Name):
+            name = self._temporary()
+            head += self._assign(node.target, _name(name))
+            node.target = ast.Name(name, ast.Store())
+        node.body, node.orelse = [*head, *self.statements(node.body)], self.statements(node.orelse)
+        return [*before, node]
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        node.value = None if node.value is None else self.visit(node.value)
+        return [self.charge(jump=1), node]
+
+    def visit_Break(self, node: ast.Break) -> list[ast.stmt]:
+        return [self.charge(jump=1), node]
+
+    def visit_Continue(self, node: ast.Continue) -> list[ast.stmt]:
+        return [self.charge(jump=1), node]
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        node.test = self._test(node.test)
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        return node
+
+    def visit_Pass(self, node: ast.Pass) -> ast.AST:
+        return node
 
 
-def derive(definition: ast.FunctionDef, core: str) -> dict[str, Any]:
-    """Charge every operation of a function, in place; returns the names its new source uses."""
-    costs = _Costs(core)
-    body: list[ast.stmt] = []
-    for statement in definition.body:
-        made = costs.visit(statement)
-        body += made if isinstance(made, list) else [made]
-    definition.body = [*body, costs._charge(jump=1)]
-    return NAMES
+def _charges_itself(called: Any) -> bool:
+    if isinstance(called, Charging):
+        return True
+    return isinstance(called, Deferred) and str(getattr(called, "__module__", "")).startswith(MACHINE)
+
+
+def _among(called: Any, these: tuple[Any, ...]) -> bool:
+    return any(called is each for each in these)
+
+
+def _sliced(place: ast.expr) -> bool:
+    return any(isinstance(each, ast.Slice) for each in ast.walk(place))
+
+
+def _name(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _assigned(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _listed(made: Any) -> list[Any]:
+    return made if isinstance(made, list) else [made]

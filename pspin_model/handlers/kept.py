@@ -11,6 +11,7 @@ import builtins
 import dis
 import enum
 import hashlib
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,7 +34,11 @@ class UnknownValue(Exception):
     """Something a function uses may change without being seen."""
 
 
-def compiled(function: Callable[..., Any], **options: Any) -> Deferred:
+class Charging(Deferred):
+    """A handler or helper to be compiled: it charges what it does."""
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Charging:
     """``njit`` of a handler or helper, its code kept on disk under such a key."""
 
     def make() -> Any:
@@ -42,7 +47,7 @@ def compiled(function: Callable[..., Any], **options: Any) -> Deferred:
             dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
         return dispatcher
 
-    return Deferred(make, function)
+    return Charging(make, function)
 
 
 class _Cache(FunctionCache):
@@ -77,7 +82,7 @@ def _function(function: Any, seen: set[int]) -> Iterator[str]:
     seen.add(id(function))
     code = function.__code__
     if _ours(function):
-        yield source_stamp(code.co_filename)
+        yield source_stamp(str(sys.modules[function.__module__].__file__))
     else:
         yield from _code(code)
         for path, value in _globals_of(function):

@@ -89,12 +89,15 @@ def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]
     definition.decorator_list = []
     core = definition.args.args[0].arg
     names: dict[str, Any] = {TURN: turn, TURNS: turns, CHARGE: charge_all}
+    if derived:
+        from pspin_model.handlers.derive import derive  # it takes the error from here
+
+        try:
+            names |= derive(definition, core, function)
+        except HandlerError as error:
+            raise HandlerError(f"{function.__name__}: {error}") from None
     loops = _Loops(core)
     loops.visit(definition)
-    if derived:
-        from pspin_model.handlers.derive import derive
-
-        names |= derive(definition, core)
     ranges = _Ranges(core)
     ranges.visit(definition)
     charges = [_Charges(name) for name, value in function.__globals__.items() if value is charge]

@@ -1,0 +1,199 @@
+"""What reads, writes, decisions and turns of loops are charged in a handler with derived costs: stand-ins as in
+`prices`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from pspin_model.handlers.core import charge, charge_elements
+from pspin_model.handlers.prices import PREFIX, cannot_price, overloaded
+
+ACCESSES: dict[str, Any] = {}
+"""Stand-ins by the name under which a rewritten handler calls them."""
+COUNTED = (types.Integer, types.Boolean)
+
+
+def _stand_in(implement: Callable[..., Any]) -> Any:
+    """A function of the same arguments that compiled code calls."""
+    count = implement.__code__.co_argcount
+    names = ", ".join(implement.__code__.co_varnames[:count])
+    space: dict[str, Any] = {"__name__": __name__}
+    name = f"{PREFIX}{implement.__name__}"
+    exec(f"def {name}({names}):\n    raise NotImplementedError\n", space)
+    overloaded(space[name], implement)
+    ACCESSES[name] = space[name]
+    return space[name]
+
+
+def _kinds(places: Any) -> tuple[Any, ...]:
+    return tuple(places.types)
+
+
+def _one_place(a: Any, i: Any) -> bool:
+    """Whether a[i] is an element."""
+    if isinstance(i, types.BaseTuple):
+        return len(_kinds(i)) == a.ndim and all(isinstance(each, types.Integer) for each in _kinds(i))
+    return isinstance(i, types.Integer) and a.ndim == 1
+
+
+def _part(i: Any) -> bool:
+    """Whether a[i] is a view that nothing is read for."""
+    places = _kinds(i) if isinstance(i, types.BaseTuple) else (i,)
+    return all(isinstance(each, types.SliceType | types.Integer) for each in places)
+
+
+@_stand_in
+def load(h: Any, a: Any, i: Any) -> Any:
+    """``a[i]``: an element, a part (free), or a copy of those that i names."""
+    if isinstance(a, types.UniTuple):
+        return lambda h, a, i: a[i]
+    if not isinstance(a, types.Array):
+        raise cannot_price(f"an element of {a}")
+    if _one_place(a, i):
+
+        def element(h: Any, a: Any, i: Any) -> Any:
+            charge(h, load=1, load_use=1, alu=1)
+            return a[i]
+
+        return element
+    if _part(i):
+        return lambda h, a, i: a[i]
+
+    def copy(h: Any, a: Any, i: Any) -> Any:
+        result = a[i]
+        charge_elements(h, a, result.size)
+        return result
+
+    return copy
+
+
+@_stand_in
+def loaded(h: Any, a: Any) -> Any:
+    """``a``, of which an element at a constant place is read next; of a tuple, that is free."""
+    if isinstance(a, types.BaseTuple) or (isinstance(a, types.Array) and a.ndim > 1):
+        return lambda h, a: a
+    if not isinstance(a, types.Array):
+        raise cannot_price(f"an element of {a}")
+
+    def element(h: Any, a: Any) -> Any:
+        charge(h, load=1, load_use=1, alu=1)
+        return a
+
+    return element
+
+
+@_stand_in
+def store(h: Any, v: Any, a: Any, i: Any) -> Any:
+    """``a[i] = v``."""
+    if not isinstance(a, types.Array):
+        raise cannot_price(f"a write into {a}")
+    if _one_place(a, i):
+
+        def element(h: Any, v: Any, a: Any, i: Any) -> None:
+            charge(h, store=1, alu=1)
+            a[i] = v
+
+        return element
+    if isinstance(i, types.Array):
+
+        def chosen(h: Any, v: Any, a: Any, i: Any) -> None:
+            charge_elements(h, a, i.size)
+            a[i] = v
+
+        return chosen
+
+    def part(h: Any, v: Any, a: Any, i: Any) -> None:
+        charge_elements(h, a, a[i].size)
+        a[i] = v
+
+    return part
+
+
+def _decision(text: str, test: Any) -> None:
+    if not isinstance(test, (*COUNTED, types.Float, types.NoneType, types.Optional)):
+        raise cannot_price(f"{text} {test}")
+
+
+@_stand_in
+def decide(h: Any, test: Any) -> Any:
+    """A branch that is taken where the test fails."""
+    _decision("a decision by", test)
+
+    def implement(h: Any, test: Any) -> Any:
+        if test:
+            charge(h, branch=1)
+        else:
+            charge(h, branch_taken=1)
+        return test
+
+    return implement
+
+
+@_stand_in
+def decide_not(h: Any, test: Any) -> Any:
+    """A branch that is taken where the test holds."""
+    _decision("a decision by", test)
+
+    def implement(h: Any, test: Any) -> Any:
+        if test:
+            charge(h, branch_taken=1)
+        else:
+            charge(h, branch=1)
+        return test
+
+    return implement
+
+
+def _loads(over: Any) -> tuple[int, int]:
+    """Loads and additions of a turn of a loop over something."""
+    if isinstance(over, types.Array):
+        return 1, 1
+    if isinstance(over, types.UniTuple | types.RangeType):
+        return 0, 0
+    if isinstance(over, types.EnumerateType):
+        loads, adds = _loads(over.source_type)
+        return loads, adds + 1
+    if isinstance(over, types.ZipType):
+        parts = [_loads(each) for each in over.source_types]
+        return sum(loads for loads, _ in parts), sum(adds for _, adds in parts)
+    if isinstance(over, types.ArrayIterator):
+        return _loads(over.array_type)
+    raise cannot_price(f"a loop over {over}")
+
+
+@_stand_in
+def each_turn(h: Any, over: Any) -> Any:
+    """A turn of a loop over a view, or several."""
+    loads, adds = _loads(over)
+    return lambda h, over: charge(h, load=loads, load_use=loads, alu=adds)
+
+
+@_stand_in
+def to_integer(h: Any, x: Any) -> Any:
+    """``x``, which is made another integer next."""
+    if isinstance(x, types.Float):
+        return _and_charge_real
+    if isinstance(x, COUNTED):
+
+        def extend(h: Any, x: Any) -> Any:
+            charge(h, alu=1)
+            return x
+
+        return extend
+    raise cannot_price(f"a number made of {x}")
+
+
+@_stand_in
+def to_real(h: Any, x: Any) -> Any:
+    """``x``, which is made a float next."""
+    if isinstance(x, (*COUNTED, types.Float)):
+        return _and_charge_real
+    raise cannot_price(f"a number made of {x}")
+
+
+def _and_charge_real(h: Any, x: Any) -> Any:
+    charge(h, fp=1)
+    return x

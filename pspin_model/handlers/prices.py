@@ -1,0 +1,289 @@
+"""What an operation of a handler with derived costs is charged, by the types it works on.
+
+A stand-in takes the core and the operands, charges the operation and does it. Of numbers, an operation is instructions
+of its class; of whole views, it is the table's price of an element for each element of the result (of a reduction: of
+its operand), at the widest view's type, and divisions beside it. What has no price raises HandlerError when the handler
+is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload
+
+from pspin_model.handlers.core import CHECKED, charge_all, charge_elements
+from pspin_model.handlers.rewrite import HandlerError
+from pspin_model.machine.costs import CLASSES
+
+PREFIX = "_netsum_"
+NAMESPACE: dict[str, Any] = {"charge_all": charge_all, "charge_elements": charge_elements, "np": np, "math": math}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Instructions of an operation on two numbers, by class, and those that an element of a view takes beside the
+    table's price of one."""
+
+    integer: dict[str, int]
+    real: dict[str, int]
+    beside: dict[str, int]
+
+
+PLAIN = Kind({"alu": 1}, {"fp": 1}, {})
+PRODUCT = Kind({"mul": 1}, {"fp": 1}, {})
+DIVISION = Kind({"div": 1}, {"div": 1}, {"div": 1})
+CHOICE = Kind({"alu": 1, "branch": 1}, {"fp": 1}, {})
+ABSOLUTE = Kind({"alu": 3}, {"fp": 1}, {})
+
+
+def overloaded(stand_in: Any, implement: Callable[..., Any]) -> Any:
+    """Let compiled code that calls ``stand_in`` run what ``implement`` makes for the types."""
+    options: Any = {"strict": False, "jit_options": CHECKED}
+    overload(stand_in, **options)(implement)
+    return stand_in
+
+
+def charge_text(**counts: str | int) -> str:
+    """A call that charges so many instructions of each class."""
+    return f"charge_all(h, {', '.join(str(counts.get(name, 0)) for name in CLASSES)})"
+
+
+def cannot_price(what: str) -> HandlerError:
+    """The error for what has no price."""
+    return HandlerError(f"cannot price {what}; charge it yourself (cost='declared', or a helper that does)")
+
+
+def _number(kind: Any) -> bool:
+    return isinstance(kind, types.Integer | types.Float | types.Boolean)
+
+
+def _element(kind: Any) -> bool:
+    return isinstance(kind, types.Array) and _number(kind.dtype)
+
+
+def _widest(operands: Sequence[Any]) -> int:
+    views = [place for place, kind in enumerate(operands) if _element(kind)]
+    return max(views, key=lambda place: getattr(operands[place].dtype, "bitwidth", 8))
+
+
+def _elements(place: int, size: str, beside: dict[str, int]) -> str:
+    text = f"charge_elements(h, x{place}, {size})"
+    if beside:
+        text += "; " + charge_text(**{name: f"{count} * {size}" for name, count in beside.items()})
+    return text
+
+
+def each(kind: Kind) -> Callable[[str, Sequence[Any]], str]:
+    """Price of an operation on numbers, or on views element by element."""
+
+    def price(label: str, operands: Sequence[Any]) -> str:
+        if not all(_number(operand) or _element(operand) for operand in operands):
+            raise cannot_price(f"{label} of {', '.join(map(str, operands))}")
+        if any(_element(operand) for operand in operands):
+            return _elements(_widest(operands), "result.size", kind.beside)
+        counts = kind.real if any(isinstance(operand, types.Float) for operand in operands) else kind.integer
+        turns = max(1, len(operands) - 1)
+        return charge_text(**{name: turns * count for name, count in counts.items()})
+
+    return price
+
+
+def reduction(beside: dict[str, int], at_end: dict[str, int]) -> Callable[[str, Sequence[Any]], str]:
+    """Price of a reduction of one view, or of two together."""
+
+    def price(label: str, operands: Sequence[Any]) -> str:
+        if not all(_element(operand) for operand in operands):
+            raise cannot_price(f"{label} of {', '.join(map(str, operands))}")
+        text = _elements(_widest(operands), "x0.size", beside)
+        return f"{text}; {charge_text(**at_end)}" if at_end else text
+
+    return price
+
+
+def made(label: str, operands: Sequence[Any]) -> str:
+    """Price of an array that is filled: by its elements."""
+    return "charge_elements(h, result, result.size)"
+
+
+def filled(label: str, operands: Sequence[Any]) -> str:
+    """Price of a view that is filled."""
+    if not _element(operands[0]):
+        raise cannot_price(f"{label} of {operands[0]}")
+    return _elements(0, "x0.size", {})
+
+
+def _extreme(label: str, operands: Sequence[Any]) -> str:
+    """Price of min and max."""
+    if len(operands) > 1:
+        return each(CHOICE)(label, operands)
+    return reduction({}, {})(label, operands)
+
+
+SUM, MEAN = reduction({}, {}), reduction({}, {"div": 1})
+INNER = "(x0 * x1).sum()"
+
+
+def inner(label: str, operands: Sequence[Any]) -> str:
+    """Price of an inner product of two rows."""
+    if any(getattr(operand, "ndim", 0) != 1 for operand in operands):
+        raise cannot_price(f"{label} of {', '.join(map(str, operands))}")
+    return reduction({"mul": 1}, {})(label, operands)
+
+
+BINARY = {
+    "Add": ("+", PLAIN), "Sub": ("-", PLAIN), "Mult": ("*", PRODUCT), "Div": ("/", DIVISION),
+    "FloorDiv": ("//", DIVISION), "Mod": ("%", DIVISION), "LShift": ("<<", PLAIN), "RShift": (">>", PLAIN),
+    "BitAnd": ("&", PLAIN), "BitOr": ("|", PLAIN), "BitXor": ("^", PLAIN),
+    "Lt": ("<", PLAIN), "LtE": ("<=", PLAIN), "Gt": (">", PLAIN), "GtE": (">=", PLAIN), "Eq": ("==", PLAIN),
+    "NotEq": ("!=", PLAIN),
+}  # fmt: skip
+UNARY = {"USub": ("-", PLAIN), "Invert": ("~", PLAIN), "Not": ("not ", PLAIN)}
+
+UFUNCS = [
+    (2, PLAIN, "add subtract bitwise_and bitwise_or bitwise_xor left_shift right_shift logical_and logical_or "
+               "logical_xor equal not_equal less less_equal greater greater_equal"),
+    (2, PRODUCT, "multiply"),
+    (2, DIVISION, "divide true_divide floor_divide remainder mod"),
+    (2, CHOICE, "minimum maximum fmin fmax"),
+    (1, PLAIN, "negative invert logical_not isnan isinf isfinite rint floor ceil trunc"),
+    (1, ABSOLUTE, "absolute fabs"),
+    (1, PRODUCT, "square"),
+    (1, DIVISION, "sqrt"),
+]  # fmt: skip
+REDUCTIONS = {
+    **dict.fromkeys(("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "cumsum", "cumprod"), SUM),
+    "mean": MEAN,
+}
+
+Price = Callable[[str, Sequence[Any]], str]
+FUNCTIONS: dict[Any, tuple[str, Price, tuple[int, ...]]] = {
+    abs: ("abs", each(ABSOLUTE), (1,)), min: ("min", _extreme, (1, 2, 3, 4)), max: ("max", _extreme, (1, 2, 3, 4)),
+    sum: ("sum", SUM, (1,)), math.sqrt: ("math.sqrt", each(DIVISION), (1,)),
+    math.fabs: ("math.fabs", each(ABSOLUTE), (1,)), math.floor: ("math.floor", each(PLAIN), (1,)),
+    math.ceil: ("math.ceil", each(PLAIN), (1,)), math.trunc: ("math.trunc", each(PLAIN), (1,)),
+    np.where: ("np.where", each(CHOICE), (3,)), np.dot: ("np.dot", inner, (2,)),
+    np.count_nonzero: ("np.count_nonzero", SUM, (1,)), np.copy: ("np.copy", made, (1,)),
+    np.zeros: ("np.zeros", made, (1, 2)), np.ones: ("np.ones", made, (1, 2)), np.full: ("np.full", made, (2, 3)),
+    np.arange: ("np.arange", made, (1, 2, 3)), np.zeros_like: ("np.zeros_like", made, (1,)),
+    np.ones_like: ("np.ones_like", made, (1,)),
+}  # fmt: skip
+FUNCTIONS |= {
+    getattr(np, name): (f"np.{name}", each(kind), (arity, arity + 1))
+    for arity, kind, names in UFUNCS
+    for name in names.split()
+}
+FUNCTIONS |= {getattr(np, name): (f"np.{name}", price, (1,)) for name, price in REDUCTIONS.items()}
+"""How they are called, their price, and how many operands they may have (one more: where the result goes)."""
+METHODS: dict[str, tuple[Price, tuple[int, ...]]] = {
+    **{name: (price, (0,)) for name, price in REDUCTIONS.items()},
+    "copy": (made, (0,)), "astype": (made, (1,)), "fill": (filled, (1,)),
+}  # fmt: skip
+
+
+def _stand_in(name: str, arity: int, label: str, expression: str, price: Price) -> Any:
+    """A function that charges and does ``expression`` of its operands x0, x1, .."""
+    operands = "".join(f", x{place}" for place in range(arity))
+
+    def body(*kinds: Any) -> Any:
+        charged = price(label, kinds)
+        text = f"def impl(h{operands}):\n    result = {expression}\n    {charged}\n    return result\n"
+        made_of: dict[str, Any] = {}
+        exec(text, NAMESPACE, made_of)
+        return made_of["impl"]
+
+    text = f"def {name}(h{operands}):\n    raise NotImplementedError\n"
+    text += f"def implement(h{operands}):\n    return body({operands[2:]})\n"
+    space: dict[str, Any] = {"body": body, "__name__": __name__}
+    exec(text, space)
+    overloaded(space[name], space["implement"])
+    return space[name]
+
+
+def _in_place(name: str, sign: str, kind: Kind) -> Any:
+    """``x0 sign= x1`` for what was read from ``a[i]``: into a view at once, else back to its place."""
+
+    def stand_in(h: Any, x0: Any, x1: Any, a: Any, i: Any) -> Any:
+        raise NotImplementedError
+
+    stand_in.__name__ = stand_in.__qualname__ = name
+
+    def implement(h: Any, x0: Any, x1: Any, a: Any, i: Any) -> Any:
+        charged = each(kind)(f"{sign}=", (x0, x1)).replace("result.size", "x0.size")
+        do = f"x0 {sign}= x1" if isinstance(x0, types.Array) else f"{charge_text(store=1)}; a[i] = x0 {sign} x1"
+        made_of: dict[str, Any] = {}
+        exec(f"def impl(h, x0, x1, a, i):\n    {charged}\n    {do}\n", NAMESPACE, made_of)
+        return made_of["impl"]
+
+    return overloaded(stand_in, implement)
+
+
+def _update(name: str, sign: str, kind: Kind) -> Any:
+    """What ``x0 sign= x1`` costs where x0 is a variable."""
+
+    def stand_in(h: Any, x0: Any, x1: Any) -> Any:
+        raise NotImplementedError
+
+    stand_in.__name__ = stand_in.__qualname__ = name
+
+    def implement(h: Any, x0: Any, x1: Any) -> Any:
+        size = "x0.size" if isinstance(x0, types.Array) else "x1.size"
+        made_of: dict[str, Any] = {}
+        charged = each(kind)(f"{sign}=", (x0, x1)).replace("result.size", size)
+        exec(f"def impl(h, x0, x1):\n    {charged}\n", NAMESPACE, made_of)
+        return made_of["impl"]
+
+    return overloaded(stand_in, implement)
+
+
+STAND_INS: dict[str, Any] = {}
+"""By the name under which a rewritten handler calls them."""
+
+
+def stand_in(label: str, arity: int, expression: str, price: Price) -> str:
+    """Name of the stand-in for an expression of x0, x1, ..; made when it is first wanted."""
+    plain = "".join(letter if letter.isalnum() else "_" for letter in label)
+    name = f"{PREFIX}{plain}_{arity}"
+    if name not in STAND_INS:
+        STAND_INS[name] = _stand_in(name, arity, label, expression, price)
+    return name
+
+
+def binary(operator: str) -> str:
+    """Of an operator or comparison, by its name in `ast`."""
+    sign, kind = BINARY[operator]
+    return stand_in(operator, 2, f"x0 {sign} x1", each(kind))
+
+
+def unary(operator: str) -> str:
+    """Of an operator with one operand."""
+    sign, kind = UNARY[operator]
+    return stand_in(operator, 1, f"{sign}x0", each(kind))
+
+
+def power(exponent: int) -> str:
+    """Of a small whole power, by multiplications."""
+    turns = max(exponent.bit_length() - 1 + bin(exponent).count("1") - 1, 1)
+    kind = Kind({"mul": turns}, {"fp": turns}, {"mul": turns - 1} if turns > 1 else {})
+    return stand_in(f"Pow{exponent}", 1, f"x0 ** {exponent}", each(kind))
+
+
+def in_place(operator: str) -> str:
+    """Of an operation in place on an element or a part of a view."""
+    name = f"{PREFIX}in_place_{operator}"
+    if name not in STAND_INS:
+        STAND_INS[name] = _in_place(name, *BINARY[operator])
+    return name
+
+
+def update(operator: str) -> str:
+    """Of an operation in place on a variable: the charge alone."""
+    name = f"{PREFIX}update_{operator}"
+    if name not in STAND_INS:
+        STAND_INS[name] = _update(name, *BINARY[operator])
+    return name
