@@ -28,9 +28,7 @@ Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also wr
 def run(
     config: Annotated[
         Path,
-        typer.Argument(
-            metavar="CONFIG", help="TOML with [machine], [[reduction]]s and, for several switches, [tree]."
-        ),
+        typer.Argument(metavar="CONFIG", help="TOML with [machine], [[reduction]]s and, for several switches, [tree]."),
     ],
     plot: Plot = None,
     csv: Csv = None,
