@@ -1,4 +1,4 @@
-"""Ranks dealt to two racks' servers, as processes: every rack steps the same totals."""
+"""Ranks dealt to two racks' servers, as processes: every rack steps the same totals, and one that is lost gets them."""
 
 from __future__ import annotations
 
@@ -6,29 +6,49 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tests.net.torch_jobs import PATIENCE_S, SCRIPTS
 
-LANES = 256
+STEPS = 30
+WEIGHTS = re.compile(r"has weights (\w+) after step (\d+)")
 
 
-def test_ranks_of_two_racks_have_the_same_weights_and_a_part_of_every_chunk_crosses_each_way(tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
-    words = ["run", "-n", "2", "--aggregator", "server", "--rack-of", "1,0", "--lanes", str(LANES)]
-    words += ["--report", str(report)]
-    script = [str(SCRIPTS / "rack_training.py"), "--steps", "20", "--hidden", "40"]
-    command = [sys.executable, "-m", "hostagent.cli.main", *words, *script]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert run.returncode == 0, run.stderr
-    weights = re.findall(r"rank (\d) has weights (\w+) after step 20", run.stdout)
-    assert len(weights) == 2
-    assert len({told for _, told in weights}) == 1
-    told = json.loads(report.read_text())
-    between = [rack["core"]["between_racks"] for rack in told["racks"]]
-    assert [(rack["core"]["rack"], rack["ranks"]) for rack in told["racks"]] == [(0, [1]), (1, [0])]
-    (job,) = told["jobs"]
-    chunks = job["verdicts"]["completed"] // 2  # of both racks
-    totals = sum(rack["total_bytes"] for rack in between)
-    assert 0 < totals <= 4 * LANES * chunks  # a chunk without data has a total without
-    assert 0 < sum(rack["part_bytes"] for rack in between) <= totals
+def child_with(parent: subprocess.Popen[str], words: tuple[str, ...]) -> int:
+    """The id of its child whose command has these words, one behind the other; waits for it."""
+    wanted = "\0".join(words).encode()
+    while parent.poll() is None:
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                is_child = int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == parent.pid
+                if is_child and wanted in (folder / "cmdline").read_bytes():
+                    return int(folder.name)
+            except (OSError, IndexError):
+                continue  # it has ended
+        time.sleep(0.05)
+    raise AssertionError(f"it has ended, and had no child with {' '.join(words)}")
+
+
+def test_a_rack_whose_server_is_lost_goes_on_from_the_others_step_with_the_same_bits(tmp_path: Path) -> None:
+    report, victim = tmp_path / "report.json", tmp_path / "victim"
+    words = ["run", "-n", "2", "--aggregator", "server", "--rack-of", "1,0", "--lanes", "256", "--report", str(report)]
+    script = [str(SCRIPTS / "rack_training.py"), "--steps", str(STEPS), "--hidden", "40", "--kill", str(victim)]
+    command = [sys.executable, "-m", "hostagent.cli.main", *words, *script, "--then", "calm"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        try:
+            beside = tmp_path / "written"
+            beside.write_text(str(child_with(run, ("--rack", "1"))))
+            beside.rename(victim)
+            output, _ = run.communicate(timeout=PATIENCE_S)
+        finally:
+            run.kill()
+    assert run.returncode == 0, output
+    assert "the rack server of rack 1 was killed by SIGKILL; started again" in output
+    assert {int(step) for step in re.findall(r"joins again after step (\d+)", output)} == {10}
+    trained = WEIGHTS.findall(output)  # each rank's disturbed training, and its calm one
+    assert len(trained) == 4
+    assert len(set(trained)) == 1
+    racks = json.loads(report.read_text())["racks"]
+    assert [(rack["core"]["rack"], rack["ranks"]) for rack in racks] == [(0, [1]), (1, [0])]
+    assert all(rack["core"]["between_racks"]["part_bytes"] > 0 for rack in racks)

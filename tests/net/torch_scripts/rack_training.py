@@ -7,7 +7,11 @@ anew, by this command, find the service as well. Either way the loop goes on aft
 """
 
 import argparse
+import os
+import signal
+import time
 import zlib
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -23,6 +27,7 @@ options.add_argument("--service", default=None)
 options.add_argument("--rejoins", type=int, default=3)
 options.add_argument("--hidden", type=int, default=256)
 options.add_argument("--then", default=None, metavar="SERVICE", help="train once more, there")
+options.add_argument("--kill", type=Path, default=None, metavar="FILE", help="of a process's id: killed after step 10")
 arguments = options.parse_args()
 
 dist.init_process_group("gloo")
@@ -41,6 +46,14 @@ def train_one(model, optimizer):
     return loss.item()
 
 
+def kill_as_told():
+    """Once, by rank 0; waits until it is told whom."""
+    file, arguments.kill = arguments.kill, None
+    while not file.exists():
+        time.sleep(0.01)
+    os.kill(int(file.read_text()), signal.SIGKILL)
+
+
 def train(service):
     """To the last step, from the service's last whole one."""
     torch.manual_seed(0)
@@ -50,6 +63,8 @@ def train(service):
     say(f"rank {RANK} begins after step {optimizer.step_number}")
     rejoins = arguments.rejoins
     while optimizer.step_number < arguments.steps:
+        if arguments.kill is not None and RANK == 0 and optimizer.step_number == 10:
+            kill_as_told()
         try:
             loss = train_one(model, optimizer)
             if optimizer.step_number % 10 == 0:
