@@ -107,10 +107,10 @@ class PortBook:
                 if offer.kind == kind:
                     self.owner[offer.number] = process
                     return offer
+        unfit = f", and none of the free ones is of kind {' or '.join(kinds) or '(none)'}" if free else ""
         raise NoPort(
-            f"no switch port left: {len(self.offers)} are configured, {len(self.owner)} in use, "
-            f"and none of the free ones is of kind {' or '.join(kinds) or '(none)'}; "
-            "start the switch and the controller with one --port for each process"
+            f"no port left: {len(self.offers)} are configured, {len(self.owner)} in use{unfit}; "
+            "start the aggregator and the controller with one --port for each process"
         )
 
     def _assign_wanted(self, process: int, kinds: tuple[str, ...], wanted: int) -> PortOffer:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
@@ -21,6 +21,9 @@ LANES = (64, 256, 512, 1024, 2048)
 DEFAULT_LANES = 1024
 DEFAULT_PROGRAM = "allreduce.p4"
 OUR_AGGREGATORS = ("pspin", "server")
+CABLES_FROM, DRAWS = 20_000, 5
+"""The first UDP port of cables between racks: below those that the kernel gives away (32768 up), so that nobody gets
+one between the look at it and its use."""
 CHOICES = "p4, p4:PROGRAM.p4, pspin, server or core:MODULE:CLASS"
 
 
@@ -159,19 +162,31 @@ def _dealt(names: Sequence[str], rack_of: Sequence[int]) -> list[Sequence[str]]:
 
 
 def _cables(racks: int) -> list[list[str]]:
-    """Each server's options about the others: UDP over the loopback, on ports that are free now."""
+    """Each server's options about the others: UDP over the loopback, at an address of its own that is drawn."""
     if racks == 1:
         return [[]]
-    sockets = {(a, b): socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for a, b in permutations(range(racks), 2)}
-    for one in sockets.values():
-        one.bind(("127.0.0.1", 0))
-    at = {ends: f"127.0.0.1:{one.getsockname()[1]}" for ends, one in sockets.items()}
-    for one in sockets.values():
-        one.close()
+    pairs = list(permutations(range(racks), 2))
+    host = _drawn_loopback(range(CABLES_FROM, CABLES_FROM + len(pairs)))
+    at = {ends: f"{host}:{port}" for port, ends in enumerate(pairs, CABLES_FROM)}
     words: list[list[str]] = [["--rack", str(rack)] for rack in range(racks)]
     for (a, b), here in at.items():
         words[a] += ["--peer", f"{b}=udp:{here},{at[b, a]}"]
     return words
+
+
+def _drawn_loopback(ports: Iterable[int]) -> str:
+    """An address of 127.0.0.0/8 that nobody else is likely to draw, with these UDP ports free. Raises LaunchError."""
+    for _ in range(DRAWS):
+        host = ".".join(map(str, (127, *(1 + byte % 254 for byte in os.urandom(3)))))
+        try:
+            with ExitStack() as held:
+                for port in ports:
+                    held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)).bind((host, port))
+        except OSError as error:
+            why = error
+        else:
+            return host
+    raise LaunchError(f"no UDP ports from {CABLES_FROM} up for the cables between racks: {why}")
 
 
 def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:

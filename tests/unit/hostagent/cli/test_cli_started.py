@@ -85,6 +85,8 @@ def test_racks_servers_are_each_others_peers_and_share_the_ports(
     assert [told.rack for told in servers] == [0, 1, 2]
     assert [len(told.common.ports) for told in servers] == [1, 2, 2]
     assert [told.checkpoint.name for told in servers] == ["rack-0", "rack-1", "rack-2"]
+    again = make_services(tmp_path, 5, choose("server"), 256, rack_of=in_runs(5, 3))[0].command(WHERE)
+    assert not set(again) & {f"{other}={spec}" for told in servers for other, spec in told.peers}, "cables of its own"
     cables = {(told.rack, other): spec for told in servers for other, spec in told.peers}
     assert len(cables) == 6
     for (here, there), spec in cables.items():

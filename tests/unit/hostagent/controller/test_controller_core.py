@@ -98,7 +98,7 @@ def test_ports_run_out_with_an_error_that_names_the_rank() -> None:
     lab.until(lambda: all(rank.places["world"].refusals for rank in ranks))
     for rank in ranks:
         assert "rank 2" in rank.places["world"].refusals[0].text
-        assert "no switch port left: 2 are configured, 2 in use" in rank.places["world"].refusals[0].text
+        assert "no port left: 2 are configured, 2 in use" in rank.places["world"].refusals[0].text
 
 
 def test_two_groups_of_one_process_share_its_port_and_have_their_own_slots() -> None:
