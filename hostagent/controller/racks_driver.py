@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hostagent.controller.aggregator_driver import SCHEME, AggregatorDriver
+from hostagent.controller.cables import CableWatch
 from hostagent.controller.driver import AggregatorCounters, DriverEvents
 from hostagent.controller.entries import JobEntries
 from hostagent.controller.model import Capacity
@@ -54,6 +55,7 @@ class RacksDriver:
     def __init__(self, addresses: Sequence[str], way: str) -> None:
         self._addresses, self._way = addresses, way
         self._drivers = [AggregatorDriver(address) for address in addresses]
+        self._cables = CableWatch(addresses)
         self._racks = [_Rack() for _ in addresses]
         self._told: dict[int, _Told] = {}
         self._events: DriverEvents | None = None
@@ -70,6 +72,7 @@ class RacksDriver:
         self._events = events
         for index, driver in enumerate(self._drivers):
             driver.start(_RackEvents(self, index), told)
+        self._cables.start()
 
     def install(self, entries: JobEntries) -> None:
         """See Driver."""
@@ -107,6 +110,7 @@ class RacksDriver:
 
     def stop(self) -> None:
         """See Driver."""
+        self._cables.stop()
         for driver in self._drivers:
             driver.stop()
 

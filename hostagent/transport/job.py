@@ -266,6 +266,8 @@ class JobChannel:
             pass
 
     def _forget_finished(self) -> None:
+        if self._core is not None and self._core.record["failure"][0]:
+            return  # all have ended then, and one of them is the cause, which is to be named
         while self._scratch and loop_calls.is_done(self._address, self._scratch[0][0]):
             self._scratch.popleft()
         while self._operations and loop_calls.is_done(self._address, oldest := next(iter(self._operations))):
