@@ -103,3 +103,10 @@ def walk(node: Any) -> Iterator[Any]:
 def argument(call: r.ExternCall, name: str) -> Any:
     """The value bound to the parameter of that name, None where there is none."""
     return next((b.value for b in call.arguments if b.parameter.name == name), None)
+
+
+def is_known(value: Any) -> bool:
+    """Has it a value when blocks are in place? A constructor's parameter has."""
+    if isinstance(value, r.Ref):
+        return isinstance(value.symbol, r.VariableSymbol) and value.symbol.is_constructor
+    return isinstance(value, r.Literal)

@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
-from emulator.v1model.strict.base import StrictReporter, walk
+from emulator.v1model.strict.base import StrictReporter, is_known, walk
 
 _MESSAGES = frozenset(("assert", "assume", "log_msg"))
 _IN_PARSER = _MESSAGES | {"packet_in.extract", "packet_in.advance", "packet_in.lookahead", "verify", "static_assert"}
@@ -56,7 +56,7 @@ def _check_label(reporter: StrictReporter, label: Any) -> None:
     parts = (label.value, label.mask) if isinstance(label, r.Mask) else (label,)
     for part in parts:
         is_set = isinstance(part, r.Ref) and isinstance(part.symbol, r.ValueSetSymbol)
-        if not (isinstance(part, r.Literal | r.DontCare | r.Aggregate | r.Range) or is_set):
+        if not (is_known(part) or isinstance(part, r.DontCare | r.Aggregate | r.Range) or is_set):
             reporter.refuse(part, "a select's label must be a constant")
 
 

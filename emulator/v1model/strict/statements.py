@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.p4 import resolved as r
 from emulator.p4 import types as t
-from emulator.v1model.strict.base import StrictReporter, argument
+from emulator.v1model.strict.base import StrictReporter, argument, is_known
 
 _UNKNOWN = frozenset(("clone3", "resubmit", "recirculate", "Checksum16.get"))
 """Deprecated; v1model.p4 declares them, bmv2's compiler has no converter for them."""
@@ -38,8 +38,8 @@ def check_statements(reporter: StrictReporter) -> None:
 
 
 def _check_shift(reporter: StrictReporter, node: Any, amount: r.Expr) -> None:
-    if isinstance(amount, r.Literal):
-        if amount.value > MAX_SHIFT:
+    if is_known(amount):
+        if isinstance(amount, r.Literal) and amount.value > MAX_SHIFT:
             reporter.refuse(node, f"a shift by more than {MAX_SHIFT} bits")
         return
     base = t.unwrapped(amount.type)
@@ -64,8 +64,8 @@ def _call_faults(call: r.ExternCall, block: str) -> Iterator[str]:
         if data is not None and t.is_scalar(data.type):
             yield f"{call.name}()'s data must be a list, struct or tuple, not {data.type}"
         algorithm = argument(call, "algo")
-        if algorithm is not None and not isinstance(algorithm, r.Literal):
+        if algorithm is not None and not is_known(algorithm):
             yield f"{call.name}()'s algorithm must be a constant"
     index = argument(call, "index")
-    if call.name.endswith("preserving_field_list") and index is not None and not isinstance(index, r.Literal):
+    if call.name.endswith("preserving_field_list") and index is not None and not is_known(index):
         yield f"{call.name}()'s index must be a constant"

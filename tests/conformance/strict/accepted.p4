@@ -26,3 +26,25 @@ hdr.two.setInvalid(); log_msg("a"); if (x == 1) { meta.m8 = x; }
 verify_checksum(hdr.one.isValid() && meta.m8 > 3, { meta.m8, hdr.one.a, 8w0 }, meta.m16, HashAlgorithm.csum16);
 //# v1model-deparser: emits
 packet.emit(hdr.two); packet.emit(hdr.stack); packet.emit(hdr.one);
+//# v1model-whole: what constructors are given is constant
+header h_t { bit<8> a; bit<16> b; }
+struct H { h_t h; }
+struct M { bit<32> a; }
+parser Deep(packet_in p, out H h)(bit<8> tag) {
+    state start { p.extract(h.h); transition select(h.h.a) { tag: accept; default: reject; } }
+}
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    Deep(8w3) deep;
+    state start { deep.apply(p, h); transition accept; }
+}
+control Hash(in bit<8> key, out bit<32> at)(HashAlgorithm algorithm, bit<32> by) {
+    apply { hash(at, algorithm, 32w0, { key }, 32w16); at = at << by; }
+}
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    Hash(HashAlgorithm.crc16, 2) hashed;
+    apply { hashed.apply(h.h.a, m.a); }
+}
+control N(inout H h, inout M m) { apply { } }
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), N(), I(), E(), N(), D()) main;
