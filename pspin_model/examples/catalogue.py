@@ -29,6 +29,10 @@ class Part:
     locks: int = 0
     fill: Fill | None = None
     """Writes the payload of all packets, given as (packets, bytes)."""
+    fill_message: Fill | None = None
+    """The same of each message by itself."""
+    tag_of: Callable[[Bytes], int] | None = None
+    """The tag of a message's packets, from these."""
 
     def set_up(self, machine: Machine, name: str) -> Context:
         """The context in a machine."""
@@ -52,8 +56,8 @@ def _kernel(payload: Handler, completion: Handler) -> Part:
 AGGREGATE = _kernel(kernels.aggregate_ph, kernels.aggregate_th)
 REDUCE = _kernel(kernels.reduce_ph, kernels.reduce_l1_th)
 OUT_OF_ORDER = Part(
-    ooorb.ooorb_ph, ooorb.ooorb_th, ooorb.ooorb_hh, locks=1, fill=ooorb.fill,
-    scratchpad_bytes=4 * (ooorb.RANGES + 2 * ooorb.PLACES + 2),
+    ooorb.ooorb_ph, ooorb.ooorb_th, ooorb.ooorb_hh, locks=ooorb.LISTS, fill_message=ooorb.fill,
+    tag_of=ooorb.message_bytes, scratchpad_bytes=4 * ooorb.LISTS * ooorb.LIST_WORDS,
 )  # fmt: skip
 _SYNTHETIC = Part(moving.synthetic_ph)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pspin_model.examples.catalogue import EXAMPLES, Part, headers
-from pspin_model.machine import RTL_COSTS, CostTable, Fault, Machine, MachineConfig, Run
+from pspin_model.machine import RTL_COSTS, ConfigError, CostTable, Fault, Machine, MachineConfig, Run
+from pspin_model.machine.events import LAST_CYCLE
 from pspin_model.machine.layout import KIND_HEADER, KIND_PAYLOAD
 
 
@@ -65,12 +68,14 @@ def run_example(
         raise ValueError(f"no example {name!r}; there are {', '.join(EXAMPLES)}")
     if size_bytes < 40:
         raise ValueError("a packet has headers: at least 40 bytes")
+    if messages * packets * len(EXAMPLES[name]) * max(delay_ns, 1) > LAST_CYCLE:
+        raise ConfigError(f"packets every {delay_ns} ns would come after the machine's last cycle, {LAST_CYCLE}")
     machine = Machine(replace(config or MachineConfig(), stale_handles=1), costs)
     parts = EXAMPLES[name] if parts is None else parts
     at, counter = 0, 0
     for index, part in enumerate(parts):
         context = part.set_up(machine, name if len(parts) == 1 else f"{name}{index}")
-        data = _packets(part, messages * packets, size_bytes)
+        data, tags = _packets(part, messages, packets, size_bytes)
         # the driver counts messages twice: 0, 2, 4, ..
         numbers = counter + 2 * np.arange(messages)
         counter += messages
@@ -78,19 +83,26 @@ def run_example(
         times = at + np.concatenate([[0], np.cumsum(gaps)])
         last = np.zeros(messages * packets, np.int64)
         last[packets - 1 :: packets] = 1
-        machine.inject(context, np.repeat(numbers, packets), data, times[:-1], last=last)
+        machine.inject(context, np.repeat(numbers, packets), data, times[:-1], last=last, tags=tags)
         at = int(times[-1])
     run = machine.run()
     rows = _rows(name, machine, run, messages, packets, size_bytes, delay_ns)
     return rows, run, machine
 
 
-def _packets(part: Part, count: int, size: int) -> NDArray[np.uint8]:
-    data = np.zeros((count, size), np.uint8)
+def _packets(part: Part, messages: int, packets: int, size: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The packets of an example, and their tags."""
+    data = np.zeros((messages * packets, size), np.uint8)
+    tags = np.zeros((messages, packets), np.int64)
     headers(data)
     if part.fill is not None:
         part.fill(data)
-    return data
+    for each, tag in zip(data.reshape(messages, packets, size), tags, strict=True):
+        if part.fill_message is not None:
+            part.fill_message(each)
+        if part.tag_of is not None:
+            tag[:] = part.tag_of(each)
+    return data, tags.reshape(-1)
 
 
 def _rows(name: str, machine: Machine, run: Run, messages: int, packets: int, size: int, delay: int) -> list[Row]:
@@ -130,5 +142,10 @@ def _rows(name: str, machine: Machine, run: Run, messages: int, packets: int, si
 
 
 def as_json(rows: list[Row], faults: list[Fault]) -> dict[str, object]:
-    """The rows and errors of a run, for people's scripts."""
-    return {"rows": [asdict(row) for row in rows], "faults": [asdict(fault) for fault in faults]}
+    """The rows and errors of a run, for people's scripts; a throughput that one packet does not give is None."""
+    return {"rows": [figures(row) for row in rows], "faults": [asdict(fault) for fault in faults]}
+
+
+def figures(row: Row) -> dict[str, Any]:
+    """A row's columns, those without a value as None."""
+    return {name: None if value == math.inf else value for name, value in asdict(row).items()}

@@ -30,6 +30,9 @@ CONSTANT_MODULES = ("builtins", "math", "cmath", "operator", "numpy", "numba")
 """Their functions and types are what their names say, for one version of the compiler."""
 
 
+_MISSING = object()
+
+
 class UnknownValue(Exception):
     """Something a function uses may change without being seen."""
 
@@ -68,6 +71,37 @@ def key_of(function: Callable[..., Any]) -> str:
     """Digest of a function's code, of the values it uses and of the functions it calls. Raises UnknownValue."""
     seen: set[int] = set()
     return hashlib.sha256("\n".join(_function(function, seen)).encode()).hexdigest()
+
+
+def recursive(function: Callable[..., Any]) -> str | None:
+    """Name of a function that calls itself, by others or at once, among those that a handler calls."""
+    path: list[Any] = []
+    done: set[int] = set()
+
+    def walk(one: Any) -> str | None:
+        if one in path:
+            return str(one.__qualname__)
+        if id(one) in done or _ours(one):
+            return None
+        done.add(id(one))
+        path.append(one)
+        cells = [cell.cell_contents for cell in one.__closure__ or ()]
+        for value in [*(value for _, value in _globals_of(one)), *cells]:
+            called = _called(value)
+            found = None if called is None else walk(called)
+            if found:
+                return found
+        path.pop()
+        return None
+
+    return walk(function)
+
+
+def _called(value: Any) -> Any:
+    """The Python function of a compiled one, or None."""
+    wrapped = getattr(value, "__wrapped__", None) if isinstance(value, Deferred) else getattr(value, "py_func", None)
+    compiled_one = isinstance(value, Deferred | Dispatcher) and isinstance(wrapped, types.FunctionType)
+    return wrapped if compiled_one else None
 
 
 def _ours(thing: Any) -> bool:
@@ -114,15 +148,13 @@ def _globals_of(function: Any) -> Iterator[tuple[str, Any]]:
         for place, step in enumerate(steps):
             if step.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
                 continue
-            path, missing = step.argval, object()
-            value = function.__globals__.get(path, getattr(builtins, path, missing))
+            path = step.argval
+            value = function.__globals__.get(path, getattr(builtins, path, _MISSING))
             for after in steps[place + 1 :]:
                 if not isinstance(value, types.ModuleType) or after.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
                     break
                 path = f"{path}.{after.argval}"
-                value = getattr(value, after.argval, missing)
-            if value is missing:
-                raise UnknownValue(path)
+                value = getattr(value, after.argval, _MISSING)
             yield path, value
 
 
@@ -149,9 +181,9 @@ def _value(value: Any, seen: set[int]) -> Iterator[str]:
 
 def _callable(value: Any, seen: set[int]) -> Iterator[str]:
     """A function or a type."""
-    wrapped = getattr(value, "__wrapped__", None) if isinstance(value, Deferred) else getattr(value, "py_func", None)
-    if isinstance(value, Deferred | Dispatcher) and isinstance(wrapped, types.FunctionType):
-        yield from _function(wrapped, seen)
+    called = _called(value)
+    if called is not None:
+        yield from _function(called, seen)
     elif isinstance(value, types.FunctionType) and _ours(value):
         yield from _function(value, seen)
     elif isinstance(value, type) and issubclass(value, enum.Enum):

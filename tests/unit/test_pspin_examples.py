@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from typer.testing import CliRunner
 
 from hostagent.cli.app import app
 from hostagent.cli.pspin import command
-from pspin_model.examples.catalogue import EXAMPLES
+from pspin_model.examples.catalogue import EXAMPLES, OUT_OF_ORDER
 from pspin_model.examples.compare import RTL, Compared, handler_of, read_rows
 from pspin_model.examples.run import FIGURES, run_example
 
@@ -70,10 +72,20 @@ def test_aggregate_and_reduce_and_histogram_compute_what_they_say() -> None:
         assert rows
 
 
-def test_the_out_of_order_buffer_joins_all_ranges() -> None:
-    _, run, machine = run_example("out_of_order", 1, 64, 100, 3)
+@pytest.mark.parametrize(
+    ("messages", "packets", "size", "delay"), [(1, 64, 100, 3), (4, 256, 1024, 0), (4, 64, 64, 20), (300, 2, 64, 0)]
+)
+def test_the_out_of_order_buffer_joins_all_ranges(messages: int, packets: int, size: int, delay: int) -> None:
+    _, run, machine = run_example("out_of_order", messages, packets, size, delay)
     assert not run.faults
-    assert machine.contexts[0].host.view(np.int64)[0] == 64 * 64
+    assert run.host_writes["value"].tolist() == [packets * (size - 36)] * messages
+    assert machine.contexts[0].host.view(np.int64)[0] == packets * (size - 36)
+
+
+def test_the_out_of_order_buffer_says_when_bytes_are_missing() -> None:
+    wrong = replace(OUT_OF_ORDER, tag_of=lambda packets: 1 << 20)
+    _, run, _ = run_example("out_of_order", 1, 8, 64, 0, parts=(wrong,))
+    assert [fault.text for fault in run.faults] == ["failed with code 2"]
 
 
 def test_the_stock_aggregate_is_ended_by_memory_protection() -> None:
@@ -89,3 +101,28 @@ def test_the_command_prints_the_columns_of_the_rtl_table() -> None:
     (row,) = json.loads(done.stdout)["rows"]
     assert set(FIGURES) <= set(row)
     assert row["handler_instructions"] == 4
+
+
+def call(*options: str) -> Any:
+    command.register(app)
+    return CliRunner().invoke(app, ["pspin", "example", *options])
+
+
+def test_json_has_null_where_one_packet_gives_no_throughput() -> None:
+    done = call("ping_pong", "--packets", "1", "--size", "512", "--json")
+    (row,) = json.loads(done.stdout, parse_constant=pytest.fail)["rows"]
+    assert row["throughput_gbps"] is None
+
+
+@pytest.mark.parametrize("delay", ["100000000000", "100000000000000000000"])
+def test_a_delay_beyond_the_clock_is_refused(delay: str) -> None:
+    done = call("ping_pong", "--delay-ns", delay, "--packets", "40")
+    assert done.exit_code == 2
+    assert "last cycle" in " ".join(done.output.split())
+
+
+def test_of_many_faults_the_first_are_told() -> None:
+    done = call("aggregate_orig", "--messages", "9", "--packets", "1", "--size", "64")
+    told = [line for line in done.output.splitlines() if line.startswith("error: ")]
+    assert len(told) == 6
+    assert told[-1] == "error: .. and 4 handlers more"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,16 +14,17 @@ import pytest
 from pspin_model.examples import kernels
 from pspin_model.handlers import HandlerError, charge, handler, helper, scratchpad
 from pspin_model.handlers.kept import UnknownValue, key_of
+from pspin_model.machine import Machine
 
 SCRIPT = """
 import sys
 import numpy as np
-import theirs
+import pspin_theirs
 from pspin_model.handlers import charge, handler, helper, scratchpad
 from pspin_model.machine import FLARE_COSTS, Machine
 
 COST = int(sys.argv[1])
-theirs.K = int(sys.argv[2])
+pspin_theirs.K = int(sys.argv[2])
 
 @helper
 def twice(h):
@@ -34,14 +34,14 @@ def twice(h):
 def f(h):
     pad = scratchpad(h, 0, np.int64)
     pad[0] = twice(h)
-    pad[1] = theirs.K
+    pad[1] = pspin_theirs.K
     charge(h, alu=COST)
 
 machine = Machine(costs=FLARE_COSTS)
 context = machine.context("c", payload=f, scratchpad_bytes=64)
 machine.inject(context, [0], np.zeros((1, 64), np.uint8))
 machine.run()
-print(context.scratchpads[0].view(np.int64)[:2].tolist(), f._compiled.stats.cache_hits != {})
+pad = context.scratchpads[0].view(np.int64)[:2].tolist()
 """
 
 LEVEL, TABLE = 1, np.arange(4)
@@ -64,18 +64,16 @@ def uses_object(h: int) -> None:
     charge(h, alu=BESIDE.level)
 
 
-def play(folder: Path, *numbers: int) -> Any:
-    done = subprocess.run([sys.executable, "script.py", *map(str, numbers)], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return ast.literal_eval("[" + done.stdout.strip().replace("] ", "], ") + "]")
-
-
-def test_a_script_run_with_other_values_computes_with_them(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(SCRIPT)
-    (tmp_path / "theirs.py").write_text("K = 0\n")
-    assert play(tmp_path, 10, 1) == [[20, 1], False]
-    assert play(tmp_path, 500, 2) == [[1000, 2], False]
-    assert play(tmp_path, 10, 1) == [[20, 1], True]
+def test_a_script_run_with_other_values_computes_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    (tmp_path / "pspin_theirs.py").write_text("K = 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for numbers, kept in (((10, 1), False), ((500, 2), False), ((10, 1), True)):
+        monkeypatch.setattr(sys, "argv", ["script", *map(str, numbers)])
+        made = runpy.run_path(str(script))
+        assert made["pad"] == [2 * numbers[0], numbers[1]]
+        assert bool(made["f"]._compiled.stats.cache_hits) == kept
 
 
 def test_the_key_holds_the_values_of_globals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,3 +107,26 @@ def test_what_is_no_function_in_a_file_is_refused() -> None:
         handler(made["typed"])
     with pytest.raises(HandlerError, match="function"):
         handler(5)  # type: ignore[call-overload]
+
+
+@helper
+def even(h: int, count: int) -> bool:
+    """Whether a number is even, the long way."""
+    return True if count == 0 else odd(h, count - 1)
+
+
+@helper
+def odd(h: int, count: int) -> bool:
+    """The other half."""
+    return False if count == 0 else even(h, count - 1)
+
+
+@handler
+def recurses(h: int) -> None:
+    """Use up the stack."""
+    charge(h, alu=int(even(h, 1 << 20)))
+
+
+def test_recursion_is_refused() -> None:
+    with pytest.raises(HandlerError, match="recurses: even calls itself"):
+        Machine().context("deep", payload=recurses)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +18,7 @@ HEADINGS = {
 """Columns in few letters."""
 
 WIDE = 200
+FAULTS_SHOWN = 5
 COSTS = "Cost table: rtl (measured) or flare (the paper's)."
 
 
@@ -42,7 +42,7 @@ def example(
     """
     from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.run import as_json as in_json
-    from pspin_model.examples.run import run_example
+    from pspin_model.examples.run import figures, run_example
     from pspin_model.flare.compiling import tell_compiling
     from pspin_model.machine import TABLES, ConfigError, MachineConfig
 
@@ -68,13 +68,21 @@ def example(
         except ToolchainError as error:
             typer.echo(f"netsum pspin example: {error}", err=True)
             raise typer.Exit(1) from None
-    rows, run, _ = run_example(name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs], parts=parts)
+    try:
+        rows, run, _ = run_example(
+            name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs], parts=parts
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     if as_json:
         print(json.dumps(in_json(rows, run.faults)))
         return
-    show([asdict(row) for row in rows], name)
-    for fault in run.faults:
+    show([figures(row) for row in rows], name)
+    for fault in run.faults[:FAULTS_SHOWN]:
         typer.echo(f"error: {fault}", err=True)
+    wrong = int((run.packets["fault"] != 0).sum())
+    if wrong > FAULTS_SHOWN:
+        typer.echo(f"error: .. and {wrong - FAULTS_SHOWN} handlers more", err=True)
 
 
 def compare(
@@ -133,7 +141,7 @@ def show(rows: list[dict[str, object]], title: str) -> None:
     for column in rows[0]:
         table.add_column(HEADINGS.get(column, column), justify="left" if isinstance(rows[0][column], str) else "right")
     for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
+        table.add_row(*("-" if value is None else str(value) for value in row.values()))
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDE)
