@@ -129,10 +129,13 @@ def draw(sweep: Sweep, points: list[Point], path: Path) -> None:
         at = [point.uplink_gbit for point in played]
         times = [point.time_ms for point in played]
         axes.plot(at, times, MARKS[scheme], color=COLOURS[scheme], fillstyle="none", label=f"played, {scheme}")
-    for answers, style in ((ANSWERS, "--"), (Answers.LEFT_OUT, ":")):
+    for answers, style, name in (
+        (ANSWERS, "--", "switch-over"),
+        (Answers.LEFT_OUT, ":", "switch-over without answers"),
+    ):
         limit = switch_over_bps(sweep.cluster, answers) / 1e9
         if uplinks[0] <= limit <= uplinks[-1]:
-            axes.axvline(limit, color="#94a3b8", linewidth=1, linestyle=style)
+            axes.axvline(limit, color="#94a3b8", linewidth=1, linestyle=style, label=name)
             axes.annotate(f" {limit:g} Gbit/s", (limit, axes.get_ylim()[1]), va="top", fontsize=8, color="#475569")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -143,7 +146,7 @@ def draw(sweep: Sweep, points: list[Point], path: Path) -> None:
     axes.set_ylabel("time of a step, ms")
     axes.set_title(
         f"{sweep.racks} racks of {sweep.workers} workers at {sweep.worker_gbit:g} Gbit/s: "
-        "left of the line a hierarchy pays",
+        "left of the dashed line a hierarchy pays",
         loc="left",
         fontsize=11,
         fontweight="bold",
