@@ -1,7 +1,6 @@
 """Announcements: what an operation is, whether the service allows it, and what it needs to be there before data come.
 
-Run by the home core of the service's job, which alone writes keys' records and opens operations. Memory comes from the
-service's arena, and is zero.
+Run by the home core of the service's job, which alone writes keys' records and opens operations.
 """
 
 from __future__ import annotations
@@ -12,16 +11,11 @@ from emulator.ports.intrinsics import store_release64
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import (
     f64_of_bits,
-    load_i32,
     load_i64,
-    store_i32,
-    store_i64,
     store_lane,
-    store_u8,
     zero_bytes,
 )
 from hostagent.protocol.served import ANNOUNCEMENT_VERSION, Action, ServedFlag, Status
-from hostagent.protocol.worker.plan import LARGEST_GROUP, group_count
 from hostagent.rackserver.hierarchy.standing import (
     AGE_AT,
     AGREE,
@@ -33,8 +27,8 @@ from hostagent.rackserver.hierarchy.standing import (
     refusal_of_share,
     write_told,
 )
+from hostagent.rackserver.key_memory import forget_keys, give_back, make_key, provide, take_memory
 from hostagent.rackserver.optimizers import ADAM, ADAMW, set_terms, state_tensors
-from hostagent.rackserver.records import BLOCK_BYTES
 from hostagent.rackserver.service_records import (
     ALONE,
     BUFFERS_AT,
@@ -48,7 +42,6 @@ from hostagent.rackserver.service_records import (
     UNDECIDED,
     key_at,
     operation_at,
-    service_at,
 )
 from hostagent.rackserver.steps import key_of, note_key_applied, note_key_pushed
 from hostagent.rackserver.words import pair, word, write_pair
@@ -89,102 +82,6 @@ def free_place(service: Any, operation_hash: int) -> Any:
         if found == 0 or load_i64(place + NUMBER, 0) < load_i64(found + NUMBER, 0):
             found = place
     return found
-
-
-@njit
-def take_memory(service: Any, size_bytes: int) -> Any:
-    """Zeroed memory of the arena, on a cache line; 0 when the tenant's is used up."""
-    size = (size_bytes + 63) & ~63
-    if size > service.arena_bytes - service.arena_used:
-        return 0
-    address = service.arena + service.arena_used
-    service.arena_used += size
-    return address
-
-
-@njit
-def provide(service: Any, key: Any, states: int) -> Any:
-    """Both versions of the weights (state tensor 0) and of so many state tensors; False when there is no room."""
-    size = key.chunks * service.lanes * 4
-    for buffer in range(states + 1):
-        for side in range(2):
-            place = key.address_of_buffers + 8 * (2 * buffer + side)
-            if load_i64(place, 0) == 0:
-                address = take_memory(service, size)
-                if address == 0 and size > 0:
-                    return False
-                store_i64(place, 0, address)
-    key.states = max(key.states, states)
-    return True
-
-
-@njit
-def make_key(service: Any, key: Any, number: int, elements: int) -> Any:
-    """A key that the service does not have yet; False when there is no room for it."""
-    chunks = (elements + service.lanes - 1) // service.lanes
-    key.number, key.elements, key.chunks = number, elements, chunks
-    key.group = min(service.lanes, LARGEST_GROUP)
-    key.groups = group_count(chunks, key.group)
-    key.block_log2 = block_log2(service)
-    key.states, key.updates, key.written, key.pushed_step, key.born = 0, 0, 0, -1, -1
-    for place in range(2 * MAX_BUFFERS):
-        store_i64(key.address_of_buffers, place, 0)
-    blocks = (chunks + (1 << key.block_log2) - 1) >> key.block_log2
-    key.versions, key.owners = take_memory(service, 16 * chunks + 1), take_memory(service, blocks + 1)
-    key.exponents, key.squares = take_memory(service, 8 * chunks + 1), take_memory(service, 8 * chunks + 1)
-    key.pushes, key.gradient = take_memory(service, 8 * chunks + 1), 0
-    if key.versions == 0 or key.owners == 0 or key.exponents == 0 or key.squares == 0 or key.pushes == 0:
-        return False
-    if not provide(service, key, 0):
-        return False
-    for place in range(2 * chunks):
-        store_i64(key.versions, place, -1)
-    for place in range(chunks):
-        store_i64(key.pushes, place, -1)
-    deal_blocks(service, key, blocks)
-    if key.listed == 0:
-        store_i32(service.listed, service.keys_known, number)
-        service.keys_known += 1
-        key.listed = 1
-    return True
-
-
-@njit
-def put_key(service_address: int, number: int, elements: int, states: int) -> Any:
-    """Room for a key and its state, from outside a batch; False when there is none, or the key has another size."""
-    service = service_at(service_address)
-    key = key_at(key_of(service, number))
-    key.address_of_buffers = key_of(service, number) + BUFFERS_AT
-    if key.written == 0:
-        if not make_key(service, key, number, elements):
-            return False
-    elif key.elements != elements:
-        return False
-    return provide(service, key, max(key.states, states))
-
-
-@njit
-def block_log2(service: Any) -> int:
-    """See ``assign.block_log2_of``."""
-    fits = max(1, min(BLOCK_BYTES // (4 * service.lanes), service.window // 2))
-    result = 0
-    while 2 << result <= fits:
-        result += 1
-    return result
-
-
-@njit
-def deal_blocks(service: Any, key: Any, blocks: int) -> None:
-    """Each block to the core that owns the fewest bytes so far: as they come, loads differ by a block at most."""
-    block_bytes = (4 * service.lanes) << key.block_log2
-    for block in range(blocks):
-        least = 0
-        for core in range(1, service.cores):
-            if load_i64(service.loads, core) < load_i64(service.loads, least):
-                least = core
-        size = min(block_bytes, 4 * key.elements - block * block_bytes)
-        store_i64(service.loads, least, load_i64(service.loads, least) + size)
-        store_u8(key.owners, block, least)
 
 
 @njit
@@ -311,27 +208,6 @@ def begin_write(service: Any, key: Any, lanes: int) -> Any:
     if key.written == 0 and not make_key(service, key, word(lanes, 2), pair(lanes, 3)):
         return False
     return provide(service, key, max(key.states, word(lanes, 5)))
-
-
-@njit
-def give_back(service: Any, key: Any, used: int) -> None:
-    """What an operation has taken of the arena that then found no room. Nothing has been written there."""
-    service.arena_used = used
-    for place in range(2 * MAX_BUFFERS):
-        if load_i64(key.address_of_buffers, place) >= service.arena + used:
-            store_i64(key.address_of_buffers, place, 0)
-
-
-@njit
-def forget_keys(service: Any) -> None:
-    """As if nobody had written to the service."""
-    service.torn = 1
-    for place in range(service.keys_known):
-        key = key_at(key_of(service, load_i32(service.listed, place)))
-        key.written, key.listed, key.stepped = 0, 0, 0
-    service.keys_known = 0
-    zero_bytes(service.arena, service.arena_used)
-    service.arena_used = 0
 
 
 @njit

@@ -5,7 +5,7 @@ the unsorted list to that load (facts on Parameter Hub). ``balanced`` is the rul
 rule as it was written, to compare with.
 
 The server itself deals a key's blocks as the key comes, each to the core with the fewest bytes so far
-(``announce.deal_blocks``): blocks are 32 KB at most, so loads then differ by 32 KB at most, whatever the order.
+(``key_memory.deal_blocks``): blocks are 32 KB at most, so loads then differ by 32 KB at most, whatever the order.
 """
 
 from __future__ import annotations

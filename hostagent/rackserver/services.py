@@ -14,7 +14,7 @@ from emulator.ports.batch import address_of, aligned_bytes
 from emulator.ports.pages import reserved_bytes
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.services.aggregator import JobTerms
-from hostagent.rackserver.announce import put_key
+from hostagent.rackserver.key_memory import put_key
 from hostagent.rackserver.service_records import KEY, MAX_KEYS, OPERATION, OPERATIONS, SERVICE
 
 Array = np.ndarray[Any, Any]

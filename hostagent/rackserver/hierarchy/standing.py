@@ -113,7 +113,7 @@ def agree(service: Any, lanes: int) -> Any:
     if oldest == least and oldest > 0:
         return True
     if least > 0 and oldest == least + 1 and word(lanes, STUCK_AT) <= oldest:
-        if service.age == oldest:
+        if service.age == oldest and service.revertible:
             step_back(service)
         service.age, service.revertible = oldest + 1, 0
         return True
