@@ -38,7 +38,7 @@ def test_comments_and_empty_lines() -> None:
 
 
 def test_an_entry_with_all_it_can_have() -> None:
-    text = 'add a.t 7 h.f:0x1* s[1].g$2:5/3 "x & 1":0b1&&&0x3 r:1..0xf go(p:1, "q r":0x2) = here'
+    text = 'add a.t 7 h.f:0x1* s[1].g$2:5/3 "x & 1":0b1&&&0x3 r:1..0xf h.isValid():1 go(p:1, "q r":0x2) = here'
     assert only(text) == s.Add(
         1,
         "a.t",
@@ -48,6 +48,7 @@ def test_an_entry_with_all_it_can_have() -> None:
             s.Match(1, "s[1].g$2", "5", length="3"),
             s.Match(1, "x & 1", "0b1", mask="0x3"),
             s.Match(1, "r", "1", high="0xf"),
+            s.Match(1, "h.$valid$", "1"),
         ),
         s.Call("go", (("p", "1"), ("q r", "0x2"))),
         "here",
@@ -74,8 +75,8 @@ def test_members_and_groups() -> None:
         ("no_packet", s.NoPacket(1, None)),
         ("no_packet 4", s.NoPacket(1, 4)),
         ("wait 0.25", s.Wait(1, 250_000_000)),
-        ("add_value vs 0x800", s.AddValue(1, "vs", ((None, "0x800"),))),
-        ("add_value vs a:1 b:2", s.AddValue(1, "vs", (("a", "1"), ("b", "2")))),
+        ("add_value vs 0x800", s.AddValue(1, "vs", (s.Match(1, "", "0x800"),))),
+        ("add_value vs a:1 b:2&&&3", s.AddValue(1, "vs", (s.Match(1, "a", "1"), s.Match(1, "b", "2", mask="3")))),
         ("check_counter c(3)", s.CheckCounter(1, "c", "3", s.Unit.PACKETS, "==", 0)),
         ("check_counter i.c(h) bytes >= 0x10", s.CheckCounter(1, "i.c", "h", s.Unit.BYTES, ">=", 16)),
         ("check_register r(0) != 2", s.CheckRegister(1, "r", 0, "!=", 2)),

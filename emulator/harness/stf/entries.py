@@ -14,14 +14,18 @@ from emulator.switch.control import (
     FieldMatch,
     Group,
     GroupMember,
+    Lpm,
     Member,
+    Optional,
+    Range,
     TableEntry,
+    Ternary,
     Through,
     ToGroup,
     ToMember,
     ValueSetMember,
 )
-from emulator.v1model.view import ActionView, TableView
+from emulator.v1model.view import ActionView, KeyView, TableView
 
 NO_PARAMS: tuple[int, ...] = ()
 
@@ -149,19 +153,34 @@ class Entries:
     def add_value(self, command: s.AddValue) -> Change:
         value_set = find(command.line, "value set", command.value_set, self.names.value_sets)
         members = self._values.setdefault(value_set.id, [])
-        members.append(ValueSetMember(_values(command, value_set)))
+        members.append(_value(command, value_set))
         everything = tuple(members)
         return Change(command.line, lambda control: control.set_value_set(value_set.id, everything))
 
 
-def _values(command: s.AddValue, value_set: Instance) -> tuple[int, ...]:
-    """In the order of the set's fields."""
-    given = {name or "": text for name, text in command.fields}
-    if set(given) != set(value_set.fields):
-        wanted = ", ".join(f or "one plain value" for f in value_set.fields)
+def _value(command: s.AddValue, value_set: Instance) -> ValueSetMember:
+    given = {match.key: match for match in command.fields}
+    if set(given) != {field.name for field in value_set.fields}:
+        wanted = ", ".join(field.name or "one plain value" for field in value_set.fields)
         raise refuse(command.line, f"value set {value_set.name} takes {wanted}")
-    widths = dict(zip(value_set.fields, value_set.widths_bits, strict=True))
-    return tuple(fitted(command.line, f"field {n}", given[n], widths[n]) for n in value_set.fields)
+    pairs = [_pair(field_match(given[field.name], field), field) for field in value_set.fields]
+    return ValueSetMember(tuple(first for first, _ in pairs), tuple(second for _, second in pairs))
+
+
+def _pair(match: FieldMatch | None, key: KeyView) -> tuple[int, int]:
+    """As ``ValueSetMember`` has them."""
+    ones = (1 << key.width_bits) - 1
+    match match:
+        case Exact(_, value) | Optional(_, value):
+            return value, ones
+        case Lpm(_, value, length):
+            return value, ones ^ ones >> length
+        case Ternary(_, value, mask):
+            return value, mask
+        case Range(_, low, high):
+            return low, high
+        case None:
+            return 0, ones if key.match_kind == "range" else 0
 
 
 def _unknown(line: int, what: str, handle: str) -> StfError:

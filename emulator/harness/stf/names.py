@@ -34,10 +34,8 @@ class Instance:
     """Cells; 0 where the thing has none."""
     table_id: int = 0
     """Of a direct resource."""
-    fields: tuple[str, ...] = ()
-    """Of a value set; one empty name for plain values."""
-    widths_bits: tuple[int, ...] = ()
-    """Of these fields."""
+    fields: tuple[KeyView, ...] = ()
+    """Of a value set; one with an empty name for plain values."""
 
 
 class Names:
@@ -60,8 +58,7 @@ class Names:
                 v.preamble.id,
                 v.preamble.name,
                 v.size,
-                fields=tuple(m.name for m in v.match),
-                widths_bits=tuple(m.bitwidth for m in v.match),
+                fields=tuple(KeyView(m.id, m.name, m.bitwidth, _kind(m)) for m in v.match),
             )
             for v in info.value_sets
         )
@@ -120,6 +117,10 @@ def find(line: int, what: str, text: str, candidates: Iterable[N]) -> N:
         raise refuse(line, f"{text!r} is the end of {' and '.join(c.name for c in found)}: write more of the name")
     known = ", ".join(c.name for c in every) or "none"
     raise refuse(line, f"there is no {what} {text!r}; there are: {known}")
+
+
+def _kind(match: Any) -> str:
+    return str(match.MatchType.Name(match.match_type)).lower()
 
 
 def _instance(message: Any, size: int) -> Instance:

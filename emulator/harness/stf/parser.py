@@ -91,7 +91,10 @@ def _add(cursor: Cursor) -> s.Command:
     matches: list[s.Match] = []
     while (action := _member(cursor)) is None:
         name = cursor.name("a key or an action")
-        if not cursor.at(":"):
+        if name.endswith(".isValid") and cursor.accept("("):
+            cursor.expect(")")
+            name = name.removesuffix("isValid") + "$valid$"
+        elif not cursor.at(":"):
             action = cursor.call(name)
             break
         matches.append(_match(cursor, name))
@@ -100,6 +103,10 @@ def _add(cursor: Cursor) -> s.Command:
 
 def _match(cursor: Cursor, key: str) -> s.Match:
     cursor.expect(":")
+    return _matched(cursor, key)
+
+
+def _matched(cursor: Cursor, key: str) -> s.Match:
     value = cursor.digits("a value")
     line = cursor.line.number
     if cursor.accept("/"):
@@ -154,13 +161,11 @@ def _named(cursor: Cursor) -> str:
 
 def _add_value(cursor: Cursor) -> s.Command:
     value_set = cursor.name("a value set")
-    fields: list[tuple[str | None, str]] = []
+    fields: list[s.Match] = []
     if cursor.at_number:
-        fields.append((None, cursor.digits("a value")))
+        fields.append(_matched(cursor, ""))
     while cursor.at_name:
-        field = cursor.name("a field")
-        cursor.expect(":")
-        fields.append((field, cursor.digits("a value")))
+        fields.append(_match(cursor, cursor.name("a field")))
     if not fields:
         raise cursor.wrong("a value, or FIELD:VALUE")
     return s.AddValue(cursor.line.number, value_set, tuple(fields))

@@ -45,7 +45,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One key of an entry: ``value``, ``value/length``, ``value&&&mask`` or ``value..high``; digits as written."""
+    """One key of an entry, or field of a value set: ``value``, ``value/length``, ``value&&&mask`` or ``value..high``;
+    digits as written."""
 
     line: int
     key: str
@@ -118,8 +119,8 @@ class AddValue:
 
     line: int
     value_set: str
-    fields: tuple[tuple[str | None, str], ...]
-    """(field's name, number as written); no name where the set is of plain values."""
+    fields: tuple[Match, ...]
+    """By the field's name; an empty one where the set is of plain values."""
 
 
 # --- Looking at state ---------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ USAGE = {
     "remove": "remove all | HANDLE",
     "add_member": "add_member PROFILE ACTION(PARAMETER:VALUE, ...) = HANDLE",
     "add_group": "add_group PROFILE MEMBER[*WEIGHT] ... = HANDLE",
-    "add_value": "add_value VALUE_SET VALUE | FIELD:VALUE ...",
+    "add_value": "add_value VALUE_SET KEY | FIELD:KEY ...",
     "check_counter": "check_counter COUNTER(INDEX or HANDLE) [packets|bytes OPERATOR NUMBER]",
     "check_register": "check_register REGISTER(INDEX) OPERATOR NUMBER",
     "check_log": 'check_log "MESSAGE" | none',

@@ -3,7 +3,7 @@
 
 struct pair_t {
     @match(exact) bit<8> x;
-    bit<8> y;
+    @match(ternary) bit<8> y;
 }
 
 header byte_t {
