@@ -43,14 +43,15 @@ class Part:
         )  # fmt: skip
 
 
-def _small_words(packets: Bytes) -> None:
+def small_words(packets: Bytes) -> None:
+    """Random int32 words below 1024 behind the headers of all packets."""
     words = packets[:, 28 : 28 + (packets.shape[1] - 28) // 4 * 4].view(np.int32)
     rng = np.random.default_rng(1)
     words[:] = rng.integers(0, kernels.HISTOGRAM_SIZE, words.shape, dtype=np.int32)
 
 
 def _kernel(payload: Handler, completion: Handler) -> Part:
-    return Part(payload, completion, scratchpad_bytes=4 * kernels.HISTOGRAM_SIZE, fill=_small_words)
+    return Part(payload, completion, scratchpad_bytes=4 * kernels.HISTOGRAM_SIZE, fill=small_words)
 
 
 AGGREGATE = _kernel(kernels.aggregate_ph, kernels.aggregate_th)

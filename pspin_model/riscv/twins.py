@@ -1,26 +1,40 @@
-"""Handlers that exist in C and in Python: the same packet through both, results compared, cycles side by side."""
+"""A handler in C and its twin in Python: the same packet through both, results compared, cycles side by side."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pspin_model.examples import kernels
-from pspin_model.examples.catalogue import EXAMPLES, headers
+from pspin_model.examples.catalogue import Part, headers, small_words
 from pspin_model.handlers import Handler
-from pspin_model.machine import RTL_COSTS, Machine, MachineConfig
-from pspin_model.riscv.core import CODE, L1, Counted, RiscvCore
-from pspin_model.riscv.toolchain import HANDLERS, compile_handler
+from pspin_model.machine import Machine, MachineConfig
+from pspin_model.riscv.handler import CHandler, c_handler
+from pspin_model.riscv.toolchain import HANDLERS
 
 TWINS: dict[str, Handler] = {
     "aggregate": kernels.aggregate_ph,
     "reduce": kernels.reduce_ph,
     "histogram": kernels.histogram_ph,
 }
-PACKET, SCRATCHPAD = L1 + 0x1000, L1 + 0x10000
-SCRATCHPAD_BYTES = 4 * kernels.HISTOGRAM_SIZE
+"""Ours: payload handlers of the examples, and `handlers/NAME.c`."""
+
+
+class TwinError(RuntimeError):
+    """A handler ended with an error instead of a result. Says which and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What one handler did with the packet."""
+
+    instructions: int
+    cycles: int
+    results: tuple[bytes, ...]
+    """Scratchpads, handler memory, host memory, packets sent with their tags and ports, words written to the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,38 +43,90 @@ class Twin:
 
     name: str
     size_bytes: int
-    same_result: bool
-    c: Counted
-    python_instructions: int
-    python_cycles: int
+    c: Ran
+    python: Ran | None
+
+    @property
+    def same_result(self) -> bool | None:
+        """Whether all they left behind is the same; None without a twin."""
+        return None if self.python is None else self.c.results == self.python.results
+
+    def row(self) -> dict[str, Any]:
+        """For tables and scripts."""
+        python = self.python
+        return {
+            "handler": self.name,
+            "size_bytes": self.size_bytes,
+            "same_result": self.same_result,
+            "c_instructions": self.c.instructions,
+            "c_cycles": self.c.cycles,
+            "python_instructions": None if python is None else python.instructions,
+            "python_cycles": None if python is None else python.cycles,
+        }
+
+
+def python_handler(name: str) -> Handler:
+    """What ``module:handler`` names. Raises TwinError."""
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise TwinError(f"twin {name}: {error}") from None
+    if not isinstance(found, Handler):
+        raise TwinError(f"twin {name} is no handler; decorate it with @handler")
+    return found
+
+
+def built_in(name: str) -> CHandler:
+    """One of our C handlers. Raises `toolchain.ToolchainError` where the compiler is missing."""
+    return c_handler(HANDLERS / f"{name}.c")
 
 
 def compare_twin(name: str, size_bytes: int) -> Twin:
-    """Run a handler in C and in Python. Raises `toolchain.ToolchainError` where the compiler is missing."""
+    """One of ours in both languages."""
+    return compare(built_in(name), TWINS[name], size_bytes)
+
+
+def compare(
+    c: CHandler,
+    python: Handler | None,
+    size_bytes: int,
+    *,
+    scratchpad_bytes: int = 4096,
+    handler_memory_bytes: int = 4096,
+    host_bytes: int = 4096,
+    locks: int = 8,
+) -> Twin:
+    """Both on one packet: 28 bytes of headers as the examples', then random int32 words below 1024.
+
+    Raises TwinError if one ends with an error.
+    """
+
+    def run(handler: Handler, language: str) -> Ran:
+        part = Part(
+            handler, scratchpad_bytes=scratchpad_bytes, handler_memory_bytes=handler_memory_bytes,
+            host_bytes=host_bytes, locks=locks,
+        )  # fmt: skip
+        return _run(part, language, size_bytes)
+
+    return Twin(c.name, size_bytes, run(c, "C"), None if python is None else run(python, "Python"))
+
+
+def _run(part: Part, language: str, size_bytes: int) -> Ran:
     packet = np.zeros((1, size_bytes), np.uint8)
     headers(packet)
-    fill = EXAMPLES[name][0].fill
-    if fill is not None:
-        fill(packet)
-    _, counted, mine = run_in_c(name, packet[0])
-    instructions, cycles, theirs = _in_python(TWINS[name], packet)
-    return Twin(name, size_bytes, bool((mine == theirs).all()), counted, instructions, cycles)
-
-
-def run_in_c(name: str, packet: NDArray[np.uint8]) -> tuple[int, Counted, NDArray[np.int32]]:
-    """Run a handler in C on one packet: bytes of its code, what it took, its scratchpad afterwards."""
-    program = compile_handler(HANDLERS / f"{name}.c", CODE)
-    core = RiscvCore(program, RTL_COSTS)
-    core.write(PACKET, packet.tobytes())
-    core.write(L1, np.array([PACKET, len(packet), SCRATCHPAD], "<u4").tobytes())
-    counted = core.run(L1)
-    return len(program.code), counted, np.frombuffer(core.read(SCRATCHPAD, SCRATCHPAD_BYTES), "<i4")
-
-
-def _in_python(handler: Handler, packet: NDArray[np.uint8]) -> tuple[int, int, NDArray[np.int32]]:
+    small_words(packet)
     machine = Machine(MachineConfig(cache_miss=0))
-    context = machine.context("twin", payload=handler, scratchpad_bytes=SCRATCHPAD_BYTES)
+    context = part.set_up(machine, language)
     machine.inject(context, [0], packet)
-    p = machine.run().packets
-    instructions, cycles = int(p["instructions"][0]), int(p["end"][0] - p["start"][0])
-    return instructions, cycles, context.scratchpads[0].view(np.int32)
+    run = machine.run()
+    for fault in run.faults:
+        raise TwinError(str(fault))
+    sent = [run.payload(index).tobytes() for index in range(len(run.sent["tag"]))]
+    columns = (run.sent["tag"], run.sent["port"], run.host_writes["offset"], run.host_writes["value"])
+    memories = (context.scratchpads, context.handler_memory, context.host)
+    p = run.packets
+    return Ran(
+        int(p["instructions"][0]), int(p["end"][0] - p["start"][0]),
+        (*(each.tobytes() for each in (*memories, *columns)), *sent),
+    )  # fmt: skip

@@ -31,7 +31,7 @@ def example(
     clusters: Annotated[int, typer.Option(min=1, help="Clusters of the machine.")] = 4,
     cores: Annotated[int, typer.Option(min=1, help="Cores of a cluster.")] = 8,
     costs: Annotated[str, typer.Option(help=COSTS)] = "rtl",
-    riscv: Annotated[bool, typer.Option("--riscv", help="Payload handlers cost what their C code takes.")] = False,
+    riscv: Annotated[bool, typer.Option("--riscv", help="Its payload handler in C, run by instructions.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one of PsPIN's examples on the model: throughput, latencies, cycles and instructions of its handlers.
@@ -64,7 +64,7 @@ def example(
         from pspin_model.riscv.toolchain import ToolchainError
 
         try:
-            parts = timed_in_c(name, size)
+            parts = timed_in_c(name)
         except ToolchainError as error:
             typer.echo(f"netsum pspin example: {error}", err=True)
             raise typer.Exit(1) from None

@@ -3,48 +3,79 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from hostagent.cli.options import AsJson
 from hostagent.cli.pspin.example import show
 
+if TYPE_CHECKING:
+    from pspin_model.riscv.twins import Twin
+
+WHICH = "A C file of your own, or one of ours: aggregate, reduce, histogram. Default: all of ours."
+TWIN = "The same handler in Python: its module (found beside the C file or here) and name."
+HEADINGS = {
+    "size_bytes": "bytes", "same_result": "same result", "c_instructions": "C instructions", "c_cycles": "C cycles",
+    "python_instructions": "Python instructions", "python_cycles": "Python cycles",
+}  # fmt: skip
+
 
 def riscv(
-    name: Annotated[str | None, typer.Argument(help="Which handler; default: all.")] = None,
+    handler: Annotated[str | None, typer.Argument(metavar="[NAME|FILE.c]", help=WHICH)] = None,
+    twin: Annotated[str | None, typer.Option(metavar="MODULE:HANDLER", help=TWIN)] = None,
     size: Annotated[int, typer.Option(min=64, max=2048, help="Bytes of the packet.")] = 1024,
     as_json: AsJson = False,
 ) -> None:
     """Compile C handlers for the cores, run them instruction by instruction, and compare with their Python twins.
 
+    Both get the same packet and the same memories; what they leave there, send and write to the host must be the same.
+    Exits with 1 if it is not.
+
     \b
     Example:
       netsum pspin riscv aggregate --size 1024
+      netsum pspin riscv sums.c --twin sums:sums --json
     """
+    from pspin_model.handlers import HandlerError
     from pspin_model.riscv.toolchain import ToolchainError
-    from pspin_model.riscv.twins import TWINS, compare_twin
+    from pspin_model.riscv.twins import TwinError
 
-    if name is not None and name not in TWINS:
-        raise typer.BadParameter(f"no handler {name!r}; there are {', '.join(TWINS)}")
     try:
-        twins = [compare_twin(each, size) for each in ([name] if name else TWINS)]
-    except ToolchainError as error:
-        typer.echo(f"netsum pspin riscv: {error}", err=True)
-        raise typer.Exit(1) from None
-    rows: list[dict[str, object]] = [
-        {
-            "handler": twin.name,
-            "bytes": twin.size_bytes,
-            "same result": twin.same_result,
-            "C instructions": twin.c.instructions,
-            "C cycles": twin.c.cycles,
-            "Python instructions": twin.python_instructions,
-            "Python cycles": twin.python_cycles,
-        }
-        for twin in twins
-    ]
+        twins = _compared(handler, twin, size)
+    except (ToolchainError, TwinError, HandlerError) as error:
+        _refuse(str(error))
+    rows = [each.row() for each in twins]
     if as_json:
-        print(json.dumps(rows))
-        return
-    show(rows, "handlers in C (rv32ima, gcc -O2) and in Python, undisturbed")
+        typer.echo(json.dumps({"rows": rows}))
+    else:
+        show([_shown(row) for row in rows], "handlers in C (rv32ima, gcc -O2) and in Python, undisturbed")
+    if any(each.same_result is False for each in twins):
+        raise typer.Exit(1)
+
+
+def _compared(handler: str | None, twin: str | None, size: int) -> list[Twin]:
+    """Every handler asked for, run."""
+    from pspin_model.riscv.handler import c_handler
+    from pspin_model.riscv.twins import TWINS, compare, compare_twin, python_handler
+
+    if handler is None or handler in TWINS:
+        if twin is not None:
+            _refuse("--twin is for a C file of your own; ours have theirs")
+        return [compare_twin(each, size) for each in ([handler] if handler else TWINS)]
+    source = Path(handler)
+    if source.suffix != ".c":
+        _refuse(f"no handler {handler!r}: a C file (NAME.c), or one of {', '.join(TWINS)}")
+    sys.path[:0] = [str(source.absolute().parent), str(Path.cwd())]
+    return [compare(c_handler(source), None if twin is None else python_handler(twin), size)]
+
+
+def _shown(row: dict[str, object]) -> dict[str, object]:
+    return {HEADINGS.get(key, key): "-" if value is None else value for key, value in row.items()}
+
+
+def _refuse(why: str) -> NoReturn:
+    typer.echo(f"netsum pspin riscv: {why}", err=True)
+    raise typer.Exit(2)
