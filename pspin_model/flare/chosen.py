@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.flare.combine import compile_operator
+from pspin_model.flare.combine import compile_operator, rows_address
 from pspin_model.flare.config import Reduction, user_function
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
 from pspin_model.flare.elements import ElementError, Operator, agree, operator, random_values
-from pspin_model.flare.records import OPERATOR_CODES
+from pspin_model.flare.records import OPERATOR_CODES, USERS
 
 SAMPLES = (16, 512)
 """Of numbers with which a user's function is tried: so many together, so often. [ours]"""
@@ -25,9 +25,11 @@ class ChosenOperator:
 
     rows: Operator
     code: int
-    """A handler's A_OPERATOR: one of ours by number, a user's by the address of its machine code."""
+    """A handler's A_OPERATOR."""
+    address: int
+    """A handler's A_ROWS: machine code for the reduction's type."""
     compiled: Any = None
-    """That machine code, kept alive."""
+    """That of a user's function, kept alive."""
 
 
 def chosen_operator(reduction: Reduction) -> ChosenOperator:
@@ -37,7 +39,8 @@ def chosen_operator(reduction: Reduction) -> ChosenOperator:
     a tree fixes.
     """
     if ":" not in reduction.operator:
-        return ChosenOperator(operator(reduction.operator), OPERATOR_CODES.get(reduction.operator, 0))
+        code = OPERATOR_CODES[reduction.operator]
+        return ChosenOperator(operator(reduction.operator), code, rows_address(reduction.dtype))
     function = user_function(reduction.operator)
     compiled = compile_operator(function, reduction.element_type)
     made = operator(function)
@@ -46,7 +49,7 @@ def chosen_operator(reduction: Reduction) -> ChosenOperator:
             f"operator {reduction.operator} on {reduction.dtype} depends on the order of its operands, and with "
             f'algorithm = "{reduction.algorithm}" that is the order of arrival: use algorithm = "tree"'
         )
-    return ChosenOperator(made, compiled.address, compiled)
+    return ChosenOperator(made, USERS, compiled.address, compiled)
 
 
 def _depends_on_order(of: Operator, dtype: np.dtype[Any]) -> bool:

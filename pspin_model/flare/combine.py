@@ -18,8 +18,9 @@ from numba.extending import intrinsic
 
 from emulator.ports.jit import njit
 from pspin_model.flare.elements import ElementError
-from pspin_model.flare.records import FLOAT16, FLOAT32, INT8, INT16, INT32, MAX, MIN, PRODUCT, SUM
-from pspin_model.handlers.core import charge_elements
+from pspin_model.flare.records import A_ITEM_BYTES, A_OPERATOR, A_ROWS, A_TYPE, MAX, MIN, SUM
+from pspin_model.handlers import helper
+from pspin_model.handlers.core import charge_elements_of
 from pspin_model.handlers.memory import address_of, view
 
 # numba reads these types' names as constants
@@ -85,19 +86,67 @@ def _half_loop(operator, out, left, right):  # type: ignore[no-untyped-def]
         out[i] = single_to_half(value)
 
 
-def _calls_rows(typing_context, address, out, left, right, size):  # type: ignore[no-untyped-def]
-    """Call ``void f(int64 out, int64 left, int64 right, int64 size)`` at an address."""
+def _calls_rows(typing_context, address, operator, out, left, right, size):  # type: ignore[no-untyped-def]
+    """Call ``int64 f(int64 operator, int64 out, int64 left, int64 right, int64 size)`` at an address."""
     word = ir.IntType(64)
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        kind = ir.FunctionType(ir.VoidType(), [word] * 4)
-        builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
-        return context.get_dummy_value()
+        kind = ir.FunctionType(word, [word] * 5)
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
 
-    return numba.types.none(*[numba.types.int64] * 5), generate
+    return numba.types.int64(*[numba.types.int64] * 6), generate
 
 
 _call_rows: Any = intrinsic(_calls_rows)
+
+
+@njit
+def _rows_int8(operator, out, left, right, size):  # type: ignore[no-untyped-def]
+    _loops(operator, view(out, size, _I8), view(left, size, _I8), view(right, size, _I8))
+    return 0
+
+
+@njit
+def _rows_int16(operator, out, left, right, size):  # type: ignore[no-untyped-def]
+    _loops(operator, view(out, size, _I16), view(left, size, _I16), view(right, size, _I16))
+    return 0
+
+
+@njit
+def _rows_int32(operator, out, left, right, size):  # type: ignore[no-untyped-def]
+    _loops(operator, view(out, size, _I32), view(left, size, _I32), view(right, size, _I32))
+    return 0
+
+
+@njit
+def _rows_float16(operator, out, left, right, size):  # type: ignore[no-untyped-def]
+    _half_loop(operator, view(out, size, _U16), view(left, size, _U16), view(right, size, _U16))
+    return 0
+
+
+@njit
+def _rows_float32(operator, out, left, right, size):  # type: ignore[no-untyped-def]
+    _loops(operator, view(out, size, _F32), view(left, size, _F32), view(right, size, _F32))
+    return 0
+
+
+_ROWS = {
+    "int8": _rows_int8,
+    "int16": _rows_int16,
+    "int32": _rows_int32,
+    "float16": _rows_float16,
+    "float32": _rows_float32,
+}
+ROWS_SIGNATURE = numba.types.int64(*[numba.types.int64] * 5)
+
+
+def rows_address(dtype: str) -> int:
+    """Of the machine code of our operators for rows of a type. Handlers call it by address: else numba would compile it
+    for all types into every handler that adds anything."""
+    function = _ROWS[dtype]
+    function.compile(ROWS_SIGNATURE)
+    found = function.overloads[ROWS_SIGNATURE.args]
+    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name))
 
 
 def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any]) -> Any:
@@ -110,16 +159,17 @@ def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any]) 
     half = dtype == np.float16
     kind = np.uint16 if half else dtype.type
 
-    def rows(out: Any, left: Any, right: Any, size: Any) -> None:
+    def rows(_operator: Any, out: Any, left: Any, right: Any, size: Any) -> int:
         o, a, b = view(out, size, kind), view(left, size, kind), view(right, size, kind)
         for i in range(o.size):
             if half:
                 o[i] = single_to_half(np.float32(scalar(half_to_single(a[i]), half_to_single(b[i]))))
             else:
                 o[i] = scalar(a[i], b[i])
+        return 0
 
     try:
-        return numba.cfunc("void(int64, int64, int64, int64)")(rows)
+        return numba.cfunc(ROWS_SIGNATURE)(rows)
     except (numba.core.errors.NumbaError, AssertionError) as error:
         told = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in nopython")]
         name = getattr(function, "__name__", str(function))
@@ -127,40 +177,15 @@ def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any]) 
         raise ElementError(f"{name} does not compile for {dtype}: {why}") from error
 
 
-@njit
-def _charge(h, kind, size):  # type: ignore[no-untyped-def]
-    if kind == FLOAT32:
-        charge_elements(h, _F32, size // 4)
-    elif kind == INT32:
-        charge_elements(h, _I32, size // 4)
-    elif kind == INT16:
-        charge_elements(h, _I16, size // 2)
-    elif kind == INT8:
-        charge_elements(h, _I8, size)
-    else:
-        charge_elements(h, np.float16, size // 2)
+@helper
+def apply(p, out, left, right):  # type: ignore[no-untyped-def]
+    """out = left op right, element by element, at no charge: the reduction's own type and operator. All rows are bytes
+    of one length; ``out`` may be one of the others."""
+    _call_rows(p[A_ROWS], p[A_OPERATOR], address_of(out), address_of(left), address_of(right), out.size)
 
 
-@njit
-def combine(h, kind, operator, out, left, right):  # type: ignore[no-untyped-def]
-    """out = left op right, element by element; charged as the cost table says for the type. See `apply`."""
-    _charge(h, kind, out.size)
-    apply(kind, operator, out, left, right)
-
-
-@njit
-def apply(kind, operator, out, left, right):  # type: ignore[no-untyped-def]
-    """out = left op right, element by element, at no charge. All rows are bytes of one length; ``out`` may be one of
-    the others. An operator that is none of ours is the address of a compiled one."""
-    if operator > PRODUCT:
-        _call_rows(operator, address_of(out), address_of(left), address_of(right), out.size)
-    elif kind == FLOAT32:
-        _loops(operator, out.view(_F32), left.view(_F32), right.view(_F32))
-    elif kind == INT32:
-        _loops(operator, out.view(_I32), left.view(_I32), right.view(_I32))
-    elif kind == INT16:
-        _loops(operator, out.view(_I16), left.view(_I16), right.view(_I16))
-    elif kind == INT8:
-        _loops(operator, out.view(_I8), left.view(_I8), right.view(_I8))
-    elif kind == FLOAT16:
-        _half_loop(operator, out.view(_U16), left.view(_U16), right.view(_U16))
+@helper
+def combine(h, p, out, left, right):  # type: ignore[no-untyped-def]
+    """The same, charged as the cost table says for the type."""
+    charge_elements_of(h, p[A_TYPE], out.size // p[A_ITEM_BYTES])
+    apply(p, out, left, right)

@@ -19,6 +19,7 @@ from pspin_model.flare.records import (
     A_CLUSTERS_PER_GROUP,
     A_CONTROL_WORDS,
     A_IS_ROOT,
+    A_ITEM_BYTES,
     A_LOCKS_PER_PLACE,
     A_LOG,
     A_LOG_COUNT,
@@ -30,13 +31,14 @@ from pspin_model.flare.records import (
     A_PORT,
     A_REMOTE_CYCLES,
     A_REPEATS,
+    A_ROWS,
     A_TYPE,
-    TYPE_CODES,
     WORD_BYTES,
 )
 from pspin_model.flare.role import Role
 from pspin_model.flare.traffic import Inbound, Numbers
 from pspin_model.handlers import Handler
+from pspin_model.machine.costs import ELEMENTS
 from pspin_model.machine.machine import Context, Machine
 
 REMOTE_L1_CYCLES = 4
@@ -83,8 +85,10 @@ class ContextRun:
             A_PLACE_BYTES: layout.bytes,
             A_LOCKS_PER_PLACE: layout.locks,
             A_CLUSTERS_PER_GROUP: placement.groups.clusters,
-            A_TYPE: TYPE_CODES[reduction.dtype],
+            A_TYPE: ELEMENTS.index(reduction.dtype),
+            A_ITEM_BYTES: reduction.element_type.itemsize,
             A_OPERATOR: self.operator.code,
+            A_ROWS: self.operator.address,
             A_PORT: self.port,
             A_REMOTE_CYCLES: REMOTE_L1_CYCLES,
             A_LOG: self._log.ctypes.data,

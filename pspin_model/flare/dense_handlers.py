@@ -15,12 +15,10 @@ from pspin_model.flare.places import begin, block_of, first_lock, note_buffers, 
 from pspin_model.flare.records import (
     A_BUFFERS,
     A_CHILDREN,
-    A_OPERATOR,
     A_PORT,
     A_REMOTE_CYCLES,
     A_REPEATS,
     A_ROW_BYTES,
-    A_TYPE,
     CHILDREN_A_WORD,
     W_CAME,
     W_COUNT,
@@ -82,7 +80,7 @@ def put(h, p, where, place, number, data):  # type: ignore[no-untyped-def]
     charge(h, load=1, load_use=1, branch=1)
     bit = np.int64(1) << number
     if control[W_FILLED] & bit:
-        combine(h, p[A_TYPE], p[A_OPERATOR], buffer, buffer, data)
+        combine(h, p, buffer, buffer, data)
         remote(h, p, where, 2)
     else:
         note_buffers(h, p, 1, 1)
@@ -141,7 +139,7 @@ def add_multi(h):  # type: ignore[no-untyped-def]
     # buffer 0 is the first that anyone takes
     for number in range(1, buffers):
         if control[W_FILLED] & (np.int64(1) << number):
-            combine(h, p[A_TYPE], p[A_OPERATOR], first, first, row_of(p, place, number)[: data.size])
+            combine(h, p, first, first, row_of(p, place, number)[: data.size])
             remote(h, p, where, 2)
             used += 1
     note_buffers(h, p, 0, used)
@@ -173,9 +171,9 @@ def add_tree(h):  # type: ignore[no-untyped-def]
             return
         unlock(h, own)
         if child & 1:
-            combine(h, p[A_TYPE], p[A_OPERATOR], mine, mine, data)
+            combine(h, p, mine, mine, data)
         else:
-            combine(h, p[A_TYPE], p[A_OPERATOR], mine, data, mine)
+            combine(h, p, mine, data, mine)
         remote(h, p, where, 2)
     else:
         note_buffers(h, p, 1, 1)
@@ -192,10 +190,10 @@ def add_tree(h):  # type: ignore[no-untyped-def]
                 return
             mine, others = row_of(p, place, row_number)[: data.size], row_of(p, place, other - 1)[: data.size]
             if at & 1:
-                combine(h, p[A_TYPE], p[A_OPERATOR], others, others, mine)
+                combine(h, p, others, others, mine)
                 row_number = other - 1
             else:
-                combine(h, p[A_TYPE], p[A_OPERATOR], mine, mine, others)
+                combine(h, p, mine, mine, others)
             remote(h, p, where, 2)
             note_buffers(h, p, 0, 1)
         nodes += (width + 1) // 2

@@ -6,8 +6,6 @@ travels in the packet's tag, put there by the parser from what the manager told 
 
 from __future__ import annotations
 
-from pspin_model.flare.elements import ELEMENT_TYPES
-
 WORD_BYTES = 8
 
 (
@@ -21,7 +19,9 @@ WORD_BYTES = 8
     A_LOCKS_PER_PLACE,
     A_CLUSTERS_PER_GROUP,
     A_TYPE,
+    A_ITEM_BYTES,
     A_OPERATOR,
+    A_ROWS,
     A_PORT,
     A_REMOTE_CYCLES,
     A_REPEATS,
@@ -33,18 +33,17 @@ WORD_BYTES = 8
     A_PAUSE,
     A_AGAIN,
     A_WORDS,
-) = range(22)
-"""Parameters, int64 words of handler memory. ``A_REPEATS`` counts packets that were in already. ``A_LOG`` is an
-instrument outside of the machine: the address of a list of cycles, times two, plus one where a buffer was taken into
-use and not given back. ``A_PORT`` is the way up, or of the root (``A_IS_ROOT``) to all children; one child has
-``A_PORT + 1 +`` its number. In a tree a switch has a number among its parent's children (``A_OWN_NUMBER``) and one
-among all members (``A_ADDRESS``). A request for a block goes up again after ``A_PAUSE`` cycles; ``A_AGAIN`` counts
-packets sent again."""
+) = range(24)
+"""Parameters, int64 words of handler memory. ``A_TYPE`` is the element's place in the cost table, ``A_ROWS`` the
+address of the machine code that combines rows by operator ``A_OPERATOR``. ``A_REPEATS`` counts packets that were in
+already. ``A_LOG`` is an instrument outside of the machine: the address of a list of cycles, times two, plus one
+where a buffer was taken into use and not given back. ``A_PORT`` is the way up, or of the root (``A_IS_ROOT``) to all
+children; one child has ``A_PORT + 1 +`` its number. In a tree a switch has a number among its parent's children
+(``A_OWN_NUMBER``) and one among all members (``A_ADDRESS``). A request for a block goes up again after ``A_PAUSE``
+cycles; ``A_AGAIN`` counts packets sent again."""
 
-TYPE_CODES = {name: code for code, name in enumerate(ELEMENT_TYPES)}
-INT8, INT16, INT32, FLOAT16, FLOAT32 = (TYPE_CODES[n] for n in ("int8", "int16", "int32", "float16", "float32"))
 OPERATOR_CODES = {"sum": 0, "min": 1, "max": 2, "product": 3}
-SUM, MIN, MAX, PRODUCT = range(4)
+SUM, MIN, MAX, PRODUCT, USERS = range(5)
 
 W_COUNT = 0
 """Control word: packets added."""

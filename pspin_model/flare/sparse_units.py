@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.ports.jit import njit
 from pspin_model.flare.combine import apply, combine
 from pspin_model.flare.places import block_of
 from pspin_model.flare.records import (
@@ -16,7 +15,6 @@ from pspin_model.flare.records import (
     A_OWN_NUMBER,
     A_PORT,
     A_REMOTE_CYCLES,
-    A_TYPE,
     SUM,
     WORD_BYTES,
 )
@@ -60,6 +58,7 @@ from pspin_model.handlers import (
     send_packet,
     wait,
 )
+from pspin_model.handlers.jit import njit
 
 _U16, _U32, _I64 = np.uint16, np.uint32, np.int64
 NOT_A_FRAGMENT = 1
@@ -192,7 +191,7 @@ def store(h, p, place, unit, control, index, value):  # type: ignore[no-untyped-
     size = p[A_VALUE_BYTES]
     entry = unit[p[A_TABLE_AT] + at * size : p[A_TABLE_AT] + (at + 1) * size]
     if there:
-        apply(p[A_TYPE], p[A_OPERATOR], entry, entry, value)
+        apply(p, entry, entry, value)
         charge(h, alu=1, load=1, load_use=1, fp=1, store=1)
         p[N_MERGED] += 1
     else:
@@ -251,7 +250,7 @@ def add_arrays(h, p, into, unit):  # type: ignore[no-untyped-def]
     """Sum a whole array into another; an entry that is not used is 0."""
     end = p[A_TABLE_AT] + p[A_ENTRIES] * p[A_VALUE_BYTES]
     total = into[p[A_TABLE_AT] : end]
-    combine(h, p[A_TYPE], SUM, total, total, unit[p[A_TABLE_AT] : end])
+    combine(h, p, total, total, unit[p[A_TABLE_AT] : end])
     keys, others = keys_of(p, into), keys_of(p, unit)
     stored = 0
     for word in range(keys.size):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
 from pspin_model.handlers.core import argue, charge, checked, costs, fault, row, spend, stop
+from pspin_model.handlers.jit import njit
 from pspin_model.handlers.memory import address_of, allowed, contiguous
 from pspin_model.machine.costs import LOCK
 from pspin_model.machine.layout import (

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from emulator.ports.jit import njit
+from pspin_model.handlers.jit import njit
 from pspin_model.machine.costs import (
     CLASSES,
     ELEMENT_CYCLES,
@@ -203,8 +203,13 @@ def _element_index(dtype):  # type: ignore[no-untyped-def]  # numba compares sig
 @njit
 def charge_elements(h: int, dtype: Any, count: int) -> None:
     """``count`` element operations of a reduction, acc[i] = acc[i] op x[i], at the table's cycles for the type."""
+    charge_elements_of(h, element_index(dtype), count)
+
+
+@njit
+def charge_elements_of(h: int, index: int, count: int) -> None:
+    """`charge_elements` by the type's place in the cost table."""
     c = costs(h)
-    index = element_index(dtype)
     cycles = c[ELEMENT_CYCLES + index]
     if cycles < 0:
         fault(h, FAULT_NO_PRICE, index)

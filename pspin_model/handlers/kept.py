@@ -22,9 +22,9 @@ from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 
 from emulator.ports.deferred import Deferred
-from emulator.ports.jit import njit
 from emulator.ports.jit_cache import PACKAGES, source_stamp
 from emulator.ports.jit_locator import our_cache
+from pspin_model.handlers.jit import njit
 
 CONSTANT_MODULES = ("builtins", "math", "cmath", "operator", "numpy", "numba")
 """Their functions and types are what their names say, for one version of the compiler."""

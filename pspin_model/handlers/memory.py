@@ -7,8 +7,8 @@ from typing import Any
 import numba
 from numba.core import types
 
-from emulator.ports.jit import njit
 from pspin_model.handlers.core import fault, row
+from pspin_model.handlers.jit import njit
 from pspin_model.machine.layout import (
     FAULT_MEMORY,
     FAULT_NO_CLUSTER,

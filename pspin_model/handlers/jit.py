@@ -1,0 +1,37 @@
+"""`njit` for handlers and what they call: compiled once for whole numbers, and not for every constant or for Python.
+
+numba takes a constant in a call for a type of its own, so that a function with an operation's code among its arguments
+is compiled for each code; and it writes two more functions for every one, for callers in Python and in C. Handlers are
+many small functions that no other code calls: without both they take half the time to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from emulator.ports.deferred import Deferred
+from emulator.ports.jit import njit as plain_njit
+
+
+def njit(function: Any = None, **options: Any) -> Any:
+    """`emulator.ports.jit.njit`, for functions that only compiled code calls."""
+    if function is None:
+        return lambda function: njit(function, **options)
+    return Deferred(lambda: _dispatcher(function, options), function)
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    from numba.core import types
+
+    made = plain_njit(function, **{"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}).made
+    template = made.get_call_template
+
+    def get_call_template(arguments: Any, named: Any) -> Any:
+        return template(
+            tuple(types.unliteral(each) for each in arguments),  # type: ignore[no-untyped-call]
+            {name: types.unliteral(each) for name, each in named.items()},  # type: ignore[no-untyped-call]
+        )
+
+    made.get_call_template = get_call_template
+    return made
