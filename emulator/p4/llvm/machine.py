@@ -53,7 +53,7 @@ CAREFUL_PASSES = ("always_inliner", "sroa", "instruction_combine", "new_gvn", "i
 MOST_MERGED = 50_000
 """Values that meet where ways join: with 40,000 LLVM takes 2 s, with 60,000 4 s, with 160,000 16 s."""
 SURELY_FEW = 100_000
-"""Slots times blocks; with less they need not be counted."""
+"""Slots times blocks; with less, what meets need not be counted."""
 
 _BRANCH_TARGET = re.compile(r'label %("[^"]*"|[\w$.-]+)')
 
@@ -85,11 +85,15 @@ def make_object(module_text: str, *, optimise: bool = True) -> bytes:
     module = _parse(module_text, machine)
     if optimise and _ways_in(module_text) > MOST_WAYS_IN:
         _run(CAREFUL_PASSES, module, machine)
-    elif optimise and _promote(module, module_text, machine):
-        _optimise(module, machine, effort)
     elif optimise:
-        module = _parse(module_text, machine)
-        _run(MEMORY_PASSES, module, machine)
+        is_promoted = module_text.count(" alloca ") * module_text.count(":\n") >= SURELY_FEW
+        if is_promoted:
+            _run(PROMOTION, module, machine)
+        if is_promoted and _merged(module) > MOST_MERGED:
+            module = _parse(module_text, machine)
+            _run(MEMORY_PASSES, module, machine)
+        else:
+            _optimise(module, machine, effort, is_promoted)
     return bytes(machine.emit_object(module))
 
 
@@ -99,12 +103,9 @@ def _ways_in(module_text: str) -> int:
     return max(max(Counter(_BRANCH_TARGET.findall(text)).values(), default=0) for text in functions)
 
 
-def _promote(module: Any, module_text: str, machine: Any) -> bool:
-    """Whether the module's stack slots should become values; where that had to be tried, they have."""
-    if module_text.count(" alloca ") * module_text.count(":\n") < SURELY_FEW:
-        return True
-    _run(PROMOTION, module, machine)
-    return sum(line.count("[ ") for line in str(module).splitlines() if " = phi " in line) <= MOST_MERGED
+def _merged(module: Any) -> int:
+    """How many values meet where ways join."""
+    return sum(line.count("[ ") for line in str(module).splitlines() if " = phi " in line)
 
 
 def _parse(module_text: str, machine: Any) -> Any:
@@ -119,7 +120,8 @@ def _parse(module_text: str, machine: Any) -> Any:
     return module
 
 
-def _optimise(module: Any, machine: Any, effort: Effort) -> None:
+def _optimise(module: Any, machine: Any, effort: Effort, is_promoted: bool) -> None:
+    """``is_promoted``: stack slots are values already."""
     options = binding.create_pipeline_tuning_options(speed_level=2)
     options.loop_unrolling = False
     options.slp_vectorization = False
@@ -128,7 +130,7 @@ def _optimise(module: Any, machine: Any, effort: Effort) -> None:
     if effort is Effort.FULL:
         builder.getModulePassManager().run(module, builder)
     else:
-        _run((*PROMOTION, *LIGHT_PASSES), module, machine)
+        _run(LIGHT_PASSES if is_promoted else (*PROMOTION, *LIGHT_PASSES), module, machine)
 
 
 def _run(names: Sequence[str], module: Any, machine: Any) -> None:
