@@ -4,6 +4,11 @@ The caller of the server's program is core 0; every other core has a thread, whi
 and then sleeps. A small batch is done by the caller alone, for it costs less than waking somebody; blocks still belong
 to their cores, which only look on then. A part that its thread has not begun when the caller is done with its own is
 the caller's too: a thread that the system does not let run holds nobody up.
+
+Several cores are not always faster than one: cache lines of answers go from one to the other, and a thread that is
+interrupted in its part, by another process on its processor, holds up the batch. So the crew tries: some batches
+together, some by the caller alone, and goes on with what took less time a frame, for longer each time that it comes out
+the same. A batch that was held up ends the trial, or the time together.
 """
 
 from __future__ import annotations
@@ -38,11 +43,24 @@ LOOKS = 16
 FEW_FRAMES = 16
 """Batches up to this are done by the caller: handing over takes as long as about so many frames."""
 
+TRIAL = 8
+"""Batches of each kind in a trial."""
+LATE_NS = 300_000
+"""A wait beyond this, and beyond the caller's own part, is for a thread that was interrupted: parts are about as long
+as each other, and the system's turns last a millisecond or more."""
+SHORTEST_NS, LONGEST_NS = 10_000_000, 640_000_000
+"""How long a choice holds: some of the system's turns at first; at last so long that a trial costs less than a
+hundredth even where a batch of it is held up."""
+TRY_TOGETHER, TRY_ALONE, TOGETHER, ALONE = range(4)
+"""What the crew does now: a trial's two parts, and the choices."""
+
 MOST_CORES, CLAIM_WORDS = 64, 8
 
 CREW = np.dtype(
     [
         *[(name, np.int64) for name in ("server", "cores", "addresses", "lengths", "ports", "frames")],
+        *[(name, np.int64) for name in ("way", "chosen", "until_ns", "holds_ns", "batches")],
+        *[(name, np.int64) for name in ("together_ns", "together_frames", "alone_ns", "alone_frames", "way_padding")],
         ("turn", np.int32),
         ("asleep", np.int32),
         ("stop", np.int32),
@@ -55,7 +73,10 @@ CREW = np.dtype(
     ],
     align=True,
 )
-"""turn    number of the batch, mod 2^32; the word that threads sleep on
+"""way     TRY_TOGETHER and so on
+chosen  the last choice, which holds until_ns, for holds_ns
+batches of this part of a trial so far; then what both parts took
+turn    number of the batch, mod 2^32; the word that threads sleep on
 asleep  how many do
 left    cores that have not finished the batch; the word that the caller sleeps on
 waiting whether it does
@@ -68,7 +89,30 @@ crew_at = record_at(CREW)
 
 @njit
 def serve_together(address: int, addresses: int, lengths: int, ports: int, frames: int) -> None:
-    """A batch, by all cores; returns when all are done."""
+    """A batch, by all cores or by the caller alone; returns when it is done."""
+    crew = crew_at(address)
+    started_ns = monotonic_ns()
+    if crew.way == TRY_ALONE or crew.way == ALONE:
+        for core in range(crew.cores):
+            serve(crew.server, core, addresses, lengths, ports, frames)
+        ended_ns = waits_ns = monotonic_ns()
+    else:
+        hand_over(address, addresses, lengths, ports, frames)
+        turn = load_acquire32(address + TURN)
+        serve(crew.server, 0, addresses, lengths, ports, frames)
+        for core in range(1, crew.cores):
+            if begins(address, core, turn):
+                serve(crew.server, core, addresses, lengths, ports, frames)
+                atomic_add32(address + LEFT, -1)
+        waits_ns = monotonic_ns()
+        wait_for_all(address)
+        ended_ns = monotonic_ns()
+    note_batch(address, frames, waits_ns - started_ns, ended_ns - waits_ns, ended_ns)
+
+
+@njit
+def hand_over(address: int, addresses: int, lengths: int, ports: int, frames: int) -> None:
+    """Show the batch to all threads."""
     crew = crew_at(address)
     crew.addresses, crew.lengths, crew.ports, crew.frames = addresses, lengths, ports, frames
     store_release32(address + LEFT, crew.cores - 1)
@@ -76,13 +120,37 @@ def serve_together(address: int, addresses: int, lengths: int, ports: int, frame
     fence()
     if load_acquire32(address + ASLEEP) != 0:
         futex_wake(address + TURN, crew.cores)
-    turn = load_acquire32(address + TURN)
-    serve(crew.server, 0, addresses, lengths, ports, frames)
-    for core in range(1, crew.cores):
-        if begins(address, core, turn):
-            serve(crew.server, core, addresses, lengths, ports, frames)
-            atomic_add32(address + LEFT, -1)
-    wait_for_all(address)
+
+
+@njit
+def note_batch(address: int, frames: int, worked_ns: int, waited_ns: int, now_ns: int) -> None:
+    """After a batch: how long the caller worked and then waited; the way of the next."""
+    crew = crew_at(address)
+    if waited_ns > max(LATE_NS, worked_ns):
+        choose(crew, ALONE, now_ns)
+    elif crew.way == TRY_TOGETHER:
+        crew.together_ns += worked_ns + waited_ns
+        crew.together_frames += frames
+        crew.batches += 1
+        if crew.batches == TRIAL:
+            crew.way, crew.batches = TRY_ALONE, 0
+    elif crew.way == TRY_ALONE:
+        crew.alone_ns += worked_ns
+        crew.alone_frames += frames
+        crew.batches += 1
+        if crew.batches == TRIAL:
+            is_faster = crew.together_ns * crew.alone_frames < crew.alone_ns * crew.together_frames
+            choose(crew, TOGETHER if is_faster else ALONE, now_ns)
+    elif now_ns >= crew.until_ns:
+        crew.way = TRY_TOGETHER
+
+
+@njit
+def choose(crew: Any, way: int, now_ns: int) -> None:
+    """TOGETHER or ALONE, until the next trial."""
+    crew.holds_ns = min(2 * crew.holds_ns, LONGEST_NS) if way == crew.chosen else SHORTEST_NS
+    crew.way, crew.chosen, crew.until_ns = way, way, now_ns + crew.holds_ns
+    crew.batches, crew.together_ns, crew.together_frames, crew.alone_ns, crew.alone_frames = 0, 0, 0, 0, 0
 
 
 @njit
@@ -152,9 +220,9 @@ class Crew:
         """``server``: a RackServer. ``pin``: each core to a processor of its own, where there are as many (see
         ``processors``); the caller of the server's program is then told its own by ``pin_caller``."""
         self._server = server
-        self._record: Any = aligned_bytes(CREW.itemsize).view(CREW)
-        self._record["server"], self._record["cores"] = server.address, server.cores
-        self.address = address_of(self._record)
+        self.record: Any = aligned_bytes(CREW.itemsize).view(CREW)
+        self.record["server"], self.record["cores"] = server.address, server.cores
+        self.address = address_of(self.record)
         self.processors = processors_for(server.cores) if pin else []
         """By core; none where they are not pinned."""
         self._threads = [
