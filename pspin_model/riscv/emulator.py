@@ -85,6 +85,7 @@ class Emulator:
         self._uc: Any = self._u.Uc(self._u.UC_ARCH_RISCV, self._u.UC_MODE_RISCV32)
         self._regions: dict[int, Region] = {}
         self._blocks: dict[tuple[int, int], Block] = {}
+        self._places: dict[int, str] = {}
         self._before: Block | None = None
         self._counts: list[int] = []
         self._left = 0
@@ -209,7 +210,9 @@ class Emulator:
         return region.host + address - region.start
 
     def _where(self, pc: int) -> str:
-        return self._program.where(pc)
+        if pc not in self._places:
+            self._places[pc] = self._program.where(pc)
+        return self._places[pc]
 
     def _block(self, uc: Any, address: int, size: int, data: Any) -> None:
         block = self._blocks.get((address, size))

@@ -6,7 +6,6 @@ the instructions that ran there by class, and makes the call of `pspin_model.han
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import pickle
 import struct
@@ -39,6 +38,8 @@ ARGUMENTS = 5
 COUNTS = 1 + ARGUMENTS
 WORDS = COUNTS + len(CLASSES)
 """What the emulator tells the compiled handler: the call's number, its arguments, instructions by class."""
+BROKEN = -1
+"""Code of a handler whose emulation was interrupted."""
 ENDLESS = 1
 """First argument of a fault of a handler that would not return."""
 
@@ -93,7 +94,10 @@ def _serve(h: int, w: Any) -> None:
 def _interpret(h: int, function: int, number: int) -> None:
     first = 0
     while True:
-        words = carray(words_at(call_aside(function, 2 * number + first, h, row(h)[at.H_ENGINE_SP])), WORDS)
+        address = call_aside(function, 2 * number + first, h, row(h)[at.H_ENGINE_SP])
+        if address == 0:  # the call was broken off before it could say why
+            fault(h, at.FAULT_HANDLER, BROKEN)
+        words = carray(words_at(address), WORDS)
         first = 1
         _charge(h, words)
         if words[0] == RETURN:
@@ -104,6 +108,11 @@ def _interpret(h: int, function: int, number: int) -> None:
             row(h)[at.H_EXCEPTION] = words[2]
             fault(h, at.FAULT_EXCEPTION, 0)
         _serve(h, words)
+
+
+MOST_EMULATORS = 16
+"""Contexts whose emulators a program keeps."""
+INTERRUPTED = "interrupted; load the C program again"
 
 
 class _Record(ctypes.Structure):
@@ -129,6 +138,8 @@ class CProgram:
         self._emulators: dict[Memories, Emulator] = {}
         self._running: dict[int, tuple[Running, Emulator, NDArray[np.int64]]] = {}
         self._told: list[Any] = []
+        self.interrupted = False
+        """Whether a run was interrupted from the keyboard: its handlers run no more."""
 
     def handler(self, function: str = ENTRY) -> CHandler:
         """One of its functions, ``void function(const task_t *)``, for `Machine.context`."""
@@ -144,6 +155,8 @@ class CProgram:
         words = self._running[h][2] if h in self._running else np.zeros(WORDS, np.int64)
         emulator = self._emulators.get(memories)
         if emulator is None:
+            if len(self._emulators) >= MOST_EMULATORS:
+                del self._emulators[next(iter(self._emulators))]
             emulator = self._emulators[memories] = Emulator(self.program, memories, self._variables)
         size = int(r[at.H_PACKET_BYTES])
         running = Running(
@@ -216,12 +229,14 @@ def _resume(order: int, h: int) -> int:
     handler = _handlers[order >> 1]
     program = handler.program
     try:
+        if program.interrupted:
+            raise KeyboardInterrupt(INTERRUPTED)
         if not order & 1:
             program.begin(h, handler.entry)
         return int(program.go_on(h).ctypes.data)
-    except KeyboardInterrupt as interrupt:
-        _thread.interrupt_main()
-        return program.broken(interrupt)
+    except KeyboardInterrupt:  # it cannot pass through the machine's compiled loop, which comes to its end at once
+        program.interrupted = True
+        return program.broken(KeyboardInterrupt(INTERRUPTED))
     except BaseException as error:
         return program.broken(error)
 

@@ -70,8 +70,8 @@ def python_handler(name: str) -> Handler:
     module, _, attribute = name.partition(":")
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise TwinError(f"twin {name}: {error}") from None
+    except Exception as error:  # whatever the user's module raises
+        raise TwinError(f"twin {name}: {type(error).__name__}: {error}") from None
     if not isinstance(found, Handler):
         raise TwinError(f"twin {name} is no handler; decorate it with @handler")
     return found

@@ -14,11 +14,12 @@ from typer.testing import CliRunner, Result
 from hostagent.cli.app import app
 from hostagent.cli.pspin import command
 from pspin_model.examples.run import run_example
-from pspin_model.machine import Context, Machine, MachineConfig, Run
+from pspin_model.machine import RTL_COSTS, Context, Machine, MachineConfig, Run
+from pspin_model.riscv.emulator import Emulator
 from pspin_model.riscv.handler import CProgram, c_handler
 from pspin_model.riscv.timed import timed_in_c
 from pspin_model.riscv.toolchain import ToolchainError, missing
-from pspin_model.riscv.twins import TWINS, compare_twin
+from pspin_model.riscv.twins import TWINS, TwinError, compare, compare_twin
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -98,6 +99,24 @@ def test_constants_variables_floats_and_long_divisions_are_there(tmp_path: Path)
     run, context = played(CProgram(source), 1)
     assert not run.faults
     assert context.scratchpads[0].view(np.int32)[:5].tolist() == [31, 7, 160, 1000000000000 // 64000192, ord("c")]
+
+
+def test_instructions_cost_what_they_reach_and_an_interrupt_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move = "volatile int32_t *words = (volatile int32_t *)task->handler_memory; words[0] = words[1];"
+    moving = c_handler(written(tmp_path, f"void handler(const task_t *task) {{ {move} }}"))
+    ran = compare(moving, None, 64).c
+    c = RTL_COSTS  # the pointer and the word, each needed at once; the write; the return
+    assert ran.instructions == 4
+    assert ran.cycles == c.load + c.load_use + c.l2_load + c.load_use + c.l2_store + c.jump
+
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Emulator, "go_on", interrupted)
+    with pytest.raises(TwinError, match="KeyboardInterrupt: interrupted"):
+        compare(moving, None, 64)
 
 
 def test_a_c_handler_calls_the_machine(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def example(
             parts = timed_in_c(name)
         except ToolchainError as error:
             typer.echo(f"netsum pspin example: {error}", err=True)
-            raise typer.Exit(1) from None
+            raise typer.Exit(2) from None
     try:
         rows, run, _ = run_example(
             name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs], parts=parts
