@@ -21,6 +21,7 @@ STREAMS = 16
 
 GUARD = 4096
 """Bytes between a context's memories, so that an address a little beside one can be told."""
+LINE = 64
 LOCK_BYTES = 4
 """A lock is a word of its context's home L1."""
 
@@ -215,11 +216,13 @@ class MachineMemory:
 
 
 def _with_guards(scratchpads: tuple[int, int], handler: int, host: int) -> tuple[Bytes, Bytes, Bytes]:
-    """A context's memories out of one block, so that what lies beside them does not change from run to run."""
+    """A context's memories out of one block, so that what lies beside them does not change from run to run; each begins
+    at a line of the host's cache."""
     sizes = (scratchpads[0] * scratchpads[1], handler, host)
-    ends = np.cumsum([GUARD + (size + 63 & ~63) for size in sizes])
-    block = np.zeros(int(ends[-1]) + GUARD, np.uint8)
-    starts = [GUARD, *(int(end) + GUARD for end in ends[:-1])]
+    ends = np.cumsum([GUARD + (size + LINE - 1) // LINE * LINE for size in sizes])
+    block = np.zeros(int(ends[-1]) + GUARD + LINE, np.uint8)
+    skipped = -block.ctypes.data % LINE
+    starts = [skipped + GUARD, *(skipped + int(end) + GUARD for end in ends[:-1])]
     one, two, three = (block[start : start + size] for start, size in zip(starts, sizes, strict=True))
     return one.reshape(scratchpads), two, three
 
