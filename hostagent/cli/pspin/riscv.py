@@ -24,7 +24,7 @@ HEADINGS = {
 
 
 def riscv(
-    handler: Annotated[str | None, typer.Argument(metavar="[NAME|FILE.c]", help=WHICH)] = None,
+    handler: Annotated[str | None, typer.Argument(metavar="NAME|FILE.c", help=WHICH)] = None,
     twin: Annotated[str | None, typer.Option(metavar="MODULE:HANDLER", help=TWIN)] = None,
     size: Annotated[int, typer.Option(min=40, max=2048, help="Bytes of the packet.")] = 1024,
     as_json: AsJson = False,
