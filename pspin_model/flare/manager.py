@@ -183,7 +183,7 @@ class Manager:
         return plans if root in plans else None
 
     def _why(self, members: list[str], short: Mapping[str, int]) -> str:
-        lacking = [f"{name} has {self._free[name]} bytes left of {size}" for name, size in sorted(short.items())]
+        lacking = [f"{name} has {self._free[name]} bytes left and needs {size}" for name, size in sorted(short.items())]
         more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
         missing = ", ".join(lacking[:3]) + more if lacking else "there is no way between them"
         return (

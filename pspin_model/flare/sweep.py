@@ -182,7 +182,7 @@ def _on_dask(points: Sequence[Point], address: str | None) -> Iterator[tuple[int
         raise ConfigError("--dask needs the package distributed: pip install 'netsum[dask]'") from None
     try:
         client = distributed.Client(address, timeout=10)  # type: ignore[no-untyped-call]
-    except OSError as error:
+    except (OSError, ValueError) as error:  # no answer; no address
         raise ConfigError(f"no Dask scheduler answers at {address}: {error}") from None
     with client:
         futures = {future: number for number, future in enumerate(client.map(run_point, points, pure=False))}

@@ -68,7 +68,8 @@ def _ceilings() -> list[dict[str, Any]]:
     """What 512 cores reach, by element type, beside the paper's ceilings."""
     from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
     from pspin_model.flare.cost_model import LINE_RATE_GBPS, ceiling_gbps
-    from pspin_model.flare.simulate import add_cycles, simulate
+    from pspin_model.flare.settings import add_cycles
+    from pspin_model.flare.simulate import simulate
     from pspin_model.machine.costs import FLARE_COSTS
 
     rows = []

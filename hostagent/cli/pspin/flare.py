@@ -234,7 +234,7 @@ def _show_report(report: Any) -> None:
 
     console = _console()
     table = Table(box=None, pad_edge=False)
-    for name in ("reduction", "algorithm", "message", "children", "Gbit/s", "model", "µs", "service", "block µs",
+    for name in ("reduction", "algorithm", "KiB", "children", "Gbit/s", "model", "µs", "cycles a packet", "block µs",
                  "working KiB", "result"):  # fmt: skip
         table.add_column(name, justify="left" if name in ("reduction", "algorithm", "result") else "right")
     for o in report.outcomes:
@@ -249,6 +249,8 @@ def _show_report(report: Any) -> None:
         if o.refused:
             console.print(f"{o.name}: {o.refused}. On a ring of the hosts: {o.fallback_cycles / 1000:,.1f} µs or more")
     _show_sparse(console, [o for o in report.outcomes if o.sparse])
+    if len(report.outcomes) > 1:
+        console.print("the model is of each reduction alone")
     console.print(f"cores busy {report.core_use:.1%}; input memory peak {_kib(report.input_peak_bytes)} KiB")
     for text in report.faults[:20]:
         console.print(text)
@@ -329,5 +331,6 @@ def _figure(value: float | None, scale: float) -> str:
     return f"{scaled:,.0f}" if scaled >= 100 else f"{scaled:,.1f}"
 
 
-def _kib(count: int) -> str:
-    return f"{count / 1024:,.0f}"
+def _kib(count: float) -> str:
+    """Whole KiB, with decimals where there are few."""
+    return f"{count / 1024:,.0f}" if abs(count) >= 10240 or count % 1024 == 0 else f"{count / 1024:,.2f}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-COLUMNS = ("level", "switches", "children", "algorithm", "done µs", "packets", "repeats", "service", "busy",
-           "input KiB", "working KiB", "booked KiB")  # fmt: skip
+COLUMNS = ("level", "switches", "children", "algorithm", "done µs", "packets", "repeats", "sent again",
+           "cycles a packet", "busy", "input KiB", "working KiB", "booked KiB")  # fmt: skip
 SPARSE_COLUMNS = ("of the result", "merged", "spilled", "KiB up", "extra KiB")
 
 
@@ -46,7 +46,8 @@ def _levels(report: Any) -> Any:
     for level in report.levels:
         row = [
             str(level.level), str(level.switches), str(level.children), level.algorithm, _us(level.done_cycles),
-            f"{level.packets:,}", f"{level.repeats:,}", f"{level.service_cycles:,.0f}", f"{level.core_use:.0%}",
+            f"{level.packets:,}", f"{level.repeats:,}", f"{level.sent_again:,}", f"{level.service_cycles:,.0f}",
+            f"{level.core_use:.0%}",
             *(_kib(size) for size in (level.input_peak_bytes, level.working_peak_bytes, level.booked_bytes)),
         ]  # fmt: skip
         if level.sparse:
