@@ -94,7 +94,7 @@ class PspinAggregator:
         self._waiting: list[tuple[int, int, int, bytes]] = []
         """Answers not due yet: (ns, number, port, frame)."""
         self._sent = 0
-        self.totals = Totals(self.config)
+        self.totals = Totals(self.config, lanes)
         self._warm_up()
 
     def _warm_up(self) -> None:

@@ -19,6 +19,8 @@ class Totals:
     """Sums over all runs."""
 
     config: MachineConfig
+    lanes: int
+    """Of a packet that brings data."""
     packets: int = 0
     packet_bytes: int = 0
     sent: int = 0
@@ -72,6 +74,7 @@ class Totals:
         told: dict[str, object] = {
             "clusters": self.config.clusters,
             "cores": self.config.clusters * self.config.cores,
+            "lanes": self.lanes,
             "cycle": self._machine_began + now,
             "packets": self.packets,
             "packet_bytes": self.packet_bytes,
@@ -95,9 +98,11 @@ class Totals:
     def _summary(self, told: dict[str, object]) -> list[str]:
         use = 100 * float(str(told["core_use"]))
         lines = [
-            f"{self.packets} packets in {self.working_cycles} cycles of work ({told['input_gbps']} Gbit/s in), "
+            f"{self.packets} packets of {self.packet_bytes / max(1, self.packets):.0f} bytes ({self.lanes} lanes) in "
+            f"{self.working_cycles} cycles of work ({told['input_gbps']} Gbit/s in), "
             f"{self.sent} sent; {told['cores']} cores in {self.config.clusters} clusters, {use:.1f} % busy",
-            f"a handler takes {told['handler_avg_cycles']} cycles and {told['handler_avg_instructions']} instructions; "
+            f"a handler takes {told['handler_avg_cycles']} cycles and {told['handler_avg_instructions']} instructions, "
+            "waiting for its slot's lock and for the results that it sends included; "
             f"arrival to feedback {told['latency_avg_cycles']} cycles, at most {self.longest_latency_cycles}",
         ]
         if self.fault_count:

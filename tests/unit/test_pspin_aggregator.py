@@ -118,6 +118,9 @@ def test_a_batch_is_summed_on_many_cores_to_the_same_bits_whatever_its_order() -
         told = rig.core.statistics()
         assert told["packets"] == told["sent"] == len(frames)
         assert told["faults"] == 0
+        what, cost = told["summary"]  # type: ignore[misc]
+        assert what.startswith(f"{len(frames)} packets of {len(frames[0][1])} bytes ({LANES} lanes) in ")
+        assert "waiting for its slot's lock and for the results that it sends included" in cost
         assert sum(cycles > 0 for cycles in told["core_busy_cycles"]) > 1  # type: ignore[attr-defined]
     assert results[0] == results[1]
     assert len(results[0]) == WINDOW * len(CHILDREN)
