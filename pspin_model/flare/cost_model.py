@@ -20,8 +20,10 @@ nanosecond at the design's 1 GHz, so that bits a cycle are Gbit/s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+
+from pspin_model.machine.config import ConfigError
 
 LINE_RATE_GBPS = 6_400.0
 """64 ports of 100 Gbit/s: the switch that Flare models."""
@@ -55,9 +57,12 @@ class Setting:
     line_rate_gbps: float = LINE_RATE_GBPS
     """Of all children together."""
     staggered: bool = True
-    copy_cycles: float = 0.0
-    """To put a block's first packet into its buffer instead of adding it; 0 counts it as an addition like any other,
-    as the paper does."""
+
+    def __post_init__(self) -> None:
+        for name in ("cores", "children", "message_bytes", "add_cycles", "packet_bytes", "buffers", "cores_per_block",
+                     "line_rate_gbps"):  # fmt: skip
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} = {getattr(self, name)}: must be above 0")
 
     @property
     def blocks(self) -> int:
@@ -158,11 +163,6 @@ def host_bytes(message_bytes: int, hosts: int) -> dict[str, float]:
     return {"in_network": float(message_bytes), "ring": 2 * (hosts - 1) / hosts * message_bytes}
 
 
-def sparse_bytes_bound(nonzeros: int, value_bytes: int = 4, index_bytes: int = 2) -> int:
-    """Pairs on the wire without headers: 1.5 x 4 bytes each for 32-bit values."""
-    return nonzeros * (value_bytes + index_bytes)
-
-
 def predict(setting: Setting) -> Prediction:
     """All of the above for one setting.
 
@@ -194,11 +194,6 @@ def predict(setting: Setting) -> Prediction:
     )
 
 
-def compare(setting: Setting) -> dict[Algorithm, Prediction]:
-    """The same reduction by each algorithm."""
-    return {algorithm: predict(replace(setting, algorithm=algorithm)) for algorithm in Algorithm}
-
-
 def _contending(setting: Setting, block_gap: float) -> float:
     if setting.algorithm is Algorithm.TREE:
         return 1.0
@@ -210,21 +205,11 @@ def _contending(setting: Setting, block_gap: float) -> float:
 
 
 def _service(setting: Setting, contending: float) -> float:
-    """Mean over a block's packets: first copies, additions with their waits, and what merging adds to the last."""
-    children = setting.children
-    copied = min(_first_copies(setting), children) if setting.copy_cycles else 0
-    additions = children - copied
+    """Mean over a block's packets: additions with their waits (a first packet, copied, counts as one, as in the paper),
+    and what merging adds to the last."""
     waited = waiting_service(setting.add_cycles, contending) - setting.add_cycles
     merged = _merge_cycles(setting) if setting.algorithm is Algorithm.MULTI else 0.0
-    work = additions * setting.add_cycles + copied * setting.copy_cycles + merged
-    return work / children + waited
-
-
-def _first_copies(setting: Setting) -> float:
-    if setting.algorithm is Algorithm.MULTI:
-        return float(setting.buffers)
-    # a tree of P leaves has P-1 merges, whoever comes first of a pair only copies
-    return 1.0
+    return (setting.children * setting.add_cycles + merged) / setting.children + waited
 
 
 def _merge_cycles(setting: Setting) -> float:

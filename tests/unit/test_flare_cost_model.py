@@ -12,17 +12,16 @@ from pspin_model.flare.cost_model import (
     block_interval,
     ceiling_gbps,
     choose_algorithm,
-    compare,
     contenders,
     crossovers,
     host_bytes,
     input_packets,
     packet_rate,
     predict,
-    sparse_bytes_bound,
     waiting_service,
     working_memory,
 )
+from pspin_model.machine.config import ConfigError
 
 REFERENCE = Setting(cores=512, children=64, message_bytes=4 << 20, add_cycles=1024)
 """Flare's switch: 64 clusters of 8 cores, 64 ports, float32 at 4 cycles, 256 in a packet."""
@@ -74,7 +73,8 @@ def test_crossovers_are_the_papers_128_and_512_kib() -> None:
 
 @pytest.mark.parametrize("size_kib", [64, 256, 1024])
 def test_the_chosen_algorithm_is_the_cheapest_in_memory_within_a_tenth_of_the_best_rate(size_kib: int) -> None:
-    found = compare(replace(REFERENCE, message_bytes=size_kib << 10, buffers=4))
+    message = replace(REFERENCE, message_bytes=size_kib << 10, buffers=4)
+    found = {algorithm: predict(replace(message, algorithm=algorithm)) for algorithm in Algorithm}
     best = max(prediction.bandwidth_gbps for prediction in found.values())
     fast = {a: p.working_bytes for a, p in found.items() if p.bandwidth_gbps > 0.9 * best}
     chosen = choose_algorithm(size_kib << 10, reproducible=False)
@@ -94,14 +94,11 @@ def test_a_block_lives_from_its_first_child_to_its_last() -> None:
     assert found.latency_cycles == pytest.approx(3 * found.block_interval_cycles + 1024)
 
 
-def test_a_first_packet_that_is_copied_costs_less_than_one_that_is_added() -> None:
-    copied = predict(replace(REFERENCE, copy_cycles=100, line_rate_gbps=1e9))
-    assert copied.service_cycles == pytest.approx((63 * 1024 + 100) / 64)
+@pytest.mark.parametrize("name", ["cores", "children", "add_cycles"])
+def test_a_setting_without_anything_is_refused_by_name(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} = 0"):
+        replace(REFERENCE, **{name: 0})
 
 
 def test_traffic_of_a_host_is_the_message_once_against_almost_twice_on_a_ring() -> None:
     assert host_bytes(1 << 20, 8) == {"in_network": 1 << 20, "ring": 7 / 4 * (1 << 20)}
-
-
-def test_sparse_pairs_take_one_and_a_half_times_their_values() -> None:
-    assert sparse_bytes_bound(1000) == 6000
