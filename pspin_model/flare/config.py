@@ -6,7 +6,7 @@ costs = "flare"           # or "rtl"
 
 [[reduction]]
 message = "1MiB"          # of each child
-children = 64
+children = 64             # the default; where [tree] has a fan_in, all of its hosts
 type = "float32"          # int8, int16, int32, float16, float32
 operator = "sum"          # min, max, product, or "module:function"
 algorithm = "auto"        # single, multi, tree
@@ -33,7 +33,7 @@ from pspin_model.flare.cost_model import LINE_RATE_GBPS, Algorithm, choose_algor
 from pspin_model.flare.elements import ELEMENT_TYPES, OPERATORS
 from pspin_model.flare.sparse import STORAGES
 from pspin_model.flare.sparse_wire import EMPTY_BYTES, block_span, pairs_per_packet
-from pspin_model.flare.tree_config import RATES_GBPS, TreeConfig, make_tree
+from pspin_model.flare.tree_config import MOST_CHILDREN, RATES_GBPS, TreeConfig, make_tree, usual_children
 from pspin_model.machine.config import ConfigError, MachineConfig
 from pspin_model.machine.costs import TABLES, CostTable
 
@@ -110,8 +110,8 @@ class Reduction:
         for name in whole:
             if getattr(self, name) < 1:
                 return f"{name} = {getattr(self, name)}: must be at least 1"
-        if self.children > 256 or self.buffers > 62:
-            return f"{self.children} children with {self.buffers} buffers: at most 256, and 62 buffers"
+        if self.children > MOST_CHILDREN or self.buffers > 62:
+            return f"{self.children} children with {self.buffers} buffers: at most {MOST_CHILDREN}, and 62 buffers"
         if self.message_bytes * self.children > MOST_BYTES:
             return f"{self.children} messages of {self.message_bytes} bytes: a simulation holds at most {MOST_BYTES}"
         if self.packet_bytes % ELEMENT_TYPES[self.dtype].itemsize:
@@ -270,13 +270,11 @@ def make_config(given: Mapping[str, Any]) -> FlareConfig:
         raise ConfigError("there is no [[reduction]]")
     if not isinstance(reductions, (list, tuple)):
         raise ConfigError(f"reduction = {reductions!r}: write [[reduction]] and its fields below")
-    made = tuple(make_reduction(_table(each, "[[reduction]]")) for each in reductions)
-    tree = (
-        make_tree(_table(given["tree"], "[tree]"), [reduction.children for reduction in made])
-        if "tree" in given
-        else None
-    )
-    return FlareConfig(flare_machine(**machine), costs, made, tree)
+    tree = _table(given["tree"], "[tree]") if "tree" in given else None
+    usual = usual_children(tree) if tree is not None else {}
+    made = tuple(make_reduction({**usual, **_table(each, "[[reduction]]")}) for each in reductions)
+    levels = make_tree(tree, [reduction.children for reduction in made]) if tree is not None else None
+    return FlareConfig(flare_machine(**machine), costs, made, levels)
 
 
 def _table(given: object, name: str) -> Mapping[str, Any]:

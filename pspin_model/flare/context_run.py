@@ -42,8 +42,8 @@ from pspin_model.machine.costs import ELEMENTS
 from pspin_model.machine.machine import Context, Machine
 
 REMOTE_L1_CYCLES = 4
-"""More for a word in another cluster's L1. Not in the measured figures; a crossing of the clusters' interconnect and
-back, with several words under way. [ours]"""
+"""More for a word in another cluster's L1, where a handler goes through a whole row with several words under way; one
+word alone takes about 21, there and back (`pspin_model/README.md`). Neither is measured. [ours]"""
 
 
 @dataclass(slots=True)

@@ -25,6 +25,8 @@ RATES_GBPS = (1e-3, 1e6)
 """Of links, least and most. [ours]"""
 MOST_CYCLES = 1 << 31
 """Of latency and timeout. [ours]"""
+MOST_CHILDREN = 256
+"""Of a reduction. [ours]"""
 MOST_HOSTS = 4096
 """[ours]"""
 ROUND_TRIPS = 4
@@ -57,12 +59,12 @@ class TreeConfig:
     def _problem(self) -> str:
         if not self.fan_in or any(not _whole(fan) or fan < 1 for fan in self.fan_in):
             return f"fan_in = {list(self.fan_in)!r}: numbers of at least 1, of a leaf's hosts first"
-        if len(self.fan_in) == 1 and self.roots != 1:
-            return f"roots = {self.roots}: one switch has its hosts, and no other has cables to it"
         for name, least in (("roots", 1), ("latency_cycles", 0), ("timeout_cycles", 0), ("seed", 0)):
             value = getattr(self, name)
             if not _whole(value) or not least <= value <= MOST_CYCLES:
                 return f"{name} = {value!r} is no whole number from {least} to {MOST_CYCLES}"
+        if len(self.fan_in) == 1 and self.roots != 1:
+            return f"roots = {self.roots}: fan_in = {list(self.fan_in)} is one switch, the only root"
         if self.hosts > MOST_HOSTS:
             return f"fan_in = {list(self.fan_in)}: {self.hosts} hosts, more than {MOST_HOSTS}"
         if not _number(self.link_gbps) or not RATES_GBPS[0] <= self.link_gbps <= RATES_GBPS[1]:
@@ -139,6 +141,15 @@ def make_tree(given: Mapping[str, Any], children: Sequence[int]) -> TreeConfig:
         if count > tree.hosts:
             raise ConfigError(f"tree: a reduction of {count} children; fan_in = {list(tree.fan_in)} has {tree.hosts}")
     return tree
+
+
+def usual_children(given: Mapping[str, Any]) -> dict[str, int]:
+    """The children of reductions that do not say how many: all hosts of ``fan_in``, `MOST_CHILDREN` at most. Empty
+    where it says none."""
+    fan_in = given.get("fan_in")
+    if not isinstance(fan_in, (list, tuple)) or not fan_in or any(not _whole(fan) or fan < 1 for fan in fan_in):
+        return {}
+    return {"children": min(math.prod(fan_in), MOST_CHILDREN)}
 
 
 def _whole(value: object) -> bool:

@@ -143,6 +143,14 @@ def test_a_tree_has_a_picture_and_rows(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("fan_in", "children"), [([4, 2], 8), ([16, 32], 256)])
+def test_reductions_are_of_all_hosts_of_a_tree_unless_they_say(fan_in: list[int], children: int) -> None:
+    given = {"tree": {"fan_in": fan_in}, "reduction": [{"message": "4KiB"}, {"message": "4KiB", "children": 2}]}
+    assert [reduction.children for reduction in make_config(given).reductions] == [children, 2]
+    alone = make_config({"reduction": [{"message": "4KiB"}]})
+    assert alone.reductions[0].children == 64
+
+
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
@@ -152,7 +160,8 @@ def test_a_tree_has_a_picture_and_rows(tmp_path: Path) -> None:
         ({"fan_in": [2, 2]}, "children; fan_in"),
         ({"fan_in": [8, 0]}, "at least 1"),
         ({"fan_in": [8, 1], "loss": 1.0}, "loss"),
-        ({"fan_in": [8], "roots": 2}, "roots = 2"),
+        ({"fan_in": [8], "roots": 2}, "roots = 2: fan_in = \\[8\\] is one switch, the only root"),
+        ({"fan_in": [8], "roots": 0}, "roots = 0 is no whole number from 1"),
         ({"fan_in": [8], "link_gbps": float("nan")}, "link_gbps = nan"),
         ({"fan_in": [8], "loss": 0.1, "timeout_cycles": 1}, "less than the latency_cycles"),
         ({"fan_in": [80, 80]}, "6400 hosts"),
