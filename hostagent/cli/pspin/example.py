@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hostagent.cli.options import AsJson
+
+OTHER_NAMES = {"ooorb": "out_of_order"}
+"""PsPIN's own, where they are others."""
 
 HEADINGS = {
     "messages": "msgs", "packets": "pkts", "size_bytes": "B", "inter_packet_ns": "gap", "throughput_gbps": "Gbit/s",
@@ -23,7 +27,9 @@ COSTS = "Cost table: rtl (measured) or flare (the paper's)."
 
 
 def example(
-    name: Annotated[str | None, typer.Argument(help="Which example; without it, their names.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Which example (ooorb: out_of_order); without it, their names.")
+    ] = None,
     messages: Annotated[int, typer.Option(min=1, help="Messages of each execution context.")] = 1,
     packets: Annotated[int, typer.Option(min=1, help="Packets of a message.")] = 32,
     size: Annotated[int, typer.Option(min=40, max=2048, help="Bytes of a packet.")] = 1024,
@@ -49,31 +55,17 @@ def example(
     if name is None:
         print(json.dumps(list(EXAMPLES)) if as_json else "\n".join(EXAMPLES))
         return
-    if name not in EXAMPLES:
-        raise typer.BadParameter(f"no example {name!r}; there are {', '.join(EXAMPLES)}")
+    name = _known(name, EXAMPLES)
     if costs not in TABLES:
-        raise typer.BadParameter(f"no cost table {costs!r}; there are {', '.join(TABLES)}")
-    try:
-        config = MachineConfig(clusters=clusters, cores=cores)
-    except ConfigError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise ConfigError(f"no cost table {costs!r}; there are {', '.join(TABLES)}")
+    config = MachineConfig(clusters=clusters, cores=cores)
     tell_compiling()
     parts = None
     if riscv:
         from pspin_model.riscv.timed import timed_in_c
-        from pspin_model.riscv.toolchain import ToolchainError
 
-        try:
-            parts = timed_in_c(name)
-        except ToolchainError as error:
-            typer.echo(f"netsum pspin example: {error}", err=True)
-            raise typer.Exit(2) from None
-    try:
-        rows, run, _ = run_example(
-            name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs], parts=parts
-        )
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        parts = timed_in_c(name)
+    rows, run, _ = run_example(name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs], parts=parts)
     if as_json:
         print(json.dumps(in_json(rows, run.faults)))
         return
@@ -103,15 +95,15 @@ def compare(
     from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.compare import RTL, handler_of
     from pspin_model.examples.compare import compare as rows_of
+    from pspin_model.machine import ConfigError
 
-    if only is not None and only not in EXAMPLES:
-        raise typer.BadParameter(f"no example {only!r}; there are {', '.join(EXAMPLES)}")
+    only = None if only is None else _known(only, EXAMPLES)
     told: list[dict[str, object]] = []
     worst: dict[str, tuple[float, str]] = {}
     try:
         compared = list(rows_of(measured or RTL, only))
     except ValueError as wrong:
-        raise typer.BadParameter(str(wrong)) from None
+        raise ConfigError(str(wrong)) from None
     for each in compared:
         figure, error = each.worst()
         m = each.measured
@@ -130,6 +122,16 @@ def compare(
         show(told, f"relative errors{'' if every else f' of rows with one above {limit:.0%}'}")
     if summary:
         show(summary, "worst relative error of each example")
+
+
+def _known(name: str, examples: Iterable[str]) -> str:
+    """The example of that name. Raises ConfigError."""
+    from pspin_model.machine import ConfigError
+
+    found = OTHER_NAMES.get(name, name)
+    if found not in examples:
+        raise ConfigError(f"no example {name!r}; there are {', '.join(examples)}")
+    return found
 
 
 def show(rows: list[dict[str, object]], title: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +37,8 @@ def run(
 ) -> None:
     """Simulate reductions on the model of a PsPIN switch: bandwidth, latency, core use, memory; the cost model beside.
 
+    Exits with 1 if a result is wrong or every reduction was refused, and with 2 if CONFIG cannot be.
+
     \b
     Example:
       netsum pspin run flare.toml --plot flare.png
@@ -45,15 +48,14 @@ def run(
     from pspin_model.flare.simulate import simulate
 
     tell_compiling()
-    with _errors():
-        _check_outputs(plot, csv)
-        given = read_config(config)
-        # modules of the user's own operators
-        sys.path[:0] = [str(config.absolute().parent), str(Path.cwd())]
-        if given.tree is not None:
-            _run_tree(given, plot, csv, as_json)
-            return
-        report = simulate(given)
+    _check_outputs(plot, csv)
+    given = read_config(config)
+    # modules of the user's own operators
+    sys.path[:0] = [str(config.absolute().parent), str(Path.cwd())]
+    if given.tree is not None:
+        _run_tree(given, plot, csv, as_json)
+        return
+    report = simulate(given)
     if as_json:
         typer.echo(_json(report.as_json()))
     else:
@@ -64,8 +66,7 @@ def run(
         from pspin_model.flare.plots import plot_report
 
         plot_report(report, plot)
-    if any(not outcome.exact for outcome in report.outcomes if not outcome.refused):
-        raise typer.Exit(1)
+    _exit(report.outcomes)
 
 
 def _run_tree(config: Any, plot: Path | None, csv: Path | None, as_json: bool) -> None:
@@ -85,7 +86,13 @@ def _run_tree(config: Any, plot: Path | None, csv: Path | None, as_json: bool) -
         from pspin_model.flare.plots_tree import plot_tree
 
         plot_tree(outcome, plot)
-    if any(not report.exact for report in outcome.reports if not report.refused):
+    _exit(outcome.reports)
+
+
+def _exit(reports: Sequence[Any]) -> None:
+    """End with 1 where nothing ran, or a result is not right."""
+    ran = [report for report in reports if not report.refused]
+    if not ran or not all(report.exact for report in ran):
         raise typer.Exit(1)
 
 
@@ -129,25 +136,24 @@ def sweep(
     from pspin_model.flare.sweep import as_csv, grid, sparse_grid
     from pspin_model.machine.config import ConfigError
 
-    with _errors():
-        _check_outputs(plot, csv)
-        sizes = [parse_bytes(text) for text in size or ("32KiB", "128KiB", "512KiB", "2MiB")]
-        base = Reduction(
-            sizes[0],
-            dtype=dtype,
-            cores_per_block=cores_per_block,
-            buffers=buffers,
-            staggered=staggered,
-            entries=entries,
-        )
-        shape = (cores or [512], children or [64], base, costs)
-        if not density and (storage or entries):
-            raise ConfigError("--storage and --entries are of sparse reductions: give a --density too")
-        if density:
-            points = sparse_grid(sizes, storage or ["array", "hash"], density, *shape, algorithm or ["single"])
-        else:
-            points = grid(sizes, algorithm or ["single", "multi", "tree"], *shape)
-        rows = _with_progress(points, workers, dask)
+    _check_outputs(plot, csv)
+    sizes = [parse_bytes(text) for text in size or ("32KiB", "128KiB", "512KiB", "2MiB")]
+    base = Reduction(
+        sizes[0],
+        dtype=dtype,
+        cores_per_block=cores_per_block,
+        buffers=buffers,
+        staggered=staggered,
+        entries=entries,
+    )
+    shape = (cores or [512], children or [64], base, costs)
+    if not density and (storage or entries):
+        raise ConfigError("--storage and --entries are of sparse reductions: give a --density too")
+    if density:
+        points = sparse_grid(sizes, storage or ["array", "hash"], density, *shape, algorithm or ["single"])
+    else:
+        points = grid(sizes, algorithm or ["single", "multi", "tree"], *shape)
+    rows = _with_progress(points, workers, dask)
     if as_json:
         typer.echo(_json(rows))
     else:
@@ -179,25 +185,6 @@ def _check_outputs(plot: Path | None, csv: Path | None) -> None:
             raise ConfigError(f"{option} {path}: there is no folder {path.absolute().parent}")
 
 
-class _errors:
-    """A user's mistake is a line on standard error and status 2."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, _trace: Any) -> None:
-        from pspin_model.flare.elements import ElementError
-        from pspin_model.machine.config import ConfigError
-        from pspin_model.machine.machine import MachineError
-
-        if isinstance(error, (ConfigError, ElementError, MachineError)):
-            typer.echo(f"netsum pspin: {error}", err=True)
-            raise typer.Exit(2) from None
-        if isinstance(error, MemoryError):
-            typer.echo(f"netsum pspin: this computer's memory does not hold the simulation: {error}", err=True)
-            raise typer.Exit(2) from None
-
-
 def _with_progress(points: Any, workers: int | None, dask: str | None) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -205,7 +192,8 @@ def _with_progress(points: Any, workers: int | None, dask: str | None) -> Any:
     from pspin_model.flare.sweep import run_points
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("simulating", total=len(points))
         return run_points(points, workers=workers, dask=dask, done=lambda _number, _row: progress.advance(task))
 
@@ -247,7 +235,8 @@ def _show_report(report: Any) -> None:
     console.print(table)
     for o in report.outcomes:
         if o.refused:
-            console.print(f"{o.name}: {o.refused}. On a ring of the hosts: {o.fallback_cycles / 1000:,.1f} µs or more")
+            ring = f"On a ring of the hosts: {o.fallback_cycles / 1000:,.1f} µs or more"
+            console.print(f"{o.name}: {o.refused}. {ring}", soft_wrap=True)
     _show_sparse(console, [o for o in report.outcomes if o.sparse])
     if len(report.outcomes) > 1:
         console.print("the model is of each reduction alone")
@@ -285,12 +274,12 @@ def _show_rows(rows: Any) -> None:
     for row in rows:
         start = (row["algorithm"], _kib(row["message_bytes"]), str(row["cores"]), str(row["children"]))
         if row["refused"]:
-            table.add_row(*start, *[""] * 9, f"refused: {row['refused']}")
+            table.add_row(*start, *[""] * 9, "refused")
             continue
         figures = [_figure(row[name], scale) for pair, scale in PAIRS for name in pair]
         why = row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults"
         table.add_row(*start, *figures, f"{row['core_use']:.0%}", why)
-    _console().print(table)
+    _print_with_refusals(table, rows)
 
 
 def _show_sparse_rows(rows: Any) -> None:
@@ -305,7 +294,7 @@ def _show_sparse_rows(rows: Any) -> None:
         start = (row["storage"], str(row["buffers"]), f"{row['density']:.2%}", _kib(row["message_bytes"]),
                  str(row["cores"]), str(row["children"]))  # fmt: skip
         if row["refused"]:
-            table.add_row(*start, *[""] * 13, f"refused: {row['refused']}")
+            table.add_row(*start, *[""] * 13, "refused")
             continue
         figures = [_figure(row[name], scale) for pair, scale in SPARSE_PAIRS for name in pair]
         table.add_row(
@@ -313,7 +302,15 @@ def _show_sparse_rows(rows: Any) -> None:
             _kib(row["bytes_out"]), _kib(row["extra_bytes"]), _kib(row["model_extra_bytes"]), f"{row['core_use']:.0%}",
             row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults",
         )  # fmt: skip
-    _console().print(table)
+    _print_with_refusals(table, rows)
+
+
+def _print_with_refusals(table: Any, rows: Any) -> None:
+    """Why rows were refused stands below the table, where a line has room for it."""
+    console = _console()
+    console.print(table)
+    for why in dict.fromkeys(row["refused"] for row in rows if row["refused"]):
+        console.print(f"refused: {why}", highlight=False, soft_wrap=True)
 
 
 def _console() -> Any:
@@ -333,4 +330,4 @@ def _figure(value: float | None, scale: float) -> str:
 
 def _kib(count: float) -> str:
     """Whole KiB, with decimals where there are few."""
-    return f"{count / 1024:,.0f}" if abs(count) >= 10240 or count % 1024 == 0 else f"{count / 1024:,.2f}"
+    return f"{count / 1024:z,.0f}" if abs(count) >= 10240 or count % 1024 == 0 else f"{count / 1024:z,.2f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -39,14 +39,7 @@ def riscv(
       netsum pspin riscv aggregate --size 1024
       netsum pspin riscv sums.c --twin sums:sums --json
     """
-    from pspin_model.handlers import HandlerError
-    from pspin_model.riscv.toolchain import ToolchainError
-    from pspin_model.riscv.twins import TwinError
-
-    try:
-        twins = _compared(handler, twin, size)
-    except (ToolchainError, TwinError, HandlerError) as error:
-        _refuse(str(error))
+    twins = _compared(handler, twin, size)
     rows = [each.row() for each in twins]
     if as_json:
         typer.echo(json.dumps({"rows": rows}))
@@ -59,23 +52,18 @@ def riscv(
 def _compared(handler: str | None, twin: str | None, size: int) -> list[Twin]:
     """Every handler asked for, run."""
     from pspin_model.riscv.handler import c_handler
-    from pspin_model.riscv.twins import TWINS, compare, compare_twin, python_handler
+    from pspin_model.riscv.twins import TWINS, TwinError, compare, compare_twin, python_handler
 
     if handler is None or handler in TWINS:
         if twin is not None:
-            _refuse("--twin is for a C file of your own; ours have theirs")
+            raise TwinError("--twin is for a C file of your own; ours have theirs")
         return [compare_twin(each, size) for each in ([handler] if handler else TWINS)]
     source = Path(handler)
     if source.suffix != ".c":
-        _refuse(f"no handler {handler!r}: a C file (NAME.c), or one of {', '.join(TWINS)}")
+        raise TwinError(f"no handler {handler!r}: a C file (NAME.c), or one of {', '.join(TWINS)}")
     sys.path[:0] = [str(source.absolute().parent), str(Path.cwd())]
     return [compare(c_handler(source), None if twin is None else python_handler(twin), size)]
 
 
 def _shown(row: dict[str, object]) -> dict[str, object]:
     return {HEADINGS.get(key, key): "-" if value is None else value for key, value in row.items()}
-
-
-def _refuse(why: str) -> NoReturn:
-    typer.echo(f"netsum pspin riscv: {why}", err=True)
-    raise typer.Exit(2)

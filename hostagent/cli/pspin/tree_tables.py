@@ -23,7 +23,7 @@ def _show_tree(console: Any, report: Any) -> None:
         what += f", {report.density:.2%} of it"
     if report.refused:
         ring = _us(report.fallback_cycles)
-        console.print(f"{what}: refused: {report.refused}. On a ring of the hosts: {ring} µs or more")
+        console.print(f"{what}: refused: {report.refused}. On a ring of the hosts: {ring} µs or more", soft_wrap=True)
         return
     result = "exact" if report.exact else f"WRONG, {len(report.faults)} faults"
     again = f", {report.sent_again:,} packets sent again" if report.sent_again else ""
@@ -68,4 +68,4 @@ def _us(cycles: float) -> str:
 
 
 def _kib(count: int) -> str:
-    return f"{count / 1024:,.0f}"
+    return f"{count / 1024:z,.0f}"
