@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -250,6 +251,33 @@ def test_every_optimizer_without_a_service_draws_one_of_its_own_and_one_service_
     monkeypatch.setitem(client._held, first.name, held)
     with pytest.raises(NetsumError, match=r"has a RackOptimizer of service .* already"):
         client.connect(first, 1.0)
+
+
+def test_an_optimizer_that_is_refused_leaves_its_service_to_the_next(
+    network: RackNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh(network)
+    trained = threading.Barrier(SIZE)
+
+    def body(rank: int) -> None:
+        model = make_model()
+        optimizer = make_optimizer(network, rank, model.parameters(), "sgd", lr=0.1)
+        backward(model, 0, rank)
+        optimizer.step()
+        optimizer.close()
+        trained.wait()
+        other, refused = torch.nn.Linear(8, 4), network.client(rank)
+        monkeypatch.setitem(client._held, f"of rank {rank}", refused)
+        refused.service = replace(refused.service, name=f"of rank {rank}")  # as in a process of its own
+        with pytest.raises(NetsumError, match="holds another model"):
+            RackOptimizer(other.parameters(), "sgd", lr=0.1, client=refused)
+        assert refused.service.name not in client._held
+        other(torch.ones(8)).sum().backward()  # its hooks are gone as well
+        again = make_optimizer(network, rank, make_model().parameters(), "sgd", lr=0.1)
+        assert again.step_number == 1
+        again.close()
+
+    on_ranks(SIZE, body)
 
 
 def test_a_half_precision_model_has_float32_masters(network: RackNetwork) -> None:

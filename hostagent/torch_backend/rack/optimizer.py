@@ -102,8 +102,12 @@ class RackOptimizer(torch.optim.Optimizer):
         if average:
             self._policy = replace(self._policy, divisor=self._client.size)
         self._handles: list[Any] = [None] * len(self._parameters)
-        self._hook_all()
-        self._begin()
+        try:
+            self._hook_all()
+            self._begin()
+        except BaseException:
+            self.close()  # nobody else has it, and its service would stay taken
+            raise
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Refused, as the server's keys are made with the optimizer."""
