@@ -76,6 +76,7 @@ def run(
       netsum run -n 4 --aggregator server train.py
       netsum run -n 4 --aggregator server --checkpoint state --checkpoint-every 100 train.py
     """
+    from hostagent.cli.rack.checkpoint_layout import check_layout
     from hostagent.cli.rack.placing import place_ranks
     from hostagent.torch_backend.aggregators import DEFAULT_LANES, Aggregator
     from hostagent.torch_backend.launcher import RunOptions, default_max_window, run_training
@@ -86,6 +87,8 @@ def run(
     rack_of_rank = place_ranks(ranks, racks, rack_of)
     if not rack_of_rank:
         refuse(context, "one server has no others to exchange sums with: add --racks N", "way")
+    if checkpoint is not None and restore:
+        check_layout(checkpoint, 1 + max(rack_of_rank, default=0))
 
     def at_end(where: Aggregator) -> None:
         from hostagent.cli.measured import summary, write

@@ -24,6 +24,8 @@ OUR_AGGREGATORS = ("pspin", "server")
 CABLES_FROM, DRAWS = 20_000, 5
 """The first UDP port of cables between racks: below those that the kernel gives away (32768 up), so that nobody gets
 one between the look at it and its use."""
+RACK_FOLDER = "rack-"
+"""And a rack's number: where its server keeps checkpoints."""
 CHOICES = "p4, p4:PROGRAM.p4, pspin, server or core:MODULE:CLASS"
 
 
@@ -194,7 +196,7 @@ def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:
     if racks == 1 or "--checkpoint" not in options:
         return options
     at = options.index("--checkpoint") + 1
-    return (*options[:at], str(Path(options[at]) / f"rack-{rack}"), *options[at + 1 :])
+    return (*options[:at], str(Path(options[at]) / f"{RACK_FOLDER}{rack}"), *options[at + 1 :])
 
 
 def _control_key(choice: Choice) -> str:
