@@ -32,7 +32,7 @@ from hostagent.torch_backend.aggregators import (
     make_services,
     start_aggregator,
 )
-from hostagent.torch_backend.processes import LaunchError, Service
+from hostagent.torch_backend.processes import KilledEarlyError, LaunchError, Service
 from hostagent.torch_backend.rank_launcher import RankOrder
 from hostagent.torch_backend.run_folder import run_folder
 
@@ -220,16 +220,18 @@ class _Run:
                 for descriptor in watched:
                     os.close(descriptor)
             for service in self._services:
-                if self._ranks.poll() is None and not service.running():
+                while self._ranks.poll() is None and not service.running():
                     self._restart(service)
         if self._aggregator is not None and self._options.at_end is not None:
             self._options.at_end(self._aggregator)
         return self._exit_code(self._ranks.returncode)
 
     def _restart(self, service: Service) -> None:
+        """Once; it may be killed again before it is ready."""
         ending = service.restart()
         print(f"netsum run: the {service.name} {ending}; started again", file=sys.stderr)
-        service.wait_ready()
+        with suppress(KilledEarlyError):
+            service.wait_ready()
 
     def _exit_code(self, code: int) -> int:
         if code < 0:

@@ -37,6 +37,10 @@ class LaunchError(Exception):
     """Something of a run could not be started or kept running; the text names it and says why."""
 
 
+class KilledEarlyError(LaunchError):
+    """A service was killed by a signal before it was ready: it may well start the next time."""
+
+
 def netsum_command(*arguments: str) -> list[str]:
     """The argument vector of a netsum command under this very Python."""
     return [sys.executable, "-m", "hostagent.cli.main", *arguments]
@@ -94,7 +98,8 @@ class Service:
         except ValueError:
             code = self.process.wait(STOP_TIMEOUT_S) if not line else None
             problem = f"said {line.strip()!r} where its ready line should be" if line else _ending(code)
-            raise LaunchError(f"the {self.name} {problem}{self._quoted_log()}") from None
+            kind = KilledEarlyError if code is not None and code < 0 else LaunchError
+            raise kind(f"the {self.name} {problem}{self._quoted_log()}") from None
         self._listener = threading.Thread(target=self._listen, args=(stdout,), name=f"{self.name} stdout", daemon=True)
         self._listener.start()
         return self.ready

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import torch.distributed as dist
 from torch._C._distributed_c10d import Backend
 
-from hostagent.torch_backend import doctor, failure_report, rank_launcher
+from hostagent.torch_backend import doctor, failure_report, launcher, rank_launcher
 from hostagent.torch_backend.creation import agree_on_name, controller_address, create_group
 from hostagent.torch_backend.errors import NetsumError, RefusedError
 from hostagent.torch_backend.processes import RESTARTS, LaunchError, Service
@@ -131,6 +133,36 @@ def test_a_service_keeps_its_address_over_a_restart_and_may_not_end_too_often(tm
     with pytest.raises(LaunchError, match="times in a minute"):
         service.restart()
     service.stop()
+
+
+KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+STAYS = "import json, time; print(json.dumps({'address': 'a'}), flush=True); time.sleep(600)"
+
+
+def run_of_killed(path: Path, kills: int) -> tuple[launcher._Run, Service]:
+    """A run whose one service is killed so often before it is ready, and whose ranks end when it is."""
+    programs = iter([KILLED] * kills + [STAYS])
+    service = Service("switch", path / "log", lambda ready: [sys.executable, "-c", next(programs)])
+    service.start()
+    run = launcher._Run(launcher.RunOptions(1, "train.py"), path)
+    run._services = [service]
+    ranks: Any = SimpleNamespace(pid=os.getpid(), returncode=0, poll=lambda: 0 if service.ready else None)
+    run._ranks = ranks
+    return run, service
+
+
+def test_a_run_starts_a_service_again_that_is_killed_before_it_is_ready(tmp_path, capsys):
+    run, service = run_of_killed(tmp_path, kills=3)
+    assert run._supervise() == 0
+    assert capsys.readouterr().err == 3 * "netsum run: the switch was killed by SIGKILL; started again\n"
+    assert service.running()
+    service.stop()
+
+
+def test_a_run_ends_where_a_service_is_always_killed_before_it_is_ready(tmp_path):
+    run, _ = run_of_killed(tmp_path, kills=RESTARTS + 1)
+    with pytest.raises(LaunchError, match=f"was killed by SIGKILL {RESTARTS + 1} times in a minute"):
+        run._supervise()
 
 
 def test_the_doctor_reports_a_check_that_breaks(monkeypatch, capsys):
