@@ -86,7 +86,8 @@ STATUS_TEXTS = {
     Status.NOT_A_SERVICE: "the job is not one of a service",
     Status.UNKNOWN_KEY: "nobody has written weights for this key",
     Status.SHAPE: "the service's key has another number of elements",
-    Status.QUOTA: "the tenant's memory does not hold it",
+    Status.QUOTA: "the service's memory does not hold it: its quota, or else the server's --memory, needs 8 bytes and "
+    "a little more for each element of the weights, and as much for each of their state tensors",
     Status.STEP: "it is not the step that follows the last whole one",
     Status.TWICE: "the key was pushed in this step already",
     Status.OPTIMIZER: "the server does not have this optimizer or buffer",

@@ -18,6 +18,7 @@ from hostagent.protocol.served import (
     ServedOptimizer,
     Status,
     read_answer,
+    status_text,
 )
 from hostagent.rackserver import checkpoint
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
@@ -155,6 +156,13 @@ def test_what_the_quota_does_not_hold_is_counted() -> None:
         pusher.begin(Announcement(Action.WRITE, 0, 1 << 30))
     (tenant,) = figures_of(pusher.aggregator.server).tenants
     assert tenant.refused == {"memory": 1}
+
+
+def test_the_words_of_a_refusal_by_quota_tell_what_weights_need() -> None:
+    assert "8 bytes and a little more for each element" in status_text(Status.QUOTA)
+    pusher = Pusher()
+    pusher.write(0, numbers(1 << 14))
+    assert 8 << 14 < pusher.service.used_bytes < 9 << 14
 
 
 def test_a_write_that_finds_no_room_takes_none_and_the_service_stays_whole() -> None:
