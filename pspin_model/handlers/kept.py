@@ -13,13 +13,14 @@ import enum
 import hashlib
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
+from numba.np.ufunc.dufunc import DUFunc
 
 from emulator.ports.deferred import Deferred
 from emulator.ports.jit_cache import PACKAGES, source_stamp
@@ -73,20 +74,24 @@ def key_of(function: Callable[..., Any]) -> str:
     return hashlib.sha256("\n".join(_function(function, seen)).encode()).hexdigest()
 
 
-def recursive(function: Callable[..., Any]) -> str | None:
-    """Name of a function that calls itself, by others or at once, among those that a handler calls."""
+def objection(function: Callable[..., Any]) -> str | None:
+    """Why a handler cannot be: one of the functions that it calls, by others or at once, calls itself or is compiled
+    without our checks."""
     path: list[Any] = []
     done: set[int] = set()
 
     def walk(one: Any) -> str | None:
         if one in path:
-            return str(one.__qualname__)
+            return f"{one.__qualname__} calls itself, and a core's stack is small: write a loop"
         if id(one) in done or _ours(one):
             return None
         done.add(id(one))
         path.append(one)
         cells = [cell.cell_contents for cell in one.__closure__ or ()]
-        for value in [*(value for _, value in _globals_of(one)), *cells]:
+        used = [*(value for _, value in _globals_of(one)), *cells, *(one.__defaults__ or ())]
+        for value in _flat(used):
+            if _unchecked(value):
+                return f"{value.__name__} is compiled by numba alone: make it a helper"
             called = _called(value)
             found = None if called is None else walk(called)
             if found:
@@ -95,6 +100,21 @@ def recursive(function: Callable[..., Any]) -> str | None:
         return None
 
     return walk(function)
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    """Values, and those in tuples among them."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def _unchecked(value: Any) -> bool:
+    """Whether something is compiled, and neither a helper nor of our packages or the compiler's."""
+    compiled_one = isinstance(value, Deferred | Dispatcher | DUFunc) and not isinstance(value, Charging)
+    return compiled_one and not _ours(value) and str(value.__module__).split(".")[0] not in CONSTANT_MODULES
 
 
 def _called(value: Any) -> Any:
