@@ -30,6 +30,9 @@ from pspin_model.handlers.jit import njit
 CONSTANT_MODULES = ("builtins", "math", "cmath", "operator", "numpy", "numba")
 """Their functions and types are what their names say, for one version of the compiler."""
 
+UNCHECKED_ATTRIBUTES = ("flat",)
+UNCHECKED_FUNCTIONS = (np.lib.stride_tricks.as_strided, numba.carray, numba.farray)  # type: ignore[attr-defined]
+"""What reaches beyond a view without a check."""
 
 _MISSING = object()
 
@@ -88,8 +91,12 @@ def objection(function: Callable[..., Any]) -> str | None:
         done.add(id(one))
         path.append(one)
         cells = [cell.cell_contents for cell in one.__closure__ or ()]
+        if name := next((each for each in _attributes(one.__code__) if each in UNCHECKED_ATTRIBUTES), None):
+            return f"no bounds are checked in '.{name}': use an index or a slice"
         used = [*(value for _, value in _globals_of(one)), *cells, *(one.__defaults__ or ())]
         for value in _flat(used):
+            if any(value is each for each in UNCHECKED_FUNCTIONS):
+                return f"no bounds are checked in what '{value.__name__}' returns: use a slice or reshape"
             if _unchecked(value):
                 return f"{value.__name__} is compiled by numba alone: make it a helper"
             called = _called(value)
@@ -100,6 +107,14 @@ def objection(function: Callable[..., Any]) -> str | None:
         return None
 
     return walk(function)
+
+
+def _attributes(code: types.CodeType) -> Iterator[str]:
+    """Names that stand behind a dot."""
+    yield from (str(step.argval) for step in dis.get_instructions(code) if step.opname in ("LOAD_ATTR", "LOAD_METHOD"))
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield from _attributes(each)
 
 
 def _flat(values: Iterable[Any]) -> Iterator[Any]:
