@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 import numba
 
 from pspin_model.handlers.core import CHECKED
-from pspin_model.handlers.kept import compiled, recursive
+from pspin_model.handlers.kept import compiled, objection
 from pspin_model.handlers.rewrite import HandlerError as HandlerError
 from pspin_model.handlers.rewrite import rewritten
 
@@ -43,8 +43,8 @@ class Handler:
     def code(self) -> int:
         """Address of its machine code: numba's own convention for a function of one int64."""
         signature = (numba.types.int64,)
-        if name := recursive(self._compiled.py_func):
-            raise HandlerError(f"{self.name}: {name} calls itself, and a core's stack is small: write a loop")
+        if reason := objection(self._compiled.py_func):
+            raise HandlerError(f"{self.name}: {reason}")
         try:
             self._compiled.compile(signature)
         except HandlerError as error:

@@ -232,6 +232,8 @@ class _Costs(ast.NodeTransformer):
         label, price, _ = known
         operands = ", ".join(f"x{place}" for place in range(len(arguments)))
         does = prices.INNER if price is prices.inner else f"{label}({operands})"
+        if isinstance(called, np.ufunc) and len(arguments) > called.nin:
+            does = f"into{called.nin}({label}, {operands})"
         return self._call(prices.stand_in(label, len(arguments), does, price), *arguments)
 
     def _conversion(self, node: ast.Call, called: type) -> ast.AST:

@@ -13,13 +13,14 @@ import enum
 import hashlib
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
+from numba.np.ufunc.dufunc import DUFunc
 
 from emulator.ports.deferred import Deferred
 from emulator.ports.jit_cache import PACKAGES, source_stamp
@@ -29,6 +30,9 @@ from pspin_model.handlers.jit import njit
 CONSTANT_MODULES = ("builtins", "math", "cmath", "operator", "numpy", "numba")
 """Their functions and types are what their names say, for one version of the compiler."""
 
+UNCHECKED_ATTRIBUTES = ("flat",)
+UNCHECKED_FUNCTIONS = (np.lib.stride_tricks.as_strided, numba.carray, numba.farray)  # type: ignore[attr-defined]
+"""What reaches beyond a view without a check."""
 
 _MISSING = object()
 
@@ -73,20 +77,28 @@ def key_of(function: Callable[..., Any]) -> str:
     return hashlib.sha256("\n".join(_function(function, seen)).encode()).hexdigest()
 
 
-def recursive(function: Callable[..., Any]) -> str | None:
-    """Name of a function that calls itself, by others or at once, among those that a handler calls."""
+def objection(function: Callable[..., Any]) -> str | None:
+    """Why a handler cannot be: one of the functions that it calls, by others or at once, calls itself or is compiled
+    without our checks."""
     path: list[Any] = []
     done: set[int] = set()
 
     def walk(one: Any) -> str | None:
         if one in path:
-            return str(one.__qualname__)
+            return f"{one.__qualname__} calls itself, and a core's stack is small: write a loop"
         if id(one) in done or _ours(one):
             return None
         done.add(id(one))
         path.append(one)
         cells = [cell.cell_contents for cell in one.__closure__ or ()]
-        for value in [*(value for _, value in _globals_of(one)), *cells]:
+        if name := next((each for each in _attributes(one.__code__) if each in UNCHECKED_ATTRIBUTES), None):
+            return f"no bounds are checked in '.{name}': use an index or a slice"
+        used = [*(value for _, value in _globals_of(one)), *cells, *(one.__defaults__ or ())]
+        for value in _flat(used):
+            if any(value is each for each in UNCHECKED_FUNCTIONS):
+                return f"no bounds are checked in what '{value.__name__}' returns: use a slice or reshape"
+            if _unchecked(value):
+                return f"{value.__name__} is compiled by numba alone: make it a helper"
             called = _called(value)
             found = None if called is None else walk(called)
             if found:
@@ -95,6 +107,29 @@ def recursive(function: Callable[..., Any]) -> str | None:
         return None
 
     return walk(function)
+
+
+def _attributes(code: types.CodeType) -> Iterator[str]:
+    """Names that stand behind a dot."""
+    yield from (str(step.argval) for step in dis.get_instructions(code) if step.opname in ("LOAD_ATTR", "LOAD_METHOD"))
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield from _attributes(each)
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    """Values, and those in tuples among them."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def _unchecked(value: Any) -> bool:
+    """Whether something is compiled, and neither a helper nor of our packages or the compiler's."""
+    compiled_one = isinstance(value, Deferred | Dispatcher | DUFunc) and not isinstance(value, Charging)
+    return compiled_one and not _ours(value) and str(value.__module__).split(".")[0] not in CONSTANT_MODULES
 
 
 def _called(value: Any) -> Any:

@@ -19,10 +19,12 @@ from numba.extending import overload
 
 from pspin_model.handlers.core import CHECKED, charge_all, charge_elements
 from pspin_model.handlers.rewrite import HandlerError
+from pspin_model.handlers.shapes import fits, into1, into2
 from pspin_model.machine.costs import CLASSES
 
 PREFIX = "_netsum_"
 NAMESPACE: dict[str, Any] = {"charge_all": charge_all, "charge_elements": charge_elements, "np": np, "math": math}
+NAMESPACE |= {"fits": fits, "into1": into1, "into2": into2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,11 @@ def _in_place(name: str, sign: str, kind: Kind) -> Any:
 
     def implement(h: Any, x0: Any, x1: Any, a: Any, i: Any) -> Any:
         charged = each(kind)(f"{sign}=", (x0, x1)).replace("result.size", "x0.size")
-        do = f"x0 {sign}= x1" if isinstance(x0, types.Array) else f"{charge_text(store=1)}; a[i] = x0 {sign} x1"
+        do = (
+            f"x0 {sign}= fits(x0, x1)"
+            if isinstance(x0, types.Array)
+            else f"{charge_text(store=1)}; a[i] = x0 {sign} x1"
+        )
         made_of: dict[str, Any] = {}
         exec(f"def impl(h, x0, x1, a, i):\n    {charged}\n    {do}\n", NAMESPACE, made_of)
         return made_of["impl"]

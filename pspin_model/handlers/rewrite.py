@@ -4,12 +4,16 @@ all their counts."""
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from pspin_model.handlers.core import charge, charge_all, turn, turns
+from pspin_model.handlers.shapes import counted, fits, into1, into2
 
 
 class HandlerError(TypeError):
@@ -19,6 +23,8 @@ class HandlerError(TypeError):
 COUNTS = tuple(inspect.signature(charge).parameters)[1:]
 """Arguments of `charge` behind the core."""
 TURN, TURNS, RANGE, CHARGE = "_netsum_turn", "_netsum_turns", "_netsum_range", "_netsum_charge"
+COUNTED = "_netsum_counted"
+FITS, INTO = "_netsum_fits", {1: "_netsum_into1", 2: "_netsum_into2"}
 
 
 class _Loops(ast.NodeTransformer):
@@ -61,6 +67,27 @@ class _Ranges(ast.NodeTransformer):
         return [ast.copy_location(keep, node), ast.copy_location(count, node), node]
 
 
+class _Comprehensions(ast.NodeTransformer):
+    """What a comprehension goes over, its length counted before: its calls of range, and itself if it is no zip or
+    enumerate."""
+
+    def __init__(self, core: str) -> None:
+        self.core = core
+        self.changed = False
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = self._counted(node.iter)
+        self.changed = True
+        return node
+
+    def _counted(self, over: ast.expr) -> ast.expr:
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("zip", "enumerate"):
+            over.args = [self._counted(each) for each in over.args]
+            return over
+        return ast.Call(ast.Name(COUNTED, ast.Load()), [ast.Name(self.core, ast.Load()), over], [])
+
+
 class _Charges(ast.NodeTransformer):
     """`charge_all` for every call of `charge`."""
 
@@ -81,6 +108,78 @@ class _Charges(ast.NodeTransformer):
         return node
 
 
+class _Fitting(ast.NodeTransformer):
+    """``a += fits(a, b)`` for ``a += b``, and ``into2(np.add, a, b, c)`` for ``np.add(a, b, c)``."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._outside = inspect.getclosurevars(function).nonlocals
+        self._globals = function.__globals__
+        self.count = 0
+
+    def _known(self, node: ast.expr) -> Any:
+        """The object a name stands for outside the function, or None."""
+        if isinstance(node, ast.Attribute):
+            return getattr(self._known(node.value), node.attr, None)
+        if not isinstance(node, ast.Name):
+            return None
+        return self._outside.get(node.id, self._globals.get(node.id, getattr(builtins, node.id, None)))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Constant):
+            return node
+        self.count += 1
+        before: list[ast.stmt] = []
+        target = node.target
+        if isinstance(target, ast.Subscript) and any(isinstance(e, ast.Call | ast.NamedExpr) for e in ast.walk(target)):
+            whole, place = f"{FITS}_whole{self.count}", f"{FITS}_place{self.count}"
+            before = [
+                ast.Assign([ast.Name(whole, ast.Store())], target.value),
+                ast.Assign([ast.Name(place, ast.Store())], _place(target.slice)),
+            ]
+            node.target = target = ast.Subscript(_name(whole), _name(place), ast.Store())
+        read = ast.parse(ast.unparse(target), mode="eval").body
+        node.value = ast.Call(_name(FITS), [read, node.value], [])
+        return [*(ast.copy_location(each, node) for each in before), node]
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        called = self._known(node.func)
+        if not isinstance(called, np.ufunc):
+            return self.generic_visit(node)
+        node.args = [self.visit(each) for each in node.args]
+        if any(isinstance(each, ast.Starred) for each in node.args):
+            raise HandlerError(f"'{ast.unparse(node)}': write out its arguments")
+        if len(node.args) == called.nin + 1 and called.nin in INTO:
+            self.count += 1
+            return ast.copy_location(ast.Call(_name(INTO[called.nin]), [node.func, *node.args], []), node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return self._value(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self._value(node)
+
+    def _value(self, node: ast.Attribute | ast.Name) -> ast.AST:
+        if isinstance(self._known(node), np.ufunc) and isinstance(node.ctx, ast.Load):
+            raise HandlerError(f"'{ast.unparse(node)}' is called by its name alone")
+        return self.generic_visit(node)
+
+
+def _name(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _place(node: ast.expr) -> ast.expr:
+    """An index as a value."""
+    if isinstance(node, ast.Tuple):
+        return ast.Tuple([_place(each) for each in node.elts], ast.Load())
+    if not isinstance(node, ast.Slice):
+        return node
+    parts = [node.lower, node.upper, *([node.step] if node.step else [])]
+    return ast.Call(_name("slice"), [each or ast.Constant(None) for each in parts], [])
+
+
 def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]:
     """The function with its loops counted and, if derived, its operations charged; itself if there is nothing to do."""
     tree = _parsed(function)
@@ -89,6 +188,7 @@ def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]
     definition.decorator_list = []
     core = definition.args.args[0].arg
     names: dict[str, Any] = {TURN: turn, TURNS: turns, CHARGE: charge_all}
+    names |= {COUNTED: counted, FITS: fits, INTO[1]: into1, INTO[2]: into2}
     if derived:
         from pspin_model.handlers.derive import derive  # it takes the error from here
 
@@ -96,14 +196,28 @@ def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]
             names |= derive(definition, core, function)
         except HandlerError as error:
             raise HandlerError(f"{function.__name__}: {error}") from None
+    fitting = _Fitting(function)
+    try:
+        fitting.visit(definition)
+    except HandlerError as error:
+        raise HandlerError(f"{function.__name__}: {error}") from None
     loops = _Loops(core)
     loops.visit(definition)
+    comprehensions = _Comprehensions(core)
+    comprehensions.visit(definition)
     ranges = _Ranges(core)
     ranges.visit(definition)
     charges = [_Charges(name) for name, value in function.__globals__.items() if value is charge]
     for each in charges:
         each.visit(definition)
-    if not (derived or loops.changed or ranges.count or any(each.changed for each in charges)):
+    if not (
+        derived
+        or fitting.count
+        or comprehensions.changed
+        or loops.changed
+        or ranges.count
+        or any(each.changed for each in charges)
+    ):
         return function
     return _compiled(function, tree, names)
 
