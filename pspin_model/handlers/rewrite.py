@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pspin_model.handlers.core import charge, charge_all, turn, turns
-from pspin_model.handlers.shapes import counted, fits, into1, into2
+from pspin_model.handlers.shapes import fits, into1, into2
 
 
 class HandlerError(TypeError):
@@ -23,7 +23,6 @@ class HandlerError(TypeError):
 COUNTS = tuple(inspect.signature(charge).parameters)[1:]
 """Arguments of `charge` behind the core."""
 TURN, TURNS, RANGE, CHARGE = "_netsum_turn", "_netsum_turns", "_netsum_range", "_netsum_charge"
-COUNTED = "_netsum_counted"
 FITS, INTO = "_netsum_fits", {1: "_netsum_into1", 2: "_netsum_into2"}
 
 
@@ -67,25 +66,13 @@ class _Ranges(ast.NodeTransformer):
         return [ast.copy_location(keep, node), ast.copy_location(count, node), node]
 
 
-class _Comprehensions(ast.NodeTransformer):
-    """What a comprehension goes over, its length counted before: its calls of range, and itself if it is no zip or
-    enumerate."""
+class _Comprehensions(ast.NodeVisitor):
+    """Refuses them: numba makes nothing of a handler that has one, not even a fault."""
 
-    def __init__(self, core: str) -> None:
-        self.core = core
-        self.changed = False
-
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        self.generic_visit(node)
-        node.iter = self._counted(node.iter)
-        self.changed = True
-        return node
-
-    def _counted(self, over: ast.expr) -> ast.expr:
-        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id in ("zip", "enumerate"):
-            over.args = [self._counted(each) for each in over.args]
-            return over
-        return ast.Call(ast.Name(COUNTED, ast.Load()), [ast.Name(self.core, ast.Load()), over], [])
+    def generic_visit(self, node: ast.AST) -> None:
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            raise HandlerError(f"'{ast.unparse(node)}': no comprehensions in a handler; write a loop")
+        super().generic_visit(node)
 
 
 class _Charges(ast.NodeTransformer):
@@ -188,7 +175,7 @@ def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]
     definition.decorator_list = []
     core = definition.args.args[0].arg
     names: dict[str, Any] = {TURN: turn, TURNS: turns, CHARGE: charge_all}
-    names |= {COUNTED: counted, FITS: fits, INTO[1]: into1, INTO[2]: into2}
+    names |= {FITS: fits, INTO[1]: into1, INTO[2]: into2}
     if derived:
         from pspin_model.handlers.derive import derive  # it takes the error from here
 
@@ -198,26 +185,18 @@ def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]
             raise HandlerError(f"{function.__name__}: {error}") from None
     fitting = _Fitting(function)
     try:
+        _Comprehensions().visit(definition)
         fitting.visit(definition)
     except HandlerError as error:
         raise HandlerError(f"{function.__name__}: {error}") from None
     loops = _Loops(core)
     loops.visit(definition)
-    comprehensions = _Comprehensions(core)
-    comprehensions.visit(definition)
     ranges = _Ranges(core)
     ranges.visit(definition)
     charges = [_Charges(name) for name, value in function.__globals__.items() if value is charge]
     for each in charges:
         each.visit(definition)
-    if not (
-        derived
-        or fitting.count
-        or comprehensions.changed
-        or loops.changed
-        or ranges.count
-        or any(each.changed for each in charges)
-    ):
+    if not (derived or fitting.count or loops.changed or ranges.count or any(each.changed for each in charges)):
         return function
     return _compiled(function, tree, names)
 

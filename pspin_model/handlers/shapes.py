@@ -7,8 +7,6 @@ from typing import Any
 from numba.core import types
 from numba.extending import overload
 
-from pspin_model.handlers.core import turns
-
 MISFIT = "operands could not be broadcast together with the array that the result is written into"
 
 
@@ -52,20 +50,3 @@ def into2(ufunc: Any, x: Any, y: Any, out: Any) -> Any:
 @overload(into2)
 def _into2(ufunc, x, y, out):  # type: ignore[no-untyped-def]
     return lambda ufunc, x, y, out: ufunc(fits(out, x), fits(out, y), out)
-
-
-def counted(h: Any, over: Any) -> Any:
-    """``over``, which a comprehension goes over next: as many turns of a loop."""
-    raise NotImplementedError
-
-
-@overload(counted)
-def _counted(h, over):  # type: ignore[no-untyped-def]
-    if not isinstance(over, types.RangeType | types.Array):
-        return lambda h, over: over
-
-    def implement(h, over):  # type: ignore[no-untyped-def]
-        turns(h, len(over))
-        return over
-
-    return implement

@@ -79,3 +79,13 @@ def pointed(h: int) -> None:
 def test_views_without_bounds_are_refused(bad: Any, what: str) -> None:
     with pytest.raises(HandlerError, match=f"{bad.name}: no bounds are checked in .*{what}'"):
         Machine().context("bad", payload=bad)
+
+
+def lists(h: int) -> None:
+    """numba would make nothing of it."""
+    scratchpad(h, 0, np.int64)[0] = len([i for i in range(4)])
+
+
+def test_comprehensions_are_refused() -> None:
+    with pytest.raises(HandlerError, match=r"lists: .*no comprehensions in a handler; write a loop"):
+        handler(lists)

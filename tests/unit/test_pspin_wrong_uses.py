@@ -152,20 +152,3 @@ def test_the_clock_has_an_end() -> None:
     machine.inject(context, [0], packets(1), at=[LAST_CYCLE - 5])
     with pytest.raises(MachineError, match="clock"):
         machine.run()
-
-
-@handler
-def lists(h: int) -> None:
-    """A comprehension as long as the tag says."""
-    pad = scratchpad(h, 0, np.int64)
-    pad[0] = len([i for i in range(tag(h))])
-    pad[1] = sum([i * x for i, x in enumerate(range(tag(h)))])
-
-
-def test_a_comprehension_is_as_long_as_a_loop_may_be() -> None:
-    machine = Machine(MachineConfig(clusters=1, handler_limit=LIMIT))
-    context = machine.context("lists", payload=lists, scratchpad_bytes=PAD)
-    machine.inject(context, [0, 1], packets(2), tags=[4, 10**12])
-    (fault,) = machine.run().faults
-    assert fault.packet == 1
-    assert "loop" in fault.text
