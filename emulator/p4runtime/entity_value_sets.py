@@ -8,10 +8,10 @@ from typing import Any
 from emulator.p4.protos import p4runtime_pb2
 from emulator.p4runtime.cells import check_modify
 from emulator.p4runtime.errors import Code, RequestError
-from emulator.p4runtime.schema import FieldSchema, MatchKind, ValueSetSchema
+from emulator.p4runtime.schema import MatchKind, ValueSetSchema
 from emulator.p4runtime.translate import add_match, match_from_proto
 from emulator.p4runtime.view import Change, Undo, View
-from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Ternary, ValueSetMember
+from emulator.switch.control import FieldMatch, ValueSetMember, member_part
 
 
 def prepare_value_set_write(view: View, update_type: int, message: Any) -> Change:
@@ -30,24 +30,11 @@ def prepare_value_set_write(view: View, update_type: int, message: Any) -> Chang
 
 def _member_from_key(value_set: ValueSetSchema, key: tuple[FieldMatch, ...]) -> ValueSetMember:
     by_id = {part.field_id: part for part in key}
-    pairs = [_pair(field, by_id.get(field.id)) for field in value_set.fields.values()]
+    pairs = [
+        member_part(by_id.get(field.id), field.width_bits, field.kind is MatchKind.RANGE)
+        for field in value_set.fields.values()
+    ]
     return ValueSetMember(tuple(first for first, _ in pairs), tuple(second for _, second in pairs))
-
-
-def _pair(field: FieldSchema, part: FieldMatch | None) -> tuple[int, int]:
-    """(value, mask), or (low, high)."""
-    ones = (1 << field.width_bits) - 1
-    match part:
-        case Exact(_, value) | Optional(_, value):
-            return value, ones
-        case Lpm(_, value, prefix_len):
-            return value, ones ^ ones >> prefix_len
-        case Ternary(_, value, mask):
-            return value, mask
-        case Range(_, low, high):
-            return low, high
-        case None:
-            return 0, ones if field.kind is MatchKind.RANGE else 0
 
 
 def _write(

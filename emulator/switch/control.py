@@ -238,6 +238,22 @@ class ValueSetMember:
     """For each field the mask, or the high end of the range; none: each field has its one value."""
 
 
+def member_part(match: FieldMatch | None, width_bits: int, is_range: bool) -> tuple[int, int]:
+    """One field of a `ValueSetMember`: (value, mask), or (low, high). None matches everything."""
+    ones = (1 << width_bits) - 1
+    match match:
+        case Exact(_, value) | Optional(_, value):
+            return value, ones
+        case Lpm(_, value, prefix_len):
+            return value, ones ^ ones >> prefix_len
+        case Ternary(_, value, mask):
+            return value, mask
+        case Range(_, low, high):
+            return low, high
+        case None:
+            return 0, ones if is_range else 0
+
+
 class Control(Protocol):
     """The caller holds the switch's ``lock``; each call takes effect between two batches."""
 

@@ -14,18 +14,15 @@ from emulator.switch.control import (
     FieldMatch,
     Group,
     GroupMember,
-    Lpm,
     Member,
-    Optional,
-    Range,
     TableEntry,
-    Ternary,
     Through,
     ToGroup,
     ToMember,
     ValueSetMember,
+    member_part,
 )
-from emulator.v1model.view import ActionView, KeyView, TableView
+from emulator.v1model.view import ActionView, TableView
 
 NO_PARAMS: tuple[int, ...] = ()
 
@@ -163,24 +160,11 @@ def _value(command: s.AddValue, value_set: Instance) -> ValueSetMember:
     if set(given) != {field.name for field in value_set.fields}:
         wanted = ", ".join(field.name or "one plain value" for field in value_set.fields)
         raise refuse(command.line, f"value set {value_set.name} takes {wanted}")
-    pairs = [_pair(field_match(given[field.name], field), field) for field in value_set.fields]
+    pairs = [
+        member_part(field_match(given[field.name], field), field.width_bits, field.match_kind == "range")
+        for field in value_set.fields
+    ]
     return ValueSetMember(tuple(first for first, _ in pairs), tuple(second for _, second in pairs))
-
-
-def _pair(match: FieldMatch | None, key: KeyView) -> tuple[int, int]:
-    """As ``ValueSetMember`` has them."""
-    ones = (1 << key.width_bits) - 1
-    match match:
-        case Exact(_, value) | Optional(_, value):
-            return value, ones
-        case Lpm(_, value, length):
-            return value, ones ^ ones >> length
-        case Ternary(_, value, mask):
-            return value, mask
-        case Range(_, low, high):
-            return low, high
-        case None:
-            return 0, ones if key.match_kind == "range" else 0
 
 
 def _unknown(line: int, what: str, handle: str) -> StfError:
