@@ -85,6 +85,11 @@ class AggregatorDriver(ConnectedDriver):
                 found.verdicts[row], found.verdict_bytes[row] = dict(counters.frames), dict(counters.bytes)
         return found
 
+    def statistics(self, timeout_s: float) -> Mapping[str, Any]:
+        """What the aggregator tells about itself. Raises AggregatorUnavailable."""
+        told: dict[str, Any] = json.loads(self._ask("Statistics", pb.StatisticsRequest(), timeout_s).json)
+        return told
+
     def _ask(self, call: str, request: object, timeout_s: float) -> Any:
         stub = self._stub
         if stub is None:

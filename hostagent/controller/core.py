@@ -125,6 +125,11 @@ class Controller:
         self._at(now_ns)
         restart.install_failed(self.world, job, epoch, why)
 
+    def troubled(self, job: int, why: str) -> None:
+        """What keeps a job's frames from arriving; "": nothing any more."""
+        if job in self.world.jobs:
+            self.world.jobs[job].trouble = why
+
     def expected_entries(self) -> list[JobEntries]:
         """What the aggregator should know if it has forgotten nothing: for a driver that has just connected."""
         told = (JobState.RUNNING, JobState.RESUMING)

@@ -60,6 +60,9 @@ class DriverEvents(Protocol):
     def install_failed(self, job: int, epoch: int, why: str) -> None:
         """The aggregator is there and refused."""
 
+    def troubled(self, job: int, why: str) -> None:
+        """Frames of the job don't arrive somewhere inside the aggregator, which its ranks can't know; "": they do."""
+
 
 class Driver(Protocol):
     """One aggregator. No method but `counters` and `stop` waits for anything."""

@@ -53,7 +53,8 @@ def report(world: World, process: int, message: pb.Fail) -> None:
         return
     job, member = found
     if not message.HasField("mismatch"):
-        fail_job(world, job, f"rank {member.rank} ({member.name}) reports: {message.cause}")
+        told = f"rank {member.rank} ({member.name}) reports: {message.cause}"
+        fail_job(world, job, f"{job.trouble}. So {told}" if job.trouble else told)
         return
     asked = message.mismatch
     keys = [(asked.first_child, asked.first_hash), (asked.second_child, asked.second_hash)]

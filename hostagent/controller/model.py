@@ -175,6 +175,8 @@ class Job:
     round: Round = field(default_factory=Round)
     investigation: Investigation | None = None
     install_deadline_ns: int = 0
+    trouble: str = ""
+    """Why its frames don't arrive, where the aggregator's driver knows; told with what its ranks report."""
     service: ServiceTerms | None = None
     """Of a job that works on a rack server's weights. It isn't resumed after a restart: its step has been undone."""
 

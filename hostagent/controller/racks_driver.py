@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hostagent.controller.aggregator_driver import SCHEME, AggregatorDriver
-from hostagent.controller.cables import CableWatch
+from hostagent.controller.cables import Cable, CableWatch
 from hostagent.controller.driver import AggregatorCounters, DriverEvents
 from hostagent.controller.entries import JobEntries
 from hostagent.controller.model import Capacity
@@ -46,7 +46,15 @@ class _Told:
 
     epoch: int
     racks: frozenset[int]
+    """The places' indices."""
+    parts: frozenset[int]
+    """The racks' numbers, where there are several."""
     waiting: set[int] = field(default_factory=set)
+
+    def trouble(self, silent: Mapping[Cable, str]) -> str:
+        """What is wrong with the cables between its racks."""
+        mine = (text for cable, text in silent.items() if {cable.sender, cable.receiver} <= self.parts)
+        return "; ".join(mine)
 
 
 class RacksDriver:
@@ -55,7 +63,8 @@ class RacksDriver:
     def __init__(self, addresses: Sequence[str], way: str) -> None:
         self._addresses, self._way = addresses, way
         self._drivers = [AggregatorDriver(address) for address in addresses]
-        self._cables = CableWatch(addresses)
+        self._cables = CableWatch([driver.statistics for driver in self._drivers], self._cables_changed)
+        self._silent: Mapping[Cable, str] = {}
         self._racks = [_Rack() for _ in addresses]
         self._told: dict[int, _Told] = {}
         self._events: DriverEvents | None = None
@@ -83,7 +92,10 @@ class RacksDriver:
             return
         with self._lock:
             before = self._told.get(entries.job)
-            self._told[entries.job] = _Told(entries.epoch, frozenset(shares), set(shares))
+            told = self._told[entries.job] = _Told(entries.epoch, frozenset(shares), _parts_of(shares), set(shares))
+            trouble = told.trouble(self._silent)
+        if trouble:
+            self._tell.troubled(entries.job, trouble)
         for index in (before.racks if before is not None else frozenset()) - set(shares):
             self._drivers[index].remove(entries.job)
         for index, share in shares.items():
@@ -156,6 +168,13 @@ class RacksDriver:
             self._racks[index].capacity = None
         self._tell.lost(why, hopeless=hopeless)
 
+    def _cables_changed(self, silent: Mapping[Cable, str]) -> None:
+        with self._lock:
+            self._silent = silent
+            troubles = {job: told.trouble(silent) for job, told in self._told.items()}
+        for job, trouble in troubles.items():
+            self._tell.troubled(job, trouble)
+
     def _installed(self, index: int, job: int, epoch: int) -> None:
         with self._lock:
             told = self._told.get(job)
@@ -194,6 +213,9 @@ class _RackEvents:
     def install_failed(self, job: int, epoch: int, why: str) -> None:
         self.racks._install_failed(self.index, job, epoch, why)
 
+    def troubled(self, job: int, why: str) -> None:
+        self.racks._tell.troubled(job, why)
+
 
 def split(entries: JobEntries, places: Sequence[Place], way: str) -> dict[int, JobEntries]:
     """By the place's index: what a server is told of a job. Raises RacksRefused."""
@@ -213,6 +235,12 @@ def split(entries: JobEntries, places: Sequence[Place], way: str) -> dict[int, J
     )
     spread = Spread(way, parts)
     return {index: replace(entries, children=mine, spread=spread) for index, mine in children.items()}
+
+
+def _parts_of(shares: Mapping[int, JobEntries]) -> frozenset[int]:
+    """Numbers of the racks that a job is spread over."""
+    spreads = (share.spread for share in shares.values())
+    return frozenset(part.rack for spread in spreads if spread is not None for part in spread.racks)
 
 
 def _check(places: Sequence[Place], names: Sequence[str]) -> None:

@@ -198,6 +198,10 @@ class ControllerServer:
         """See DriverEvents."""
         self._later(lambda: self._core.install_failed(job, epoch, why, self._now()))
 
+    def troubled(self, job: int, why: str) -> None:
+        """See DriverEvents."""
+        self._later(lambda: self._core.troubled(job, why))
+
     def _later(self, happen: Callable[[], object]) -> None:
         def on_loop() -> None:
             happen()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hostagent.controller.cables import CableWatch, silent
+from hostagent.controller.cables import Cable, CableWatch
 from hostagent.protocol.services.aggregator import peer_port
 
 
@@ -17,36 +17,49 @@ def report(incarnation: int = 1, **frames: tuple[int, int]) -> Any:
     return {"ports": told, "incarnation": incarnation}
 
 
-def new_watch() -> CableWatch:
-    """One that has seen both servers before they sent anything."""
-    watch = CableWatch([])
-    assert not watch.look({0: report(to_1=(0, 0)), 1: report(to_0=(0, 0))})
-    return watch
+class Watched:
+    """A watch, and what it tells."""
+
+    def __init__(self) -> None:
+        self.told: list[dict[Cable, str]] = []
+        self.watch = CableWatch([], lambda silent: self.told.append(dict(silent)))
+
+    def look(self, one: Any, other: Any) -> None:
+        self.watch.look({0: one, 1: other})
 
 
 def test_a_cable_by_which_nothing_comes_is_told_once_and_names_both_ends(caplog: pytest.LogCaptureFixture) -> None:
-    reports = {0: report(to_1=(30, 9)), 1: report(to_0=(0, 30))}
-    assert silent(reports, {(0, 1): 0, (1, 0): 0}) == [(0, 1, 9)]
-    watch = new_watch()
-    for _ in range(2):
-        assert not watch.look(reports)
+    watched = Watched()
+    for sent in (0, 0, 9, 12, 15):  # seen; counted from; sent; looked for, twice
+        watched.look(report(to_1=(sent, sent)), report(to_0=(0, sent)))
     (line,) = caplog.messages
     assert "rack 0's server has sent rack 1's 9 frames, and none has come" in line
-    assert "--peer 1=... of the first, --peer 0=... of the second" in line
+    assert "--peer 1=... of rack 0, --peer 0=... of rack 1" in line
+    assert watched.told == [{Cable(0, 1): line}]
 
 
-def test_what_may_be_loss_or_has_not_begun_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
-    watch = new_watch()
-    assert not watch.look({0: report(to_1=(0, 0)), 1: report(to_0=(0, 3))})
-    assert watch.look({0: report(to_1=(9, 9)), 1: report(to_0=(1, 30))})
+def test_what_may_be_loss_or_on_its_way_or_has_not_begun_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    watched = Watched()
+    for sent, come in ((0, 0), (0, 0), (0, 0), (3, 0), (4, 0), (900, 0), (900, 1), (900, 1), (904, 1), (904, 1)):
+        watched.look(report(to_1=(0, sent)), report(to_0=(come, 0)))
     assert not caplog.messages
+    assert not watched.told
 
 
-def test_what_was_sent_to_a_server_that_has_ended_is_not_missed_by_the_next(caplog: pytest.LogCaptureFixture) -> None:
-    watch = new_watch()
-    again = report(incarnation=2, to_0=(0, 0))
-    assert not watch.look({0: report(to_1=(9, 8619)), 1: again})
-    assert not watch.look({0: report(to_1=(9, 8622)), 1: again})
-    assert not caplog.messages
-    assert not watch.look({0: report(to_1=(9, 8630)), 1: again})
-    assert "rack 0's server has sent rack 1's 11 frames, and none has come" in caplog.messages[0]
+def test_a_cable_that_ends_later_is_told_and_so_is_that_frames_come_again(caplog: pytest.LogCaptureFixture) -> None:
+    watched = Watched()
+    for sent, come in ((50, 45), (55, 45), (70, 45), (80, 45), (80, 46)):
+        watched.look(report(to_1=(0, sent)), report(to_0=(come, 0)))
+    assert [list(told) for told in watched.told] == [[Cable(0, 1)], []]
+    assert "rack 0's server has sent rack 1's 15 frames, and none has come" in caplog.messages[0]
+
+
+def test_what_was_sent_to_a_server_that_has_ended_is_not_missed_by_the_next() -> None:
+    watched = Watched()
+    watched.look(report(to_1=(9, 9)), report(to_0=(9, 9)))
+    for sent in (8619, 8619, 8622, 8622):
+        watched.look(report(to_1=(9, sent)), report(incarnation=2, to_0=(0, 0)))
+    assert not watched.told
+    for sent in (8630, 8632):
+        watched.look(report(to_1=(9, sent)), report(incarnation=2, to_0=(0, 0)))
+    assert "rack 0's server has sent rack 1's 11 frames" in watched.told[0][Cable(0, 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hostagent.controller.lifecycle import TRANSITIONS, IllegalTransition, JobEvent, JobState, next_state
@@ -250,6 +252,17 @@ def test_the_first_cause_is_kept_and_told_to_every_rank() -> None:
     lab.run(TEN_SECONDS_NS)
     assert len(set(causes(ranks))) == 1
     assert "operation 7 timed out, waiting for rank 2" in str(causes(ranks)[0])
+
+
+def test_a_rank_is_told_what_the_driver_knows_to_be_wrong_before_what_it_saw_itself() -> None:
+    lab = Laboratory()
+    ranks = lab.group(2)
+    running(lab, ranks)
+    lab.core.troubled(99, "of a job that is over")
+    lab.core.troubled(next(iter(lab.core.world.jobs)), "the cable to rack 1 is dead")
+    ranks[1].fail("world", "rank 1 waited 9 s, to which rank 0 had not contributed")
+    lab.until(lambda: None not in causes(ranks))
+    assert all(re.match(r"the cable to rack 1 is dead\. So rank 1 .* had not", str(cause)) for cause in causes(ranks))
 
 
 def test_a_mismatch_names_both_operations_on_every_rank() -> None:

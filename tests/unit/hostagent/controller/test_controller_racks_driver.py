@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hostagent.controller.cables import Cable
 from hostagent.controller.driver import AggregatorCounters
 from hostagent.controller.entries import Child, JobEntries
 from hostagent.controller.model import Capacity
@@ -78,6 +79,9 @@ class Events:
 
     def install_failed(self, job: int, epoch: int, why: str) -> None:
         self.told.append(("install_failed", job, epoch, why))
+
+    def troubled(self, job: int, why: str) -> None:
+        self.told.append(("troubled", job, why))
 
 
 def racks_of(*places: Place | None) -> tuple[RacksDriver, list[FakeDriver], Events]:
@@ -153,3 +157,13 @@ def test_lanes_must_be_the_same() -> None:
 def test_counters_are_of_all_racks() -> None:
     racks, _, _ = racks_of(*PLACES)
     assert racks.counters(1.0) == AggregatorCounters({0: {"accepted": 4}}, {0: {"accepted": 400}}, {"epoch": 2})
+
+
+def test_a_silent_cable_is_a_trouble_of_the_jobs_that_are_spread_over_its_racks() -> None:
+    racks, _, events = racks_of(*PLACES)
+    racks.install(entries(1, 2))
+    racks._cables_changed({Cable(5, 2): "rack 5 is not heard", Cable(5, 7): "of others"})
+    racks.install(entries(1, 2, epoch=2))
+    racks.install(entries(1, 3, epoch=3))  # of one rack
+    racks._cables_changed({})
+    assert events.told == [("troubled", 9, "rack 5 is not heard")] * 2 + [("troubled", 9, "")]
