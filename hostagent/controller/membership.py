@@ -26,7 +26,7 @@ def join(world: World, process: int, request: int, message: pb.Join) -> None:
         problem = f"rank {message.rank} says the group has {message.size} ranks, others said {job.size}"
     service = service_of(message)
     if not problem and job is not None and job.service != service:
-        problem = f"rank {message.rank} names another service, nonce, weight or quota than others did"
+        problem = f"rank {message.rank} names another service, nonce, weight, quota or number of workers than others"
     held = job.members.get(message.rank) if job is not None else None
     if not problem and held is not None and held.process != process:
         problem = f"rank {message.rank} is already taken by {held.name}"
@@ -53,11 +53,11 @@ def _problem_with(message: pb.Join) -> str:
 
 
 def service_of(message: pb.Join) -> ServiceTerms | None:
-    """The terms of the job's service; every rank is one of its workers."""
+    """The terms of the job's service."""
     if not message.HasField("service"):
         return None
     told = message.service
-    return ServiceTerms(told.name, told.nonce, message.size, told.weight or 1, told.quota_bytes)
+    return ServiceTerms(told.name, told.nonce, told.workers, told.weight or 1, told.quota_bytes)
 
 
 def _open_job(world: World, group: str) -> Job | None:

@@ -2,8 +2,9 @@
 
 A service begins with its declaration by the operator (`declare`, from ``--services``), with its checkpoint (`restore`)
 or, where the server is open, with the first job that names it; that job's nonce is the service's from then on. Later
-jobs must bring the same nonce and stay within the declared workers. Keys, weights and the service's number outlive its
-jobs.
+jobs must bring the same nonce and stay within the declared workers, or declare another number, which an operator's
+declaration alone forbids: weights and state do not depend on it, and a service has one job at a time. Keys, weights and
+the service's number outlive its jobs.
 
 No I/O and no clock. All refusals are `AggregatorRefused`, name the tenant, and are counted.
 
@@ -17,7 +18,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from hostagent.protocol.services.aggregator import (
@@ -59,11 +60,13 @@ class Tenant:
     number: int
     """From 0, in the order of declaration; never another tenant's."""
     workers: int
-    """Its declared number; workers are numbered from 0."""
+    """The most that its jobs may have; they are numbered from 0."""
     weight: int
     quota_bytes: int
     """0: the server's memory is the only limit."""
     digest: bytes
+    by_operator: bool = False
+    """Declared by the operator, and no job may declare more."""
     used_bytes: int = 0
     keys: dict[int, int] = field(default_factory=dict)
     """Key -> bytes charged for it."""
@@ -97,13 +100,19 @@ class Registry:
         self.declare(ServiceTerms(name, nonce, workers, weight, quota_bytes))
         return nonce
 
-    def declare(self, terms: ServiceTerms) -> Tenant:
+    def declare(self, terms: ServiceTerms, *, by_operator: bool = True) -> Tenant:
         """Make a service known. Raises AggregatorRefused(INVALID), also where the namespace is taken."""
         _check_terms(terms)
         if terms.name in self._tenants:
             raise AggregatorRefused(f"tenant {terms.name!r} is declared already; choose another namespace")
         tenant = Tenant(
-            terms.name, len(self._tenants), terms.workers, terms.weight or 1, terms.quota_bytes, _digest(terms.nonce)
+            terms.name,
+            len(self._tenants),
+            terms.workers,
+            terms.weight or 1,
+            terms.quota_bytes,
+            _digest(terms.nonce),
+            by_operator,
         )
         self._tenants[terms.name] = tenant
         return tenant
@@ -120,8 +129,9 @@ class Registry:
     def admit(self, job: int, terms: ServiceTerms, children: int) -> Tenant:
         """The tenant whose job this is from now on, for ``children`` contributors (each one worker or more).
 
-        The declaration's weight and quota stand; what the terms say of them counts for a new service only. A job that
-        is known already is admitted anew, as after a restart. Raises AggregatorRefused and has changed nothing then.
+        The declaration's weight and quota stand; what the terms say of them counts for a new service only. Workers may
+        be declared anew. A job that is known already is admitted anew, as after a restart. Raises AggregatorRefused and
+        has changed nothing then.
         """
         tenant = self._tenants.get(terms.name)
         owner = self._by_job.get(job)
@@ -130,9 +140,10 @@ class Registry:
             raise AggregatorRefused(f"tenant {terms.name!r}: job {job} is another tenant's", RefusalCode.FORBIDDEN)
         matches = hmac.compare_digest(_digest(terms.nonce), tenant.digest if tenant is not None else self._unknown)
         if tenant is None and not self.closed:
+            terms = replace(terms, workers=terms.workers or children)
             _check_terms(terms)
             _check_children(terms.name, children, terms.workers)
-            tenant = self.declare(terms)
+            tenant = self.declare(terms, by_operator=False)
         elif tenant is None or not matches:
             self._count(tenant, Refused.NONCE)
             raise AggregatorRefused(
@@ -140,20 +151,29 @@ class Registry:
                 RefusalCode.FORBIDDEN,
             )
         else:
-            self._check_against(tenant, terms, children)
+            tenant.workers = self._workers_of(tenant, terms, children)
         tenant.jobs.add(job)
         self._by_job[job] = tenant
         return tenant
 
-    def _check_against(self, tenant: Tenant, terms: ServiceTerms, children: int) -> None:
-        if terms.workers > tenant.workers or children > tenant.workers:
+    def _workers_of(self, tenant: Tenant, terms: ServiceTerms, children: int) -> int:
+        """The service's number from this job on. Raises AggregatorRefused(FORBIDDEN)."""
+        declared = terms.workers or tenant.workers
+        wanted = max(declared, children)
+        if wanted > tenant.workers and (tenant.by_operator or not terms.workers):
             self._count(tenant, Refused.WORKERS)
+            whose, instead = "an earlier job had, or declared", f"declare more with RackOptimizer(workers={wanted})"
+            if tenant.by_operator:
+                whose, instead = "--services declares", "have more declared there"
             raise AggregatorRefused(
-                f"tenant {tenant.name!r}: worker {max(terms.workers, children) - 1} is beyond the {tenant.workers} "
-                f"workers that the service's first job, or --services, declared; start {tenant.workers} at most, or "
-                "make another service, with RackService(workers=...) if later jobs may be larger",
+                f"tenant {tenant.name!r}: worker {wanted - 1} is beyond the {tenant.workers} workers that {whose}; "
+                f"start {tenant.workers} at most, or {instead}",
                 RefusalCode.FORBIDDEN,
             )
+        if children > declared:
+            self._count(tenant, Refused.WORKERS)
+        _check_children(tenant.name, children, declared)
+        return tenant.workers if tenant.by_operator else declared
 
     def leave(self, job: int, counters: JobCounters | None = None) -> None:
         """The job is no more; its service and keys stay. A job of nobody is no error. ``counters``: what it had come

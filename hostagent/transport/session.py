@@ -141,7 +141,7 @@ class SessionClient:
 
         `group` must be the same text on all members and differ from any other group alive at this controller (for
         instance the group's name plus a random word that rank 0 put into the store). `service`: whose weights the group
-        works on, at a rack server; every rank is one of its workers.
+        works on, at a rack server.
         Raises SessionRefused where another process holds the rank or gave another size, ControllerLost at the time-out.
         """
         message = pb.ClientMessage(join=join_message(group, rank, size, service))

@@ -75,6 +75,7 @@ def join_message(group: str, rank: int, size: int, service: ServiceTerms | None)
     if service is not None:
         join.service.name, join.service.nonce = service.name, service.nonce
         join.service.weight, join.service.quota_bytes = service.weight, service.quota_bytes
+        join.service.workers = service.workers
     return join
 
 

@@ -229,13 +229,12 @@ def summed(training: Training, step: int, key: int) -> Array:
     return result
 
 
-def expected(training: Training) -> list[Key]:
-    """The float32 masters after all steps, computed in one place without a network."""
-    keys = []
-    for number in range(len(training.sizes)):
-        masters = as_float(training.first_weights(number), training.dtype).astype(np.float32)
-        keys.append(Key(masters))
-    for step in range(1, training.steps + 1):
+def expected(training: Training, done: int = 0, keys: list[Key] | None = None) -> list[Key]:
+    """The float32 masters after all steps, computed in one place without a network; from ``keys`` after ``done``."""
+    if keys is None:
+        first = [training.first_weights(number) for number in range(len(training.sizes))]
+        keys = [Key(as_float(weights, training.dtype).astype(np.float32)) for weights in first]
+    for step in range(done + 1, training.steps + 1):
         gradients = [summed(training, step, number) for number in range(len(keys))]
         norm = np.sqrt(sum(float(values.astype(np.float64) @ values) for values in gradients))
         flags = training.terms.flags

@@ -89,6 +89,8 @@ class ServiceTerms:
     name: str
     nonce: bytes = b""
     workers: int = 0
+    """The most that its jobs may have, all racks' together; children may stand for several. 0: as declared before, or
+    of a new service as many as its first job has children."""
     weight: int = 1
     quota_bytes: int = 0
     """0: none."""

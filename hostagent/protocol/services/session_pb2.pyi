@@ -77,16 +77,18 @@ class Join(_message.Message):
     def __init__(self, group: _Optional[str] = ..., rank: _Optional[int] = ..., size: _Optional[int] = ..., service: _Optional[_Union[Service, _Mapping]] = ...) -> None: ...
 
 class Service(_message.Message):
-    __slots__ = ("name", "nonce", "weight", "quota_bytes")
+    __slots__ = ("name", "nonce", "weight", "quota_bytes", "workers")
     NAME_FIELD_NUMBER: _ClassVar[int]
     NONCE_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     QUOTA_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     nonce: bytes
     weight: int
     quota_bytes: int
-    def __init__(self, name: _Optional[str] = ..., nonce: _Optional[bytes] = ..., weight: _Optional[int] = ..., quota_bytes: _Optional[int] = ...) -> None: ...
+    workers: int
+    def __init__(self, name: _Optional[str] = ..., nonce: _Optional[bytes] = ..., weight: _Optional[int] = ..., quota_bytes: _Optional[int] = ..., workers: _Optional[int] = ...) -> None: ...
 
 class LeaseRequest(_message.Message):
     __slots__ = ("job", "timeout_ns")

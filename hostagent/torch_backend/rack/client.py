@@ -7,7 +7,7 @@ import os
 import secrets
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -51,7 +51,8 @@ class RackService:
     quota_bytes: int = 0
     """Memory it may use; 0: the server's limit only."""
     workers: int = 0
-    """The most ranks that a job of it may have, told by the first; 0: as many as that one has."""
+    """The most ranks that its jobs may have from now on; 0: as was declared before, or as many as its first job has.
+    Weights and state do not depend on it. Services of the server's ``--services`` have the number that is there."""
 
 
 @dataclass(slots=True)
@@ -172,21 +173,25 @@ _drawn = itertools.count(1)
 """Services drawn by this process: the n-th of one rank is the n-th of the others."""
 
 
-def connect(service: RackService | str | None, timeout_s: float) -> RackClient:
+def connect(service: RackService | str | None, timeout_s: float, workers: int = 0) -> RackClient:
     """A job of the service with all ranks of torch.distributed's default group; without one this process is alone.
+
+    ``workers``: as in RackService, if it is not 0.
 
     Raises NetsumError where the controller is not there or refuses.
     """
     store = dist.distributed_c10d._get_default_store() if dist.is_available() and dist.is_initialized() else None
     rank, size = (dist.get_rank(), dist.get_world_size()) if store is not None else (0, 1)
     agreed = agree_on_service(service, store)
+    if workers:
+        agreed = replace(agreed, workers=workers)
     holder = _held.get(agreed.name)
     if holder is not None and not holder.has_failed:
         raise RefusedError(
             f"netsum: this process has a RackOptimizer of service {agreed.name!r} already, and a service has one job "
             "at a time: name another service for this one (server=...), or close() the first"
         )
-    terms = ServiceTerms(agreed.name, agreed.nonce.encode(), agreed.workers or size, agreed.weight, agreed.quota_bytes)
+    terms = ServiceTerms(agreed.name, agreed.nonce.encode(), agreed.workers, agreed.weight, agreed.quota_bytes)
 
     group = f"service {agreed.name}"
     meeting = Meeting(store, agree_on_name(store, group, rank), rank, size) if store is not None else None

@@ -54,6 +54,7 @@ class RackOptimizer(torch.optim.Optimizer):
         optim: Any = "sgd",
         *,
         server: RackService | str | None = None,
+        workers: int = 0,
         average: bool = True,
         rescale: float = 1.0,
         max_norm: float = 0.0,
@@ -67,6 +68,7 @@ class RackOptimizer(torch.optim.Optimizer):
         optimizer, whose state is given to the server.
 
         ``server``: the service, as RackService, "NAME" or "NAME:NONCE"; by default NETSUM_SERVICE, else a new one.
+        ``workers``: the most ranks that it may have from now on, where that is to change: see RackService.
         ``average``: the mean over the ranks, as DDP; else the sum. ``rescale``: multiplies it. ``max_norm``: clips it.
         ``skip_nonfinite``: leaves out a step with a NaN or an infinity in any gradient, on all ranks.
         ``overlap``: push during backward; without it all is pushed in ``step``. ``client``: a job joined already.
@@ -98,7 +100,7 @@ class RackOptimizer(torch.optim.Optimizer):
         """Keys of the step that has begun: those that are not frozen."""
         self._submitted = 0
         self._policy = Policy(is_nag, 1, rescale, max_norm, skip_nonfinite)
-        self._client = client or connect(server, timeout_s)
+        self._client = client or connect(server, timeout_s, workers)
         if average:
             self._policy = replace(self._policy, divisor=self._client.size)
         self._handles: list[Any] = [None] * len(self._parameters)

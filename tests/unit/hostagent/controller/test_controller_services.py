@@ -6,7 +6,7 @@ from hostagent.controller.model import SECOND_NS
 from hostagent.protocol.services import session_pb2 as pb
 from tests.support.controller_lab import Laboratory, Rank
 
-SERVICE = pb.Service(name="mine", nonce=b"secret", weight=2, quota_bytes=1 << 30)
+SERVICE = pb.Service(name="mine", nonce=b"secret", weight=2, quota_bytes=1 << 30, workers=4)
 
 
 def running(lab: Laboratory) -> list[Rank]:
@@ -27,7 +27,7 @@ def test_the_server_is_told_whose_job_it_is() -> None:
     (rank, _) = running(lab)
     told = lab.aggregator[rank.places["world"].job].service
     assert told is not None
-    assert (told.name, told.nonce, told.workers, told.weight, told.quota_bytes) == ("mine", b"secret", 2, 2, 1 << 30)
+    assert (told.name, told.nonce, told.workers, told.weight, told.quota_bytes) == ("mine", b"secret", 4, 2, 1 << 30)
 
 
 def test_ranks_must_name_the_same_service_and_the_refusal_keeps_the_secret() -> None:

@@ -63,12 +63,34 @@ def test_a_worker_beyond_the_declared_number_is_refused_by_its_number() -> None:
         registry.admit(1, terms(workers=4), children=5)
     assert list(registry) == []
     red = registry.admit(1, terms(workers=4), children=4)
-    for wanted, children in ((5, 4), (4, 5)):
-        with pytest.raises(AggregatorRefused, match="tenant 'red': worker 4 is beyond the 4 workers"):
-            registry.admit(2, terms(workers=wanted), children=children)
+    with pytest.raises(AggregatorRefused, match=r"worker 4 is beyond the 4 workers .* RackOptimizer\(workers=5\)"):
+        registry.admit(2, terms(workers=0), children=5)
     registry.check_worker(red, 3)
     with pytest.raises(AggregatorRefused, match="worker 4 is beyond the declared 4"):
         registry.check_worker(red, 4)
+    assert red.refused == {Refused.WORKERS: 2}
+
+
+def test_a_service_has_its_first_jobs_workers_until_a_job_declares_others() -> None:
+    registry = Registry()
+    red = registry.admit(1, terms(workers=0), children=2)
+    assert red.workers == 2
+    with pytest.raises(AggregatorRefused, match="3 children for 2 workers"):
+        registry.admit(2, terms(workers=2), children=3)
+    for job, declared, children, workers in ((3, 5, 3, 5), (4, 0, 5, 5), (5, 1, 1, 1)):
+        assert registry.admit(job, terms(workers=declared), children).workers == workers
+    with pytest.raises(AggregatorRefused, match="worker 1 is beyond the 1 workers"):
+        registry.admit(6, terms(workers=0), children=2)
+
+
+def test_what_an_operator_declared_only_the_operator_changes() -> None:
+    registry = Registry(closed=True)
+    red = registry.declare(terms(workers=2))
+    for declared, children in ((3, 3), (0, 3), (3, 1)):
+        with pytest.raises(AggregatorRefused, match="worker 2 is beyond the 2 workers that --services declares"):
+            registry.admit(1, terms(workers=declared), children)
+    assert registry.admit(1, terms(workers=1), 1) is red
+    assert red.workers == 2
     assert red.refused == {Refused.WORKERS: 3}
 
 

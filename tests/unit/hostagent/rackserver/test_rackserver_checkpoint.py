@@ -12,7 +12,7 @@ from hostagent.protocol.served import Hyperparameters, ServedOptimizer
 from hostagent.rackserver.checkpoint import CheckpointError, restore, save, state_of
 from hostagent.rackserver.services import ServiceMemory
 from tests.support.protocol_lab import Schedule
-from tests.support.push_pull_lab import Training, train
+from tests.support.push_pull_lab import Training, expected, train
 from tests.support.rack_aggregator import RackAggregator
 
 ADAM = Hyperparameters(ServedOptimizer.ADAM, lr=0.01, beta1=0.9, beta2=0.999, eps=1e-8)
@@ -47,6 +47,18 @@ def test_training_goes_on_from_a_file_with_the_same_bits(tmp_path: Path) -> None
     for number in range(2):
         for buffer in range(3):
             assert resumed.tensor(number, buffer).tobytes() == undisturbed.tensor(number, buffer).tobytes()
+
+
+def test_another_number_of_workers_goes_on_from_a_file_with_their_own_mean(tmp_path: Path) -> None:
+    path = tmp_path / "service.npz"
+    two = replace(TRAINING, terms=replace(ADAM, divisor=2))
+    save(trained(two, RackAggregator(64)), path)
+    schedule = replace(TRAINING.schedule, workers=3)
+    three = replace(TRAINING, schedule=schedule, terms=replace(ADAM, divisor=3), steps=6)
+    resumed = trained(three, Prepared(64, path))
+    for number, key in enumerate(expected(three, two.steps, expected(two))):
+        np.testing.assert_allclose(resumed.tensor(number), key.weights, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(resumed.tensor(number, 1), key.state[1], rtol=1e-5, atol=1e-6)
 
 
 def test_the_state_has_torchs_names_and_every_keys_updates() -> None:
