@@ -11,8 +11,9 @@ from pspin_model.flare.sparse_tree import Assembly
 from pspin_model.flare.sparse_wire import EMPTY_BYTES, IP_UDP_BYTES, decode, encode_request, requested
 from pspin_model.flare.timed_network import Parcel
 
-MOST_DOUBLINGS = 2
-"""Of the time a host waits before it asks for a block again. [ours]"""
+MOST_DOUBLINGS = 1
+"""Of the time a host waits before it asks for a block again: more are less traffic where cores are the bottleneck, and
+long where much is lost. [ours]"""
 SAMPLES = 8
 """Results of which the least late one says how late results are at all: the others may have waited for what was lost.
 [ours]"""
@@ -20,8 +21,8 @@ SAMPLES = 8
 
 @dataclass(slots=True)
 class Patience:
-    """How long a host waits for a result that is due: ``least_cycles`` longer than results take lately; and again so
-    long, then twice and four times as long, for one that it asked for."""
+    """How long a host waits for a result that is due: ``least_cycles`` longer than results take lately; for one that it
+    asked for half of them, then all of them, again and again."""
 
     least_cycles: int
     _late: deque[float] = field(default_factory=lambda: deque(maxlen=SAMPLES))
@@ -33,7 +34,7 @@ class Patience:
     def cycles(self, asked: int) -> float:
         """Until a block is asked for that was asked for so often since anything of it came."""
         if asked:
-            return float(self.least_cycles << min(asked - 1, MOST_DOUBLINGS))
+            return self.least_cycles / 2 * (1 << min(asked - 1, MOST_DOUBLINGS))
         return self.least_cycles + min(self._late, default=0.0)
 
 
@@ -62,6 +63,8 @@ class Sender:
     results: list[Any] = field(init=False)
     """By block: the packet's bytes, of a sparse reduction all fragments; None while it is not whole."""
     missing: int = field(init=False)
+    received: int = 0
+    """Packets of results, each once."""
     repeated: int = 0
     """Packets sent again."""
     requests: int = 0
@@ -131,10 +134,13 @@ class Sender:
         if self.done_at[block] >= 0:
             return
         if self.dtype is None:
+            self.received += 1
             self.results[block] = parcel.data
         else:
             _, fragment = decode(parcel.data[IP_UDP_BYTES:], self.dtype)
-            whole = self._parts.setdefault(block, Assembly()).take(fragment)
+            assembly = self._parts.setdefault(block, Assembly())
+            self.received += fragment.fragment not in assembly.parts
+            whole = assembly.take(fragment)
             if not whole:
                 return
             del self._parts[block]

@@ -49,6 +49,8 @@ class Switch:
     """Reductions whose memory was given back: what still comes of them is dropped."""
     _in_works: int = 0
     """Packets whose cores are not done."""
+    _done: int = 0
+    """Packets whose cores are done; no requests."""
 
     def end(self, reduction: int) -> None:
         """Give its memory back."""
@@ -71,6 +73,7 @@ class Switch:
         run = self.machine.run(until)
         self.passes.append(run)
         self._in_works -= len(run.packets["feedback"])
+        self._done += int((run.packets["source"] < REQUEST_SOURCE).sum())
         return self._sent(run)
 
     def _sent(self, run: Run) -> list[tuple[Member, Parcel]]:
@@ -99,6 +102,11 @@ class Switch:
         if parcel.to in (EVERYONE, self.name):
             return [(child, replace(parcel, to=EVERYONE)) for child in member.children]
         return [(member.ways[parcel.to], parcel)]
+
+    @property
+    def taken(self) -> int:
+        """Packets of data from below, each once."""
+        return self._done - sum(member.run.repeats for member in self.members.values())
 
     @property
     def run(self) -> Run:

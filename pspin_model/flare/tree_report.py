@@ -147,7 +147,7 @@ def _report(network: TimedNetwork, runs: dict[str, Run], one: TimedReduction) ->
 
 def _unfinished(network: TimedNetwork, missing: int) -> str:
     why = (
-        f"gave up after {MOST_VAIN_ROUNDS} rounds of requests without any"
+        f"gave up after {MOST_VAIN_ROUNDS} rounds of requests that brought nothing"
         if network.tree.loss
         else "see the switches' faults"
     )

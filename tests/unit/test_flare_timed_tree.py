@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from pspin_model.flare import timed_tree
 from pspin_model.flare.config import make_config
 from pspin_model.flare.plots_tree import plot_tree
 from pspin_model.flare.tree_report import TreeOutcome, TreeReport, level_rows, reduce_in_time
 from pspin_model.machine.config import ConfigError
 
 SPARSE = {"message": "32KiB", "type": "int32", "density": 0.05, "algorithm": "auto"}
+FEW = {**SPARSE, "message": "2KiB", "density": 0.1}
 
 
 def run(tree: dict[str, Any], *reductions: dict[str, Any], **machine: int) -> TreeOutcome:
@@ -118,6 +120,24 @@ def test_hosts_give_up_in_words_where_nothing_gets_through() -> None:
     (report,) = run(tree, {"message": "1KiB", "children": 2}).reports
     assert not report.exact
     assert "hosts miss 2 results of blocks: gave up" in report.faults[0]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_trees_of_several_levels_are_right_though_links_lose_nearly_half(seed: int) -> None:
+    tree = {"fan_in": [2, 2, 2], "loss": 0.4, "seed": seed}
+    outcome = run(tree, FEW if seed % 2 else {"message": "2KiB"})
+    (report,) = outcome.reports
+    assert report.exact
+    assert report.cycles < 100 * outcome.network.tree.patience_cycles
+
+
+def test_hosts_do_not_give_up_while_anything_gets_on_inside_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timed_tree, "MOST_VAIN_ROUNDS", 10)
+    outcome = run({"fan_in": [2, 2, 2, 2], "loss": 0.3, "seed": 1}, {**FEW, "children": 16})
+    (report,) = outcome.reports
+    assert report.exact
+    first = min(min(sender.done_at) for one in outcome.network.reductions for sender in one.senders)
+    assert first > 15 * outcome.network.tree.patience_cycles
 
 
 def test_the_manager_goes_round_a_full_root_and_refuses_what_does_not_fit() -> None:
