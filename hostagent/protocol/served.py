@@ -86,8 +86,7 @@ STATUS_TEXTS = {
     Status.NOT_A_SERVICE: "the job is not one of a service",
     Status.UNKNOWN_KEY: "nobody has written weights for this key",
     Status.SHAPE: "the service's key has another number of elements",
-    Status.QUOTA: "the service's memory does not hold it: its quota, or else the server's --memory, needs 8 bytes and "
-    "a little more for each element of the weights, and as much for each of their state tensors",
+    Status.QUOTA: "the service's memory does not hold it",
     Status.STEP: "it is not the step that follows the last whole one",
     Status.TWICE: "the key was pushed in this step already",
     Status.OPTIMIZER: "the server does not have this optimizer or buffer",
@@ -169,6 +168,26 @@ class Announcement:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """Memory that an operation did not find; in bytes."""
+
+    needed: int
+    """By the operation, besides what is in use."""
+    used: int
+    limit: int
+    is_shared: bool
+    """The limit is all services' together; else it is the service's quota."""
+
+    def describe(self) -> str:
+        """For error messages."""
+        whose = "of the memory that all services may use (--memory)" if self.is_shared else "of the service's quota"
+        return (
+            f"it needs {self.needed:,} bytes, and {self.used:,} of {self.limit:,} {whose} are in use; weights and each "
+            "of their state tensors take 8 bytes and a little more for each element"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the server says to an announcement."""
 
@@ -190,11 +209,24 @@ class Answer:
     """A run of WRITEs has begun and not ended: the weights are of no step."""
     newest: int = 0
     """The racks' servers are apart, and this is the age of the one that has had the most changes; 0: they are not."""
+    room: Room | None = None
+    """Where the status is QUOTA."""
+
+    @property
+    def refusal(self) -> str:
+        """The status in words."""
+        if self.room is not None:
+            return self.room.describe()
+        try:
+            return STATUS_TEXTS[Status(self.status)]
+        except (KeyError, ValueError):
+            return f"status {self.status}"
 
 
 def read_answer(words: Words) -> Answer:
     """The answer in a result's lanes, as numbers."""
-    lanes = [int(word) for word in words[:13]]
+    lanes = [int(word) for word in words[:20]]
+    needed, used, limit = (lanes[at] << 32 | lanes[at + 1] for at in (13, 15, 17))
     return Answer(
         status=lanes[0],
         step=lanes[1] << 32 | lanes[2],
@@ -206,15 +238,8 @@ def read_answer(words: Words) -> Answer:
         updates=lanes[9] << 32 | lanes[10],
         torn=bool(lanes[11]),
         newest=lanes[12],
+        room=Room(needed, used, limit, bool(lanes[19])) if lanes[0] == Status.QUOTA else None,
     )
-
-
-def status_text(status: int) -> str:
-    """Why a server refused, in words."""
-    try:
-        return STATUS_TEXTS[Status(status)]
-    except (KeyError, ValueError):
-        return f"status {status}"
 
 
 class ServedMemory:

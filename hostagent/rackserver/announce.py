@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.intrinsics import store_release64
+from emulator.ports.intrinsics import load_once64, store_release64
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import (
     f64_of_bits,
@@ -27,7 +27,15 @@ from hostagent.rackserver.hierarchy.standing import (
     refusal_of_share,
     write_told,
 )
-from hostagent.rackserver.key_memory import forget_keys, give_back, make_key, provide, take_memory
+from hostagent.rackserver.key_memory import (
+    LIMIT,
+    TAKEN,
+    forget_keys,
+    give_back,
+    make_key,
+    provide,
+    take_memory,
+)
 from hostagent.rackserver.optimizers import ADAM, ADAMW, set_terms, state_tensors
 from hostagent.rackserver.service_records import (
     ALONE,
@@ -167,7 +175,20 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     store_lane(lanes, 7, service.skipped)
     store_lane(lanes, 8, service.not_finite)
     store_lane(lanes, 11, service.torn)
+    if status == QUOTA:
+        write_room(service, lanes)
     return place
+
+
+@njit
+def write_room(service: Any, lanes: int) -> None:
+    """What the operation would have taken, and of what: of the service's quota, or of what all services share."""
+    limit, taken = load_once64(service.common + LIMIT), load_once64(service.common + TAKEN)
+    is_own = service.arena_bytes < limit and service.wanted > service.arena_bytes - service.arena_used
+    write_pair(lanes, 13, service.wanted)
+    write_pair(lanes, 15, service.arena_used if is_own else taken)
+    write_pair(lanes, 17, service.arena_bytes if is_own else limit)
+    store_lane(lanes, 19, 0 if is_own else 1)
 
 
 @njit
@@ -183,7 +204,7 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     writes = action == WRITE and part <= TAKES
     if writes and word(lanes, 10) & ANEW:
         forget_keys(service)
-    used = service.arena_used
+    used, service.wanted = service.arena_used, 0
     if not (begin_write(service, key, lanes) if action == WRITE else action == PULL or begin_push(service, key, lanes)):
         give_back(service, key, used)
         return QUOTA, 0
@@ -220,12 +241,13 @@ def begin_push(service: Any, key: Any, lanes: int) -> Any:
         key.states = 0  # what was begun with another optimizer and undone
     if states > 0 and key.states == 0:
         key.born = step
-    if not provide(service, key, max(key.states, states)):
+    fits, gradient = provide(service, key, max(key.states, states)), key.gradient
+    if split and gradient == 0:
+        gradient = take_memory(service, key.chunks * service.lanes * 4 + 1)
+        fits = fits and gradient != 0
+    if not fits:
         return False
-    if split and key.gradient == 0:
-        key.gradient = take_memory(service, key.chunks * service.lanes * 4 + 1)
-        if key.gradient == 0:
-            return False
+    key.gradient = gradient
     if service.open_step != step:
         service.keys_of_step, service.split = word(lanes, 8), 1 if split else 0
         service.pushed_keys, service.applied_keys, service.decision = 0, 0, UNDECIDED

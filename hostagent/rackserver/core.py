@@ -98,8 +98,10 @@ class RackServer:
         self.capacity = Capacity(slots, lanes, MAX_JOBS)
         self._terms: dict[int, JobTerms] = {}
         self._rows: dict[int, int] = {}
-        self.registry = registry if registry is not None else Registry(default_memory_bytes())
+        self.registry = registry if registry is not None else Registry()
         self._services: dict[str, ServiceMemory] = {}
+        self._memory = np.array([self.registry.memory_bytes or default_memory_bytes(), 0], np.int64)
+        """Bytes that all services may take together, and that they have taken."""
         self._restore = restore
         self._restored: set[str] = set()
         self.place = place
@@ -229,8 +231,10 @@ class RackServer:
         if service is None:
             for name, entry in compile_services().items():
                 self.record[name] = entry
-            arena_bytes = tenant.quota_bytes or self.registry.memory_bytes
-            service = self._services[tenant.name] = ServiceMemory(self.record[0], arena_bytes, address_of(self._loads))
+            most = int(self._memory[0])
+            arena_bytes = min(tenant.quota_bytes or most, most)
+            service = ServiceMemory(self.record[0], arena_bytes, self._memory, address_of(self._loads))
+            self._services[tenant.name] = service
         for job, row in self._rows.items():
             if job != terms.job and self._jobs[row]["service"] == service.address:
                 self._jobs[row]["service"] = 0
@@ -245,7 +249,7 @@ class RackServer:
         try:
             self._restore(tenant.name, service)
         except CheckpointError as error:
-            del self._services[tenant.name]
+            self._services.pop(tenant.name).release()
             self.registry.leave(job)
             raise AggregatorRefused(f"tenant {tenant.name!r}: {error}", RefusalCode.EXHAUSTED) from error
         self._restored.add(tenant.name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.ports.intrinsics import atomic_add64, load_once64
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import load_i32, load_i64, load_u8, store_i32, store_i64, store_u8, zero_bytes
 from hostagent.protocol.worker.plan import LARGEST_GROUP, group_count
@@ -14,12 +15,19 @@ from hostagent.rackserver.records import BLOCK_BYTES
 from hostagent.rackserver.service_records import BUFFERS_AT, MAX_BUFFERS, key_at, service_at
 from hostagent.rackserver.steps import key_of
 
+LIMIT, TAKEN = 0, 8
+"""Where the numbers stand that all services have in common."""
+
 
 @njit
 def take_memory(service: Any, size_bytes: int) -> Any:
-    """Zeroed memory of the arena, on a cache line; 0 when the tenant's is used up."""
+    """Zeroed memory of the arena, on a cache line; 0 when the tenant's is used up, or that of all services."""
     size = (size_bytes + 63) & ~63
+    service.wanted += size
     if size > service.arena_bytes - service.arena_used:
+        return 0
+    if atomic_add64(service.common + TAKEN, size) + size > load_once64(service.common + LIMIT):
+        atomic_add64(service.common + TAKEN, -size)
         return 0
     address = service.arena + service.arena_used
     service.arena_used += size
@@ -27,19 +35,27 @@ def take_memory(service: Any, size_bytes: int) -> Any:
 
 
 @njit
+def shrink(service: Any, used: int) -> None:
+    """What was taken of the arena last is free again, up to where it stood at ``used`` bytes."""
+    atomic_add64(service.common + TAKEN, used - service.arena_used)
+    service.arena_used = used
+
+
+@njit
 def provide(service: Any, key: Any, states: int) -> Any:
-    """Both versions of the weights (state tensor 0) and of so many state tensors; False when there is no room."""
-    size = key.chunks * service.lanes * 4
+    """Both versions of the weights (state tensor 0) and of so many state tensors; False when there is no room, and what
+    is wanted has been counted to the end."""
+    size, fits = key.chunks * service.lanes * 4, True
     for buffer in range(states + 1):
         for side in range(2):
             place = key.address_of_buffers + 8 * (2 * buffer + side)
             if load_i64(place, 0) == 0:
                 address = take_memory(service, size)
-                if address == 0 and size > 0:
-                    return False
+                fits = fits and (address != 0 or size == 0)
                 store_i64(place, 0, address)
-    key.states = max(key.states, states)
-    return True
+    if fits:
+        key.states = max(key.states, states)
+    return fits
 
 
 @njit
@@ -57,9 +73,8 @@ def make_key(service: Any, key: Any, number: int, elements: int) -> Any:
     key.versions, key.owners = take_memory(service, 16 * chunks + 1), take_memory(service, blocks + 1)
     key.exponents, key.squares = take_memory(service, 8 * chunks + 1), take_memory(service, 8 * chunks + 1)
     key.pushes, key.gradient = take_memory(service, 8 * chunks + 1), 0
-    if key.versions == 0 or key.owners == 0 or key.exponents == 0 or key.squares == 0 or key.pushes == 0:
-        return False
-    if not provide(service, key, 0):
+    fits = key.versions != 0 and key.owners != 0 and key.exponents != 0 and key.squares != 0 and key.pushes != 0
+    if not provide(service, key, 0) or not fits:
         return False
     for place in range(2 * chunks):
         store_i64(key.versions, place, -1)
@@ -90,7 +105,7 @@ def put_key(service_address: int, number: int, elements: int, states: int) -> An
 @njit
 def give_back(service: Any, key: Any, used: int) -> None:
     """What an operation has taken of the arena that then found no room. Nothing has been written there."""
-    service.arena_used = used
+    shrink(service, used)
     for place in range(2 * MAX_BUFFERS):
         if load_i64(key.address_of_buffers, place) >= service.arena + used:
             store_i64(key.address_of_buffers, place, 0)
@@ -107,7 +122,7 @@ def forget_keys(service: Any) -> None:
         key.written, key.listed, key.stepped = 0, 0, 0
     service.keys_known = 0
     zero_bytes(service.arena, service.arena_used)
-    service.arena_used = 0
+    shrink(service, 0)
 
 
 @njit

@@ -30,7 +30,7 @@ SERVICE = np.dtype(
         *integers("step", "open_step", "keys_of_step", "split", "pushed_keys", "applied_keys", "decision"),
         *integers("skipped", "not_finite", "keys_known", "release", "revertible", "over_quota", "torn"),
         *integers("age", "apart", "gives", "own_bit", "begun"),
-        *integers("arena", "arena_used", "arena_bytes", "keys", "listed", "operations", "loads"),
+        *integers("arena", "arena_used", "arena_bytes", "wanted", "common", "keys", "listed", "operations", "loads"),
         ("scale", np.float64),
         ("norm", np.float64),
     ],
@@ -49,6 +49,8 @@ revertible    the last change was a step made of pushes and the next has not beg
               2: the step was skipped
 age, apart, gives, own_bit   see ``hierarchy.standing``: how often the service has changed; its racks' servers are not
               of one age; this one gives words to others; the lowest bit of this rack's children
+wanted        bytes that the operation which is begun takes, or would take
+common        address of two numbers: bytes that all services may take together, and bytes that they have taken
 keys, listed  KEY records by number; numbers of the keys known, in the order in which they came
 loads         bytes that each core owns, all services together
 scale, norm   of the last decision: what gradients are multiplied by; the norm over all keys

@@ -25,8 +25,8 @@ NO_JOB = -1
 class ServiceMemory:
     """Keys, weights, state and open operations of one tenant."""
 
-    def __init__(self, server: Any, arena_bytes: int, loads_address: int) -> None:
-        """``server``: the SERVER record."""
+    def __init__(self, server: Any, arena_bytes: int, common: Array, loads_address: int) -> None:
+        """``server``: the SERVER record. ``common``: int64[2], bytes that all services may take, and have taken."""
         self._arena = reserved_bytes(arena_bytes)
         self.keys: Any = reserved_bytes(MAX_KEYS * KEY.itemsize).view(KEY)
         self._listed = np.zeros(MAX_KEYS, np.int32)
@@ -39,6 +39,8 @@ class ServiceMemory:
         record["server"] = server["address"]
         record["open_step"] = NO_STEP
         record["arena"], record["arena_bytes"] = address_of(self._arena), arena_bytes
+        self._common = common
+        record["common"] = address_of(common)
         record["keys"], record["listed"] = address_of(self.keys), address_of(self._listed)
         record["operations"], record["loads"] = address_of(self._operations), loads_address
         record["scale"] = 1.0
@@ -62,6 +64,10 @@ class ServiceMemory:
             self.undo()
             record["apart"], record["gives"] = 0, 0
         self.job = terms.job
+
+    def release(self) -> None:
+        """It is no more: what it has taken is free for others."""
+        self._common[1] -= self.used_bytes
 
     def undo(self) -> None:
         """Back to the last whole step."""

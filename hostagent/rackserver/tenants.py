@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -46,8 +46,6 @@ class Refused(Enum):
     """More workers than the service declared, or a worker's number beyond them."""
     TERMS = "terms"
     """The terms can't be, or are other than the service's own."""
-    KEY = "key"
-    """A key that the service does not have."""
     MEMORY = "memory"
     """Beyond the tenant's quota, or the server's memory."""
 
@@ -67,9 +65,6 @@ class Tenant:
     digest: bytes
     by_operator: bool = False
     """Declared by the operator, and no job may declare more."""
-    used_bytes: int = 0
-    keys: dict[int, int] = field(default_factory=dict)
-    """Key -> bytes charged for it."""
     jobs: set[int] = field(default_factory=set)
     refused: dict[Refused, int] = field(default_factory=dict)
     ended_frames: dict[str, int] = field(default_factory=dict)
@@ -78,13 +73,13 @@ class Tenant:
 
 
 class Registry:
-    """The tenants of one server. ``memory_bytes``: what all of them may use together; 0: no limit."""
+    """The tenants of one server. ``memory_bytes``: what all of them may use together; 0: half of the
+    machine's."""
 
     def __init__(self, memory_bytes: int = 0, *, closed: bool = False) -> None:
         """``closed``: only declared services are let in."""
         self.memory_bytes = memory_bytes
         self.closed = closed
-        self.used_bytes = 0
         self.strangers = 0
         """Refusals of namespaces that there are not."""
         self._tenants: dict[str, Tenant] = {}
@@ -187,15 +182,6 @@ class Registry:
                 for name, value in counted.items():
                     total[name] = total.get(name, 0) + value
 
-    def forget(self, name: str) -> None:
-        """End a service without jobs: its memory is free and its namespace can be taken. Raises AggregatorRefused."""
-        tenant = self.tenant(name)
-        if tenant.jobs:
-            jobs = ", ".join(map(str, sorted(tenant.jobs)))
-            raise AggregatorRefused(f"tenant {name!r} has jobs: {jobs}; let them end first", RefusalCode.STALE)
-        self.used_bytes -= tenant.used_bytes
-        del self._tenants[name]
-
     def tenant(self, name: str) -> Tenant:
         """Raises AggregatorRefused(UNKNOWN)."""
         if name not in self._tenants:
@@ -209,74 +195,11 @@ class Registry:
     def __iter__(self) -> Iterator[Tenant]:
         yield from self._tenants.values()
 
-    # --- Workers, keys, memory --------------------------------------------------------------------------------------
-
-    def check_worker(self, tenant: Tenant, worker: int) -> None:
-        """Raises AggregatorRefused(FORBIDDEN) for a worker beyond the declared number."""
-        if not 0 <= worker < tenant.workers:
-            self._count(tenant, Refused.WORKERS)
-            raise AggregatorRefused(
-                f"tenant {tenant.name!r}: worker {worker} is beyond the declared {tenant.workers}",
-                RefusalCode.FORBIDDEN,
-            )
-
-    def charge(self, tenant: Tenant, key: int, size_bytes: int, *, worker: int | None = None) -> None:
-        """The key takes so much memory from now on, instead of what it took. Raises AggregatorRefused(EXHAUSTED)."""
-        more = size_bytes - tenant.keys.get(key, 0)
-        free = self.free_bytes(tenant)
-        if free is not None and more > free:
-            self._count(tenant, Refused.MEMORY)
-            whose = "its quota" if self._quota_is_less(tenant) else "the server's memory"
-            raise AggregatorRefused(
-                f"tenant {tenant.name!r}{_by(worker)}, key {key}: {size_bytes} bytes do not fit, {whose} has "
-                f"{free} bytes left; drop keys, or ask for more",
-                RefusalCode.EXHAUSTED,
-            )
-        tenant.keys[key] = size_bytes
-        tenant.used_bytes += more
-        self.used_bytes += more
-
-    def release_key(self, tenant: Tenant, key: int) -> None:
-        """The key is no more. Raises as `check_key`."""
-        self.check_key(tenant, key)
-        size_bytes = tenant.keys.pop(key)
-        tenant.used_bytes -= size_bytes
-        self.used_bytes -= size_bytes
-
-    def check_key(self, tenant: Tenant, key: int, *, worker: int | None = None) -> None:
-        """Raises AggregatorRefused(UNKNOWN) for a key that the tenant does not have."""
-        if key not in tenant.keys:
-            self._count(tenant, Refused.KEY)
-            raise AggregatorRefused(
-                f"tenant {tenant.name!r}{_by(worker)}: there is no key {key}; write its weights first",
-                RefusalCode.UNKNOWN,
-            )
-
-    def free_bytes(self, tenant: Tenant) -> int | None:
-        """What the tenant may still take; None: no limit."""
-        limits = [self.memory_bytes - self.used_bytes] if self.memory_bytes else []
-        if tenant.quota_bytes:
-            limits.append(tenant.quota_bytes - tenant.used_bytes)
-        return min(limits, default=None)
-
-    def _quota_is_less(self, tenant: Tenant) -> bool:
-        return bool(tenant.quota_bytes) and self.free_bytes(tenant) == tenant.quota_bytes - tenant.used_bytes
-
-    def shares(self) -> Mapping[str, float]:
-        """Each tenant's fair part of the cores while all of them want some; those without jobs want none."""
-        active = [tenant for tenant in self if tenant.jobs]
-        total = sum(tenant.weight for tenant in active)
-        return {tenant.name: tenant.weight / total for tenant in active}
-
     def _count(self, tenant: Tenant | None, reason: Refused) -> None:
         if tenant is None:
             self.strangers += 1
         else:
             tenant.refused[reason] = tenant.refused.get(reason, 0) + 1
-
-
-def _by(worker: int | None) -> str:
-    return "" if worker is None else f", worker {worker}"
 
 
 def _digest(nonce: bytes) -> bytes:

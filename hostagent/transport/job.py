@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from emulator.ports.batch import address_of
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool
-from hostagent.protocol.served import status_text
 from hostagent.protocol.wire import full_frame_bytes
 from hostagent.protocol.worker import (
     FAILED_BY_CALLER,
@@ -303,7 +302,10 @@ class JobChannel:
         assert self._core is not None
         record = self._core.record[0]
         name = self._name(int(record["refused_operation"]))
-        text = f"the rack server refused {name}: {status_text(int(record['refused_status']))}"
+        operation = self._operations.get(int(record["refused_operation"]))
+        served = operation.served if operation is not None else None
+        why = served.answer.refusal if served is not None else f"status {int(record['refused_status'])}"
+        text = f"the rack server refused {name}: {why}"
         return self._report_failure(text, Cause.REFUSED)
 
     def _report_failure(self, text: str, cause: Cause, mismatch: Mismatch | None = None) -> TransportError:

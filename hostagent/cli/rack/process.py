@@ -17,7 +17,7 @@ from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import peer_port
 from hostagent.rackserver.checkpoint import CheckpointError
 from hostagent.rackserver.checkpoint_folder import CheckpointFolder
-from hostagent.rackserver.core import RackServer, compile_services, default_memory_bytes
+from hostagent.rackserver.core import RackServer, compile_services
 from hostagent.rackserver.crew import Crew
 from hostagent.rackserver.hierarchy.memory import compile_tiers
 from hostagent.rackserver.hierarchy.routes import Peer, Place
@@ -58,7 +58,7 @@ class RunningServer(RunningAggregator):
     """Also declares services, serves metrics, and keeps checkpoints."""
 
     def __init__(self, options: ServerOptions) -> None:
-        self.registry = Registry(options.memory_bytes or default_memory_bytes(), closed=options.services is not None)
+        self.registry = Registry(options.memory_bytes, closed=options.services is not None)
         drawn = declare_all(options.services, self.registry) if options.services is not None else {}
         self.folder = CheckpointFolder(options.checkpoint) if options.checkpoint is not None else None
         self.checkpointer: Checkpointer | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from emulator.ports.batch import FrameBatch
 from hostagent.protocol.frames import parse_frame
 from hostagent.protocol.quantizer.classes import ONE_NAN
+from hostagent.protocol.reference import ReferenceChild, ReferenceJob
 from hostagent.protocol.served import (
     Action,
     Announcement,
@@ -18,12 +20,16 @@ from hostagent.protocol.served import (
     ServedOptimizer,
     Status,
     read_answer,
-    status_text,
 )
+from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.rackserver import checkpoint
+from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
 from hostagent.rackserver.loops import serve
 from hostagent.rackserver.report import figures_of
+from hostagent.rackserver.services import ServiceMemory
+from hostagent.rackserver.tenants import Registry
+from tests.support.rack_aggregator import terms_of
 from tests.support.rack_pusher import NOT_FINITE, Array, Pusher
 
 rng = np.random.default_rng(5)
@@ -158,11 +164,60 @@ def test_what_the_quota_does_not_hold_is_counted() -> None:
     assert tenant.refused == {"memory": 1}
 
 
-def test_the_words_of_a_refusal_by_quota_tell_what_weights_need() -> None:
-    assert "8 bytes and a little more for each element" in status_text(Status.QUOTA)
+def test_a_refusal_by_quota_tells_what_is_needed_in_use_and_allowed() -> None:
     pusher = Pusher()
     pusher.write(0, numbers(1 << 14))
-    assert 8 << 14 < pusher.service.used_bytes < 9 << 14
+    used = pusher.service.used_bytes
+    assert 8 << 14 < used < 9 << 14
+    pusher.operation += 1
+    wanted = Announcement(Action.WRITE, 1, 1 << 23)
+    room = read_answer(pusher.send_all(pusher.chunk, ANNOUNCE, wanted.words())).room
+    assert room is not None
+    assert (room.used, room.limit, room.is_shared) == (used, 1 << 26, False)
+    assert 8 << 23 < room.needed < 9 << 23
+    text = f"it needs {room.needed:,} bytes, and {used:,} of 67,108,864 of the service's quota are in use"
+    assert room.describe().startswith(text)
+
+
+def test_a_push_that_finds_no_room_tells_of_all_that_it_would_take() -> None:
+    pusher = Pusher()
+    elements = 1 << 22
+    assert pusher.service.put(0, [np.zeros(elements, np.float32)], 0, 0)
+    used, pusher.operation = pusher.service.used_bytes, pusher.operation + 1
+    adam = Hyperparameters(ServedOptimizer.ADAM, lr=1.0, flags=int(ServedFlag.CLIP), max_norm=1.0)
+    push = Announcement(Action.PUSH, 0, elements, step=1, terms=adam)
+    answer = read_answer(pusher.send_all(pusher.chunk, ANNOUNCE, push.words()))
+    assert answer.status == Status.QUOTA
+    assert answer.room is not None
+    assert answer.room.needed >= (2 * 2 + 1) * 4 * elements  # two state tensors in two versions, and the gradient
+    assert pusher.service.used_bytes == used
+
+
+def two_services(memory_bytes: int) -> list[ServiceMemory]:
+    """Of one server."""
+    server = RackServer(64, registry=Registry(memory_bytes))
+    job = ReferenceJob(1, 8, (ReferenceChild(0, 1, 1),))
+    for number in range(2):
+        terms = terms_of(number, job, 64, ServiceTerms(f"of {number}"))
+        server.install(replace(terms, first_slot=8 * number))
+    return [server.service(f"of {number}") for number in range(2)]
+
+
+def test_the_same_keys_of_two_namespaces_do_not_collide() -> None:
+    one, other = two_services(1 << 20)
+    values = [numbers(64), numbers(100)]
+    assert one.put(3, values[:1], 1, 1)
+    assert other.put(3, values[1:], 1, 1)
+    assert [service.tensor(3).tobytes() for service in (one, other)] == [weights.tobytes() for weights in values]
+
+
+def test_services_share_the_servers_memory_and_get_back_what_one_gave_up() -> None:
+    one, other = two_services(1 << 22)
+    values = [numbers((1 << 22) // 12)]
+    assert one.put(0, values, 1, 1)
+    assert not other.put(0, values, 1, 1)
+    one.release()
+    assert other.put(1, values, 1, 1)
 
 
 def test_a_write_that_finds_no_room_takes_none_and_the_service_stays_whole() -> None:
