@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hostagent.cli import run_options as given
 from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint, refuse
+
+if TYPE_CHECKING:
+    from hostagent.torch_backend.aggregators import Aggregator
 
 OF_WHAT_IS_STARTED = (
     *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "rack_of", "way", "report", "verbose"),
@@ -20,50 +24,25 @@ OF_WHAT_IS_STARTED = (
 
 def run(
     context: typer.Context,
-    script: Annotated[str, typer.Argument(help="The training script; its own arguments follow it.")],
-    ranks: Annotated[int, typer.Option("-n", "--nproc", min=1, help="Training processes.")] = 2,
-    aggregator: Annotated[str, typer.Option(help="Where to sum: p4, p4:PROGRAM.p4, pspin or server.")] = "p4",
-    lanes: Annotated[
-        int | None, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 (the default) or 2048.")
-    ] = None,
-    controller: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Use this running controller; start nothing but the ranks.")
-    ] = None,
-    module: Annotated[bool, typer.Option("-m", "--module", help="SCRIPT is a module's name, as in python -m.")] = False,
-    prefix: Annotated[bool, typer.Option("--prefix", help="Start each line of output with its rank.")] = False,
-    impair: Annotated[
-        str, typer.Option(metavar="TEXT", help="Impair every port, e.g. 'loss=0.05&delay=1ms&seed=7'.")
-    ] = "",
-    max_window: Annotated[
-        int | None,
-        typer.Option(metavar="SLOTS", help="Most slots of the job, a power of two; default 512 / N, at most 128."),
-    ] = None,
-    cores: Annotated[
-        int | None, typer.Option(min=1, max=64, help="--aggregator server: cores that blocks are dealt to.")
-    ] = None,
-    racks: Annotated[
-        int,
-        typer.Option(min=1, max=16, help="--aggregator server: so many servers, each with a run of the ranks."),
-    ] = 1,
-    rack_of: Annotated[
-        str | None, typer.Option(metavar="RACK,RACK,...", help="Or the rack of each rank, as in 0,0,1,1.")
-    ] = None,
-    way: Annotated[str, typer.Option(help="How racks exchange sums: ring, sharded or tree.")] = "ring",
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="--aggregator server: keep every service's weights, state and step there."),
-    ] = None,
-    checkpoint_every: Annotated[
-        int | None, typer.Option(metavar="STEPS", min=1, help="As often as a service has taken so many steps.")
-    ] = None,
+    script: given.Script,
+    ranks: given.Ranks = 2,
+    aggregator: given.Where = "p4",
+    lanes: given.Lanes = None,
+    controller: given.Controller = None,
+    module: given.Module = False,
+    prefix: given.Prefix = False,
+    impair: given.Impair = "",
+    max_window: given.MaxWindow = None,
+    cores: given.Cores = None,
+    racks: given.Racks = 1,
+    rack_of: given.RackOf = None,
+    way: given.Way = "ring",
+    checkpoint: given.Checkpoint = None,
+    checkpoint_every: given.CheckpointEvery = None,
     checkpoint_seconds: CheckpointSeconds = None,
     restore: Restore = True,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what aggregator and ranks counted, as JSON.")
-    ] = None,
-    verbose: Annotated[
-        bool, typer.Option("-v", "--verbose", help="Show the aggregator's and controller's logs.")
-    ] = False,
+    report: given.Report = None,
+    verbose: given.Verbose = False,
 ) -> None:
     """Run a torch script on N ranks, its gradients summed in a switch or server of its own.
 
@@ -78,7 +57,7 @@ def run(
     """
     from hostagent.cli.rack.checkpoint_layout import check_layout
     from hostagent.cli.rack.placing import place_ranks
-    from hostagent.torch_backend.aggregators import DEFAULT_LANES, Aggregator
+    from hostagent.torch_backend.aggregators import DEFAULT_LANES
     from hostagent.torch_backend.launcher import RunOptions, default_max_window, run_training
 
     if controller is not None:
@@ -90,14 +69,7 @@ def run(
     if checkpoint is not None and restore:
         check_layout(checkpoint, 1 + max(rack_of_rank, default=0))
 
-    def at_end(where: Aggregator) -> None:
-        from hostagent.cli.measured import summary, write
-
-        for line in summary(where):
-            print(f"{where.choice.title}: {line}", file=sys.stderr)
-        if report is not None:
-            write(where, report)
-
+    window = max_window or default_max_window(ranks)
     options = RunOptions(
         ranks=ranks,
         script=script,
@@ -109,16 +81,22 @@ def run(
         prefixed=prefix,
         impairments=impair,
         verbose=verbose,
-        controller_options=(
-            "--max-window",
-            str(max_window or default_max_window(ranks)),
-            *_ways(way, bool(rack_of_rank)),
-        ),
+        controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank))),
         rack_of=rack_of_rank,
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
-        at_end=at_end,
+        at_end=lambda where: _tell(where, report),
     )
     raise typer.Exit(run_training(options))
+
+
+def _tell(where: Aggregator, report: Path | None) -> None:
+    """At the end: a summary, and the report's file."""
+    from hostagent.cli.measured import summary, write
+
+    for line in summary(where):
+        print(f"{where.choice.title}: {line}", file=sys.stderr)
+    if report is not None:
+        write(where, report)
 
 
 def _ways(way: str, is_needed: bool) -> tuple[str, ...]:

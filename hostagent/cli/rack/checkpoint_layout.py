@@ -34,6 +34,17 @@ def check_layout(folder: Path, racks: int) -> None:
         raise _refused(f"{folder} has checkpoints of {of_racks}, and {these}: give --racks {needed} to go on")
 
 
+def check_server_folder(folder: Path, rack: int | None) -> None:
+    """The same for one server that is started by itself, with a folder of its own: one that has racks' is above it."""
+    there = _racks_in(folder)
+    if there:
+        own = folder / f"{RACK_FOLDER}{there[0] if rack is None else rack}"
+        raise _refused(
+            f"{folder} has checkpoints of racks ({', '.join(f'{RACK_FOLDER}{each}' for each in there)}), and a server "
+            f"reads those of its own folder only: give --checkpoint {own} to go on"
+        )
+
+
 def _racks_in(folder: Path) -> list[int]:
     """Numbers of the racks that have a checkpoint."""
     numbers = (path.parent.name.removeprefix(RACK_FOLDER) for path in folder.glob(f"{RACK_FOLDER}*/{FILES}"))

@@ -9,57 +9,29 @@ import typer
 
 from hostagent.cli.network import DieWithParent
 from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint, refuse
+from hostagent.cli.rack import server_options as given
 
 
 def server(
     context: typer.Context,
-    port: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="N=SPEC",
-            help="N=shm:NAME, N=udp:LOCAL[,REMOTE] or N=tcp:LOCAL[,REMOTE], impairments behind a '?'; repeat.",
-        ),
-    ] = None,
-    lanes: Annotated[int, typer.Option(help="32-bit numbers in a frame: 64, 256, 512, 1024 or 2048.")] = 1024,
-    slots: Annotated[int, typer.Option(help="Slots, of two sets each, for all jobs together.")] = 4096,
-    cores: Annotated[int, typer.Option(min=1, max=64, help="Cores that blocks are dealt to.")] = 1,
-    pin: Annotated[
-        bool, typer.Option("--pin/--no-pin", help="Several cores: each on a processor of its own, of one NUMA node.")
-    ] = True,
-    rack: Annotated[
-        int | None, typer.Option(min=0, max=63, help="This server's number, where it is one of several racks'.")
-    ] = None,
-    peer: Annotated[
-        list[str] | None,
-        typer.Option(metavar="RACK=SPEC", help="The cable to another rack's server, as udp:LOCAL,REMOTE; repeat."),
-    ] = None,
-    services: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.toml", help="Services with nonces, weights, quotas: nobody else is let in."),
-    ] = None,
-    memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="That all services may use. Default: half of the machine's.")
-    ] = None,
-    metrics: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Serve Prometheus metrics there.")] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep every service's weights, state and step there, a file for each."),
-    ] = None,
-    checkpoint_every: Annotated[
-        int, typer.Option(metavar="STEPS", min=0, help="As often as a service has taken so many steps.")
-    ] = 0,
+    port: given.Ports = None,
+    lanes: given.Lanes = 1024,
+    slots: given.Slots = 4096,
+    cores: given.Cores = 1,
+    pin: given.Pin = True,
+    rack: given.Rack = None,
+    peer: given.Peers = None,
+    services: given.Services = None,
+    memory: given.Memory = None,
+    metrics: given.Metrics = None,
+    checkpoint: given.Checkpoint = None,
+    checkpoint_every: given.CheckpointEvery = 0,
     checkpoint_seconds: CheckpointSeconds = None,
     restore: Restore = True,
-    listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where the controller finds it; port 0: any.")
-    ] = "127.0.0.1:48865",
-    report: Annotated[
-        bool, typer.Option("--report", help="At the end: bytes and chunks by core and port, times, queues.")
-    ] = False,
-    of: Annotated[
-        str | None, typer.Option("--of", metavar="HOST:PORT", help="Report of the server running there, now.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only the JSON line that says it is ready.")] = False,
+    listen: given.Listen = "127.0.0.1:48865",
+    report: given.Report = False,
+    of: given.Of = None,
+    quiet: given.Quiet = False,
     die_with_parent: DieWithParent = False,
     as_json: AsJson = False,
 ) -> None:
@@ -72,36 +44,24 @@ def server(
       netsum server --report --of 127.0.0.1:48865
       netsum server --port 1=shm:a --rack 0 --peer 1=udp:10.0.0.1:7000,10.0.0.2:7000
     """
-    from hostagent.cli.rack.tenants_file import size_of
-
     if of is not None:
         others = [str(name) for name in context.params if name not in ("of", "report", "as_json")]
         refuse(context, "of a server that is started, and --of asks one that runs", *others)
         raise typer.Exit(_report_of(of, as_json))
-    try:
-        memory_bytes = size_of(memory) if memory is not None else 0
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--memory") from None
     if cores == 1:
         refuse(context, "one core is the system's to place: add --cores N", "pin")
     check_checkpoint(checkpoint, checkpoint_every, checkpoint_seconds, restore)
     from hostagent.cli.aggregators.process import AggregatorOptions
+    from hostagent.cli.rack.checkpoint_layout import check_server_folder
     from hostagent.cli.rack.checkpointing import Pace
     from hostagent.cli.rack.process import ServerOptions, run_server
 
-    common = AggregatorOptions(
-        core="server",
-        ports=tuple(port or ()),
-        lanes=lanes,
-        slots=slots,
-        listen=listen,
-        die_with_parent=die_with_parent,
-        quiet=quiet,
-    )
+    if checkpoint is not None and restore:
+        check_server_folder(checkpoint, rack)
     options = ServerOptions(
-        common,
+        AggregatorOptions("server", tuple(port or ()), lanes, slots, listen, die_with_parent, quiet),
         cores=cores,
-        memory_bytes=memory_bytes,
+        memory_bytes=given.memory_bytes(memory),
         services=services,
         metrics=metrics,
         report=report,
@@ -110,27 +70,10 @@ def server(
         pace=Pace(checkpoint_every, checkpoint_seconds or 0.0),
         restore=restore,
         rack=rack,
-        peers=_peers(rack, peer or []),
+        peers=given.peers_from(rack, peer or []),
         pin=pin,
     )
     raise typer.Exit(run_server(options))
-
-
-def _peers(rack: int | None, texts: list[str]) -> tuple[tuple[int, str], ...]:
-    """(rack, SPEC) of each --peer. Raises typer.BadParameter."""
-    peers: dict[int, str] = {}
-    for text in texts:
-        number, _, spec = text.partition("=")
-        if not number.isdecimal() or not spec or int(number) > 63 or int(number) in (rack, *peers):
-            raise typer.BadParameter(
-                f"{text!r}: write RACK=SPEC, with another rack's number, 0 to 63, once", param_hint="--peer"
-            )
-        peers[int(number)] = spec
-    if peers and rack is None:
-        raise typer.BadParameter("other racks need to know which one this is", param_hint="--rack")
-    if rack is not None and not peers:
-        raise typer.BadParameter("a rack of several needs the others", param_hint="--peer")
-    return tuple(sorted(peers.items()))
 
 
 def _report_of(address: str, as_json: bool) -> int:

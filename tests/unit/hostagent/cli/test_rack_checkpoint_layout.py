@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from hostagent.cli import run
 from hostagent.cli.app import app
-from hostagent.cli.rack.checkpoint_layout import FILES, check_layout
+from hostagent.cli.rack.checkpoint_layout import FILES, check_layout, check_server_folder
 from hostagent.rackserver.checkpoint_folder import file_name
 
 
@@ -64,6 +64,17 @@ def test_a_run_looks_before_it_starts_and_not_where_it_begins_anew(tmp_path: Pat
     assert refused.exit_code == 2
     assert "--checkpoint" in refused.output.partition("Invalid value for ")[2]
     assert CliRunner().invoke(app, [*words[:-1], "--no-restore", words[-1]]).exit_code == 1  # there is no such script
+
+
+@pytest.mark.parametrize(("rack", "own"), [(None, "rack-1"), (0, "rack-0"), (1, "rack-1")])
+def test_a_server_by_itself_is_refused_the_folder_above_the_racks_folders(
+    tmp_path: Path, rack: int | None, own: str
+) -> None:
+    keep(tmp_path, "rack-1/a.npz")
+    with pytest.raises(typer.BadParameter, match=f"of racks .rack-1., .*: give --checkpoint {tmp_path / own} to go on"):
+        check_server_folder(tmp_path, rack)
+    check_server_folder(tmp_path / "rack-1", rack)
+    check_server_folder(keep(tmp_path / "alone", "a.npz"), rack)
 
 
 def test_a_servers_files_are_those_that_are_looked_for() -> None:
