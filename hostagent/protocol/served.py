@@ -63,6 +63,8 @@ class ServedFlag(IntFlag):
     """Of a job's first QUERY: racks' servers agree on where the service stands."""
     SHARE = 256
     """Of a WRITE: no rank has the words, but a rack's server of the announcement's age; others are behind."""
+    LINEAGE = 512
+    """Of a QUERY with an age, after one without this: the racks' servers that are behind are told the others' past."""
 
 
 class Status(IntEnum):
@@ -209,6 +211,8 @@ class Answer:
     """A run of WRITEs has begun and not ended: the weights are of no step."""
     newest: int = 0
     """The racks' servers are apart, and this is the age of the one that has had the most changes; 0: they are not."""
+    strangers: tuple[int, int] | None = None
+    """Two racks whose servers hold different trainings."""
     room: Room | None = None
     """Where the status is QUOTA."""
 
@@ -225,7 +229,7 @@ class Answer:
 
 def read_answer(words: Words) -> Answer:
     """The answer in a result's lanes, as numbers."""
-    lanes = [int(word) for word in words[:20]]
+    lanes = [int(word) for word in words[:22]]
     needed, used, limit = (lanes[at] << 32 | lanes[at + 1] for at in (13, 15, 17))
     return Answer(
         status=lanes[0],
@@ -239,6 +243,7 @@ def read_answer(words: Words) -> Answer:
         torn=bool(lanes[11]),
         newest=lanes[12],
         room=Room(needed, used, limit, bool(lanes[19])) if lanes[0] == Status.QUOTA else None,
+        strangers=(lanes[20] - 1, lanes[21] - 1) if lanes[20] else None,
     )
 
 

@@ -16,6 +16,8 @@ from hostagent.protocol.quantizer.machine import (
     zero_bytes,
 )
 from hostagent.protocol.served import ANNOUNCEMENT_VERSION, Action, ServedFlag, Status
+from hostagent.rackserver.hierarchy.coming import can_receive, forget_coming, take_coming
+from hostagent.rackserver.hierarchy.lineage import note_age, note_job, put_root, take_lineage
 from hostagent.rackserver.hierarchy.standing import (
     AGE_AT,
     AGREE,
@@ -23,9 +25,9 @@ from hostagent.rackserver.hierarchy.standing import (
     LEAST_AT,
     SHARE,
     agree,
+    answer_of_age,
     part_in_share,
     refusal_of_share,
-    write_told,
 )
 from hostagent.rackserver.key_memory import (
     LIMIT,
@@ -46,6 +48,7 @@ from hostagent.rackserver.service_records import (
     OPERATION_BYTES,
     OPERATIONS,
     PROBES,
+    STRANGERS,
     TAKES,
     UNDECIDED,
     key_at,
@@ -103,6 +106,8 @@ def refusal(service: Any, lanes: int) -> Any:
     if elements < 0 or elements > LARGEST_KEY or word(lanes, 5) >= MAX_BUFFERS:
         return LAYOUT if word(lanes, 5) < MAX_BUFFERS else OPTIMIZER
     key = key_at(key_of(service, number))
+    if service.apart == STRANGERS:
+        return RACKS
     if action == WRITE and word(lanes, 10) & SHARE:
         return refusal_of_share(service, key, lanes)
     if action == WRITE and word(lanes, 10) & ANEW:
@@ -151,9 +156,9 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     """
     status, place, action = OK, find(service, operation_hash), word(lanes, 1)
     if action == QUERY and word(lanes, AGE_AT):
-        write_told(service, lanes)
+        answer_of_age(service, lanes)
         return 0
-    if action == QUERY and word(lanes, 10) & AGREE and word(lanes, LEAST_AT) and not agree(service, lanes):
+    if action == QUERY and word(lanes, 10) & AGREE and not begin_job(service, lanes):
         return 0
     if place == 0 or operation_at(place).first != chunk:
         status, place = refusal(service, lanes), 0
@@ -192,6 +197,15 @@ def write_room(service: Any, lanes: int) -> None:
 
 
 @njit
+def begin_job(service: Any, lanes: int) -> Any:
+    """Whether the answer to a job's first QUERY is the service's own; see ``agree``."""
+    if word(lanes, LEAST_AT) != 0:
+        return agree(service, lanes)
+    note_job(service, service.own_draw, service.age + 1)  # of one rack alone
+    return True
+
+
+@njit
 def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     """(status, address of the operation): make room, then open it."""
     action, number = word(lanes, 1), word(lanes, 2)
@@ -202,13 +216,13 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
     key.address_of_buffers = key_of(service, number) + BUFFERS_AT
     part = part_in_share(service, lanes) if action == WRITE and word(lanes, 10) & SHARE else ALONE
     writes = action == WRITE and part <= TAKES
-    if writes and word(lanes, 10) & ANEW:
-        forget_keys(service)
+    if writes:
+        begin_words(service, key, part, lanes)
     used, service.wanted = service.arena_used, 0
     if not (begin_write(service, key, lanes) if action == WRITE else action == PULL or begin_push(service, key, lanes)):
         give_back(service, key, used)
         return QUOTA, 0
-    if writes:
+    if writes and not service.receives:
         service.torn = 1
     operation = operation_at(place)
     service.begun += 1
@@ -224,11 +238,31 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
 
 
 @njit
+def begin_words(service: Any, key: Any, part: int, lanes: int) -> None:
+    """Words are to be written here: over nothing, over what there is, or beside it."""
+    is_anew = word(lanes, 10) & ANEW
+    if part == TAKES and is_anew and can_receive(service, key, word(lanes, 8), pair(lanes, 3)):
+        service.receives = 1
+    elif is_anew:
+        forget_keys(service)
+    if part == ALONE:
+        if is_anew:
+            put_root(service, 0)
+        if service.receives:
+            forget_coming(service)
+
+
+@njit
 def begin_write(service: Any, key: Any, lanes: int) -> Any:
     """Room for the key and the buffer; False when there is none."""
     if key.written == 0 and not make_key(service, key, word(lanes, 2), pair(lanes, 3)):
         return False
-    return provide(service, key, max(key.states, word(lanes, 5)))
+    states, buffer = key.states, word(lanes, 5)
+    if not provide(service, key, max(states, buffer)):
+        return False
+    if service.receives:
+        key.states, key.next_states = states, buffer
+    return True
 
 
 @njit
@@ -251,7 +285,7 @@ def begin_push(service: Any, key: Any, lanes: int) -> Any:
     if service.open_step != step:
         service.keys_of_step, service.split = word(lanes, 8), 1 if split else 0
         service.pushed_keys, service.applied_keys, service.decision = 0, 0, UNDECIDED
-        service.open_step, service.revertible = step, 0
+        service.open_step, service.revertible, service.open_not_finite = step, 0, 0
     key.pushed_step, key.pushed_chunks, key.applied_chunks = step, 0, 0
     key.groups_done, key.tail, key.tail_groups = 0, -1, 0
     key.optimizer, key.flags, key.divisor = word(lanes, 9), word(lanes, 10), word(lanes, 11)
@@ -283,10 +317,24 @@ def finish_empty(service: Any, key: Any, operation: Any) -> None:
 def finish_write(service: Any, key: Any, operation: Any) -> None:
     """All words of a WRITE are in. The last of a run makes the service a further age old, on all racks."""
     service.open_step, service.revertible = -1, 0
-    if operation.part <= TAKES:
+    if operation.part <= TAKES and service.receives:
+        key.next_updates = operation.updates
+    elif operation.part <= TAKES:
         key.updates = operation.updates
         key.written = 1
         service.torn = 1 if operation.more else 0
         service.step = operation.step
     if not operation.more:
-        service.age, service.apart = operation.age, 0
+        if operation.part == TAKES:
+            take_over(service, operation.step)
+        service.apart = 0
+        note_age(service, operation.age)
+
+
+@njit
+def take_over(service: Any, step: int) -> None:
+    """Another rack's words are all here: what else it has becomes this one's."""
+    if service.receives:
+        take_coming(service, step)
+    service.skipped, service.not_finite = service.next_skipped, service.next_not_finite
+    take_lineage(service)

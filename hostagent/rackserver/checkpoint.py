@@ -1,9 +1,9 @@
 """A service in a file: every key's weights and state after the last whole step, in the shape of torch's ``state_dict``.
 
 The file is numpy's ``.npz``: per key ``KEY/weights`` and ``KEY/STATE`` (float32, torch's names), and a JSON text
-``service`` with the step, the steps skipped, each key's updates, and the service's own terms with the digest of its
-nonce. It is written beside its place and moved there, so that a file is whole or not at all, and only its owner may
-read it.
+``service`` with the step, age and lineage, what was counted, each key's updates, and the service's own terms with the
+digest of its nonce. It is written beside its place and moved there, so that a file is whole or not at all, and only its
+owner may read it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from hostagent.rackserver.hierarchy.lineage import check_lineage
 from hostagent.rackserver.services import ServiceMemory
 from hostagent.rackserver.tenants import Tenant
 
@@ -65,7 +66,7 @@ class Snapshot:
 
 
 def state_of(service: ServiceMemory) -> dict[str, Any]:
-    """``{"step", "skipped", "keys": {number: {"weights", "updates", "state": {name: tensor}}}}``, all copies."""
+    """Copies: ``{"step", "skipped", "not_finite", "keys": {number: {"weights", "updates", "state": {name: ...}}}}``."""
     keys: dict[int, Any] = {}
     for number in service.numbers():
         record = service.keys[number]
@@ -74,14 +75,15 @@ def state_of(service: ServiceMemory) -> dict[str, Any]:
         names = STATE_NAMES.get(int(record["states"]), ())
         state = {name: service.tensor(number, place) for place, name in enumerate(names, 1)}
         keys[number] = {"weights": service.tensor(number), "updates": int(record["updates"]), "state": state}
-    return {"step": service.step, "skipped": int(service.record["skipped"][0]), "keys": keys}
+    counted = {name: int(service.record[name][0]) for name in ("skipped", "not_finite")}
+    return {"step": service.step, **counted, "keys": keys}
 
 
 def take(service: ServiceMemory, tenant: Tenant | None = None) -> Snapshot:
     """Copy the service's last whole step. Not while a batch is processed."""
     held = state_of(service)
-    facts: dict[str, Any] = {"version": VERSION, "step": held["step"], "skipped": held["skipped"]}
-    facts["age"], facts["torn"] = service.age, int(service.is_torn)
+    facts: dict[str, Any] = {"version": VERSION} | {name: held[name] for name in ("step", "skipped", "not_finite")}
+    facts |= {"age": service.age, "torn": int(service.is_torn), "lineage": service.lineage()}
     facts["updates"] = {str(number): key["updates"] for number, key in held["keys"].items()}
     if tenant is not None:
         fields = ("name", "workers", "weight", "quota_bytes")
@@ -136,7 +138,9 @@ def _check(path: Path, facts: Any, arrays: Arrays) -> None:
         version = facts.get("version") if isinstance(facts, dict) else None
         raise CheckpointError(f"{path}: version {version}, this server reads {VERSION}")
     try:
-        int(facts["step"]), int(facts["skipped"]), int(facts.get("age", 0))
+        int(facts["step"]), int(facts["skipped"]), int(facts.get("age", 0)), int(facts.get("not_finite", 0))
+        if "lineage" in facts:
+            check_lineage(facts["lineage"])
         for number, updates in facts["updates"].items():
             int(number), int(updates), arrays[f"{number}/weights"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -162,9 +166,9 @@ def put(snapshot: Snapshot, service: ServiceMemory, path: Path) -> None:
         tensors = [arrays[f"{text}/weights"], *(arrays[f"{text}/{name}"] for name in order)]
         if not service.put(int(text), tensors, snapshot.step, int(updates)):
             raise CheckpointError(f"{path}: key {text} does not fit the tenant's memory, or has another shape")
-    service.record["skipped"] = facts["skipped"]
+    service.record["skipped"], service.record["not_finite"] = facts["skipped"], facts.get("not_finite", 0)
     service.record["torn"] = int(facts.get("torn", 0))
-    service.stand_at(snapshot.step, snapshot.age)
+    service.stand_at(snapshot.step, snapshot.age, facts.get("lineage"))
 
 
 def restore(service: ServiceMemory, path: Path) -> None:

@@ -162,7 +162,7 @@ class RackServer:
         self._keep_tier(terms.job, tier)
         self._jobs[row]["service"] = 0
         if service is not None:
-            service.attach(terms, row % self.cores)
+            service.attach(terms, row % self.cores, self.place.rack if self.place is not None else 0)
             self._restore_once(terms.job, service)
             self._jobs[row]["service"] = service.address
         self._rows[terms.job] = row

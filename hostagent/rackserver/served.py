@@ -42,6 +42,7 @@ from hostagent.rackserver.announce import (
     find,
     finish_write,
 )
+from hostagent.rackserver.hierarchy.coming import mark_coming
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
 from hostagent.rackserver.loops import ANSWER, STEPS_DONE, STEPS_NS, WITHHOLD, answer_result, set_index
 from hostagent.rackserver.records import SET_BYTES, job_at, server_at, set_at
@@ -118,7 +119,7 @@ def take_group(service: Any, key: Any, group: int, lanes: int) -> None:
     """Exponents of a group of data chunks. With the last the flagged chunks are known."""
     begin = group * key.group
     flagged = pack_exponents(lanes, key.exponents, begin, min(key.group, key.chunks - begin))
-    service.not_finite += flagged
+    service.open_not_finite += flagged
     key.groups_done += 1
     if key.groups_done < key.groups:
         return
@@ -172,20 +173,31 @@ def take_data(server: Any, service: Any, held: Any, index: int, core: int) -> An
 
 
 @njit
+def write_version(service: Any, key: Any, buffer: int, side: int, part: int, lanes: int, count: int) -> None:
+    """A chunk's words, from a contribution's lanes."""
+    words = chunk_of(key, buffer, side, part, service.lanes)
+    for i in range(count):
+        store_i32(words, i, load_lane(lanes, i))
+
+
+@njit
 def take_words(service: Any, key: Any, operation: Any, part: int, held: Any, lanes: int, count: int) -> int:
-    """Words of a WRITE, into both versions; the newest stays that, for other buffers of it have not been written."""
+    """Words of a WRITE, into both versions; the newest stays that, for other buffers of it have not been written. Where
+    what is here shall stay whole until the last of them: into the other version."""
     if held.has_data == 0 and operation.part != ALONE:
         return WITHHOLD  # an operation that the giver no longer knew
     if held.has_data == 0:
         zero_bytes(lanes, 4 * service.lanes)
         held.has_data = 1
+    newest = side_at(key, part, service.step)
     if operation.part <= TAKES:
-        for side in range(2):
-            words = chunk_of(key, operation.buffer, side, part, service.lanes)
-            for i in range(count):
-                store_i32(words, i, load_lane(lanes, i))
+        write_version(service, key, operation.buffer, 1 - newest, part, lanes, count)
+    if operation.part <= TAKES and service.receives:
         if operation.buffer == 0:
-            newest = side_at(key, part, service.step)
+            mark_coming(key, 1 - newest, part)
+    elif operation.part <= TAKES:
+        write_version(service, key, operation.buffer, newest, part, lanes, count)
+        if operation.buffer == 0:
             store_i64(key.versions, newest * key.chunks + part, operation.step)
             store_i64(key.versions, (1 - newest) * key.chunks + part, -1)
     if atomic_add64(operation.address + LEFT, -1) == 1:

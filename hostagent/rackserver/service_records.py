@@ -22,6 +22,9 @@ OPERATIONS = 1024
 """Places for open operations, found by their hash; a power of two."""
 PROBES = 8
 """Places that are looked at for one hash."""
+JOBS_KEPT = 7
+"""Jobs of a service's past, see ``hierarchy.lineage``."""
+LINEAGE_WORDS = 2 + 2 * JOBS_KEPT
 
 SERVICE = np.dtype(
     [
@@ -29,7 +32,11 @@ SERVICE = np.dtype(
         *integers("first_slot", "window"),
         *integers("step", "open_step", "keys_of_step", "split", "pushed_keys", "applied_keys", "decision"),
         *integers("skipped", "not_finite", "keys_known", "release", "revertible", "over_quota", "torn"),
-        *integers("age", "apart", "gives", "own_bit", "begun"),
+        *integers("open_not_finite", "last_not_finite", "next_skipped", "next_not_finite"),
+        *integers("age", "apart", "gives", "receives", "own_bit", "rack", "begun"),
+        *integers("own_draw", "draw", "maker", "maker_before", "staged_age", "elected"),
+        ("lineage", np.int64, LINEAGE_WORDS),
+        ("staged", np.int64, LINEAGE_WORDS),
         *integers("arena", "arena_used", "arena_bytes", "wanted", "common", "keys", "listed", "operations", "loads"),
         ("scale", np.float64),
         ("norm", np.float64),
@@ -44,11 +51,19 @@ decision      of a split step: UNDECIDED, STEPS or SKIPS
 release       not 0: withheld results may go
 begun         operations so far, and so the number of the last
 over_quota    operations refused as the memory does not hold them
+skipped, not_finite   steps, and chunks of gradients, of whole steps; of the open step and the last whole one are the
+              chunks ``open_not_finite`` and ``last_not_finite``
 torn          a run of WRITEs has begun and not ended
 revertible    the last change was a step made of pushes and the next has not begun, so the version before is still here;
               2: the step was skipped
 age, apart, gives, own_bit   see ``hierarchy.standing``: how often the service has changed; its racks' servers are not
-              of one age; this one gives words to others; the lowest bit of this rack's children
+              of one age (APART) or of one training (STRANGERS); this one gives words to others; the lowest bit of this
+              rack's children
+receives      another's words come into the versions that don't count, and what was here is whole until the last;
+              then the counters become ``next_skipped`` and ``next_not_finite``
+own_draw, draw, maker, maker_before, lineage   see ``hierarchy.lineage``: this rack's for its job, and what the racks
+              agreed on; the draw of the job that made this age, and of the one before; its past
+staged_age, staged, elected   the past of the newest, and who was to tell it
 wanted        bytes that the operation which is begun takes, or would take
 common        address of two numbers: bytes that all services may take together, and bytes that they have taken
 keys, listed  KEY records by number; numbers of the keys known, in the order in which they came
@@ -59,13 +74,14 @@ UNDECIDED, STEPS, SKIPS = 0, 1, 2
 ALONE, TAKES, HAS, GIVES = 0, 1, 2, 3
 """A rack's part in an operation: as if there were no others; of a WRITE with SHARE: the words are written here, are
 here already, or are given from here."""
+APART, STRANGERS = 1, 2
 
 KEY = np.dtype(
     [
         *integers(
             "number", "elements", "chunks", "groups", "group", "block_log2", "listed", "written", "updates", "stepped"
         ),
-        *integers("states", "born", "address_of_buffers"),
+        *integers("states", "born", "next_updates", "next_states", "address_of_buffers"),
         ("buffers", np.int64, 2 * MAX_BUFFERS),
         *integers("versions", "owners", "exponents", "gradient", "squares", "pushes"),
         *integers("pushed_step", "pushed_chunks", "applied_chunks", "groups_done", "tail", "tail_groups"),
@@ -83,7 +99,8 @@ KEY = np.dtype(
 written      the weights have been written once: the key can be used
 stepped      the last step that counts in updates
 states       state tensors; born: the step that begins, or began, them
-versions     int64 for each version and chunk: the step that made it, or -1
+next_updates, next_states   in a service that receives: those of the words that come
+versions     int64 for each version and chunk: the step that made it, or -1, or COMING
 owners       uint8 for each block: its core
 exponents    int16 for each chunk, then for each of the tail, then int32 for the numbers of flagged chunks
 gradient     float32 of the open step; for chunks that are not finite only NaN and infinities, else 0, until the tail
@@ -103,6 +120,9 @@ OPERATION = np.dtype(
 )
 """A served operation with data, from its announcement on; ``left`` data chunks are not complete. ``age``: the service's
 after a run of WRITEs that ends with it."""
+
+COMING = 1 << 62
+"""The version of a chunk that another rack's server gives, until all have come."""
 
 service_at = record_at(SERVICE)
 key_at = record_at(KEY)

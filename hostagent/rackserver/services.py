@@ -5,7 +5,8 @@ Addresses are mapped at once and pages come with use, so an arena may be as larg
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from emulator.ports.batch import address_of, aligned_bytes
 from emulator.ports.pages import reserved_bytes
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.services.aggregator import JobTerms
+from hostagent.rackserver.hierarchy.lineage import MOST_DRAW, lineage_facts, put_lineage
 from hostagent.rackserver.key_memory import put_key
 from hostagent.rackserver.service_records import KEY, MAX_KEYS, OPERATION, OPERATIONS, SERVICE
 
@@ -51,18 +53,22 @@ class ServiceMemory:
         self._operations["hash"] = -1
         self._operations["left"] = self._operations["number"] = 0
 
-    def attach(self, terms: JobTerms, home: int) -> None:
-        """The service's job from now on. One of another number undoes a step that the last job left unfinished."""
+    def attach(self, terms: JobTerms, home: int, rack: int = 0) -> None:
+        """The service's job from now on. One of another number undoes a step that the last job left unfinished.
+        ``rack``: the server's number."""
         record = self.record
         options = terms.service.options if terms.service is not None else {}
         workers = int(str(options.get("ranks", terms.workers)))
         record["workers"], record["workers_log2"] = workers, log2_ceiling(workers)
         record["home"], record["own_bit"] = home, (terms.full & -terms.full).bit_length() - 1
+        record["rack"] = rack
         for name in ("first_slot", "window"):
             record[name] = getattr(terms, name)
         if terms.job != self.job:
             self.undo()
-            record["apart"], record["gives"] = 0, 0
+            for name in ("apart", "gives", "draw", "staged_age", "elected"):
+                record[name] = 0
+            record["own_draw"] = 1 + secrets.randbelow(MOST_DRAW)
         self.job = terms.job
 
     def release(self) -> None:
@@ -74,7 +80,8 @@ class ServiceMemory:
         step = int(self.record["step"][0])
         self._forget_operations()
         self.record["open_step"] = NO_STEP
-        self.record["decision"] = 0
+        for name in ("decision", "receives", "open_not_finite"):
+            self.record[name] = 0
         for number in self.numbers():
             key = self.keys[number]
             key["pushed_step"] = NO_STEP
@@ -127,9 +134,14 @@ class ServiceMemory:
         """A run of WRITEs has begun and not ended."""
         return bool(self.record["torn"][0])
 
-    def stand_at(self, step: int, age: int) -> None:
+    def lineage(self) -> dict[str, Any]:
+        """What `stand_at` takes; see ``hierarchy.lineage``."""
+        return lineage_facts(self.record[0])
+
+    def stand_at(self, step: int, age: int, lineage: Mapping[str, Any] | None) -> None:
         """The last whole step, after all keys were put."""
         self.record["step"], self.record["age"], self.record["revertible"] = step, age, 0
+        put_lineage(self.record[0], lineage, age)
         self.undo()
 
     def tensor(self, number: int, buffer: int = 0) -> Array:

@@ -10,6 +10,7 @@ from emulator.ports.intrinsics import atomic_add64, store_release64
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import load_f32, load_f64, load_i32, load_i64, store_i64
 from hostagent.protocol.served import ServedFlag
+from hostagent.rackserver.hierarchy.lineage import note_age
 from hostagent.rackserver.optimizers import (
     ADAM,
     AMSGRAD,
@@ -123,7 +124,9 @@ def commit(service: Any, updates: int) -> None:
         elif key.born == step:
             key.born = step + 1
     service.open_step, service.revertible = -1, 1 if updates else 2
-    service.age += 1
+    service.not_finite += service.open_not_finite
+    service.last_not_finite, service.open_not_finite = service.open_not_finite, 0
+    note_age(service, service.age + 1)
     store_release64(service.address + STEP, step)
 
 
@@ -143,6 +146,7 @@ def step_back(service: Any) -> None:
                 store_i64(key.pushes, index, -1)
         key.pushed_step = -1
     service.skipped -= 1 if service.revertible == 2 else 0
+    service.not_finite -= service.last_not_finite
     service.revertible = 0
     store_release64(service.address + STEP, step - 1)
 

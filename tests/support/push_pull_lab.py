@@ -179,6 +179,8 @@ def begin(session: Session, held: dict[tuple[int, int], Array], keys: list[int])
     """Write the weights of a new service, or get those of the last whole step; returns its number."""
     ask = Hyperparameters(flags=int(ServedFlag.AGREE))
     answer = session.run(Action.QUERY, keys[-1:], {}, terms=ask)[0]
+    if answer.strangers:
+        raise Refused(f"racks {answer.strangers} hold different trainings")
     if answer.newest:
         bring_together(session, keys, answer.newest)
         answer = session.run(Action.QUERY, keys[-1:], {}, terms=ask)[0]
@@ -195,8 +197,13 @@ def begin(session: Session, held: dict[tuple[int, int], Array], keys: list[int])
 
 def bring_together(session: Session, keys: list[int], age: int) -> None:
     """As ``rack.sharing`` does."""
+    session.run(Action.QUERY, keys[-1:], {}, terms=Hyperparameters(), age=age)
+    lineage = Hyperparameters(flags=int(ServedFlag.LINEAGE), rescale=0.0)
+    session.run(Action.QUERY, keys[-1:], {}, terms=lineage, age=age)
     for key in keys:
         held = session.run(Action.QUERY, [key], {}, terms=Hyperparameters(), age=age)[0]
+        if held.strangers:
+            raise Refused(f"racks {held.strangers} hold different trainings")
         for buffer in range(1 + held.state_tensors):
             anew = ServedFlag.ANEW if key == keys[0] and buffer == 0 else 0
             more = 0 if key == keys[-1] and buffer == held.state_tensors else ServedFlag.MORE

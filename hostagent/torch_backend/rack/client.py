@@ -150,13 +150,25 @@ class RackClient:
 
     def query(self, layout: KeyLayout, age: int = 0) -> Answer:
         """What the server knows of a key; of several racks' servers, what those of that age know."""
-        return self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, age=age)))
+        return self._kin(self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, age=age))))
 
     def agree(self, layout: KeyLayout) -> Answer:
         """The same, and a job's first operation: servers of several racks agree on the last whole step. Where they
         can't, the answer's ``newest`` tells so, and ``sharing.bring_together`` is to follow."""
         terms = Hyperparameters(flags=int(ServedFlag.AGREE))
-        return self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, terms=terms)))
+        return self._kin(self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, terms=terms))))
+
+    def _kin(self, answer: Answer) -> Answer:
+        """Refuse racks of different trainings."""
+        if answer.strangers is not None:
+            one, other = sorted(answer.strangers)
+            raise RefusedError(
+                f"netsum: service {self.service.name!r}: the servers of racks {one} and {other} hold different "
+                "trainings, one of them perhaps from another run's checkpoint, or from a copy that was trained apart. "
+                "Nothing has been changed. Start the server of the wrong one again without its checkpoint of this "
+                "service (move that file away): it is then given the other's weights. Or name another service"
+            )
+        return answer
 
     def check_alike(self, layout: KeyLayout, answer: Answer, keys: int) -> None:
         """Refuse another model's service."""

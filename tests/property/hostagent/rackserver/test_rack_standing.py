@@ -16,6 +16,7 @@ from tests.support.rack_aggregator import RackAggregator
 from tests.support.rack_racks import Racks
 
 KILLS = 8
+COUNTED = ("skipped", "not_finite")
 STEP_BEGUN = 332
 """A job ends in a step whose chunks have taken the place of the last one's, which another rack lacks."""
 
@@ -55,6 +56,10 @@ def test_whichever_servers_are_started_again_all_end_with_an_undisturbed_runs_we
     held, made, _ = train(training, lambda lanes: Perishable(lanes, WAYS[seed % len(WAYS)], racks, **options))
     still = replace(training, kills=0, schedule=replace(schedule, loss=0, duplicate=0, reorder=0, corrupt=0))
     alone = train(still, lambda lanes: RackAggregator(lanes, ports=5))[1].server.service("service")
+    for server in made.servers:
+        record = server.service("service").record
+        assert [record[name][0] for name in COUNTED] == [alone.record[name][0] for name in COUNTED], (seed, training)
+        assert record["maker"] == made.servers[0].service("service").record["maker"]
     for number in range(len(training.sizes)):
         masters = alone.tensor(number)
         for server in made.servers:
