@@ -124,9 +124,9 @@ def turn(h: int) -> bool:
 
 @njit
 def turns(h: int, count: int) -> None:
-    """As many turns of a loop over a range, before its first (put there by the decorator)."""
+    """As many turns of a loop, before its first (put there by the decorator)."""
     r = row(h)
-    r[H_TICKS] -= count
+    r[H_TICKS] -= max(count, 0)
     if r[H_TICKS] < 0:
         never_returns(h, FAULT_TURNS)
 

@@ -13,9 +13,11 @@ from typing import Any, Literal, overload
 
 import numba
 
+from pspin_model.handlers.allowed import objection
 from pspin_model.handlers.core import CHECKED
-from pspin_model.handlers.kept import compiled, objection
-from pspin_model.handlers.rewrite import HandlerError as HandlerError
+from pspin_model.handlers.errors import HandlerError as HandlerError
+from pspin_model.handlers.errors import while_compiling
+from pspin_model.handlers.kept import Charging, compiled
 from pspin_model.handlers.rewrite import rewritten
 
 Cost = Literal["declared", "derived"]
@@ -35,7 +37,7 @@ class Handler:
         self._code_bytes = UNKNOWN_CODE_BYTES if code_bytes is None else code_bytes
         if function.__code__.co_argcount != 1:
             raise HandlerError(f"handler {self.name} must take one argument, the core it runs on")
-        self._compiled = compiled(rewritten(function, derived=cost == "derived"), **CHECKED)
+        self._compiled: Any = compiled(*rewritten(function, derived=cost == "derived"), **CHECKED)
 
     def __repr__(self) -> str:
         return f"<handler {self.name}>"
@@ -43,14 +45,12 @@ class Handler:
     def code(self) -> int:
         """Address of its machine code: numba's own convention for a function of one int64."""
         signature = (numba.types.int64,)
-        if reason := objection(self._compiled.py_func):
-            raise HandlerError(f"{self.name}: {reason}")
+        if isinstance(self._compiled, Charging) and (reason := objection(self._compiled)):
+            raise HandlerError(f"{self.name}{reason}")
         try:
             self._compiled.compile(signature)
-        except HandlerError as error:
-            raise HandlerError(f"{self.name}: {error}") from None
-        except (numba.core.errors.NumbaError, RuntimeError, AssertionError) as error:  # the latter are numba's own
-            raise HandlerError(f"handler {self.name} does not compile: {error}") from error
+        except (HandlerError, numba.core.errors.NumbaError, RuntimeError, AssertionError, NotImplementedError) as error:
+            raise while_compiling(self._compiled.py_func, error) from None  # all but the first are numba's own
         found = self._compiled.overloads[signature]
         if found.signature.return_type != numba.types.none:
             raise HandlerError(f"handler {self.name} returns {found.signature.return_type}; a handler returns nothing")
@@ -89,4 +89,4 @@ def helper(function: Callable[..., Any] | None = None, *, cost: Cost = "declared
         return lambda inner: helper(inner, cost=cost)
     if not isinstance(function, FunctionType):
         raise HandlerError(f"a helper is made of a function, not of {function!r}")
-    return compiled(rewritten(function, derived=cost == "derived"), **CHECKED)
+    return compiled(*rewritten(function, derived=cost == "derived"), **CHECKED)

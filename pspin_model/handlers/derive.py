@@ -8,19 +8,19 @@ Everything else is refused, so that nothing is done at no charge.
 from __future__ import annotations
 
 import ast
-import builtins
-from collections.abc import Callable, Hashable
-from types import FunctionType
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from emulator.ports.deferred import Deferred
-from pspin_model.handlers import prices
+from pspin_model.handlers import loops, prices
 from pspin_model.handlers.accesses import ACCESSES
 from pspin_model.handlers.core import charge_all
+from pspin_model.handlers.errors import HandlerError, refused, told
 from pspin_model.handlers.kept import Charging
-from pspin_model.handlers.prices import FUNCTIONS, METHODS, PREFIX, cannot_price
+from pspin_model.handlers.names import NOTHING, Names
+from pspin_model.handlers.prices import FUNCTIONS, METHODS, PREFIX, SELF
 from pspin_model.machine.costs import CLASSES
 
 SHAPE = ("size", "shape", "itemsize", "ndim", "nbytes", "dtype", "strides", "T")
@@ -28,50 +28,39 @@ SHAPE = ("size", "shape", "itemsize", "ndim", "nbytes", "dtype", "strides", "T")
 VIEWS = ("view", "reshape")
 FREE = (len, slice, np.empty, np.empty_like)
 WITH_DTYPE = (np.zeros, np.ones, np.full)
-LOOPS = (range, enumerate, zip)
+COUNTERS = (loops.GONE_OVER, loops.ROOM)
+"""Calls that count turns, of what is their second argument."""
 MACHINE = "pspin_model.handlers."
-NOTHING = object()
 
 
-def derive(definition: ast.FunctionDef, core: str, function: Callable[..., Any]) -> dict[str, Any]:
+def derive(definition: ast.FunctionDef, core: str, names: Names) -> dict[str, Any]:
     """Charge every operation of a function, in place; returns the names its new source uses. Raises HandlerError."""
-    costs = _Costs(definition, core, function)
+    costs = _Costs(core, names)
     documented = ast.get_docstring(definition, clean=False) is not None
     body = costs.statements(definition.body[1:] if documented else definition.body)
     definition.body = [*body, costs.charge(jump=1)]
     return {**ACCESSES, **prices.STAND_INS, f"{PREFIX}charge": charge_all}
 
 
+def _cannot_price(node: ast.AST) -> HandlerError:
+    return refused(node, f"cannot price '{told(node)}'; {SELF}")
+
+
 class _Costs(ast.NodeTransformer):
     """Statements become lists of statements, expressions expressions."""
 
-    def __init__(self, definition: ast.FunctionDef, core: str, function: Callable[..., Any]) -> None:
+    def __init__(self, core: str, names: Names) -> None:
         self.core = core
-        self._function = function
-        self._own = {each.arg for each in ast.walk(definition) if isinstance(each, ast.arg)} | {
-            each.id for each in ast.walk(definition) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        }
+        self._own = names.own
+        self._known = names.known
         self._count = 0
 
-    # --- what things are called ------------------------------------------------------------------------------------
-
-    def _known(self, node: ast.expr) -> Any:
-        """The object a name stands for outside the function, or NOTHING."""
-        if isinstance(node, ast.Attribute):
-            whole = self._known(node.value)
-            return NOTHING if whole is NOTHING else getattr(whole, node.attr, NOTHING)
-        if not isinstance(node, ast.Name) or node.id in self._own:
-            return NOTHING
-        assert isinstance(self._function, FunctionType)
-        if node.id in self._function.__code__.co_freevars:
-            place = self._function.__code__.co_freevars.index(node.id)
-            return (self._function.__closure__ or ())[place].cell_contents
-        return self._function.__globals__.get(node.id, getattr(builtins, node.id, NOTHING))
-
     def _constant(self, node: ast.AST) -> bool:
-        """Whether the compiler computes an expression."""
+        """Whether the compiler computes an expression: of numbers, and not of whole arrays."""
         return not any(
-            isinstance(each, ast.Call) or (isinstance(each, ast.Name) and each.id in self._own)
+            isinstance(each, ast.Call)
+            or (isinstance(each, ast.Name) and each.id in self._own)
+            or isinstance(self._known(each), np.ndarray)
             for each in ast.walk(node)
         )
 
@@ -95,12 +84,15 @@ class _Costs(ast.NodeTransformer):
         """A block, charged."""
         made: list[ast.stmt] = []
         for statement in body:
+            if _counts_a_turn(statement):
+                made.append(statement)
+                continue
             for each in _listed(self.visit(statement)):
                 made.append(ast.copy_location(each, statement))
         return made
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        raise cannot_price(f"'{ast.unparse(node).splitlines()[0]}'")
+        raise _cannot_price(node)
 
     # --- expressions -----------------------------------------------------------------------------------------------
 
@@ -120,13 +112,9 @@ class _Costs(ast.NodeTransformer):
         node.elts = [self.visit(each) for each in node.elts]
         return node
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
-        node.value = self.visit(node.value)
-        return node
-
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if node.attr not in SHAPE:
-            raise cannot_price(f"'{ast.unparse(node)}'")
+            raise _cannot_price(node)
         node.value = self.visit(node.value)
         return node
 
@@ -135,7 +123,7 @@ class _Costs(ast.NodeTransformer):
         left, right = self.visit(node.left), node.right
         if operator == "Pow":
             if not isinstance(right, ast.Constant) or not isinstance(right.value, int) or not 2 <= right.value <= 64:
-                raise cannot_price(f"'{ast.unparse(node)}'")
+                raise _cannot_price(node)
             return self._call(prices.power(right.value), left)
         if operator == "MatMult":
             name = prices.stand_in("matmul", 2, prices.INNER, prices.inner)
@@ -154,17 +142,21 @@ class _Costs(ast.NodeTransformer):
         if operator in ("Is", "IsNot"):
             return ast.Compare(left, node.ops, [right])
         if operator not in prices.BINARY:
-            raise cannot_price(f"'{ast.unparse(node)}'")
+            raise _cannot_price(node)
         return self._call(prices.binary(operator), left, right)
 
     def _chain(self, node: ast.Compare) -> ast.AST:
-        """``a < b < c`` as ``a < (x := b) and x < c``."""
-        name = self._temporary()
-        self._own.add(name)
-        kept = ast.NamedExpr(ast.Name(name, ast.Store()), node.comparators[0])
-        first = ast.Compare(node.left, node.ops[:1], [kept])
-        rest = ast.Compare(_name(name), node.ops[1:], node.comparators[1:])
-        return self._expression(ast.BoolOp(ast.And(), [first, rest]))
+        """``a < b < c`` as ``a < b and b < c``, where b may be read twice; one operation else, where c may be read in
+        vain."""
+        operands = [node.left, *node.comparators]
+        operators = [type(each).__name__ for each in node.ops]
+        if all(map(_simple, operands[1:-1])):
+            pairs = zip(operands, node.ops, operands[1:], strict=False)
+            parts: list[ast.expr] = [ast.copy_location(ast.Compare(x, [op], [y]), node) for x, op, y in pairs]
+            return self._expression(ast.copy_location(ast.BoolOp(ast.And(), parts), node))
+        if len(operands) != 3 or not _simple(operands[2]) or not set(operators) <= set(prices.BINARY):
+            raise _cannot_price(node)
+        return self._call(prices.between(*operators), *map(self.visit, operands))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         way = "decide" if isinstance(node.op, ast.And) else "decide_not"
@@ -211,11 +203,17 @@ class _Costs(ast.NodeTransformer):
     # --- calls -----------------------------------------------------------------------------------------------------
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id in COUNTERS:
+            node.args[1] = self.visit(node.args[1])
+            return node
+        if isinstance(node.func, ast.Name) and node.func.id == loops.ARANGE:
+            arguments = [self.visit(each) for each in node.args[1:]]
+            return self._call(prices.stand_in("np.arange", 4, "arange(h, x0, x1, x2, x3)", prices.made), *arguments)
         called = self._known(node.func)
         if called is NOTHING:
             return self._method(node)
         if any(isinstance(each, ast.Starred) for each in node.args) or any(not each.arg for each in node.keywords):
-            raise cannot_price(f"'{ast.unparse(node)}'")
+            raise _cannot_price(node)
         if _charges_itself(called) or _among(called, FREE):
             node.args = [self.visit(each) for each in node.args]
             for keyword in node.keywords:
@@ -228,7 +226,7 @@ class _Costs(ast.NodeTransformer):
             arguments.append(node.keywords.pop().value)
         known = FUNCTIONS.get(called) if isinstance(called, Hashable) and not node.keywords else None
         if known is None or len(arguments) not in known[2]:
-            raise cannot_price(f"'{ast.unparse(node)}'")
+            raise _cannot_price(node)
         label, price, _ = known
         operands = ", ".join(f"x{place}" for place in range(len(arguments)))
         does = prices.INNER if price is prices.inner else f"{label}({operands})"
@@ -238,14 +236,14 @@ class _Costs(ast.NodeTransformer):
 
     def _conversion(self, node: ast.Call, called: type) -> ast.AST:
         if len(node.args) != 1 or node.keywords:
-            raise cannot_price(f"'{ast.unparse(node)}'")
+            raise _cannot_price(node)
         if not self._constant(node.args[0]):
             way = "to_real" if issubclass(called, float | np.floating) else "to_integer"
             node.args = [self._access(way, self.visit(node.args[0]))]
         return node
 
     def _method(self, node: ast.Call) -> ast.AST:
-        wrong = cannot_price(f"'{ast.unparse(node)}'")
+        wrong = _cannot_price(node)
         if not isinstance(node.func, ast.Attribute) or any(isinstance(each, ast.Starred) for each in node.args):
             raise wrong
         name, whole = node.func.attr, node.func.value
@@ -286,7 +284,7 @@ class _Costs(ast.NodeTransformer):
             place = self._place(target.slice)
             return [ast.Expr(self._access("store", value, self.visit(target.value), place))]
         if not isinstance(target, ast.Tuple) or any(isinstance(each, ast.Starred) for each in target.elts):
-            raise cannot_price(f"'{ast.unparse(target)} ='")
+            raise _cannot_price(target)
         names = [self._temporary() for _ in target.elts]
         made: list[ast.stmt] = [
             ast.Assign([ast.Tuple([ast.Name(each, ast.Store()) for each in names], ast.Store())], value)
@@ -298,7 +296,7 @@ class _Costs(ast.NodeTransformer):
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         operator, value = type(node.op).__name__, self._temporary()
         if operator not in prices.BINARY or not isinstance(node.target, ast.Name | ast.Subscript):
-            raise cannot_price(f"'{ast.unparse(node)}'")
+            raise _cannot_price(node)
         keep = _assigned(value, self.visit(node.value))
         if isinstance(node.target, ast.Name):
             cost = self._call(prices.update(operator), _name(node.target.id), _name(value))
@@ -326,11 +324,13 @@ class _Costs(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
         head: list[ast.stmt] = [self.charge(alu=1, branch_taken=1)]
         before: list[ast.stmt] = []
-        called = self._known(node.iter.func) if isinstance(node.iter, ast.Call) else NOTHING
-        if _among(called, LOOPS) and isinstance(node.iter, ast.Call) and not node.iter.keywords:
-            node.iter.args = [self.visit(each) for each in node.iter.args]
+        over = node.iter
+        inner = over.args[1] if isinstance(over, ast.Call) and _named(over, loops.GONE_OVER) else over
+        called = self._known(inner.func) if isinstance(inner, ast.Call) else NOTHING
+        if _among(called, (range, enumerate, zip)) and isinstance(inner, ast.Call) and not inner.keywords:
+            inner.args = [self.visit(each) for each in inner.args]
         else:
-            node.iter = self.visit(node.iter)
+            node.iter = self.visit(over)
         if called is not range:
             name = self._temporary()
             before, node.iter = [_assigned(name, node.iter)], _name(name)
@@ -361,6 +361,22 @@ class _Costs(ast.NodeTransformer):
 
     def visit_Pass(self, node: ast.Pass) -> ast.AST:
         return node
+
+
+def _simple(node: ast.expr) -> bool:
+    """Whether an expression may be read twice, or in vain."""
+    return isinstance(node, ast.Name | ast.Constant) or (isinstance(node, ast.Attribute) and _simple(node.value))
+
+
+def _named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _counts_a_turn(node: ast.stmt) -> bool:
+    """Whether a statement is the count of a while loop's turns."""
+    return (isinstance(node, ast.Expr) and _named(node.value, loops.TURN)) or (
+        isinstance(node, ast.If) and _named(node.test, loops.TURN)
+    )
 
 
 def _charges_itself(called: Any) -> bool:

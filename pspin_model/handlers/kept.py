@@ -13,26 +13,22 @@ import enum
 import hashlib
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
-from numba.np.ufunc.dufunc import DUFunc
 
 from emulator.ports.deferred import Deferred
 from emulator.ports.jit_cache import PACKAGES, source_stamp
 from emulator.ports.jit_locator import our_cache
 from pspin_model.handlers.jit import njit
+from pspin_model.handlers.syntax import Uses
 
 CONSTANT_MODULES = ("builtins", "math", "cmath", "operator", "numpy", "numba")
 """Their functions and types are what their names say, for one version of the compiler."""
-
-UNCHECKED_ATTRIBUTES = ("flat",)
-UNCHECKED_FUNCTIONS = (np.lib.stride_tricks.as_strided, numba.carray, numba.farray)  # type: ignore[attr-defined]
-"""What reaches beyond a view without a check."""
 
 _MISSING = object()
 
@@ -44,8 +40,11 @@ class UnknownValue(Exception):
 class Charging(Deferred):
     """A handler or helper to be compiled: it charges what it does."""
 
+    uses: Uses
+    """What it needs from outside."""
 
-def compiled(function: Callable[..., Any], **options: Any) -> Charging:
+
+def compiled(function: Callable[..., Any], uses: Uses, **options: Any) -> Charging:
     """``njit`` of a handler or helper, its code kept on disk under such a key."""
 
     def make() -> Any:
@@ -54,7 +53,9 @@ def compiled(function: Callable[..., Any], **options: Any) -> Charging:
             dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
         return dispatcher
 
-    return Charging(make, function)
+    made = Charging(make, function)
+    made.uses = uses
+    return made
 
 
 class _Cache(FunctionCache):
@@ -77,61 +78,6 @@ def key_of(function: Callable[..., Any]) -> str:
     return hashlib.sha256("\n".join(_function(function, seen)).encode()).hexdigest()
 
 
-def objection(function: Callable[..., Any]) -> str | None:
-    """Why a handler cannot be: one of the functions that it calls, by others or at once, calls itself or is compiled
-    without our checks."""
-    path: list[Any] = []
-    done: set[int] = set()
-
-    def walk(one: Any) -> str | None:
-        if one in path:
-            return f"{one.__qualname__} calls itself, and a core's stack is small: write a loop"
-        if id(one) in done or _ours(one):
-            return None
-        done.add(id(one))
-        path.append(one)
-        cells = [cell.cell_contents for cell in one.__closure__ or ()]
-        if name := next((each for each in _attributes(one.__code__) if each in UNCHECKED_ATTRIBUTES), None):
-            return f"no bounds are checked in '.{name}': use an index or a slice"
-        used = [*(value for _, value in _globals_of(one)), *cells, *(one.__defaults__ or ())]
-        for value in _flat(used):
-            if any(value is each for each in UNCHECKED_FUNCTIONS):
-                return f"no bounds are checked in what '{value.__name__}' returns: use a slice or reshape"
-            if _unchecked(value):
-                return f"{value.__name__} is compiled by numba alone: make it a helper"
-            called = _called(value)
-            found = None if called is None else walk(called)
-            if found:
-                return found
-        path.pop()
-        return None
-
-    return walk(function)
-
-
-def _attributes(code: types.CodeType) -> Iterator[str]:
-    """Names that stand behind a dot."""
-    yield from (str(step.argval) for step in dis.get_instructions(code) if step.opname in ("LOAD_ATTR", "LOAD_METHOD"))
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _attributes(each)
-
-
-def _flat(values: Iterable[Any]) -> Iterator[Any]:
-    """Values, and those in tuples among them."""
-    for value in values:
-        if isinstance(value, tuple):
-            yield from _flat(value)
-        else:
-            yield value
-
-
-def _unchecked(value: Any) -> bool:
-    """Whether something is compiled, and neither a helper nor of our packages or the compiler's."""
-    compiled_one = isinstance(value, Deferred | Dispatcher | DUFunc) and not isinstance(value, Charging)
-    return compiled_one and not _ours(value) and str(value.__module__).split(".")[0] not in CONSTANT_MODULES
-
-
 def _called(value: Any) -> Any:
     """The Python function of a compiled one, or None."""
     wrapped = getattr(value, "__wrapped__", None) if isinstance(value, Deferred) else getattr(value, "py_func", None)
@@ -139,7 +85,8 @@ def _called(value: Any) -> Any:
     return wrapped if compiled_one else None
 
 
-def _ours(thing: Any) -> bool:
+def ours(thing: Any) -> bool:
+    """Whether something is defined in our packages."""
     return str(getattr(thing, "__module__", None)).split(".")[0] in PACKAGES
 
 
@@ -150,7 +97,7 @@ def _function(function: Any, seen: set[int]) -> Iterator[str]:
         return
     seen.add(id(function))
     code = function.__code__
-    if _ours(function):
+    if ours(function):
         yield source_stamp(str(sys.modules[function.__module__].__file__))
     else:
         yield from _code(code)
@@ -219,7 +166,7 @@ def _callable(value: Any, seen: set[int]) -> Iterator[str]:
     called = _called(value)
     if called is not None:
         yield from _function(called, seen)
-    elif isinstance(value, types.FunctionType) and _ours(value):
+    elif isinstance(value, types.FunctionType) and ours(value):
         yield from _function(value, seen)
     elif isinstance(value, type) and issubclass(value, enum.Enum):
         for member in value:

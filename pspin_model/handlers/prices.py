@@ -18,13 +18,15 @@ from numba.core import types
 from numba.extending import overload
 
 from pspin_model.handlers.core import CHECKED, charge_all, charge_elements
-from pspin_model.handlers.rewrite import HandlerError
+from pspin_model.handlers.errors import HandlerError
+from pspin_model.handlers.loops import arange
 from pspin_model.handlers.shapes import fits, into1, into2
 from pspin_model.machine.costs import CLASSES
 
 PREFIX = "_netsum_"
+SELF = "charge it yourself (cost='declared', or a helper that does)"
 NAMESPACE: dict[str, Any] = {"charge_all": charge_all, "charge_elements": charge_elements, "np": np, "math": math}
-NAMESPACE |= {"fits": fits, "into1": into1, "into2": into2}
+NAMESPACE |= {"fits": fits, "into1": into1, "into2": into2, "arange": arange}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def charge_text(**counts: str | int) -> str:
 
 def cannot_price(what: str) -> HandlerError:
     """The error for what has no price."""
-    return HandlerError(f"cannot price {what}; charge it yourself (cost='declared', or a helper that does)")
+    return HandlerError(f"cannot price {what}; {SELF}")
 
 
 def _number(kind: Any) -> bool:
@@ -172,7 +174,7 @@ FUNCTIONS: dict[Any, tuple[str, Price, tuple[int, ...]]] = {
     np.where: ("np.where", each(CHOICE), (3,)), np.dot: ("np.dot", inner, (2,)),
     np.count_nonzero: ("np.count_nonzero", SUM, (1,)), np.copy: ("np.copy", made, (1,)),
     np.zeros: ("np.zeros", made, (1, 2)), np.ones: ("np.ones", made, (1, 2)), np.full: ("np.full", made, (2, 3)),
-    np.arange: ("np.arange", made, (1, 2, 3)), np.zeros_like: ("np.zeros_like", made, (1,)),
+    np.zeros_like: ("np.zeros_like", made, (1,)),
     np.ones_like: ("np.ones_like", made, (1,)),
 }  # fmt: skip
 FUNCTIONS |= {
@@ -247,6 +249,30 @@ def _update(name: str, sign: str, kind: Kind) -> Any:
     return overloaded(stand_in, implement)
 
 
+def _between(name: str, first: tuple[str, Kind], second: tuple[str, Kind]) -> Any:
+    """``x0 first x1 second x2``."""
+
+    def stand_in(h: Any, x0: Any, x1: Any, x2: Any) -> Any:
+        raise NotImplementedError
+
+    stand_in.__name__ = stand_in.__qualname__ = name
+
+    def implement(h: Any, x0: Any, x1: Any, x2: Any) -> Any:
+        if not all(map(_number, (x0, x1, x2))):
+            raise cannot_price(f"a decision by {x0}, {x1}, {x2}")
+        costs = [each(kind)(sign, operands) for (sign, kind), operands in ((first, (x0, x1)), (second, (x1, x2)))]
+        text = (
+            f"def impl(h, x0, x1, x2):\n    {costs[0]}\n"
+            f"    if x0 {first[0]} x1:\n        {charge_text(branch=1)}; {costs[1]}\n        return x1 {second[0]} x2\n"
+            f"    {charge_text(branch_taken=1)}\n    return False\n"
+        )
+        made_of: dict[str, Any] = {}
+        exec(text, NAMESPACE, made_of)
+        return made_of["impl"]
+
+    return overloaded(stand_in, implement)
+
+
 STAND_INS: dict[str, Any] = {}
 """By the name under which a rewritten handler calls them."""
 
@@ -264,6 +290,14 @@ def binary(operator: str) -> str:
     """Of an operator or comparison, by its name in `ast`."""
     sign, kind = BINARY[operator]
     return stand_in(operator, 2, f"x0 {sign} x1", each(kind))
+
+
+def between(first: str, second: str) -> str:
+    """Of two comparisons, the second only if the first holds."""
+    name = f"{PREFIX}{first}_and_{second}"
+    if name not in STAND_INS:
+        STAND_INS[name] = _between(name, BINARY[first], BINARY[second])
+    return name
 
 
 def unary(operator: str) -> str:

@@ -4,112 +4,55 @@ all their counts."""
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from pspin_model.handlers.core import charge, charge_all, turn, turns
+from pspin_model.handlers import loops
+from pspin_model.handlers.core import charge, charge_all
+from pspin_model.handlers.derive import derive
+from pspin_model.handlers.errors import HandlerError, placed, refused, told
+from pspin_model.handlers.names import Names
 from pspin_model.handlers.shapes import fits, into1, into2
-
-
-class HandlerError(TypeError):
-    """A function that cannot be a handler. Says why."""
-
+from pspin_model.handlers.syntax import Uses, uses
 
 COUNTS = tuple(inspect.signature(charge).parameters)[1:]
 """Arguments of `charge` behind the core."""
-TURN, TURNS, RANGE, CHARGE = "_netsum_turn", "_netsum_turns", "_netsum_range", "_netsum_charge"
-FITS, INTO = "_netsum_fits", {1: "_netsum_into1", 2: "_netsum_into2"}
-
-
-class _Loops(ast.NodeTransformer):
-    """A call of `turn` at the start of every while loop's body; and of one that may have no way out, a way: the
-    compiler wants it."""
-
-    def __init__(self, core: str) -> None:
-        self.core = core
-        self.changed = False
-
-    def visit_While(self, node: ast.While) -> ast.AST:
-        self.generic_visit(node)
-        self.changed = True
-        call = ast.Call(ast.Name(TURN, ast.Load()), [ast.Name(self.core, ast.Load())], [])
-        counted: ast.stmt = ast.Expr(call)
-        if isinstance(node.test, ast.Constant):
-            counted = ast.If(call, [ast.Raise(ast.Name("RuntimeError", ast.Load()))], [])
-        node.body.insert(0, ast.copy_location(counted, node))
-        return node
-
-
-class _Ranges(ast.NodeTransformer):
-    """A call of `turns` before every loop over a range: its length at once, so that the loop itself stays as fast."""
-
-    def __init__(self, core: str) -> None:
-        self.core = core
-        self.count = 0
-
-    def visit_For(self, node: ast.For) -> ast.AST | list[ast.AST]:
-        self.generic_visit(node)
-        over = node.iter
-        if not (isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range"):
-            return node
-        name = f"{RANGE}{self.count}"
-        self.count += 1
-        keep = ast.Assign([ast.Name(name, ast.Store())], over)
-        length = ast.Call(ast.Name("len", ast.Load()), [ast.Name(name, ast.Load())], [])
-        count = ast.Expr(ast.Call(ast.Name(TURNS, ast.Load()), [ast.Name(self.core, ast.Load()), length], []))
-        node.iter = ast.Name(name, ast.Load())
-        return [ast.copy_location(keep, node), ast.copy_location(count, node), node]
-
-
-class _Comprehensions(ast.NodeVisitor):
-    """Refuses them: numba makes nothing of a handler that has one, not even a fault."""
-
-    def generic_visit(self, node: ast.AST) -> None:
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            raise HandlerError(f"'{ast.unparse(node)}': no comprehensions in a handler; write a loop")
-        super().generic_visit(node)
+CHARGE, FITS = "_netsum_charge", "_netsum_fits"
+INTO = {1: "_netsum_into1", 2: "_netsum_into2"}
 
 
 class _Charges(ast.NodeTransformer):
     """`charge_all` for every call of `charge`."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.changed = False
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self.count = 0
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if not (isinstance(node.func, ast.Name) and node.func.id == self.name) or not node.keywords:
+        if self._names.known(node.func) is not charge or not node.keywords:
             return node
         given = {keyword.arg: keyword.value for keyword in node.keywords}
         rest = COUNTS[len(node.args) - 1 :]
         if set(given) <= set(rest):  # else it is wrong, and the compiler says how
-            self.changed = True
+            self.count += 1
             counts = [*node.args, *(given.get(name, ast.Constant(0)) for name in rest)]
-            return ast.copy_location(ast.Call(ast.Name(CHARGE, ast.Load()), counts, []), node)
+            return ast.copy_location(ast.Call(_name(CHARGE), counts, []), node)
         return node
 
 
 class _Fitting(ast.NodeTransformer):
     """``a += fits(a, b)`` for ``a += b``, and ``into2(np.add, a, b, c)`` for ``np.add(a, b, c)``."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._outside = inspect.getclosurevars(function).nonlocals
-        self._globals = function.__globals__
+    def __init__(self, names: Names) -> None:
+        self._names = names
         self.count = 0
-
-    def _known(self, node: ast.expr) -> Any:
-        """The object a name stands for outside the function, or None."""
-        if isinstance(node, ast.Attribute):
-            return getattr(self._known(node.value), node.attr, None)
-        if not isinstance(node, ast.Name):
-            return None
-        return self._outside.get(node.id, self._globals.get(node.id, getattr(builtins, node.id, None)))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
@@ -118,7 +61,7 @@ class _Fitting(ast.NodeTransformer):
         self.count += 1
         before: list[ast.stmt] = []
         target = node.target
-        if isinstance(target, ast.Subscript) and any(isinstance(e, ast.Call | ast.NamedExpr) for e in ast.walk(target)):
+        if isinstance(target, ast.Subscript) and any(isinstance(e, ast.Call) for e in ast.walk(target)):
             whole, place = f"{FITS}_whole{self.count}", f"{FITS}_place{self.count}"
             before = [
                 ast.Assign([ast.Name(whole, ast.Store())], target.value),
@@ -130,27 +73,16 @@ class _Fitting(ast.NodeTransformer):
         return [*(ast.copy_location(each, node) for each in before), node]
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        called = self._known(node.func)
-        if not isinstance(called, np.ufunc):
-            return self.generic_visit(node)
-        node.args = [self.visit(each) for each in node.args]
-        if any(isinstance(each, ast.Starred) for each in node.args):
-            raise HandlerError(f"'{ast.unparse(node)}': write out its arguments")
-        if len(node.args) == called.nin + 1 and called.nin in INTO:
+        self.generic_visit(node)
+        called = self._names.known(node.func)
+        if not isinstance(called, np.ufunc) or called.nin not in INTO:
+            return node
+        if node.keywords:
+            raise refused(node, f"'{told(node)}': write where the result goes as the last argument")
+        if len(node.args) == called.nin + 1:
             self.count += 1
             return ast.copy_location(ast.Call(_name(INTO[called.nin]), [node.func, *node.args], []), node)
         return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return self._value(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self._value(node)
-
-    def _value(self, node: ast.Attribute | ast.Name) -> ast.AST:
-        if isinstance(self._known(node), np.ufunc) and isinstance(node.ctx, ast.Load):
-            raise HandlerError(f"'{ast.unparse(node)}' is called by its name alone")
-        return self.generic_visit(node)
 
 
 def _name(name: str) -> ast.Name:
@@ -167,51 +99,48 @@ def _place(node: ast.expr) -> ast.expr:
     return ast.Call(_name("slice"), [each or ast.Constant(None) for each in parts], [])
 
 
-def rewritten(function: Callable[..., Any], derived: bool) -> Callable[..., Any]:
-    """The function with its loops counted and, if derived, its operations charged; itself if there is nothing to do."""
+def rewritten(function: FunctionType, derived: bool) -> tuple[Callable[..., Any], Uses]:
+    """The function with its loops counted and, if derived, its operations charged, itself if there is nothing to do;
+    and what it uses. Raises HandlerError."""
     tree = _parsed(function)
     definition = tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
     definition.decorator_list = []
     core = definition.args.args[0].arg
-    names: dict[str, Any] = {TURN: turn, TURNS: turns, CHARGE: charge_all}
-    names |= {FITS: fits, INTO[1]: into1, INTO[2]: into2}
-    if derived:
-        from pspin_model.handlers.derive import derive  # it takes the error from here
-
-        try:
-            names |= derive(definition, core, function)
-        except HandlerError as error:
-            raise HandlerError(f"{function.__name__}: {error}") from None
-    fitting = _Fitting(function)
+    names = Names(definition, function)
+    given: dict[str, Any] = {**loops.NAMES, CHARGE: charge_all, FITS: fits, INTO[1]: into1, INTO[2]: into2}
+    passes = (loops.Counted(core, names), _Fitting(names), _Charges(names))
+    counted, *others = passes
     try:
-        _Comprehensions().visit(definition)
-        fitting.visit(definition)
+        found = uses(definition, core, names)
+        counted.visit(definition)
+        found = replace(found, counts=derived or counted.count > 0)
+        if derived:
+            given |= derive(definition, core, names)
+        for each in others:
+            each.visit(definition)
     except HandlerError as error:
-        raise HandlerError(f"{function.__name__}: {error}") from None
-    loops = _Loops(core)
-    loops.visit(definition)
-    ranges = _Ranges(core)
-    ranges.visit(definition)
-    charges = [_Charges(name) for name, value in function.__globals__.items() if value is charge]
-    for each in charges:
-        each.visit(definition)
-    if not (derived or fitting.count or loops.changed or ranges.count or any(each.changed for each in charges)):
-        return function
-    return _compiled(function, tree, names)
+        raise placed(function, error) from None
+    if not derived and not any(each.count for each in passes):
+        return function, found
+    return _compiled(function, tree, given), found
 
 
 def _parsed(function: Callable[..., Any]) -> ast.Module:
-    """A function's definition, alone."""
+    """A function's definition, alone; each node with its own text."""
     name = getattr(function, "__name__", repr(function))
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        text = textwrap.dedent(inspect.getsource(function))
+        tree = ast.parse(text)
     except (OSError, TypeError, SyntaxError):
         raise HandlerError(f"{name} has no source to read: define it with def, in a file") from None
     if not isinstance(tree.body[0], ast.FunctionDef) or tree.body[0].name != name:
         raise HandlerError(f"{name}: a handler or helper is a function defined with def")
     if not tree.body[0].args.args:
         raise HandlerError(f"{name} must take an argument, the core it runs on")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr | ast.stmt):
+            node.told = (ast.get_source_segment(text, node) or "").split("\n")[0]  # type: ignore[union-attr]
     return tree
 
 

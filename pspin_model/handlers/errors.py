@@ -1,0 +1,81 @@
+"""Why a function cannot be a handler, in one line: its name, the place in its source, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+AT = re.compile(r" at (\S+) \((\d+)\)|File \"([^\"]+)\", line (\d+)")
+"""Where numba says that something is."""
+SIGNATURE = re.compile(r"^>>> (.*)$", re.MULTILINE)
+NOISE = ("Failed in", "During:", "File ", "There are", "- Of which", "Overload of", "With argument", "No match")
+
+
+class HandlerError(TypeError):
+    """A function that cannot be a handler. Says why."""
+
+    line: int | None = None
+    """Of the function's source, from its first; None where nobody knows."""
+
+
+def refused(node: ast.AST, why: str) -> HandlerError:
+    """The error for a piece of source."""
+    error = HandlerError(why)
+    error.line = getattr(node, "lineno", None)
+    return error
+
+
+def told(node: ast.AST) -> str:
+    """The first line of a piece of source, as it was written."""
+    return getattr(node, "told", "") or ast.unparse(node).splitlines()[0]
+
+
+def placed(function: Any, error: HandlerError) -> HandlerError:
+    """The error of a function, with its name and the line in its file."""
+    code = function.__code__
+    line = "" if error.line is None else f" ({Path(code.co_filename).name}:{code.co_firstlineno - 1 + error.line})"
+    return HandlerError(f"{function.__name__}{line}: {error}")
+
+
+def while_compiling(function: FunctionType, error: Exception) -> HandlerError:
+    """An error of the compiler about a function, in one line."""
+    file, line = function.__code__.co_filename, None
+    if isinstance(error, HandlerError):  # of ours, raised where the compiler looked at a piece of source
+        text, line = str(error), _line_of(error, file)
+    else:
+        text = _cause(str(error))
+    places = [int(match[2] or match[4]) for match in AT.finditer(str(error)) if _same(match[1] or match[3], file)]
+    line = line or (places[0] if places else None)
+    where = "" if line is None else f" ({Path(file).name}:{line})"
+    does = "" if isinstance(error, HandlerError) else " does not compile"
+    return HandlerError(f"{function.__name__}{where}{does}: {text}")
+
+
+def _line_of(error: BaseException, file: str) -> int | None:
+    """The line of a file that the compiler was at, from what it kept in its frames."""
+    found, step = None, error.__traceback__
+    while step is not None:
+        place: Any = getattr(step.tb_frame.f_locals.get("self"), "loc", None)
+        if getattr(place, "filename", None) == file:
+            found = int(place.line)
+        step = step.tb_next
+    return found
+
+
+def _same(told: str, file: str) -> bool:
+    return Path(told).name == Path(file).name
+
+
+def _cause(text: str) -> str:
+    """The first of numba's lines that says something."""
+    lines = [line.strip() for line in text.splitlines()]
+    told = [line for line in lines if line and not line.startswith(NOISE)]
+    first = told[0] if told else "numba cannot say why"
+    if first.startswith("No implementation of") and (found := SIGNATURE.search("\n".join(lines))):
+        return f"there is no {found[1]}"
+    if first.startswith("Cannot bind") and "due to" in first:
+        return first.split("due to", 1)[1].strip(' ".')
+    return first
