@@ -37,6 +37,10 @@ DEFAULT_QUEUE_FRAMES = 1000
 
 DEFAULT_REORDER_BY_NS = 100_000
 
+INHERITED = "NETSUM_SOCKETS"
+"""Descriptors, with commas, of UDP sockets that whoever started this process has bound and passed on: a udp port at the
+address of one of them takes that one, as it could not bind another there."""
+
 
 class PortKind(Enum):
     """How frames travel."""

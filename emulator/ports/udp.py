@@ -8,7 +8,9 @@ takes is refused by the kernel and counted, and ``max_frame_bytes`` tells the li
 from __future__ import annotations
 
 import errno
+import os
 import socket
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
 from emulator.ports.messages import MESSAGES, make_messages
 from emulator.ports.port import SwitchPort, make_private_ring
-from emulator.ports.spec import PortSpec
+from emulator.ports.spec import INHERITED, PortSpec
 from emulator.ports.state import WireKind
 from emulator.ports.udp_wire import SOCKADDR_BYTES
 
@@ -44,12 +46,13 @@ def open_socket(spec: PortSpec) -> socket.socket:
     if spec.local is None:
         raise PortError(f"port {spec}: a udp port needs a local address; write udp:HOST:PORT")
     family, local = _resolve(spec, spec.local, socket.AF_UNSPEC)
-    opened = socket.socket(family, socket.SOCK_DGRAM)
+    opened = _inherited(local) or socket.socket(family, socket.SOCK_DGRAM)
     try:
         for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             opened.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER_BYTES)
         _forbid_fragments(opened)
-        opened.bind(local)
+        if opened.getsockname()[:2] != local[:2]:
+            opened.bind(local)
         if spec.remote is not None:
             opened.connect(_resolve(spec, spec.remote, family)[1])
     except OSError as error:
@@ -59,6 +62,17 @@ def open_socket(spec: PortSpec) -> socket.socket:
         opened.close()
         raise
     return opened
+
+
+def _inherited(local: tuple[Any, ...]) -> socket.socket | None:
+    """A further descriptor of the socket that is bound there already: the port may be closed and opened again."""
+    for text in filter(None, os.environ.get(INHERITED, "").split(",")):
+        with suppress(OSError, ValueError):
+            found = socket.socket(fileno=os.dup(int(text)))
+            if found.getsockname()[:2] == local[:2]:
+                return found
+            found.close()
+    return None
 
 
 def _resolve(spec: PortSpec, endpoint: tuple[str, int], family: int) -> tuple[int, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
@@ -21,9 +21,6 @@ LANES = (64, 256, 512, 1024, 2048)
 DEFAULT_LANES = 1024
 DEFAULT_PROGRAM = "allreduce.p4"
 OUR_AGGREGATORS = ("pspin", "server")
-CABLES_FROM, DRAWS = 20_000, 5
-"""The first UDP port of cables between racks: below those that the kernel gives away (32768 up), so that nobody gets
-one between the look at it and its use."""
 RACK_FOLDER = "rack-"
 """And a rack's number: where its server keeps checkpoints."""
 CHOICES = "p4, p4:PROGRAM.p4, pspin, server or core:MODULE:CLASS"
@@ -118,7 +115,7 @@ def make_services(
     cables = _cables(racks)
 
     def aggregator(rack: int, ready: Mapping[str, Any]) -> Sequence[str]:
-        port_words, peers = words_of[rack], cables[rack]
+        port_words, peers = words_of[rack], cables[rack].words
         where = str(ready.get(_control_key(choice), "127.0.0.1:0"))
         if choice.is_p4:
             size = ("--longest-frame", str(full_frame_bytes(lanes))) if choice.program == DEFAULT_PROGRAM else ()
@@ -131,7 +128,7 @@ def make_services(
     titles = [choice.title] if racks == 1 else [f"{choice.title} of rack {rack}" for rack in range(racks)]
     logs = ["aggregator"] if racks == 1 else [f"aggregator-{rack}" for rack in range(racks)]
     aggregators = [
-        Service(title, folder / f"{log}.log", partial(aggregator, rack))
+        Service(title, folder / f"{log}.log", partial(aggregator, rack), sockets=cables[rack].sockets)
         for rack, (title, log) in enumerate(zip(titles, logs, strict=True))
     ]
 
@@ -163,32 +160,26 @@ def _dealt(names: Sequence[str], rack_of: Sequence[int]) -> list[Sequence[str]]:
     return [[name for name, whose in dealt if whose == rack] for rack in range(1 + max(rack_of))]
 
 
-def _cables(racks: int) -> list[list[str]]:
-    """Each server's options about the others: UDP over the loopback, at an address of its own that is drawn."""
-    if racks == 1:
-        return [[]]
-    pairs = list(permutations(range(racks), 2))
-    host = _drawn_loopback(range(CABLES_FROM, CABLES_FROM + len(pairs)))
-    at = {ends: f"{host}:{port}" for port, ends in enumerate(pairs, CABLES_FROM)}
-    words: list[list[str]] = [["--rack", str(rack)] for rack in range(racks)]
-    for (a, b), here in at.items():
-        words[a] += ["--peer", f"{b}=udp:{here},{at[b, a]}"]
-    return words
+@dataclass(slots=True)
+class _Cables:
+    """One server's ends of the cables to the others."""
+
+    words: list[str] = field(default_factory=list)
+    """Its options about them."""
+    sockets: list[socket.socket] = field(default_factory=list)
 
 
-def _drawn_loopback(ports: Iterable[int]) -> str:
-    """An address of 127.0.0.0/8 that nobody else is likely to draw, with these UDP ports free. Raises LaunchError."""
-    for _ in range(DRAWS):
-        host = ".".join(map(str, (127, *(1 + byte % 254 for byte in os.urandom(3)))))
-        try:
-            with ExitStack() as held:
-                for port in ports:
-                    held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)).bind((host, port))
-        except OSError as error:
-            why = error
-        else:
-            return host
-    raise LaunchError(f"no UDP ports from {CABLES_FROM} up for the cables between racks: {why}")
+def _cables(racks: int) -> list[_Cables]:
+    """UDP over the loopback. The sockets are bound here, once, and passed on: nobody can take their addresses."""
+    ends = {pair: socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for pair in permutations(range(racks), 2)}
+    for end in ends.values():
+        end.bind(("127.0.0.1", 0))
+    at = {pair: f"127.0.0.1:{end.getsockname()[1]}" for pair, end in ends.items()}
+    cables = [_Cables(["--rack", str(rack)] if racks > 1 else []) for rack in range(racks)]
+    for (one, other), end in ends.items():
+        cables[one].words += ["--peer", f"{other}=udp:{at[one, other]},{at[other, one]}"]
+        cables[one].sockets.append(end)
+    return cables
 
 
 def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:

@@ -11,6 +11,7 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +22,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
+
+from emulator.ports.spec import INHERITED
 
 START_TIMEOUT_S = 120.0
 """A cold start compiles the transport's or the switch's loops, on a busy machine for most of a minute."""
@@ -61,12 +64,15 @@ class Service:
     starts: deque[float] = field(default_factory=deque)
     verbose: bool = False
     """Let stderr through instead of logging it."""
+    sockets: Sequence[socket.socket] = ()
+    """UDP sockets that are its own from the first incarnation to the last: their addresses can't be anybody else's."""
     told_later: bool = False
     """The first incarnation reads on stdin what the others are given in the command; see ``tell``."""
     _listener: threading.Thread | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Start the process; does not wait until it is ready."""
+        descriptors = [held.fileno() for held in self.sockets]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 list(self.command(self.ready)),
@@ -74,6 +80,8 @@ class Service:
                 stdout=subprocess.PIPE,
                 stderr=None if self.verbose else log,
                 text=True,
+                pass_fds=descriptors,
+                env={**os.environ, INHERITED: ",".join(map(str, descriptors))} if descriptors else None,
                 start_new_session=True,  # a Ctrl-C in the terminal is the launcher's to handle, in order
             )
         self.starts.append(time.monotonic())
@@ -125,7 +133,9 @@ class Service:
         return self.process is not None and self.process.poll() is None
 
     def stop(self) -> None:
-        """End it in order, then by force; returns when it is gone."""
+        """End it in order, then by force, for good; returns when it is gone."""
+        for held in self.sockets:
+            held.close()
         if self.process is None:
             return
         if self.process.poll() is None:

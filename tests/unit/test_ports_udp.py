@@ -12,7 +12,7 @@ from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable
 from emulator.ports.errors import PortError
 from emulator.ports.host import INPUT
 from emulator.ports.opening import open_host_port
-from emulator.ports.spec import parse_port
+from emulator.ports.spec import INHERITED, parse_port
 from emulator.ports.udp import UdpHostPort, UdpSwitchPort
 
 PATIENCE_NS = 10_000_000_000
@@ -233,3 +233,17 @@ def test_ipv6() -> None:
     assert switch.flush() == 1
     host.close()
     switch.close()
+
+
+def test_a_socket_that_was_passed_on_is_taken_as_often_as_the_port_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
+        held.bind(("127.0.0.1", 0))
+        spec = parse_port(f"1=udp:127.0.0.1:{held.getsockname()[1]},127.0.0.1:9")
+        with pytest.raises(PortError, match="its local UDP port is in use"):
+            UdpSwitchPort(spec, TxPortTable())
+        monkeypatch.setenv(INHERITED, f"77777,{held.fileno()}")
+        for _ in range(2):
+            port = UdpSwitchPort(spec, TxPortTable())
+            assert port.local == held.getsockname()
+            port.close()
+        assert held.getsockname()[1] == spec.local[1]  # type: ignore[index]
