@@ -21,7 +21,7 @@ from numba.np.ufunc.dufunc import DUFunc
 from emulator.ports.deferred import Deferred
 from pspin_model.handlers.kept import Charging, ours
 from pspin_model.handlers.names import NOTHING, begun
-from pspin_model.handlers.syntax import METHODS, UNCHECKED, Use
+from pspin_model.handlers.syntax import METHODS, UNCHECKED, Use, Uses
 
 BUILTINS = (
     "abs", "bool", "complex", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "round",
@@ -81,11 +81,16 @@ def _wants_core(value: Any, asked: tuple[Any, ...] = ()) -> bool:
         return id(value) not in _without_core()
     if value.uses.counts:
         return True
-    used = (begun(value.__wrapped__, use.path)[0] for use in value.uses.names if use.on_core and use.called)
+    return hands_on_core(value.__wrapped__, value.uses, (*asked, value))
+
+
+def hands_on_core(function: FunctionType, uses: Uses, asked: tuple[Any, ...] = ()) -> bool:
+    """Whether a function gives its first argument to something as the core."""
+    used = (begun(function, use.path)[0] for use in uses.names if use.on_core and use.called)
     return any(
-        id(each) in _machine() or (isinstance(each, Charging) and _wants_core(each, (*asked, value)))
+        (id(each) in _machine() or isinstance(each, Charging)) and _wants_core(each, asked)
         for each in used
-        if not any(each is before for before in (*asked, value))
+        if not any(each is before for before in asked)
     )
 
 

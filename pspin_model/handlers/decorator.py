@@ -49,8 +49,8 @@ class Handler:
             raise HandlerError(f"{self.name}{reason}")
         try:
             self._compiled.compile(signature)
-        except (HandlerError, numba.core.errors.NumbaError, RuntimeError, AssertionError, NotImplementedError) as error:
-            raise while_compiling(self._compiled.py_func, error) from None  # all but the first are numba's own
+        except Exception as error:  # numba's own are of any kind
+            raise while_compiling(self._compiled.py_func, error) from None
         found = self._compiled.overloads[signature]
         if found.signature.return_type != numba.types.none:
             raise HandlerError(f"handler {self.name} returns {found.signature.return_type}; a handler returns nothing")
@@ -89,4 +89,4 @@ def helper(function: Callable[..., Any] | None = None, *, cost: Cost = "declared
         return lambda inner: helper(inner, cost=cost)
     if not isinstance(function, FunctionType):
         raise HandlerError(f"a helper is made of a function, not of {function!r}")
-    return compiled(*rewritten(function, derived=cost == "derived"), **CHECKED)
+    return compiled(*rewritten(function, derived=cost == "derived", is_helper=True), **CHECKED)

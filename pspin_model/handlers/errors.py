@@ -41,17 +41,19 @@ def placed(function: Any, error: HandlerError) -> HandlerError:
 
 
 def while_compiling(function: FunctionType, error: Exception) -> HandlerError:
-    """An error of the compiler about a function, in one line."""
-    file, line = function.__code__.co_filename, None
+    """An error that came up in the compiler about a function, in one line."""
+    file = function.__code__.co_filename
+    line = _line_of(error, file)
     if isinstance(error, HandlerError):  # of ours, raised where the compiler looked at a piece of source
-        text, line = str(error), _line_of(error, file)
-    else:
-        text = _cause(str(error))
+        return HandlerError(f"{function.__name__}{_place(file, line)}: {error}")
     places = [int(match[2] or match[4]) for match in AT.finditer(str(error)) if _same(match[1] or match[3], file)]
-    line = line or (places[0] if places else None)
-    where = "" if line is None else f" ({Path(file).name}:{line})"
-    does = "" if isinstance(error, HandlerError) else " does not compile"
-    return HandlerError(f"{function.__name__}{where}{does}: {text}")
+    line = places[0] if places else line
+    kind = "" if type(error).__module__.startswith("numba") else f"numba gives up, {type(error).__name__}: "
+    return HandlerError(f"{function.__name__}{_place(file, line)} does not compile: {kind}{_cause(str(error))}")
+
+
+def _place(file: str, line: int | None) -> str:
+    return "" if line is None else f" ({Path(file).name}:{line})"
 
 
 def _line_of(error: BaseException, file: str) -> int | None:

@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from pspin_model.handlers import loops
+from pspin_model.handlers.allowed import hands_on_core
 from pspin_model.handlers.core import charge, charge_all
 from pspin_model.handlers.derive import derive
 from pspin_model.handlers.errors import HandlerError, placed, refused, told
+from pspin_model.handlers.kept import ours
 from pspin_model.handlers.names import Names
 from pspin_model.handlers.shapes import fits, into1, into2
 from pspin_model.handlers.syntax import Uses, uses
+from pspin_model.handlers.work import WORKED, Worked, worked
 
 COUNTS = tuple(inspect.signature(charge).parameters)[1:]
 """Arguments of `charge` behind the core."""
@@ -99,7 +102,7 @@ def _place(node: ast.expr) -> ast.expr:
     return ast.Call(_name("slice"), [each or ast.Constant(None) for each in parts], [])
 
 
-def rewritten(function: FunctionType, derived: bool) -> tuple[Callable[..., Any], Uses]:
+def rewritten(function: FunctionType, derived: bool, is_helper: bool = False) -> tuple[Callable[..., Any], Uses]:
     """The function with its loops counted and, if derived, its operations charged, itself if there is nothing to do;
     and what it uses. Raises HandlerError."""
     tree = _parsed(function)
@@ -108,22 +111,41 @@ def rewritten(function: FunctionType, derived: bool) -> tuple[Callable[..., Any]
     definition.decorator_list = []
     core = definition.args.args[0].arg
     names = Names(definition, function)
-    given: dict[str, Any] = {**loops.NAMES, CHARGE: charge_all, FITS: fits, INTO[1]: into1, INTO[2]: into2}
-    passes = (loops.Counted(core, names), _Fitting(names), _Charges(names))
-    counted, *others = passes
+    given: dict[str, Any] = {
+        **loops.NAMES,
+        CHARGE: charge_all,
+        FITS: fits,
+        INTO[1]: into1,
+        INTO[2]: into2,
+        WORKED: worked,
+    }
+    counted, fitting, charges = loops.Counted(core, names), _Fitting(names), _Charges(names)
     try:
         found = uses(definition, core, names)
         counted.visit(definition)
         found = replace(found, counts=derived or counted.count > 0)
+        trusted = derived or ours(function)
+        everywhere = is_helper and not trusted and hands_on_core(function, found)
+        work = Worked(core, names, FITS, tuple(INTO.values()), everywhere)
+        passes: list[Any] = [fitting, charges] if trusted else [fitting, work, charges]
         if derived:
             given |= derive(definition, core, names)
-        for each in others:
+        for each in passes:
             each.visit(definition)
     except HandlerError as error:
         raise placed(function, error) from None
-    if not derived and not any(each.count for each in passes):
+    if not derived and not any(each.count for each in (counted, *passes)):
         return function, found
     return _compiled(function, tree, given), found
+
+
+def priced(function: FunctionType, definition: ast.FunctionDef, core: str) -> Callable[..., Any]:
+    """A function that knows no core, ``definition`` being its source, with its operations charged to ``core``, an
+    argument put before its own. Raises HandlerError where one has no price."""
+    definition.decorator_list = []
+    definition.args.args.insert(0, ast.arg(core))
+    given = derive(definition, core, Names(definition, function))
+    return _compiled(function, ast.Module([definition], []), given)
 
 
 def _parsed(function: Callable[..., Any]) -> ast.Module:

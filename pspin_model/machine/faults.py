@@ -6,6 +6,7 @@ import ctypes
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -114,17 +115,40 @@ def _text(kind: int, value: int, exception: int) -> str:
     return f"charged a negative amount ({value}): a wrong declaration"
 
 
+DYNAMIC_ARGUMENTS, DYNAMIC_READER, DYNAMIC_COUNT = 16, 24, 32
+"""Offsets in numba's record of an exception: its arguments that were reckoned, the function that makes Python objects
+of them, how many they are. Before them stand the address and the length of a pickled tuple."""
+THEIRS = ("numba", "pspin_model", "emulator")
+"""Folders whose lines say nothing to who wrote a handler."""
+
+
 def _exception_text(address: int) -> str:
-    """What numba raised: its record begins with the address and the length of a pickled tuple."""
+    """What numba raised."""
     try:
-        data = ctypes.c_void_p.from_address(address).value
+        data = ctypes.c_void_p.from_address(address).value if address else None
         size = ctypes.c_int32.from_address(address + 8).value
         if data is None:
             return "an exception"
         raised: Any = pickle.loads(ctypes.string_at(data, size))
-        kind, arguments = raised[0], raised[1]
+        kind, arguments = raised[0], list(raised[1] or ())
         where = raised[2] if len(raised) > 2 else None
-        text = f"{kind.__name__}: {', '.join(str(each) for each in arguments or ())}"
-        return f"{text} ({where[1]}:{where[2]})" if where else text
-    except (ValueError, TypeError, IndexError, AttributeError, pickle.UnpicklingError):
+        return f"{kind.__name__}{_told(arguments, address)}{_place(where)}"
+    except (ValueError, TypeError, IndexError, AttributeError, ImportError, pickle.UnpicklingError):
         return "an exception"
+
+
+def _told(arguments: list[Any], address: int) -> str:
+    """Arguments of an exception; llvmlite's values stand for those that were reckoned."""
+    if ctypes.c_int32.from_address(address + DYNAMIC_COUNT).value:
+        reader = ctypes.c_void_p.from_address(address + DYNAMIC_READER).value
+        values = ctypes.c_void_p.from_address(address + DYNAMIC_ARGUMENTS).value
+        given = iter(ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(reader or 0)(values))
+        arguments = [next(given) if type(each).__module__.startswith("llvmlite") else each for each in arguments]
+    text = ", ".join(str(each) for each in arguments)
+    return f": {text}" if text else ""
+
+
+def _place(where: Any) -> str:
+    """File and line of the handler's that raised it."""
+    path = Path(where[1]) if where else None
+    return "" if path is None or set(path.parts) & set(THEIRS) else f" ({path.name}:{where[2]})"

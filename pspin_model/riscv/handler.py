@@ -116,9 +116,12 @@ INTERRUPTED = "interrupted; load the C program again"
 
 
 class _Record(ctypes.Structure):
-    """How numba says what was raised: the address and length of a pickled tuple."""
+    """How numba says what was raised: the address and length of a pickled tuple, and what C code does not use."""
 
-    _fields_ = (("data", ctypes.c_void_p), ("size", ctypes.c_int32))
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("size", ctypes.c_int32), ("arguments", ctypes.c_void_p),
+        ("reader", ctypes.c_void_p), ("count", ctypes.c_int32),
+    )  # fmt: skip
 
 
 class CProgram:

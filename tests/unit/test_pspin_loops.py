@@ -88,9 +88,22 @@ def ends(h: int) -> None:
     into[4] = max(data)
 
 
-def run(payload: Any, count: int) -> Any:
+@handler
+def heavy(h: int) -> None:
+    """A loop that is short, over views that are not."""
+    what, pad = tag(h), scratchpad(h, 0, np.int8)
+    for _ in range(LIMIT // 3):
+        if what == 0:
+            pad += 1
+        elif what == 1:
+            pad[:] = pad[::-1]
+        elif what == 2:
+            pad[0] = (pad * 2 + 1).sum()
+
+
+def run(payload: Any, count: int, size: int = 64) -> Any:
     machine = Machine(MachineConfig(loop_limit=LIMIT))
-    context = machine.context("c", payload=payload, scratchpad_bytes=64)
+    context = machine.context("c", payload=payload, scratchpad_bytes=size)
     data = np.tile(np.arange(64, dtype=np.uint8), (count, 1))
     machine.inject(context, range(count), data, tags=range(count))
     return machine.run(), context.scratchpads[0]
@@ -108,3 +121,10 @@ def test_loops_that_end_are_what_they_are_in_python() -> None:
     ran, pad = run(ends, 1)
     assert ran.faults == []
     assert pad.view(np.int64)[:5].tolist() == [63 * 32 * 63, 32 * 63, 10, 6 + 15 + 4, 63]
+
+
+def test_whole_views_count_by_their_elements() -> None:
+    ran, _ = run(heavy, 3, 1 << 12)
+    assert sorted(fault.packet for fault in ran.faults) == [0, 1, 2]
+    ran, _ = run(heavy, 3, 64)
+    assert ran.faults == []

@@ -53,6 +53,10 @@ def misuse(h: int) -> None:
     elif what == 9:
         while True:
             number += 1
+    elif what == 12:
+        raise ValueError("not", number)
+    elif what == 13:
+        pad[:3] = pad[:5]
     elif what > 9:
         while True:
             charge(h, alu=number)
@@ -75,15 +79,15 @@ def test_an_atomic_reaches_no_other_memory(place: int) -> None:
     assert not pads[1].any()
 
 
-NUMBERS = {4: 1, 5: 1 << 61, 6: (1 << 63) - 8, 7: (1 << 63) - 4, 8: 99, 10: 100, 11: 1 << 45}
+NUMBERS = {4: 1, 12: 3, 5: 1 << 61, 6: (1 << 63) - 8, 7: (1 << 63) - 4, 8: 99, 10: 100, 11: 1 << 45}
 
 
 @pytest.fixture(scope="module")
 def misuses() -> Any:
     machine = Machine(MachineConfig(handler_limit=LIMIT, loop_limit=1000))
     context = machine.context("misuse", payload=misuse, scratchpad_bytes=PAD, host_bytes=64)
-    numbers = [NUMBERS.get(what, 0) for what in range(12)]
-    machine.inject(context, np.arange(12), packets(12), tags=np.arange(12), sources=numbers)
+    numbers = [NUMBERS.get(what, 0) for what in range(14)]
+    machine.inject(context, np.arange(14), packets(14), tags=np.arange(14), sources=numbers)
     return machine.run()
 
 
@@ -100,6 +104,8 @@ def misuses() -> Any:
         (9, "never returns", "^did not return within loop_limit turns of its loops"),
         (10, "never returns", "^did not return within handler_limit cycles"),
         (11, "never returns", "handler_limit"),
+        (12, "exception", r"^ValueError: not, 3 \(test_pspin_wrong_uses.py:\d+\)$"),
+        (13, "exception", r"^ValueError: cannot assign slice of shape \(3,\) from input of shape \(5,\)$"),
     ],
 )
 def test_a_wrong_use_is_a_fault_that_says_what(misuses: Any, number: int, kind: str, text: str) -> None:
