@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from hostagent.rackserver.price_model import (
+    PUBLISHED_ADVANTAGE,
     Link,
     Server,
     Training,
     advantage,
+    at_published_prices,
     colocated_price,
     colocated_step_s,
     served_price,
@@ -31,6 +33,13 @@ def test_the_published_quarter_comes_out_where_fast_links_cost_a_third_of_a_work
     assert dearer < 1 < advantage(TRAINING, FAST, SLOW, SERVER) < 1.25
     third = Link(25e9, 0.4 - 1 / 3)
     assert advantage(TRAINING, FAST, third, SERVER) == pytest.approx(1.25, abs=0.05)
+
+
+def test_prices_that_were_published_bracket_the_published_quarter() -> None:
+    for workers, waiting in ((8, 1.49), (32, 1.65)):
+        least, most = at_published_prices(workers)
+        assert (least, most) == (pytest.approx(1.18, abs=0.005), pytest.approx(waiting, abs=0.005))
+        assert least < PUBLISHED_ADVANTAGE < most
 
 
 def test_over_the_same_links_a_server_halves_what_communication_takes() -> None:
