@@ -90,9 +90,9 @@ def advantage(training: Training, colocated: Link, served: Link, server: Server)
 
 def at_published_prices(workers: int) -> tuple[float, float]:
     """The advantage for ResNet-50 where computing takes so long that links of 10 Gbit/s are enough with a server, and
-    of 40 are needed without; and where links of 10 Gbit/s are all that a step waits for. What no price was found of costs
-    nothing: the server's machine and the rest of a worker, which would lower both, and what a card of 40 Gbit/s costs
-    more than one of 10, which would raise the first."""
+    of 40 are needed without; and where links of 10 Gbit/s are all that a step waits for. What no price was found of is
+    free: the server's machine and the rest of a worker, which would lower both, and what a card of 40 Gbit/s costs more
+    than one of 10, which would raise the first."""
     slow, fast = Link(10e9, PORT_10_USD + CARD_10_USD), Link(40e9, PORT_40_USD + CARD_10_USD)
     server, model_bytes = Server(links=workers, price=0.0), float(FLOAT_BYTES * PUBLISHED_PARAMETERS["resnet50"])
     computing = Training(workers, model_bytes, 8 * model_bytes / slow.bps, GPUS * GPU_USD)
