@@ -72,7 +72,8 @@ def state_of(service: ServiceMemory) -> dict[str, Any]:
         record = service.keys[number]
         if not record["written"]:
             continue
-        names = STATE_NAMES.get(int(record["states"]), ())
+        has_begun = record["born"] <= service.step  # else with the open step
+        names = STATE_NAMES.get(int(record["states"]), ()) if has_begun else ()
         state = {name: service.tensor(number, place) for place, name in enumerate(names, 1)}
         keys[number] = {"weights": service.tensor(number), "updates": int(record["updates"]), "state": state}
     counted = {name: int(service.record[name][0]) for name in ("skipped", "not_finite")}

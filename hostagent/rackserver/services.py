@@ -85,6 +85,8 @@ class ServiceMemory:
         for number in self.numbers():
             key = self.keys[number]
             key["pushed_step"] = NO_STEP
+            if key["born"] > step:
+                key["states"], key["born"] = 0, NO_STEP
             for name, count in (("versions", 2 * key["chunks"]), ("pushes", key["chunks"])):
                 steps = self.view(key[name], count, np.int64)
                 steps[steps > step] = NO_STEP

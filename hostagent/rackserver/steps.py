@@ -122,12 +122,18 @@ def commit(service: Any, updates: int) -> None:
             key.updates += updates
             key.stepped = step
         elif key.born == step:
-            key.born = step + 1
+            forget_state(key)
     service.open_step, service.revertible = -1, 1 if updates else 2
     service.not_finite += service.open_not_finite
     service.last_not_finite, service.open_not_finite = service.open_not_finite, 0
     note_age(service, service.age + 1)
     store_release64(service.address + STEP, step)
+
+
+@njit
+def forget_state(key: Any) -> None:
+    """The step with which the state would have begun is skipped, or undone: the next one may begin it."""
+    key.states, key.born = 0, -1
 
 
 @njit
@@ -138,6 +144,8 @@ def step_back(service: Any) -> None:
         key = key_at(key_of(service, load_i32(service.listed, place)))
         if key.stepped == step:
             key.updates -= 1
+        if key.born == step:
+            forget_state(key)
         for index in range(2 * key.chunks):
             if load_i64(key.versions, index) == step:
                 store_i64(key.versions, index, -1)

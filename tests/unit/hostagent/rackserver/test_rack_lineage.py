@@ -13,7 +13,7 @@ from hostagent.protocol.served import Action, Hyperparameters, ServedFlag, Serve
 from hostagent.rackserver.checkpoint import Snapshot, take
 from hostagent.rackserver.service_records import JOBS_KEPT
 from tests.support.protocol_lab import Schedule
-from tests.support.push_pull_lab import Refused, Session, Training, begin, open_session, train
+from tests.support.push_pull_lab import Killed, Refused, Session, Training, begin, open_session, train
 from tests.support.rack_racks import Racks
 
 LANES = 64
@@ -160,3 +160,43 @@ def test_a_newest_that_is_at_an_earlier_step_counts_as_such() -> None:
     ended = trained(4, (back[0], files[1]))
     assert same(ended[0], ended[1])
     assert same(ended[1], trained(4)[1])
+
+
+# --- a state that begins in mid-training ------------------------------------------------------------------------------
+
+PLAIN = Hyperparameters(ServedOptimizer.SGD, lr=0.1)
+DAMPED = replace(PLAIN, beta1=0.9, beta2=0.5)
+"""With dampening the first momentum is the gradient, and every later one a part of it."""
+
+
+class AtBirth(random.Random):
+    """Kills the job when all servers have begun a state that is not in use yet."""
+
+    def __init__(self, made: Racks) -> None:
+        super().__init__()
+        self._made = made
+
+    def random(self) -> float:
+        services = [server.service("service") for server in self._made.servers]
+        return 0.0 if all(service.keys[key]["born"] == 2 for service in services for key in range(2)) else 1.0
+
+
+def stepped(made: Racks, epoch: int, killer: random.Random, kills: int = 0) -> list[Snapshot]:
+    """Momentum is switched on with the second step."""
+    session = open_session(TRAINING, made, epoch, killer, kills)
+    held = {(rank, key): TRAINING.first_weights(key) for rank in range(2) for key in range(2)}
+    for step in range(begin(session, held, [0, 1]) + 1, 4):
+        session.run(Action.PUSH_PULL, [0, 1], held, step=step, terms=PLAIN if step == 1 else DAMPED)
+    return taken(made)
+
+
+def test_a_momentum_that_an_interrupted_step_would_have_begun_begins_with_the_next() -> None:
+    undisturbed = stepped(racks(), 1, random.Random(0))
+    made = racks()
+    with pytest.raises(Killed):
+        stepped(made, 1, AtBirth(made), 1)
+    file = taken(made)[1]
+    assert (file.step, [name for name in file.arrays if "momentum" in name]) == (1, [])
+    made.restart(0)
+    assert all(same(ended, undisturbed[0]) for ended in stepped(made, 2, random.Random(0)))
+    assert all(same(ended, undisturbed[0]) for ended in stepped(racks((file, None)), 1, random.Random(0)))
