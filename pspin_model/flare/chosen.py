@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
-from pspin_model.flare.combine import compile_operator, rows_address
-from pspin_model.flare.config import Reduction, user_function
+from pspin_model.flare.combine import compile_operator, compiled_rows, rows_address
+from pspin_model.flare.config import Reduction
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
-from pspin_model.flare.elements import ElementError, Operator, agree, operator, random_values
+from pspin_model.flare.elements import ElementError, ElementType, Operator, agree, operator, random_values
+from pspin_model.flare.operators import function_of, is_ours, plain_function
 from pspin_model.flare.records import OPERATOR_CODES, USERS
 
-SAMPLES = (16, 512)
+SAMPLES = ((3, 4096), (16, 512))
 """Of numbers with which a user's function is tried: so many together, so often. [ours]"""
 
 
@@ -33,18 +32,18 @@ class ChosenOperator:
 
 
 def chosen_operator(reduction: Reduction) -> ChosenOperator:
-    """Compiles a user's function for the reduction's element type.
+    """Compiles what is not one of our operators on one of our types.
 
     Raises ElementError where it does not compile, or where its result depends on the order of the operands, which only
     a tree fixes.
     """
-    if ":" not in reduction.operator:
+    if is_ours(reduction):
         code = OPERATOR_CODES[reduction.operator]
         return ChosenOperator(operator(reduction.operator), code, rows_address(reduction.dtype))
-    function = user_function(reduction.operator)
-    compiled = compile_operator(function, reduction.element_type)
-    made = operator(function)
-    if reduction.algorithm in (Algorithm.SINGLE, Algorithm.MULTI) and _depends_on_order(made, reduction.element_type):
+    function = function_of(reduction) or plain_function(reduction.operator)
+    compiled = compile_operator(function, reduction.element_type, reduction.operator)
+    made = compiled_rows(compiled, reduction.operator)
+    if reduction.algorithm in (Algorithm.SINGLE, Algorithm.MULTI) and _depends_on_order(made, reduction.element_kind):
         raise ElementError(
             f"operator {reduction.operator} on {reduction.dtype} depends on the order of its operands, and with "
             f'algorithm = "{reduction.algorithm}" that is the order of arrival: use algorithm = "tree"'
@@ -52,8 +51,11 @@ def chosen_operator(reduction: Reduction) -> ChosenOperator:
     return ChosenOperator(made, USERS, compiled.address, compiled)
 
 
-def _depends_on_order(of: Operator, dtype: np.dtype[Any]) -> bool:
+def _depends_on_order(of: Operator, kind: ElementType) -> bool:
     """Whether random numbers come out differently from the other end, or in pairs."""
-    rows = random_values(SAMPLES, dtype, 0)
-    forwards, backwards = reduce(of, rows), reduce(of, rows[::-1])
-    return not (agree(backwards, forwards) and agree(reduce_tree(rows, of), forwards))
+    for shape in SAMPLES:
+        rows = random_values(shape, kind, 0)
+        forwards = reduce(of, rows)
+        if not all(agree(other, forwards, kind) for other in (reduce(of, rows[::-1]), reduce_tree(rows[::-1], of))):
+            return True
+    return False

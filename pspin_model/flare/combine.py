@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -17,11 +18,21 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from emulator.ports.jit import njit
-from pspin_model.flare.elements import ElementError
-from pspin_model.flare.records import A_ITEM_BYTES, A_OPERATOR, A_ROWS, A_TYPE, MAX, MIN, SUM
-from pspin_model.handlers import helper
-from pspin_model.handlers.core import charge_elements_of
+from pspin_model.flare.elements import ElementError, Operator, Values
+from pspin_model.flare.records import (
+    A_ELEMENT_CYCLES,
+    A_ELEMENT_INSTRUCTIONS,
+    A_ITEM_BYTES,
+    A_OPERATOR,
+    A_ROWS,
+    MAX,
+    MIN,
+    SUM,
+    USERS,
+)
+from pspin_model.handlers import charge_cycles, helper
 from pspin_model.handlers.memory import address_of, view
+from pspin_model.machine.costs import ELEMENT_UNIT
 
 # numba reads these types' names as constants
 _I8, _I16, _I32, _U16, _F32 = np.int8, np.int16, np.int32, np.uint16, np.float32
@@ -149,13 +160,26 @@ def rows_address(dtype: str) -> int:
     return int(found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name))
 
 
-def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any]) -> Any:
+@lru_cache(64)
+def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any], name: str) -> Any:
     """A user's function of two elements (their own, or `operator.or_`, `math.hypot`, `numpy.maximum`, ...) as machine
-    code for rows; its ``address`` goes into the handlers' parameters.
+    code for rows; its ``address`` goes into the handlers' parameters. Of a structure it gets tuples, and returns one.
 
-    Raises ElementError where numba cannot compile it. The caller keeps it alive.
+    ``name`` is what errors call it. Raises ElementError where numba cannot compile it. The caller keeps it alive.
     """
     scalar = numba.njit(function if isinstance(function, FunctionType) else lambda a, b: function(a, b))
+    try:
+        return numba.cfunc(ROWS_SIGNATURE)(_rows_of(scalar, dtype))
+    except (numba.core.errors.NumbaError, AssertionError) as error:
+        told = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in nopython")]
+        why = told[0].strip() if told else "it is no function of two elements that numba knows"
+        raise ElementError(f"operator {name} does not compile for {dtype}: {why}") from error
+
+
+def _rows_of(scalar: Any, dtype: np.dtype[Any]) -> Callable[..., int]:
+    """A loop over rows that calls a function of two elements."""
+    if dtype.names:
+        return _structured(scalar, dtype)
     half = dtype == np.float16
     kind = np.uint16 if half else dtype.type
 
@@ -168,13 +192,33 @@ def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any]) 
                 o[i] = scalar(a[i], b[i])
         return 0
 
-    try:
-        return numba.cfunc(ROWS_SIGNATURE)(rows)
-    except (numba.core.errors.NumbaError, AssertionError) as error:
-        told = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in nopython")]
-        name = getattr(function, "__name__", str(function))
-        why = told[0].strip() if told else "it is no function of two elements that numba knows"
-        raise ElementError(f"{name} does not compile for {dtype}: {why}") from error
+    return rows
+
+
+def _structured(scalar: Any, dtype: np.dtype[Any]) -> Callable[..., int]:
+    """The same for elements of several fields, which numba's records do not turn into tuples."""
+    names = [repr(name) for name in dtype.names or ()]
+    a, b = (f"({', '.join(f'{row}[i][{name}]' for name in names)},)" for row in ("a", "b"))
+    text = "def rows(_operator, out, left, right, size):\n"
+    text += "    o, a, b = view(out, size, kind), view(left, size, kind), view(right, size, kind)\n"
+    text += f"    for i in range(o.size):\n        made = scalar({a}, {b})\n"
+    text += "".join(f"        o[i][{name}] = made[{place}]\n" for place, name in enumerate(names))
+    space: dict[str, Any] = {"view": view, "kind": dtype, "scalar": scalar}
+    exec(text + "    return 0\n", space)
+    made: Callable[..., int] = space["rows"]
+    return made
+
+
+def compiled_rows(compiled: Any, name: str) -> Operator:
+    """Machine code for rows as an operator outside of the machine."""
+
+    def combine(left: Values, right: Values) -> Values:
+        one, other = np.ascontiguousarray(left), np.ascontiguousarray(right)
+        out = np.empty_like(one)
+        compiled.ctypes(USERS, out.ctypes.data, one.ctypes.data, other.ctypes.data, out.nbytes)
+        return out
+
+    return Operator(name, combine)
 
 
 @helper
@@ -186,6 +230,11 @@ def apply(p, out, left, right):  # type: ignore[no-untyped-def]
 
 @helper
 def combine(h, p, out, left, right):  # type: ignore[no-untyped-def]
-    """The same, charged as the cost table says for the type."""
-    charge_elements_of(h, p[A_TYPE], out.size // p[A_ITEM_BYTES])
+    """The same, charged by the price of an element."""
+    elements = out.size // p[A_ITEM_BYTES]
+    charge_cycles(
+        h,
+        (elements * p[A_ELEMENT_CYCLES] + ELEMENT_UNIT - 1) // ELEMENT_UNIT,
+        (elements * p[A_ELEMENT_INSTRUCTIONS] + ELEMENT_UNIT - 1) // ELEMENT_UNIT,
+    )
     apply(p, out, left, right)

@@ -17,7 +17,7 @@ class Teller(event.Listener):
 
     def on_start(self, event: Any) -> None:
         function = getattr(event.data.get("dispatcher"), "py_func", None)
-        if not self.told and getattr(function, "__module__", "").startswith("pspin_model."):
+        if not self.told and str(getattr(function, "__module__", "")).startswith("pspin_model."):
             self.told = True
             print("netsum: compiling the machine and its handlers, once for this version (half a minute or more)",
                   file=sys.stderr, flush=True)  # fmt: skip

@@ -7,7 +7,7 @@ costs = "flare"           # or "rtl"
 [[reduction]]
 message = "1MiB"          # of each child
 children = 64             # the default; where [tree] has a fan_in, all of its hosts
-type = "float32"          # int8, int16, int32, float16, float32
+type = "float32"          # int8, int16, int32, float16, float32, or "module:name"
 operator = "sum"          # min, max, product, or "module:function"
 algorithm = "auto"        # single, multi, tree
 density = 0.01            # of non-zeros: makes it sparse
@@ -21,16 +21,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pspin_model.flare.cost_model import LINE_RATE_GBPS, Algorithm, choose_algorithm
-from pspin_model.flare.elements import ELEMENT_TYPES, OPERATORS
+from pspin_model.flare.elements import OPERATORS, ElementType
+from pspin_model.flare.named import element_kind
 from pspin_model.flare.sparse import STORAGES
 from pspin_model.flare.sparse_wire import EMPTY_BYTES, block_span, pairs_per_packet
 from pspin_model.flare.tree_config import MOST_CHILDREN, RATES_GBPS, TreeConfig, make_tree, usual_children
@@ -43,6 +43,7 @@ MOST_BYTES = 4 << 30
 """Of all children together: a simulation holds every packet. [ours]"""
 MOST_CYCLES = 1 << 36
 """That sending may take: the machine counts to 2**39. [ours]"""
+MOST_ELEMENT_CYCLES = 10_000
 LEAST_SPARSE_PACKET = EMPTY_BYTES + 512
 """So that the pairs that block sizes leave free (`sparse_wire.SLACK`) are a part of a packet only."""
 
@@ -66,7 +67,12 @@ class Reduction:
     message_bytes: int
     children: int = 64
     dtype: str = "float32"
+    """One of ours, or "module:name" of the user's (`elements.ElementType`)."""
     operator: str = "sum"
+    """One of ours, of the type's own, or "module:function" of two elements."""
+    element_cycles: float = 0.0
+    """That combining an element takes; 0: what the cost table says of the type, and of a function of the user's what is
+    derived from it."""
     algorithm: str = "auto"
     buffers: int = 4
     """Of a block, where the algorithm is multi."""
@@ -98,14 +104,17 @@ class Reduction:
             raise ConfigError(f"reduction: {wrong}")
 
     def _problem(self) -> str:
-        choices = {"type": (self.dtype, tuple(ELEMENT_TYPES)), "algorithm": (self.algorithm, ALGORITHMS)}
-        choices["arrivals"] = (self.arrivals, ("steady", "exponential"))
-        choices["storage"] = (self.storage, tuple(STORAGES))
+        choices = {
+            "algorithm": (self.algorithm, ALGORITHMS),
+            "arrivals": (self.arrivals, ("steady", "exponential")),
+            "storage": (self.storage, tuple(STORAGES)),
+        }
         for name, (value, allowed) in choices.items():
             if value not in allowed:
                 return f"{name} = {value!r}: choose one of {', '.join(allowed)}"
-        if self.operator not in OPERATORS and ":" not in self.operator:
-            return f'operator = {self.operator!r}: choose one of {", ".join(OPERATORS)}, or "module:function"'
+        operators = tuple(self.element_kind.operators or OPERATORS)
+        if self.operator not in operators and ":" not in self.operator:
+            return f'operator = {self.operator!r}: choose one of {", ".join(operators)}, or "module:function"'
         whole = ("message_bytes", "children", "buffers", "packet_bytes", "cores_per_block")
         for name in whole:
             if getattr(self, name) < 1:
@@ -114,10 +123,12 @@ class Reduction:
             return f"{self.children} children with {self.buffers} buffers: at most {MOST_CHILDREN}, and 62 buffers"
         if self.message_bytes * self.children > MOST_BYTES:
             return f"{self.children} messages of {self.message_bytes} bytes: a simulation holds at most {MOST_BYTES}"
-        if self.packet_bytes % ELEMENT_TYPES[self.dtype].itemsize:
+        if self.packet_bytes % self.element_type.itemsize and not self.density:
             return f"packet_bytes = {self.packet_bytes} is no whole number of {self.dtype}"
         if self.start_cycles < 0 or self.seed < 0:
             return "start_cycles and seed must not be negative"
+        if not 0 <= self.element_cycles <= MOST_ELEMENT_CYCLES:
+            return f"element_cycles = {self.element_cycles}: from 0 to {MOST_ELEMENT_CYCLES}"
         if not RATES_GBPS[0] <= self.line_rate_gbps <= RATES_GBPS[1]:
             return f"line_rate_gbps = {self.line_rate_gbps}: from {RATES_GBPS[0]:g} to {RATES_GBPS[1]:g}"
         cycles = self.start_cycles + self.message_bytes * self.children * 8 / self.line_rate_gbps
@@ -149,8 +160,14 @@ class Reduction:
         return f"sparse {self.storage}" + (f", {self.buffers} buffers" if self.algorithm == "multi" else "")
 
     @property
+    def element_kind(self) -> ElementType:
+        """The type. Raises ConfigError where the user's is not found."""
+        return element_kind(self.dtype)
+
+    @property
     def element_type(self) -> np.dtype[Any]:
-        return ELEMENT_TYPES[self.dtype]
+        """Of its bytes."""
+        return self.element_kind.dtype
 
     @property
     def length(self) -> int:
@@ -302,15 +319,3 @@ def make_reduction(given: Mapping[str, Any]) -> Reduction:
 
 
 _RENAMED = {"message": "message_bytes", "type": "dtype", "packet": "packet_bytes"}
-
-
-def user_function(name: str) -> Callable[[Any, Any], Any]:
-    """What ``module:function`` names. Raises ConfigError."""
-    module, _, function = name.partition(":")
-    try:
-        found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"operator {name}: {error}") from None
-    if not callable(found):
-        raise ConfigError(f"operator {name} is no function")
-    return found  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ import numpy as np
 
 from pspin_model.flare.chosen import ChosenOperator, chosen_operator
 from pspin_model.flare.config import Reduction
+from pspin_model.flare.element_cost import element_price
 from pspin_model.flare.placement import Placement
 from pspin_model.flare.records import (
     A_ADDRESS,
@@ -18,11 +19,15 @@ from pspin_model.flare.records import (
     A_CHILDREN,
     A_CLUSTERS_PER_GROUP,
     A_CONTROL_WORDS,
+    A_ELEMENT_CYCLES,
+    A_ELEMENT_INSTRUCTIONS,
     A_IS_ROOT,
     A_ITEM_BYTES,
     A_LOCKS_PER_PLACE,
     A_LOG,
     A_LOG_COUNT,
+    A_MORE_WORDS,
+    A_OPERATION,
     A_OPERATOR,
     A_OWN_NUMBER,
     A_PAUSE,
@@ -32,13 +37,11 @@ from pspin_model.flare.records import (
     A_REMOTE_CYCLES,
     A_REPEATS,
     A_ROWS,
-    A_TYPE,
     WORD_BYTES,
 )
 from pspin_model.flare.role import Role
 from pspin_model.flare.traffic import Inbound, Numbers
 from pspin_model.handlers import Handler
-from pspin_model.machine.costs import ELEMENTS
 from pspin_model.machine.machine import Context, Machine
 
 REMOTE_L1_CYCLES = 4
@@ -67,6 +70,7 @@ class ContextRun:
         """Make the context; ``parameters``: those of the handler's ``words`` that only this kind of reduction has."""
         reduction, config, layout, role = self.reduction, self.machine.config, placement.layout, self.role or Role()
         self.operator = chosen_operator(reduction)
+        price = element_price(reduction, self.machine.costs)
         self.placement = placement
         self.context = self.machine.context(
             self.name,
@@ -85,7 +89,10 @@ class ContextRun:
             A_PLACE_BYTES: layout.bytes,
             A_LOCKS_PER_PLACE: layout.locks,
             A_CLUSTERS_PER_GROUP: placement.groups.clusters,
-            A_TYPE: ELEMENTS.index(reduction.dtype),
+            A_ELEMENT_CYCLES: price.row.cycles,
+            A_ELEMENT_INSTRUCTIONS: price.row.instructions,
+            A_OPERATION: price.operation,
+            A_MORE_WORDS: price.more_words,
             A_ITEM_BYTES: reduction.element_type.itemsize,
             A_OPERATOR: self.operator.code,
             A_ROWS: self.operator.address,

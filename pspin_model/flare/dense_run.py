@@ -12,7 +12,7 @@ from pspin_model.flare.context_run import ContextRun
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import reduce_tree
 from pspin_model.flare.dense_handlers import add_multi, add_single, add_tree
-from pspin_model.flare.elements import ELEMENT_TYPES, Values, agree, random_values
+from pspin_model.flare.elements import Values, agree, random_values
 from pspin_model.flare.placement import PlaceLayout, Placement, place_blocks, place_layout
 from pspin_model.flare.records import A_PACKET_BYTES, A_ROW_BYTES, A_WORDS
 from pspin_model.flare.traffic import Arrivals, Numbers, arrivals
@@ -53,7 +53,7 @@ class DenseRun(ContextRun):
     def results(self, run: Run) -> tuple[Values, Numbers]:
         """(blocks x elements, the cycle at which each block's result left; -1: it did not)."""
         reduction = self.reduction
-        dtype = ELEMENT_TYPES[reduction.dtype]
+        dtype = reduction.element_type
         rows = np.zeros((reduction.blocks, reduction.elements), dtype)
         at = np.full(reduction.blocks, -1, np.int64)
         mine = np.flatnonzero(run.sent["context"] == self.context.index)
@@ -75,7 +75,8 @@ class DenseRun(ContextRun):
 
     def is_right(self, rows: Values) -> bool:
         """Whether results are what they must be."""
-        return agree(rows, self.expected(), bitwise=self.reduction.algorithm == Algorithm.TREE)
+        bitwise = self.reduction.algorithm == Algorithm.TREE
+        return agree(rows, self.expected(), self.reduction.element_kind, bitwise=bitwise)
 
 
 def place_dense(machine: MachineConfig, reduction: Reduction, free_bytes: int, first_group: int = 0) -> Placement:
@@ -100,4 +101,4 @@ def arrivals_of(reduction: Reduction) -> Arrivals:
 def random_rows(reduction: Reduction) -> Values:
     """Children x blocks x elements."""
     shape = (reduction.children, reduction.blocks, reduction.elements)
-    return random_values(shape, reduction.element_type, reduction.seed)
+    return random_values(shape, reduction.element_kind, reduction.seed)

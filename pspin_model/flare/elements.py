@@ -1,13 +1,15 @@
 """Element types and operators of a reduction: what is summed, and what summing means.
 
 Values are numpy arrays, one row a packet; an operator is any function of two such arrays that works element by element.
-Its left operand is what lies in the buffer, or, on a tree, what came from the children with the lower numbers.
+Its left operand is what lies in the buffer, or, on a tree, what came from the children with the lower numbers. Types
+are ours, or the user's (`ElementType`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +25,33 @@ class ElementError(ValueError):
 ELEMENT_TYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(name) for name in ("int8", "int16", "int32", "float16", "float32")
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """What an element is, and what may be done with it."""
+
+    dtype: np.dtype[Any]
+    """Of its bytes in packets and buffers: one of numpy's numbers, or a structure of them, of which operators get a
+    tuple and return one."""
+    operators: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
+    """By the name under which a reduction asks for them: functions of two elements. Without any, sum, min, max and
+    product are those of the numbers."""
+    random: Callable[[np.random.Generator, int], Any] | None = None
+    """So many elements to simulate with; without it small numbers."""
+    real: Callable[[Values], Values] | None = None
+    """Elements as floats, where their bytes are other numbers: results that depend on the order of operands are
+    compared as these."""
+    tolerance: tuple[float, float] | None = None
+    """Relative and absolute, for that. Without it: integers are compared exactly, floats within `TOLERANCES`."""
+
+    def problem(self) -> str:
+        """Why it cannot be; empty if it can."""
+        parts = [self.dtype[name] for name in self.dtype.names] if self.dtype.names else [self.dtype]
+        wrong = [part for part in parts if part.kind not in "iufc" or part.name == "float16" or part.itemsize > 16]
+        if wrong and self.dtype not in ELEMENT_TYPES.values():
+            return f"of {wrong[0]}: use integers, float32, float64 or complex numbers, or a structure of such fields"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +82,10 @@ OPERATORS = {
 """Integers wrap; a NaN wins."""
 
 
-TOLERANCES = {"float32": (1e-4, 2e-4), "float16": (1e-2, 0.5)}
-"""Relative and absolute, for another order of operands: partial sums of 256 values below 1 are at most 256, mostly
-below 32, and each addition rounds to half of 2**-24 or 2**-11 of them."""
-
-
-def element_type(name: str) -> np.dtype[Any]:
-    """The type of that name. Raises ElementError for one that is not supported."""
-    if name not in ELEMENT_TYPES:
-        raise ElementError(f"element type {name!r}: choose one of {', '.join(ELEMENT_TYPES)}")
-    return ELEMENT_TYPES[name]
+WIDE = (1e-4, 2e-4)
+TOLERANCES = {"float16": (1e-2, 0.5)}
+"""Relative and absolute, for another order of operands (``WIDE``: of other types): partial sums of 256 values below 1
+are at most 256, mostly below 32, and each addition rounds to half of 2**-24 or 2**-11 of them."""
 
 
 def operator(which: str | Callable[[Any, Any], Any]) -> Operator:
@@ -95,26 +118,58 @@ def _user_combine(function: Callable[[Any, Any], Any]) -> Combine:
     return combine
 
 
-def random_values(shape: tuple[int, ...], dtype: np.dtype[Any], seed: int) -> Values:
-    """Small numbers, so that integer sums of many rarely wrap and products stay finite."""
-    random = np.random.default_rng(seed)
-    if dtype.kind == "i":
-        return random.integers(-3, 4, shape, dtype=np.int8).astype(dtype)
+def random_values(shape: tuple[int, ...], of: ElementType, seed: int) -> Values:
+    """What children send, drawn by the type itself or small numbers."""
+    return drawn(np.random.default_rng(seed), shape, of)
+
+
+def drawn(random: np.random.Generator, shape: tuple[int, ...], of: ElementType) -> Values:
+    """The same from a generator."""
+    if of.random is not None:
+        return np.asarray(of.random(random, math.prod(shape)), of.dtype).reshape(shape)
+    return small_numbers(random, shape, of.dtype)
+
+
+def small_numbers(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
+    """So that integer sums of many rarely wrap and products stay finite."""
+    if dtype.names:
+        made = np.empty(shape, dtype)
+        for name in dtype.names:
+            made[name] = small_numbers(random, shape, dtype[name])
+        return made
+    if dtype.kind in "iu":
+        return random.integers(-3 * (dtype.kind == "i"), 4, shape, dtype=np.int8).astype(dtype)
+    if dtype.kind == "c":
+        made = np.empty(shape, dtype)
+        made.real, made.imag = (small_numbers(random, shape, np.dtype(np.float32)) for _ in range(2))
+        return made
     values = random.random(shape, np.float32)  # four times as fast as normal ones, of which a simulation would wait
     values *= 2
     values -= 1
     return values.astype(dtype, copy=False)
 
 
-def agree(result: Values, expected: Values, *, bitwise: bool = False) -> bool:
-    """Whether a result is what is expected: integers exactly, floats within `TOLERANCES` unless ``bitwise``; a NaN
+def agree(result: Values, expected: Values, of: ElementType, *, bitwise: bool = False) -> bool:
+    """Whether a result is what is expected: integers exactly, floats within a tolerance unless ``bitwise``; a NaN
     equals a NaN."""
-    if expected.dtype.kind == "i":
+    if of.real is not None and not bitwise:
+        return _close(of.real(result), of.real(expected), of.tolerance or WIDE)
+    if of.dtype.names:
+        return all(
+            agree(result[name], expected[name], ElementType(of.dtype[name], tolerance=of.tolerance), bitwise=bitwise)
+            for name in of.dtype.names
+        )
+    if of.dtype.kind in "iu":
         return bool((result == expected).all())
     if bitwise:
-        bits = f"u{expected.dtype.itemsize}"
-        same = result.view(bits) == np.ascontiguousarray(expected).view(bits)
-        return bool((same | (np.isnan(result) & np.isnan(expected))).all())
-    relative, absolute = TOLERANCES[expected.dtype.name]
-    wide, other = result.astype(np.float64), expected.astype(np.float64)
-    return bool(np.allclose(wide, other, rtol=relative, atol=absolute, equal_nan=True))
+        same = np.ascontiguousarray(result).view(np.uint8) == np.ascontiguousarray(expected).view(np.uint8)
+        whole = same.reshape(*result.shape, -1).all(axis=-1)
+        return bool((whole | (np.isnan(result) & np.isnan(expected))).all())
+    return _close(result, expected, of.tolerance or TOLERANCES.get(of.dtype.name, WIDE))
+
+
+def _close(result: Values, expected: Values, tolerance: tuple[float, float]) -> bool:
+    relative, absolute = tolerance
+    wide = np.complex128 if result.dtype.kind == "c" else np.float64
+    one, other = result.astype(wide), expected.astype(wide)
+    return bool(np.allclose(one, other, rtol=relative, atol=absolute, equal_nan=True))

@@ -18,7 +18,10 @@ WORD_BYTES = 8
     A_PLACE_BYTES,
     A_LOCKS_PER_PLACE,
     A_CLUSTERS_PER_GROUP,
-    A_TYPE,
+    A_ELEMENT_CYCLES,
+    A_ELEMENT_INSTRUCTIONS,
+    A_OPERATION,
+    A_MORE_WORDS,
     A_ITEM_BYTES,
     A_OPERATOR,
     A_ROWS,
@@ -33,12 +36,13 @@ WORD_BYTES = 8
     A_PAUSE,
     A_AGAIN,
     A_WORDS,
-) = range(24)
-"""Parameters, int64 words of handler memory. ``A_TYPE`` is the element's place in the cost table, ``A_ROWS`` the
-address of the machine code that combines rows by operator ``A_OPERATOR``. ``A_REPEATS`` counts packets that were in
-already. ``A_LOG`` is an instrument outside of the machine: the address of a list of cycles, times two, plus one
-where a buffer was taken into use and not given back. ``A_PORT`` is the way up, or of the root (``A_IS_ROOT``) to all
-children; one child has ``A_PORT + 1 +`` its number. In a tree a switch has a number among its parent's children
+) = range(27)
+"""Parameters, int64 words of handler memory. ``A_ELEMENT_*`` are the price of 64 elements of a row, ``A_OPERATION`` the
+cycles of one operation on two elements that are in registers, ``A_MORE_WORDS`` words of an element beyond the first,
+``A_ROWS`` the address of the machine code that combines rows by operator ``A_OPERATOR``. ``A_REPEATS`` counts packets
+that were in already. ``A_LOG`` is an instrument outside of the machine: the address of a list of cycles, times two,
+plus one where a buffer was taken into use and not given back. ``A_PORT`` is the way up, or of the root (``A_IS_ROOT``)
+to all children; one child has ``A_PORT + 1 +`` its number. In a tree a switch has a number among its parent's children
 (``A_OWN_NUMBER``) and one among all members (``A_ADDRESS``). A request for a block goes up again after ``A_PAUSE``
 cycles; ``A_AGAIN`` counts packets sent again."""
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from pspin_model.flare.config import FlareConfig, Reduction
 from pspin_model.flare.cost_model import Algorithm, Prediction, Setting, predict
-from pspin_model.flare.elements import ELEMENT_TYPES
+from pspin_model.flare.element_cost import element_price
+from pspin_model.flare.operators import is_ours
 from pspin_model.flare.sparse_rate import SparsePrediction, SparseSetting, predict_sparse
 from pspin_model.flare.sparse_records import sparse_layout
 from pspin_model.flare.sparse_run import units_of
@@ -14,9 +15,9 @@ from pspin_model.flare.sparse_traffic import shape_of
 from pspin_model.machine.costs import ELEMENT_UNIT, CostTable
 
 
-def add_cycles(costs: CostTable, dtype: str, packet_bytes: int) -> float:
+def add_cycles(reduction: Reduction, costs: CostTable) -> float:
     """Cycles to add one packet, by a cost table."""
-    return costs.elements[dtype].cycles * (packet_bytes // ELEMENT_TYPES[dtype].itemsize) / ELEMENT_UNIT
+    return element_price(reduction, costs).row.cycles * reduction.elements / ELEMENT_UNIT
 
 
 def setting_of(reduction: Reduction, config: FlareConfig) -> Setting:
@@ -26,7 +27,7 @@ def setting_of(reduction: Reduction, config: FlareConfig) -> Setting:
         cores=machine.clusters * machine.cores,
         children=reduction.children,
         message_bytes=reduction.message_bytes,
-        add_cycles=add_cycles(config.costs, reduction.dtype, reduction.packet_bytes),
+        add_cycles=add_cycles(reduction, config.costs),
         packet_bytes=reduction.packet_bytes,
         algorithm=Algorithm(reduction.algorithm),
         buffers=reduction.buffers,
@@ -50,7 +51,8 @@ def sparse_setting_of(reduction: Reduction, config: FlareConfig) -> SparseSettin
         cores_per_block=reduction.cores_per_block,
         line_rate_gbps=reduction.line_rate_gbps,
         staggered=reduction.staggered,
-        summed=reduction.operator == "sum",
+        summed=is_ours(reduction) and reduction.operator == "sum",
+        price=element_price(reduction, config.costs),
     )
 
 

@@ -31,7 +31,15 @@ from pspin_model.flare.sparse_wire import (
     cut,
     pairs_per_packet,
 )
-from pspin_model.flare.storage import HASH_ENTRIES, ArrayStorage, HashStorage, Storage, Work, without_repeats
+from pspin_model.flare.storage import (
+    HASH_ENTRIES,
+    WIDE_ENTRIES,
+    ArrayStorage,
+    HashStorage,
+    Storage,
+    Work,
+    without_repeats,
+)
 
 STORAGES = ("hash", "array")
 
@@ -66,7 +74,11 @@ class SparseShape:
     @property
     def entry_count(self) -> int:
         """Values that a block's storage has room for."""
-        return self.span if self.storage == "array" else self.entries or HASH_ENTRIES[self.dtype.name]
+        return (
+            self.span
+            if self.storage == "array"
+            else self.entries or HASH_ENTRIES.get(self.dtype.itemsize, WIDE_ENTRIES)
+        )
 
     @property
     def block_bytes(self) -> int:

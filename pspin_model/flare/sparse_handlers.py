@@ -17,6 +17,7 @@ from pspin_model.flare.records import (
     A_BUFFERS,
     A_CHILDREN,
     A_CONTROL_WORDS,
+    A_MORE_WORDS,
     A_PORT,
     A_REMOTE_CYCLES,
     A_REPEATS,
@@ -118,7 +119,7 @@ def send_stored(h, p, where, place, control):  # type: ignore[no-untyped-def]
                 taken += 1
             indices[number] = index
             # the value's address, the value, and both written
-            charge(h, alu=1, load=1, load_use=1, store=2)
+            charge(h, alu=1, load=1 + p[A_MORE_WORDS], load_use=1, store=2 + p[A_MORE_WORDS])
         left -= pairs
         if cluster(h) != where:
             charge_cycles(h, 2 * p[A_REMOTE_CYCLES] * pairs, 0)

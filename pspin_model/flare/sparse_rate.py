@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pspin_model.flare.cost_model import contenders
+from pspin_model.flare.element_cost import ElementPrice
 from pspin_model.flare.sparse import SparseShape
 from pspin_model.flare.sparse_model import Filling, filling
 from pspin_model.flare.sparse_units import WHOLE
@@ -33,6 +34,7 @@ class SparseSetting:
     costs: CostTable
     unit_bytes: int
     """Of a block's storage with its spill buffer."""
+    price: ElementPrice
     buffers: int = 1
     cores_per_block: int = 8
     line_rate_gbps: float = 6_400.0
@@ -155,14 +157,15 @@ def hold_cycles(setting: SparseSetting, of: Filling) -> float:
     c = setting.costs
     if not of.pairs:
         return float(c.lock)
-    read = 2 * c.load + c.load_use
-    merge = c.alu + c.load + c.load_use + c.fp + c.store
+    more = setting.price.more_words
+    read = (2 + more) * c.load + c.load_use
+    merge = c.alu + (1 + more) * (c.load + c.store) + c.load_use + setting.price.operation
     if setting.shape.storage == "array":
-        find, insert, probe = 4 * c.alu + c.load + c.load_use + c.branch, 2 * (c.alu + c.store), 0
+        find, insert, probe = 4 * c.alu + c.load + c.load_use + c.branch, 2 * c.alu + (2 + more) * c.store, 0
     else:
-        find, insert = c.mul + 4 * c.alu + c.load + c.load_use + 2 * c.branch, c.alu + 2 * c.store
+        find, insert = c.mul + 4 * c.alu + c.load + c.load_use + 2 * c.branch, c.alu + (2 + more) * c.store
         probe = 2 * c.alu + c.load + c.load_use + 2 * c.branch
-    spill = c.load + c.load_use + 3 * c.alu + 3 * c.store + c.branch
+    spill = c.load + c.load_use + 3 * c.alu + (3 + more) * c.store + c.branch
     work = of.pairs * (read + find) + of.inserted * insert + of.merged * merge + of.probes * probe + of.spilled * spill
     return c.lock + work / of.packets
 
@@ -177,9 +180,17 @@ def finish_cycles(setting: SparseSetting, of: Filling) -> float:
     take = 4 * c.alu + c.branch if array else c.alu + c.store
     header = 6 * c.alu + 2 * c.load + c.load_use + 4 * c.store
     left = of.inserted + of.spilled - of.flushes * setting.shape.spill_room
-    send = 44 * c.alu + looks + left * (take + c.alu + c.load + c.load_use + 2 * c.store)
+    more = setting.price.more_words
+    send = 44 * c.alu + looks
+    send += left * (take + c.alu + (1 + more) * c.load + c.load_use + (2 + more) * c.store)
     send += (of.packets_out - of.flushes) * header
-    move = take + c.alu + c.load + c.load_use + (hold_cycles(setting, of) - c.lock) * of.packets / max(1.0, of.pairs)
+    move = (
+        take
+        + c.alu
+        + (1 + more) * c.load
+        + c.load_use
+        + (hold_cycles(setting, of) - c.lock) * of.packets / max(1.0, of.pairs)
+    )
     return send + (setting.buffers - 1) * _merge_cycles(setting, looks, move)
 
 
@@ -190,6 +201,6 @@ def _merge_cycles(setting: SparseSetting, looks: float, move: float) -> float:
     held = filling(part, setting.density, setting.parts[0][1])
     if shape.storage == "array" and setting.summed and WHOLE * held.inserted > shape.entry_count:
         words = shape.entry_count / 32
-        adding = c.elements[shape.dtype.name].cycles * shape.entry_count / ELEMENT_UNIT
+        adding = setting.price.row.cycles * shape.entry_count / ELEMENT_UNIT
         return adding + words * (2 * c.load + c.store + 4 * c.alu)
     return looks + move * (held.inserted + held.spilled % shape.spill_room)

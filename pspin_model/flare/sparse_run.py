@@ -166,7 +166,8 @@ class SparseRun(ContextRun):
 
     def is_right(self, result: Values) -> bool:
         """Whether it is what scatter-add makes of the vectors."""
-        return agree(result, reduce_vectors(self.vectors, self.reduction.length, self.operator.rows))
+        expected = reduce_vectors(self.vectors, self.reduction.length, self.operator.rows)
+        return agree(result, expected, self.reduction.element_kind)
 
     def figures(self, run: Run) -> SparseFigures:
         """What became of the pairs."""

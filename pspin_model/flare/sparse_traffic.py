@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pspin_model.flare.config import Reduction
-from pspin_model.flare.elements import Operator, Values
+from pspin_model.flare.elements import Operator, Values, drawn
 from pspin_model.flare.sparse import SparseShape
 from pspin_model.flare.sparse_tree import cut_vector
 from pspin_model.flare.sparse_wire import IP_UDP_BYTES, Fragment, Indices, encode
@@ -35,14 +35,13 @@ def vectors(reduction: Reduction) -> list[Vector]:
     """For each child a random vector: every element is there with the reduction's density, independent of the others;
     integers are small, zero among them, so that sums cancel and rarely wrap."""
     random = np.random.default_rng(reduction.seed)
+    normal = reduction.dtype in ("float16", "float32")
     found: list[Vector] = []
     for _ in range(reduction.children):
         indices = np.flatnonzero(random.random(reduction.length) < reduction.density)
-        if reduction.element_type.kind == "i":
-            values = random.integers(-3, 4, len(indices), dtype=np.int8)
-        else:
-            values = random.standard_normal(len(indices), np.float32)  # type: ignore[assignment]
-        found.append((indices, values.astype(reduction.element_type)))  # type: ignore[arg-type]
+        kind = reduction.element_kind
+        values = random.standard_normal(len(indices), np.float32) if normal else drawn(random, indices.shape, kind)
+        found.append((indices, values.astype(kind.dtype)))  # type: ignore[arg-type]
     return found
 
 

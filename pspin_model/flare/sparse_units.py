@@ -11,6 +11,8 @@ from pspin_model.flare.combine import apply, combine
 from pspin_model.flare.places import block_of
 from pspin_model.flare.records import (
     A_BUFFERS,
+    A_MORE_WORDS,
+    A_OPERATION,
     A_OPERATOR,
     A_OWN_NUMBER,
     A_PORT,
@@ -144,7 +146,7 @@ def spill(h, p, place, unit, control, index, value):  # type: ignore[no-untyped-
     at = EMPTY_BYTES + INDEX_BYTES * room + count * size
     copy_bytes(row[at : at + size], value)
     # the count and its comparison, two addresses
-    charge(h, load=1, load_use=1, alu=3, store=3, branch=1)
+    charge(h, load=1, load_use=1, alu=3, store=3 + p[A_MORE_WORDS], branch=1)
     p[N_SPILLED] += 1
     words[U_SPILLED] = count + 1
     if count + 1 == room:
@@ -188,16 +190,17 @@ def store(h, p, place, unit, control, index, value):  # type: ignore[no-untyped-
     if at < 0:
         spill(h, p, place, unit, control, index, value)
         return
-    size = p[A_VALUE_BYTES]
+    size, more = p[A_VALUE_BYTES], p[A_MORE_WORDS]
     entry = unit[p[A_TABLE_AT] + at * size : p[A_TABLE_AT] + (at + 1) * size]
     if there:
         apply(p, entry, entry, value)
-        charge(h, alu=1, load=1, load_use=1, fp=1, store=1)
+        charge(h, alu=1, load=1 + more, load_use=1, store=1 + more)
+        charge_cycles(h, p[A_OPERATION], 1)
         p[N_MERGED] += 1
     else:
         copy_bytes(entry, value)
         words_of(unit)[U_STORED] += 1
-        charge(h, alu=1, store=1)
+        charge(h, alu=1, store=1 + more)
         p[N_INSERTED] += 1
 
 
@@ -211,7 +214,7 @@ def store_pairs(h, p, place, unit, control, data, pairs):  # type: ignore[no-unt
     for number in range(pairs):
         value = data[values_at + number * size : values_at + (number + 1) * size]
         # index and value, with pointers that move on
-        charge(h, load=2, load_use=1)
+        charge(h, load=2 + p[A_MORE_WORDS], load_use=1)
         store(h, p, place, unit, control, _I64(indices[number]), value)
 
 
@@ -288,14 +291,14 @@ def merge_units(h, p, where, place, control):  # type: ignore[no-untyped-def]
         at, index = next_entry(h, p, keys, _I64(0))
         while at < p[A_ENTRIES]:
             begin = p[A_TABLE_AT] + at * size
-            charge(h, load=1, load_use=1, alu=1)
+            charge(h, load=1 + p[A_MORE_WORDS], load_use=1, alu=1)
             store(h, p, place, first, control, index, unit[begin : begin + size])
             at, index = next_entry(h, p, keys, at + 1)
         for taken in range(words[U_SPILLED]):
             begin = EMPTY_BYTES + INDEX_BYTES * taken
             index = _I64(spill_row[begin : begin + INDEX_BYTES].view(_U16)[0])
             begin = EMPTY_BYTES + INDEX_BYTES * p[A_SPILL_ROOM] + taken * size
-            charge(h, load=2, load_use=1)
+            charge(h, load=2 + p[A_MORE_WORDS], load_use=1)
             store(h, p, place, first, control, index, spill_row[begin : begin + size])
         words[U_STORED] = 0
         words[U_SPILLED] = 0

@@ -42,9 +42,11 @@ REQUEST = (1 << 16) - 1
 bytes of them: the others are wanted, and those beyond; and as ``fragments`` who wants them, of all hosts and switches
 of the tree. A fragment's number is always less. Of a dense block a request is the same, without bits."""
 
-SLACK = {"int32": 16, "int16": 32, "int8": 64, "float32": 16, "float16": 32}
-"""Pairs of a packet that the expected number of non-zeros leaves free, so that most blocks need one fragment; float16
-is not among Flare's types and takes that of its width."""
+SLACK = {1: 64, 2: 32, 4: 16}
+"""Pairs of a packet that the expected number of non-zeros leaves free, so that most blocks need one fragment, by an
+element's bytes."""
+WIDE_SLACK = 16
+"""Of wider elements than Flare's. [ours]"""
 
 
 class FragmentError(ValueError):
@@ -78,7 +80,7 @@ def block_span(dtype: np.dtype[Any], density: float, packet_bytes: int = PACKET_
     """Indices of a block of which, at that density, about a packet's worth are set: Flare's rule."""
     if not 0 < density <= 1:
         raise FragmentError(f"density {density}: a part of all elements, above 0 and at most 1")
-    span = int((pairs_per_packet(dtype, packet_bytes) - SLACK[dtype.name]) / density)
+    span = int((pairs_per_packet(dtype, packet_bytes) - SLACK.get(dtype.itemsize, WIDE_SLACK)) / density)
     return max(1, min(span, MOST_INDICES))
 
 

@@ -62,14 +62,14 @@ class HostData:
     def is_right(self, results: Sequence[Sequence[Any]], tree: Tree, hosts: Sequence[str], kinds: Any) -> bool:
         """Whether every host has what it must have; of a tree of trees bit for bit. ``results``: by host and block;
         ``kinds``: each switch's algorithm."""
-        operator = chosen_operator(self.reduction)
+        operator, kind = chosen_operator(self.reduction), self.reduction.element_kind
         if self.rows is None:
             expected = reduce_vectors(self.vectors, self.reduction.length, operator.rows)
-            return all(agree(self._gathered(of_host, operator), expected) for of_host in results)
+            return all(agree(self._gathered(of_host, operator), expected, kind) for of_host in results)
         found = np.stack([self._row(of_host) for of_host in results])
         expected = self._through(tree, tree.root, {host: n for n, host in enumerate(hosts)}, kinds, operator)
         bitwise = all(kind == Algorithm.TREE for kind in kinds.values())
-        return all(agree(row, expected, bitwise=bitwise) for row in found)
+        return all(agree(row, expected, kind, bitwise=bitwise) for row in found)
 
     def _gathered(self, of_host: Sequence[tuple[Fragment, ...]], operator: ChosenOperator) -> Values:
         span = self.reduction.span

@@ -9,7 +9,9 @@ import pytest
 
 from pspin_model.flare.cost_model import Algorithm
 from pspin_model.flare.dense import ContributionError, DenseBlocks, Shape, Verdict, reduce_tree
-from pspin_model.flare.elements import ELEMENT_TYPES, ElementError, Values, element_type, operator
+from pspin_model.flare.elements import ELEMENT_TYPES, ElementError, Values, operator
+from pspin_model.flare.named import element_kind
+from pspin_model.machine.config import ConfigError
 
 CHILDREN, ELEMENTS = 7, 16
 
@@ -106,7 +108,7 @@ def test_a_wrong_packet_is_refused_and_changes_nothing(block: int, child: int, v
 
 
 def test_an_unknown_type_or_operator_names_those_there_are() -> None:
-    with pytest.raises(ElementError, match="float16, float32"):
-        element_type("float64")
+    with pytest.raises(ConfigError, match="float16, float32"):
+        element_kind("float64")
     with pytest.raises(ElementError, match="sum, min, max, product"):
         operator("median")

@@ -53,7 +53,7 @@ def test_other_operators_and_the_users_own_run_without_change(
 def test_functions_of_libraries_are_operators_too() -> None:
     outcome = run("2KiB", algorithm="single", operator="numpy:maximum", dtype="float16", children=3)
     assert outcome.exact
-    with pytest.raises(ElementError, match="xor does not compile for float32: No implementation"):
+    with pytest.raises(ElementError, match="operator:xor does not compile for float32: No implementation"):
         run("1KiB", algorithm="tree", operator="operator:xor", children=3)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pspin_model.flare.config import Reduction
+from pspin_model.flare.element_cost import element_price
 from pspin_model.flare.explain import NEIGHBOURS, TWO_BOUNDS
 from pspin_model.flare.sparse import SparseShape
 from pspin_model.flare.sparse_model import distinct_indices, filling, fragments, stored_indices, stored_second
@@ -17,7 +18,8 @@ from pspin_model.flare.sweep import run_points, sparse_grid
 from pspin_model.machine.costs import FLARE_COSTS
 
 SHAPE = SparseShape(span=14_800, children=16, dtype=np.dtype(np.float32), storage="hash")
-SETTING = SparseSetting(SHAPE, 148_000, 0.01, cores=64, costs=FLARE_COSTS, unit_bytes=4096)
+PRICE = element_price(Reduction(1024), FLARE_COSTS)
+SETTING = SparseSetting(SHAPE, 148_000, 0.01, cores=64, costs=FLARE_COSTS, unit_bytes=4096, price=PRICE)
 
 
 def test_children_fill_the_result_as_independent_choices_do() -> None:

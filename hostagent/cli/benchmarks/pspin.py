@@ -76,7 +76,7 @@ def _ceilings() -> list[dict[str, Any]]:
     base = Reduction(1024 * KIB, algorithm="single")
     for dtype in ("float32", "int16", "int8"):
         (outcome,) = simulate(FlareConfig(flare_machine(), FLARE_COSTS, (replace(base, dtype=dtype),))).outcomes
-        cycles = add_cycles(FLARE_COSTS, dtype, KIB)
+        cycles = add_cycles(replace(base, dtype=dtype), FLARE_COSTS)
         rows.append(
             {
                 "type": dtype,

@@ -49,9 +49,9 @@ def run(
 
     tell_compiling()
     _check_outputs(plot, csv)
-    given = read_config(config)
-    # modules of the user's own operators
+    # modules of the user's own types and operators
     sys.path[:0] = [str(config.absolute().parent), str(Path.cwd())]
+    given = read_config(config)
     if given.tree is not None:
         _run_tree(given, plot, csv, as_json)
         return
@@ -111,7 +111,10 @@ def sweep(
         list[str] | None, typer.Option(help="Of sparse blocks: array, hash; repeat. Default: both.")
     ] = None,
     entries: Annotated[int, typer.Option(min=0, help="Of a block's hash table; 0: as Flare's handlers, by type.")] = 0,
-    dtype: Annotated[str, typer.Option("--type", help="int8, int16, int32, float16 or float32.")] = "float32",
+    dtype: Annotated[
+        str, typer.Option("--type", help="int8, int16, int32, float16, float32, or yours, module:name.")
+    ] = "float32",
+    operator: Annotated[str, typer.Option(help="sum, min, max, product, or yours, module:function.")] = "sum",
     costs: Annotated[str, typer.Option(help="Cost table: flare (the paper's) or rtl (measured).")] = "flare",
     cores_per_block: Annotated[int, typer.Option(min=1, help="Cores that may work on a block.")] = 8,
     buffers: Annotated[int, typer.Option(min=1, max=62, help="Of a block, for multi.")] = 4,
@@ -137,10 +140,12 @@ def sweep(
     from pspin_model.machine.config import ConfigError
 
     _check_outputs(plot, csv)
+    sys.path.insert(0, str(Path.cwd()))  # modules of the user's own types and operators
     sizes = [parse_bytes(text) for text in size or ("32KiB", "128KiB", "512KiB", "2MiB")]
     base = Reduction(
         sizes[0],
         dtype=dtype,
+        operator=operator,
         cores_per_block=cores_per_block,
         buffers=buffers,
         staggered=staggered,
