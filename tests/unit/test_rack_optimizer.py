@@ -323,6 +323,44 @@ def test_gradients_that_are_changed_after_they_were_pushed_are_an_error(network:
     on_ranks(SIZE, body)
 
 
+def test_weights_that_somebody_else_has_changed_are_an_error_until_they_are_written(network: RackNetwork) -> None:
+    fresh(network)
+    pretrained = {name: torch.full_like(value, 0.25) for name, value in MODEL.state_dict().items()}
+
+    def body(rank: int) -> torch.nn.Module:
+        model = make_model()
+        with make_optimizer(network, rank, model.parameters(), "sgd", lr=0.1) as optimizer:
+            model.load_state_dict(pretrained)
+            with pytest.raises(NetsumError, match=r"parameter \d+ was changed outside of step.*write_weights"):
+                backward(model, 0, rank)
+            optimizer.write_weights()
+            optimizer.zero_grad()
+            backward(model, 0, rank)
+            optimizer.step()
+            kept = copy.deepcopy(model)
+            backward(model, 1, rank)
+            with torch.no_grad():
+                next(model.parameters()).clamp_(0, 0)
+            with pytest.raises(NetsumError, match="parameter 0 was changed outside"):
+                optimizer.step()
+            model.half()
+            with pytest.raises(NetsumError, match=r"now has \d+ elements of torch.float16"):
+                optimizer.write_weights()
+        return kept
+
+    start = make_model()
+    start.load_state_dict(pretrained)
+    close_to(on_ranks(SIZE, body)[0], train_alone(lambda params: torch.optim.SGD(params, lr=0.1), 1, start)[0])
+
+
+def test_parameters_that_share_memory_and_servers_that_are_none_are_refused() -> None:
+    memory = torch.zeros(6)
+    with pytest.raises(NetsumError, match="parameters 0 and 2 share memory"):
+        layout.layout_of([{"params": [memory[:4], torch.zeros(2), memory[2:]]}])
+    with pytest.raises(NetsumError, match="server=7; give a RackService, NAME or NAME:NONCE"):
+        client.agree_on_service(7, None)  # type: ignore[arg-type]
+
+
 def test_frozen_parameters_are_not_stepped_until_they_are_thawed(network: RackNetwork) -> None:
     fresh(network)
 

@@ -227,6 +227,8 @@ def agree_on_service(service: RackService | str | None, store: Any) -> RackServi
     told = service if service is not None else os.environ.get(SERVICE_VARIABLE)
     if isinstance(told, RackService):
         return told
+    if told is not None and not isinstance(told, str):
+        raise RefusedError(f"netsum's RackOptimizer: server={told!r}; give a RackService, NAME or NAME:NONCE")
     if not told:
         told = f"rack-{uuid.uuid4().hex[:12]}:{secrets.token_hex(16)}"
         if store is not None:

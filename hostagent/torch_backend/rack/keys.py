@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hostagent.torch_backend.errors import NetsumError
 from hostagent.torch_backend.rack.client import Ticket
-from hostagent.torch_backend.rack.layout import KeyLayout, Part, flat
+from hostagent.torch_backend.rack.layout import KeyLayout, Part, flat, is_dense
 
 
 class LocalKey:
@@ -23,6 +23,8 @@ class LocalKey:
         self._sent: dict[int, tuple[Tensor, int]] = {}
         """Parameter -> its gradient, and torch's count of changes to it, when it was taken during backward."""
         self._gradients: Tensor | None = None
+        self._settled: list[tuple[int, int]] = []
+        """By parameter: where its memory was, and torch's count of changes to it, when the server's weights came."""
         self._packed_gradients, self._packed_weights = None, None
         if layout.is_packed:
             self._packed_gradients = torch.zeros(layout.elements, dtype=layout.dtype)
@@ -122,7 +124,14 @@ class LocalKey:
         return flat(self.parameters[0]) if self._packed_weights is None else self._packed_weights
 
     def pack_weights(self) -> Tensor:
-        """The key's weights, to be sent."""
+        """The key's weights, to be sent. Raises NetsumError for a parameter that no longer is what it was."""
+        for part, parameter in zip(self.layout.parts, self.parameters, strict=True):
+            if (parameter.dtype, parameter.numel()) != (self.layout.dtype, part.count) or not is_dense(parameter):
+                raise NetsumError(
+                    f"netsum's RackOptimizer: parameter {part.index} now has {parameter.numel()} elements of "
+                    f"{parameter.dtype} (it had {part.count} of {self.layout.dtype}), or no longer fills one run of "
+                    "memory: make a new optimizer"
+                )
         for run, parameter in self._packed_parts():
             run.copy_(flat(parameter))
         return self.weights
@@ -133,6 +142,17 @@ class LocalKey:
             flat(parameter).copy_(run)
         for parameter in self.parameters:
             torch.autograd.graph.increment_version(parameter)
+        self._settled = [(parameter.data_ptr(), parameter._version) for parameter in self.parameters]
+
+    def check_settled(self) -> None:
+        """Raises NetsumError where somebody else has changed weights since: the server would not know."""
+        for part, parameter, settled in zip(self.layout.parts, self.parameters, self._settled, strict=True):
+            if (parameter.data_ptr(), parameter._version) != settled:
+                raise NetsumError(
+                    f"netsum's RackOptimizer: parameter {part.index} was changed outside of step(), which the server, "
+                    "where the weights are, does not know: call write_weights() on all ranks after such a change (the "
+                    "model's load_state_dict, an initialization, a clamp_)"
+                )
 
     def begin_step(self) -> None:
         """Forget the last step's gradients."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -61,6 +62,7 @@ def layout_of(groups: Sequence[dict[str, Any]]) -> list[KeyLayout]:
     """
     numbered = [(group, parameter) for group, held in enumerate(groups) for parameter in held["params"]]
     found: list[tuple[int, int, list[int]]] = []  # (lowest index, group, indices in order)
+    check_apart([parameter for _, parameter in numbered])
     open_packs: dict[tuple[int, torch.dtype], tuple[int, list[int]]] = {}
     for index in reversed(range(len(numbered))):
         group, parameter = numbered[index]
@@ -103,6 +105,18 @@ def check_parameter(parameter: Tensor, index: int) -> None:
         raise RefusedError(f"netsum's {what} is {dtype_name(parameter)}; the server steps {names}")
     if not is_dense(parameter):
         raise RefusedError(f"netsum's {what} does not fill one run of memory: call .contiguous() before making it one")
+
+
+def check_apart(parameters: Sequence[Tensor]) -> None:
+    """Refuse parameters that share memory: each would be stepped by itself, and the last to come would win."""
+    spans = sorted(
+        (parameter.data_ptr(), parameter.data_ptr() + parameter.numel() * parameter.element_size(), index)
+        for index, parameter in enumerate(parameters)
+        if parameter.numel() and parameter.device.type == "cpu"
+    )
+    for (_, end, one), (start, _, other) in pairwise(spans):
+        if start < end:
+            raise RefusedError(f"netsum's RackOptimizer: parameters {one} and {other} share memory; give one of them")
 
 
 def is_dense(tensor: Tensor) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -141,6 +141,7 @@ class RackOptimizer(torch.optim.Optimizer):
         """With the first gradient that comes: what holds for the whole step."""
         self._stepped = [key for key in self._keys if not key.is_frozen]
         for key in self._stepped:
+            key.check_settled()
             key.check_thawed(moves_without_gradient(self._template, self.param_groups[key.layout.group]))
         self._terms = self._current_terms()
 
@@ -184,6 +185,7 @@ class RackOptimizer(torch.optim.Optimizer):
             if not self._terms:
                 self._begin_step()
             for key in self._stepped:
+                key.check_settled()
                 key.check_unchanged()
             if not self._stepped:
                 raise NetsumError("netsum's RackOptimizer: all parameters are frozen: there is nothing to step")
@@ -275,6 +277,10 @@ class RackOptimizer(torch.optim.Optimizer):
         written alone where the server has to forget others first. ``more``: state follows; until the last of it is
         there, whoever joins the service is told that it is torn.
         """
+        if not self._submitted:  # gradients that came under the old weights are taken again where they lie
+            for key in self._keys:
+                key.begin_step()
+            self._terms = []
         anew, self._is_anew = self._is_anew, False
         begins, ends = (1, max(1, len(self._keys) - 1)) if anew else (0, len(self._keys) - 1)
         for number, keys in enumerate((self._keys[:begins], self._keys[begins:ends], self._keys[ends:])):
@@ -337,6 +343,13 @@ class RackOptimizer(torch.optim.Optimizer):
                 f"netsum: the rack server no longer knows service {name!r}: it was started again without a checkpoint"
             )
         return self.step_number
+
+    def __enter__(self) -> Self:
+        """``with RackOptimizer(...) as optimizer:`` closes it at the end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Leave the job; the service keeps weights and state."""
