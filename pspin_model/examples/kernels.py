@@ -151,7 +151,7 @@ def aggregate_stock_completion() -> Handler:
     return aggregate_global_th
 
 
-aggregate_th, aggregate_xp_th = aggregate_completion(64), aggregate_completion(32)
+aggregate_th, aggregate_xp_th = aggregate_completion(80), aggregate_completion(48)
 aggregate_orig_th = aggregate_stock_completion()
 aggregate_ph, aggregate_xp_ph = aggregate(AGGREGATE), aggregate(AGGREGATE_XP)
 reduce_ph, reduce_xp_ph = reduce(REDUCE), reduce(REDUCE_XP)

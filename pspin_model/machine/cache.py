@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_FETCH, E_RESUME, push
@@ -42,8 +44,11 @@ C_CORES = index_of("cores")
 C_HEADER = index_of("header_accesses")
 C_HEADER_BANK = index_of("header_bank_permille")
 C_CORE = index_of("core_permille")
+C_FEW = index_of("few_accesses")
 
 INSTRUCTION_BYTES = 4
+DRAW_FACTOR, DRAW_STEP, DRAW_MASK = 6364136223846793005, 1442695040888963407, (1 << 63) - 1
+"""Of Knuth's linear congruential generator."""
 
 
 @njit
@@ -130,6 +135,35 @@ def _header_waits(s: State, core: int, now: int, used: int) -> int:
 
 
 @njit
+def _met(s: State, core: int, now: int) -> int:
+    """Cycles that the few accesses of the segment ending now waited, each by itself.
+
+    A stream of beats comes by a superbank in one cycle of as many as there are superbanks. Which one an access goes to
+    follows from addresses that the model does not have, and is drawn from the cycle and the core.
+    """
+    h = row_at(s.cores, core)
+    streams, since, superbanks = s.streams[h[H_CLUSTER]], h[H_SEGMENT], s.conf[C_SUPERBANKS]
+    waited, drawn = 0, now * DRAW_FACTOR + core
+    for i in range(h[H_ACCESSES]):
+        drawn = (drawn * DRAW_FACTOR + DRAW_STEP) & DRAW_MASK
+        at = since + (now - since) * (i + 1) // (h[H_ACCESSES] + 1)
+        waited += _passes(streams, at, (drawn >> 33) % superbanks, superbanks)
+    return waited
+
+
+@njit
+def _passes(streams: Any, at: int, superbank: int, superbanks: int) -> int:
+    """Cycles from one on in which some stream has a beat at a superbank, one after the other."""
+    cycles, met = -1, True
+    while met:
+        cycles, met = cycles + 1, False
+        for i in range(streams.shape[0]):
+            beat = at + cycles - streams[i, 0]
+            met = met or (0 <= beat < streams[i, 1] - streams[i, 0] and beat % superbanks == superbank)
+    return cycles
+
+
+@njit
 def bank_waits(s: State, core: int, now: int) -> int:
     """Cycles that the accesses of the segment ending now waited for L1: for beats of copies, and for other cores."""
     h = row_at(s.cores, core)
@@ -145,5 +179,7 @@ def bank_waits(s: State, core: int, now: int) -> int:
     others = s.clusters[h[H_CLUSTER], L_BUSY] - 1
     permille = h[H_ACCESSES] * (s.conf[C_BANK] * used // free + s.conf[C_CORE] * max(0, others))
     permille = max(permille, _header_waits(s, core, now, used))
+    if used > 0 and 0 < h[H_ACCESSES] <= s.conf[C_FEW]:
+        permille = 1000 * _met(s, core, now)
     # a core that waits for its code spreads its accesses: they wait meanwhile
     return max(0, int((permille + 500) // 1000) - int(h[H_FETCHED]))

@@ -155,6 +155,9 @@ class MachineConfig:
     likely to be free as this one was. [src]"""
     core_permille: int = 4
     """The same for each other core that runs in the cluster. [rtl]"""
+    few_accesses: int = 4
+    """Of no more accesses than these, each meets beats of copies or none; more wait as long as they do on average.
+    [ours]"""
     header_accesses: int = 12
     """Accesses with which a handler reads and turns round a packet's headers. [src]"""
     header_bank_permille: int = 500

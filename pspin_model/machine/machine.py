@@ -27,6 +27,7 @@ from pspin_model.machine.layout import (
     H_BUSY,
     HOST_WRITES,
     INJECTED,
+    KIND_COMPLETION,
     L_TASKS,
     RECORD,
     S_CYCLE,
@@ -152,6 +153,13 @@ class Machine:
     def free_scratchpad_bytes(self) -> int:
         """Of each L1, that no context has."""
         return self.memory.free_scratchpad_bytes
+
+    def hold_code(self, context: Context, cluster: int, lines: int) -> None:
+        """Have a cluster's instruction cache hold the last so many lines of a context's completion handler."""
+        tables, row = self.memory.tables, self.memory.tables.contexts[context.index]
+        end = int(row[X_LINE + KIND_COMPLETION] + row[X_LINES + KIND_COMPLETION])
+        for line in range(end - lines, end):
+            tables.tags[cluster, line % self.config.cache_lines] = line
 
     def inject(
         self,

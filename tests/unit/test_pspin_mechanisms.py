@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pspin_model.examples.run import run_example
 from pspin_model.handlers import charge, copy_from_host, handler, packet, packet_l2, send_packet, source
 from pspin_model.machine import Machine, MachineConfig
 from pspin_model.machine.fifos import arbiter_rank, later_turn
@@ -175,3 +176,21 @@ def test_copies_wait_for_commands_that_read_and_write_their_l1() -> None:
     alone = 23 * 20 + 51  # as they come: L2, queue, scheduler, copy
     assert last_copy(1) == alone
     assert last_copy(2) > alone + 100
+
+
+def test_few_accesses_meet_a_stream_once_in_as_many_cycles_as_there_are_superbanks() -> None:
+    _, run, _ = run_example("copy_to_host", 1, 256, 1024, 20)
+    packets = run.packets
+    cycles = (packets["end"] - packets["start"])[8:]
+    waits = cycles - cycles.min()
+    assert set(waits) >= {0, 1, 2}
+    assert np.median(waits) == 1  # two accesses, each beside a copy that comes and one that goes
+
+
+def test_code_that_cluster_0_booted_with_is_there() -> None:
+    _, run, _ = run_example("aggregate", 4, 32, 1024, 0)
+    p = run.packets
+    last = p["kind"] == 2
+    cycles = (p["end"] - p["start"])[last]
+    assert set(p["cluster"][last].tolist()) == {0, 2}
+    assert cycles[p["cluster"][last] == 2].max() == cycles[p["cluster"][last] == 0].max() + MachineConfig().cache_miss
