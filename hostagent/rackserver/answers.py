@@ -1,35 +1,9 @@
-"""Answers, written straight into the cells of the ports they leave by.
-
-Several cores answer to the same ports, so a cell is taken by one atomic step; what is written into it is seen by the
-port only when all cores have finished the batch.
-"""
+"""Answers, written straight into the cells of the ports they leave by (see ``cells``)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.batch import (
-    TX_BYTES,
-    TX_CELLS,
-    TX_DROPPED_FULL,
-    TX_DROPPED_TOO_LONG,
-    TX_FRAMES,
-    TX_LENGTHS,
-    TX_LIMIT,
-    TX_MASK,
-    TX_RING_BYTES,
-    TX_STRIDE,
-    TX_TAIL,
-)
-from emulator.ports.intrinsics import (
-    atomic_add64,
-    compare_exchange64,
-    load_once64,
-    read32,
-    read64,
-    write64,
-)
-from emulator.ports.intrinsics import write32 as write_native32
 from emulator.ports.jit import njit
 from hostagent.protocol.quantizer.machine import copy_bytes, store_u8, trailing_zeros, write32, zero_bytes
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
@@ -41,6 +15,7 @@ from hostagent.protocol.worker.header import (
     OPERATOR_AT,
     write_checksum,
 )
+from hostagent.rackserver.cells import take_cell
 from hostagent.rackserver.records import (
     CHILD_BYTES,
     HEADER_STRIDE,
@@ -52,45 +27,7 @@ from hostagent.rackserver.records import (
 )
 
 RESULT, WAITING, ERROR = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
-TO_ALL, NO_LANES = 1 << 24, 1 << 25
-
-
-@njit(forceinline=True)
-def count_up(shared: bool, address: int, amount: int) -> None:
-    """Add to a counter that other cores may add to as well."""
-    if shared:
-        atomic_add64(address, amount)
-    else:
-        write64(address, read64(address) + amount)
-
-
-@njit(forceinline=True)
-def take_cell(shared: bool, ring: int, length: int) -> Any:
-    """Address of the next cell of a TX_RING, now of that length; 0 for a counted drop. ``tx_append`` for many cores."""
-    cells = read64(ring + TX_CELLS)
-    if cells == 0:
-        return 0
-    if length > read32(ring + TX_STRIDE):
-        count_up(shared, ring + TX_DROPPED_TOO_LONG, 1)
-        return 0
-    limit = read64(ring + TX_LIMIT)
-    tail = load_once64(ring + TX_TAIL)
-    while True:
-        if tail >= limit:
-            count_up(shared, ring + TX_DROPPED_FULL, 1)
-            return 0
-        if not shared:
-            write64(ring + TX_TAIL, tail + 1)
-            break
-        seen = compare_exchange64(ring + TX_TAIL, tail, tail + 1)
-        if seen == tail:
-            break
-        tail = seen
-    cell = tail & read32(ring + TX_MASK)
-    write_native32(read64(ring + TX_LENGTHS) + 4 * cell, length)
-    count_up(shared, ring + TX_FRAMES, 1)
-    count_up(shared, ring + TX_BYTES, length)
-    return cells + cell * read32(ring + TX_STRIDE)
+TO_ALL, NO_LANES, CORE_SHIFT = 1 << 24, 1 << 25, 32
 
 
 @njit(forceinline=True)
@@ -99,7 +36,7 @@ def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_shor
     place = job.row * MAX_CHILDREN + bit
     port = child_at(server.children + place * CHILD_BYTES).port
     length = LANES_AT if is_short else LANES_AT + 4 * server.lanes
-    cell = take_cell(server.cores > 1, server.tx + port * TX_RING_BYTES, length)
+    cell = take_cell(server, what >> CORE_SHIFT, port, length)
     if cell == 0:
         return 0
     copy_bytes(cell, server.headers + place * HEADER_STRIDE + (SHORT_HEADER_AT if is_short else 0), LANES_AT)
@@ -132,7 +69,7 @@ def answer_child(server: Any, job: Any, bit: int, what: int, about: int, payload
 def answer(server_address: int, job_address: int, what: int, about: int, payload: int) -> int:
     """Answer one child, or all. An entry: called by address.
 
-    ``what``     kind | operator << 8 | the child's bit << 16 (or TO_ALL) | NO_LANES
+    ``what``     kind | operator << 8 | the child's bit << 16 (or TO_ALL) | NO_LANES | the answering core << CORE_SHIFT
     ``about``    chunk | operation << 32
     ``payload``  address of the lanes as they travel; 0 for zeros
     """

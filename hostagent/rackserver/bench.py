@@ -6,9 +6,11 @@ with both ends here), so the server reads what no cache holds and writes the cel
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,9 +24,10 @@ from emulator.ports.spec import parse_port
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms
 from hostagent.protocol.wire import Header, Kind, full_frame_bytes
-from hostagent.rackserver.bench_loops import PER_WORKER, make_frames, play, step_by, sum_tall, sum_wide
+from hostagent.rackserver.bench_loops import PER_WORKER, make_frames, play, play_ready, step_by, sum_tall, sum_wide
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.crew import Crew
+from hostagent.rackserver.processors import processors_for
 from hostagent.rackserver.service_records import KEY
 
 MAC, IP = 0x020000FFFFFF, 0x0A0000FE
@@ -100,20 +103,86 @@ class Rig:
         """
         self._install()
         count = self.workers * self.jobs
-        program = 0 if only_copy else self.server.program_address
-        context = self.server.ports.address if only_copy else self.server.context_address
         place = (address_of(self._records), count, self.frames, self.stride, self.length, self._batch.record_address)
         started = clock()
-        answers = play(program, context, *place)
+        answers = play(*self._program(only_copy), *place)
         seconds = clock() - started
         if answers != count * self.frames:
             raise RuntimeError(f"the server gave {answers} of {count * self.frames} answers")
         return seconds
 
+    def _program(self, only_copy: bool) -> tuple[int, int]:
+        """What is called with each batch: the server's program, or 0 for a copy, and what it is called with."""
+        if only_copy:
+            return 0, self.server.ports.address
+        return self.server.program_address, self.server.context_address
 
-def best(*measures: Callable[[], float]) -> list[float]:
+    def own_seconds(self) -> float:
+        """One round of the server's own work alone, by the clock on the wall. Raises RuntimeError as `seconds`."""
+        self._install()
+        before = self._completed()
+        started = time.perf_counter()
+        self._play_ready(0, self.workers * self.jobs, self._batch, only_copy=False)
+        seconds = time.perf_counter() - started
+        if self._completed() - before != self.jobs * self.frames:
+            raise RuntimeError("the server has not summed all chunks")
+        return seconds
+
+    def copy_seconds(self, processors: Sequence[int]) -> float:
+        """As `own_seconds`, of a copy of the same frames by a thread on each processor, for a part of the workers."""
+        ends = [number * self.workers * self.jobs // len(processors) for number in range(len(processors) + 1)]
+        batches = [FrameBatch(self._batch.capacity) for _ in processors]
+
+        def part(number: int) -> None:
+            self._play_ready(ends[number], ends[number + 1], batches[number], only_copy=True)
+
+        return timed_threads(processors, part)
+
+    def _completed(self) -> int:
+        return sum(self.server.counters(job + 1).frames.get("completed", 0) for job in range(self.jobs))
+
+    def _play_ready(self, first: int, end: int, batch: FrameBatch, *, only_copy: bool) -> None:
+        sizes = (self.frames, self.stride, self.length, batch.record_address)
+        play_ready(*self._program(only_copy), address_of(self._records), first, end, *sizes)
+
+
+@contextmanager
+def staying_on(processors: Iterable[int]) -> Iterator[None]:
+    """This thread, on these processors meanwhile."""
+    usual = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, usual)
+
+
+def timed_threads(processors: Sequence[int], part: Callable[[int], object]) -> float:
+    """Seconds until ``part`` of 0 (here), 1, ... are done, each on its processor."""
+
+    def pinned(number: int) -> None:
+        with staying_on({processors[number]}):
+            part(number)
+
+    threads = [threading.Thread(target=pinned, args=(number,)) for number in range(1, len(processors))]
+    started = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    pinned(0)
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - started
+
+
+def processors_of(cores: int) -> list[int]:
+    """As a server's cores are pinned; where there are fewer processors than cores, any."""
+    usual = sorted(os.sched_getaffinity(0))
+    return processors_for(cores) or [usual[core % len(usual)] for core in range(cores)]
+
+
+def best(*measures: Callable[[], float], rounds: int = ROUNDS) -> list[float]:
     """The best of several rounds of each, in turn, so that all see the same machine; a first round warms up."""
-    times = [[measure() for measure in measures] for _ in range(1 + ROUNDS)]
+    times = [[measure() for measure in measures] for _ in range(1 + rounds)]
     return [min(column) for column in zip(*times[1:], strict=True)]
 
 
@@ -130,15 +199,31 @@ def sum_figure(tensor_bytes: int, lanes: int = LEAST_LANES, workers: int = 4) ->
     return Figure(name, ours, "copy of the same frames", copying, tensor_bytes, note)
 
 
-def scaling_figure(tensor_bytes: int, lanes: int = LEAST_LANES, workers: int = 4) -> Figure:
+def scaling_figures(tensor_bytes: int, lanes: int = LEAST_LANES, workers: int = 4) -> list[Figure]:
     """The same sum on two cores, against one; by the clock on the wall, for both cores' time counts.
 
-    The workers' ends run on the caller's core, before and after each batch.
+    First the server's own work: workers' frames lie in memory, nobody takes the answers, and the crew does not try
+    whether one core is faster. What bounds it is beside it: how much faster two threads copy the same frames than one,
+    each those of half of the workers. Then the crew as it is, and the workers' ends on the caller's core before and
+    after each batch.
     """
+    processors = processors_of(2)
     one, two = (Rig(lanes, workers, 1, tensor_bytes, cores) for cores in (1, 2))
-    with Crew(two.server):
-        ours, peer = best(*(partial(rig.seconds, clock=time.perf_counter) for rig in (two, one)))
-    return Figure(f"sum, {workers} workers, 2 cores", ours, "1 core", peer, tensor_bytes)
+    with Crew(two.server, pin=True) as crew, staying_on(processors[:1]):
+
+        def together() -> float:
+            crew.stay_together()
+            return two.own_seconds()
+
+        copies = [partial(one.copy_seconds, processors[:count]) for count in (2, 1)]
+        ours, peer, copy_two, copy_one = best(together, one.own_seconds, *copies, rounds=2 * ROUNDS)
+        both, alone = best(*(partial(rig.seconds, clock=time.perf_counter) for rig in (two, one)))
+    name = f"{workers} workers, {lanes} lanes, 2 cores"
+    note = f"a copy of the same frames {copy_one / copy_two:.2f}x"
+    return [
+        Figure(f"own work for {name}", ours, "1 core", peer, tensor_bytes, note),
+        Figure(f"sum, {name}", both, "1 core", alone, tensor_bytes, "workers' ends on one of the cores"),
+    ]
 
 
 def tenants_figure(tensor_bytes: int, tenants: int = 8, lanes: int = LEAST_LANES, workers: int = 2) -> Figure:
@@ -153,7 +238,8 @@ def tenants_figure(tensor_bytes: int, tenants: int = 8, lanes: int = LEAST_LANES
     """
     many, one = Rig(lanes, workers, tenants, tensor_bytes // tenants, 1), Rig(lanes, workers, 1, tensor_bytes, 1)
     copies = [partial(rig.seconds, only_copy=True) for rig in (many, one)]
-    ours, peer, copy_many, copy_one = best(many.seconds, one.seconds, *copies)
+    # rounds are short: in few of them a burst of others' work may leave one side without a quiet one
+    ours, peer, copy_many, copy_one = best(many.seconds, one.seconds, *copies, rounds=3 * ROUNDS)
     note = (
         f"{100 * (ours / peer - 1):+.1f} % of a tenant's fair share (a copy {100 * (copy_many / copy_one - 1):+.1f} %)"
     )
@@ -161,27 +247,30 @@ def tenants_figure(tensor_bytes: int, tenants: int = 8, lanes: int = LEAST_LANES
 
 
 def tall_figure(tensor_bytes: int, arrays: int = 4, cores: int = 2, block: int = 8192) -> Figure:
-    """Blocks to cores (tall), against all cores on each array of each block (wide). Plain loops without frames."""
+    """Blocks to cores (tall), against all cores on each array of each block (wide). Plain loops without frames.
+
+    An array is a block's of 32 KB, as the published server's are; wide on what a frame brings is told beside it.
+    """
     count = tensor_bytes // 4 // block * block
     sources = [np.ones(count, ">i4") for _ in range(arrays)]
     target = np.zeros(count, np.int32)
-    table = np.array([*(address_of(source) for source in sources), count // block], np.int64)
     barrier: Any = aligned_bytes(64).view(np.int64)
-    given = (address_of(target), address_of(table), arrays, block)
+    processors = processors_of(cores)
 
-    def timed(function: Any, *more: int) -> float:
+    def timed(function: Any, lanes: int, *more: int) -> float:
         barrier[0] = 0
-        threads = [threading.Thread(target=function, args=(*given, core, cores, *more)) for core in range(1, cores)]
-        started = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        function(*given, 0, cores, *more)
-        for thread in threads:
-            thread.join()
-        return time.perf_counter() - started
+        table = np.array([*(address_of(source) for source in sources), count // lanes], np.int64)
+        given = (address_of(target), address_of(table), arrays, lanes)
+        return timed_threads(processors, lambda core: function(*given, core, cores, *more))
 
-    tall, wide = best(lambda: timed(sum_tall), lambda: timed(sum_wide, address_of(barrier)))
-    return Figure(f"tall, {arrays} arrays, {cores} cores", tall, "wide", wide, tensor_bytes)
+    wide = partial(timed, sum_wide)
+    tall_s, wide_s, frames_s = best(
+        lambda: timed(sum_tall, block),
+        lambda: wide(block, address_of(barrier)),
+        lambda: wide(LEAST_LANES, address_of(barrier)),
+    )
+    note = f"{frames_s / tall_s:.2f}x of wide on {LEAST_LANES} lanes at a time"
+    return Figure(f"tall, {arrays} arrays, {cores} cores", tall_s, "wide", wide_s, tensor_bytes, note)
 
 
 def fusing_figure(tensor_bytes: int, chunk: int = LEAST_LANES, block: int = 8192) -> Figure:
@@ -210,7 +299,7 @@ def run_bench_core(tensor_bytes: int = 100_000_000) -> list[Figure]:
     return [
         sum_figure(tensor_bytes),
         sum_figure(tensor_bytes, 1024),
-        scaling_figure(tensor_bytes),
+        *scaling_figures(tensor_bytes),
         tall_figure(tensor_bytes),
         tenants_figure(tensor_bytes),
         fusing_figure(tensor_bytes),

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, BATCH_PORTS, TX_RING_BYTES, tx_append
+from emulator.ports.batch import (
+    BATCH_ADDRESSES,
+    BATCH_COUNT,
+    BATCH_LENGTHS,
+    BATCH_PORTS,
+    TX_LIMIT,
+    TX_MASK,
+    TX_RING_BYTES,
+    TX_TAIL,
+    batch_append,
+    tx_append,
+)
 from emulator.ports.host import host_flush, host_post, host_receive, host_release
 from emulator.ports.intrinsics import atomic_add64, copy_memory, load_acquire64, pause, read64, write64
 from emulator.ports.intrinsics import read32 as read_native32
 from emulator.ports.jit import njit
 from emulator.ports.port import port_flush, port_receive, port_refresh, port_release
 from emulator.ports.program import call_program
+from emulator.ports.state import OUT_PUBLISHED, WIRE_TX
 from hostagent.protocol.quantizer.blocks import dequantize
 from hostagent.protocol.quantizer.machine import store_lane, write32
 from hostagent.protocol.wire import LANES_AT
@@ -77,6 +89,31 @@ def play(
             answers += read64(batch + BATCH_COUNT)
             host_release(host)
     return answers
+
+
+@njit
+def play_ready(
+    program: int, context: int, records: int, first: int, end: int, frames: int, stride: int, length: int, batch: int
+) -> None:
+    """The server's part of `play` alone, for workers ``first`` to ``end``: nobody sends, nobody takes the answers."""
+    for start in range(0, frames, PER_WORKER):
+        write64(batch + BATCH_COUNT, 0)
+        for worker in range(first, end):
+            pool = read64(records + 24 * worker + 16)
+            for chunk in range(start, min(start + PER_WORKER, frames)):
+                batch_append(batch, pool + chunk * stride, length, worker)
+        if program == 0:
+            copy_batch(context, batch)
+        else:
+            call_program(program, context, batch, 0)
+        for worker in range(first, end):
+            ring = read64(read64(records + 24 * worker) + WIRE_TX)
+            write64(ring + TX_LIMIT, read64(ring + TX_TAIL) + read_native32(ring + TX_MASK) + 1)
+    for worker in range(first, end):  # so that the port knows of nothing
+        port = read64(records + 24 * worker)
+        ring, published = read64(port + WIRE_TX), read64(port + OUT_PUBLISHED)
+        write64(ring + TX_TAIL, published)
+        write64(ring + TX_LIMIT, published + read_native32(ring + TX_MASK) + 1)
 
 
 @njit

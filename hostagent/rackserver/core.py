@@ -1,8 +1,7 @@
 """The rack server: an aggregator of ours on the cores of one machine. Jobs in, frames in, frames out.
 
 A core of the protocol kind: no socket, no clock. Batches are compiled loops. With ``cores`` above 1 the sets are dealt
-to that many cores; `process` alone then does their parts one after the other, a `Crew` (``threads.py``) at once.
-The bits are the same whoever does it.
+to that many cores; `process` alone then does their parts one after the other, a `Crew` at once, with the same bits.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from hostagent.protocol.services.aggregator import (
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Header, Kind
 from hostagent.rackserver.answers import answer
 from hostagent.rackserver.assign import block_log2_of
+from hostagent.rackserver.cells import RUNS
 from hostagent.rackserver.checkpoint import CheckpointError
 from hostagent.rackserver.entry import PROGRAM, program_address
 from hostagent.rackserver.hierarchy.memory import TierMemory, Traffic, compile_tiers, totals_for
@@ -46,6 +46,7 @@ from hostagent.rackserver.records import (
     JOB_NUMBERS,
     MAX_CHILDREN,
     MAX_JOBS,
+    MOST_PICKED,
     PENDING,
     PENDING_BYTES,
     SERVER,
@@ -140,8 +141,10 @@ class RackServer:
             self._pending[first : first + PENDING.itemsize].view(PENDING)["address"] = address_of(self._pending[first:])
         record["pending"], record["pending_bytes"] = address_of(self._pending), PENDING_BYTES
         record["answer"], record["combine"] = entry_address(answer), entry_address(combine)
-        self._loads = np.zeros(self.cores, np.int64)
-        record["loads"] = address_of(self._loads)
+        self._runs, self._loads = aligned_bytes(self.cores * RUNS.itemsize), np.zeros(self.cores, np.int64)
+        self._picked = np.zeros((self.cores, MOST_PICKED), np.int32)
+        for name in ("runs", "loads", "picked"):
+            record[name] = address_of(getattr(self, f"_{name}"))
         self.shares = Shares()
 
     # --- Jobs -------------------------------------------------------------------------------------------------------
@@ -225,6 +228,7 @@ class RackServer:
     def _admit(self, terms: JobTerms) -> ServiceMemory | None:
         """The service of a job that has one; an older job of the same service then only sums."""
         if terms.service is None:
+            self.registry.check_open(terms.job)
             return None
         tenant = self.registry.admit(terms.job, terms.service, terms.workers)
         service = self._services.get(tenant.name)

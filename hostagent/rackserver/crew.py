@@ -244,6 +244,10 @@ class Crew:
         if self.processors:
             os.sched_setaffinity(thread, {self.processors[0]})
 
+    def stay_together(self) -> None:
+        """No trials until a batch is held up: for measurements, between batches."""
+        self.record["way"], self.record["until_ns"] = TOGETHER, np.iinfo(np.int64).max
+
     def stop(self) -> None:
         """End the threads; the server goes on with one. Not while a batch is processed."""
         self._server.record["crew"] = 0

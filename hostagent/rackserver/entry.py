@@ -7,6 +7,7 @@ import functools
 from numba.core import types
 
 from emulator.ports.jit import njit
+from hostagent.rackserver.cells import close_runs
 from hostagent.rackserver.crew import FEW_FRAMES, serve_together
 from hostagent.rackserver.loops import finish, serve
 from hostagent.rackserver.records import server_at
@@ -28,6 +29,8 @@ def process(address: int, addresses: int, lengths: int, ports: int, frames: int,
         for core in range(server.cores):
             finish(address, core)
         server.release = 0
+    if server.cores > 1:
+        close_runs(server)
     if server.shares:
         share(server.shares)
     return NEVER

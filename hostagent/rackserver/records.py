@@ -46,6 +46,8 @@ SERVER = np.dtype(
             "release",
             "crew",
             "shares",
+            "runs",
+            "picked",
         ),
     ],
     align=True,
@@ -67,6 +69,8 @@ pending    PENDING of core 0, those of core i are i * pending_bytes further
 release    not 0: a service has withheld results that may go now
 crew       address of the CREW record of threads that do the cores' parts at once; 0 for none
 shares     address of the SHARES record, where there is more than one tenant to be fair to; 0 for none
+runs       by core the cells it has taken of ports' rings, RUNS of ``cells``
+picked     by core room for MOST_PICKED numbers of frames
 """
 
 JOB = np.dtype(
@@ -148,6 +152,8 @@ COUNTERS = np.dtype(
 """One core's: what became of frames by job row, child's bit and `Verdict`, why others were dropped, bytes
 of lanes it summed, time in its parts of batches and in optimizers."""
 
+MOST_PICKED = 1024
+"""Frames of a batch that a core looks at before it does its own of them."""
 MOST_PENDING = 1024
 """Contributions that a core notes before it adds them."""
 TOGETHER = 4

@@ -42,6 +42,7 @@ from hostagent.rackserver.announce import (
     find,
     finish_write,
 )
+from hostagent.rackserver.answers import CORE_SHIFT, TO_ALL
 from hostagent.rackserver.hierarchy.coming import mark_coming
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
 from hostagent.rackserver.loops import ANSWER, STEPS_DONE, STEPS_NS, WITHHOLD, answer_result, set_index
@@ -51,7 +52,7 @@ from hostagent.rackserver.steps import chunk_of, key_of, note_applied, note_push
 from hostagent.rackserver.words import MASK
 
 NOT_DATA = -1
-TO_ALL_SERVED = SERVED << 8 | 1 << 24
+TO_ALL_SERVED = SERVED << 8 | TO_ALL
 
 
 @njit
@@ -394,5 +395,5 @@ def release(server_address: int, job_address: int, core: int, fourth: int, fifth
             continue
         if call_compiled(server.complete_data, server_address, job_address, index, core, 0) == ANSWER:
             held.withheld, held.complete = 0, 1
-            answer_result(server, job, held, index, TO_ALL_SERVED)
+            answer_result(server, job, held, index, TO_ALL_SERVED | core << CORE_SHIFT)
     return 0

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from emulator.ports.batch import address_of, aligned_bytes
+from emulator.ports.intrinsics import read32
 from emulator.ports.jit import njit
 from emulator.ports.limits import MAX_PORTS
 from emulator.ports.turns import PER_PORT as MOST_FRAMES
@@ -79,6 +80,20 @@ def share(address: int) -> None:
 def is_served(frame: int, length: int) -> Any:
     """Whether a frame is counted as `SERVED_WORK`; to be asked while it is in cache."""
     return length >= LANES_AT and load_u8(frame + OPERATOR_AT, 0) == SERVED
+
+
+@njit(forceinline=True)
+def count_frame(
+    address: int, ports: int, index: int, end: int, frame: int, length: int, first: int, served: int
+) -> tuple[int, int]:
+    """One of the frames up to ``end`` of a turn. ``first``: where its port's frames, which are side by side, begin;
+    ``served``: how many before it are `is_served`. Returns both for the next frame."""
+    served += is_served(frame, length)
+    port = read32(ports + 4 * index)
+    if index + 1 < end and read32(ports + 4 * (index + 1)) == port:
+        return first, served
+    count_frames(address, port, index + 1 - first, served)
+    return index + 1, 0
 
 
 @njit

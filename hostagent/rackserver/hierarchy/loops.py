@@ -22,7 +22,7 @@ from hostagent.protocol.counters import Verdict
 from hostagent.protocol.quantizer.machine import call_compiled, copy_bytes, load_u8, read16, read32, trailing_zeros
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
-from hostagent.rackserver.answers import NO_LANES, TO_ALL
+from hostagent.rackserver.answers import CORE_SHIFT, NO_LANES, TO_ALL
 from hostagent.rackserver.hierarchy.records import ROUTE_BYTES, TRAFFIC, TRAFFIC_BYTES, route_record, tier_at
 from hostagent.rackserver.judge import ANNOUNCE, SERVED, row_of
 from hostagent.rackserver.loops import (
@@ -80,7 +80,7 @@ def post(server: Any, job: Any, core: int, bit: int, what: int, held: Any, lanes
     note(job, core, FRAMES, 1)
     if lanes != 0:
         note(job, core, field, 4 * server.lanes)
-    call_compiled(server.answer, server.address, job.address, what | bit << 16, about, lanes)
+    call_compiled(server.answer, server.address, job.address, what | bit << 16 | core << CORE_SHIFT, about, lanes)
 
 
 @njit
@@ -140,21 +140,22 @@ def ask_again(server_address: int, job_address: int, index: int, core: int, bit:
     if is_rack and held.total:
         send_down(server, job, core, bit, held, index, AGAIN_BYTES)
     elif not is_rack and held.complete:
-        answer_result(server, job, held, index, wide(held.operator) << 8 | bit << 16)
+        answer_result(server, job, held, index, wide(held.operator) << 8 | bit << 16 | core << CORE_SHIFT)
     else:
         words, come = server.scratch + core * server.scratch_bytes, who_came(job, held)
         write_words(words, come >> 32, come, 0, 0)
-        answer_frame(server, job, WAITING | bit << 16, held, words)
+        answer_frame(server, job, core, WAITING | bit << 16, held, words)
     if held.partial:
         send_up(server, job, core, held, index, AGAIN_BYTES)
     return 0
 
 
 @njit
-def answer_frame(server: Any, job: Any, what: int, held: Any, words: int) -> None:
+def answer_frame(server: Any, job: Any, core: int, what: int, held: Any, words: int) -> None:
     """``waiting`` or an error, to whom ``what`` says."""
     about = wide(held.chunk) | wide(held.operation) << 32
-    call_compiled(server.answer, server.address, job.address, what | wide(held.operator) << 8, about, words)
+    what |= wide(held.operator) << 8 | core << CORE_SHIFT
+    call_compiled(server.answer, server.address, job.address, what, about, words)
 
 
 @njit
@@ -183,7 +184,7 @@ def tell_racks(server_address: int, job_address: int, index: int, core: int, tel
         bit = trailing_zeros(left)
         if bit != teller:
             note(job, core, FRAMES, 1)
-            answer_frame(server, job, ERROR | bit << 16, held, words)
+            answer_frame(server, job, core, ERROR | bit << 16, held, words)
         left &= left - 1
     return 0
 
@@ -247,5 +248,5 @@ def fail(server: Any, job: Any, core: int, held: Any, index: int, frame: int, bi
     held.first_child, held.other_child = read16(frame, LANES_AT + 10), read16(frame, LANES_AT + 14)
     words = server.scratch + core * server.scratch_bytes
     write_error(words, held)
-    answer_frame(server, job, ERROR | TO_ALL, held, words)
+    answer_frame(server, job, core, ERROR | TO_ALL, held, words)
     tell_racks(server.address, job.address, index, core, bit)
