@@ -94,7 +94,12 @@ def controller(
     device_config: Annotated[Path | None, typer.Option(help="bmv2's JSON.")] = None,
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where ranks find it; port 0: any.")] = "127.0.0.1:0",
     device_id: Annotated[int, typer.Option(help="P4Runtime's device id.")] = 0,
-    max_window: Annotated[int, typer.Option(help="Most slots for one job, a power of two; bmv2 needs 32.")] = 512,
+    max_window: Annotated[
+        int | None,
+        typer.Option(
+            help="Most slots for one job, a power of two; default 512, over shm 512 / ports, at most 128. bmv2: 32."
+        ),
+    ] = None,
     full_length_no_data: Annotated[
         bool, typer.Option("--full-length-no-data", help="For bmv2, which cannot lengthen frames at will.")
     ] = False,

@@ -57,8 +57,9 @@ def run(
     """
     from hostagent.cli.rack.checkpoint_layout import check_layout
     from hostagent.cli.rack.placing import place_ranks
+    from hostagent.protocol.window import default_max_window
     from hostagent.torch_backend.aggregators import DEFAULT_LANES
-    from hostagent.torch_backend.launcher import RunOptions, default_max_window, run_training
+    from hostagent.torch_backend.launcher import RunOptions, run_training
 
     if controller is not None:
         why = f"of what a run starts itself, and with --controller that is only ranks; see `netsum status {controller}`"

@@ -28,11 +28,12 @@ from hostagent.controller.driver import Driver
 from hostagent.controller.model import Settings
 from hostagent.controller.p4driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError, read_program
 from hostagent.controller.persistence import StateFileError, read_state
-from hostagent.controller.ports import offer_from
+from hostagent.controller.ports import PortOffer, offer_from
 from hostagent.controller.racks_driver import RacksDriver
 from hostagent.controller.server import ControllerServer, ListenError
 from hostagent.controller.slots import LARGEST_WINDOW, SMALLEST_WINDOW
 from hostagent.protocol.services.aggregator import WAYS
+from hostagent.protocol.window import default_max_window
 from hostagent.transport.session import host_identity
 
 READY_TIMEOUT_S = 90.0
@@ -60,7 +61,8 @@ class ControllerOptions:
     """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
     program: Program = USE_WHAT_RUNS
     listen: str = "127.0.0.1:0"
-    max_window: int = LARGEST_WINDOW
+    max_window: int | None = None
+    """None: what cables in shared memory hold, where there are such, else LARGEST_WINDOW."""
     full_length_no_data: bool = False
     """no_data frames come at full length: for bmv2, which can't lengthen a frame by more than 512 bytes. Implied where
     the program is what p4c wrote."""
@@ -111,9 +113,10 @@ def run_controller(options: ControllerOptions) -> int:
 async def _serve(options: ControllerOptions) -> int:
     host, port = _address("--listen", options.listen)
     full_length = options.full_length_no_data or options.program.p4info is not None  # p4c's output runs on bmv2
+    offers = tuple(offer_from(text) for text in options.ports)
     core = Controller(
-        Settings(host_identity(), _window(options.max_window), not full_length),
-        tuple(offer_from(text) for text in options.ports),
+        Settings(host_identity(), _window(options.max_window, offers), not full_length),
+        offers,
         now_ns=time.monotonic_ns(),
         wall_s=int(time.time()),
         saved=read_state(options.state) if options.state is not None else None,
@@ -178,7 +181,10 @@ def _address(option: str, text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _window(window: int) -> int:
+def _window(told: int | None, offers: Sequence[PortOffer]) -> int:
+    if told is None:
+        return default_max_window(len(offers)) if any(offer.kind == "shm" for offer in offers) else LARGEST_WINDOW
+    window = told
     if not SMALLEST_WINDOW <= window <= LARGEST_WINDOW or window & (window - 1):
         raise OptionError(f"--max-window {window}: expected a power of two from {SMALLEST_WINDOW} to {LARGEST_WINDOW}")
     return window
@@ -204,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--p4info", type=Path, metavar="FILE")
     parser.add_argument("--device-config", type=Path, metavar="FILE")
     parser.add_argument("--device-id", type=int, default=0)
-    parser.add_argument("--max-window", type=int, default=LARGEST_WINDOW)
+    parser.add_argument("--max-window", type=int, default=None)
     parser.add_argument("--full-length-no-data", action="store_true")
     parser.add_argument("--state", type=Path, metavar="FILE")
     parser.add_argument("--way", choices=WAYS, default=WAYS[0])

@@ -228,6 +228,7 @@ class RackServer:
     def _admit(self, terms: JobTerms) -> ServiceMemory | None:
         """The service of a job that has one; an older job of the same service then only sums."""
         if terms.service is None:
+            self.registry.check_open(terms.job)
             return None
         tenant = self.registry.admit(terms.job, terms.service, terms.workers)
         service = self._services.get(tenant.name)

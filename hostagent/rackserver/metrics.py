@@ -39,7 +39,9 @@ class RackCollector(Collector):
         for reason, count in figures.drops.items():
             dropped.add_metric([reason], count)
         yield dropped
-        strangers = _counter("unknown_services", "Jobs refused because there is no such service.", [])
+        strangers = _counter(
+            "unknown_services", "Jobs refused that name no service, or none there is.", []
+        )
         strangers.add_metric([], figures.strangers)
         yield strangers
         if figures.between_racks:
@@ -108,6 +110,7 @@ def _ports(ports: Iterable[PortFigures]) -> Iterator[Any]:
         "frames_out": _counter("port_sent_frames", "Frames that left by it.", ["port"]),
         "bytes_out": _counter("port_sent_bytes", "Their bytes.", ["port"]),
         "queued_out": _gauge("port_queued_frames", "Answers that the other end has not taken.", ["port"]),
+        "deepest_out": _gauge("port_deepest_queue_frames", "The most of them that were seen so far.", ["port"]),
     }
     dropped = _counter("port_dropped_frames", "Frames that went no further, by why.", ["port", "reason"])
     dropped_bytes = _counter("port_dropped_bytes", "Bytes that were no frames of anybody, by why.", ["port", "reason"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from emulator.ports.port import SwitchPort
@@ -80,6 +81,8 @@ class PortFigures:
     bytes_out: int
     queued_out: int
     """Frames that have been answered and not been taken by the other end."""
+    deepest_out: int
+    """The most of them that were seen so far, in looks many times a second; 0: nobody looks."""
     drops: Mapping[str, int]
 
 
@@ -123,16 +126,18 @@ def imbalance(loads: Iterable[float]) -> float:
     return round(max(values) * len(values) / total, 4) if total else 1.0
 
 
-def figures_of(server: RackServer, ports: Sequence[SwitchPort] = ()) -> Figures:
-    """Of a server between two batches."""
+def figures_of(
+    server: RackServer, ports: Sequence[SwitchPort] = (), deepest: Mapping[int, int] = MappingProxyType({})
+) -> Figures:
+    """Of a server between two batches. ``deepest``: by port, how many answers have waited in it at most."""
     registry = server.registry
     tenants = [_tenant(server, tenant) for tenant in registry]
     plain = _without_service(server, registry)
     peers = server.place.peers if server.place is not None else ()
     return Figures(
-        tuple([*tenants, plain] if plain.jobs else tenants),
+        tuple([*tenants, plain] if plain.jobs or plain.frames else tenants),
         tuple(_core(number, record) for number, record in enumerate(_core_records(server))),
-        tuple(_port(port) for port in ports),
+        tuple(_port(port, deepest.get(port.number, 0)) for port in ports),
         server.drops(),
         registry.strangers,
         asdict(server.crossed()) if server.place is not None else {},
@@ -176,8 +181,7 @@ def _kept(service: ServiceMemory) -> dict[str, int]:
 
 
 def _without_service(server: RackServer, registry: Registry) -> TenantFigures:
-    frames: dict[str, int] = {}
-    bytes_of: dict[str, int] = {}
+    frames, bytes_of = dict(registry.nobody.ended_frames), dict(registry.nobody.ended_bytes)
     jobs = [job for job in server.installed() if registry.of_job(job) is None]
     for job in jobs:
         _add_job(server, job, frames, bytes_of)
@@ -213,9 +217,21 @@ def _core(number: int, record: Mapping[str, int]) -> CoreFigures:
     )
 
 
-def _port(port: SwitchPort) -> PortFigures:
-    told, ring = port.statistics(), port.wire_ring
-    queued = int(ring["tail"]) - int(ring["limit"]) + int(ring["mask"]) + 1
+def queued_in(port: SwitchPort) -> int:
+    """Frames that wait in a port for the other end; from any thread."""
+    ring = port.wire_ring
+    return max(0, int(ring["tail"]) - int(ring["limit"]) + int(ring["mask"]) + 1)
+
+
+def _port(port: SwitchPort, deepest: int) -> PortFigures:
+    told, queued = port.statistics(), queued_in(port)
     return PortFigures(
-        port.number, told.frames_in, told.bytes_in, told.frames_out, told.bytes_out, max(0, queued), told.drops
+        port.number,
+        told.frames_in,
+        told.bytes_in,
+        told.frames_out,
+        told.bytes_out,
+        queued,
+        max(queued, deepest),
+        told.drops,
     )

@@ -81,7 +81,9 @@ class Registry:
         self.memory_bytes = memory_bytes
         self.closed = closed
         self.strangers = 0
-        """Refusals of namespaces that there are not."""
+        """Refusals of namespaces that there are not, and of jobs that name none where only declared ones are let in."""
+        self.nobody = Tenant("", -1, 0, 1, 0, b"")
+        """What jobs without a service came to that are no more."""
         self._tenants: dict[str, Tenant] = {}
         self._by_job: dict[int, Tenant] = {}
         self._unknown = _digest(secrets.token_bytes(NONCE_BYTES))
@@ -151,6 +153,15 @@ class Registry:
         self._by_job[job] = tenant
         return tenant
 
+    def check_open(self, job: int) -> None:
+        """A job without a service, which only sums: AggregatorRefused where only declared services are let in."""
+        if self.closed:
+            self._count(None, Refused.TERMS)
+            raise AggregatorRefused(
+                f"job {job} has no service, and this server lets in those of its --services only: sums go elsewhere",
+                RefusalCode.FORBIDDEN,
+            )
+
     def _workers_of(self, tenant: Tenant, terms: ServiceTerms, children: int) -> int:
         """The service's number from this job on. Raises AggregatorRefused(FORBIDDEN)."""
         declared = terms.workers or tenant.workers
@@ -172,10 +183,8 @@ class Registry:
 
     def leave(self, job: int, counters: JobCounters | None = None) -> None:
         """The job is no more; its service and keys stay. A job of nobody is no error. ``counters``: what it had come
-        to, which is the tenant's from now on."""
-        tenant = self._by_job.pop(job, None)
-        if tenant is None:
-            return
+        to, which is the tenant's, or nobody's, from now on."""
+        tenant = self._by_job.pop(job, self.nobody)
         tenant.jobs.discard(job)
         if counters is not None:
             for total, counted in ((tenant.ended_frames, counters.frames), (tenant.ended_bytes, counters.bytes)):

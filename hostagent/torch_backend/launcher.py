@@ -37,19 +37,10 @@ from hostagent.torch_backend.rank_launcher import RankOrder
 from hostagent.torch_backend.run_folder import run_folder
 
 CONNECT_TIMEOUT_S = 5.0
-FRAMES_IN_FLIGHT = 512
-"""Of all ranks together, 2 MiB at 4 KiB a frame: with half of it four ranks took a third longer for an allreduce of
-64 MiB (more sleeps and wakes), with twice as much a third longer as well (more than the caches hold)."""
 RANKS_STOP_TIMEOUT_S = 35.0
 """torch's launcher gives ranks 30 s between SIGTERM and SIGKILL."""
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def default_max_window(ranks: int) -> int:
-    """Slots that a run of so many ranks leases at most: a power of two from 16 to 128, the frames a cable holds."""
-    share = FRAMES_IN_FLIGHT // ranks
-    return max(16, min(128, 1 << share.bit_length() >> 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 from hostagent.cli.aggregators.cores import CoreOptions
 from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, run_aggregator
 from hostagent.cli.rack.checkpointing import Checkpointer, Pace
+from hostagent.cli.rack.queues import QueueWatch
 from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
 from hostagent.protocol.services import aggregator_pb2 as pb
@@ -81,6 +82,8 @@ class RunningServer(RunningAggregator):
             print(f"service {name!r}: its nonce is {nonce.decode()}; it is told once", file=sys.stderr, flush=True)
 
     def _add_parts(self, options: ServerOptions) -> None:
+        self.queues = QueueWatch(self.ports)
+        self._stack.callback(self.queues.stop)
         self.metrics = MetricsEndpoint(options.metrics, self._figures) if options.metrics is not None else None
         if self.metrics is not None:
             self._stack.callback(self.metrics.close)
@@ -152,7 +155,10 @@ class RunningServer(RunningAggregator):
 
     def _figures(self) -> Figures:
         with self.runner.paused():
-            return figures_of(self.rack, self.ports)
+            return self._figures_now()
+
+    def _figures_now(self) -> Figures:
+        return figures_of(self.rack, self.ports, self.queues.deepest)
 
     def ready_line(self) -> dict[str, Any]:
         """See `RunningAggregator`."""
@@ -173,7 +179,7 @@ class RunningServer(RunningAggregator):
         return {**super().statistics(), "report": self._told()}
 
     def _told(self) -> dict[str, Any]:
-        told = figures_of(self.rack, self.ports).as_json()
+        told = self._figures_now().as_json()
         return told if self.checkpointer is None else {**told, "checkpoints": self.checkpointer.as_json()}
 
     def report(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def print_report(report: Mapping[str, Any], out: TextIO) -> None:
         )
     lost = [f"{count:,} {reason}" for reason, count in report["drops"].items()]
     if report["strangers"]:
-        lost.append(f"{report['strangers']:,} for no such service")
+        lost.append(f"{report['strangers']:,} for no such service, or none")
     if lost:
         console.print(f"refused or dropped: {', '.join(lost)}")
 
@@ -78,7 +78,7 @@ def _cores(report: Mapping[str, Any]) -> Table:
 
 def _ports(report: Mapping[str, Any]) -> Table:
     balance = report["balance"]
-    table = _table("ports", "port", "frames in", "bytes in", "frames out", "bytes out", "queued", "dropped")
+    table = _table("ports", "port", "frames in", "bytes in", "frames out", "bytes out", "queued", "at most", "dropped")
     for port in report["ports"]:
         table.add_row(
             f"{port['port']}",
@@ -87,6 +87,7 @@ def _ports(report: Mapping[str, Any]) -> Table:
             f"{port['frames_out']:,}",
             f"{port['bytes_out']:,}",
             f"{port['queued_out']}",
+            f"{port['deepest_out']}",
             ", ".join(f"{count:,} {reason}" for reason, count in port["drops"].items()) or "0",
         )
     if table.row_count:

@@ -50,7 +50,7 @@ class Server:
         """The service as after that step."""
         service = self.rack.service(SERVICE.name)
         service.put(4, [WEIGHTS + step, WEIGHTS * step], step, step)
-        service.stand_at(step, age=step)
+        service.stand_at(step, age=step, lineage=None)
 
     def look(self, now_s: float) -> int:
         self.checkpointer.look(now_s)

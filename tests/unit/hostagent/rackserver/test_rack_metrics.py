@@ -28,8 +28,8 @@ FIGURES = Figures(
     ),
     cores=(CoreFigures(0, 60, 6000, 700, 0.009, 30, 0.003), CoreFigures(1, 40, 4000, 300, 0.004, 0, 0.0)),
     ports=(
-        PortFigures(1, 50, 5000, 20, 2000, 3, {"ring_full": 4}),
-        PortFigures(2, 50, 5000, 20, 6000, 0, {}),
+        PortFigures(1, 50, 5000, 20, 2000, 3, 7, {"ring_full": 4}),
+        PortFigures(2, 50, 5000, 20, 6000, 0, 0, {}),
     ),
     drops={"epoch": 6},
     strangers=1,
@@ -71,6 +71,7 @@ def test_metrics_carry_their_tenant_core_or_port() -> None:
         'netsum_rack_skipped_steps_total{tenant="red"} 3.0',
         'netsum_rack_core_optimizer_seconds_total{core="0"} 0.003',
         'netsum_rack_port_queued_frames{port="1"} 3.0',
+        'netsum_rack_port_deepest_queue_frames{port="1"} 7.0',
         'netsum_rack_port_dropped_frames_total{port="1",reason="ring_full"} 4.0',
         'netsum_rack_dropped_frames_total{reason="epoch"} 6.0',
         "netsum_rack_unknown_services_total 1.0",
@@ -142,5 +143,17 @@ def test_figures_count_each_tenants_frames_and_go_on_when_its_job_has_ended() ->
     assert figures.drops == {"not_ours": 1}
     rig.server.remove(1)
     rig.server.install(rig.terms(4, ServiceTerms("red", b"n", 2)))
-    (red, _) = figures_of(rig.server).tenants
+    rig.server.remove(2)
+    (red, plain) = figures_of(rig.server).tenants
     assert red.frames["accepted"] == 12
+    assert (plain.name, plain.jobs, plain.frames["accepted"]) == ("", 0, 8)
+
+
+def test_a_closed_server_takes_no_job_without_a_service() -> None:
+    registry = Registry(closed=True)
+    server = RackServer(LANES, slots=32, registry=registry)
+    child = ChildTerms(0, 0, 1, 0x0200, 0x0A00_0000)
+    with pytest.raises(AggregatorRefused, match="job 2 has no service, and this server lets in those of its --serv"):
+        server.install(JobTerms(2, 7, 0, 2, 0, LANES, (child,), 0x02AA, 0x0A00_00AA))
+    assert server.installed() == {}
+    assert registry.strangers == 1
