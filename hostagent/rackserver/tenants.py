@@ -163,7 +163,8 @@ class Registry:
             )
 
     def _workers_of(self, tenant: Tenant, terms: ServiceTerms, children: int) -> int:
-        """The service's number from this job on. Raises AggregatorRefused(FORBIDDEN)."""
+        """The service's number from this job on. Raises AggregatorRefused."""
+        _check_terms(replace(terms, workers=terms.workers or tenant.workers))
         declared = terms.workers or tenant.workers
         wanted = max(declared, children)
         if wanted > tenant.workers and (tenant.by_operator or not terms.workers):
@@ -236,6 +237,6 @@ def _check_terms(terms: ServiceTerms) -> None:
 def _check_children(name: str, children: int, workers: int) -> None:
     if children > workers:
         raise AggregatorRefused(
-            f"tenant {name!r}: {children} children for {workers} workers; declare as many workers as there are",
+            f"tenant {name!r}: {children} workers came, where the job declares {workers}; declare as many as there are",
             RefusalCode.FORBIDDEN,
         )

@@ -65,3 +65,9 @@ def test_a_rank_that_ends_without_closing_has_left() -> None:
 def test_a_rank_that_does_nothing_is_named_at_the_time_out() -> None:
     with pytest.raises(NetsumError, match="ranks 1, 2 did not join again within 0 s"):
         Meeting(HashStore(), "a job", 0, 3).gather(0.0)
+
+
+def test_a_rank_that_waits_for_another_says_for_whom(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(NetsumError, match=r"ranks 0, 2 did not join again within 0\.2 s"):
+        Meeting(HashStore(), "a job", 1, 3).gather(0.2)
+    assert "rank 1 waits up to 0.2 s for ranks 0, 2 to join again" in capsys.readouterr().err

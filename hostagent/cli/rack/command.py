@@ -129,6 +129,8 @@ def racks(
 
     if count * workers > 64:
         raise typer.BadParameter(f"{count} racks of {workers} workers: a flat server has 64 children at most")
+    if plot is not None and (plot.suffix not in (".svg", ".png") or not plot.parent.is_dir()):
+        raise typer.BadParameter(f"{plot}: name a .svg or .png in a folder that there is", param_hint="--plot")
     sweep = sweeping.Sweep(count, workers, worker_gbit, server_gbit, chunks, lanes)
     points = []
     table = Table("scheme", "uplink Gbit/s", "played ms", "model ms", "bytes out of a rack", "formula", "sums")
@@ -144,14 +146,15 @@ def racks(
             "right" if point.right else "WRONG",
         )
     told = sweeping.as_json(sweep, points)
-    if plot is not None:
-        sweeping.draw(sweep, points, plot)
     if as_json:
         print(json.dumps(told))
     else:
         Console().print(table)
         limit, published = told["switch_over_gbit"], told["switch_over_without_answers_gbit"]
-        print(f"A hierarchy pays below {limit:g} Gbit/s of uplink ({published:g} with the flat answers left out).")
+        pays = f"A hierarchy pays below {limit:g} Gbit/s of uplink" if limit else "A hierarchy never pays"
+        print(f"{pays} ({f'{published:g}' if published else 'never'} with the flat answers left out).")
+    if plot is not None:
+        sweeping.draw(sweep, points, plot)
     raise typer.Exit(0 if all(point.right for point in points) else 1)
 
 

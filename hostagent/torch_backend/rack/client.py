@@ -54,6 +54,12 @@ class RackService:
     """The most ranks that its jobs may have from now on; 0: as was declared before, or as many as its first job has.
     Weights and state do not depend on it. Services of the server's ``--services`` have the number that is there."""
 
+    def __post_init__(self) -> None:
+        """Raises RefusedError for numbers that can't be."""
+        for name in ("weight", "quota_bytes", "workers"):
+            if getattr(self, name) < 0:
+                raise RefusedError(f"netsum's RackService: {name}={getattr(self, name)}; use 0 or more")
+
 
 @dataclass(slots=True)
 class Ticket:

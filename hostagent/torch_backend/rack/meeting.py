@@ -7,6 +7,7 @@ the first in a new job until its time-out.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 import weakref
 from typing import Any
@@ -15,6 +16,8 @@ from hostagent.torch_backend.errors import NetsumError
 
 LOOK_S = 0.05
 """Between two looks at the store."""
+WORD_S = 5.0
+"""Of waiting without a word."""
 
 
 class Meeting:
@@ -35,7 +38,7 @@ class Meeting:
 
     def gather(self, timeout_s: float) -> None:
         """Wait for all ranks to come here as often as this one has. Raises NetsumError, naming those who don't."""
-        deadline_s = time.monotonic() + timeout_s
+        began_s, has_told = time.monotonic(), False
         try:
             times = self._store.add(self._key("again", self._rank), 1)
             while missing := [rank for rank in self._others if self._count("again", rank) < times]:
@@ -46,7 +49,12 @@ class Meeting:
                         "the last step is whole on some ranks and not on others. Start all ranks anew: they go on "
                         "after the last whole step that the server has"
                     )
-                if time.monotonic() > deadline_s:
+                waited_s = time.monotonic() - began_s
+                if waited_s > min(WORD_S, timeout_s / 2) and not has_told:
+                    has_told = True
+                    text = f"rank {self._rank} waits up to {timeout_s:g} s for {_ranks(missing)} to join again"
+                    print(f"netsum: {text}; if that can't be, start all ranks anew", file=sys.stderr, flush=True)
+                if waited_s > timeout_s:
                     raise NetsumError(f"netsum: {_ranks(missing)} did not join again within {timeout_s:g} s")
                 time.sleep(LOOK_S)
         except RuntimeError as error:

@@ -32,3 +32,7 @@ def test_more_workers_than_a_flat_server_can_have_are_refused() -> None:
     done = CliRunner().invoke(app, ["racks", "--racks", "9", "-n", "8"])
     assert done.exit_code == 2
     assert "64 children" in done.output
+    for plot in ("racks.txt", "no/such/folder/racks.svg"):
+        done = CliRunner().invoke(app, ["racks", "--plot", plot])
+        assert done.exit_code == 2
+        assert "name a .svg or .png" in done.output

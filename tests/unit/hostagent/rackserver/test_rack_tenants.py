@@ -59,7 +59,7 @@ def test_every_refusal_compares_whole_digests_whatever_was_right(monkeypatch: py
 
 def test_a_worker_beyond_the_declared_number_is_refused_by_its_number() -> None:
     registry = Registry()
-    with pytest.raises(AggregatorRefused, match="tenant 'red': 5 children for 4 workers"):
+    with pytest.raises(AggregatorRefused, match="tenant 'red': 5 workers came, where the job declares 4"):
         registry.admit(1, terms(workers=4), children=5)
     assert list(registry) == []
     red = registry.admit(1, terms(workers=4), children=4)
@@ -72,8 +72,10 @@ def test_a_service_has_its_first_jobs_workers_until_a_job_declares_others() -> N
     registry = Registry()
     red = registry.admit(1, terms(workers=0), children=2)
     assert red.workers == 2
-    with pytest.raises(AggregatorRefused, match="3 children for 2 workers"):
+    with pytest.raises(AggregatorRefused, match="3 workers came, where the job declares 2"):
         registry.admit(2, terms(workers=2), children=3)
+    with pytest.raises(AggregatorRefused, match="100000 workers; declare 1 to 4096"):
+        registry.admit(2, terms(workers=100_000), children=3)
     for job, declared, children, workers in ((3, 5, 3, 5), (4, 0, 5, 5), (5, 1, 1, 1)):
         assert registry.admit(job, terms(workers=declared), children).workers == workers
     with pytest.raises(AggregatorRefused, match="worker 1 is beyond the 1 workers"):
