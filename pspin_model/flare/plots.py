@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -15,6 +16,8 @@ from pspin_model.flare.simulate import Report
 from pspin_model.machine.machine import Run
 
 BINS = 200
+MOST_COLUMNS, LEGEND_LINE_INCHES = 7, 0.24
+TITLE_LETTERS = 120
 COLORS = {"single": "#1f77b4", "multi": "#ff7f0e", "tree": "#2ca02c"}
 MARKERS = {"single": "o", "multi": "s", "tree": "^"}
 MOST_GANTT_CORES = 64
@@ -32,7 +35,7 @@ def plot_report(report: Report, path: str | Path) -> None:
     draw_memory(memory, report.input_series(), report.working_series(), end)
     draw_gantt(gantt, report.run, start, end)
     _draw_latency(latency, report, start)
-    figure.suptitle(_title(report))
+    figure.suptitle(wrapped(_title(report)))
     figure.tight_layout()
     figure.savefig(str(path), dpi=130)
 
@@ -156,8 +159,7 @@ def plot_sweep(rows: Sequence[dict[str, Any]], path: str | Path, buffers: int = 
         for size in crossovers(where[0], packet_bytes, buffers):
             label = "crossovers, by the model" if size == crossovers(where[0], packet_bytes, buffers)[0] else None
             line[0].axvline(size / 1024, color="0.6", linestyle=":", linewidth=1, label=label)
-        line[0].legend(fontsize="small")
-    figure.tight_layout()
+    legend_below(figure)
     figure.savefig(str(path), dpi=130)
 
 
@@ -182,7 +184,25 @@ def _draw_sizes(axes: Any, rows: Iterable[dict[str, Any]], name: str, model: str
     axes.set_xlabel("message of a child, KiB")
     axes.set_ylim(bottom=0)
     axes.grid(visible=True, alpha=0.3)
-    axes.legend(fontsize="small")
+
+
+def legend_below(figure: Any) -> None:
+    """Arrange a figure whose panels have the same lines, and name each of these once, below them all."""
+    entries: dict[str, Any] = {}
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        entries = {**dict(zip(labels, handles, strict=True)), **entries}
+    columns = min(len(entries), MOST_COLUMNS)
+    inches = LEGEND_LINE_INCHES * (1 + -(-len(entries) // max(1, columns)))
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + inches)
+    figure.tight_layout(rect=(0, inches / (height + inches), 1, 1))
+    figure.legend(entries.values(), entries, loc="lower center", ncols=columns, fontsize="medium")
+
+
+def wrapped(title: str) -> str:
+    """A figure's title, in lines that are no wider than it."""
+    return "\n".join(textwrap.wrap(title, TITLE_LETTERS))
 
 
 def make_figure(width: float, height: float) -> Any:

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from pspin_model.flare.plots import COLORS, make_figure, size_text
+from pspin_model.flare.plots import COLORS, legend_below, make_figure, size_text
 
 STORAGE_COLORS = {"array": COLORS["single"], "hash": COLORS["multi"]}
 MARKERS = {"array": "o", "hash": "s"}
@@ -19,7 +19,7 @@ LINES = ("-", "--", ":", "-.")
 QUANTITIES = (
     ("dense_gbps", "model_dense_gbps", "messages with their zeros, Gbit/s", 1.0),
     ("bandwidth_gbps", "model_gbps", "packets in, Gbit/s", 1.0),
-    ("spilled_part", "model_spilled_part", "pairs spilled, %", 100.0),
+    ("spilled_part", "model_spilled_part", "spills, % of the pairs that came", 100.0),
     ("extra_part", "model_extra_part", "extra bytes up, % of bytes up", 100.0),
     ("working_bytes", "model_working_bytes", "working memory (mean), KiB", 1 / 1024),
     ("result_density", "model_result_density", "elements in the result, %", 100.0),
@@ -40,7 +40,7 @@ def plot_sparse_sweep(rows: Sequence[dict[str, Any]], path: str | Path) -> None:
         for axes, (name, model, title, scale) in zip(flat, QUANTITIES, strict=True):
             _draw(axes, found, name, model, scale)
             axes.set_title(f"{title}\n{where[0]} cores, {where[1]} children", fontsize="medium")
-    figure.tight_layout()
+    legend_below(figure)
     figure.savefig(str(path), dpi=130)
 
 
@@ -87,4 +87,3 @@ def _draw(axes: Any, rows: list[dict[str, Any]], name: str, model: str, scale: f
     axes.set_xlabel("density of a child, %")
     axes.set_ylim(bottom=0)
     axes.grid(visible=True, alpha=0.3)
-    axes.legend(fontsize="small")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.flare.plots import draw_gantt, draw_memory, draw_use, make_figure, size_text
+from pspin_model.flare.plots import draw_gantt, draw_memory, draw_use, make_figure, size_text, wrapped
 from pspin_model.flare.series import input_bytes, working_bytes
 from pspin_model.flare.timed_switch import Switch
 from pspin_model.flare.tree_report import TreeOutcome, TreeReport
@@ -32,7 +32,7 @@ def plot_tree(outcome: TreeOutcome, path: str | Path) -> None:
         _draw_level(line, switches, start, end)
     if sparse:
         _draw_filling(panels[-1], sparse)
-    figure.suptitle(_title(outcome.reports))
+    figure.suptitle(wrapped(_title(outcome.reports)))
     figure.tight_layout(rect=(0, 0, 1, 0.98))
     figure.savefig(str(path), dpi=120)
 
@@ -82,7 +82,11 @@ def _draw_filling(line: Any, reports: Sequence[TreeReport]) -> None:
         spilled = [100 * each.spilled / max(1, each.pairs_in) for each in figures]
         line[2].bar(shifted, spilled, width, color=color, label=label)
     names = ["hosts", *(f"level {level.level}" for level in reports[0].levels)]
-    titles = ("Elements in a switch's result, %", "Sent up by a switch (the root: down), KiB", "Pairs spilled, %")
+    titles = (
+        "Elements in a switch's result, %",
+        "Sent up by a switch (the root: down), KiB",
+        "Spills, % of the pairs that came",
+    )
     for axes, title in zip(line, titles, strict=True):
         axes.set_title(title)
         axes.set_xticks(range(len(names)), names)

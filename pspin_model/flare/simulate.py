@@ -20,6 +20,14 @@ from pspin_model.flare.traffic import Numbers
 from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.machine import Run
 
+CYCLE_NS = 1
+"""At the design's 1 GHz."""
+
+
+def machine_as_json(machine: MachineConfig, costs: str) -> dict[str, Any]:
+    """What a document says of the machine; cores are those of a cluster."""
+    return {"clusters": machine.clusters, "cores": machine.cores, "costs": costs, "cycle_ns": CYCLE_NS}
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -78,9 +86,8 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers and text."""
-        cores = {"clusters": self.machine.clusters, "cores": self.machine.cores, "costs": self.costs}
         return {
-            "machine": cores,
+            "machine": machine_as_json(self.machine, self.costs),
             "core_use": self.core_use,
             "input_peak_bytes": self.input_peak_bytes,
             "input_mean_bytes": self.input_mean_bytes,

@@ -21,7 +21,7 @@ from typing import Any
 from pspin_model.flare.compiling import tell_compiling
 from pspin_model.flare.config import FlareConfig, Reduction, cost_table, flare_machine
 from pspin_model.flare.explain import explanation
-from pspin_model.flare.simulate import Outcome, simulate
+from pspin_model.flare.simulate import CYCLE_NS, Outcome, simulate
 from pspin_model.flare.sparse_rate import SparsePrediction
 from pspin_model.flare.sparse_run import units_of
 from pspin_model.machine.config import ConfigError
@@ -89,6 +89,14 @@ def sparse_grid(
     for point in points:
         point.config()
     return points
+
+
+def settings_of(point: Point) -> Row:
+    """What all points of a sweep have, and their rows do not say."""
+    shared = ("operator", "cores_per_block", "staggered", "packet_bytes", "arrivals", "line_rate_gbps", "seed")
+    reduction = {name: getattr(point.reduction, name) for name in shared}
+    machine = {"cores_per_cluster": CORES_PER_CLUSTER, "costs": point.costs, "cycle_ns": CYCLE_NS}
+    return {"machine": machine, "reduction": reduction}
 
 
 def run_point(point: Point) -> Row:

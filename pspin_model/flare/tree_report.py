@@ -13,6 +13,7 @@ from pspin_model.flare.config import FlareConfig
 from pspin_model.flare.cost_model import host_bytes
 from pspin_model.flare.records import TAG_REQUEST
 from pspin_model.flare.series import input_bytes, steps
+from pspin_model.flare.simulate import machine_as_json
 from pspin_model.flare.sparse_run import SparseFigures, SparseRun
 from pspin_model.flare.timed_switch import Switch
 from pspin_model.flare.timed_tree import MOST_VAIN_ROUNDS, TimedNetwork, TimedReduction
@@ -95,8 +96,13 @@ class TreeOutcome:
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers and text."""
-        tree = asdict(self.network.tree)
-        return {"tree": tree, "lost": self.lost, "reductions": [asdict(report) for report in self.reports]}
+        config = self.network.config
+        return {
+            "machine": machine_as_json(config.machine, config.costs.name),
+            "tree": asdict(self.network.tree),
+            "lost": self.lost,
+            "reductions": [asdict(report) for report in self.reports],
+        }
 
 
 def reduce_in_time(config: FlareConfig, tree: TreeConfig) -> TreeOutcome:

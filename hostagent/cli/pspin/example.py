@@ -53,7 +53,7 @@ def example(
     from pspin_model.machine import TABLES, ConfigError, MachineConfig
 
     if name is None:
-        print(json.dumps(list(EXAMPLES)) if as_json else "\n".join(EXAMPLES))
+        print(json.dumps({"examples": list(EXAMPLES)}) if as_json else "\n".join(EXAMPLES))
         return
     name = _known(name, EXAMPLES)
     if costs not in TABLES:

@@ -136,7 +136,7 @@ def sweep(
       netsum pspin sweep --density 0.001 --density 0.01 --density 0.1 --plot sparse.png
     """
     from pspin_model.flare.config import Reduction, parse_bytes
-    from pspin_model.flare.sweep import as_csv, grid, sparse_grid
+    from pspin_model.flare.sweep import as_csv, grid, settings_of, sparse_grid
     from pspin_model.machine.config import ConfigError
 
     _check_outputs(plot, csv)
@@ -160,7 +160,7 @@ def sweep(
         points = grid(sizes, algorithm or ["single", "multi", "tree"], *shape)
     rows = _with_progress(points, workers, dask)
     if as_json:
-        typer.echo(_json(rows))
+        typer.echo(_json({**settings_of(points[0]), "rows": rows}))
     else:
         (_show_sparse_rows if density else _show_rows)(rows)
     if csv is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from types import FunctionType
 
@@ -46,6 +47,18 @@ def test_a_run_takes_operators_from_the_configs_folder_and_writes_rows(tmp_path:
     assert (dense["exact"], sparse["exact"]) == ("True", "True")
     assert float(dense["model_bandwidth_gbps"]) > 0
     assert int(sparse["pairs_in"]) > 0
+
+
+def test_a_sweeps_document_names_what_its_points_share_and_its_csv_has_the_rows_columns(tmp_path: Path) -> None:
+    words = ("--size", "1KiB", "--cores", "8", "--children", "2", "-a", "tree", "--operator", "max", "--type", "int16")
+    done = pspin("sweep", *words, "--json", "--csv", tmp_path / "rows.csv")
+    document = json.loads(done.stdout)
+    assert document["machine"]["costs"] == "flare"
+    assert document["reduction"]["operator"] == "max"
+    (row,) = document["rows"]
+    assert (row["type"], row["exact"]) == ("int16", True)
+    assert list(row) == (tmp_path / "rows.csv").read_text().splitlines()[0].split(",")
+    assert "ping_pong" in json.loads(pspin("example", "--json").stdout)["examples"]
 
 
 @pytest.mark.parametrize(
