@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hostagent.protocol.served import Hyperparameters, ServedOptimizer
-from hostagent.rackserver.checkpoint import CheckpointError, restore, save, state_of
+from hostagent.rackserver.checkpoint import CheckpointError, Snapshot, read, restore, save, state_of, take, write
 from hostagent.rackserver.services import ServiceMemory
 from tests.support.protocol_lab import Schedule
 from tests.support.push_pull_lab import Training, expected, train
@@ -69,6 +70,21 @@ def test_the_state_has_torchs_names_and_every_keys_updates() -> None:
     assert set(held["keys"][1]["state"]) == {"exp_avg", "exp_avg_sq"}
     assert held["keys"][1]["weights"].shape == (200,)
     assert np.isfinite(held["keys"][0]["weights"]).all()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"maker": -1}, {"root": 1 << 25}, {"jobs": [[1, 2]] * 8}, {"jobs": [3]}, {"floor": ""}]
+)
+def test_a_lineage_that_no_server_has_written_is_an_error_that_names_the_file(
+    wrong: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "service.npz"
+    held = take(trained(TRAINING, RackAggregator(64)))
+    write(held, path)
+    assert read(path).facts == held.facts
+    write(Snapshot(dict(held.facts) | {"lineage": held.facts["lineage"] | wrong}, held.arrays), path)
+    with pytest.raises(CheckpointError, match=r"service\.npz is no checkpoint .* what it says of itself"):
+        read(path)
 
 
 def test_a_file_that_is_no_checkpoint_is_an_error_that_names_it(tmp_path: Path) -> None:
