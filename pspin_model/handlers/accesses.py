@@ -9,6 +9,7 @@ from typing import Any
 from numba.core import types
 
 from pspin_model.handlers.core import charge, charge_elements
+from pspin_model.handlers.far import read_one, reads, write_one, writes
 from pspin_model.handlers.prices import PREFIX, cannot_price, overloaded
 
 ACCESSES: dict[str, Any] = {}
@@ -55,7 +56,7 @@ def load(h: Any, a: Any, i: Any) -> Any:
     if _one_place(a, i):
 
         def element(h: Any, a: Any, i: Any) -> Any:
-            charge(h, load=1, load_use=1, alu=1)
+            read_one(h, a)
             return a[i]
 
         return element
@@ -65,6 +66,7 @@ def load(h: Any, a: Any, i: Any) -> Any:
     def copy(h: Any, a: Any, i: Any) -> Any:
         result = a[i]
         charge_elements(h, a, result.size)
+        reads(h, a, result.size)
         return result
 
     return copy
@@ -79,7 +81,7 @@ def loaded(h: Any, a: Any) -> Any:
         raise cannot_price(f"an element of {a}")
 
     def element(h: Any, a: Any) -> Any:
-        charge(h, load=1, load_use=1, alu=1)
+        read_one(h, a)
         return a
 
     return element
@@ -93,7 +95,8 @@ def store(h: Any, v: Any, a: Any, i: Any) -> Any:
     if _one_place(a, i):
 
         def element(h: Any, v: Any, a: Any, i: Any) -> None:
-            charge(h, store=1, alu=1)
+            charge(h, alu=1)
+            write_one(h, a)
             a[i] = v
 
         return element
@@ -101,12 +104,16 @@ def store(h: Any, v: Any, a: Any, i: Any) -> Any:
 
         def chosen(h: Any, v: Any, a: Any, i: Any) -> None:
             charge_elements(h, a, i.size)
+            reads(h, v, i.size)
+            writes(h, a, i.size)
             a[i] = v
 
         return chosen
 
     def part(h: Any, v: Any, a: Any, i: Any) -> None:
         charge_elements(h, a, a[i].size)
+        reads(h, v, a[i].size)
+        writes(h, a, a[i].size)
         a[i] = v
 
     return part
@@ -147,28 +154,14 @@ def decide_not(h: Any, test: Any) -> Any:
     return implement
 
 
-def _loads(over: Any) -> tuple[int, int]:
-    """Loads and additions of a turn of a loop over something."""
-    if isinstance(over, types.Array):
-        return 1, 1
-    if isinstance(over, types.UniTuple | types.RangeType):
-        return 0, 0
-    if isinstance(over, types.EnumerateType):
-        loads, adds = _loads(over.source_type)
-        return loads, adds + 1
-    if isinstance(over, types.ZipType):
-        parts = [_loads(each) for each in over.source_types]
-        return sum(loads for loads, _ in parts), sum(adds for _, adds in parts)
-    if isinstance(over, types.ArrayIterator):
-        return _loads(over.array_type)
-    raise cannot_price(f"a loop over {over}")
-
-
 @_stand_in
 def each_turn(h: Any, over: Any) -> Any:
-    """A turn of a loop over a view, or several."""
-    loads, adds = _loads(over)
-    return lambda h, over: charge(h, load=loads, load_use=loads, alu=adds)
+    """A turn of a loop over a view."""
+    if isinstance(over, types.UniTuple | types.RangeType):
+        return lambda h, over: None
+    if not isinstance(over, types.Array):
+        raise cannot_price(f"a loop over {over}")
+    return lambda h, over: read_one(h, over)
 
 
 @_stand_in

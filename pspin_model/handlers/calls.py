@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba.core import types
+from numba.extending import overload
+
 from pspin_model.handlers.core import argue, charge, checked, costs, fault, row, spend, stop
+from pspin_model.handlers.errors import HandlerError
 from pspin_model.handlers.jit import njit
 from pspin_model.handlers.memory import address_of, allowed, contiguous
 from pspin_model.machine.costs import LOCK
@@ -107,12 +111,24 @@ def read_unlock(h: int, index: int) -> None:
     stop(h, OP_READ_UNLOCK)
 
 
+def one_axis(array: Any) -> Any:
+    """``array``, whose places are elements."""
+    raise NotImplementedError
+
+
+@overload(one_axis)
+def _one_axis(array):  # type: ignore[no-untyped-def]  # numba compares signatures with the lambda's
+    if not isinstance(array, types.Array) or array.ndim != 1 or not isinstance(array.dtype, types.Number):
+        raise HandlerError(f"an atomic is on an element of a view of numbers with one axis, not on {array}")
+    return lambda array: array
+
+
 @checked
 def atomic_add(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] += value at one moment; returns what was there."""
     charge(h, atomic=1)
     stop(h, OP_ATOMIC)
-    old = array[index]
+    old = one_axis(array)[index]
     array[index] = old + value
     return old
 
@@ -134,7 +150,7 @@ def atomic_max(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] = max(array[index], value) at one moment; returns what was there."""
     charge(h, atomic=1)
     stop(h, OP_ATOMIC)
-    old = array[index]
+    old = one_axis(array)[index]
     array[index] = max(old, value)
     return old
 
@@ -144,7 +160,7 @@ def atomic_min(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] = min(array[index], value) at one moment; returns what was there."""
     charge(h, atomic=1)
     stop(h, OP_ATOMIC)
-    old = array[index]
+    old = one_axis(array)[index]
     array[index] = min(old, value)
     return old
 
@@ -154,7 +170,7 @@ def atomic_swap(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] = value at one moment; returns what was there."""
     charge(h, atomic=1)
     stop(h, OP_ATOMIC)
-    old = array[index]
+    old = one_axis(array)[index]
     array[index] = value
     return old
 
@@ -164,7 +180,7 @@ def atomic_or(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] |= value at one moment; returns what was there."""
     charge(h, atomic=1)
     stop(h, OP_ATOMIC)
-    old = array[index]
+    old = one_axis(array)[index]
     array[index] = old | value
     return old
 
@@ -174,7 +190,7 @@ def atomic_and(h: int, array: Any, index: int, value: Any) -> Any:
     """array[index] &= value at one moment; returns what was there."""
     charge(h, atomic=1)
     stop(h, OP_ATOMIC)
-    old = array[index]
+    old = one_axis(array)[index]
     array[index] = old & value
     return old
 

@@ -7,6 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from pspin_model.handlers.errors import HandlerError
 from pspin_model.handlers.jit import njit
 from pspin_model.machine.costs import (
     CLASSES,
@@ -195,7 +196,7 @@ def element_index(dtype: Any) -> int:
 def _element_index(dtype):  # type: ignore[no-untyped-def]  # numba compares signatures with the lambda's
     name = {"bool": "int8"}.get(str(getattr(dtype, "dtype", dtype)), str(getattr(dtype, "dtype", dtype)).lstrip("u"))
     if name not in ELEMENTS:
-        return None
+        raise HandlerError(f"no price for elements of {name}, only of {', '.join(ELEMENTS)}: charge what they are")
     index = ELEMENTS.index(name)
     return lambda dtype: index
 

@@ -56,6 +56,9 @@ class Handler:
             raise HandlerError(f"handler {self.name} returns {found.signature.return_type}; a handler returns nothing")
         return int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
 
+    def forget(self) -> None:
+        """Give up what was kept for the faults of runs that are over."""
+
     def lines(self, line_bytes: int) -> int:
         """Lines of the instruction cache that its code takes."""
         return -(-self._code_bytes // line_bytes)

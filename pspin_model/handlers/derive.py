@@ -13,13 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from emulator.ports.deferred import Deferred
 from pspin_model.handlers import loops, prices
 from pspin_model.handlers.accesses import ACCESSES
 from pspin_model.handlers.core import charge_all
 from pspin_model.handlers.errors import HandlerError, refused, told
-from pspin_model.handlers.kept import Charging
 from pspin_model.handlers.names import NOTHING, Names
+from pspin_model.handlers.pieces import (
+    among,
+    assigned,
+    charges_itself,
+    counts_a_turn,
+    holds_array,
+    listed,
+    named,
+    simple,
+    sliced,
+    variable,
+)
 from pspin_model.handlers.prices import FUNCTIONS, METHODS, PREFIX, SELF
 from pspin_model.machine.costs import CLASSES
 
@@ -30,7 +40,6 @@ FREE = (len, slice, np.empty, np.empty_like)
 WITH_DTYPE = (np.zeros, np.ones, np.full)
 COUNTERS = (loops.GONE_OVER, loops.ROOM)
 """Calls that count turns, of what is their second argument."""
-MACHINE = "pspin_model.handlers."
 
 
 def derive(definition: ast.FunctionDef, core: str, names: Names) -> dict[str, Any]:
@@ -60,7 +69,7 @@ class _Costs(ast.NodeTransformer):
         return not any(
             isinstance(each, ast.Call)
             or (isinstance(each, ast.Name) and each.id in self._own)
-            or isinstance(self._known(each), np.ndarray)
+            or holds_array(self._known(each))
             for each in ast.walk(node)
         )
 
@@ -71,7 +80,7 @@ class _Costs(ast.NodeTransformer):
     # --- pieces of source ------------------------------------------------------------------------------------------
 
     def _call(self, name: str, *arguments: ast.expr) -> ast.Call:
-        return ast.Call(_name(name), [_name(self.core), *arguments], [])
+        return ast.Call(variable(name), [variable(self.core), *arguments], [])
 
     def _access(self, name: str, *arguments: ast.expr) -> ast.Call:
         return self._call(f"{PREFIX}{name}", *arguments)
@@ -84,10 +93,10 @@ class _Costs(ast.NodeTransformer):
         """A block, charged."""
         made: list[ast.stmt] = []
         for statement in body:
-            if _counts_a_turn(statement):
+            if counts_a_turn(statement):
                 made.append(statement)
                 continue
-            for each in _listed(self.visit(statement)):
+            for each in listed(self.visit(statement)):
                 made.append(ast.copy_location(each, statement))
         return made
 
@@ -150,11 +159,11 @@ class _Costs(ast.NodeTransformer):
         vain."""
         operands = [node.left, *node.comparators]
         operators = [type(each).__name__ for each in node.ops]
-        if all(map(_simple, operands[1:-1])):
+        if all(map(simple, operands[1:-1])):
             pairs = zip(operands, node.ops, operands[1:], strict=False)
             parts: list[ast.expr] = [ast.copy_location(ast.Compare(x, [op], [y]), node) for x, op, y in pairs]
             return self._expression(ast.copy_location(ast.BoolOp(ast.And(), parts), node))
-        if len(operands) != 3 or not _simple(operands[2]) or not set(operators) <= set(prices.BINARY):
+        if len(operands) != 3 or not simple(operands[2]) or not set(operators) <= set(prices.BINARY):
             raise _cannot_price(node)
         return self._call(prices.between(*operators), *map(self.visit, operands))
 
@@ -185,7 +194,7 @@ class _Costs(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         whole, place = self.visit(node.value), node.slice
-        if not _sliced(place) and self._constant(place) and not isinstance(place, ast.Tuple):
+        if not sliced(place) and self._constant(place) and not isinstance(place, ast.Tuple):
             return ast.Subscript(self._access("loaded", whole), place, ast.Load())
         return self._access("load", whole, self._place(place))
 
@@ -194,7 +203,7 @@ class _Costs(ast.NodeTransformer):
         if isinstance(node, ast.Slice):
             parts = [node.lower, node.upper, *([node.step] if node.step else [])]
             return ast.Call(
-                _name("slice"), [ast.Constant(None) if not each else self.visit(each) for each in parts], []
+                variable("slice"), [ast.Constant(None) if not each else self.visit(each) for each in parts], []
             )
         if isinstance(node, ast.Tuple):
             return ast.Tuple([self._place(each) for each in node.elts], ast.Load())
@@ -210,11 +219,12 @@ class _Costs(ast.NodeTransformer):
             arguments = [self.visit(each) for each in node.args[1:]]
             return self._call(prices.stand_in("np.arange", 4, "arange(h, x0, x1, x2, x3)", prices.made), *arguments)
         called = self._known(node.func)
-        if called is NOTHING:
+        of_array = isinstance(node.func, ast.Attribute) and isinstance(self._known(node.func.value), np.ndarray)
+        if called is NOTHING or of_array:
             return self._method(node)
         if any(isinstance(each, ast.Starred) for each in node.args) or any(not each.arg for each in node.keywords):
             raise _cannot_price(node)
-        if _charges_itself(called) or _among(called, FREE):
+        if charges_itself(called) or among(called, FREE):
             node.args = [self.visit(each) for each in node.args]
             for keyword in node.keywords:
                 keyword.value = self.visit(keyword.value)
@@ -222,7 +232,7 @@ class _Costs(ast.NodeTransformer):
         if isinstance(called, type) and issubclass(called, int | float | np.number | np.bool_):
             return self._conversion(node, called)
         arguments = [self.visit(each) for each in node.args]
-        if _among(called, WITH_DTYPE) and [each.arg for each in node.keywords] == ["dtype"]:
+        if among(called, WITH_DTYPE) and [each.arg for each in node.keywords] == ["dtype"]:
             arguments.append(node.keywords.pop().value)
         known = FUNCTIONS.get(called) if isinstance(called, Hashable) and not node.keywords else None
         if known is None or len(arguments) not in known[2]:
@@ -269,9 +279,9 @@ class _Costs(ast.NodeTransformer):
         if len(node.targets) == 1:
             return self._assign(node.targets[0], value)
         name = self._temporary()
-        made: list[ast.stmt] = [_assigned(name, value)]
+        made: list[ast.stmt] = [assigned(name, value)]
         for target in node.targets:
-            made += self._assign(target, _name(name))
+            made += self._assign(target, variable(name))
         return made
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
@@ -290,24 +300,24 @@ class _Costs(ast.NodeTransformer):
             ast.Assign([ast.Tuple([ast.Name(each, ast.Store()) for each in names], ast.Store())], value)
         ]
         for each, name in zip(target.elts, names, strict=True):
-            made += self._assign(each, _name(name))
+            made += self._assign(each, variable(name))
         return made
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         operator, value = type(node.op).__name__, self._temporary()
         if operator not in prices.BINARY or not isinstance(node.target, ast.Name | ast.Subscript):
             raise _cannot_price(node)
-        keep = _assigned(value, self.visit(node.value))
+        keep = assigned(value, self.visit(node.value))
         if isinstance(node.target, ast.Name):
-            cost = self._call(prices.update(operator), _name(node.target.id), _name(value))
-            return [keep, ast.Expr(cost), ast.AugAssign(node.target, node.op, _name(value))]
+            cost = self._call(prices.update(operator), variable(node.target.id), variable(value))
+            return [keep, ast.Expr(cost), ast.AugAssign(node.target, node.op, variable(value))]
         whole, place, old = self._temporary(), self._temporary(), self._temporary()
         return [
-            _assigned(whole, self.visit(node.target.value)),
-            _assigned(place, self._place(node.target.slice)),
-            _assigned(old, self._access("load", _name(whole), _name(place))),
+            assigned(whole, self.visit(node.target.value)),
+            assigned(place, self._place(node.target.slice)),
+            assigned(old, self._access("load", variable(whole), variable(place))),
             keep,
-            ast.Expr(self._call(prices.in_place(operator), *map(_name, (old, value, whole, place)))),
+            ast.Expr(self._call(prices.in_place(operator), *map(variable, (old, value, whole, place)))),
         ]
 
     def visit_If(self, node: ast.If) -> ast.AST:
@@ -325,22 +335,32 @@ class _Costs(ast.NodeTransformer):
         head: list[ast.stmt] = [self.charge(alu=1, branch_taken=1)]
         before: list[ast.stmt] = []
         over = node.iter
-        inner = over.args[1] if isinstance(over, ast.Call) and _named(over, loops.GONE_OVER) else over
-        called = self._known(inner.func) if isinstance(inner, ast.Call) else NOTHING
-        if _among(called, (range, enumerate, zip)) and isinstance(inner, ast.Call) and not inner.keywords:
+        inner = over.args[1] if isinstance(over, ast.Call) and named(over, loops.GONE_OVER) else over
+        if isinstance(inner, ast.Call) and self._known(inner.func) is range:
             inner.args = [self.visit(each) for each in inner.args]
         else:
-            node.iter = self.visit(over)
-        if called is not range:
-            name = self._temporary()
-            before, node.iter = [_assigned(name, node.iter)], _name(name)
-            head.append(ast.Expr(self._access("each_turn", _name(name))))
+            node.iter = self._over(over, before, head)
         if not isinstance(node.target, ast.Name):
             name = self._temporary()
-            head += self._assign(node.target, _name(name))
+            head += self._assign(node.target, variable(name))
             node.target = ast.Name(name, ast.Store())
         node.body, node.orelse = [*head, *self.statements(node.body)], self.statements(node.orelse)
         return [*before, node]
+
+    def _over(self, node: ast.expr, before: list[ast.stmt], head: list[ast.stmt]) -> ast.expr:
+        """What a loop goes over: each view is kept ``before`` it, and read in its ``head``."""
+        called = self._known(node.func) if isinstance(node, ast.Call) else NOTHING
+        if isinstance(node, ast.Call) and among(called, (enumerate, zip)) and not node.keywords:
+            several = len(node.args) if called is zip else 1
+            given = [self._over(each, before, head) for each in node.args[:several]]
+            node.args = [*given, *(self.visit(each) for each in node.args[several:])]
+            if called is enumerate:
+                head.append(self.charge(alu=1))
+            return node
+        name = self._temporary()
+        before.append(assigned(name, self.visit(node)))
+        head.append(ast.Expr(self._access("each_turn", variable(name))))
+        return variable(name)
 
     def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
         node.value = None if node.value is None else self.visit(node.value)
@@ -361,45 +381,3 @@ class _Costs(ast.NodeTransformer):
 
     def visit_Pass(self, node: ast.Pass) -> ast.AST:
         return node
-
-
-def _simple(node: ast.expr) -> bool:
-    """Whether an expression may be read twice, or in vain."""
-    return isinstance(node, ast.Name | ast.Constant) or (isinstance(node, ast.Attribute) and _simple(node.value))
-
-
-def _named(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-
-
-def _counts_a_turn(node: ast.stmt) -> bool:
-    """Whether a statement is the count of a while loop's turns."""
-    return (isinstance(node, ast.Expr) and _named(node.value, loops.TURN)) or (
-        isinstance(node, ast.If) and _named(node.test, loops.TURN)
-    )
-
-
-def _charges_itself(called: Any) -> bool:
-    if isinstance(called, Charging):
-        return True
-    return isinstance(called, Deferred) and str(getattr(called, "__module__", "")).startswith(MACHINE)
-
-
-def _among(called: Any, these: tuple[Any, ...]) -> bool:
-    return any(called is each for each in these)
-
-
-def _sliced(place: ast.expr) -> bool:
-    return any(isinstance(each, ast.Slice) for each in ast.walk(place))
-
-
-def _name(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
-def _assigned(name: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
-
-
-def _listed(made: Any) -> list[Any]:
-    return made if isinstance(made, list) else [made]

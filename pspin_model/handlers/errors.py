@@ -8,6 +8,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from numba.core.ir import Loc
+
 AT = re.compile(r" at (\S+) \((\d+)\)|File \"([^\"]+)\", line (\d+)")
 """Where numba says that something is."""
 SIGNATURE = re.compile(r"^>>> (.*)$", re.MULTILINE)
@@ -60,8 +62,8 @@ def _line_of(error: BaseException, file: str) -> int | None:
     """The line of a file that the compiler was at, from what it kept in its frames."""
     found, step = None, error.__traceback__
     while step is not None:
-        place: Any = getattr(step.tb_frame.f_locals.get("self"), "loc", None)
-        if getattr(place, "filename", None) == file:
+        place = getattr(step.tb_frame.f_locals.get("self"), "__dict__", {}).get("loc")
+        if isinstance(place, Loc) and place.filename == file:
             found = int(place.line)
         step = step.tb_next
     return found

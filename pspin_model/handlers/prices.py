@@ -19,6 +19,7 @@ from numba.extending import overload
 
 from pspin_model.handlers.core import CHECKED, charge_all, charge_elements
 from pspin_model.handlers.errors import HandlerError
+from pspin_model.handlers.far import reads, write_one, writes
 from pspin_model.handlers.loops import arange
 from pspin_model.handlers.shapes import fits, into1, into2
 from pspin_model.machine.costs import CLASSES
@@ -27,6 +28,7 @@ PREFIX = "_netsum_"
 SELF = "charge it yourself (cost='declared', or a helper that does)"
 NAMESPACE: dict[str, Any] = {"charge_all": charge_all, "charge_elements": charge_elements, "np": np, "math": math}
 NAMESPACE |= {"fits": fits, "into1": into1, "into2": into2, "arange": arange}
+NAMESPACE |= {"reads": reads, "writes": writes, "write_one": write_one}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,9 @@ def _widest(operands: Sequence[Any]) -> int:
     return max(views, key=lambda place: getattr(operands[place].dtype, "bitwidth", 8))
 
 
-def _elements(place: int, size: str, beside: dict[str, int]) -> str:
-    text = f"charge_elements(h, x{place}, {size})"
+def _elements(operands: Sequence[Any], size: str, beside: dict[str, int]) -> str:
+    text = f"charge_elements(h, x{_widest(operands)}, {size})"
+    text += "".join(f"; reads(h, x{place}, x{place}.size)" for place, kind in enumerate(operands) if _element(kind))
     if beside:
         text += "; " + charge_text(**{name: f"{count} * {size}" for name, count in beside.items()})
     return text
@@ -90,7 +93,7 @@ def each(kind: Kind) -> Callable[[str, Sequence[Any]], str]:
         if not all(_number(operand) or _element(operand) for operand in operands):
             raise cannot_price(f"{label} of {', '.join(map(str, operands))}")
         if any(_element(operand) for operand in operands):
-            return _elements(_widest(operands), "result.size", kind.beside)
+            return _elements(operands, "result.size", kind.beside)
         counts = kind.real if any(isinstance(operand, types.Float) for operand in operands) else kind.integer
         turns = max(1, len(operands) - 1)
         return charge_text(**{name: turns * count for name, count in counts.items()})
@@ -104,7 +107,7 @@ def reduction(beside: dict[str, int], at_end: dict[str, int]) -> Callable[[str, 
     def price(label: str, operands: Sequence[Any]) -> str:
         if not all(_element(operand) for operand in operands):
             raise cannot_price(f"{label} of {', '.join(map(str, operands))}")
-        text = _elements(_widest(operands), "x0.size", beside)
+        text = _elements(operands, "x0.size", beside)
         return f"{text}; {charge_text(**at_end)}" if at_end else text
 
     return price
@@ -112,14 +115,15 @@ def reduction(beside: dict[str, int], at_end: dict[str, int]) -> Callable[[str, 
 
 def made(label: str, operands: Sequence[Any]) -> str:
     """Price of an array that is filled: by its elements."""
-    return "charge_elements(h, result, result.size)"
+    source = "; reads(h, x0, x0.size)" if _element(operands[0]) else ""
+    return f"charge_elements(h, result, result.size){source}"
 
 
 def filled(label: str, operands: Sequence[Any]) -> str:
     """Price of a view that is filled."""
     if not _element(operands[0]):
         raise cannot_price(f"{label} of {operands[0]}")
-    return _elements(0, "x0.size", {})
+    return "charge_elements(h, x0, x0.size); writes(h, x0, x0.size)"
 
 
 def _extreme(label: str, operands: Sequence[Any]) -> str:
@@ -220,9 +224,9 @@ def _in_place(name: str, sign: str, kind: Kind) -> Any:
     def implement(h: Any, x0: Any, x1: Any, a: Any, i: Any) -> Any:
         charged = each(kind)(f"{sign}=", (x0, x1)).replace("result.size", "x0.size")
         do = (
-            f"x0 {sign}= fits(x0, x1)"
+            f"writes(h, x0, x0.size); x0 {sign}= fits(x0, x1)"
             if isinstance(x0, types.Array)
-            else f"{charge_text(store=1)}; a[i] = x0 {sign} x1"
+            else f"write_one(h, a); a[i] = x0 {sign} x1"
         )
         made_of: dict[str, Any] = {}
         exec(f"def impl(h, x0, x1, a, i):\n    {charged}\n    {do}\n", NAMESPACE, made_of)

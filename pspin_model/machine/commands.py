@@ -52,6 +52,8 @@ from pspin_model.machine.layout import (
     H_WAIT,
     H_WAIT_ON,
     OP_COPY,
+    OP_COPY_TEST,
+    OP_COPY_WAIT,
     OP_FROM_HOST,
     OP_HOST_WORD,
     OP_SEND,
@@ -75,6 +77,8 @@ from pspin_model.machine.ports import wake_port
 from pspin_model.machine.state import row_at
 from pspin_model.machine.switching import carray, words_at
 
+PORTS = 1 << 32
+"""Ports have 32 bits."""
 C_PER_CORE = index_of("commands_per_core")
 C_ISSUE = index_of("issue_latency")
 C_STALE = index_of("stale_handles")
@@ -148,7 +152,7 @@ def issue_command(s: State, now: int, core: int) -> None:
 def _possible(s: State, core: int) -> bool:
     h = row_at(s.cores, core)
     if h[H_OP] == OP_SEND:
-        return bool(0 < h[H_ARGS + 1] <= s.conf[C_MAX])
+        return bool(0 < h[H_ARGS + 1] <= s.conf[C_MAX] and 0 <= h[H_ARGS + 3] < PORTS)
     offset, size = h[H_ARGS + 2], h[H_ARGS + 1]
     if h[H_OP] == OP_HOST_WORD:
         offset, size = h[H_ARGS], 8
@@ -233,7 +237,10 @@ def wait_command(s: State, now: int, core: int, block: bool) -> None:
     h = row_at(s.cores, core)
     place, per_core = h[H_ARGS], s.conf[C_PER_CORE]
     total = s.cores.shape[0]
-    if place < 0 or place >= 2 * total * per_core or (place // per_core) % total != core:
+    copies, first = h[H_OP] in (OP_COPY_WAIT, OP_COPY_TEST), total * per_core
+    given = 0 <= place < 2 * first and (place >= first) == copies and (place // per_core) % total == core
+    given = given and (s.commands[place, D_CORE] == core or s.conf[C_STALE] != 0)
+    if not given:
         h[H_FAULT] = FAULT_BAD_COMMAND
         report(s, now, core, FAULT_BAD_COMMAND, h[H_OP])
         end_handler(s, now, core)

@@ -34,6 +34,7 @@ KINDS = {
 
 COMMANDS = {at.OP_SEND: "send_packet", at.OP_TO_HOST: "copy_to_host", at.OP_FROM_HOST: "copy_from_host",
             at.OP_HOST_WORD: "write_to_host", at.OP_COPY: "dma"}  # fmt: skip
+WAITS = {at.OP_WAIT: "wait", at.OP_TEST: "test", at.OP_COPY_WAIT: "dma_wait", at.OP_COPY_TEST: "dma_test"}
 
 
 class _Named(Protocol):
@@ -105,9 +106,13 @@ def _text(kind: int, value: int, exception: int) -> str:
         return f"gave back lock {value}, which it does not hold"
     if kind == at.FAULT_BAD_COMMAND and value == at.OP_COPY:
         return "dma: target and source differ in length"
+    if kind == at.FAULT_BAD_COMMAND and value in WAITS:
+        made = "by dma" if value in (at.OP_COPY_WAIT, at.OP_COPY_TEST) else "by a command"
+        return f"{WAITS[value]}: this core was given no such handle {made}"
+    if kind == at.FAULT_BAD_COMMAND and value == at.OP_SEND:
+        return "send_packet: a packet has 1 to max_packet_bytes bytes, a port 32 bits"
     if kind == at.FAULT_BAD_COMMAND:
-        name = COMMANDS.get(value, "a wait or test")
-        return f"{name}: length, host range or handle is not possible (host_bytes= at Machine.context?)"
+        return f"{COMMANDS[value]}: nothing to copy, or a host range beyond host_bytes (of Machine.context)"
     if kind == at.FAULT_HANDLER:
         return f"failed with code {value}"
     if kind == at.FAULT_NO_PRICE:

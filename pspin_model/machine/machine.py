@@ -220,6 +220,9 @@ class Machine:
         """Let the machine work until nothing is left to do, or to a cycle; may be called again."""
         memory = self.memory
         memory.begin_run()
+        for context in self.contexts:
+            for handler in filter(None, (context.header, context.payload, context.completion)):
+                handler.forget()
         while True:
             why = advance(memory.address(), -1 if until is None else until)
             if why == DONE_LATE:

@@ -89,7 +89,7 @@ class MachineMemory:
         s.free_packets[:] = np.arange(c.packet_rows)[::-1]
         s.slots[:] = np.arange(c.tasks_per_cluster)[::-1]
         s.slot_count[:] = c.tasks_per_cluster
-        s.commands[:, at.D_KIND] = -1
+        s.commands[:, [at.D_KIND, at.D_CORE]] = -1
         s.tags[:] = -1
         g = s.g
         g[at.G_FREE_PACKETS] = c.packet_rows

@@ -31,6 +31,8 @@ ECALL = 8
 TRAPS = {2: "an illegal instruction", 3: "a breakpoint", 4: "a read at an odd address", 6: "a write at an odd address"}
 ATOMIC = 0x2F
 """Opcode of atomic memory operations."""
+WORD = 4
+"""Bytes that an access to memory moves."""
 NEAR = 1 << 16
 """An address so far before a memory is told by it."""
 
@@ -64,6 +66,8 @@ class Running:
     task: bytes
     """The struct its argument points to."""
     pc: int
+    own: int
+    """Where the scratchpad of its own cluster begins."""
     stack: bytes = b""
     registers: Any = None
     """None before its first instruction."""
@@ -88,7 +92,7 @@ class Emulator:
         self._places: dict[int, str] = {}
         self._before: Block | None = None
         self._counts: list[int] = []
-        self._left = 0
+        self._left, self._own = 0, 0
         self._fault: str | None = None
         self.endless = False
         """Whether the last fault was of a handler that would not return."""
@@ -144,6 +148,7 @@ class Emulator:
         uc, r = self._uc, self._r
         running.counts = self._counts = [0] * len(CLASSES)
         self._left, self._fault, self.endless, self._before = limit, None, False, None
+        self._own = running.own
         self._undo.clear()
         self._written.clear()
         self._enter(running, answer)
@@ -199,12 +204,16 @@ class Emulator:
         first = self._r.UC_RISCV_REG_A0
         return [int(self._uc.reg_read(first + place)) for place in range(5)]
 
+    def calling(self) -> str:
+        """Where the handler makes its call."""
+        return self._where(self._uc.reg_read(self._r.UC_RISCV_REG_PC) - 4)
+
     def host_address(self, address: int, size: int) -> int:
         """Where the bytes that a command is to move lie in the simulating process."""
         region = self._regions.get(address // SPACE)
         if region is None or not region.holds(address, size) or not region.host:
             raise HandlerFault(
-                f"{self._where(self._uc.reg_read(self._r.UC_RISCV_REG_PC) - 4)}: a command's {size} bytes at "
+                f"{self.calling()}: a command's {size} bytes at "
                 f"{self._place(address)}: packets, scratchpads and handler memory are what commands reach"
             )
         return region.host + address - region.start
@@ -246,11 +255,13 @@ class Emulator:
             return
         if write:
             self._written.add(address // SPACE)
-        if region.far:
+        if address % WORD + size > WORD:
+            self._counts[PLACE["load_use"]] += 1  # the cores split it in two: a cycle more, and no instruction
+        if region.far or (SCRATCHPADS <= region.start < HANDLER_MEMORY and region.start != self._own):
             self._far(uc, write)
 
     def _far(self, uc: Any, write: bool) -> None:
-        """An access to L2 was counted as one to L1. An atomic's is its read."""
+        """An access to L2, or to another cluster's L1, was counted as one to its own. An atomic's is its read."""
         (word,) = struct.unpack("<I", uc.mem_read(uc.reg_read(self._r.UC_RISCV_REG_PC), 4))
         atomic = word & 0x7F == ATOMIC
         if atomic and write:

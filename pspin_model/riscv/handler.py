@@ -112,6 +112,8 @@ def _interpret(h: int, function: int, number: int) -> None:
 
 MOST_EMULATORS = 16
 """Contexts whose emulators a program keeps."""
+MOST_TEXTS = 4096
+"""Different texts of faults that are kept during a run; it tells fewer."""
 INTERRUPTED = "interrupted; load the C program again"
 
 
@@ -140,7 +142,8 @@ class CProgram:
                 ctypes.memmove(at_start, segment.data, len(segment.data))
         self._emulators: dict[Memories, Emulator] = {}
         self._running: dict[int, tuple[Running, Emulator, NDArray[np.int64]]] = {}
-        self._told: list[Any] = []
+        self._told: dict[bytes, tuple[Any, _Record]] = {}
+        self._broken = np.zeros(WORDS, np.int64)
         self.interrupted = False
         """Whether a run was interrupted from the keyboard: its handlers run no more."""
 
@@ -165,7 +168,7 @@ class CProgram:
         running = Running(
             Region("the packet", PACKET, size, int(r[at.H_PACKET_ADDRESS]), far=False),
             Region("the packet in L2", PACKET_L2, size, int(r[at.H_PACKET_L2]), far=True),
-            _task(r, memories), entry,
+            _task(r, memories), entry, SCRATCHPADS + int(r[at.H_CLUSTER]) * memories.stride,
         )  # fmt: skip
         self._running[h] = running, emulator, words
 
@@ -186,17 +189,22 @@ class CProgram:
 
     def broken(self, error: BaseException) -> int:
         """Words of a fault that is not the handler's own."""
-        words = np.zeros(WORDS, np.int64)
-        words[0], words[2] = FAULT, self._record(error)
-        self._told.append(words)
-        return int(words.ctypes.data)
+        self._broken[:] = 0
+        self._broken[0], self._broken[2] = FAULT, self._record(error)
+        return int(self._broken.ctypes.data)
 
     def _record(self, error: BaseException) -> int:
         data = pickle.dumps((type(error), error.args, None))
-        held = ctypes.create_string_buffer(data, len(data))
-        record = _Record(ctypes.addressof(held), len(data))
-        self._told.append((held, record))
-        return ctypes.addressof(record)
+        if data not in self._told:
+            if len(self._told) >= MOST_TEXTS:
+                return ctypes.addressof(next(reversed(self._told.values()))[1])
+            held = ctypes.create_string_buffer(data, len(data))
+            self._told[data] = held, _Record(ctypes.addressof(held), len(data))
+        return ctypes.addressof(self._told[data][1])
+
+    def forget(self) -> None:
+        """Forget the faults of runs that are over."""
+        self._told.clear()
 
 
 class CHandler(Handler):
@@ -216,6 +224,10 @@ class CHandler(Handler):
             interpret(h, address, number)
 
         self._compiled = numba.njit(**CHECKED)(run)
+
+    def forget(self) -> None:
+        """Forget the faults of runs that are over."""
+        self.program.forget()
 
 
 def c_handler(source: Path | str, function: str = ENTRY) -> CHandler:
@@ -264,6 +276,8 @@ def _task(r: NDArray[np.int64], memories: Memories) -> bytes:
 
 def _given(call: int, emulator: Emulator) -> list[int]:
     """Arguments of a call: addresses are those of the simulating process, words of 64 bits in one."""
+    if not LOCK <= call <= FAIL:
+        raise HandlerFault(f"{emulator.calling()}: the machine has no call {call}")
     a, b, c, d, e = emulator.arguments()
     if call == DMA:
         return [emulator.host_address(a, c), emulator.host_address(b, c), c, 0, 0]

@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 from numba.core import types
 
-from pspin_model.handlers import HandlerError, atomic_add, charge, handler, helper, packet, packet_l2, scratchpad, tag
+from pspin_model.handlers import (
+    HandlerError,
+    atomic_add,
+    charge,
+    handler,
+    handler_memory,
+    helper,
+    packet,
+    packet_l2,
+    scratchpad,
+    tag,
+)
 from pspin_model.handlers.prices import FUNCTIONS
 from pspin_model.machine import FLARE_COSTS, CostTable, Machine
 
@@ -19,6 +30,9 @@ ELEMENT = 4
 SLACK = 24
 """Cycles of what stands around the one operation."""
 LIMITS = (2, 5)
+FAR = 20
+"""Cycles that an access to L2, or to another cluster's L1, takes more."""
+TABLE = np.arange(WORDS, dtype=np.int32)
 
 
 @helper
@@ -42,6 +56,16 @@ def whole(h: int) -> None:
         packet(h, np.uint8)[:] = packet_l2(h, np.uint8)
     elif what == 3:
         into[: data.size] = data // np.int32(3)
+    elif what == 4:
+        into[: data.size] = TABLE * np.int32(3)
+    elif what == 5:
+        into[0] = TABLE.sum()
+    elif what == 6:
+        into[: data.size] += scratchpad(h, 1, np.int32)
+    elif what == 7:
+        scratchpad(h, 1, np.int32)[:] += data
+    elif what == 8:
+        handler_memory(h, np.int16)[:] = 0
 
 
 @handler(cost="derived")
@@ -51,7 +75,7 @@ def numbers(h: int) -> None:
     low, high = LIMITS
     inside = 0
     for i, word in enumerate(words):
-        if low < word <= high and not (i == 3 or word < 0):
+        if low < words[i] <= high and not (i == 3 or word < 0):
             inside += 1
         into[8] = max(into[8], word)
         into[9 + (i & 1)] -= abs(-word) if word else shift(h, 8)
@@ -74,19 +98,25 @@ def beyond(h: int) -> None:
 def play(which: Any, costs: CostTable, what: int = 0) -> tuple[int, Any, Any]:
     """Cycles of a handler of one packet of words 0, 1, 2, .., its scratchpad, its run."""
     machine = Machine(costs=costs)
-    context = machine.context("derived", payload=which, scratchpad_bytes=4 * WORDS)
+    context = machine.context("derived", payload=which, scratchpad_bytes=4 * WORDS, handler_memory_bytes=2 * WORDS)
     data = np.arange(WORDS, dtype=np.int32)[None].view(np.uint8)
     machine.inject(context, [0], data, tags=what)
     run = machine.run()
     return int(run.packets["end"][0] - run.packets["start"][0]), context.scratchpads[0].view(np.int32), run
 
 
-@pytest.mark.parametrize(("what", "elements", "more"), [(0, 1, 0), (1, 1, 0), (2, 1 / 4, 0), (3, 2, 35 * WORDS)])
+@pytest.mark.parametrize(
+    ("what", "elements", "more"),
+    [
+        (0, 1, 0), (1, 1, 0), (2, 1 / 4, FAR * WORDS), (3, 2, 35 * WORDS), (4, 2, FAR * WORDS), (5, 1, FAR * WORDS),
+        (6, 1, FAR * WORDS), (7, 1, 2 * FAR * WORDS), (8, 1 / 4, FAR * WORDS / 2),
+    ],
+)  # fmt: skip
 def test_whole_views_cost_by_element(what: int, elements: float, more: int) -> None:
     cycles, _, run = play(whole, FLARE_COSTS, what)
     assert not run.faults
     least = elements * ELEMENT * WORDS + more
-    decisions = 5 * what
+    decisions = 6 * what
     assert least <= cycles <= least + decisions + SLACK
 
 
@@ -103,6 +133,22 @@ def test_derived_handlers_compute_what_they_say() -> None:
     assert into[8] == WORDS - 1
     assert into[9:11].tolist() == [-sum(range(0, WORDS, 2)) - 4, -sum(range(1, WORDS, 2))]
     assert cycles > 20 * WORDS + 100
+
+
+@handler(cost="derived")
+def element_by_element(h: int) -> None:
+    """Loops over what is near, by the tag, or far."""
+    total = 0
+    for word in packet_l2(h, np.int32) if tag(h) else packet(h, np.int32):
+        total += word
+    handler_memory(h, np.int64)[0] = total
+
+
+def test_elements_of_l2_cost_what_an_access_to_it_does() -> None:
+    near, _, _ = play(element_by_element, FLARE_COSTS)
+    far, _, run = play(element_by_element, FLARE_COSTS, 1)
+    assert not run.faults
+    assert abs(far - near - WORDS * FAR) <= SLACK
 
 
 def test_bounds_are_watched() -> None:
@@ -153,6 +199,6 @@ def of_a_tuple(h: int) -> None:
 
 def test_what_has_no_price_for_its_types_is_refused() -> None:
     with pytest.raises(
-        HandlerError, match=r"of_a_tuple \(.*:151\): cannot price sum of UniTuple.*; charge it yourself"
+        HandlerError, match=r"of_a_tuple \(.*:\d+\): cannot price sum of UniTuple.*; charge it yourself"
     ):
         Machine().context("refused", payload=of_a_tuple)

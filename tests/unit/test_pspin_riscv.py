@@ -16,7 +16,7 @@ from hostagent.cli.pspin import command
 from pspin_model.examples.run import run_example
 from pspin_model.machine import RTL_COSTS, Context, Machine, MachineConfig, Run
 from pspin_model.riscv.emulator import Emulator
-from pspin_model.riscv.handler import CProgram, c_handler
+from pspin_model.riscv.handler import MOST_TEXTS, CProgram, c_handler
 from pspin_model.riscv.timed import timed_in_c
 from pspin_model.riscv.toolchain import ToolchainError, missing
 from pspin_model.riscv.twins import TWINS, TwinError, compare, compare_twin
@@ -119,6 +119,27 @@ def test_instructions_cost_what_they_reach_and_an_interrupt_ends_the_run(
         compare(moving, None, 64)
 
 
+def test_an_access_across_words_and_one_to_another_cluster_cost_more(tmp_path: Path) -> None:
+    def cycles(place: str) -> int:
+        body = f"void handler(const task_t *task) {{ volatile int *at = (volatile int *)({place}); (void)*at; }}"
+        ran = compare(c_handler(written(tmp_path, body)), None, 64).c
+        return ran.cycles - ran.instructions
+
+    assert cycles("(char *)task->scratchpad + 5") == cycles("(char *)task->scratchpad + 4") + 1
+    of_cluster = "task->scratchpads + task->scratchpad_stride * (task->packet_bytes - {})"
+    assert cycles(of_cluster.format(63)) == cycles(of_cluster.format(64)) + RTL_COSTS.l2_load - RTL_COSTS.load
+
+
+def test_texts_of_faults_do_not_pile_up(tmp_path: Path) -> None:
+    program = CProgram(written(tmp_path, "void handler(const task_t *task) { *(volatile int *)(task->tag * 64) = 1; }"))
+    for number in range(MOST_TEXTS + 9):
+        program._record(ValueError(str(number)))
+    assert len(program._told) == MOST_TEXTS
+    run, _ = played(program, 5)
+    assert len({fault.text for fault in run.faults}) == 5
+    assert len(program._told) == 5
+
+
 def test_a_c_handler_calls_the_machine(tmp_path: Path) -> None:
     source = written(
         tmp_path,
@@ -186,6 +207,8 @@ FAULTS = {
     "an instruction that is not there": ("__builtin_trap();", r"handler \(mine.c:4\): "),
     "its own": ("fail(9);", "failed with code 9"),
     "a lock": ("lock(0);", "returned holding 1 lock"),
+    "a call that is not there": ("netsum_call(99, 0);", r"handler \(mine.c:4\): the machine has no call 99"),
+    "a handle of no copy": ("dma_wait(3);", "dma_wait: this core was given no such handle"),
 }
 
 

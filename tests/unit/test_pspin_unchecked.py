@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from pspin_model.handlers import HandlerError, charge, handler, helper, lock, packet, scratchpad, tag, yield_core
+from pspin_model.handlers import (
+    HandlerError,
+    atomic_add,
+    charge,
+    handler,
+    helper,
+    lock,
+    packet,
+    scratchpad,
+    tag,
+    yield_core,
+)
 from pspin_model.machine import Machine
 
 
@@ -182,7 +193,12 @@ def with_a_text(h):
     lock(h, (tag(h), 3))
 
 
+def on_a_row(h):
+    atomic_add(h, packet(h, np.int64).reshape(4, -1), 1, 1)
+
+
 REFUSED = [
+    (on_a_row, "an atomic is on an element of a view of numbers with one axis"),
     (directly, "plain is compiled by numba alone: make it a helper"),
     (by_a_helper, "its helper goes_on .*: plain is compiled by numba alone: make it a helper"),
     (flat, "no bounds are checked in '.flat'"),

@@ -14,11 +14,14 @@ from pspin_model.handlers import (
     atomic_add_elements,
     charge,
     copy_to_host,
+    dma_wait,
     handler,
     memory,
     scratchpad,
+    send_packet,
     source,
     tag,
+    wait,
     write_to_host,
 )
 from pspin_model.machine import ConfigError, Machine, MachineConfig, MachineError
@@ -57,6 +60,12 @@ def misuse(h: int) -> None:
         raise ValueError("not", number)
     elif what == 13:
         pad[:3] = pad[:5]
+    elif what == 14:
+        wait(h, 3)
+    elif what == 15:
+        dma_wait(h, write_to_host(h, 0, 1))
+    elif what == 16:
+        send_packet(h, pad[:1], 0, 1 << 40)
     elif what > 9:
         while True:
             charge(h, alu=number)
@@ -86,8 +95,8 @@ NUMBERS = {4: 1, 12: 3, 5: 1 << 61, 6: (1 << 63) - 8, 7: (1 << 63) - 4, 8: 99, 1
 def misuses() -> Any:
     machine = Machine(MachineConfig(handler_limit=LIMIT, loop_limit=1000))
     context = machine.context("misuse", payload=misuse, scratchpad_bytes=PAD, host_bytes=64)
-    numbers = [NUMBERS.get(what, 0) for what in range(14)]
-    machine.inject(context, np.arange(14), packets(14), tags=np.arange(14), sources=numbers)
+    numbers = [NUMBERS.get(what, 0) for what in range(17)]
+    machine.inject(context, np.arange(17), packets(17), tags=np.arange(17), sources=numbers)
     return machine.run()
 
 
@@ -104,6 +113,9 @@ def misuses() -> Any:
         (9, "never returns", "^did not return within loop_limit turns of its loops"),
         (10, "never returns", "^did not return within handler_limit cycles"),
         (11, "never returns", "handler_limit"),
+        (14, "bad command", "^wait: this core was given no such handle by a command"),
+        (15, "bad command", "^dma_wait: this core was given no such handle by dma"),
+        (16, "bad command", "a port 32 bits"),
         (12, "exception", r"^ValueError: not, 3 \(test_pspin_wrong_uses.py:\d+\)$"),
         (13, "exception", r"^ValueError: cannot assign slice of shape \(3,\) from input of shape \(5,\)$"),
     ],

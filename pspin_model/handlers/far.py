@@ -1,0 +1,138 @@
+"""What derived costs add for memory that is not the L1 of the core's own cluster: L2 (the packet there, handler memory,
+global arrays), and the scratchpads of other clusters, which lie behind the same narrow bus. Each access takes what one
+to L2 takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+from numba.extending import overload
+
+from pspin_model.handlers.core import (
+    CHECKED,
+    L2_LOAD,
+    L2_STORE,
+    LOAD,
+    STORE,
+    charge,
+    costs,
+    element_index,
+    row,
+    spend,
+)
+from pspin_model.handlers.jit import njit
+from pspin_model.handlers.memory import address_of
+from pspin_model.machine.costs import ELEMENT_INSTRUCTIONS, ELEMENT_UNIT
+from pspin_model.machine.layout import (
+    H_CLUSTER,
+    H_CLUSTERS,
+    H_FAR_ACCESSES,
+    H_HANDLER_MEMORY,
+    H_HANDLER_MEMORY_BYTES,
+    H_PACKET_BYTES,
+    H_PACKET_L2,
+    H_SCRATCH,
+    H_SCRATCH_BYTES,
+)
+
+OPTIONS: Any = {"strict": False, "jit_options": CHECKED}
+WORD = 4
+"""Bytes that an access moves."""
+UNPACKED = 4 * ELEMENT_UNIT
+"""Instructions of as many elements as the table prices together, each loaded by itself: load, load, add, store."""
+
+
+@njit
+def far_away(h: int, address: int) -> bool:
+    """Whether an address lies in L2 or in another cluster's L1; what a handler makes for itself lies in its own."""
+    r = row(h)
+    scratch = address - r[H_SCRATCH]
+    if 0 <= scratch < r[H_SCRATCH_BYTES] * r[H_CLUSTERS]:
+        return bool(scratch // r[H_SCRATCH_BYTES] != r[H_CLUSTER])
+    return bool(
+        0 <= address - r[H_PACKET_L2] < r[H_PACKET_BYTES]
+        or 0 <= address - r[H_HANDLER_MEMORY] < r[H_HANDLER_MEMORY_BYTES]
+    )
+
+
+@njit
+def _more(h: int, near: int, far: int, index: int, count: int, itemsize: int) -> None:
+    """What ``count`` accesses to elements cost more than those to L1 that are charged."""
+    c = costs(h)
+    packed = c[ELEMENT_INSTRUCTIONS + index] < UNPACKED
+    accesses = (count * itemsize + WORD - 1) // WORD if packed or itemsize > WORD else count
+    row(h)[H_FAR_ACCESSES] += accesses
+    spend(h, accesses * max(c[far] - c[near], 0), 0, 0)
+
+
+def _away(array: Any) -> Any:
+    """Whether an array of a type is far away: what compiled code asks. Global arrays are constants in L2."""
+    if not array.mutable:
+        return njit(lambda h, a: True)
+    return njit(lambda h, a: far_away(h, address_of(a)))
+
+
+def _beyond(near: int, far: int) -> Any:
+    def implement(h: Any, a: Any, count: Any) -> Any:
+        if not isinstance(a, types.Array):
+            return lambda h, a, count: None
+        away = _away(a)
+
+        def charged(h: Any, a: Any, count: Any) -> None:
+            if away(h, a):
+                _more(h, near, far, element_index(a), count, a.itemsize)
+
+        return charged
+
+    return implement
+
+
+def reads(h: Any, a: Any, count: Any) -> None:
+    """Charge what reading ``count`` elements of ``a`` takes more than from the core's own L1."""
+    raise NotImplementedError
+
+
+def writes(h: Any, a: Any, count: Any) -> None:
+    """Charge what writing ``count`` elements of ``a`` takes more than to the core's own L1."""
+    raise NotImplementedError
+
+
+def read_one(h: Any, a: Any) -> None:
+    """Charge the load of an element of ``a``, and its address."""
+    raise NotImplementedError
+
+
+def write_one(h: Any, a: Any) -> None:
+    """Charge the store of an element of ``a``."""
+    raise NotImplementedError
+
+
+overload(reads, **OPTIONS)(_beyond(LOAD, L2_LOAD))
+overload(writes, **OPTIONS)(_beyond(STORE, L2_STORE))
+
+
+@overload(read_one, **OPTIONS)
+def _read_one(h, a):  # type: ignore[no-untyped-def]  # numba compares signatures with the lambdas'
+    away = _away(a)
+
+    def implement(h, a):  # type: ignore[no-untyped-def]
+        if away(h, a):
+            charge(h, l2_load=1, load_use=1, alu=1)
+        else:
+            charge(h, load=1, load_use=1, alu=1)
+
+    return implement
+
+
+@overload(write_one, **OPTIONS)
+def _write_one(h, a):  # type: ignore[no-untyped-def]
+    away = _away(a)
+
+    def implement(h, a):  # type: ignore[no-untyped-def]
+        if away(h, a):
+            charge(h, l2_store=1)
+        else:
+            charge(h, store=1)
+
+    return implement
