@@ -246,9 +246,9 @@ class RackOptimizer(torch.optim.Optimizer):
         if answer.torn:
             name = self._client.service.name
             raise RefusedError(
-                f"netsum: a load_state_dict into service {name!r} was interrupted, so its weights and state are of no "
-                "step: after rejoin(), load_state_dict again; else name another service, or start the server from its "
-                "checkpoint"
+                f"netsum: what was written into service {name!r} last was interrupted (a load_state_dict, or another "
+                "rack's server that gave what it had and was lost), so its weights and state are of no step: after "
+                "rejoin(), load_state_dict again; else name another service, or start the server from its checkpoint"
             )
         self._client.check_alike(self._keys[-1].layout, answer, len(self._keys))
         held = answer.state_tensors if answer.updates else 0
