@@ -39,9 +39,7 @@ class RackCollector(Collector):
         for reason, count in figures.drops.items():
             dropped.add_metric([reason], count)
         yield dropped
-        strangers = _counter(
-            "unknown_services", "Jobs refused that name no service, or none there is.", []
-        )
+        strangers = _counter("unknown_services", "Jobs refused that name no service, or none there is.", [])
         strangers.add_metric([], figures.strangers)
         yield strangers
         if figures.between_racks:
