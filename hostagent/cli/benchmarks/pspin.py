@@ -21,7 +21,13 @@ KIB = 1024
 
 def measure() -> dict[str, Any]:
     """Simulated packets and cycles a second of wall time, one core, compiled beforehand; best of three."""
-    return {"speed": [_echo(), _dense()], "ceilings": _ceilings(), "machine": machine_facts()}
+    return {
+        "speed": [_echo(), _dense()],
+        "ceilings": _ceilings(),
+        "crossovers": _crossovers(),
+        "staggering": _staggering(),
+        "machine": machine_facts(),
+    }
 
 
 def _echo() -> dict[str, Any]:
@@ -88,6 +94,37 @@ def _ceilings() -> list[dict[str, Any]]:
     return rows
 
 
+def _crossovers() -> list[dict[str, Any]]:
+    """Which algorithm is fastest at what size, beside the paper's choice: below 128 KiB a tree, from 512 KiB on one
+    buffer, several between."""
+    from pspin_model.flare.cost_model import Algorithm, choose_algorithm
+
+    rows = []
+    for size in (64, 96, 128, 256, 512):
+        found = {algorithm.value: _gbps(size * KIB, algorithm.value) for algorithm in Algorithm}
+        chosen = choose_algorithm(size * KIB, reproducible=False).value
+        rows.append(
+            {"message_kib": size, **found, "paper": chosen, "part_of_best": found[chosen] / max(found.values())}
+        )
+    return rows
+
+
+def _staggering() -> dict[str, float]:
+    """What children that begin at different blocks bring a single buffer."""
+    staggered, together = (_gbps(512 * KIB, "single", staggered=each) for each in (True, False))
+    return {"staggered_gbps": staggered, "together_gbps": together, "gain": staggered / together}
+
+
+def _gbps(message_bytes: int, algorithm: str, **options: Any) -> float:
+    """Of 512 cores with 64 children."""
+    from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
+    from pspin_model.flare.simulate import simulate
+    from pspin_model.machine.costs import FLARE_COSTS
+
+    reduction = Reduction(message_bytes, algorithm=algorithm, **options)
+    return simulate(FlareConfig(flare_machine(), FLARE_COSTS, (reduction,))).outcomes[0].bandwidth_gbps
+
+
 def show(result: dict[str, Any], as_json: bool) -> None:
     """Print the tables, or JSON."""
     if as_json:
@@ -110,3 +147,17 @@ def show(result: dict[str, Any], as_json: bool) -> None:
         part = row["gbps"] / row["paper_gbps"]
         ceilings.add_row(row["type"], f"{row['gbps']:,.0f}", f"{row['paper_gbps']:,.0f}", f"{part:.2f}")
     console.print(ceilings)
+    sizes = Table(box=None, pad_edge=False)
+    names = ("single", "multi", "tree")
+    console.print("Gbit/s of 512 cores with 64 children, by message and algorithm")
+    for name in ("KiB", *names, "the paper's", "part of best"):
+        sizes.add_column(name, justify="left" if name == "the paper's" else "right")
+    for row in result["crossovers"]:
+        gbps = (f"{row[name]:,.0f}" for name in names)
+        sizes.add_row(str(row["message_kib"]), *gbps, row["paper"], f"{row['part_of_best']:.2f}")
+    console.print(sizes)
+    s = result["staggering"]
+    console.print(
+        f"one buffer, 512 KiB: staggered {s['staggered_gbps']:,.0f} Gbit/s, together {s['together_gbps']:,.0f}: "
+        f"{s['gain']:.1f} times"
+    )
