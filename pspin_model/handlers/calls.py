@@ -142,7 +142,7 @@ def atomic_add_elements(h: int, array: Any, values: Any) -> None:
     stop(h, OP_ATOMIC)
     if values.size > array.size:
         raise IndexError("atomic_add_elements: more values than places")
-    array[: values.size] += values
+    one_axis(array)[: values.size] += one_axis(values)
 
 
 @checked

@@ -61,6 +61,30 @@ def fitting(h: int) -> None:
     np.add(pad[:2], 1, pad[:2])
 
 
+@handler
+def overlapping(h: int) -> None:
+    """Read what is written, one place on."""
+    pad = scratchpad(h, 0, np.int64)
+    pad[:] = packet(h, np.int64)
+    pad[1:] += pad[:-1]
+    np.add(pad[:-1], pad[1:], pad[1:])
+    pad += pad[3:4]
+    pad[::-1] -= pad
+    pad += pad
+
+
+def test_operands_that_share_memory_are_read_first() -> None:
+    faults, pad = run(overlapping, [0])
+    assert faults == []
+    want = np.arange(8)
+    want[1:] += want[:-1]
+    np.add(want[:-1], want[1:], want[1:])
+    want += want[3:4]
+    want[::-1] -= want
+    want += want
+    assert pad.tolist() == want.tolist()
+
+
 def run(payload: Any, tags: list[int]) -> Any:
     machine = Machine()
     context = machine.context("c", payload=payload, scratchpad_bytes=64)
