@@ -235,9 +235,7 @@ class RackServer:
         if service is None:
             for name, entry in compile_services().items():
                 self.record[name] = entry
-            most = int(self._memory[0])
-            arena_bytes = min(tenant.quota_bytes or most, most)
-            service = ServiceMemory(self.record[0], arena_bytes, self._memory, address_of(self._loads))
+            service = ServiceMemory(self.record[0], tenant.quota_bytes, self._memory, address_of(self._loads))
             self._services[tenant.name] = service
         for job, row in self._rows.items():
             if job != terms.job and self._jobs[row]["service"] == service.address:

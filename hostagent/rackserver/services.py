@@ -27,8 +27,10 @@ NO_JOB = -1
 class ServiceMemory:
     """Keys, weights, state and open operations of one tenant."""
 
-    def __init__(self, server: Any, arena_bytes: int, common: Array, loads_address: int) -> None:
-        """``server``: the SERVER record. ``common``: int64[2], bytes that all services may take, and have taken."""
+    def __init__(self, server: Any, quota_bytes: int, common: Array, loads_address: int) -> None:
+        """``server``: the SERVER record. ``quota_bytes``: 0 for none. ``common``: int64[2], bytes that all services may
+        take, and have taken."""
+        arena_bytes = min(quota_bytes or int(common[0]), int(common[0]))
         self._arena = reserved_bytes(arena_bytes)
         self.keys: Any = reserved_bytes(MAX_KEYS * KEY.itemsize).view(KEY)
         self._listed = np.zeros(MAX_KEYS, np.int32)
