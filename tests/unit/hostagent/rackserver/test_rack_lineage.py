@@ -5,15 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hostagent.protocol.reference import ReferenceJob
 from hostagent.protocol.served import Action, Hyperparameters, ServedFlag, ServedOptimizer
-from hostagent.rackserver.checkpoint import Snapshot, take
+from hostagent.rackserver.checkpoint import Snapshot, put, take
 from hostagent.rackserver.service_records import JOBS_KEPT
 from tests.support.protocol_lab import Schedule
 from tests.support.push_pull_lab import Killed, Refused, Session, Training, begin, open_session, train
+from tests.support.rack_aggregator import RackAggregator
 from tests.support.rack_racks import Racks
 
 LANES = 64
@@ -104,6 +107,31 @@ def test_what_was_given_away_is_known_as_its_own_past() -> None:
     ended = trained(3, (second[0], None))  # rack 1 had nothing, and has now all that rack 0 knows
     assert same(trained(4, (second[0], ended[1]))[0], trained(4)[0])
     assert same(trained(4, (first[0], ended[1]))[0], trained(4)[0])
+
+
+class Alone(RackAggregator):
+    """A rack's server that has a job by itself, from a file."""
+
+    def __init__(self, file: Snapshot) -> None:
+        super().__init__(LANES)
+        self._file = file
+
+    def install(self, number: int, job: ReferenceJob, service: str) -> None:
+        super().install(number, job, service)
+        put(self._file, self.server.service(service), Path("memory"))
+
+
+def alone(steps: int, file: Snapshot) -> Snapshot:
+    made = Alone(file)
+    train(replace(TRAINING, steps=steps), lambda _: made)
+    return take(made.server.service("service"))
+
+
+def test_a_rack_that_had_the_service_alone_gives_its_steps_and_two_that_had_it_in_turn_are_refused() -> None:
+    files = trained(1)
+    one, other = (alone(3, file) for file in files)
+    assert same(trained(4, (one, files[1]))[1], trained(4)[1])
+    refused((one, other), (0, 1))
 
 
 def test_files_without_a_lineage_are_strangers_to_nobody_and_have_one_from_then_on() -> None:
