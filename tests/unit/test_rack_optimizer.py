@@ -338,6 +338,11 @@ def test_weights_that_somebody_else_has_changed_are_an_error_until_they_are_writ
             backward(model, 0, rank)
             optimizer.step()
             kept = copy.deepcopy(model)
+            optimizer.zero_grad()
+            next(model.parameters()).data.clamp_(0, 0)
+            with pytest.raises(NetsumError, match="parameter 0 was changed outside"):
+                backward(model, 1, rank)
+            optimizer.write_weights()
             backward(model, 1, rank)
             with torch.no_grad():
                 next(model.parameters()).clamp_(0, 0)

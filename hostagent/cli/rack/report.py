@@ -78,7 +78,9 @@ def _cores(report: Mapping[str, Any]) -> Table:
 
 def _ports(report: Mapping[str, Any]) -> Table:
     balance = report["balance"]
-    table = _table("ports", "port", "frames in", "bytes in", "frames out", "bytes out", "queued", "at most", "dropped")
+    table = _table(
+        "ports", "port", "frames in", "bytes in", "frames out", "bytes out", "queued", "most seen", "dropped"
+    )
     for port in report["ports"]:
         table.add_row(
             f"{port['port']}",

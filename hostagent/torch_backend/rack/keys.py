@@ -11,6 +11,11 @@ from hostagent.torch_backend.errors import NetsumError
 from hostagent.torch_backend.rack.client import Ticket
 from hostagent.torch_backend.rack.layout import KeyLayout, Part, flat, is_dense
 
+SAMPLES = 1024
+"""Elements of a parameter that are looked at for changes which torch does not count, those by way of ``.data``."""
+BITS = {4: torch.int32, 2: torch.int16}
+"""By the size of an element: NaNs are compared, too."""
+
 
 class LocalKey:
     """A key's parameters. ``push`` is what the server is sent, ``weights`` where it answers."""
@@ -23,6 +28,7 @@ class LocalKey:
         self._sent: dict[int, tuple[Tensor, int]] = {}
         """Parameter -> its gradient, and torch's count of changes to it, when it was taken during backward."""
         self._gradients: Tensor | None = None
+        self._samples: list[Tensor] = []
         self._settled: list[tuple[int, int]] = []
         """By parameter: where its memory was, and torch's count of changes to it, when the server's weights came."""
         self._packed_gradients, self._packed_weights = None, None
@@ -143,11 +149,14 @@ class LocalKey:
         for parameter in self.parameters:
             torch.autograd.graph.increment_version(parameter)
         self._settled = [(parameter.data_ptr(), parameter._version) for parameter in self.parameters]
+        self._samples = [_sample(parameter).clone() for parameter in self.parameters]
 
-    def check_settled(self) -> None:
-        """Raises NetsumError where somebody else has changed weights since: the server would not know."""
-        for part, parameter, settled in zip(self.layout.parts, self.parameters, self._settled, strict=True):
-            if (parameter.data_ptr(), parameter._version) != settled:
+    def check_settled(self, *, looks: bool) -> None:
+        """Raises NetsumError where somebody else has changed weights since: the server would not know. ``looks``: at
+        some of them, too; not while the server may write there."""
+        for place, (part, parameter) in enumerate(zip(self.layout.parts, self.parameters, strict=True)):
+            is_same = (parameter.data_ptr(), parameter._version) == self._settled[place]
+            if not is_same or (looks and not torch.equal(_sample(parameter), self._samples[place])):
                 raise NetsumError(
                     f"netsum's RackOptimizer: parameter {part.index} was changed outside of step(), which the server, "
                     "where the weights are, does not know: call write_weights() on all ranks after such a change (the "
@@ -166,3 +175,8 @@ class LocalKey:
             return []
         runs = [self._packed_weights[part.first : part.first + part.count] for part in self.layout.parts]
         return list(zip(runs, self.parameters, strict=True))
+
+
+def _sample(parameter: Tensor) -> Tensor:
+    memory = flat(parameter)
+    return memory[:: max(1, memory.numel() // SAMPLES)].view(BITS[memory.element_size()])

@@ -141,7 +141,7 @@ class RackOptimizer(torch.optim.Optimizer):
         """With the first gradient that comes: what holds for the whole step."""
         self._stepped = [key for key in self._keys if not key.is_frozen]
         for key in self._stepped:
-            key.check_settled()
+            key.check_settled(looks=True)
             key.check_thawed(moves_without_gradient(self._template, self.param_groups[key.layout.group]))
         self._terms = self._current_terms()
 
@@ -185,7 +185,7 @@ class RackOptimizer(torch.optim.Optimizer):
             if not self._terms:
                 self._begin_step()
             for key in self._stepped:
-                key.check_settled()
+                key.check_settled(looks=False)
                 key.check_unchanged()
             if not self._stepped:
                 raise NetsumError("netsum's RackOptimizer: all parameters are frozen: there is nothing to step")
