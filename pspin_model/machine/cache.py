@@ -6,11 +6,14 @@ from typing import Any
 
 from emulator.ports.jit import njit
 from pspin_model.machine.config import index_of
-from pspin_model.machine.events import E_FETCH, E_RESUME, push
+from pspin_model.machine.events import E_FETCH, E_LINES, E_RESUME, push
+from pspin_model.machine.fifos import arbiter_rank
 from pspin_model.machine.ingest import beats
 from pspin_model.machine.layout import (
     CORE_RUNNING,
+    G_CODE_FREE,
     H_ACCESSES,
+    H_ASKED,
     H_CHARGED,
     H_CLUSTER,
     H_CONTEXT,
@@ -21,12 +24,14 @@ from pspin_model.machine.layout import (
     H_LINES,
     H_OP,
     H_PACKET_BYTES,
+    H_PLACE,
     H_SEGMENT,
     H_SEGMENT_END,
     H_STATE,
     H_TOTAL_INSTRUCTIONS,
     L_BUSY,
-    L_CODE_UNTIL,
+    L_CODE_AT,
+    L_CODE_TURN,
     OP_END,
     X_LINE,
     X_LINES,
@@ -35,6 +40,8 @@ from pspin_model.machine.layout import (
 from pspin_model.machine.state import row_at
 
 C_MISS = index_of("cache_miss")
+C_RETURN = index_of("return_cycles")
+C_REQUEST = index_of("cache_request")
 C_LINE_PORT = index_of("cache_port")
 C_LINES = index_of("cache_lines")
 C_LINE_BYTES = index_of("cache_line_bytes")
@@ -52,17 +59,24 @@ DRAW_FACTOR, DRAW_STEP, DRAW_MASK = 6364136223846793005, 1442695040888963407, (1
 
 
 @njit
-def _turn_at_port(s: State, cluster: int, at: int) -> int:
-    """First cycle from ``at`` on at which the port of all code brings a cluster's line: after those of the others.
+def _fill(s: State, now: int, cluster: int, line: int) -> int:
+    """A core's request for a line comes to its cluster's unit for lines; returns when the core has it.
 
-    Lines that a cluster misses while one of its own is under way come along with that.
+    The unit joins it to one for the same line that is under way. But a request that comes as the line does must look
+    again, and for one that comes later, though its core missed the line, the line is brought once more. [src]
     """
-    if s.clusters[cluster, L_CODE_UNTIL] > at:
-        return at
-    for other in range(s.clusters.shape[0]):
-        at = max(at, s.clusters[other, L_CODE_UNTIL])
-    s.clusters[cluster, L_CODE_UNTIL] = at + s.conf[C_LINE_PORT]
-    return int(at)
+    tags, place = row_at(s.tags, cluster), line % s.conf[C_LINES]
+    last = s.refills[cluster, place]
+    if tags[place] == line and now <= last + 1:
+        return int(last + 1 + max(0, now - last + 1))
+    start = max(now, s.g[G_CODE_FREE])
+    s.g[G_CODE_FREE] = start + s.conf[C_LINE_PORT]
+    landed = start + s.conf[C_MISS] - s.conf[C_REQUEST]
+    s.refills[cluster, place] = landed
+    if tags[place] != line:
+        tags[place] = line
+        s.lines[cluster, place] = landed
+    return int(landed + 1)
 
 
 @njit
@@ -85,29 +99,70 @@ def begin_fetch(s: State, core: int) -> None:
 
 @njit
 def fetch(s: State, now: int, core: int) -> None:
-    """Pass a segment's lines of code until one is missing that it comes to later; wait for those on their way.
-
-    All clusters' lines come by one port; who comes to a line that another core of the cluster waits for waits with it.
-    """
+    """Pass a segment's lines of code until it misses one, which the core then asks for."""
     h = row_at(s.cores, core)
+    cluster = h[H_CLUSTER]
     first_line = s.contexts[h[H_CONTEXT], X_LINE + h[H_KIND]]
-    tags, lines = row_at(s.tags, h[H_CLUSTER]), row_at(s.lines, h[H_CLUSTER])
+    tags, lines = row_at(s.tags, cluster), row_at(s.lines, cluster)
     per_line = s.conf[C_LINE_BYTES] // INSTRUCTION_BYTES
     while h[H_LINES] < h[H_LAST_LINE]:
         line = first_line + h[H_LINES]
         place = line % s.conf[C_LINES]
-        at = h[H_SEGMENT] + h[H_FETCHED] + min((h[H_LINES] - h[H_FIRST_LINE]) * per_line, h[H_CHARGED])
-        if tags[place] != line:
+        passed = min((h[H_LINES] - h[H_FIRST_LINE]) * per_line, h[H_CHARGED])
+        if h[H_OP] == OP_END and h[H_FIRST_LINE] < h[H_LINES] == h[H_LAST_LINE] - 1:
+            passed = max(0, h[H_CHARGED] - s.conf[C_RETURN])  # the line that the handler returns to
+        at = h[H_SEGMENT] + h[H_FETCHED] + passed
+        if tags[place] != line or lines[place] > at:
             if at > now:
                 push(s, at, E_FETCH, core)
                 return
-            start = _turn_at_port(s, h[H_CLUSTER], at)
-            tags[place] = line
-            lines[place] = start + s.conf[C_MISS]
-        h[H_FETCHED] += max(0, lines[place] - at)
+            h[H_ASKED] = at
+            _wake_unit(s, cluster, at + s.conf[C_REQUEST])
+            return
         h[H_LINES] += 1
     h[H_SEGMENT_END] = h[H_SEGMENT] + h[H_CHARGED] + h[H_FETCHED]
     push(s, h[H_SEGMENT_END], E_RESUME, core)
+
+
+@njit
+def _wake_unit(s: State, cluster: int, at: int) -> None:
+    """Have a cluster's unit for lines look for a core's request."""
+    c = row_at(s.clusters, cluster)
+    if c[L_CODE_AT] < 0 or at < c[L_CODE_AT]:
+        c[L_CODE_AT] = at
+        push(s, at, E_LINES, cluster)
+
+
+@njit
+def serve_lines(s: State, now: int, cluster: int) -> None:
+    """Take one core's request for a line. The turn goes on by one with each, whoever asks. [src]"""
+    c = row_at(s.clusters, cluster)
+    if c[L_CODE_AT] != now:
+        return
+    c[L_CODE_AT] = -1
+    cores = s.conf[C_CORES]
+    best, best_rank = -1, 0
+    for core in range(cluster * cores, (cluster + 1) * cores):
+        if s.cores[core, H_ASKED] < 0:
+            continue
+        at = s.cores[core, H_ASKED] + s.conf[C_REQUEST]
+        if at > now:
+            _wake_unit(s, cluster, at)
+            continue
+        if best >= 0:
+            _wake_unit(s, cluster, now + 1)
+        rank = arbiter_rank(s.cores[core, H_PLACE], c[L_CODE_TURN], cores)
+        if best < 0 or rank < best_rank:
+            best, best_rank = core, rank
+    if best < 0:
+        return
+    c[L_CODE_TURN] += 1
+    h = row_at(s.cores, best)
+    line = s.contexts[h[H_CONTEXT], X_LINE + h[H_KIND]] + h[H_LINES]
+    h[H_FETCHED] += _fill(s, now, cluster, line) - h[H_ASKED] - 1
+    h[H_LINES] += 1
+    h[H_ASKED] = -1
+    fetch(s, now, best)
 
 
 @njit

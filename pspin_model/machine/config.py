@@ -56,7 +56,9 @@ class MachineConfig:
     network_beats: int = 1
     """Beats the network interface writes to L2 in a cycle (512 Gbit/s). [rtl]"""
     copy_beats: int = 1
-    """Beats the port from L2 to the L1s moves in a cycle, no two of them into one cluster. [rtl]; Flare: 16."""
+    """Beats the port from L2 to the L1s moves in a cycle, no two of them into one cluster. [rtl]; Flare: 16.
+
+    If it is 1, a cluster whose turn it is holds up the others' while all its copies are in flight, as built."""
     send_beats: int = 1
     """Beats that are sent to the network in a cycle, no two of them from one cluster. [rtl]; Flare's clusters: 16.
 
@@ -89,6 +91,8 @@ class MachineConfig:
     """Doorbell to the core's next task. [rtl]"""
     feedback_latency: int = 1
     """Doorbell, or end of the last command, to feedback. [rtl]"""
+    feedback_to_doorbell: int = 2
+    """Feedback that leaves the core to the doorbell of a handler that waited for its place. [src]"""
     feedback_to_command: int = 0
     """Feedback that leaves the core to the end of a handler's wait to issue a command. [rtl]"""
     commands_per_core: int = 4
@@ -146,8 +150,14 @@ class MachineConfig:
     """[src]"""
     cache_miss: int = 8
     """Cycles a cold line costs. [rtl]"""
-    cache_port: int = 3
-    """Cycles of a line at the port that all clusters' code comes by in turns. [rtl]"""
+    cache_request: int = 3
+    """Of these, those to the cluster's unit that brings lines: tags, request, its buffer. [src]"""
+    cache_port: int = 2
+    """Cycles of a line at the port that all clusters' code comes by: it has 8 bytes. [src]"""
+    cache_turn: int = 7
+    """Turn of the arbiter of each such unit before the first handler: booting fetches code, too. [rtl]"""
+    return_cycles: int = 3
+    """From where the line that a handler returns to is asked for to its end: a jump and the end's mark. [src]"""
     superbanks: int = 4
     """Superbanks of L1, interleaved at a beat. [src]"""
     bank_permille: int = 1000

@@ -23,6 +23,7 @@ from pspin_model.machine.layout import (
     G_FAR_FREE,
     G_FAULTS,
     H_ACCESSES,
+    H_ASKED,
     H_BUSY,
     H_CHARGED,
     H_CLUSTER,
@@ -147,7 +148,7 @@ def begin_handler(s: State, now: int, core: int, row: int) -> None:
     if not h[H_USED]:
         h[H_USED] = 1
         start += s.conf[C_FIRST]
-    if s.clusters[cluster, L_BUSY] >= s.conf[C_CORES] - 1:
+    elif s.clusters[cluster, L_BUSY] >= s.conf[C_CORES] - 1:
         start += s.conf[C_BUSY]
     s.clusters[cluster, L_BUSY] += 1
     t = row_at(s.records, p[P_RECORD])
@@ -212,6 +213,7 @@ def _run(s: State, core: int) -> None:
     h = row_at(s.cores, core)
     h[H_STALLED] = 0
     h[H_FETCHED] = 0
+    h[H_ASKED] = -1
     address = h.ctypes.data
     switch_stacks(address + 8 * H_ENGINE_SP, h[H_SP])
     cycles = h[H_PENDING]

@@ -19,9 +19,9 @@ LAST_CYCLE = (1 << 39) - (1 << 35)
 
 # In the order in which a cycle's events happen. The scheduler goes by what it knew at the end of the cycle before; else
 # what gives back resources comes before what takes them.
-(E_TASK, E_BURST, E_COMMAND_DONE, E_FEEDBACK, E_COPIED, E_FETCH, E_RESUME, E_DOORBELL, E_COLLECT, E_DISPATCH, E_GATHER,
- E_ISSUE, E_PATH, E_ENGINE, E_REQUEST, E_ACCEPT, E_PORT, E_ARRIVE, E_WRITTEN, E_RELEASE,
- E_WATCH) = range(21)  # fmt: skip
+(E_TASK, E_BURST, E_COMMAND_DONE, E_FEEDBACK, E_COPIED, E_FETCH, E_LINES, E_RESUME, E_DOORBELL, E_COLLECT, E_DISPATCH,
+ E_GATHER, E_ISSUE, E_PATH, E_ENGINE, E_REQUEST, E_ACCEPT, E_PORT, E_ARRIVE, E_WRITTEN, E_RELEASE,
+ E_WATCH) = range(22)  # fmt: skip
 
 
 @njit

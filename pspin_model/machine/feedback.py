@@ -59,6 +59,7 @@ C_CLUSTERS = index_of("clusters")
 C_CORES = index_of("cores")
 C_QUEUES = index_of("message_queues")
 C_ENABLE = index_of("feedback_to_command")
+C_STALLED = index_of("feedback_to_doorbell")
 C_FEEDBACK = index_of("feedback_latency")
 
 
@@ -101,7 +102,7 @@ def collect(s: State, now: int, cluster: int) -> None:
     s.packets[row, P_LEAVES] = now + s.conf[C_FEEDBACK]
     wake_feedback(s, now + s.conf[C_FEEDBACK])
     if h[H_STATE] == CORE_STALLED:
-        push(s, now + s.conf[C_FEEDBACK], E_DOORBELL, core)
+        push(s, now + s.conf[C_STALLED], E_DOORBELL, core)
     elif h[H_WAIT] == WAIT_FEEDBACK:
         ask_again(s, now + s.conf[C_ENABLE], core)
     if others:

@@ -79,6 +79,7 @@ H_NEXT = _h.take()  # next core in a list of waiting ones
 H_WAIT = _h.take()  # what a stopped handler waits for: WAIT_*
 H_WAIT_ON = _h.take()
 H_RECORD = _h.take()  # row of the running task's record
+H_ASKED = _h.take()  # cycle at which it missed the line that it waits for, or -1
 H_LINES = _h.take()  # instruction cache lines of this run already passed
 H_HELD = _h.take()  # locks held
 H_BUSY = _h.take()  # cycles spent in handlers
@@ -123,7 +124,8 @@ L_COLLECT_TURN = _l.take()  # grants of the arbiter of its cores' feedback
 L_COLLECT_CHOSEN = _l.take()  # place of the core that arbiter has chosen, waiting for room, or -1
 L_COLLECT_CHOSEN_AT = _l.take()  # cycle of that choice
 L_FEEDBACK_TAKEN = _l.take()  # cycle at which a feedback last left its register at the scheduler
-L_CODE_UNTIL = _l.take()  # until when the port of all code brings a line of its
+L_CODE_AT = _l.take()  # cycle at which its unit for lines of code looks for a request, or -1
+L_CODE_TURN = _l.take()  # grants of that unit's arbiter
 L_STREAM = _l.take()  # next row of its list of streams
 L_LANDING = _l.take()  # first of its copies that land in L1: a row of `landings`
 L_LANDING_COUNT = _l.take()  # how many they are
@@ -260,6 +262,8 @@ G_TICK = _g.take()  # cycle of the pending scheduler event, or -1
 G_TICKED = _g.take()  # cycle of the last task
 G_PORT_AT = _g.take()  # when the L2 to L1 port is free
 G_PORT_EVENT = _g.take()
+G_PORT_CHOSEN = _g.take()  # cluster that its arbiter has chosen, waiting for a copy to end, or -1
+G_PORT_NEXT = _g.take()  # turn after that choice
 G_PORT_TURN = _g.take()
 G_COPIES = _g.take()  # copies waiting
 G_RECORDS = _g.take()
@@ -292,6 +296,7 @@ G_STALLS = _g.take()  # cycles requests waited for cells
 G_NUMBER = _g.take()
 G_WAITERS = _g.take()  # cores waiting for locks
 G_FAR_FREE = _g.take()  # first cycle at which the cores' way to L2 takes another access
+G_CODE_FREE = _g.take()  # first cycle at which the port of all code takes a line
 G_WATCH = _g.take()
 G_L2_PEAK = _g.take()
 G_COLUMNS = _g.count
@@ -311,8 +316,8 @@ TABLES = {
     "command_span": (0, 2), "unit_fifo": (0, 0), "unit_span": (0, 2), "engine_fifo": (0, 0), "engine_span": (0, 2),
     "feedback_fifo": (0, 0), "feedback_span": (0, 2),
     "slots": (0, 0), "slot_count": (0,), "streams": (0, 0, 2), "landings": (0, 0, N_COLUMNS), "turns": (0, 0, 2),
-    "tags": (0, 0),
-    "lines": (0, 0), "injected": (0, I_COLUMNS), "injected_data": (0,), "l2": (0, 0), "l1": (0, 0, 0),
+    "tags": (0, 0), "lines": (0, 0), "refills": (0, 0),
+    "injected": (0, I_COLUMNS), "injected_data": (0,), "l2": (0, 0), "l1": (0, 0, 0),
     "records": (0, T_COLUMNS), "sent": (0, S_COLUMNS), "sent_data": (0,), "host_writes": (0, 4),
     "faults": (0, F_COLUMNS),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 
 from emulator.ports.jit import njit
-from pspin_model.machine.cache import fetch
+from pspin_model.machine.cache import fetch, serve_lines
 from pspin_model.machine.commands import command_done, copy_for_handler, issue_command, wait_command
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import end_handler, go_on, report, ring_doorbell, waits_for_banks
@@ -25,6 +25,7 @@ from pspin_model.machine.events import (
     E_FETCH,
     E_GATHER,
     E_ISSUE,
+    E_LINES,
     E_PATH,
     E_PORT,
     E_RELEASE,
@@ -148,6 +149,8 @@ def advance(address: int, until: int) -> int:
             serve(s, now, subject)
         elif kind == E_FETCH:
             fetch(s, now, subject)
+        elif kind == E_LINES:
+            serve_lines(s, now, subject)
         elif kind == E_ARRIVE:
             arrive(s, now)
         elif kind == E_WRITTEN:

@@ -79,23 +79,24 @@ class MachineMemory:
         h[:, at.H_PLACE] = number % c.cores
         h[:, at.H_CORES_PER_CLUSTER], h[:, at.H_CLUSTERS] = c.cores, c.clusters
         h[:, at.H_COSTS] = s.costs.ctypes.data
-        h[:, [at.H_FEEDBACK, at.H_LEAVING, at.H_STALE, at.H_NEXT]] = -1
+        h[:, [at.H_FEEDBACK, at.H_LEAVING, at.H_STALE, at.H_NEXT, at.H_ASKED]] = -1
         s.clusters[:, at.L_FREE_BYTES] = c.l1_packet_bytes
         nothing = (
             at.L_DISPATCHING, at.L_GATHER, at.L_CHOSEN, at.L_COMMAND_TAKEN, at.L_COLLECT, at.L_COLLECT_CHOSEN,
-            at.L_FEEDBACK_TAKEN, at.L_TURNS_SINCE,
+            at.L_FEEDBACK_TAKEN, at.L_CODE_AT, at.L_TURNS_SINCE,
         )  # fmt: skip
         s.clusters[:, [*nothing, *range(at.L_BURST, at.L_BURST + 3)]] = -1
         s.free_packets[:] = np.arange(c.packet_rows)[::-1]
         s.slots[:] = np.arange(c.tasks_per_cluster)[::-1]
         s.slot_count[:] = c.tasks_per_cluster
         s.commands[:, [at.D_KIND, at.D_CORE]] = -1
+        s.clusters[:, at.L_CODE_TURN] = c.cache_turn
         s.tags[:] = -1
         g = s.g
         g[at.G_FREE_PACKETS] = c.packet_rows
         nothing_yet = (
             at.G_LAST_ARRIVAL, at.G_STALL_HEAD, at.G_INGEST_HEAD, at.G_TICK, at.G_TICKED, at.G_PORT_EVENT,
-            at.G_FEEDBACK_AT, at.G_PATH_AT, at.G_PATH_READ, at.G_PATH_NEXT,
+            at.G_PORT_CHOSEN, at.G_FEEDBACK_AT, at.G_PATH_AT, at.G_PATH_READ, at.G_PATH_NEXT,
         )  # fmt: skip
         for place in nothing_yet:
             g[place] = -1
@@ -276,6 +277,7 @@ def _empty_tables(c: MachineConfig, costs: CostTable) -> dict[str, Any]:
         turns=table(c.clusters, STREAMS, 2),
         tags=table(c.clusters, c.cache_lines),
         lines=table(c.clusters, c.cache_lines),
+        refills=table(c.clusters, c.cache_lines),
         injected=table(0, at.I_COLUMNS),
         injected_data=np.zeros(0, np.uint8),
         l2=np.zeros((c.packet_rows, c.max_packet_bytes), np.uint8),

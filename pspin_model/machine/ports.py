@@ -12,7 +12,9 @@ from pspin_model.machine.layout import (
     D_BYTES,
     G_COPIES,
     G_PORT_AT,
+    G_PORT_CHOSEN,
     G_PORT_EVENT,
+    G_PORT_NEXT,
     G_PORT_TURN,
     L_COPY_AT,
     L_COPY_SLOT,
@@ -45,12 +47,13 @@ def start_copy(s: State, now: int) -> None:
     if g[G_PORT_EVENT] != now:
         return
     g[G_PORT_EVENT] = -1
+    holds = s.conf[C_COPY_BEATS] == 1
     best, best_rank, turn, asking, soonest = -1, -1, -1, 0, -1
     for cluster in range(s.conf[C_CLUSTERS]):
         if s.copy_span[cluster, 1] == 0:
             continue
-        free_at = s.copy_slots[cluster, s.clusters[cluster, L_COPY_SLOT]]
-        if free_at > now:
+        free_at = _free_at(s, cluster)
+        if free_at > now and not holds:
             soonest = free_at if soonest < 0 else min(soonest, free_at)
             continue
         asking += 1
@@ -58,15 +61,29 @@ def start_copy(s: State, now: int) -> None:
         turn = later_turn(cluster, g[G_PORT_TURN], turn)
         if best < 0 or rank < best_rank:
             best, best_rank = cluster, rank
+    if g[G_PORT_CHOSEN] >= 0:
+        best, turn = g[G_PORT_CHOSEN], g[G_PORT_NEXT]
+    if best >= 0 and _free_at(s, best) > now:
+        g[G_PORT_CHOSEN] = best
+        g[G_PORT_NEXT] = turn
+        wake_port(s, _free_at(s, best))
+        return
     if best >= 0:
+        g[G_PORT_CHOSEN] = -1
         g[G_PORT_TURN] = turn
         g[G_COPIES] -= 1
         _read_beats(s, now, best)
         if s.copy_span[best, 1] > 0:
-            free_at = s.copy_slots[best, s.clusters[best, L_COPY_SLOT]]
+            free_at = _free_at(s, best)
             soonest = free_at if soonest < 0 else min(soonest, free_at)
     if soonest >= 0 or asking > 1:
-        wake_port(s, now + 1 if asking > 1 else max(soonest, now + 1))
+        wake_port(s, now + 1 if asking > 1 or holds else max(soonest, now + 1))
+
+
+@njit
+def _free_at(s: State, cluster: int) -> int:
+    """Cycle from which a cluster may have another copy in flight."""
+    return int(s.copy_slots[cluster, s.clusters[cluster, L_COPY_SLOT]])
 
 
 @njit

@@ -47,6 +47,12 @@ def look_up(h: int) -> None:
     charge(h, l2_load=1)
 
 
+@handler(code_bytes=32)
+def two_lines(h: int) -> None:
+    """Five cycles of code in a line of the handler and in the one it returns to."""
+    charge(h, alu=3, jump=1)
+
+
 @handler
 def nothing(h: int) -> None:
     """Return."""
@@ -83,6 +89,35 @@ def test_a_cluster_has_two_copies_in_flight() -> None:
     assert copies(64) == [1, 3, 1, 3, 1] or copies(64) == [2] * 5
     assert sum(copies(128)[1:]) == 10  # two copies of two beats take five cycles
     assert copies(256) == [4] * 5
+
+
+def copied_beside_others(copy_beats: int) -> int:
+    """When a packet has come to cluster 1 that is asked for behind eight to cluster 0."""
+    machine = Machine(MachineConfig(copy_beats=copy_beats))
+    context = machine.context("copies", payload=nothing)
+    machine.inject(context, [0] * 8 + [1], np.zeros((9, 64), np.uint8), np.arange(9))
+    packets = machine.run().packets
+    return int(packets["copied"][packets["cluster"] == 1][0])
+
+
+def test_a_cluster_with_two_copies_in_flight_holds_up_the_others() -> None:
+    alone = 8 + 20  # as it comes: L2, queue, scheduler, copy
+    assert alone <= copied_beside_others(2) < copied_beside_others(1)
+
+
+def test_a_line_that_is_asked_for_as_it_comes_is_brought_again() -> None:
+    """Eight cores begin every two cycles; the arbiter serves one a cycle, and does not begin with the first.
+
+    The first line takes 8 cycles; five cores have it by then or with it, one and two cycles after it others. The last
+    asks for the second line behind them, when it has come.
+    """
+    machine = Machine()
+    context = machine.context("lines", payload=two_lines)
+    machine.inject(context, np.zeros(8, np.int64), np.zeros((8, 64), np.uint8), 2 * np.arange(8))
+    packets = machine.run().packets
+    waits = packets["end"] - packets["start"] - 5
+    waits = waits[np.argsort(packets["core"])].tolist()
+    assert waits == [17, 16, 12, 10, 8, 6, 4, 9]  # together 82 in the RTL, too, and 17 the longest
 
 
 def handler_cycles(size: int) -> Any:
