@@ -10,14 +10,17 @@ from numba.core import event
 
 
 class Teller(event.Listener):
-    """Says once that the machine or a handler is being compiled; what is cached makes no event."""
+    """Says once that the machine or a handler is being compiled, which is kept. What was kept makes no event; what is
+    never kept, as an operator of the user's, takes little."""
 
     def __init__(self) -> None:
         self.told = False
 
     def on_start(self, event: Any) -> None:
-        function = getattr(event.data.get("dispatcher"), "py_func", None)
-        if not self.told and str(getattr(function, "__module__", "")).startswith("pspin_model."):
+        dispatcher = event.data.get("dispatcher")
+        function = getattr(dispatcher, "py_func", None)
+        kept = getattr(getattr(dispatcher, "_cache", None), "cache_path", None)
+        if not self.told and kept and str(getattr(function, "__module__", "")).startswith("pspin_model."):
             self.told = True
             print("netsum: compiling the machine and its handlers, once for this version (half a minute or more)",
                   file=sys.stderr, flush=True)  # fmt: skip
