@@ -205,9 +205,9 @@ def scaling_figures(tensor_bytes: int, lanes: int = LEAST_LANES, workers: int = 
     First the server's own work: workers' frames lie in memory, nobody takes the answers, and the crew does not try
     whether one core is faster. What bounds it is beside it: how much faster two threads copy the same frames than one,
     each those of half of the workers. Then the crew as it is, and the workers' ends on the caller's core before and
-    after each batch.
+    after each batch. Rounds are short and many, for a batch that another process holds up is the last one together.
     """
-    processors = processors_of(2)
+    processors, tensor_bytes = processors_of(2), tensor_bytes // 5
     one, two = (Rig(lanes, workers, 1, tensor_bytes, cores) for cores in (1, 2))
     with Crew(two.server, pin=True) as crew, staying_on(processors[:1]):
 
@@ -216,8 +216,8 @@ def scaling_figures(tensor_bytes: int, lanes: int = LEAST_LANES, workers: int = 
             return two.own_seconds()
 
         copies = [partial(one.copy_seconds, processors[:count]) for count in (2, 1)]
-        ours, peer, copy_two, copy_one = best(together, one.own_seconds, *copies, rounds=2 * ROUNDS)
-        both, alone = best(*(partial(rig.seconds, clock=time.perf_counter) for rig in (two, one)))
+        ours, peer, copy_two, copy_one = best(together, one.own_seconds, *copies, rounds=5 * ROUNDS)
+        both, alone = best(*(partial(rig.seconds, clock=time.perf_counter) for rig in (two, one)), rounds=5 * ROUNDS)
     name = f"{workers} workers, {lanes} lanes, 2 cores"
     note = f"a copy of the same frames {copy_one / copy_two:.2f}x"
     return [
@@ -300,6 +300,7 @@ def run_bench_core(tensor_bytes: int = 100_000_000) -> list[Figure]:
         sum_figure(tensor_bytes),
         sum_figure(tensor_bytes, 1024),
         *scaling_figures(tensor_bytes),
+        *scaling_figures(tensor_bytes, 1024),
         tall_figure(tensor_bytes),
         tenants_figure(tensor_bytes),
         fusing_figure(tensor_bytes),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from emulator.ports.batch import (
+    CACHE_LINE_BYTES,
     TX_BYTES,
     TX_CELLS,
     TX_DROPPED_FULL,
@@ -40,21 +41,25 @@ from emulator.ports.intrinsics import (
 from emulator.ports.jit import njit
 from emulator.ports.limits import MAX_PORTS
 from hostagent.protocol.quantizer.machine import record_at, trailing_zeros
-from hostagent.rackserver.records import integers
+from hostagent.rackserver.records import integers, server_at
 
 RUN_CELLS = 8
-"""Cells that a core takes at once. By runs of one a sum on two cores took a seventh longer; of longer ones more frames
-have to be moved when the cores are done."""
+"""Cells that a core takes at once, unless it took others in the last batch. By runs of one a sum on two cores took a
+seventh longer; of longer ones more frames have to be moved when the cores are done."""
 NONE = -1
 POSITION = 0xFFFFFFFF
 """Positions in rings, mod 2^32 here."""
 
-RUN = np.dtype([*integers("span", "frames", "bytes"), ("padding", np.int64)], align=True)
-"""One core's cells of one port.
+RUN = np.dtype(integers("span", "frames", "bytes", "usual", "cells", "stride", "mask", "lengths"), align=True)
+"""One core's cells of one port: a cache line.
 
 span    the first that is left, and the one behind the last << 32; any core may take the first, by an atomic step
 frames  that it has appended since they were added up, and their ``bytes``
+usual   how many it had appended when they were added up: it begins the next batch with as many, so that it mostly gets
+        the cells that it had before, whose lines need not come from another core
+cells to lengths   as in the TX_RING, whose own line goes from core to core
 """
+assert RUN.itemsize == CACHE_LINE_BYTES
 WORD_BITS = 64
 RUNS = np.dtype([("touched", np.int64, MAX_PORTS // WORD_BITS), ("runs", RUN, MAX_PORTS)], align=True)
 """One core's. touched: bits of the ports for which it has taken cells since they were added up."""
@@ -67,41 +72,28 @@ run_at = record_at(RUN)
 def take_cell(server: Any, core: int, port: int, length: int) -> Any:
     """Address of a cell in a port's ring, now of that length; 0 for a counted drop. ``tx_append`` for many cores."""
     ring = server.tx + port * TX_RING_BYTES
-    cells = read64(ring + TX_CELLS)
-    if cells == 0:
-        return 0
-    shared = server.cores > 1
-    if length > read32(ring + TX_STRIDE):
-        count_drop(shared, ring + TX_DROPPED_TOO_LONG)
-        return 0
-    position = take_of_run(server, core, port, length) if shared else take_next(ring, length)
-    if position == NONE:
-        count_drop(shared, ring + TX_DROPPED_FULL)
-        return 0
-    cell = position & read32(ring + TX_MASK)
-    write32(read64(ring + TX_LENGTHS) + 4 * cell, length)
-    return cells + cell * read32(ring + TX_STRIDE)
-
-
-@njit
-def count_drop(shared: bool, address: int) -> None:
-    """One more, of this core or another."""
-    if shared:
-        atomic_add64(address, 1)
-    else:
-        write64(address, read64(address) + 1)
+    return take_of_run(server, core, port, length) if server.cores > 1 else take_next(ring, length)
 
 
 @njit(forceinline=True)
 def take_next(ring: int, length: int) -> Any:
-    """The next cell of a ring that no other core uses, or NONE."""
+    """As `take_cell`, of a ring that no other core uses."""
+    cells = read64(ring + TX_CELLS)
+    if cells == 0:
+        return 0
+    if length > read32(ring + TX_STRIDE):
+        write64(ring + TX_DROPPED_TOO_LONG, read64(ring + TX_DROPPED_TOO_LONG) + 1)
+        return 0
     tail = read64(ring + TX_TAIL)
     if tail >= read64(ring + TX_LIMIT):
-        return NONE
+        write64(ring + TX_DROPPED_FULL, read64(ring + TX_DROPPED_FULL) + 1)
+        return 0
     write64(ring + TX_TAIL, tail + 1)
     write64(ring + TX_FRAMES, read64(ring + TX_FRAMES) + 1)
     write64(ring + TX_BYTES, read64(ring + TX_BYTES) + length)
-    return tail
+    cell = tail & read32(ring + TX_MASK)
+    write32(read64(ring + TX_LENGTHS) + 4 * cell, length)
+    return cells + cell * read32(ring + TX_STRIDE)
 
 
 @njit(forceinline=True)
@@ -112,16 +104,19 @@ def run_address(server: Any, core: int, port: int) -> Any:
 
 @njit(forceinline=True)
 def take_of_run(server: Any, core: int, port: int, length: int) -> Any:
-    """The next cell of a core's run, of a new run, or of another core's; or NONE."""
+    """As `take_cell`: the next cell of a core's run, of a new run, or of another core's."""
     address = run_address(server, core, port)
-    position = take_first(address)
+    run = run_at(address)
+    position = take_first(address) if length <= run.stride else NONE
     if position == NONE:
-        position = take_elsewhere(server, core, port)
-    if position != NONE:
-        run = run_at(address)
-        run.frames += 1
-        run.bytes += length
-    return position
+        position = take_elsewhere(server, core, port, length)
+        if position == NONE:
+            return 0
+    run.frames += 1
+    run.bytes += length
+    cell = position & run.mask
+    write32(run.lengths + 4 * cell, length)
+    return run.cells + cell * run.stride
 
 
 @njit(forceinline=True)
@@ -138,29 +133,38 @@ def take_first(run: int) -> Any:
 
 
 @njit
-def take_elsewhere(server: Any, core: int, port: int) -> Any:
-    """As `take_of_run`, where the core's own has nothing left."""
+def take_elsewhere(server: Any, core: int, port: int, length: int) -> Any:
+    """A position where the core's own run has nothing left; NONE for a counted drop."""
     word = server.runs + core * RUNS_BYTES + 8 * (port // WORD_BITS)
     write64(word, read64(word) | 1 << port % WORD_BITS)
-    mine = run_address(server, core, port)
-    while begin_run(server.tx + port * TX_RING_BYTES, mine):
-        position = take_first(mine)
+    ring, address = server.tx + port * TX_RING_BYTES, run_address(server, core, port)
+    run = run_at(address)
+    run.cells, run.lengths = read64(ring + TX_CELLS), read64(ring + TX_LENGTHS)
+    run.stride, run.mask = read32(ring + TX_STRIDE), read32(ring + TX_MASK)
+    if run.cells == 0:
+        return NONE
+    if length > run.stride:
+        atomic_add64(ring + TX_DROPPED_TOO_LONG, 1)
+        return NONE
+    while begin_run(ring, address, RUN_CELLS if run.frames else max(run.usual, 1)):
+        position = take_first(address)
         if position != NONE:
             return position
     for other in range(server.cores):
         position = take_first(run_address(server, other, port))
         if position != NONE:
             return position
+    atomic_add64(ring + TX_DROPPED_FULL, 1)
     return NONE
 
 
 @njit
-def begin_run(ring: int, run: int) -> Any:
-    """Take RUN_CELLS of a ring, or what it has; whether it has any."""
+def begin_run(ring: int, run: int, count: int) -> Any:
+    """Take so many cells of a ring, or what it has; whether it has any."""
     limit = read64(ring + TX_LIMIT)
     tail = load_once64(ring + TX_TAIL)
     while tail < limit:
-        end = min(tail + RUN_CELLS, limit)
+        end = min(tail + count, limit)
         seen = compare_exchange64(ring + TX_TAIL, tail, end)
         if seen == tail:
             store_release64(run, (end & POSITION) << 32 | tail & POSITION)
@@ -170,14 +174,15 @@ def begin_run(ring: int, run: int) -> Any:
 
 
 @njit
-def close_runs(server: Any) -> None:
+def close_runs(address: int) -> None:
     """All cores are done: rings have no gaps from here on, and what each has counted is theirs."""
+    server = server_at(address)
     for word in range(MAX_PORTS // WORD_BITS):
         touched = 0
         for core in range(server.cores):
-            address = server.runs + core * RUNS_BYTES + 8 * word
-            touched |= read64(address)
-            write64(address, 0)
+            place = server.runs + core * RUNS_BYTES + 8 * word
+            touched |= read64(place)
+            write64(place, 0)
         while touched != 0:
             close_port(server, word * WORD_BITS + trailing_zeros(touched))
             touched &= touched - 1
@@ -200,7 +205,7 @@ def close_port(server: Any, port: int) -> None:
         run = run_at(address)
         write64(ring + TX_FRAMES, read64(ring + TX_FRAMES) + run.frames)
         write64(ring + TX_BYTES, read64(ring + TX_BYTES) + run.bytes)
-        run.frames, run.bytes = 0, 0
+        run.usual, run.frames, run.bytes = run.frames, 0, 0
     write64(ring + TX_TAIL, tail)
 
 

@@ -30,7 +30,7 @@ def process(address: int, addresses: int, lengths: int, ports: int, frames: int,
             finish(address, core)
         server.release = 0
     if server.cores > 1:
-        close_runs(server)
+        close_runs(address)
     if server.shares:
         share(server.shares)
     return NEVER

@@ -34,7 +34,7 @@ def take_all(address: int, takers: int, count: int) -> int:
         if cell != 0:
             write64(cell, read64(place + 16))
             taken += 1
-    close_runs(server)
+    close_runs(address)
     return taken
 
 

@@ -23,6 +23,7 @@ from hostagent.protocol.served import (
 )
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.rackserver import checkpoint
+from hostagent.rackserver.cells import close_runs
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
 from hostagent.rackserver.loops import serve
@@ -126,6 +127,7 @@ def test_a_block_is_touched_by_the_core_that_owns_it_alone() -> None:
     for core in range(cores):
         pusher.send([])  # makes room in the ports
         serve(server.address, core, addresses, lengths, ports, batch.count)
+        close_runs(server.address)
         answered.append({parse_frame(data).header.chunk - first for _, data in pusher.aggregator.answers()})
     assert set.union(*answered) == set(range(chunks))
     assert sum(map(len, answered)) == chunks
