@@ -39,6 +39,11 @@ def scaled(a: Any, b: Any) -> Any:
     return (a * b) >> 16
 
 
+def forever(a: Any, b: Any) -> Any:
+    while True:
+        a += b
+
+
 def added(a: Any, b: Any) -> Any:
     return a + b
 
@@ -52,7 +57,7 @@ def mine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.syspath_prepend(source.parent)
         patch.delitem(sys.modules, "mine", raising=False)
         made = import_module("mine")
-        for function in (scaled, added):
+        for function in (scaled, added, forever):
             setattr(made, function.__name__, function)
         others = {"real": np.float64, "wave": np.complex64, "texts": np.dtype("U4"), "times": lambda a, b: a * b}
         for name, value in others.items():
@@ -165,6 +170,10 @@ def test_a_function_costs_what_its_operations_do_or_what_is_declared() -> None:
         ({"dtype": "mine:wave", "operator": "min"}, "operator min does not compile for complex64"),
         ({"dtype": "int32", "operator": "mine:scaled", "algorithm": "single"}, 'use algorithm = "tree"'),
         ({"dtype": "mine:real", "operator": "mine:scaled"}, "does not compile for float64"),
+        (
+            {"operator": "mine:forever"},
+            "mine:forever does not compile for float32: it returns no such element, or never",
+        ),
     ],
 )
 def test_what_cannot_be_reduced_is_refused_in_words(options: dict[str, Any], told: str) -> None:
