@@ -31,7 +31,7 @@ LOOPED = (enumerate, zip)
 """What only loops go over."""
 NUMPY = (
     "abs", "all", "allclose", "amax", "amin", "any", "arange", "argmax", "argmin", "argsort", "argwhere", "array",
-    "array_equal", "asarray", "ascontiguousarray", "clip", "concatenate", "copy", "count_nonzero", "cumprod", "cumsum",
+    "array_equal", "asarray", "ascontiguousarray", "clip", "copy", "count_nonzero", "cumprod", "cumsum",
     "diff", "dot", "empty", "empty_like", "expand_dims", "flatnonzero", "flip", "full", "full_like", "max", "mean",
     "median", "min", "nan_to_num", "nonzero", "ones", "ones_like", "prod", "ravel", "reshape", "round", "searchsorted",
     "sort", "std", "sum", "take", "transpose", "var", "where", "zeros", "zeros_like",

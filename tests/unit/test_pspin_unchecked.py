@@ -79,6 +79,12 @@ def deleted(h):
     scratchpad(h, 0, np.int64)[:1] = np.delete(packet(h, np.int64), np.array([10**9]))[:1]
 
 
+def doubled(h):
+    made = np.zeros(5)
+    while made.size:
+        made = np.concatenate((made, made))
+
+
 def repeated(h):
     scratchpad(h, 0, np.int64)[:1] = packet(h, np.int64).repeat(10**9)[:1]
 
@@ -208,6 +214,7 @@ REFUSED = [
     (pointed, "no bounds are checked in '.ctypes'"),
     (in_place, "handlers do not call 'operator.iadd'"),
     (deleted, "handlers do not call 'np.delete'"),
+    (doubled, "handlers do not call 'np.concatenate'"),
     (repeated, "handlers call no '.repeat'"),
     (random, "handlers do not call 'np.random.random'"),
     (another, "the first argument of 'lock' is the core"),
