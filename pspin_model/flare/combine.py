@@ -30,9 +30,13 @@ from pspin_model.flare.records import (
     SUM,
     USERS,
 )
+from pspin_model.flare.user_source import MOST_TURNS, bounded
 from pspin_model.handlers import charge_cycles, helper
 from pspin_model.handlers.memory import address_of, view
 from pspin_model.machine.costs import ELEMENT_UNIT
+
+FAILED = f"raises an error, or its loops take more than {MOST_TURNS:,} turns for a pair of elements"
+HAS_FAILED = f"the reduction's operator {FAILED}"
 
 # numba reads these types' names as constants
 _I8, _I16, _I32, _U16, _F32 = np.int8, np.int16, np.int32, np.uint16, np.float32
@@ -98,7 +102,7 @@ def _half_loop(operator, out, left, right):  # type: ignore[no-untyped-def]
 
 
 def _calls_rows(typing_context, address, operator, out, left, right, size):  # type: ignore[no-untyped-def]
-    """Call ``int64 f(int64 operator, int64 out, int64 left, int64 right, int64 size)`` at an address."""
+    """Call ``int64 f(int64 operator, int64 out, int64 left, int64 right, int64 size)`` at an address; 0: it is done."""
     word = ir.IntType(64)
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -167,9 +171,18 @@ def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any], 
 
     ``name`` is what errors call it. Raises ElementError where numba cannot compile it. The caller keeps it alive.
     """
-    scalar = numba.njit(function if isinstance(function, FunctionType) else lambda a, b: function(a, b))
+    scalar = numba.njit(bounded(function) if isinstance(function, FunctionType) else lambda a, b: function(a, b))
+    rows = numba.njit(_rows_of(scalar, dtype))
+
+    def whether_failed(operator: Any, out: Any, left: Any, right: Any, size: Any) -> int:
+        try:
+            rows(operator, out, left, right, size)
+        except Exception:
+            return 1
+        return 0
+
     try:
-        return numba.cfunc(ROWS_SIGNATURE)(_rows_of(scalar, dtype))
+        return numba.cfunc(ROWS_SIGNATURE)(whether_failed)
     except (numba.core.errors.NumbaError, AssertionError) as error:
         told = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in nopython")]
         why = told[0].strip() if told else "it is no function of two elements that numba knows"
@@ -217,7 +230,8 @@ def compiled_rows(compiled: Any, name: str) -> Operator:
     def combine(left: Values, right: Values) -> Values:
         one, other = np.ascontiguousarray(left), np.ascontiguousarray(right)
         out = np.empty_like(one)
-        compiled.ctypes(USERS, out.ctypes.data, one.ctypes.data, other.ctypes.data, out.nbytes)
+        if compiled.ctypes(USERS, out.ctypes.data, one.ctypes.data, other.ctypes.data, out.nbytes):
+            raise ElementError(f"operator {name} {FAILED}")
         return out
 
     return Operator(name, combine)
@@ -227,7 +241,8 @@ def compiled_rows(compiled: Any, name: str) -> Operator:
 def apply(p, out, left, right):  # type: ignore[no-untyped-def]
     """out = left op right, element by element, at no charge: the reduction's own type and operator. All rows are bytes
     of one length; ``out`` may be one of the others."""
-    _call_rows(p[A_ROWS], p[A_OPERATOR], address_of(out), address_of(left), address_of(right), out.size)
+    if _call_rows(p[A_ROWS], p[A_OPERATOR], address_of(out), address_of(left), address_of(right), out.size) != 0:
+        raise RuntimeError(HAS_FAILED)
 
 
 @helper

@@ -8,10 +8,7 @@ price is the mean of `ELEMENT_UNIT` random pairs, one for all.
 
 from __future__ import annotations
 
-import ast
 import functools
-import inspect
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
@@ -20,10 +17,12 @@ from typing import Any
 import numba
 import numpy as np
 
+from pspin_model.flare.combine import compile_operator, compiled_rows
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.elements import ElementError, random_values
 from pspin_model.flare.named import element_kind
 from pspin_model.flare.operators import function_of
+from pspin_model.flare.user_source import definition_of
 from pspin_model.handlers.decorator import HandlerError
 from pspin_model.handlers.rewrite import priced
 from pspin_model.machine.costs import CLASSES, ELEMENT_UNIT, CostTable, ElementCost
@@ -91,12 +90,13 @@ def _by_table(reduction: Reduction, costs: CostTable) -> ElementCost | None:
 def _derived(function: Callable[..., Any], dtype: str, table: bytes, or_none: bool) -> ElementCost | None:
     """What the operations of a function take on so many pairs; None, if that is allowed, where its source cannot be
     read."""
-    definition = _definition(function)
+    definition = definition_of(function)
     name = getattr(function, "__name__", str(function))
     if definition is None or not isinstance(function, FunctionType):
         if or_none:
             return None
         raise ElementError(f"the source of {name} cannot be read: give element_cycles, what an element takes")
+    compiled_rows(compile_operator(function, element_kind(dtype).dtype, name), name)(*_pairs(dtype))  # or an error
     try:
         run = numba.njit(error_model="python")(priced(function, definition, CORE))
         return _counted(run, dtype, np.frombuffer(table, np.int64).copy())
@@ -107,13 +107,17 @@ def _derived(function: Callable[..., Any], dtype: str, table: bytes, or_none: bo
 
 def _counted(run: Any, dtype: str, table: Any) -> ElementCost:
     """Of random pairs: a core's row for the charges, beside any machine."""
-    kind = element_kind(dtype)
     row = np.zeros(H_COLUMNS, np.int64)
     row[H_COSTS], row[H_LIMIT], row[H_TICKS] = table.ctypes.data, ENDLESS, ENDLESS
-    for left, right in random_values((2, ELEMENT_UNIT), kind, 0).T:
+    for left, right in _pairs(dtype).T:
         run(row.ctypes.data, _registers(left), _registers(right))
     jump = int(table[CLASSES.index("jump")])  # of the return: a loop has the function's operations in it
     return ElementCost(int(row[H_PENDING]) - jump * ELEMENT_UNIT, int(row[H_INSTRUCTIONS]) - ELEMENT_UNIT)
+
+
+def _pairs(dtype: str) -> Any:
+    """Two rows of random elements."""
+    return random_values((2, ELEMENT_UNIT), element_kind(dtype), 0)
 
 
 def _registers(element: Any) -> Any:
@@ -121,20 +125,3 @@ def _registers(element: Any) -> Any:
     if isinstance(element, np.void):
         return tuple(element[name] for name in element.dtype.names or ())
     return np.float32(element) if element.dtype == np.float16 else element
-
-
-def _definition(function: Callable[..., Any]) -> ast.FunctionDef | None:
-    """A function's source, or a lambda's that stands alone on its lines."""
-    if not isinstance(function, FunctionType):
-        return None
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
-        return None
-    if isinstance(tree.body[0], ast.FunctionDef) and tree.body[0].name == function.__name__:
-        return tree.body[0]
-    lambdas = [each for each in ast.walk(tree) if isinstance(each, ast.Lambda)]
-    if len(lambdas) != 1:
-        return None
-    body: list[ast.stmt] = [ast.Return(lambdas[0].body)]
-    return ast.FunctionDef(function.__name__, lambdas[0].args, body, [], None)

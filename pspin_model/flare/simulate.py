@@ -131,7 +131,7 @@ def simulate(config: FlareConfig) -> Report:
         input_mean_bytes=series.mean,
         run=run,
         runs=[played.runs[number] for number in sorted(played.runs)],
-        faults=[fault.text for fault in run.faults],
+        faults=[str(fault) for fault in run.faults],
     )
 
 

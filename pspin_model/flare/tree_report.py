@@ -132,7 +132,7 @@ def _report(network: TimedNetwork, runs: dict[str, Run], one: TimedReduction) ->
         _level(network, runs, one, [switch for switch in switches if switch.level == level], begin)
         for level in sorted({switch.level for switch in switches})
     )
-    faults = tuple(fault.text for switch in switches for fault in runs[switch.name].faults
+    faults = tuple(str(fault) for switch in switches for fault in runs[switch.name].faults
                    if fault.handler.startswith(f"reduction{one.number}."))  # fmt: skip
     report = replace(report, root=one.tree.root, levels=levels, faults=faults, algorithm=_kinds(levels),
                      sent_again=sum(sender.repeated for sender in one.senders),

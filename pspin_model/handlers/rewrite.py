@@ -136,7 +136,7 @@ def rewritten(function: FunctionType, derived: bool, is_helper: bool = False) ->
         raise placed(function, error) from None
     if not derived and not any(each.count for each in (counted, *passes)):
         return function, found
-    return _compiled(function, tree, given), found
+    return recompiled(function, tree, given), found
 
 
 def priced(function: FunctionType, definition: ast.FunctionDef, core: str) -> Callable[..., Any]:
@@ -145,7 +145,7 @@ def priced(function: FunctionType, definition: ast.FunctionDef, core: str) -> Ca
     definition.decorator_list = []
     definition.args.args.insert(0, ast.arg(core))
     given = derive(definition, core, Names(definition, function))
-    return _compiled(function, ast.Module([definition], []), given)
+    return recompiled(function, ast.Module([definition], []), given)
 
 
 def _parsed(function: Callable[..., Any]) -> ast.Module:
@@ -166,7 +166,7 @@ def _parsed(function: Callable[..., Any]) -> ast.Module:
     return tree
 
 
-def _compiled(function: Callable[..., Any], tree: ast.Module, names: dict[str, Any]) -> Callable[..., Any]:
+def recompiled(function: Callable[..., Any], tree: ast.Module, names: dict[str, Any]) -> Callable[..., Any]:
     """Run the changed definition where the original stood: its module, its file and line; its closure holds ``names``,
     too."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)

@@ -149,7 +149,7 @@ def _told(arguments: list[Any], address: int) -> str:
         values = ctypes.c_void_p.from_address(address + DYNAMIC_ARGUMENTS).value
         given = iter(ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(reader or 0)(values))
         arguments = [next(given) if type(each).__module__.startswith("llvmlite") else each for each in arguments]
-    text = ", ".join(str(each) for each in arguments)
+    text = ", ".join(str(each).partition("\n")[0] for each in arguments)  # numba puts places of its own behind it
     return f": {text}" if text else ""
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 import secrets
@@ -21,7 +22,7 @@ import statistics
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -103,6 +104,10 @@ class Tenant:
     log: IO[str]
     process: subprocess.Popen[bytes] | None = None
     restarts: int = 0
+    kill_at: list[int] = field(default_factory=list)
+    """Steps from which on a rank is to be killed."""
+    killed_at: int = -1
+    kills: int = 0
 
     def start(self) -> None:
         words = ("run", "-n", str(RANKS), "--controller", self.controller, str(SCRIPT))
@@ -190,7 +195,8 @@ class Soak:
         """Start, disturb and start again until all have trained to their end."""
         chance = random.Random(self.seed)
         first = self.steps // 20
-        kill_at = sorted(chance.randrange(first, self.steps) for _ in range(self.kills))
+        for number in range(self.kills):
+            self.tenants[number % len(self.tenants)].kill_at.append(chance.randrange(first, self.steps))
         restart_at = sorted(chance.randrange(self.steps // 4, self.steps // 2) for _ in range(self.restarts))
         for tenant in self.tenants:
             tenant.start()
@@ -200,10 +206,8 @@ class Soak:
             self.controller.look()
             for tenant in running:
                 self._start_again(tenant)
+                self._kill_a_rank(chance, tenant)
             step = max(tenant.step for tenant in running)
-            if kill_at and step >= kill_at[0]:
-                kill_at.pop(0)
-                self._kill_a_rank(chance, running)
             if restart_at and step >= restart_at[0]:
                 restart_at.pop(0)
                 self.server.end(signal.SIGKILL)
@@ -222,12 +226,18 @@ class Soak:
         assert tenant.restarts <= limit, f"{tenant.name} ends early again and again: see {tenant.log.name}"
         tenant.start()
 
-    def _kill_a_rank(self, chance: random.Random, running: list[Tenant]) -> None:
-        tenant = chance.choice(running)
+    def _kill_a_rank(self, chance: random.Random, tenant: Tenant) -> None:
+        """If one is due, and the job has got on since the last."""
+        step = tenant.step
+        if not tenant.kill_at or step < min(tenant.kill_at) or step <= tenant.killed_at:
+            return
         if ranks := tenant.ranks():
-            victim = chance.choice(ranks)
-            print(f"about step {tenant.step} of {tenant.name} a rank is killed", flush=True)
-            subprocess.run(["kill", f"-{int(signal.SIGKILL)}", str(victim)], check=False)
+            tenant.kill_at.remove(min(tenant.kill_at))
+            tenant.killed_at = step
+            tenant.kills += 1
+            print(f"about step {step} of {tenant.name} a rank is killed", flush=True)
+            with suppress(ProcessLookupError):
+                os.kill(chance.choice(ranks), signal.SIGKILL)
 
 
 def _free_port() -> int:
@@ -244,9 +254,9 @@ def main() -> int:
     options.add_argument("--restarts", type=int, default=1, help="of the server")
     options.add_argument("--loss", type=float, default=0.01)
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--folder", type=Path, default=Path("soak-rack"))
+    options.add_argument("--folder", type=Path, default=Path("build/soak-rack"))
     given = options.parse_args()
-    given.folder.mkdir(exist_ok=True)
+    given.folder.mkdir(parents=True, exist_ok=True)
     for old in given.folder.glob("*.log"):
         old.unlink()
     undisturbed = Soak(given.steps, 0.0, 0, 0, given.seed, given.folder, "undisturbed")
@@ -265,7 +275,7 @@ def main() -> int:
     for tenant in disturbed.tenants:
         text = tenant.text()
         begun, rejoined = BEGUN.findall(text), REJOINED.findall(text)
-        print(f"{tenant.name}: began after steps {begun}, joined again after {rejoined}")
+        print(f"{tenant.name}: {tenant.kills} kills; began after steps {begun}, joined again after {rejoined}")
     same = all(len(weights[1][name]) == 1 and weights[0][name] == weights[1][name] for name in TENANTS)
     print("final weights are the undisturbed run's" if same else "FINAL WEIGHTS DIFFER", flush=True)
     return 0 if same and flat else 1

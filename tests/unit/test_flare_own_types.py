@@ -48,6 +48,13 @@ def added(a: Any, b: Any) -> Any:
     return a + b
 
 
+def seeking(a: Any, b: Any) -> Any:
+    """Ends for few numbers."""
+    while a != 77:
+        a = a * a + b
+    return a
+
+
 @pytest.fixture(autouse=True, scope="module")
 def mine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The README's module and functions of ours, under the README's name."""
@@ -57,7 +64,7 @@ def mine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.syspath_prepend(source.parent)
         patch.delitem(sys.modules, "mine", raising=False)
         made = import_module("mine")
-        for function in (scaled, added, forever):
+        for function in (scaled, added, forever, seeking):
             setattr(made, function.__name__, function)
         others = {"real": np.float64, "wave": np.complex64, "texts": np.dtype("U4"), "times": lambda a, b: a * b}
         for name, value in others.items():
@@ -174,11 +181,25 @@ def test_a_function_costs_what_its_operations_do_or_what_is_declared() -> None:
             {"operator": "mine:forever"},
             "mine:forever does not compile for float32: it returns no such element, or never",
         ),
+        (
+            {"dtype": "int8", "operator": "mine:seeking"},
+            "operator seeking raises an error, or its loops take more than",
+        ),
     ],
 )
 def test_what_cannot_be_reduced_is_refused_in_words(options: dict[str, Any], told: str) -> None:
     with pytest.raises((ConfigError, ElementError), match=re.escape(told)):
         play(**{"algorithm": "tree", **options})
+
+
+def test_an_operator_that_does_not_end_is_a_fault_of_the_handler() -> None:
+    report = play(dtype="int8", operator="mine:seeking", algorithm="tree", element_cycles=4.0)
+    assert not report.outcomes[0].exact
+    assert report.faults
+    for fault in report.faults:
+        assert re.match(
+            r"reduction0\.add_tree, message \d+, packet \d+, core \d+, cycle \d+: RuntimeError: the red", fault
+        )
 
 
 def test_a_type_says_whether_it_can_be() -> None:
