@@ -192,7 +192,7 @@ class TableChecker(KeysetChecker):
         symbol.default_is_const = node.is_const
 
     def _no_action(self, symbol: r.TableSymbol, node: s.Table) -> None:
-        """Without default_action it is NoAction, which joins the list (facts: as ``@defaultonly``)."""
+        """Without default_action it is NoAction, which joins the list as ``@defaultonly`` (p4c: createBuiltins.cpp)."""
         action = self.scopes[0].get("NoAction")
         if not isinstance(action, r.ActionSymbol):
             self.report(node.name_at, f"table {node.name!r} needs NoAction: include core.p4", Kind.NAME)

@@ -1,4 +1,4 @@
-"""Names that the control plane sees: ``@name`` texts and match fields (facts: p4c's rules for key names)."""
+"""Names that the control plane sees: ``@name`` texts and match fields (p4c: frontends/p4/tableKeyNames.cpp)."""
 
 from __future__ import annotations
 

@@ -128,7 +128,10 @@ class TableLowering(ActionLowering):
     def _made_in_property(
         self, record: TableRecord, value: r.Construct, at: int, annotations: s.Annotations
     ) -> ir.ExternInstance:
-        """Its control-plane name is the text of the property's @name, without a path (facts: P4Info of profiles)."""
+        """Its control-plane name is the text of the property's @name, without a path.
+
+        As in p4c: control-plane/p4RuntimeArchHandler.cpp, getExternInstanceFromProperty.
+        """
         text = annotation_text(annotations, "name")
         if text is None:
             self.fail(at, "an instance made in a table's property needs a @name annotation on the property")

@@ -1,4 +1,4 @@
-"""The shapes of annotations that the language and p4c fix (section 20; facts: names with a known body)."""
+"""The shapes of annotations that the language and p4c fix (section 20; p4c: frontends/p4/parseAnnotations.cpp)."""
 
 from __future__ import annotations
 

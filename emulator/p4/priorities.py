@@ -1,4 +1,7 @@
-"""Priorities of a table's entries (section 14.2.1.4; facts: what p4c and bmv2 make of them)."""
+"""Priorities of a table's entries (section 14.2.1.4).
+
+Where the specification is silent, as in p4c: frontends/p4/entryPriorities.cpp and backends/bmv2/common/control.h.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What is whose: blocks to cores, and to network ports, so that all carry the same.
 
-The published server sorts its sizes and deals the largest to the least loaded, but adds the size at the wrong index of
-the unsorted list to that load (facts on Parameter Hub). ``balanced`` is the rule as it was meant; ``published`` is the
-rule as it was written, to compare with.
+The published server (github.com/Luo-Liang/ps-lite, src/Verbs.hpp, approximateSetPartition) sorts its sizes, deals the
+largest to the least loaded, but adds the size at the wrong index of the unsorted list to that load. ``balanced`` is the
+rule as it was meant; ``published`` is the rule as it was written, to compare with.
 
 The server itself deals a key's blocks as the key comes, each to the core with the fewest bytes so far
 (``key_memory.deal_blocks``): blocks are 32 KB at most, so loads then differ by 32 KB at most, whatever the order.

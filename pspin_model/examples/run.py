@@ -17,7 +17,7 @@ from pspin_model.machine.layout import KIND_HEADER, KIND_PAYLOAD
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What `pspin_rtl.csv` has columns for; one row for each handler."""
+    """What `rtl.csv` has columns for; one row for each handler."""
 
     example: str
     messages: int

@@ -221,7 +221,7 @@ class _Pipeline:
         self.set("packet_length", FRAME_LENGTH.get(self.e))
         self.set("ingress_global_timestamp", self.now_us)
 
-    # --- Between ingress and egress (facts of simple_switch) ---------------------------------------------------
+    # --- Between ingress and egress (bmv2: targets/simple_switch/simple_switch.cpp, ingress_thread) ------------
 
     def _after_ingress(self) -> None:
         """What simple_switch looks at, in its order. Clones go to egress before their original, so what is to become

@@ -26,7 +26,7 @@ WIDTH_BYTES = {
     "bool": 1,
 }
 EXPONENT_GROUP = 256
-"""Chunks whose exponents travel in one frame, at most: protocol.md, Numbers in lanes."""
+"""Chunks whose exponents travel in one frame, at most: hostagent/protocol/PROTOCOL.md, Block floating point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Operations:
     def chunks(self, lanes: int) -> int:
         """Frames a rank owes the switch for these calls: data chunks, and exponents for sums of floats.
 
-        Counted here from the protocol's text, not by the code that sends them.
+        Counted here from PROTOCOL.md (Lane encodings), not by the code that sends them.
         """
         if self.operator == "BARRIER":
             return self.calls
