@@ -94,7 +94,7 @@ class Primitives(Expressions):
             self.out.append(ir.SetValidity(sibling, False, node.span()))
 
     def assign_header(self, parameters: list[Node], node: Node) -> None:
-        names = [self._metadata_name(each) for each in parameters]
+        names = [self.metadata_name(each) for each in parameters]
         if None not in names:
             return self._assign_metadata(names[0] or "", names[1] or "", parameters, node)
         target, source = (self.header(each) for each in parameters)
@@ -120,7 +120,7 @@ class Primitives(Expressions):
         there: ir.Block = (ir.SetValidity(target, True, span), *copies, *siblings)
         self.out.append(ir.If(ir.IsValid(source), there, (gone,), span))
 
-    def _metadata_name(self, node: Node) -> str | None:
+    def metadata_name(self, node: Node) -> str | None:
         node = self.unwrap(node)
         name = node.object().get("value")
         return name if isinstance(name, str) and name in self.storage.metadata else None

@@ -11,6 +11,7 @@ from emulator.bmv2json.objects import Objects
 from emulator.bmv2json.primitives import PRIMITIVES, Primitive, Primitives
 from emulator.bmv2json.storage import Slot, Storage
 from emulator.p4 import ir
+from emulator.v1model.metadata import MARKED_TO_DROP, standard
 
 WORD = ir.Bits(64)
 """What hashes and random numbers are computed in."""
@@ -59,7 +60,23 @@ class ActionPrimitives(Primitives):
     # --- drop, messages ----------------------------------------------------------------------------------------------
 
     def drop(self, parameters: list[Node], node: Node) -> None:
-        self.call("mark_to_drop", node=node)
+        """P4_14's ``drop()``: the standard metadata, whatever instances the document keeps it in."""
+        for name, value in MARKED_TO_DROP.items():
+            field = standard(name)
+            self.out.append(ir.Assign(field, ir.Constant(value, field.type), node.span()))
+
+    def mark_to_drop(self, parameters: list[Node], node: Node) -> None:
+        """The fields of the metadata that is given, which may be a copy of the standard metadata."""
+        if not parameters:
+            self.drop(parameters, node)
+            return
+        given = self.unwrap(parameters[0])
+        name = self.metadata_name(given)
+        if name is None or "egress_spec" not in self.storage.metadata[name]:
+            given.fail("must be the standard metadata, or other metadata of its type")
+        for slot, field in zip(self.storage.metadata_slots(name, node), self.storage.metadata[name], strict=True):
+            if field in MARKED_TO_DROP:
+                self.store(slot, n.low_bits(n.literal(MARKED_TO_DROP[field]), ir.width_of(slot.type)), node)
 
     def log_message(self, parameters: list[Node], node: Node) -> None:
         text = self.unwrap(parameters[0])
@@ -161,7 +178,7 @@ class ActionPrimitives(Primitives):
 ALL: dict[str, tuple[tuple[int, ...], Primitive]] = {
     **PRIMITIVES,
     "drop": ((0,), ActionPrimitives.drop),
-    "mark_to_drop": ((0, 1), ActionPrimitives.drop),
+    "mark_to_drop": ((0, 1), ActionPrimitives.mark_to_drop),
     "log_msg": ((1, 2), ActionPrimitives.log_message),
     "assert": ((1,), ActionPrimitives.assertion),
     "assume": ((1,), ActionPrimitives.assertion),

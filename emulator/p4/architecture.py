@@ -48,6 +48,9 @@ class Architecture:
     calls whose enum argument is that member."""
     call_forms: Mapping[str, CallForm]
     """Extern functions whose arguments take another form."""
+    setters: Mapping[str, tuple[str, Mapping[str, int]]]
+    """Extern functions that only assign constants to fields of their argument: function to those fields, and the root
+    that stands for the argument where a deprecated overload has none. They are lowered to these assignments."""
     field_lists: tuple[str, str]
     """Which annotation numbers the metadata that copies keep, and the root of that metadata."""
     former_members: Mapping[str, str]

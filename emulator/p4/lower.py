@@ -41,19 +41,19 @@ class Lowering(ParserLowering):
             self.env[record.symbol] = record.instance
         instances = self._instances(package) if package else []
         self.data_names = digest_names(instances)
-        shared: dict[str, Value] = {}
+        self.shared = {}
         blocks: list[tuple[str, ir.Parser | ir.Control]] = []
         called: dict[str, tuple[ActionRecord, ...]] = {}
         for block_name, instance in instances:
             try:
-                blocks.append((block_name, self._block(block_name, instance, shared)))
+                blocks.append((block_name, self._block(block_name, instance)))
             except Abandoned:
                 continue
             called[block_name], self.called = tuple(self.called), []
         lowered = ir.Program(
             name, tuple(self.headers), tuple(self.stacks), tuple(self.variables), tuple(blocks), tuple(self.actions),
             tuple(self.tables), tuple(self.externs), program.errors, value_sets=tuple(self.value_sets),
-            field_lists=self._field_lists(program, instances, shared),
+            field_lists=self._field_lists(program, instances),
         )  # fmt: skip
         return Lowered(
             lowered, records, tuple(instances), tuple(self.global_actions.values()), called, tuple(self.refusals)
@@ -92,7 +92,7 @@ class Lowering(ParserLowering):
             self.fail(value or self.at, "a package's argument must be an instance of a parser or control")
         return self.make_instance(value, value.block.name)
 
-    def _block(self, name: str, instance: BlockInstance, shared: dict[str, Value]) -> ir.Parser | ir.Control:
+    def _block(self, name: str, instance: BlockInstance) -> ir.Parser | ir.Control:
         """One of the package's blocks; storage that blocks share is made by the first that names it."""
         self.block_name = name
         parameters: list[Value] = []
@@ -102,10 +102,10 @@ class Lowering(ParserLowering):
             if root in (PACKET_IN, PACKET_OUT):
                 parameters.append(None)
                 continue
-            if root not in shared:
+            if root not in self.shared:
                 self.at = symbol.at
-                shared[root] = self.allocate(root, self.type(symbol.type))
-            parameters.append(shared[root])
+                self.shared[root] = self.allocate(root, self.type(symbol.type))
+            parameters.append(self.shared[root])
         if instance.symbol.kind == "parser":
             found: ir.Parser | ir.Control = self.parser(instance, parameters)
         else:
@@ -117,11 +117,11 @@ class Lowering(ParserLowering):
     # --- field lists ---------------------------------------------------------------------------------------------
 
     def _field_lists(
-        self, program: r.Program, instances: list[tuple[str, BlockInstance]], shared: dict[str, Value]
+        self, program: r.Program, instances: list[tuple[str, BlockInstance]]
     ) -> tuple[tuple[int, tuple[ir.Variable, ...]], ...]:
         """The metadata's scalars by the numbers of the annotations on its fields."""
         annotation_name, root = self.architecture.field_lists
-        storage = shared.get(root)
+        storage = self.shared.get(root)
         type_ = self._type_of_root(root, instances)
         if not isinstance(storage, Parts) or not isinstance(type_, t.StructLike):
             return ()

@@ -10,12 +10,14 @@ from emulator.p4.errors import Kind
 from emulator.p4.lower_arguments import Evaluated
 from emulator.p4.lower_packets import PACKET_CALLS, PacketLowering
 from emulator.p4.lower_places import SlicePlace
-from emulator.p4.lower_storage import AGGREGATES, Value, leaves
+from emulator.p4.lower_storage import AGGREGATES, Parts, Value, leaves
 
 
 class ExternLowering(PacketLowering):
     block_name = ""
     """The package parameter whose block is being lowered."""
+    shared: dict[str, Value]
+    """The storage that blocks share, by its root: the architecture's names for the blocks' parameters."""
     data_names: dict[r.ExternCall, str]
     """Control-plane names of the data that calls of form NAMED send."""
 
@@ -28,6 +30,9 @@ class ExternLowering(PacketLowering):
         if expr.name not in known:
             self.refuse(expr, f"the extern function {expr.name}()" if expr.instance is None else f"{expr.name}()")
         span = self.tokens.span(expr.at)
+        if expr.instance is None and expr.name in self.architecture.setters:
+            self._set_fields(expr, span)
+            return None
         instance = None
         if expr.instance is not None:
             instance = self.value(expr.instance)
@@ -44,6 +49,15 @@ class ExternLowering(PacketLowering):
         self.out.append(ir.CallExtern(expr.name, arguments, instance, span))
         self.out.extend(after)
         return result
+
+    def _set_fields(self, expr: r.ExternCall, span: ir.Span) -> None:
+        root, fields = self.architecture.setters[expr.name]
+        target: Value = self.evaluate(expr.arguments)[0].place if expr.arguments else self.shared.get(root)
+        if not isinstance(target, Parts) or not target.names.keys() >= fields.keys():
+            self.unsupported(expr, f"{expr.name}() of anything without the fields {' and '.join(fields)}")
+        for name, value in fields.items():
+            place = target.part(name)
+            self.out.append(ir.Assign(place, ir.Constant(value, place.type), span))
 
     def _check_block(self, expr: r.ExternCall) -> None:
         """Whether this block may call the extern, perhaps with this member of an enum."""

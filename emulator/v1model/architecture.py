@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from emulator.p4.architecture import PACKET_IN, PACKET_OUT, Architecture, CallForm
+from emulator.v1model.metadata import MARKED_TO_DROP
 
 _VERIFY, _INGRESS, _EGRESS, _COMPUTE = (frozenset((block,)) for block in ("vr", "ig", "eg", "ck"))
 
@@ -96,6 +97,7 @@ V1MODEL = Architecture(
         "assert": CallForm.PLACED,
         "assume": CallForm.PLACED,
     },
+    setters={"mark_to_drop": ("standard_metadata", MARKED_TO_DROP)},
     field_lists=("field_list", "meta"),
     former_members={
         "standard_metadata_t.drop": "call mark_to_drop(standard_metadata)",

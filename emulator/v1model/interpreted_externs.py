@@ -9,7 +9,7 @@ from emulator.p4.arithmetic import unsigned, wrap
 from emulator.p4.interpreter import Discard, Machine
 from emulator.v1model import interpreted_requests
 from emulator.v1model.messages import LOG_CAPACITY, format_of, values_of
-from emulator.v1model.metadata import DROP_PORT, Algorithm, Drop, Fault, standard
+from emulator.v1model.metadata import Algorithm, Drop, Fault, standard
 from emulator.v1model.random_numbers import MASK
 from emulator.v1model.state import State
 
@@ -71,11 +71,6 @@ def counter_count(m: Machine, call: ir.CallExtern) -> None:
 
 def nothing(m: Machine, call: ir.CallExtern) -> None:
     """direct_counter.count, direct_meter.read: bmv2 counts and meters at each hit of the table, before the action."""
-
-
-def mark_to_drop(m: Machine, call: ir.CallExtern) -> None:
-    m.assign(standard("egress_spec"), DROP_PORT)
-    m.assign(standard("mcast_grp"), 0)
 
 
 def hash_input(m: Machine, data: ir.Argument) -> bytes:
@@ -171,7 +166,6 @@ EXTERNS: Mapping[str, Callable[[Machine, ir.CallExtern], None]] = {
     "register.write": register_write,
     "counter.count": counter_count,
     "direct_counter.count": nothing,
-    "mark_to_drop": mark_to_drop,
     "hash": hash_,
     "verify_checksum": verify_checksum,
     "verify_checksum_with_payload": verify_checksum,

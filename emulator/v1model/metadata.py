@@ -8,6 +8,8 @@ from emulator.p4 import ir
 
 DROP_PORT = 511
 """egress_spec of a packet to drop."""
+MARKED_TO_DROP = {"egress_spec": DROP_PORT, "mcast_grp": 0}
+"""What mark_to_drop sets in its argument, and nothing else (bmv2, targets/simple_switch/primitives.cpp)."""
 PREFIX = "standard_metadata."
 
 WIDTHS_BITS = {

@@ -19,6 +19,7 @@ from tests.support.p4_programs import (
     const,
     header_type,
     make_program,
+    mark_to_drop,
     read,
     ref,
     register,
@@ -97,7 +98,7 @@ def wishes(draw: st.DrawFn, *, ingress: bool) -> ir.Statement:
         ir.CallExtern("clone_preserving_field_list", (kind, session, number)),
         ir.CallExtern(again, (number,)),
         ir.CallExtern("truncate", (const(draw(st.integers(0, 90)), 32),)),
-        ir.CallExtern("mark_to_drop", ((standard("egress_spec"),),)),
+        mark_to_drop(),
     ]
     if ingress:
         calls.append(ir.Assign(standard("mcast_grp"), const(draw(st.integers(0, 3)), 16)))  # type: ignore[arg-type]

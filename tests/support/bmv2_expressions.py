@@ -11,6 +11,7 @@ Json = dict[str, Any]
 PLAIN = {"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"}
 SATURATING = {"|+|": "+", "|-|": "-"}
 LOGIC = {"&&": "and", "||": "or"}
+STANDARD = "standard_metadata"
 
 
 class Unwritable(Exception):
@@ -35,6 +36,8 @@ class ExpressionWriter:
     def __init__(self) -> None:
         self.parameters = {}
         self.types: dict[str, ir.HeaderType] = {}
+        self.standard = {STANDARD}
+        """Metadata instances of the standard metadata's type: itself, and the program's copies of it."""
 
     # --- names -------------------------------------------------------------------------------------------------------
 
@@ -43,8 +46,9 @@ class ExpressionWriter:
             return {"type": "local", "value": self.parameters[variable.name]}
         if isinstance(variable.type, ir.VarBits):
             raise Unwritable("a local of variable width")
-        if variable.name.startswith("standard_metadata."):
-            return {"type": "field", "value": ["standard_metadata", variable.name.partition(".")[2]]}
+        instance, _, name = variable.name.rpartition(".")
+        if instance in self.standard:
+            return {"type": "field", "value": [instance, name]}
         return {"type": "field", "value": ["scalars", variable.name]}
 
     def header(self, ref: ir.HeaderRef) -> Json:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.p4 import ir
-from emulator.v1model.metadata import Algorithm
+from emulator.v1model.metadata import MARKED_TO_DROP, Algorithm
 from tests.support.bmv2_expressions import ExpressionWriter, Json, Unwritable, hexstr
-
-CALLS = {
-    "mark_to_drop": "mark_to_drop",
-    "truncate": "truncate",
-    "assert": "assert",
-    "assume": "assume",
-}
 
 
 class StatementWriter(ExpressionWriter):
@@ -64,8 +57,26 @@ class StatementWriter(ExpressionWriter):
     # --- statements --------------------------------------------------------------------------------------------------
 
     def block(self, block: ir.Block) -> None:
-        for statement in block:
-            self.statement(statement)
+        at = 0
+        while at < len(block):
+            marked = self._marked_to_drop(block[at : at + len(MARKED_TO_DROP)])
+            if marked is None:
+                self.statement(block[at])
+                at += 1
+            else:
+                self.add("mark_to_drop", {"type": "header", "value": marked})
+                at += len(MARKED_TO_DROP)
+
+    def _marked_to_drop(self, block: ir.Block) -> str | None:
+        """The instance, where these statements are what the front end makes of mark_to_drop."""
+        done: list[tuple[str, int]] = []
+        for s in block:
+            if isinstance(s, ir.Assign) and isinstance(s.target, ir.Variable) and isinstance(s.value, ir.Constant):
+                done.append((s.target.name, s.value.value))
+        for instance in self.standard:
+            if done == [(f"{instance}.{field}", value) for field, value in MARKED_TO_DROP.items()]:
+                return instance
+        return None
 
     def statement(self, s: ir.Statement) -> None:
         match s:
@@ -167,9 +178,6 @@ class StatementWriter(ExpressionWriter):
         if method is None:
             raise Unwritable(call.name)
         method(call)
-
-    def call_mark_to_drop(self, call: ir.CallExtern) -> None:
-        self.add("mark_to_drop", {"type": "header", "value": "standard_metadata"})
 
     def call_truncate(self, call: ir.CallExtern) -> None:
         self.add("truncate", self.number(call.expr(0)))

@@ -12,7 +12,7 @@ from typing import Any
 from emulator.p4 import ir, walk
 from emulator.p4.table_layout import NOTHING_RUN
 from emulator.v1model.metadata import WIDTHS_BITS
-from tests.support.bmv2_expressions import Json, Unwritable, hexstr
+from tests.support.bmv2_expressions import STANDARD, Json, Unwritable, hexstr
 from tests.support.bmv2_parsers import ParserWriter
 
 Target = str | None
@@ -190,6 +190,9 @@ class _Document(ParserWriter):
 
     def write(self) -> Json:
         program = self.program
+        variables = {v.name for v in program.variables}
+        instances = {name.rpartition(".")[0] for name in variables}
+        self.standard |= {i for i in instances if variables.issuperset(f"{i}.{field}" for field in WIDTHS_BITS)}
         if any(isinstance(s, ir.Repeat) for b in walk.root_blocks(program) for s in walk.statements(b)):
             raise Unwritable("the IR after its passes")
         parser = program.block("p")
@@ -318,14 +321,14 @@ class _Document(ParserWriter):
         scalars = [
             [v.name, ir.width_of(v.type), _signed(v.type)]
             for v in program.variables
-            if not v.name.startswith("standard_metadata.") and not isinstance(v.type, ir.VarBits)
+            if v.name.rpartition(".")[0] not in self.standard and not isinstance(v.type, ir.VarBits)
         ]
         scalars += [[name, width, signed] for name, (width, signed) in self.scalars.items()]
         standard = [[name, width, False] for name, width in WIDTHS_BITS.items()]
-        more = [("scalars", "scalars_t", scalars), ("standard_metadata", "standard_metadata", standard)]
+        more = [("scalars", "scalars_t", scalars), *((name, STANDARD, standard) for name in sorted(self.standard))]
         headers: list[Json] = []
         for name, type_name, fields in more:
-            types[f"${type_name}"] = {"name": type_name, "id": len(types), "fields": fields}
+            types.setdefault(f"${type_name}", {"name": type_name, "id": len(types), "fields": fields})
             headers.append({"name": name, "id": len(headers), "header_type": type_name, "metadata": True})
         ids = {}
         for header in program.headers:

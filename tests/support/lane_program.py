@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from emulator.p4 import ir
-from emulator.v1model.metadata import standard
-from tests.support.p4_programs import binary, const, header_type, make_program, read, ref, register, send_to, var, write
+from tests.support.p4_programs import (
+    binary,
+    const,
+    header_type,
+    make_program,
+    mark_to_drop,
+    read,
+    ref,
+    register,
+    send_to,
+    var,
+    write,
+)
 
 Op = ir.BinaryOp
 
@@ -43,7 +54,7 @@ def lane_program(lanes: int, slots: int = 16, *, width: int = 32, prefix_bytes: 
     chosen = ir.Switch(
         ref(head, "op"),
         tuple(ir.SwitchCase((i,), (ir.Region(f"action{i}", tuple(b)),)) for i, b in enumerate(actions)),
-        (ir.CallExtern("mark_to_drop", ((standard("egress_spec"),),)),),
+        mark_to_drop().body,
     )
     body = (
         send_to(1),

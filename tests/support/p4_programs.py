@@ -12,7 +12,7 @@ from emulator.p4 import ir
 from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes, frame_at, tx_frame, tx_length
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram, compile_program
-from emulator.v1model.metadata import PREFIX, WIDTHS_BITS, standard
+from emulator.v1model.metadata import MARKED_TO_DROP, PREFIX, WIDTHS_BITS, standard
 
 CORE_ERRORS = (
     "NoError",
@@ -49,6 +49,12 @@ def header_type(name: str, *fields: tuple[str, int] | tuple[str, ir.Type]) -> ir
 
 def ref(header: ir.HeaderRef, name: str) -> ir.FieldRef:
     return ir.FieldRef(header, next(f for f in header.type.fields if f.name == name))
+
+
+def mark_to_drop() -> ir.Region:
+    """What the call on the standard metadata becomes, as one statement."""
+    return ir.Region("mark_to_drop", tuple(ir.Assign(standard(f), ir.Constant(v, standard(f).type))
+                                           for f, v in MARKED_TO_DROP.items()))  # fmt: skip
 
 
 def binary(op: ir.BinaryOp, left: ir.Expr, right: ir.Expr) -> ir.Binary:

@@ -7,7 +7,7 @@ from typing import Any
 from emulator.p4 import ir
 from emulator.switch.control import CloneSession
 from emulator.v1model.metadata import Instance, standard
-from tests.support.p4_programs import binary, const, header_type, ref, send_to, var
+from tests.support.p4_programs import binary, const, header_type, mark_to_drop, ref, send_to, var
 
 Op = ir.BinaryOp
 TAG = ir.Header("hdr.tag", header_type("tag_t", ("kind", 8), ("note", 8), ("times", 16)))
@@ -15,7 +15,7 @@ NOTE, OTHER = var("meta.note", 8), var("meta.other", 8)
 I2E, E2E = const(0, 32), const(1, 32)
 RECIRCULATE = ir.CallExtern("recirculate_preserving_field_list", (const(1, 8),))
 RESUBMIT = ir.CallExtern("resubmit_preserving_field_list", (const(1, 8),))
-MARK = ir.CallExtern("mark_to_drop", ((standard("egress_spec"),),))
+MARK = mark_to_drop()
 
 
 def clone(kind: ir.Constant, session: int | ir.Expr, fields: int | None = None) -> ir.CallExtern:

@@ -65,6 +65,14 @@ ARRAY = {"type": "register_array", "value": "r"}
             "actions[1].primitives[0].parameters[0].value[0]: header 'q' is not declared",
         ),
         (
+            in_action(primitive("mark_to_drop", {"type": "header", "value": "h"})),
+            "primitives[0].parameters[0]: must be the standard metadata, or other metadata of its type",
+        ),
+        (
+            in_action(primitive("mark_to_drop", {"type": "header", "value": "scalars"})),
+            "primitives[0].parameters[0]: must be the standard metadata, or other metadata of its type",
+        ),
+        (
             in_action(primitive("assign", EGRESS_SPEC, {"type": "hexstr", "value": "12g"})),
             'parameters[1].value: must be a hexadecimal number such as "0x1f", not "12g"',
         ),

@@ -361,6 +361,41 @@ def test_metadata_by_its_alias(engine: str) -> None:
     assert Running(made, engine).one("00000000") == "00000001"
 
 
+@pytest.mark.parametrize(
+    ("primitives", "expected"),
+    [
+        ([primitive("mark_to_drop", header("standard_metadata"))], None),
+        ([primitive("mark_to_drop")], None),
+        ([primitive("drop")], None),
+        ([primitive("mark_to_drop", header("standard_metadata")), assign(EGRESS_SPEC, hexstr(1))], "00000000"),
+        ([primitive("mark_to_drop", header("copy")), assign(C, field("copy", "egress_spec"))], "000001ff"),
+        (
+            [
+                assign(field("copy", "mcast_grp"), hexstr(3)),
+                primitive("mark_to_drop", header("copy")),
+                assign(C, field("copy", "mcast_grp")),
+            ],
+            "00000000",
+        ),
+        (
+            [
+                primitive("assign_header", header("copy"), header("standard_metadata")),
+                primitive("mark_to_drop", header("copy")),
+                primitive("assign_header", header("standard_metadata"), header("copy")),
+            ],
+            None,
+        ),
+    ],
+)
+def test_mark_to_drop_sets_fields_of_the_metadata_that_is_given(
+    engine: str, primitives: list[Json], expected: str | None
+) -> None:
+    made = document(primitives)
+    made["headers"].append({"name": "copy", "id": 9, "header_type": "standard", "metadata": True})
+    found = Running(made, engine).send(bytes(4))
+    assert found == ({} if expected is None else {1: [bytes.fromhex(expected)]})
+
+
 def test_headers_are_compared_whole(engine: str) -> None:
     made = document(
         [

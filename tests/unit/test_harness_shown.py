@@ -86,6 +86,17 @@ def test_what_became_of_a_packet_stands_before_its_walk(switch: P4Switch) -> Non
     assert text.index("table kinds") < text.index("the walk of")
 
 
+def test_a_drop_by_way_of_a_parameter_is_where_the_parameter_was_marked(tmp_path: Path) -> None:
+    text = PROGRAM.replace("control I(", "action gone(inout standard_metadata_t s) { mark_to_drop(s); }\ncontrol I(")
+    path = tmp_path / "gone.p4"
+    path.write_text(text.replace("action drop() { mark_to_drop(std); }", "action drop() { gone(std); }"))
+    network = P4Network(VirtualWorld(engine="interpreter"), columns=70)
+    (first, *_) = summary_lines(walk(network.switch(path), RIGHT))
+    network.close()
+    marked = "action gone(inout standard_metadata_t s) { mark_to_drop(s); }"
+    assert first == f"dropped by ingress at gone.p4:14   {marked}"
+
+
 def test_the_summary_names_ports_and_entries(switch: P4Switch) -> None:
     switch.table("kinds").add({"kind": 7}, "forward", port=3)
     assert list(summary_lines(walk(switch, RIGHT))) == [

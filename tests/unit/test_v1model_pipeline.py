@@ -17,6 +17,7 @@ from tests.support.p4_programs import (
     const,
     header_type,
     make_program,
+    mark_to_drop,
     read,
     ref,
     register,
@@ -29,7 +30,7 @@ from tests.support.p4_programs import (
 Op = ir.BinaryOp
 BYTE = header_type("byte_t", ("x", 8))
 ETH = header_type("eth_t", ("dst", 48), ("src", 48), ("type", 16))
-MARK = ir.CallExtern("mark_to_drop", ((standard("egress_spec"),),))
+MARK = mark_to_drop()
 
 
 def test_multicast_copies_start_from_what_ingress_left_and_change_alone() -> None:

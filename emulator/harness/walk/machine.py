@@ -13,8 +13,6 @@ from emulator.p4.printer import expr_text, header_text, keyset_text, simple_text
 from emulator.v1model.interpreted_externs import checksum
 from emulator.v1model.messages import format_of, values_of
 
-SILENT = frozenset(("mark_to_drop",))
-"""Externs whose arguments tell nothing."""
 VERIFYING = frozenset(("verify_checksum", "verify_checksum_with_payload"))
 MOST_LISTED = 8
 """Values of a list argument that are shown."""
@@ -164,8 +162,6 @@ class TracingMachine(Machine):
         return "1 byte" if size == 1 else f"{size} bytes"
 
     def _called(self, s: ir.CallExtern) -> Details:
-        if s.name in SILENT:
-            return ()
         outs = self.target.outs(s.name)
         found: list[tuple[str, str]] = []
         for position, argument in enumerate(s.arguments):

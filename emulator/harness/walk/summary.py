@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from emulator.harness.walk.events import Event, Kind, Walk
 from emulator.harness.walk.text import shown_path, source_line
+from emulator.v1model.metadata import DROP_PORT
 
-DROPPING = "mark_to_drop"
+DROPPING = f".egress_spec = 9w{DROP_PORT}"
+"""End of a statement that asks for the drop; mark_to_drop makes it, on the standard metadata or on a copy."""
 
 
 def summary_lines(walk: Walk) -> Iterator[str]:
@@ -26,7 +28,7 @@ def _fates(events: list[Event]) -> Iterator[str]:
         match event.kind:
             case Kind.BLOCK:
                 marked = None
-            case Kind.STATEMENT if event.text.startswith(DROPPING):
+            case Kind.STATEMENT if event.text.endswith(DROPPING):
                 marked = event
             case Kind.DROP:
                 yield f"{event.text}{'' if marked is None else _place(marked)}"

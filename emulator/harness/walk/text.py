@@ -126,7 +126,7 @@ def _detail_texts(details: Details) -> list[str]:
 
 
 def _fitted(head: str, details: list[str], room: str, width: int) -> Iterator[str]:
-    """Details behind the head where there is room, else on lines of their own, behind ``room``."""
+    """Details behind the head where there is room, else on lines of their own, behind at most ``room``."""
     if not details:
         yield head
         return
@@ -135,6 +135,7 @@ def _fitted(head: str, details: list[str], room: str, width: int) -> Iterator[st
         yield f"{head}   {joined}"
         return
     yield head
+    room = room[: max(0, width - max(map(len, details)))]
     line = ""
     for detail in details:
         if line and len(room) + len(line) + 2 + len(detail) > width:

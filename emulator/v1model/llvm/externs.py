@@ -19,7 +19,7 @@ from emulator.v1model.llvm.meters import emit_meter
 from emulator.v1model.llvm.random_numbers import random
 from emulator.v1model.llvm.records import digest, log_message
 from emulator.v1model.llvm.registers import FRAME_LENGTH, LENGTH
-from emulator.v1model.metadata import DROP_PORT, Drop, Fault, standard
+from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.meters import METER_BYTES
 from emulator.v1model.uses import Uses
 
@@ -178,11 +178,6 @@ def execute_meter(e: Emitter, call: ir.CallExtern) -> None:
 # --- The packet -------------------------------------------------------------------------------------------------
 
 
-def mark_to_drop(e: Emitter, call: ir.CallExtern) -> None:
-    e.assign(standard("egress_spec"), constant(DROP_PORT, 9))
-    e.assign(standard("mcast_grp"), constant(0, 16))
-
-
 def assertion(e: Emitter, call: ir.CallExtern) -> None:
     """A false one drops the packet, counted; bmv2 would end the process."""
     discard(e, e.b.xor(e.value(call.expr(0)), constant(1, 1)), Drop.ASSERTION)
@@ -207,7 +202,6 @@ EXTERNS: Mapping[str, Any] = {
     "register.write": register_write,
     "counter.count": counter_count,
     "direct_counter.count": nothing,
-    "mark_to_drop": mark_to_drop,
     "hash": emit_hash,
     "verify_checksum": emit_verify,
     "verify_checksum_with_payload": emit_verify,
