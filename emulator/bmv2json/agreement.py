@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from emulator.bmv2json.client_p4info import Wanted
 from emulator.bmv2json.document import Bmv2JsonError
-from emulator.bmv2json.wanted import Wanted
 from emulator.p4 import ir
 
 

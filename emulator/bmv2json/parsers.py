@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from emulator.bmv2json import numbers as n
+from emulator.bmv2json.client_p4info import Wanted
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.objects import Objects
 from emulator.bmv2json.primitives_externs import ActionPrimitives
 from emulator.bmv2json.storage import Storage, UnionStack
-from emulator.bmv2json.wanted import Wanted
 from emulator.p4 import ir
 
 START = "start"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from emulator.bmv2json.actions import JsonAction
+from emulator.bmv2json.client_p4info import Wanted
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.flow import Cycle, FlowNode, structure
 from emulator.bmv2json.objects import Objects
 from emulator.bmv2json.primitives_externs import ActionPrimitives
 from emulator.bmv2json.storage import Storage
 from emulator.bmv2json.tables import JsonTable, TableReader
-from emulator.bmv2json.wanted import Wanted
 from emulator.p4 import ir
 
 HIT, MISS = "__HIT__", "__MISS__"

@@ -10,6 +10,7 @@ from typing import Any
 from emulator.bmv2json.actions import read_actions
 from emulator.bmv2json.agreement import check_p4info
 from emulator.bmv2json.checksums import checksum_blocks, deparser_block
+from emulator.bmv2json.client_p4info import Wanted
 from emulator.bmv2json.declarations import read_storage
 from emulator.bmv2json.document import Bmv2JsonError, Node, read_document
 from emulator.bmv2json.errors import parser_error_numbers, read_errors
@@ -19,7 +20,6 @@ from emulator.bmv2json.own_p4info import make_p4info
 from emulator.bmv2json.parsers import ParserReader
 from emulator.bmv2json.pipelines import PipelineReader
 from emulator.bmv2json.tables import TableReader
-from emulator.bmv2json.wanted import Wanted
 from emulator.p4 import ir
 
 

@@ -1,7 +1,7 @@
 """Headers, stacks, unions and metadata of a document, as the IR's storage.
 
 Header instances keep their names; elements of stacks become ``stack[i]``, members of unions ``union.member``, and a
-stack of unions is one stack for each member (``emulator.p4.lower_storage`` does the same). A metadata instance is no
+stack of unions is one stack for each member (``emulator.p4.lower.storage`` does the same). A metadata instance is no
 header: each of its fields is a variable ``instance.field``, made when it is first used. The fields that simple_switch
 itself knows, by their names or by the document's aliases, are v1model's standard metadata.
 """

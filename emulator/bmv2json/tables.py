@@ -8,11 +8,11 @@ from typing import Any
 
 from emulator.bmv2json import numbers as n
 from emulator.bmv2json.actions import JsonAction
+from emulator.bmv2json.client_p4info import Wanted, match_kind
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.entries import KeyShape, read_entries
 from emulator.bmv2json.objects import Objects
 from emulator.bmv2json.storage import VALID, Storage
-from emulator.bmv2json.wanted import Wanted, match_kind
 from emulator.p4 import ir
 
 MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional", "valid")

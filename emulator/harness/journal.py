@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from emulator.harness.stf.rings import Rings
 from emulator.harness.walk.engine import TracedSwitch
 from emulator.harness.walk.events import Walk
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.ports.batch import FrameBatch
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram

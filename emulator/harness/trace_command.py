@@ -25,10 +25,10 @@ from emulator.harness.walk.events import Walk
 from emulator.harness.walk.text import WIDTH, walk_data, walk_lines
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound
-from emulator.p4runtime.programs import load_program
+from emulator.p4runtime.pipeline.programs import load_program
 from emulator.ports.batch import frame_at
-from emulator.ports.capture import read_capture
 from emulator.ports.errors import PortError
+from emulator.ports.pcap.capture import read_capture
 from emulator.switch.control import ControlError
 from emulator.v1model.compiled import CompiledProgram
 

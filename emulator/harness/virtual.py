@@ -15,11 +15,11 @@ from emulator.harness.target import Received
 from emulator.harness.walk.engine import TracedSwitch
 from emulator.harness.walk.events import Left, Walk
 from emulator.network.simulation import End, EndlessCircle, Simulation
-from emulator.p4runtime.programs import load_program
+from emulator.p4runtime.pipeline.programs import load_program
 from emulator.ports.errors import PortError
 from emulator.ports.spec import Impairments, parse_port
 from emulator.switch.core import Switch
-from emulator.switch.tables import Table
+from emulator.switch.tables.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 
 ALL_PORTS = range(1 << 9)

@@ -6,11 +6,11 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from emulator.p4 import resolved as r
-from emulator.p4 import types as t
+from emulator.p4.check import resolved as r
+from emulator.p4.check import type_system as t
 from emulator.p4.frontend import Stages
-from emulator.p4.preprocess import preprocessed_text
-from emulator.p4.printer import print_program
+from emulator.p4.ir.printer import print_program
+from emulator.p4.preprocess.preprocessor import preprocessed_text
 
 _PLACES = frozenset(("at", "end", "name_at"))
 

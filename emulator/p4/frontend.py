@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from emulator.p4 import ir
-from emulator.p4 import resolved as r
-from emulator.p4 import syntax as s
 from emulator.p4.architecture import Architecture
-from emulator.p4.check import check
-from emulator.p4.collection import no_collection
-from emulator.p4.depth import is_deep, with_room
+from emulator.p4.check import resolved as r
+from emulator.p4.check.checker import check
+from emulator.p4.deep_stack import is_deep, with_room
 from emulator.p4.errors import MAX_ERRORS, CompileError, Diagnostic, Diagnostics, Kind, NoMain
-from emulator.p4.lower import Lowered, lower
-from emulator.p4.p4info import make_p4info
-from emulator.p4.parser import parse
-from emulator.p4.preprocess import Preprocessor
-from emulator.p4.source import FileReader, Tokens, read_from_disk
+from emulator.p4.gc_pause import no_collection
+from emulator.p4.lower.lowering import Lowered, lower
+from emulator.p4.p4info.make import make_p4info
+from emulator.p4.preprocess.preprocessor import Preprocessor
+from emulator.p4.syntax import tree as s
+from emulator.p4.syntax.parse import parse
+from emulator.p4.syntax.source import FileReader, Tokens, read_from_disk
 
 CORE_FOLDER = str(Path(__file__).parent / "include")
 STAGES = ("preprocess", "parse", "check", "lower")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime import entities
+from emulator.native.p4protos import p4runtime_pb2
+from emulator.p4runtime.entities import registry
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.view import Change, Undo, View, run_change
 from emulator.switch.control import ControlError
@@ -65,14 +65,14 @@ def prepare_all(view: View, updates: Sequence[Any], data: bytes | None) -> list[
     """Of each update what carries it out, or why not; ``data``: the bytes of a request with these updates alone."""
     if data is None or len(updates) < MANY:
         return [_prepare(view, update) for update in updates]
-    from emulator.p4runtime.bulk import prepare_many  # its compiled loop is nothing for small requests to wait for
+    from emulator.p4runtime.bulk.bulk import prepare_many  # its compiled loop is nothing for small requests to wait for
 
     return prepare_many(view, data, len(updates), lambda number: _prepare(view, updates[number]))
 
 
 def _prepare(view: View, update: Any) -> Change | RequestError:
     try:
-        return entities.prepare_write(view, update)
+        return registry.prepare_write(view, update)
     except RequestError as error:
         return error
 

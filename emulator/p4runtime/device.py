@@ -13,14 +13,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime import entities
-from emulator.p4runtime.announcements import Announcements
-from emulator.p4runtime.arbitration import MAX_STREAMS, Arbiter, Notification
+from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.batches import collector_paused, write_batch
+from emulator.p4runtime.entities import registry
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
-from emulator.p4runtime.packet_io import frame_of, packet_in_of
-from emulator.p4runtime.pipeline import Compiled, Config, Pipeline, Target, make_config
+from emulator.p4runtime.pipeline.pipeline import Compiled, Config, Pipeline, Target, make_config
+from emulator.p4runtime.stream.arbitration import MAX_STREAMS, Arbiter, Notification
+from emulator.p4runtime.stream.notifications import Announcements
+from emulator.p4runtime.stream.packet_io import frame_of, packet_in_of
 from emulator.p4runtime.view import View
 from emulator.ports.errors import PortError
 from emulator.switch.control import ControlError
@@ -293,7 +293,7 @@ def election_id_of(message: Any) -> int | None:
 
 def _read_into(found: list[Any], view: View, entity: Any) -> RequestError | None:
     try:
-        found.extend(entities.read_some_serialized(view, entity))
+        found.extend(registry.read_some_serialized(view, entity))
     except RequestError as error:
         return error
     except ControlError as error:
@@ -301,9 +301,9 @@ def _read_into(found: list[Any], view: View, entity: Any) -> RequestError | None
     return None
 
 
-def _response_of(entities: list[Any]) -> Any:
+def _response_of(registry: list[Any]) -> Any:
     response = p4runtime_pb2.ReadResponse()
-    for entity in entities:
+    for entity in registry:
         if isinstance(entity, bytes):
             response.entities.add().ParseFromString(entity)
         else:

@@ -16,32 +16,32 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
-from emulator.p4.protos import p4runtime_pb2
-from emulator.p4runtime.compilation import compile_config
-from emulator.p4runtime.cpu_port import CpuPort
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.device_config import read_json_file
-from emulator.p4runtime.early import Early, Listening
-from emulator.p4runtime.ending import AskedToEnd, Ending, die_with_parent
-from emulator.p4runtime.messages import MessageLog
-from emulator.p4runtime.package import PackageError, pack
-from emulator.p4runtime.pipeline import Compiled, CompileFailure, Target
+from emulator.p4runtime.entities.statistics import statistics_handler
+from emulator.p4runtime.listen_before_ready import Early, Listening
+from emulator.p4runtime.pipeline.compilation import compile_config
+from emulator.p4runtime.pipeline.device_config import read_json_file
+from emulator.p4runtime.pipeline.package import PackageError, pack
+from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure, Target
 from emulator.p4runtime.server import ServerError
-from emulator.p4runtime.statistics import statistics_handler
+from emulator.p4runtime.shutdown import AskedToEnd, Ending, die_with_parent
+from emulator.p4runtime.stream.cpu_port import CpuPort
+from emulator.p4runtime.stream.log_messages import MessageLog
 from emulator.ports.batch import CELL_BYTES
-from emulator.ports.bell import Bell
+from emulator.ports.cable.bell import Bell
+from emulator.ports.cable.stale import clean_stale
 from emulator.ports.errors import PortError
-from emulator.ports.live import LiveLoop
+from emulator.ports.loop.live import LiveLoop
+from emulator.ports.loop.runner import SwitchRunner
+from emulator.ports.loop.switch_loops import adopt_switch_loops
 from emulator.ports.opening import cable_for, make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
-from emulator.ports.runner import SwitchRunner
+from emulator.ports.sockets.tcp import TcpSwitchPort
+from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_ports
-from emulator.ports.stale import clean_stale
-from emulator.ports.switch_loops import adopt_switch_loops
-from emulator.ports.tcp import TcpSwitchPort
-from emulator.ports.udp import UdpSwitchPort
 from emulator.switch.core import Switch
 from emulator.switch.interpreted_runner import InterpretedRunner
 from emulator.v1model.compiled import ENGINES, WITH_SOURCE, load

@@ -22,12 +22,12 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from emulator.p4.protos import p4runtime_pb2
+from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime import statuses
-from emulator.p4runtime.announcer import Announcer
-from emulator.p4runtime.arbitration import MAX_STREAMS, Notification
 from emulator.p4runtime.device import Device, WriteCall
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
+from emulator.p4runtime.stream.arbitration import MAX_STREAMS, Notification
+from emulator.p4runtime.stream.notifier import Announcer
 
 API_VERSION = "1.4.1"
 """The P4Runtime release whose messages and rules are implemented."""

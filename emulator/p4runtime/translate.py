@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from emulator.p4runtime.canonical import BytestringError, decode, encode
+from emulator.p4runtime.entities.canonical import BytestringError, decode, encode
 from emulator.p4runtime.errors import Code, RequestError, invalid
-from emulator.p4runtime.schema import FieldSchema, MatchKind, TableSchema, ValueSetSchema
+from emulator.p4runtime.pipeline.schema import FieldSchema, MatchKind, TableSchema, ValueSetSchema
 from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Ternary
 
 

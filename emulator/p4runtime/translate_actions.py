@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from emulator.p4runtime.canonical import BytestringError, decode, encode
+from emulator.p4runtime.entities.canonical import BytestringError, decode, encode
 from emulator.p4runtime.errors import Code, RequestError, invalid
-from emulator.p4runtime.schema import ActionSchema, ProfileSchema, Schema, Scope, TableSchema
+from emulator.p4runtime.pipeline.schema import ActionSchema, ProfileSchema, Schema, Scope, TableSchema
 from emulator.p4runtime.translate import decode_value
 from emulator.switch.control import OneShot, TableEntry, Through, ToGroup, ToMember, WeightedAction
 

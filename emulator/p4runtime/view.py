@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
 
-from emulator.p4runtime.digests import DigestConfig
 from emulator.p4runtime.errors import Code, RequestError
-from emulator.p4runtime.idle import IdleTimers
-from emulator.p4runtime.schema import Schema
+from emulator.p4runtime.pipeline.schema import Schema
+from emulator.p4runtime.stream.digests import DigestConfig
+from emulator.p4runtime.stream.idle import IdleTimers
 from emulator.switch.control import ControlError, FieldMatch, RowControl
 
 Found = TypeVar("Found")

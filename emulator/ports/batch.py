@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.intrinsics import copy_memory, read32, read64, write32, write64
-from emulator.ports.jit import njit
+from emulator.native.intrinsics import copy_memory, read32, read64, write32, write64
+from emulator.native.jit import njit
 from emulator.ports.limits import MAX_PORTS as MAX_PORTS
 
 CACHE_LINE_BYTES = 64

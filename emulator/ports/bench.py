@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from emulator.native.intrinsics import load_acquire64, monotonic_ns, pause, read32, read64, recvmmsg, sendmmsg, write64
+from emulator.native.jit import njit
 from emulator.ports.batch import (
     BATCH_ADDRESSES,
     BATCH_COUNT,
@@ -27,7 +29,8 @@ from emulator.ports.batch import (
     address_of,
     tx_append,
 )
-from emulator.ports.bell import Bell, bell_cancel, bell_prepare, bell_sleep
+from emulator.ports.cable.bell import Bell, bell_cancel, bell_prepare, bell_sleep
+from emulator.ports.cable.shm import ShmSwitchPort
 from emulator.ports.host import (
     SPIN_NS,
     HostPort,
@@ -39,14 +42,11 @@ from emulator.ports.host import (
     host_release,
     host_wait,
 )
-from emulator.ports.intrinsics import load_acquire64, monotonic_ns, pause, read32, read64, recvmmsg, sendmmsg, write64
-from emulator.ports.jit import njit
-from emulator.ports.messages import MESSAGES, MSG_DONTWAIT
 from emulator.ports.opening import open_host_port
 from emulator.ports.port import port_flush, port_has_input, port_receive, port_refresh, port_release
-from emulator.ports.shm import ShmSwitchPort
+from emulator.ports.sockets.messages import MESSAGES, MSG_DONTWAIT
+from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_port
-from emulator.ports.udp import UdpSwitchPort
 
 FRAME_BYTES = 1090
 """A frame of 256 lanes: 66 bytes of headers and 1 KiB."""

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from emulator.native.intrinsics import exchange64, load_acquire64, monotonic_ns, pause, read64, store_release64
+from emulator.native.jit import njit
 from emulator.ports.batch import CACHE_LINE_BYTES, FRAME_HEADROOM_BYTES, FrameBatch, address_of, aligned_bytes
-from emulator.ports.bell import Bell, bell_cancel, bell_prepare, bell_sleep
-from emulator.ports.cable import (
+from emulator.ports.cable.bell import Bell, bell_cancel, bell_prepare, bell_sleep
+from emulator.ports.cable.cable import (
     cable_host_consumed,
     cable_host_has_input,
     cable_host_post,
@@ -23,15 +25,13 @@ from emulator.ports.cable import (
     cable_host_receive,
     cable_host_release,
 )
+from emulator.ports.cable.peer import attend_peer, leave_peer, ring_peer
 from emulator.ports.errors import PortError
-from emulator.ports.intrinsics import exchange64, load_acquire64, monotonic_ns, pause, read64, store_release64
-from emulator.ports.jit import njit
-from emulator.ports.peer import attend_peer, leave_peer, ring_peer
 from emulator.ports.port import RETRY_BLOCKED_NS, PortStatistics, common_statistics
+from emulator.ports.sockets.tcp_wire import tcp_has_input, tcp_host_flush, tcp_receive, tcp_release
+from emulator.ports.sockets.udp_wire import udp_host_flush, udp_host_post, udp_receive, udp_release
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import BLOCKED, KIND, KIND_CABLE, KIND_TCP, OUT_NEXT, OUT_TAKEN, PORT, WAKE_REQUESTED
-from emulator.ports.tcp_wire import tcp_has_input, tcp_host_flush, tcp_receive, tcp_release
-from emulator.ports.udp_wire import udp_host_flush, udp_host_post, udp_receive, udp_release
 
 SPIN_NS = 30_000
 """How long to look before sleeping: about what a sleep and a wake-up cost; more would keep a peer off this core."""

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from emulator.native.intrinsics import copy_memory, read8, read32, read64, write8, write32, write64
+from emulator.native.jit import njit
 from emulator.ports.batch import (
     BATCH_ADDRESSES,
     BATCH_COUNT,
@@ -29,8 +31,6 @@ from emulator.ports.batch import (
     offset_of,
     tx_append,
 )
-from emulator.ports.intrinsics import copy_memory, read8, read32, read64, write8, write32, write64
-from emulator.ports.jit import njit
 from emulator.ports.spec import DEFAULT_REORDER_BY_NS, Impairments
 
 _FIELDS = (

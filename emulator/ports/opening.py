@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emulator.ports.batch import CACHE_LINE_BYTES, TxPortTable
-from emulator.ports.bell import Bell
-from emulator.ports.cable import Geometry
+from emulator.ports.cable.bell import Bell
+from emulator.ports.cable.cable import Geometry
+from emulator.ports.cable.memory import MemoryPort
+from emulator.ports.cable.shm import ShmHostPort, ShmSwitchPort
 from emulator.ports.errors import PortError
 from emulator.ports.host import HostPort
-from emulator.ports.interface import InterfacePort
-from emulator.ports.memory import MemoryPort
-from emulator.ports.pcap import PcapPort
+from emulator.ports.interface.interface import InterfacePort
+from emulator.ports.loop.runner import warm_loop
+from emulator.ports.pcap.pcap import PcapPort
 from emulator.ports.port import SwitchPort
-from emulator.ports.runner import warm_loop
-from emulator.ports.shm import ShmHostPort, ShmSwitchPort
+from emulator.ports.sockets.tcp import TcpHostPort, TcpSwitchPort
+from emulator.ports.sockets.udp import UdpHostPort, UdpSwitchPort
 from emulator.ports.spec import PortKind, PortSpec, parse_port
-from emulator.ports.tcp import TcpHostPort, TcpSwitchPort
-from emulator.ports.udp import UdpHostPort, UdpSwitchPort
 
 SOCKETS = {PortKind.UDP, PortKind.TCP, PortKind.INTERFACE}
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from emulator.native.intrinsics import read32, read64, write64
+from emulator.native.jit import njit
 from emulator.ports.batch import (
     CELL_BYTES,
     FRAME_HEADROOM_BYTES,
@@ -27,13 +29,14 @@ from emulator.ports.batch import (
     tx_frame,
     tx_length,
 )
-from emulator.ports.cable import (
+from emulator.ports.cable.cable import (
     cable_switch_has_input,
     cable_switch_publish,
     cable_switch_receive,
     cable_switch_refresh,
     cable_switch_release,
 )
+from emulator.ports.cable.peer import leave_peer, ring_peer
 from emulator.ports.errors import PortError
 from emulator.ports.impairments import (
     ImpairmentState,
@@ -44,12 +47,11 @@ from emulator.ports.impairments import (
     impair_release,
     impair_transmit,
 )
-from emulator.ports.intrinsics import read32, read64, write64
-from emulator.ports.jit import njit
-from emulator.ports.messages import flush_ring
-from emulator.ports.packet_wire import packet_has_input, packet_receive, packet_release, packet_settle
-from emulator.ports.pcap_wire import pcap_flush, pcap_next_ns, pcap_receive, pcap_write_out
-from emulator.ports.peer import leave_peer, ring_peer
+from emulator.ports.interface.packet_wire import packet_has_input, packet_receive, packet_release, packet_settle
+from emulator.ports.pcap.pcap_wire import pcap_flush, pcap_next_ns, pcap_receive, pcap_write_out
+from emulator.ports.sockets.messages import flush_ring
+from emulator.ports.sockets.tcp_wire import tcp_has_input, tcp_receive, tcp_release, tcp_switch_flush
+from emulator.ports.sockets.udp_wire import udp_receive, udp_release, udp_switch_flush
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import (
     BLOCKED,
@@ -69,8 +71,6 @@ from emulator.ports.state import (
     TX,
     WIRE_TX,
 )
-from emulator.ports.tcp_wire import tcp_has_input, tcp_receive, tcp_release, tcp_switch_flush
-from emulator.ports.udp_wire import udp_receive, udp_release, udp_switch_flush
 
 RETRY_BLOCKED_NS = 1_000_000
 """A full socket buffer empties at the speed of the network; ask again this much later."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.native.intrinsics import monotonic_ns, read64, write64
+from emulator.native.jit import njit
 from emulator.ports.batch import TX_LIMIT, TX_RING_BYTES, TX_TAIL
-from emulator.ports.intrinsics import monotonic_ns, read64, write64
-from emulator.ports.jit import njit
-from emulator.ports.program import call_program
+from emulator.ports.loop.program import call_program
 from emulator.switch.bench_bare import bare_forward
 
 IP_AT, IP_END, SUM_AT = 14, 34, 24

@@ -24,10 +24,10 @@ from emulator.switch.control import (
     ValueSetMember,
 )
 from emulator.switch.engines import CompiledEngine, Engine, InterpretedEngine
-from emulator.switch.match_keys import member_keys
 from emulator.switch.memory import MULTICAST_GROUPS
 from emulator.switch.profiles import ActionProfile
-from emulator.switch.tables import Table, check_meter
+from emulator.switch.tables.match_keys import member_keys
+from emulator.switch.tables.tables import Table, check_meter
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.layout import CLONE_SESSIONS
 from emulator.v1model.view import ArrayView, TupleView

@@ -8,16 +8,16 @@ import numpy as np
 
 from emulator.p4.llvm.machine import LoadedCode
 from emulator.ports.batch import MAX_PORTS, FrameBatch, TxPortTable
-from emulator.ports.program import call_program
+from emulator.ports.loop.program import call_program
 from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
-from emulator.switch.flat_table import FlatTable
-from emulator.switch.flat_tables import make_flat_table
-from emulator.switch.flat_value_set import ValueSet
 from emulator.switch.memory import Memory
-from emulator.switch.mirror import Mirror
 from emulator.switch.profiles import ActionProfile
-from emulator.switch.scan import Cells, Scan, configure
-from emulator.switch.tables import Table
+from emulator.switch.tables.flat_table import FlatTable
+from emulator.switch.tables.flat_tables import make_flat_table
+from emulator.switch.tables.mirror import Mirror
+from emulator.switch.tables.scan import Cells, Scan, configure
+from emulator.switch.tables.tables import Table
+from emulator.switch.tables.value_set import ValueSet
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Interpreter
 from emulator.v1model.layout import SYMBOL

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from emulator.ports.batch import FrameBatch
-from emulator.ports.bell import Bell, bell_cancel, bell_prepare, bell_sleep
+from emulator.ports.cable.bell import Bell, bell_cancel, bell_prepare, bell_sleep
+from emulator.ports.loop.runner import RunnerStatistics, packets_may_wait, serve_in_time
+from emulator.ports.loop.turns import PER_PORT
 from emulator.ports.port import SwitchPort, port_has_input
-from emulator.ports.runner import RunnerStatistics, packets_may_wait, serve_in_time
-from emulator.ports.turns import PER_PORT
 from emulator.switch.core import Switch
 
 LOOK_AGAIN_S = 0.02

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from emulator.native.folders import cache_root
+from emulator.native.jit_cache import machine_key
 from emulator.p4 import ir
-from emulator.p4.collection import no_collection
-from emulator.p4.depth import with_room
+from emulator.p4.deep_stack import with_room
 from emulator.p4.errors import CompileError, Diagnostic, Kind
+from emulator.p4.gc_pause import no_collection
 from emulator.p4.llvm.machine import make_object
-from emulator.ports.folders import cache_root
-from emulator.ports.jit_cache import machine_key
 from emulator.v1model.layout import ArrayLayout, PipelineLayout, Word, lay_out
 from emulator.v1model.target import V1MODEL_TARGET
 from emulator.v1model.view import ControlView
@@ -64,7 +64,7 @@ class CompiledProgram:
 
     @property
     def p4info(self) -> Any:
-        from emulator.p4.protos import p4info_pb2
+        from emulator.native.p4protos import p4info_pb2
 
         return p4info_pb2.P4Info.FromString(self.p4info_bytes)
 
@@ -85,7 +85,7 @@ def _compile_program(checked: Checked, engine: str, cache: bool) -> CompiledProg
         "sources": tuple(getattr(checked, "sources", ())),
     }
     if engine == "interpreter":
-        from emulator.p4.verify import verify
+        from emulator.p4.ir.verify import verify
 
         verify(program, V1MODEL_TARGET)
         return CompiledProgram(program.name, engine, view, None, b"", program, **rest)
@@ -112,8 +112,8 @@ def _nested(program: ir.Program, work: Callable[[], T]) -> T:
 
 def _generate(program: ir.Program) -> tuple[PipelineLayout, str]:
     # a switch whose programs are all in the cache needs none of these
+    from emulator.p4.ir.verify import verify
     from emulator.p4.passes import run_passes
-    from emulator.p4.verify import verify
     from emulator.v1model.llvm import library, pipeline
 
     verify(program, V1MODEL_TARGET)

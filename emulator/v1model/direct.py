@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.v1model.view import SELECTOR
 
 

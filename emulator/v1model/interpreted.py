@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
-from emulator.p4.interpreter import Discard, LoopLimit, Machine, Tables
+from emulator.p4.interpreter.interpreter import Discard, LoopLimit, Machine, Tables
 from emulator.v1model.interpreted_externs import EXTERNS
 from emulator.v1model.interpreted_requests import Requests, requests
 from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT, UNCUT

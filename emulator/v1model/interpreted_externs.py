@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned, wrap
-from emulator.p4.interpreter import Discard, Machine
+from emulator.p4.interpreter.interpreter import Discard, Machine
 from emulator.v1model import interpreted_requests
 from emulator.v1model.messages import LOG_CAPACITY, format_of, values_of
 from emulator.v1model.metadata import Algorithm, Drop, Fault, standard

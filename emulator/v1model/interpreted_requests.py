@@ -12,7 +12,7 @@ from typing import Any
 
 from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned
-from emulator.p4.interpreter import Machine
+from emulator.p4.interpreter.interpreter import Machine
 from emulator.v1model.layout import CLONE_SESSIONS
 from emulator.v1model.limits import UNCUT
 from emulator.v1model.uses import Uses

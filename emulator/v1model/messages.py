@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
+from emulator.p4.ir import walk
 from emulator.p4.layout import WORD_BYTES, Cell, pack_cells, round_up, width_of
 
 LOG_CAPACITY = 1024

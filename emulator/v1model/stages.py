@@ -8,8 +8,8 @@ from typing import TextIO
 from emulator.p4 import ir
 from emulator.p4.dump import stage_text
 from emulator.p4.frontend import STAGES, run_stages
+from emulator.p4.ir.printer import print_program
 from emulator.p4.passes import PIPELINE, run_passes
-from emulator.p4.printer import print_program
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.target import V1MODEL_TARGET
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from emulator.ports.folders import cache_root
+from emulator.native.folders import cache_root
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OWN_FOLDERS = ("p4", "v1model", "ports")

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 
 CLONES = frozenset(("clone", "clone3", "clone_preserving_field_list"))
 RESUBMITS = frozenset(("resubmit", "resubmit_preserving_field_list"))

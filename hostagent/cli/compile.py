@@ -13,7 +13,7 @@ from hostagent.cli.compiled import parse_defines, print_summary
 from hostagent.cli.options import AsJson, Define, Include, Undefine
 
 if TYPE_CHECKING:
-    from emulator.p4runtime.device_config import JsonConfig
+    from emulator.p4runtime.pipeline.device_config import JsonConfig
 
 
 def compile_program(
@@ -48,8 +48,8 @@ def compile_program(
     Example:
       netsum compile p4src/allreduce.p4 -D LANES=256 --dump-after reroll
     """
-    from emulator.p4.preprocess import UNDEFINED
-    from emulator.p4runtime.device_config import read_json_file
+    from emulator.p4.preprocess.preprocessor import UNDEFINED
+    from emulator.p4runtime.pipeline.device_config import read_json_file
     from emulator.v1model.command import run_compile
 
     if list_passes:
@@ -80,7 +80,7 @@ def compile_program(
 def _compile_json(path: str, config: JsonConfig, p4info: Path | None, as_json: bool) -> int:
     """The exit status."""
     from emulator.p4.errors import CompileError
-    from emulator.p4runtime.programs import load_json_file
+    from emulator.p4runtime.pipeline.programs import load_json_file
     from emulator.v1model.command import write_p4info
     from emulator.v1model.p4info_files import p4info_texts
     from emulator.v1model.summaries import Summary

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from emulator.p4runtime.statistics import StatisticsError, read_statistics
-from hostagent.controller.aggregator_driver import read_statistics as read_our_statistics
-from hostagent.controller.driver import AggregatorUnavailable
-from hostagent.torch_backend.aggregators import Aggregator
+from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics
+from hostagent.controller.drivers.aggregator import read_statistics as read_our_statistics
+from hostagent.controller.drivers.driver import AggregatorUnavailable
+from hostagent.launch.aggregators import Aggregator
 
 TIMEOUT_S = 10.0
 

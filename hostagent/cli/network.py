@@ -169,7 +169,7 @@ def package(
       netsum package p4src/router.p4 -o router.zip
     """
     from emulator.p4.library import ProgramNotFound
-    from emulator.p4runtime.package import PackageError
+    from emulator.p4runtime.pipeline.package import PackageError
 
     try:
         output.write_bytes(packed(program, define, include))

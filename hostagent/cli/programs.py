@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from hostagent.cli.compiled import parse_defines
 
 if TYPE_CHECKING:
-    from hostagent.controller.p4driver import Program
+    from hostagent.controller.drivers.p4.driver import Program
 
 
 def packed(program: str, defines: Sequence[str] | None, includes: Sequence[Path] | None) -> bytes:
     """The program and its includes as a device config package. Raises ProgramNotFound, PackageError, OSError."""
     from emulator.p4.library import find_program
-    from emulator.p4runtime.package import pack
+    from emulator.p4runtime.pipeline.package import pack
 
     return pack(find_program(program), parse_defines(list(defines or ())), tuple(includes or ()))
 
@@ -30,8 +30,8 @@ def load_program(
 ) -> Program | None:
     """What ``netsum controller`` is to load; None where that can't be, which it has said on stderr then."""
     from emulator.p4.library import ProgramNotFound
-    from emulator.p4runtime.package import PackageError
-    from hostagent.controller.p4driver import Program, ProgramError, read_program
+    from emulator.p4runtime.pipeline.package import PackageError
+    from hostagent.controller.drivers.p4.driver import Program, ProgramError, read_program
 
     try:
         if program is not None:

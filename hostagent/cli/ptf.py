@@ -27,7 +27,7 @@ def ptf(context: typer.Context) -> None:
         print(MISSING, file=sys.stderr)
         raise typer.Exit(2)
     # makes the modules p4.v1.* and p4.config.v1.* out of the installed descriptors, by their usual names
-    import emulator.p4.protos  # noqa: F401
+    import emulator.native.p4protos  # noqa: F401
 
     sys.argv = [script, *context.args]
     runpy.run_path(script, run_name="__main__")

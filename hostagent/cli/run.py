@@ -13,7 +13,7 @@ from hostagent.cli import run_options as given
 from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint, refuse
 
 if TYPE_CHECKING:
-    from hostagent.torch_backend.aggregators import Aggregator
+    from hostagent.launch.aggregators import Aggregator
 
 OF_WHAT_IS_STARTED = (
     *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "rack_of", "way", "report", "verbose"),
@@ -57,9 +57,9 @@ def run(
     """
     from hostagent.cli.rack.checkpoint_layout import check_layout
     from hostagent.cli.rack.placing import place_ranks
+    from hostagent.launch.aggregators import DEFAULT_LANES
+    from hostagent.launch.launcher import RunOptions, run_training
     from hostagent.protocol.window import default_max_window
-    from hostagent.torch_backend.aggregators import DEFAULT_LANES
-    from hostagent.torch_backend.launcher import RunOptions, run_training
 
     if controller is not None:
         why = f"of what a run starts itself, and with --controller that is only ranks; see `netsum status {controller}`"
@@ -131,7 +131,7 @@ def status(
     Example:
       netsum status 127.0.0.1:50100
     """
-    from hostagent.torch_backend.status import run_status
+    from hostagent.launch.status import run_status
 
     address = controller or os.environ.get("NETSUM_CONTROLLER")
     if not address:
@@ -147,7 +147,7 @@ def doctor(as_json: AsJson = False) -> None:
     Example:
       netsum doctor
     """
-    from hostagent.torch_backend.doctor import run_doctor
+    from hostagent.launch.doctor import run_doctor
 
     raise typer.Exit(run_doctor(as_json))
 

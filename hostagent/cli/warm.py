@@ -28,8 +28,8 @@ def warm(
     """
     import json
 
-    from emulator.p4runtime.bulk import compile_loops as compile_bulk_loops
-    from emulator.switch.masked_bits import compile_loops
+    from emulator.p4runtime.bulk.bulk import compile_loops as compile_bulk_loops
+    from emulator.switch.tables.masked_bits import compile_loops
     from hostagent.rackserver.core import compile_services
     from hostagent.transport.warm import ensure_warm
 
@@ -56,7 +56,7 @@ def warm(
 
 def starts() -> list[tuple[str, ...]]:
     """Every aggregator that ``netsum run`` may start, between one port of each kind."""
-    from hostagent.torch_backend.aggregators import DEFAULT_LANES, DEFAULT_PROGRAM, OUR_AGGREGATORS
+    from hostagent.launch.aggregators import DEFAULT_LANES, DEFAULT_PROGRAM, OUR_AGGREGATORS
 
     def common(name: str) -> tuple[str, ...]:
         own = f"warm-{os.getpid()}-{name}"  # another installation may be warming up beside this one
@@ -69,7 +69,7 @@ def starts() -> list[tuple[str, ...]]:
 
 def start_once(words: tuple[str, ...]) -> None:
     """Start a process until it says that it is ready: then all its loops are in the cache."""
-    from hostagent.torch_backend.processes import netsum_command
+    from hostagent.launch.processes import netsum_command
 
     command = netsum_command(*words)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr, text=True) as process:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from hostagent.transport.session_terms import HEARTBEAT, HEARTBEAT_MAGIC
+from hostagent.transport.session.terms import HEARTBEAT, HEARTBEAT_MAGIC
 
 
 class HeartbeatReceiver(asyncio.DatagramProtocol):

@@ -14,11 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hostagent.controller.effects import Save
-from hostagent.controller.lifecycle import JobState
-from hostagent.controller.model import Capacity, Job, Member, Presence, Process, Settings, World
-from hostagent.controller.ports import PortBook, PortOffer
-from hostagent.controller.slots import SlotAllocator
+from hostagent.controller.core.effects import Save
+from hostagent.controller.core.lifecycle import JobState
+from hostagent.controller.core.model import Capacity, Job, Member, Presence, Process, Settings, World
+from hostagent.controller.core.ports import PortBook, PortOffer
+from hostagent.controller.core.slots import SlotAllocator
 from hostagent.protocol.services.aggregator import ServiceTerms
 
 FORMAT = 1

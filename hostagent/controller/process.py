@@ -22,19 +22,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from emulator.ports.errors import PortError
-from hostagent.controller.aggregator_driver import SCHEME, AggregatorDriver
-from hostagent.controller.core import Controller
-from hostagent.controller.driver import Driver
-from hostagent.controller.model import Settings
-from hostagent.controller.p4driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError, read_program
+from hostagent.controller.core.core import Controller
+from hostagent.controller.core.model import Settings
+from hostagent.controller.core.ports import PortOffer, offer_from
+from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
+from hostagent.controller.drivers.aggregator import SCHEME, AggregatorDriver
+from hostagent.controller.drivers.driver import Driver
+from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError, read_program
+from hostagent.controller.drivers.racks import RacksDriver
 from hostagent.controller.persistence import StateFileError, read_state
-from hostagent.controller.ports import PortOffer, offer_from
-from hostagent.controller.racks_driver import RacksDriver
 from hostagent.controller.server import ControllerServer, ListenError
-from hostagent.controller.slots import LARGEST_WINDOW, SMALLEST_WINDOW
 from hostagent.protocol.services.aggregator import WAYS
 from hostagent.protocol.window import default_max_window
-from hostagent.transport.session import host_identity
+from hostagent.transport.session.session import host_identity
 
 READY_TIMEOUT_S = 90.0
 """For the aggregator's first readiness: connecting, and compiling a large program that no cache has."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hostagent.controller.driver import AggregatorCounters
-from hostagent.controller.model import Job, World
+from hostagent.controller.core.model import Job, World
+from hostagent.controller.drivers.driver import AggregatorCounters
 from hostagent.protocol.services import session_pb2 as pb
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import grpc
 
 from hostagent.controller import reporting
-from hostagent.controller.core import Controller
-from hostagent.controller.driver import AggregatorUnavailable, Driver
-from hostagent.controller.effects import Disconnect, Effect, Install, Log, Remove, Save, Send
+from hostagent.controller.core.core import Controller
+from hostagent.controller.core.effects import Disconnect, Effect, Install, Log, Remove, Save, Send
+from hostagent.controller.core.model import Capacity
+from hostagent.controller.drivers.driver import AggregatorUnavailable, Driver
 from hostagent.controller.heartbeats import HeartbeatReceiver
-from hostagent.controller.model import Capacity
 from hostagent.controller.persistence import write_state
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import add_SessionServicer_to_server

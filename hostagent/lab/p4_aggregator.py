@@ -1,6 +1,6 @@
 """A P4 switch as an aggregator in virtual time: frames in at a port, answers out at ports, no process, no clock.
 
-The entries are the controller's own (`hostagent.controller.entries`), written by name through the switch's control
+The entries are the controller's own (`hostagent.controller.drivers.p4.entries`), written by name through the switch's control
 interface, so that what is tried here is what a controller would install.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from emulator.ports.batch import FrameBatch
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import parse_port
 from emulator.switch.control import Exact, TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram
-from hostagent.controller.entries import JobEntries
-from hostagent.controller.entries import TableEntry as NamedEntry
+from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.p4.entries import TableEntry as NamedEntry
 
 
 class P4Aggregator:

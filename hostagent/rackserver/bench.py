@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.opening import cable_for
 from emulator.ports.spec import parse_port
 from hostagent.protocol.frames import Addresses, Frame, build_frame
@@ -26,9 +26,9 @@ from hostagent.protocol.services.aggregator import ChildTerms, JobTerms
 from hostagent.protocol.wire import Header, Kind, full_frame_bytes
 from hostagent.rackserver.bench_loops import PER_WORKER, make_frames, play, play_ready, step_by, sum_tall, sum_wide
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.crew import Crew
 from hostagent.rackserver.processors import processors_for
-from hostagent.rackserver.service_records import KEY
+from hostagent.rackserver.services.records import KEY
+from hostagent.rackserver.thread_pool import Crew
 
 MAC, IP = 0x020000FFFFFF, 0x0A0000FE
 WINDOW_LOG2 = 7

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.native.intrinsics import atomic_add64, copy_memory, load_acquire64, pause, read64, write64
+from emulator.native.intrinsics import read32 as read_native32
+from emulator.native.jit import njit
+from emulator.native.memory import store_lane, write32
 from emulator.ports.batch import (
     BATCH_ADDRESSES,
     BATCH_COUNT,
@@ -17,19 +21,15 @@ from emulator.ports.batch import (
     tx_append,
 )
 from emulator.ports.host import host_flush, host_post, host_receive, host_release
-from emulator.ports.intrinsics import atomic_add64, copy_memory, load_acquire64, pause, read64, write64
-from emulator.ports.intrinsics import read32 as read_native32
-from emulator.ports.jit import njit
+from emulator.ports.loop.program import call_program
 from emulator.ports.port import port_flush, port_receive, port_refresh, port_release
-from emulator.ports.program import call_program
 from emulator.ports.state import OUT_PUBLISHED, WIRE_TX
 from hostagent.protocol.quantizer.blocks import dequantize
-from hostagent.protocol.quantizer.machine import store_lane, write32
 from hostagent.protocol.wire import LANES_AT
 from hostagent.protocol.worker.header import CHUNK_AT
-from hostagent.rackserver.lanes import add_lanes
-from hostagent.rackserver.optimizers import adam
-from hostagent.rackserver.service_records import key_at
+from hostagent.rackserver.frames.lanes import add_lanes
+from hostagent.rackserver.services.optimizers import adam
+from hostagent.rackserver.services.records import key_at
 
 PER_WORKER = 64
 """Frames of a worker in one batch, as the live loop takes them."""

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from emulator.native.memory import entry_address
+from emulator.native.pages import reserved_bytes
 from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes
-from emulator.ports.pages import reserved_bytes
 from hostagent.protocol.frames import Addresses, Frame, build_frame
-from hostagent.protocol.quantizer.machine import entry_address
 from hostagent.protocol.services.aggregator import (
     DROPS,
     VERDICTS,
@@ -28,15 +28,14 @@ from hostagent.protocol.services.aggregator import (
     RefusalCode,
 )
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Header, Kind
-from hostagent.rackserver.answers import answer
 from hostagent.rackserver.assign import block_log2_of
-from hostagent.rackserver.cells import RUNS
-from hostagent.rackserver.checkpoint import CheckpointError
 from hostagent.rackserver.entry import PROGRAM, program_address
+from hostagent.rackserver.frames.answers import answer
+from hostagent.rackserver.frames.lanes import combine
+from hostagent.rackserver.frames.tx_slots import RUNS
 from hostagent.rackserver.hierarchy.memory import TierMemory, Traffic, compile_tiers, totals_for
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place
 from hostagent.rackserver.hierarchy.sharing import give_share, say_standing
-from hostagent.rackserver.lanes import combine
 from hostagent.rackserver.records import (
     CHILD,
     COUNTERS,
@@ -53,11 +52,12 @@ from hostagent.rackserver.records import (
     SET,
     SHORT_HEADER_AT,
 )
-from hostagent.rackserver.served import complete_control, complete_data, data_owner, release
-from hostagent.rackserver.services import NO_JOB, ServiceMemory
-from hostagent.rackserver.shares import Shares
-from hostagent.rackserver.steps import step_chunk
-from hostagent.rackserver.tenants import Registry
+from hostagent.rackserver.services.checkpoint import CheckpointError
+from hostagent.rackserver.services.optimizer_step import step_chunk
+from hostagent.rackserver.services.served import complete_control, complete_data, data_owner, release
+from hostagent.rackserver.services.services import NO_JOB, ServiceMemory
+from hostagent.rackserver.tenants.fair_queueing import Shares
+from hostagent.rackserver.tenants.tenants import Registry
 
 SERVICE_ENTRIES = {
     "data_owner": data_owner,

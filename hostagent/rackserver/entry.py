@@ -6,12 +6,12 @@ import functools
 
 from numba.core import types
 
-from emulator.ports.jit import njit
-from hostagent.rackserver.cells import close_runs
-from hostagent.rackserver.crew import FEW_FRAMES, serve_together
-from hostagent.rackserver.loops import finish, serve
+from emulator.native.jit import njit
+from hostagent.rackserver.frames.loops import finish, serve
+from hostagent.rackserver.frames.tx_slots import close_runs
 from hostagent.rackserver.records import server_at
-from hostagent.rackserver.shares import share
+from hostagent.rackserver.tenants.fair_queueing import share
+from hostagent.rackserver.thread_pool import FEW_FRAMES, serve_together
 
 NEVER = -1
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from emulator.native.memory import record_at
 from hostagent.protocol.counters import VERDICT_COLUMNS, Drop
-from hostagent.protocol.quantizer.machine import record_at
 
 MAX_JOBS = 256
 """Jobs at a time, also rows of counters."""

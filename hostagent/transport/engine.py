@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from emulator.ports.batch import FrameBatch, address_of
 from emulator.ports.host import HostPort
-from hostagent.transport.loop import LEAST_STALL_NS, run_loop
-from hostagent.transport.loop_calls import publish_word, wake
-from hostagent.transport.loop_records import ENGINE, ENGINE_SLOTS_USED, ENGINE_STOP, MAX_JOBS, RECEIVE_MOST
-from hostagent.transport.session_terms import pack_heartbeat
+from hostagent.transport.loop.calls import publish_word, wake
+from hostagent.transport.loop.loop import LEAST_STALL_NS, run_loop
+from hostagent.transport.loop.records import ENGINE, ENGINE_SLOTS_USED, ENGINE_STOP, MAX_JOBS, RECEIVE_MOST
+from hostagent.transport.session.terms import pack_heartbeat
 
 JOB_NUMBERS = 1 << 16
 SPIN_NS = 30_000

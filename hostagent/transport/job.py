@@ -32,12 +32,13 @@ from hostagent.protocol.worker import (
     frame_stride_bytes,
     ring_chunks,
 )
-from hostagent.transport import loop, loop_calls
 from hostagent.transport.channel import Operation
 from hostagent.transport.errors import Cause, TransportError
-from hostagent.transport.loop_records import DETACH, FAIL, FREEZE, JOB, JOB_LIMIT, NO_LIMIT, RESUME, TRANSMIT_CAPACITY
+from hostagent.transport.loop import calls as loop_calls
+from hostagent.transport.loop import loop
+from hostagent.transport.loop.records import DETACH, FAIL, FREEZE, JOB, JOB_LIMIT, NO_LIMIT, RESUME, TRANSMIT_CAPACITY
 from hostagent.transport.requests import core_settings, hash_of, request_fields, scratch_memory
-from hostagent.transport.session_terms import Lease, Membership, Mismatch, SessionError
+from hostagent.transport.session.terms import Lease, Membership, Mismatch, SessionError
 from hostagent.transport.tally import Tally
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
-from hostagent.transport.session import SessionClient
-from hostagent.transport.session_terms import Lease, SessionError
-from hostagent.transport.wanted import wanted_port
+from hostagent.transport.requested_port import wanted_port
+from hostagent.transport.session.session import SessionClient
+from hostagent.transport.session.terms import Lease, SessionError
 from hostagent.transport.warm import ensure_warm
 
 JOIN_TIMEOUT_S = 30.0

@@ -15,7 +15,7 @@ from hostagent.protocol.worker.core import tag_of
 from hostagent.protocol.worker.operations import operation_hash
 from hostagent.transport.channel import Kind, Operation
 from hostagent.transport.errors import Cause, TransportError
-from hostagent.transport.session_terms import Lease
+from hostagent.transport.session.terms import Lease
 
 
 def core_type(operation: Operation) -> tuple[DType, int]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from emulator.ports.jit_cache import source_stamp
-from emulator.ports.loops_file import adopt_loops
-from emulator.ports.object_code import ObjectCodeError
+from emulator.native.jit_cache import source_stamp
+from emulator.native.loops_file import adopt_loops
+from emulator.native.object_code import ObjectCodeError
 
 _adopted = False
 
@@ -27,18 +27,20 @@ def ensure_warm(*, say: bool = True) -> bool:
 
 def all_entries() -> list[tuple[Any, int]]:
     """What is called by its name, and the large loops that are called by their address (see ``entry_address``)."""
-    from hostagent.protocol.worker.fill import fill_lanes
+    from hostagent.protocol.worker.dequantize_result import store_lanes
+    from hostagent.protocol.worker.quantize_contribution import fill_lanes
     from hostagent.protocol.worker.served_lanes import fill_served, store_served
-    from hostagent.protocol.worker.store import store_lanes
 
     return [*entries(), *((loop, 5) for loop in (fill_lanes, store_lanes, fill_served, store_served))]
 
 
 def entries() -> list[tuple[Any, int]]:
     """(function, number of int64 arguments), the largest first. A test compares this with what a rank really calls."""
-    from emulator.ports import host, peer, shm
+    from emulator.ports import host
+    from emulator.ports.cable import peer, shm
     from hostagent.protocol.worker import operations, restart
-    from hostagent.transport import loop, loop_calls
+    from hostagent.transport.loop import calls as loop_calls
+    from hostagent.transport.loop import loop
 
     found: list[tuple[Callable[..., Any], int]] = [
         (loop.run_loop, 1),

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from emulator.native.intrinsics import read8, read32, read64, write64
+from emulator.native.jit import njit
 from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, BATCH_PORTS
-from emulator.ports.intrinsics import read8, read32, read64, write64
-from emulator.ports.jit import njit
 from hostagent.protocol.services.aggregator import DROPS
 from hostagent.protocol.wire import (
     ETHERNET_BYTES,

@@ -17,7 +17,7 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.flare.elements import ElementError, Operator, Values
 from pspin_model.flare.records import (
     A_ELEMENT_CYCLES,

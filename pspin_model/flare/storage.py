@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.flare.elements import Operator, Values
 from pspin_model.flare.sparse_wire import Indices
 

@@ -18,7 +18,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numba.np.ufunc.dufunc import DUFunc
 
-from emulator.ports.deferred import Deferred
+from emulator.native.deferred import Deferred
 from pspin_model.handlers.kept import Charging, ours
 from pspin_model.handlers.names import NOTHING, begun
 from pspin_model.handlers.syntax import METHODS, UNCHECKED, Use, Uses

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from emulator.ports.deferred import Deferred
-from emulator.ports.jit import njit as plain_njit
+from emulator.native.deferred import Deferred
+from emulator.native.jit import njit as plain_njit
 
 
 def njit(function: Any = None, **options: Any) -> Any:
-    """`emulator.ports.jit.njit`, for functions that only compiled code calls."""
+    """`emulator.native.jit.njit`, for functions that only compiled code calls."""
     if function is None:
         return lambda function: njit(function, **options)
     return Deferred(lambda: _dispatcher(function, options), function)

@@ -21,9 +21,9 @@ import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 
-from emulator.ports.deferred import Deferred
-from emulator.ports.jit_cache import PACKAGES, source_stamp
-from emulator.ports.jit_locator import our_cache
+from emulator.native.deferred import Deferred
+from emulator.native.jit_cache import PACKAGES, source_stamp
+from emulator.native.jit_locator import our_cache
 from pspin_model.handlers.jit import njit
 from pspin_model.handlers.syntax import Uses
 

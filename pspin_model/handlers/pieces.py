@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from emulator.ports.deferred import Deferred
+from emulator.native.deferred import Deferred
 from pspin_model.handlers import loops
 from pspin_model.handlers.kept import Charging
 

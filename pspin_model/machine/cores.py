@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.machine.cache import bank_waits, begin_fetch
 from pspin_model.machine.config import index_of
 from pspin_model.machine.costs import BANK_CONFLICTS, COLD_CACHE

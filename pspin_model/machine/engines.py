@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_BURST, E_COMMAND_DONE, push
 from pspin_model.machine.fifos import append, take

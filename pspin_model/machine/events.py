@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba.core import types
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.machine.layout import G_EVENTS, State
 from pspin_model.machine.state import state_type
 

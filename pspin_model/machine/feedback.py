@@ -7,7 +7,7 @@ does not see who asks later. [src]
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import ask_again, wake_collect
 from pspin_model.machine.events import E_DOORBELL, E_FEEDBACK, push

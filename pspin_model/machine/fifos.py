@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 
 
 @njit

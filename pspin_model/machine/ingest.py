@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.intrinsics import copy_memory
-from emulator.ports.jit import njit
+from emulator.native.intrinsics import copy_memory
+from emulator.native.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_ARRIVE, E_REQUEST, E_TASK, E_WRITTEN, push
 from pspin_model.machine.layout import (

@@ -7,7 +7,7 @@ most and takes clusters in turn. [src]
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.engines import begin_command
 from pspin_model.machine.events import E_GATHER, E_ISSUE, push

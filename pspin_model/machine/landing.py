@@ -8,7 +8,7 @@ waits in registers on the way; when those are full, L2's port waits. [src]
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_COPIED, push
 from pspin_model.machine.layout import (

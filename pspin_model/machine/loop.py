@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numba
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.machine.cache import fetch, serve_lines
 from pspin_model.machine.commands import command_done, copy_for_handler, issue_command, wait_command
 from pspin_model.machine.config import index_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_DISPATCH, E_PORT, push
 from pspin_model.machine.fifos import arbiter_rank, later_turn, take

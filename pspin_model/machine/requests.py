@@ -12,7 +12,7 @@ one of those is held, and a request to read passes for each packet written.
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_ENGINE, E_PATH, push
 from pspin_model.machine.layout import (

@@ -8,8 +8,8 @@ clusters share, and the cluster dispatches what is copied, in order, to its lowe
 
 from __future__ import annotations
 
-from emulator.ports.intrinsics import copy_memory
-from emulator.ports.jit import njit
+from emulator.native.intrinsics import copy_memory
+from emulator.native.jit import njit
 from pspin_model.machine.commands import copy_done_for_handler
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import begin_handler, l1_address

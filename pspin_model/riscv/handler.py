@@ -17,7 +17,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 from pspin_model.handlers import calls
 from pspin_model.handlers.core import CHECKED, charge_all, checked, fault, row
 from pspin_model.handlers.decorator import Handler

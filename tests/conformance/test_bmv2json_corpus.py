@@ -14,8 +14,8 @@ from emulator.harness.stf.compare import compare
 from emulator.harness.stf.parser import parse
 from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.run import run
+from emulator.native.p4protos import p4info_pb2
 from emulator.p4.frontend import compile_source
-from emulator.p4.protos import p4info_pb2
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.compiled import compile_program
 from tests.support.bmv2_writer import Unwritable, write_bmv2

@@ -10,10 +10,10 @@ import pytest
 from emulator.p4.frontend import compile_source
 from emulator.p4.library import find_program
 from emulator.v1model.architecture import V1MODEL
-from hostagent.controller import driver
-from hostagent.controller.entries import Child, JobEntries
-from hostagent.controller.model import Capacity
-from hostagent.controller.p4names import P4Names
+from hostagent.controller.core.model import Capacity
+from hostagent.controller.drivers import driver
+from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.p4.names import P4Names
 from tests.support.aggregator_p4info import ACTIONS, COUNTERS, TABLES
 
 JOB = JobEntries(

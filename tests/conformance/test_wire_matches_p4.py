@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.p4 import ir, types
-from emulator.p4 import resolved as r
+from emulator.p4 import ir
+from emulator.p4.check import resolved as r
+from emulator.p4.check import type_system
 from emulator.p4.frontend import Stages, run_stages
 from emulator.v1model.architecture import V1MODEL
 from hostagent.protocol import counters, wire
@@ -33,7 +34,7 @@ def header(name: str) -> ir.HeaderType:
 def p4_enum(name: str) -> dict[str, int]:
     resolved = program().resolved
     assert resolved is not None
-    found = [item for item in resolved.declarations if isinstance(item, types.EnumType) and item.name == name]
+    found = [item for item in resolved.declarations if isinstance(item, type_system.EnumType) and item.name == name]
     return dict(found[0].members)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.torch_backend.aggregators import running_aggregator
+from hostagent.launch.aggregators import running_aggregator
 from tests.net.torch_jobs import PATIENCE_S, SCRIPTS
 
 LANES = 64

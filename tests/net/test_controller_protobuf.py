@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.package import pack
+from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.server import P4RuntimeServer
-from hostagent.transport.session import SessionClient
+from hostagent.transport.session.session import SessionClient
 from tests.support.aggregator_p4info import aggregator_p4info_text
 from tests.support.fake_switch import fake_target
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 RANK = """
 import json, sys
 import google.protobuf
-from hostagent.transport.session import SessionClient
+from hostagent.transport.session.session import SessionClient
 class Callbacks:
     def on_freeze(self, job): return 0
     def on_resume(self, job, epoch, base): pass

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.p4runtime.programs import load_program
+from emulator.p4runtime.pipeline.programs import load_program
 from tests.support.one_namespace import one_namespace
 
 pytestmark = pytest.mark.root

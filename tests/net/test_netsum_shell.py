@@ -12,10 +12,10 @@ import pytest
 
 from emulator.p4.library import find_program
 from emulator.p4runtime import shell
-from emulator.p4runtime.compilation import compile_config
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.package import pack
-from emulator.p4runtime.pipeline import Target
+from emulator.p4runtime.pipeline.compilation import compile_config
+from emulator.p4runtime.pipeline.package import pack
+from emulator.p4runtime.pipeline.pipeline import Target
 from emulator.p4runtime.server import P4RuntimeServer
 from emulator.ports.batch import FrameBatch
 from emulator.switch.core import Switch

@@ -16,9 +16,9 @@ import pytest
 
 from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.errors import PortError
-from emulator.ports.interface import SLOTS, InterfacePort
+from emulator.ports.interface.interface import SLOTS, InterfacePort
+from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.opening import make_switch_bell, open_switch_ports
-from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_port, parse_ports
 from hostagent.cli.benchmarks.veth import VethPairs, ip
 from hostagent.protocol.frames import ones_complement_sum

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from emulator.ports.batch import FrameBatch
+from emulator.ports.cable.stale import clean_stale
 from emulator.ports.host import FramePool, HostPort
 from emulator.ports.opening import open_host_port
-from emulator.ports.stale import clean_stale
-from emulator.ports.tcp import TcpHostPort
+from emulator.ports.sockets.tcp import TcpHostPort
 from tests.support.port_child import echo, post_whole, receive_whole
 from tests.support.shared_memory import shm_folder
 

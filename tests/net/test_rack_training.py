@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hostagent.torch_backend.processes import Service, netsum_command
+from hostagent.launch.processes import Service, netsum_command
 from tests.net.torch_jobs import Rank, free_port, ranks
 
 SCRIPT, STEPS = "rack_training.py", 300

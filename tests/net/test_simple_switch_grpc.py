@@ -18,7 +18,7 @@ from google.protobuf import text_format
 
 from emulator.p4.frontend import compile_source
 from emulator.p4.library import find_program
-from emulator.ports.capture import read_capture
+from emulator.ports.pcap.capture import read_capture
 from emulator.v1model.architecture import V1MODEL
 from hostagent.cli.benchmarks.veth import VethPairs, ip
 from hostagent.protocol.frames import ones_complement_sum

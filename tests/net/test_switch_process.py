@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 import pytest
 
-from emulator.p4runtime.statistics import StatisticsError, read_statistics
+from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics
 from emulator.v1model.compiled import ENGINES
 from tests.support.p4runtime_client import Controller
 from tests.support.shared_memory import shm_folder

@@ -12,8 +12,8 @@ import pytest
 from emulator.bmv2json.document import Bmv2JsonError
 from emulator.bmv2json.program import load_json
 from emulator.p4.frontend import compile_source
+from emulator.p4.ir.verify import verify
 from emulator.p4.library import find_program
-from emulator.p4.verify import verify
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.support.bmv2_damage import damaged

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostagent.controller.model import SECOND_NS
+from hostagent.controller.core.model import SECOND_NS
 from tests.support.controller_lab import Laboratory, Rank
 
 SEEDS = range(120)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from emulator.p4.ir.verify import verify
 from emulator.p4.llvm import machine
 from emulator.p4.llvm.machine import Effort
-from emulator.p4.verify import verify
 from emulator.switch.control import ValueSetMember
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.support.ir_generator import entries, programs

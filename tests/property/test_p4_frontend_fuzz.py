@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.p4 import lower_storage, preprocess_macros
+from emulator.p4.lower import storage
+from emulator.p4.preprocess import macros as preprocess_macros
 from tests.support.p4_fuzz import damaged, outcome, sources
 from tests.support.p4_text import program
 
@@ -66,7 +67,7 @@ def doubling(first: str, following: str, count: int = 40) -> str:
 )
 def test_what_doubles_is_bounded(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preprocess_macros, "MAX_WORK", 1 << 12)
-    monkeypatch.setattr(lower_storage, "MAX_WRITTEN_OUT", 1 << 10)
+    monkeypatch.setattr(storage, "MAX_WRITTEN_OUT", 1 << 10)
     assert outcome(text + "\n") == "error"
 
 

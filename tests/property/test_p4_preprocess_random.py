@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from emulator.p4.errors import Diagnostics
-from emulator.p4.preprocess import Preprocessor
+from emulator.p4.preprocess.preprocessor import Preprocessor
 
 CPP = shutil.which("cpp")
 OBJECTS, FUNCTIONS = "ABCD", "fgh"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.p4runtime.arbitration import Arbiter, Notification
 from emulator.p4runtime.errors import Code, RequestError
+from emulator.p4runtime.stream.arbitration import Arbiter, Notification
 
 STREAMS = st.integers(0, 3)
 ELECTION_IDS = st.one_of(st.none(), st.integers(0, 4), st.just(2**128 - 1))

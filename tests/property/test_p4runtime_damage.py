@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
 from tests.support.fake_switch import DROPS, FILTER, FORWARD, JOBS, ROUTES, SUMS, fake_target

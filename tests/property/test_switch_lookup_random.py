@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from emulator.switch.mirror import Entry
+from emulator.switch.tables.mirror import Entry
 from tests.support.lookup_rig import LookupRig
 from tests.support.match_model import RandomTable, best
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from emulator.switch.control import TableEntry
-from emulator.switch.flat_table import NEAR_BYTES
+from emulator.switch.tables.flat_table import NEAR_BYTES
 from tests.support.p4_programs import Rig
 from tests.unit.test_switch_tables import SET, frame, match, table_program
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emulator.p4 import ir
-from emulator.p4.verify import verify
+from emulator.p4.ir.verify import verify
 from emulator.switch.control import CloneSession
 from emulator.v1model import interpreted
 from emulator.v1model.llvm import queues, transmit

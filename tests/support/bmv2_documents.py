@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.bmv2json.program import load_json
 from emulator.ports.batch import FrameBatch
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import parse_port
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import compile_program

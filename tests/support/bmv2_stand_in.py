@@ -24,7 +24,7 @@ def install(folder: Path) -> None:
 
 def compiler(arguments: list[str]) -> None:
     """P4Info as p4c writes it; in place of its JSON a package of the source."""
-    from emulator.p4runtime.package import pack
+    from emulator.p4runtime.pipeline.package import pack
     from emulator.v1model.command import run_compile
 
     parser = argparse.ArgumentParser()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.p4.table_layout import NOTHING_RUN
 from emulator.v1model.metadata import WIDTHS_BITS
 from tests.support.bmv2_expressions import STANDARD, Json, Unwritable, hexstr

@@ -5,8 +5,8 @@ from __future__ import annotations
 import queue
 from typing import Any
 
-from hostagent.controller.entries import Child, JobEntries
-from hostagent.controller.model import Capacity
+from hostagent.controller.core.model import Capacity
+from hostagent.controller.drivers.p4.entries import Child, JobEntries
 
 WAIT_S = 20.0
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hostagent.controller.driver import AggregatorCounters, DriverEvents
-from hostagent.controller.entries import JobEntries
-from hostagent.controller.model import Capacity
+from hostagent.controller.core.model import Capacity
+from hostagent.controller.drivers.driver import AggregatorCounters, DriverEvents
+from hostagent.controller.drivers.p4.entries import JobEntries
 
 CAPACITY = Capacity(slots=512, lanes=64, rows=64)
 

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostagent.controller.core import Controller
-from hostagent.controller.effects import Disconnect, Install, Log, Remove, Save, Send
-from hostagent.controller.entries import JobEntries
-from hostagent.controller.model import SECOND_NS, Capacity, Settings
-from hostagent.controller.ports import PortOffer, offer_from
+from hostagent.controller.core.core import Controller
+from hostagent.controller.core.effects import Disconnect, Install, Log, Remove, Save, Send
+from hostagent.controller.core.model import SECOND_NS, Capacity, Settings
+from hostagent.controller.core.ports import PortOffer, offer_from
+from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.protocol.services import session_pb2 as pb
 
 CAPACITY = Capacity(slots=512, lanes=64, rows=64)

@@ -9,9 +9,9 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from emulator.p4.protos import p4info_pb2
-from emulator.p4runtime.package import Package
-from emulator.p4runtime.pipeline import Compiled, CompileFailure, Target
+from emulator.native.p4protos import p4info_pb2
+from emulator.p4runtime.pipeline.package import Package
+from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure, Target
 from emulator.switch.control import CloneSession, Code, ControlError, CounterValue, Replicas, TableEntry
 
 P4INFO_TEXT = """

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import cfunc
 
+from emulator.native.intrinsics import read8, read32, read64, write64
 from emulator.ports.batch import MAX_PORTS, TX_RING_BYTES, TxPortTable, address_of, tx_append
-from emulator.ports.intrinsics import read8, read32, read64, write64
 
 TABLE, CALLS, TORN, ROUTES = 0, 8, 16, 24
 """The context: address of the TX_RINGs, calls of process(), frames not whole, egress port per ingress port."""

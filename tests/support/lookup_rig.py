@@ -23,8 +23,8 @@ from emulator.p4.table_layout import (
     key_bytes,
     least_bytes,
 )
-from emulator.switch.flat_tables import make_flat_table
-from emulator.switch.mirror import Entry
+from emulator.switch.tables.flat_tables import make_flat_table
+from emulator.switch.tables.mirror import Entry
 
 
 def make_layout(kinds: Sequence[str], widths_bits: Sequence[int], size: int = 1024) -> TableLayout:

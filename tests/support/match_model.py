@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from emulator.switch.mirror import Entry
+from emulator.switch.tables.mirror import Entry
 from emulator.v1model.view import KeyParts
 
 WITH_PRIORITY = ("ternary", "range", "optional")

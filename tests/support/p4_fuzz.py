@@ -17,9 +17,9 @@ from pathlib import Path
 
 from emulator.p4.errors import CompileError
 from emulator.p4.frontend import compile_source
-from emulator.p4.lexer import KEYWORDS
+from emulator.p4.ir.verify import verify
 from emulator.p4.library import find_program, shipped_programs
-from emulator.p4.verify import verify
+from emulator.p4.syntax.lexer import KEYWORDS
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.support.p4_corpus import read_cases, running

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
-from emulator.p4runtime.compilation import compile_config
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
-from emulator.p4runtime.package import pack
-from emulator.p4runtime.pipeline import Target
+from emulator.p4runtime.pipeline.compilation import compile_config
+from emulator.p4runtime.pipeline.package import pack
+from emulator.p4runtime.pipeline.pipeline import Target
 from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
 from emulator.ports.batch import FrameBatch
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import parse_port
 from emulator.switch.core import Switch
 

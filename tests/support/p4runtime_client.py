@@ -16,8 +16,8 @@ import grpc
 from google.protobuf import text_format
 from google.rpc import status_pb2
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
-from emulator.p4.protos import p4runtime_pb2_grpc
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
+from emulator.native.p4protos import p4runtime_pb2_grpc
 
 TIMEOUT_S = 20
 """For answers that come at once: only a hang runs into it."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.server import MAX_MESSAGE_BYTES
 from tests.support.p4runtime_bench import ALL_DEFAULTS, REPLICATION, WILDCARDS, running_entities
 from tests.support.p4runtime_client import Controller

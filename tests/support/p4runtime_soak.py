@@ -24,7 +24,7 @@ from typing import Any
 
 import grpc
 
-from emulator.p4runtime.package import pack
+from emulator.p4runtime.pipeline.package import pack
 from tests.support.p4runtime_bench import CPU_PORT, ENTITIES_PROGRAM, packet
 from tests.support.p4runtime_client import Controller
 from tests.support.p4runtime_fuzz import CLIENTS, attack, everything, rebuilt, take_primacy

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
 from tests.support.p4runtime_client import Controller
 

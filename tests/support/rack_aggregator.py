@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.ports.batch import FrameBatch
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.port import port_refresh
 from emulator.ports.spec import parse_port
 from hostagent.protocol.reference import ReferenceJob

@@ -22,8 +22,8 @@ from hostagent.protocol.served import Action, Announcement, Hyperparameters, Ser
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ServiceTerms
 from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind, Operator
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.hierarchy.inside import Inside
-from hostagent.rackserver.tenants import Registry
+from hostagent.rackserver.hierarchy.embedded import Inside
+from hostagent.rackserver.tenants.tenants import Registry
 
 LANES, WINDOW_LOG2 = 64, 3
 SERVER_MAC, SERVER_IP = 0x02AA, 0x0A00_00AA

@@ -12,7 +12,7 @@ from hostagent.torch_backend.rack import RackOptimizer, RackService
 from hostagent.torch_backend.rack.client import RackClient
 from hostagent.transport.channel import Channel
 from hostagent.transport.job import JobChannel
-from hostagent.transport.session_terms import Membership
+from hostagent.transport.session.terms import Membership
 from tests.support.reference_server import ReferenceServer
 from tests.support.transport_network import LANES, Network, running
 

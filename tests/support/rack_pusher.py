@@ -13,7 +13,7 @@ from hostagent.protocol.reference import ReferenceChild, ReferenceJob
 from hostagent.protocol.served import Action, Announcement, Hyperparameters, ServedOptimizer
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.protocol.wire import Header, Kind
-from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
+from hostagent.rackserver.frames.validate import ANNOUNCE, MAX, SERVED
 from tests.support.rack_aggregator import RackAggregator, terms_of
 
 Array = np.ndarray[Any, Any]

@@ -9,11 +9,11 @@ from pathlib import Path
 from emulator.ports.batch import TxPortTable
 from hostagent.protocol.reference import ReferenceJob
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms, RackPart, ServiceTerms, Spread
-from hostagent.rackserver.checkpoint import Snapshot, put
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.hierarchy.inside import Inside
+from hostagent.rackserver.hierarchy.embedded import Inside
 from hostagent.rackserver.hierarchy.routes import Peer, Place
-from hostagent.rackserver.services import ServiceMemory
+from hostagent.rackserver.services.checkpoint import Snapshot, put
+from hostagent.rackserver.services.services import ServiceMemory
 
 PEER_PORT = 100
 SLOTS = 64

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from emulator.ports.batch import FrameBatch, TxPortTable
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.host import HostPort
-from emulator.ports.memory import MemoryPort
 from emulator.ports.spec import parse_port
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
 from hostagent.transport.engine import Engine
 from hostagent.transport.job import JobChannel
-from hostagent.transport.session_terms import Lease, Membership, Mismatch
+from hostagent.transport.session.terms import Lease, Membership, Mismatch
 
 LANES = 64
 SWITCH_MAC, SWITCH_IP = 0x020000FFFFFF, 0x0A0000FE

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.p4.protos import p4info_pb2
+from emulator.native.p4protos import p4info_pb2
 from emulator.switch.control import ValueSetMember
 from emulator.v1model.compiled import ENGINES
 from tests.support.bmv2_documents import Json, Running, document, extract, field, hexstr, primitive, state

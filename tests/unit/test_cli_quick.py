@@ -12,7 +12,7 @@ from emulator.v1model.command import run_compile
 from hostagent.cli.quick import answer_from_cache
 from tests.support.p4_text import program
 
-HEAVY = ("typer", "numba", "numpy", "google.protobuf", "emulator.p4.parser")
+HEAVY = ("typer", "numba", "numpy", "google.protobuf", "emulator.p4.syntax.parse")
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from emulator.harness.walk.beside import WatchedSwitch
 from emulator.harness.walk.events import Kind, Walk
 from emulator.harness.walk.log import log_lines
+from emulator.harness.walk.shadow_run import WatchedSwitch
 from emulator.v1model.compiled import WITH_SOURCE
 from tests.support.p4runtime_bench import Bench, call, exact, packet
 

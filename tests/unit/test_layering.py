@@ -91,12 +91,12 @@ def test_imports_follow_the_arrows(module: str, path: Path) -> None:
 @pytest.mark.parametrize(
     ("importer", "target", "expected"),
     [
-        ("emulator.p4.lower", "emulator.v1model.architecture", False),
+        ("emulator.p4.lower.lowering", "emulator.v1model.architecture", False),
         ("emulator.v1model.externs", "emulator.p4.ir", True),
-        ("emulator.ports.shm", "emulator.switch.core", False),
-        ("hostagent.transport.loop", "emulator.ports.shm", True),
-        ("hostagent.controller.core", "emulator.p4runtime.package", False),
-        ("hostagent.protocol.wire", "hostagent.transport.loop", False),
+        ("emulator.ports.cable.shm", "emulator.switch.core", False),
+        ("hostagent.transport.loop.loop", "emulator.ports.cable.shm", True),
+        ("hostagent.controller.core.core", "emulator.p4runtime.pipeline.package", False),
+        ("hostagent.protocol.wire", "hostagent.transport.loop.loop", False),
         ("pspin_model.machine", "hostagent.protocol.wire", True),
         ("pspin_model.machine", "hostagent.protocol.worker", False),
         ("hostagent.cli.main", "emulator.switch.process", True),

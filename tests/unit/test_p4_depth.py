@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from emulator.p4.depth import is_deep, with_room
+from emulator.p4.deep_stack import is_deep, with_room
 from emulator.p4.errors import CompileError
 from tests.support.p4_run import Piece, around
 from tests.support.p4_text import compile_text

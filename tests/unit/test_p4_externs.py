@@ -8,7 +8,7 @@ import pytest
 from emulator.p4 import ir
 from emulator.p4.errors import CompileError, Kind
 from emulator.p4.frontend import compile_source
-from emulator.p4.printer import print_block
+from emulator.p4.ir.printer import print_block
 from tests.support.p4_text import HEAD, TYPES, line_of, program
 from tests.unit.test_p4_tables import WHOLE
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emulator.p4.errors import Diagnostics
-from emulator.p4.lexer import integer_value, kind_of, p4_pieces
-from emulator.p4.preprocess import Preprocessor
+from emulator.p4.preprocess.preprocessor import Preprocessor
+from emulator.p4.syntax.lexer import integer_value, kind_of, p4_pieces
 
 INTEGERS = {
     "0": (0, None, False),

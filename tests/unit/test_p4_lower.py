@@ -8,8 +8,8 @@ import textwrap
 import pytest
 
 from emulator.p4 import ir
-from emulator.p4.printer import print_block, print_root, print_table
-from emulator.p4.verify import verify
+from emulator.p4.ir.printer import print_block, print_root, print_table
+from emulator.p4.ir.verify import verify
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.support.p4_text import PARSER, compile_text, program
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.p4 import syntax as s
 from emulator.p4.errors import Diagnostics
-from emulator.p4.parser import parse
-from emulator.p4.preprocess import Preprocessor
+from emulator.p4.preprocess.preprocessor import Preprocessor
+from emulator.p4.syntax import tree as s
+from emulator.p4.syntax.parse import parse
 
 
 def read(text: str) -> s.Program:

@@ -7,12 +7,13 @@ import struct
 
 import pytest
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
+from emulator.p4.ir.verify import verify
 from emulator.p4.passes import PIPELINE, run_passes
 from emulator.p4.passes.field_runs import merged
 from emulator.p4.passes.fold import fold
 from emulator.p4.passes.reroll import reroll
-from emulator.p4.verify import verify
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.support.lane_program import lane_program
 from tests.support.p4_programs import (

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from emulator.p4.errors import Diagnostics
-from emulator.p4.lexer import TOKEN
-from emulator.p4.preprocess import Preprocessor
-from emulator.p4.source import Tokens, read_from_disk, unpack_place
+from emulator.p4.preprocess.preprocessor import Preprocessor
+from emulator.p4.syntax.lexer import TOKEN
+from emulator.p4.syntax.source import Tokens, read_from_disk, unpack_place
 
 CPP = shutil.which("cpp")
 

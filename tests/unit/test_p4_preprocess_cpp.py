@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from emulator.p4.errors import CompileError, Diagnostics
-from emulator.p4.lexer import TOKEN, p4_pieces
-from emulator.p4.preprocess import UNDEFINED, Preprocessor
+from emulator.p4.preprocess.preprocessor import UNDEFINED, Preprocessor
+from emulator.p4.syntax.lexer import TOKEN, p4_pieces
 
 CPP = shutil.which("cpp")
 FILES = {

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.p4 import ir
 from emulator.p4.frontend import Checked, compile_source
-from emulator.p4.verify import verify
+from emulator.p4.ir.verify import verify
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.support.p4_text import program

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from emulator.p4 import ir
-from emulator.p4.verify import VerifyError, verify
+from emulator.p4.ir.verify import VerifyError, verify
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.support.lane_program import lane_program
 from tests.support.p4_programs import binary, const, header_type, make_program, ref, register, send_to, var, write

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from emulator.p4runtime.arbitration import Arbiter, Notification
 from emulator.p4runtime.errors import Code, RequestError
+from emulator.p4runtime.stream.arbitration import Arbiter, Notification
 
 DEVICE = 7
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.errors import Code
 from tests.support.p4runtime_bench import Bench, bench, call, error_of, exact, packet, value_of
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
-from emulator.p4runtime import bulk
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.batches import MANY
+from emulator.p4runtime.bulk import bulk
 from emulator.p4runtime.errors import BatchError
 from tests.support.p4runtime_bench import Bench, bits, call, exact
 

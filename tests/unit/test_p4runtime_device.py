@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code
 from tests.support.fake_switch import (

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from emulator.bmv2json.program import load_json
-from emulator.p4.protos import p4info_pb2
-from emulator.p4.protos import p4runtime_pb2 as p4rt
-from emulator.p4runtime.compilation import compile_config
+from emulator.native.p4protos import p4info_pb2
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.device_config import JsonConfig, read_device_config, unwrap
 from emulator.p4runtime.errors import Code, RequestError
-from emulator.p4runtime.package import Package, PackageError
-from emulator.p4runtime.pipeline import Target
+from emulator.p4runtime.pipeline.compilation import compile_config
+from emulator.p4runtime.pipeline.device_config import JsonConfig, read_device_config, unwrap
+from emulator.p4runtime.pipeline.package import Package, PackageError
+from emulator.p4runtime.pipeline.pipeline import Target
 from emulator.switch.core import Switch
 from tests.support.bmv2_documents import Json
 from tests.support.p4runtime_client import make_package

@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.early import Early, Listening
+from emulator.p4runtime.listen_before_ready import Early, Listening
 from emulator.p4runtime.server import P4RuntimeServer
 from tests.support.fake_switch import fake_target
 from tests.support.p4runtime_client import TIMEOUT_S, Controller

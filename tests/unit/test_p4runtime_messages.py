@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 
 from emulator.p4 import ir
-from emulator.p4runtime.messages import MessageLog
+from emulator.p4runtime.stream.log_messages import MessageLog
 from tests.support.p4_programs import Rig, const, header_type, make_program, send_to
 
 

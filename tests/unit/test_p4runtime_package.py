@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.p4runtime import package as subject
-from emulator.p4runtime.package import PackageError, pack, unpack
+from emulator.p4runtime.pipeline import package as subject
+from emulator.p4runtime.pipeline.package import PackageError, pack, unpack
 
 
 def make_zip(members: dict[str, bytes | str], manifest: object = None, **options: int) -> bytes:

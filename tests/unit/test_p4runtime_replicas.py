@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.p4runtime import announcements
+from emulator.p4runtime.stream import notifications
 from tests.support.p4runtime_bench import Bench, bench, packet
 
 __all__ = ["bench"]
@@ -20,7 +20,7 @@ MULTICAST, CLONED = 3, 2
 
 @pytest.fixture(autouse=True)
 def ports_are_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(announcements, "LOOK_AT_PORTS_NS", 0)
+    monkeypatch.setattr(notifications, "LOOK_AT_PORTS_NS", 0)
 
 
 def goes_to(bench: Bench, kind: int, down: set[int]) -> set[int]:

@@ -14,7 +14,7 @@ import grpc
 import pytest
 from google.protobuf import any_pb2
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime import statuses
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import Code, RequestError

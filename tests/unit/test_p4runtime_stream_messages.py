@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from google.protobuf import text_format
 
-from emulator.p4.protos import p4runtime_pb2 as p4rt
-from emulator.p4runtime import announcements
-from emulator.p4runtime.digests import DigestBatch, DigestBuffer, DigestConfig
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.errors import Code
-from emulator.p4runtime.idle import IdleTimers
+from emulator.p4runtime.stream import notifications
+from emulator.p4runtime.stream.digests import DigestBatch, DigestBuffer, DigestConfig
+from emulator.p4runtime.stream.idle import IdleTimers
 from tests.support.p4runtime_bench import CPU_PORT, Bench, bits, call, error_of, exact, packet, value_of
 
 
@@ -219,7 +219,7 @@ def values(bench: Bench, key: int) -> set[int]:
 
 
 def test_members_and_actions_that_watch_ports(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(announcements, "LOOK_AT_PORTS_NS", 0)
+    monkeypatch.setattr(notifications, "LOOK_AT_PORTS_NS", 0)
     one, two = (call("set_value", number) + f'weight: 2 watch_port: "{bits(number)}"' for number in (1, 2))
     shot = f"action_profile_action_set {{ action_profile_actions {{ {one} }} action_profile_actions {{ {two} }} }}"
     one_shot = f"table_entry {{ table_id: $choose {exact(1, 5)} action {{ {shot} }} }}"

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from emulator.ports.batch import FrameBatch, TxPortTable
-from emulator.ports.batch_runner import BatchRunner
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.memory import MemoryPort
+from emulator.ports.loop.batch_runner import BatchRunner
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.spec import parse_ports
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from emulator.native.intrinsics import load_acquire64, store_release64
+from emulator.native.jit import njit
 from emulator.ports.batch import address_of
-from emulator.ports.bell import ASLEEP, Bell, bell_cancel, bell_prepare, bell_ring, bell_sleep
-from emulator.ports.intrinsics import load_acquire64, store_release64
-from emulator.ports.jit import njit
+from emulator.ports.cable.bell import ASLEEP, Bell, bell_cancel, bell_prepare, bell_ring, bell_sleep
 from tests.support.shared_memory import shm_folder
 
 __all__ = ["shm_folder"]

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.network.link import Link
 from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import Impairments, parse_port
 
 END_NS = 1 << 60

@@ -10,9 +10,9 @@ import time
 import numpy as np
 from numba import cfunc
 
-from emulator.ports import intrinsics as on
+from emulator.native import intrinsics as on
+from emulator.native.jit import njit
 from emulator.ports.batch import address_of
-from emulator.ports.jit import njit
 
 
 @njit

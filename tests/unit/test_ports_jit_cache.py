@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.ports import jit_cache
+from emulator.native import jit_cache
+from emulator.native.jit import njit
 from emulator.ports.batch import batch_append
-from emulator.ports.jit import njit
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, FrameBatch, TxPortTable, address_of
-from emulator.ports.cable import Geometry, header_of
+from emulator.ports.cable.cable import Geometry, header_of
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.errors import PortError
-from emulator.ports.memory import MemoryPort
 from emulator.ports.spec import parse_port
 
 SMALL = Geometry(posts=8, cells=4, pool_bytes=1 << 20)

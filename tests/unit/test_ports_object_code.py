@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from emulator.ports.jit import njit
-from emulator.ports.object_code import ObjectCode, ObjectCodeError, build
+from emulator.native.jit import njit
+from emulator.native.object_code import ObjectCode, ObjectCodeError, build
 
 
 @njit(cache=False)

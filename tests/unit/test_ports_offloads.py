@@ -8,10 +8,10 @@ import socket
 import numpy as np
 import pytest
 
-from emulator.ports import interface
 from emulator.ports.batch import address_of
 from emulator.ports.errors import PortError
-from emulator.ports.packet_wire import complete_checksum, restore_tag
+from emulator.ports.interface import interface
+from emulator.ports.interface.packet_wire import complete_checksum, restore_tag
 from emulator.ports.spec import parse_port
 from hostagent.protocol.frames import ones_complement_sum
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from emulator.ports.batch import FrameBatch, TxPortTable
-from emulator.ports.capture import read_capture
 from emulator.ports.errors import PortError
+from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.opening import make_switch_bell, open_switch_ports
-from emulator.ports.pcap import PcapPort
+from emulator.ports.pcap.capture import read_capture
+from emulator.ports.pcap.pcap import PcapPort
 from emulator.ports.port import SwitchPort
-from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_port, parse_ports
 from tests.support.captures import read_captured, write_capture
 from tests.support.forwarder import Forwarder

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from emulator.ports import files
 from emulator.ports.batch import FrameBatch, TxPortTable
-from emulator.ports.bell import BELL_PREFIX, Bell
-from emulator.ports.cable import Geometry, header_of
+from emulator.ports.cable import files
+from emulator.ports.cable.bell import BELL_PREFIX, Bell
+from emulator.ports.cable.cable import Geometry, header_of
+from emulator.ports.cable.shm import LOCK_HOST, LOCK_SWITCH, PORT_PREFIX, ShmHostPort, ShmSwitchPort, port_path
+from emulator.ports.cable.stale import clean_stale
 from emulator.ports.errors import PortError
 from emulator.ports.opening import cable_for, open_host_port, open_switch_ports
-from emulator.ports.shm import LOCK_HOST, LOCK_SWITCH, PORT_PREFIX, ShmHostPort, ShmSwitchPort, port_path
 from emulator.ports.spec import parse_port
-from emulator.ports.stale import clean_stale
 from tests.support.shared_memory import shm_folder
 
 __all__ = ["shm_folder"]
@@ -183,7 +183,7 @@ def test_a_new_host_waits_for_its_predecessors_frames_and_discards_its_results()
 
 
 def test_a_new_host_is_not_let_in_while_the_switch_may_read_old_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emulator.ports.shm.DRAIN_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("emulator.ports.cable.shm.DRAIN_TIMEOUT_S", 0.0)
     switch, _, bell = open_switch()
     host = open_host()
     post(host, b"old")

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable
-from emulator.ports.bell import Bell
+from emulator.ports.cable.bell import Bell
 from emulator.ports.errors import PortError
 from emulator.ports.opening import open_host_port
+from emulator.ports.sockets.tcp import TcpHostPort, TcpSwitchPort
+from emulator.ports.sockets.tcp_greeting import GREETING
 from emulator.ports.spec import parse_port
-from emulator.ports.tcp import TcpHostPort, TcpSwitchPort
-from emulator.ports.tcp_greeting import GREETING
 
 PATIENCE_S = 10.0
 

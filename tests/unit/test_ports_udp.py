@@ -12,8 +12,8 @@ from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable
 from emulator.ports.errors import PortError
 from emulator.ports.host import INPUT
 from emulator.ports.opening import open_host_port
+from emulator.ports.sockets.udp import UdpHostPort, UdpSwitchPort
 from emulator.ports.spec import INHERITED, parse_port
-from emulator.ports.udp import UdpHostPort, UdpSwitchPort
 
 PATIENCE_NS = 10_000_000_000
 

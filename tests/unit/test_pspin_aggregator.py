@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from emulator.ports.batch import FrameBatch, TxPortTable
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import parse_port
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ServiceTerms

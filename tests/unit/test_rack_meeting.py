@@ -11,7 +11,7 @@ from torch.distributed import HashStore  # type: ignore[attr-defined]
 
 from hostagent.torch_backend.errors import NetsumError
 from hostagent.torch_backend.rack.client import RackClient, RackService
-from hostagent.torch_backend.rack.meeting import Meeting
+from hostagent.torch_backend.rack.rendezvous import Meeting
 from tests.support.rack_network import on_ranks
 
 PATIENCE_S = 60.0

@@ -7,10 +7,10 @@ import random
 import pytest
 
 from emulator.p4 import ir
-from emulator.p4.llvm.announce import announced, fixed_places
+from emulator.p4.llvm.prefetch import announced, fixed_places
 from emulator.p4.table_layout import Search, lay_out_table
 from emulator.switch.control import Exact, Lpm, TableEntry
-from emulator.switch.flat_table import NEAR_BYTES
+from emulator.switch.tables.flat_table import NEAR_BYTES
 from tests.support.p4_programs import const, header_type, ref, run_both
 from tests.support.p4_run import Piece, around
 from tests.unit.test_switch_tables import SET, frame, match, table_program

@@ -16,8 +16,8 @@ from emulator.p4.table_layout import (
     slot_after,
     steps_to,
 )
-from emulator.switch.flat_exact import ExactTable
-from emulator.switch.mirror import Entry
+from emulator.switch.tables.exact import ExactTable
+from emulator.switch.tables.mirror import Entry
 
 SIZE = 2048
 

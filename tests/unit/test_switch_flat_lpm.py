@@ -9,8 +9,8 @@ import pytest
 
 from emulator.p4.table_layout import TABLE_IS_DEEP, TABLE_IS_LARGE, TABLE_WORDS, ActionLayout, TableLayout
 from emulator.switch.control import CounterValue
-from emulator.switch.flat_lpm import LpmTable
-from emulator.switch.mirror import Entry
+from emulator.switch.tables.lpm.lpm import LpmTable
+from emulator.switch.tables.mirror import Entry
 from tests.support.lookup_rig import LookupRig
 
 SHARED = 1 << 125

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.switch import masked_bits
-from emulator.switch.masked_bits import CHUNK_DTYPE
+from emulator.switch.tables import masked_bits
+from emulator.switch.tables.masked_bits import CHUNK_DTYPE
 
 BLOCKS_AT, WORDS = 2, 70
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from emulator.ports.batch import FrameBatch
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.host import HostPort
-from emulator.ports.memory import MemoryPort
+from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.opening import make_switch_bell, open_host_port, open_switch_ports
 from emulator.ports.port import SwitchPort
-from emulator.ports.runner import SwitchRunner
+from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_ports
-from emulator.ports.udp import UdpSwitchPort
 from tests.support.forwarder import Forwarder
 from tests.support.shared_memory import shm_folder
 

@@ -15,10 +15,11 @@ import pytest
 import torch.distributed as dist
 from torch._C._distributed_c10d import Backend
 
-from hostagent.torch_backend import doctor, failure_report, launcher, rank_launcher
+from hostagent.launch import doctor, launcher, rank_launcher
+from hostagent.launch.processes import RESTARTS, LaunchError, Service
+from hostagent.torch_backend import failure_report
 from hostagent.torch_backend.creation import agree_on_name, controller_address, create_group
 from hostagent.torch_backend.errors import NetsumError, RefusedError
-from hostagent.torch_backend.processes import RESTARTS, LaunchError, Service
 from hostagent.torch_backend.untraced import untraced
 
 

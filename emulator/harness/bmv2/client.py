@@ -10,10 +10,10 @@ import grpc
 from google.rpc import status_pb2
 
 from emulator.harness.errors import HarnessError, NotSupported
-from emulator.p4.protos import p4runtime_pb2 as p4rt
-from emulator.p4.protos import p4runtime_pb2_grpc
-from emulator.p4runtime.canonical import decode, encode
-from emulator.p4runtime.schema_build import build_schema
+from emulator.native.p4protos import p4runtime_pb2 as p4rt
+from emulator.native.p4protos import p4runtime_pb2_grpc
+from emulator.p4runtime.entities.canonical import decode, encode
+from emulator.p4runtime.pipeline.schema_build import build_schema
 from emulator.p4runtime.translate import add_match
 from emulator.p4runtime.translate_actions import fill_call, fill_target
 from emulator.switch.control import (

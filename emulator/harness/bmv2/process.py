@@ -15,9 +15,9 @@ from typing import Any
 
 from emulator.harness.errors import HarnessError, NotSupported
 from emulator.harness.virtual import Source
-from emulator.p4.protos import p4info_pb2
-from emulator.p4runtime.device_config import read_json_file
-from emulator.p4runtime.programs import p4info_beside
+from emulator.native.p4protos import p4info_pb2
+from emulator.p4runtime.pipeline.device_config import read_json_file
+from emulator.p4runtime.pipeline.programs import p4info_beside
 
 SWITCH, COMPILER = "simple_switch_grpc", "p4c-bm2-ss"
 OWN_COMMAND = b"hostagent.cli.bmv2"

@@ -18,7 +18,7 @@ from emulator.harness.virtual import Source
 from emulator.harness.walk.engine import entry_text
 from emulator.harness.walk.events import Kind, Walk
 from emulator.p4 import ir
-from emulator.switch.tables import Table
+from emulator.switch.tables.tables import Table
 
 
 class Collector:

@@ -11,7 +11,8 @@ from emulator.harness.matches import parts_text
 from emulator.harness.virtual import Source
 from emulator.harness.walk.engine import MISS
 from emulator.harness.walk.machine import switch_key, transition_key
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.view import EntryView, TableView
 

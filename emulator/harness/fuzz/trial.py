@@ -19,7 +19,8 @@ from emulator.harness.stf.parser import parse
 from emulator.harness.stf.rings import CELLS, Rings
 from emulator.harness.stf.runner import BOTH, Runner
 from emulator.harness.stf.steps import Change, Plan, Send
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.ports.batch import FrameBatch
 from emulator.switch.control import ControlError
 from emulator.switch.core import Switch

@@ -14,7 +14,7 @@ from emulator.harness.stf.parser import parse
 from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.run import Record, run
 from emulator.p4.library import find_program
-from emulator.p4runtime.programs import load_program
+from emulator.p4runtime.pipeline.programs import load_program
 from emulator.v1model.compiled import ENGINES, CompiledProgram
 
 BOTH = "both"

@@ -10,13 +10,13 @@ from emulator.harness.walk.events import Details, Kind, Left, Walk
 from emulator.harness.walk.machine import TracingMachine
 from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned
-from emulator.p4.interpreter import Machine
+from emulator.p4.interpreter.interpreter import Machine
 from emulator.ports.batch import TxPortTable
 from emulator.switch.core import Switch
 from emulator.switch.engines import Engine, InterpretedEngine
-from emulator.switch.mirror import Entry
-from emulator.switch.scan import Cells, Scan, best_match
-from emulator.switch.tables import Table
+from emulator.switch.tables.mirror import Entry
+from emulator.switch.tables.scan import Cells, Scan, best_match
+from emulator.switch.tables.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Entering, Interpreter, Life
 from emulator.v1model.interpreted_requests import requests

@@ -6,10 +6,10 @@ from emulator.harness.values import shown
 from emulator.harness.walk.events import Details, Kind, Placed, Walk
 from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned
-from emulator.p4.header_state import HeaderState
-from emulator.p4.interpreter import Discard, Machine
-from emulator.p4.interpreter_values import ParserEnd
-from emulator.p4.printer import expr_text, header_text, keyset_text, simple_text
+from emulator.p4.interpreter.header_state import HeaderState
+from emulator.p4.interpreter.interpreter import Discard, Machine
+from emulator.p4.interpreter.values import ParserEnd
+from emulator.p4.ir.printer import expr_text, header_text, keyset_text, simple_text
 from emulator.v1model.interpreted_externs import checksum
 from emulator.v1model.messages import format_of, values_of
 

@@ -4,7 +4,7 @@ The front end resolves names, types, generics, sub-controls, functions and direc
 scalars, headers, statements and a few kinds of block. The IR knows the P4 language and nothing of an architecture:
 externs stay calls (`CallExtern`) that the architecture implements for both engines.
 
-Rules every producer keeps (``emulator.p4.verify`` checks them after each pass):
+Rules every producer keeps (``emulator.p4.ir.verify`` checks them after each pass):
 
 * Types are erased to ``Bits`` and ``Bool``; enums without a representation and errors are ``Bits(32)`` numbered in
   declaration order; structs and tuples are flattened into scalar variables whose names are dotted paths.

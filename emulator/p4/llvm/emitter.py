@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.p4.layout import width_of
 from emulator.p4.llvm import arithmetic, varbits
 from emulator.p4.llvm.bits import (

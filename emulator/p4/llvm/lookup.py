@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from emulator.p4.layout import WORD_BYTES
 from emulator.p4.llvm.bits import I64, Builder, Value, constant, i64, load, resize
-from emulator.p4.llvm.lookup_ahead import CELL_NUMBER, begin, begin_below, found_ahead
 from emulator.p4.llvm.lookup_exact import announce_exact, exact_function
 from emulator.p4.llvm.lookup_lpm import lpm_function
 from emulator.p4.llvm.lookup_masked import masked_function
+from emulator.p4.llvm.lookup_pipelined import CELL_NUMBER, begin, begin_below, found_ahead
 from emulator.p4.table_layout import TABLE_IS_DEEP, WORD_BITS, Search, TableLayout
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.p4.layout import cell_bytes, width_of
 from emulator.p4.llvm.bits import I64, Value, constant, i64
 from emulator.p4.target import Target

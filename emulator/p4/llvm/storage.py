@@ -16,7 +16,8 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.p4.layout import CACHE_LINE_BYTES, round_up, width_of
 from emulator.p4.llvm.bits import (
     I1,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.p4.target import Target
 
 

@@ -6,8 +6,9 @@ side effects, so either may go.
 
 from __future__ import annotations
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
 from emulator.p4.arithmetic import binary, cast, unary, wrap
+from emulator.p4.ir import walk
 from emulator.p4.target import Target
 
 

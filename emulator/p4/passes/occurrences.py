@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 
 Step: TypeAlias = tuple[int, int]
 AGAIN = -1

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from emulator.p4 import ir, walk
+from emulator.p4 import ir
+from emulator.p4.ir import walk
 from emulator.p4.passes.occurrences import Occurrences
 from emulator.p4.passes.stretch import Shaper, Stretch, make_repeat
 from emulator.p4.target import Target

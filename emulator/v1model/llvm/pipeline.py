@@ -17,10 +17,10 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from emulator.p4 import ir
-from emulator.p4.llvm.announce import GROUP, Announcer, announced
 from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
 from emulator.p4.llvm.emitter import Emitter
 from emulator.p4.llvm.packet import emit_parser
+from emulator.p4.llvm.prefetch import GROUP, Announcer, announced
 from emulator.p4.llvm.storage import Storage
 from emulator.p4.target import Target
 from emulator.ports.batch import MAX_PORTS

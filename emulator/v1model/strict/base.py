@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from emulator.p4 import resolved as r
-from emulator.p4 import syntax as s
-from emulator.p4 import types as t
+from emulator.p4.check import resolved as r
+from emulator.p4.check import type_system as t
+from emulator.p4.check.reporting import Reporter
 from emulator.p4.errors import Diagnostics, Kind
 from emulator.p4.frontend import Stages
-from emulator.p4.lower_records import ActionRecord, BlockInstance, TableRecord
-from emulator.p4.reporting import Reporter
+from emulator.p4.lower.records import ActionRecord, BlockInstance, TableRecord
+from emulator.p4.syntax import tree as s
 
 
 class StrictReporter(Reporter):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.p4 import resolved as r
-from emulator.p4 import types as t
+from emulator.p4.check import resolved as r
+from emulator.p4.check import type_system as t
 from emulator.v1model.strict.base import StrictReporter, is_known, walk
 
 _MESSAGES = frozenset(("assert", "assume", "log_msg"))

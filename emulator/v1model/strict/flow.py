@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.p4 import ir
-from emulator.p4 import resolved as r
-from emulator.p4.lower_records import TableRecord
+from emulator.p4.check import resolved as r
+from emulator.p4.lower.records import TableRecord
 from emulator.v1model.strict.base import StrictReporter
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.p4 import resolved as r
-from emulator.p4 import types as t
+from emulator.p4.check import resolved as r
+from emulator.p4.check import type_system as t
 from emulator.v1model.strict.base import StrictReporter, argument, is_known
 
 _UNKNOWN = frozenset(("clone3", "resubmit", "recirculate", "Checksum16.get"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.p4 import types as t
-from emulator.p4.lower_records import ExternRecord
+from emulator.p4.check import type_system as t
+from emulator.p4.lower.records import ExternRecord
 from emulator.v1model.strict.base import StrictReporter
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.p4 import resolved as r
-from emulator.p4 import types as t
-from emulator.p4.lower_records import TableRecord
+from emulator.p4.check import resolved as r
+from emulator.p4.check import type_system as t
+from emulator.p4.lower.records import TableRecord
 from emulator.v1model.strict.base import StrictReporter, argument
 
 _MATCH_KINDS = frozenset(("exact", "lpm", "ternary", "range", "optional", "selector"))

@@ -16,17 +16,17 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from emulator.p4runtime.ending import AskedToEnd, Ending, die_with_parent
+from emulator.p4runtime.shutdown import AskedToEnd, Ending, die_with_parent
 from emulator.ports.batch import TxPortTable
-from emulator.ports.batch_runner import BatchRunner
-from emulator.ports.bell import Bell
+from emulator.ports.cable.bell import Bell
+from emulator.ports.cable.stale import clean_stale
 from emulator.ports.errors import PortError
-from emulator.ports.live import LiveLoop
+from emulator.ports.loop.batch_runner import BatchRunner
+from emulator.ports.loop.live import LiveLoop
+from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.opening import cable_for, make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
-from emulator.ports.runner import SwitchRunner
 from emulator.ports.spec import parse_ports
-from emulator.ports.stale import clean_stale
 from hostagent.cli.aggregators.cores import DEFAULT_SLOTS, CoreOptions, UnknownCore, make_core
 from hostagent.protocol.services.aggregator import Aggregator, CompiledAggregator, peer_port
 from hostagent.protocol.services.aggregator_pb2 import Place

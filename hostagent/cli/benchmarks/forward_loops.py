@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS
-from emulator.ports.bell import bell_cancel, bell_prepare, bell_sleep
-from emulator.ports.host import SPIN_NS, SPINS_PER_CLOCK
-from emulator.ports.intrinsics import (
+from emulator.native.intrinsics import (
     load_acquire64,
     monotonic_ns,
     pause,
@@ -18,9 +15,12 @@ from emulator.ports.intrinsics import (
     write32,
     write64,
 )
-from emulator.ports.jit import njit
-from emulator.ports.messages import MESSAGE_BYTES, MESSAGES, MSG_DONTWAIT, set_message, transmit
-from emulator.ports.packet_wire import packet_has_input, packet_receive, packet_release
+from emulator.native.jit import njit
+from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS
+from emulator.ports.cable.bell import bell_cancel, bell_prepare, bell_sleep
+from emulator.ports.host import SPIN_NS, SPINS_PER_CLOCK
+from emulator.ports.interface.packet_wire import packet_has_input, packet_receive, packet_release
+from emulator.ports.sockets.messages import MESSAGE_BYTES, MESSAGES, MSG_DONTWAIT, set_message, transmit
 
 NAP_NS = 50_000
 """A receiver's rest when nothing has come: it shares its core with the sender, and its ring holds thousands."""

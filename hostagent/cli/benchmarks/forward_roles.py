@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from emulator.ports.batch import FrameBatch, TxPortTable, address_of
-from emulator.ports.bell import Bell
-from emulator.ports.interface import InterfacePort
-from emulator.ports.messages import IOV, MESSAGE
+from emulator.ports.cable.bell import Bell
+from emulator.ports.interface.interface import InterfacePort
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
+from emulator.ports.sockets.messages import IOV, MESSAGE
 from emulator.ports.spec import parse_port, parse_ports
 from hostagent.cli.benchmarks.forward_loops import count_frames, exchange, limit_loop, send_frames
 from hostagent.cli.benchmarks.forward_traffic import CHUNK_AT, contributions, load_switch, routed_frames
@@ -186,7 +186,7 @@ class SwitchRole(Forwarder):
         self._options = options
 
     def open(self) -> dict[str, Any]:
-        from emulator.ports.runner import SwitchRunner
+        from emulator.ports.loop.runner import SwitchRunner
 
         specs = parse_ports(list(SWITCH_PORTS))
         self._switch = load_switch(self._options["traffic"], self._options["lanes"])

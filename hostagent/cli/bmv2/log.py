@@ -72,7 +72,7 @@ def logs_packets(options: Options) -> bool:
 
 
 class PacketLog:
-    """See ``emulator.harness.walk.beside.Reader``."""
+    """See ``emulator.harness.walk.shadow_run.Reader``."""
 
     def __init__(self, options: Options, now_s: Callable[[], float] = time.monotonic) -> None:
         self._tells_all = options.log_level is not None

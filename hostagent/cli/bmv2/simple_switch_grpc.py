@@ -55,9 +55,9 @@ def run(words: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
-    from emulator.p4runtime.early import Early
+    from emulator.p4runtime.listen_before_ready import Early
     from emulator.p4runtime.process import run_switch
-    from emulator.ports.tap import Tap
+    from emulator.ports.interface.tap import Tap
 
     with ExitStack() as beside:
         listens_for_thrift = functools.cache(lambda: _listen(options.thrift_port, beside))
@@ -94,7 +94,7 @@ def switch_options(options: Options) -> SwitchOptions:
 
     looked_into: dict[str, Any] = {}
     if logs_packets(options):
-        from emulator.harness.walk.beside import WatchedSwitch
+        from emulator.harness.walk.shadow_run import WatchedSwitch
         from emulator.v1model.compiled import WITH_SOURCE
 
         reader = PacketLog(options)

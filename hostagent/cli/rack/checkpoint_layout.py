@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from hostagent.torch_backend.aggregators import RACK_FOLDER
+from hostagent.launch.aggregators import RACK_FOLDER
 
 FILES = "*.npz"
 """As in `rackserver.checkpoint_folder`, which would import the server's loops here."""

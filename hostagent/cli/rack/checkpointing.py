@@ -12,10 +12,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from hostagent.rackserver.checkpoint import take, write
-from hostagent.rackserver.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.services import NO_STEP, ServiceMemory
+from hostagent.rackserver.services.checkpoint import take, write
+from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
+from hostagent.rackserver.services.services import NO_STEP, ServiceMemory
 
 LOOK_S = 0.05
 """Between two looks at the services' steps."""

@@ -82,8 +82,8 @@ def _report_of(address: str, as_json: bool) -> int:
     import sys
 
     from hostagent.cli.rack.report import print_report
-    from hostagent.controller.aggregator_driver import read_statistics
-    from hostagent.controller.driver import AggregatorUnavailable
+    from hostagent.controller.drivers.aggregator import read_statistics
+    from hostagent.controller.drivers.driver import AggregatorUnavailable
 
     try:
         told = read_statistics(address, 5.0).get("report")

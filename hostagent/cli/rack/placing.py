@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hostagent.torch_backend.aggregators import in_runs
+from hostagent.launch.aggregators import in_runs
 
 MOST_RACKS = 16
 

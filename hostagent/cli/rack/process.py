@@ -16,15 +16,15 @@ from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
 from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import peer_port
-from hostagent.rackserver.checkpoint import CheckpointError
-from hostagent.rackserver.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.core import RackServer, compile_services
-from hostagent.rackserver.crew import Crew
 from hostagent.rackserver.hierarchy.memory import compile_tiers
 from hostagent.rackserver.hierarchy.routes import Peer, Place
-from hostagent.rackserver.metrics import MetricsEndpoint, MetricsError
-from hostagent.rackserver.report import Figures, figures_of
-from hostagent.rackserver.tenants import Registry
+from hostagent.rackserver.services.checkpoint import CheckpointError
+from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
+from hostagent.rackserver.tenants.metrics import MetricsEndpoint, MetricsError
+from hostagent.rackserver.tenants.report import Figures, figures_of
+from hostagent.rackserver.tenants.tenants import Registry
+from hostagent.rackserver.thread_pool import Crew
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from emulator.ports.port import SwitchPort
-from hostagent.rackserver.report import queued_in
+from hostagent.rackserver.tenants.report import queued_in
 
 LOOK_S = 0.05
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hostagent.protocol.services.aggregator import AggregatorRefused, ServiceTerms
-from hostagent.rackserver.tenants import Registry
+from hostagent.rackserver.tenants.tenants import Registry
 
 FIELDS = {"name": str, "nonce": str, "workers": int, "weight": int, "quota": str}
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}

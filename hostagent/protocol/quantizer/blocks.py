@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import (
+from emulator.native.jit import njit
+from emulator.native.memory import (
     bits_of_f32,
     f32_of_bits,
     f32_of_f64,

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
+from emulator.native.memory import load_i32, load_lane, store_i32, store_lane
 from hostagent.protocol.quantizer.floats import INFINITY_BITS, NAN_BITS
-from hostagent.protocol.quantizer.machine import load_i32, load_lane, store_i32, store_lane
 
 FIELD_BITS = 10
 FIELD_MASK = (1 << FIELD_BITS) - 1

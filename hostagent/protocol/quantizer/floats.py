@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
-from hostagent.protocol.dtypes import DType
-from hostagent.protocol.quantizer.machine import (
+from emulator.native.jit import njit
+from emulator.native.memory import (
     bfloat16_of_f32,
     copy_bytes,
     f32_of_bfloat16,
@@ -18,6 +17,7 @@ from hostagent.protocol.quantizer.machine import (
     store_i32,
     store_u16,
 )
+from hostagent.protocol.dtypes import DType
 
 FLOAT16 = int(DType.FLOAT16)
 BFLOAT16 = int(DType.BFLOAT16)

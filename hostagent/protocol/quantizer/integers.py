@@ -5,9 +5,8 @@ Sums wrap as two's complement does. ``complement`` is -1 for MIN, which is MAX o
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
-from hostagent.protocol.dtypes import DType
-from hostagent.protocol.quantizer.machine import (
+from emulator.native.jit import njit
+from emulator.native.memory import (
     load_i8,
     load_i16,
     load_i32,
@@ -18,6 +17,7 @@ from hostagent.protocol.quantizer.machine import (
     store_i32,
     store_lane,
 )
+from hostagent.protocol.dtypes import DType
 
 INT8 = int(DType.INT8)
 UINT8 = int(DType.UINT8)

@@ -10,8 +10,8 @@ reads its contribution from there, and no memory is needed beside input and outp
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import load_i64, load_lane, store_i64, store_lane
+from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_lane, store_i64, store_lane
 
 LIMB_BITS = 22
 LIMB_MASK = (1 << LIMB_BITS) - 1

@@ -6,9 +6,9 @@ lower 31 bits of the negative ones makes one order of both, -0 below +0. MIN is 
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
+from emulator.native.memory import load_i32, load_lane, store_i32, store_lane
 from hostagent.protocol.quantizer.floats import INFINITY_BITS, NAN_BITS
-from hostagent.protocol.quantizer.machine import load_i32, load_lane, store_i32, store_lane
 
 LEAST = -(2**31)
 """The lane of a child without a value there: loses every MAX."""

@@ -62,8 +62,8 @@ from hostagent.protocol.worker.records import (
     core_at,
     transmit_at,
 )
-from hostagent.protocol.worker.repeats import NEVER_NS, core_next_timer
 from hostagent.protocol.worker.restart import core_freeze, core_lowest_unfinished, core_resume
+from hostagent.protocol.worker.retransmission import NEVER_NS, core_next_timer
 from hostagent.protocol.worker.transmit import core_poll_transmit
 
 __all__ = [

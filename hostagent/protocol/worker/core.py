@@ -12,13 +12,13 @@ from zlib import crc32
 
 import numpy as np
 
+from emulator.native.memory import entry_address
 from hostagent.protocol.dtypes import FLOATS, RAW_ONLY, DType, OperationKind
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.quantizer.blocks import log2_ceiling
-from hostagent.protocol.quantizer.machine import entry_address
 from hostagent.protocol.served import ServedMemory
 from hostagent.protocol.wire import LANES_AT, Header, Kind, full_frame_bytes
-from hostagent.protocol.worker.fill import fill_lanes
+from hostagent.protocol.worker.dequantize_result import store_lanes
 from hostagent.protocol.worker.header import TEMPLATE_STRIDE
 from hostagent.protocol.worker.lists import LISTS
 from hostagent.protocol.worker.operations import (
@@ -28,6 +28,7 @@ from hostagent.protocol.worker.operations import (
     core_take_completion,
     scratch_bytes,
 )
+from hostagent.protocol.worker.quantize_contribution import fill_lanes
 from hostagent.protocol.worker.receive import core_fail, core_receive
 from hostagent.protocol.worker.records import (
     CHUNK,
@@ -40,10 +41,9 @@ from hostagent.protocol.worker.records import (
     STATISTICS,
     TRANSMIT,
 )
-from hostagent.protocol.worker.repeats import FIRST_RTO_NS, core_next_timer
 from hostagent.protocol.worker.restart import core_freeze, core_lowest_unfinished, core_resume
+from hostagent.protocol.worker.retransmission import FIRST_RTO_NS, core_next_timer
 from hostagent.protocol.worker.served_lanes import fill_served, store_served
-from hostagent.protocol.worker.store import store_lanes
 from hostagent.protocol.worker.transmit import core_poll_transmit
 
 Array = np.ndarray[Any, Any]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import (
+from emulator.native.jit import njit
+from emulator.native.memory import (
     copy_bytes,
     load_u8,
     load_u16,

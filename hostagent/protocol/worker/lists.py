@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import load_i64, store_i64
+from emulator.native.jit import njit
+from emulator.native.memory import load_i64, store_i64
 from hostagent.protocol.worker.records import CHUNK_BYTES, NO_LIST, chunk_at
 
 LISTS = 4

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
+from emulator.native.memory import load_i16, store_i32
 from hostagent.protocol.dtypes import DType, OperationKind
-from hostagent.protocol.quantizer.machine import load_i16, store_i32
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
 from hostagent.protocol.wire import Operator
 from hostagent.protocol.worker.lists import chunk_of

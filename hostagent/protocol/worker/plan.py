@@ -8,7 +8,7 @@ chunks (a NaN or Inf somewhere) follow once more in the same order, numbered fro
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
 
 LARGEST_GROUP = 256
 """Exponents one chunk may carry; with fewer lanes, as many as there are."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import call_compiled, load_i64, load_u8, read16, read32, store_i64
+from emulator.native.jit import njit
+from emulator.native.memory import call_compiled, load_i64, load_u8, read16, read32, store_i64
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import (
     CHILD_AT,
@@ -41,7 +41,7 @@ from hostagent.protocol.worker.records import (
     WAITED,
     core_at,
 )
-from hostagent.protocol.worker.repeats import (
+from hostagent.protocol.worker.retransmission import (
     note_duplicate,
     note_overtaken,
     note_progress,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hostagent.protocol.quantizer.machine import record_at
+from emulator.native.memory import record_at
 
 
 def _integers(*names: str) -> list[tuple[str, type]]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import zero_bytes
+from emulator.native.jit import njit
+from emulator.native.memory import zero_bytes
 from hostagent.protocol.worker.lists import chunk_in, clear_lists
 from hostagent.protocol.worker.receive import fail
 from hostagent.protocol.worker.records import FAILED, FAILED_RETENTION, FROZEN, NO_LIST, RUNNING, core_at
-from hostagent.protocol.worker.repeats import restart_repeats
+from hostagent.protocol.worker.retransmission import restart_repeats
 from hostagent.protocol.worker.transmit import clear_blocked, set_ready
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.floats import narrow, widen
-from hostagent.protocol.quantizer.machine import (
+from emulator.native.jit import njit
+from emulator.native.memory import (
     call_compiled,
     load_i16,
     load_i32,
@@ -20,6 +19,7 @@ from hostagent.protocol.quantizer.machine import (
     store_lane,
     zero_bytes,
 )
+from hostagent.protocol.quantizer.floats import narrow, widen
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
 from hostagent.protocol.worker.operations import FLAGGED, PUSH, PUSH_PULL, WRITE, flagged_list
 from hostagent.protocol.worker.records import (

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
+from emulator.native.jit import njit
+from emulator.native.memory import zero_bytes
 from hostagent.protocol.dtypes import DType, OperationKind
 from hostagent.protocol.quantizer.floats import widen, zero_not_finite
-from hostagent.protocol.quantizer.machine import zero_bytes
 
 FLOAT32 = int(DType.FLOAT32)
 SUM = int(OperationKind.SUM)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import (
+from emulator.native.jit import njit
+from emulator.native.memory import (
     call_compiled,
     load_i32,
     load_i64,
@@ -47,7 +47,7 @@ from hostagent.protocol.worker.records import (
     core_at,
     transmit_at,
 )
-from hostagent.protocol.worker.repeats import note_timeouts
+from hostagent.protocol.worker.retransmission import note_timeouts
 
 WORD_BITS = 64
 EARLY_GROUPS = 2

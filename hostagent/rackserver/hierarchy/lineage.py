@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.ports.jit import njit
-from hostagent.protocol.quantizer.machine import copy_bytes, load_i64, store_i64
-from hostagent.rackserver.service_records import JOBS_KEPT, LINEAGE_WORDS, SERVICE
-from hostagent.rackserver.words import raise_lane, word
+from emulator.native.jit import njit
+from emulator.native.memory import copy_bytes, load_i64, store_i64
+from hostagent.rackserver.frames.lane_codec import raise_lane, word
+from hostagent.rackserver.services.records import JOBS_KEPT, LINEAGE_WORDS, SERVICE
 
 assert SERVICE.fields is not None
 KEPT, STAGED = SERVICE.fields["lineage"][1], SERVICE.fields["staged"][1]

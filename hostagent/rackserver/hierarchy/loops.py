@@ -16,16 +16,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.ports.intrinsics import read64, write64
-from emulator.ports.jit import njit
+from emulator.native.intrinsics import read64, write64
+from emulator.native.jit import njit
+from emulator.native.memory import call_compiled, copy_bytes, load_u8, read16, read32, trailing_zeros
 from hostagent.protocol.counters import Verdict
-from hostagent.protocol.quantizer.machine import call_compiled, copy_bytes, load_u8, read16, read32, trailing_zeros
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
-from hostagent.rackserver.answers import CORE_SHIFT, NO_LANES, TO_ALL
-from hostagent.rackserver.hierarchy.records import ROUTE_BYTES, TRAFFIC, TRAFFIC_BYTES, route_record, tier_at
-from hostagent.rackserver.judge import ANNOUNCE, SERVED, row_of
-from hostagent.rackserver.loops import (
+from hostagent.rackserver.frames.answers import CORE_SHIFT, NO_LANES, TO_ALL
+from hostagent.rackserver.frames.loops import (
     MASK,
     answer_result,
     conclude,
@@ -37,8 +35,10 @@ from hostagent.rackserver.loops import (
     write_error,
     write_words,
 )
+from hostagent.rackserver.frames.validate import ANNOUNCE, SERVED, row_of
+from hostagent.rackserver.hierarchy.records import ROUTE_BYTES, TRAFFIC, TRAFFIC_BYTES, route_record, tier_at
 from hostagent.rackserver.records import JOB_BYTES, SET_BYTES, job_at, server_at, set_at
-from hostagent.rackserver.service_records import service_at
+from hostagent.rackserver.services.records import service_at
 
 assert TRAFFIC.fields is not None
 PART_BYTES, TOTAL_BYTES = TRAFFIC.fields["part_bytes"][1], TRAFFIC.fields["total_bytes"][1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from emulator.native.memory import entry_address
+from emulator.native.pages import reserved_bytes
 from emulator.ports.batch import address_of, aligned_bytes
-from emulator.ports.pages import reserved_bytes
-from hostagent.protocol.quantizer.machine import entry_address
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
 from hostagent.rackserver.hierarchy.loops import (
     NOBODY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hostagent.protocol.quantizer.machine import record_at
+from emulator.native.memory import record_at
 from hostagent.rackserver.records import MAX_CHILDREN, integers
 
 TIER = np.dtype(

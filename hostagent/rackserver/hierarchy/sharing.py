@@ -5,13 +5,13 @@ Entries, called by address.
 
 from __future__ import annotations
 
-from emulator.ports.jit import njit
-from hostagent.rackserver.announce import find
-from hostagent.rackserver.hierarchy.standing import add_standing
+from emulator.native.jit import njit
+from hostagent.rackserver.hierarchy.resync import add_standing
 from hostagent.rackserver.records import SET_BYTES, job_at, server_at, set_at
-from hostagent.rackserver.served import answer_chunk, place_of
-from hostagent.rackserver.service_records import GIVES, key_at, operation_at, service_at
-from hostagent.rackserver.steps import key_of, side_at
+from hostagent.rackserver.services.describe import find
+from hostagent.rackserver.services.optimizer_step import key_of, side_at
+from hostagent.rackserver.services.records import GIVES, key_at, operation_at, service_at
+from hostagent.rackserver.services.served import answer_chunk, place_of
 
 
 @njit

@@ -19,7 +19,7 @@ from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.torch_backend.creation import agree_on_name, controller_address
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.rack.layout import KeyLayout
-from hostagent.torch_backend.rack.meeting import Meeting
+from hostagent.torch_backend.rack.rendezvous import Meeting
 from hostagent.torch_backend.tensors import dtype_name
 from hostagent.transport.channel import NOTHING, Channel, Kind, Operation, Span
 from hostagent.transport.errors import TransportError

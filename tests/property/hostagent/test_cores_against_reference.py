@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from emulator.ports.batch import FrameBatch, TxPortTable
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.port import port_refresh
 from emulator.ports.spec import parse_port
 from hostagent.protocol.counters import Verdict

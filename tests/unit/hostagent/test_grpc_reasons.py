@@ -7,8 +7,8 @@ import socket
 import grpc
 import pytest
 
+from hostagent.launch.status import run_status
 from hostagent.protocol.services.reasons import reason_of
-from hostagent.torch_backend.status import run_status
 
 
 class Failed(grpc.RpcError):

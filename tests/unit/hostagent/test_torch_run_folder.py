@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from hostagent.torch_backend.run_folder import PREFIX, YOUNG_S, remove_dead, run_folder
+from hostagent.launch.run_folder import PREFIX, YOUNG_S, remove_dead, run_folder
 
 
 def dead_folder(place: Path, age_s: float) -> Path:

@@ -11,7 +11,7 @@ from functools import cache, partial
 import pytest
 
 from emulator.v1model.compiled import CompiledProgram, load
-from hostagent.controller.entries import Child, JobEntries
+from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.lab.p4_aggregator import P4Aggregator
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.reference import ReferenceAggregator

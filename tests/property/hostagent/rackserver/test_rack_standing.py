@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hostagent.protocol.services.aggregator import WAYS
-from hostagent.rackserver.checkpoint import Snapshot, take
+from hostagent.rackserver.services.checkpoint import Snapshot, take
 from tests.property.hostagent.rackserver.test_rackserver_push_pull import drawn
 from tests.property.test_push_pull_schedules import equal
 from tests.support.push_pull_lab import train

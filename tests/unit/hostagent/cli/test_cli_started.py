@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from hostagent.cli.app import app
 from hostagent.cli.network import register
 from hostagent.cli.started import run_started
-from hostagent.torch_backend import launcher
-from hostagent.torch_backend.aggregators import choose, in_runs, make_services
-from hostagent.torch_backend.launcher import RunOptions
+from hostagent.launch import launcher
+from hostagent.launch.aggregators import choose, in_runs, make_services
+from hostagent.launch.launcher import RunOptions
 
 WHERE = {"p4runtime": "127.0.0.1:7001", "service": "127.0.0.1:7002", "address": "127.0.0.1:7003"}
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from hostagent.cli import run
 from hostagent.cli.app import app
 from hostagent.cli.rack.checkpoint_layout import FILES, check_layout, check_server_folder
-from hostagent.rackserver.checkpoint_folder import file_name
+from hostagent.rackserver.services.checkpoint_folder import file_name
 
 
 def keep(folder: Path, *names: str) -> Path:

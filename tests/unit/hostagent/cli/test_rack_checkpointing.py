@@ -13,11 +13,11 @@ import pytest
 from hostagent.cli.rack.checkpointing import DEFAULT_SECONDS, Checkpointer, Pace
 from hostagent.protocol.reference import ReferenceChild, ReferenceJob
 from hostagent.protocol.services.aggregator import AggregatorRefused, ServiceTerms
-from hostagent.rackserver.checkpoint import CheckpointError, read
-from hostagent.rackserver.checkpoint_folder import CheckpointFolder, file_name
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.services import ServiceMemory
-from hostagent.rackserver.tenants import Registry
+from hostagent.rackserver.services.checkpoint import CheckpointError, read
+from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder, file_name
+from hostagent.rackserver.services.services import ServiceMemory
+from hostagent.rackserver.tenants.tenants import Registry
 from tests.support.rack_aggregator import terms_of
 
 LANES = 64

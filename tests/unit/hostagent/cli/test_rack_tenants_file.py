@@ -8,7 +8,7 @@ import pytest
 
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all, size_of
 from hostagent.protocol.services.aggregator import ServiceTerms
-from hostagent.rackserver.tenants import Registry
+from hostagent.rackserver.tenants.tenants import Registry
 
 
 def declared(tmp_path: Path, text: str) -> tuple[Registry, dict[str, bytes]]:

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from emulator.ports.batch import FrameBatch, TxPortTable
-from hostagent.controller.aggregator_driver import AggregatorDriver, read_statistics, terms_of
-from hostagent.controller.driver import AggregatorUnavailable
-from hostagent.controller.entries import Child, JobEntries
-from hostagent.controller.model import Capacity
+from hostagent.controller.core.model import Capacity
+from hostagent.controller.drivers.aggregator import AggregatorDriver, read_statistics, terms_of
+from hostagent.controller.drivers.driver import AggregatorUnavailable
+from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import AggregatorRefused, RefusalCode, ServiceTerms
 from hostagent.protocol.services.aggregator_messages import terms_from, terms_message

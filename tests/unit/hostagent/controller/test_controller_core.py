@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from hostagent.controller.lifecycle import TRANSITIONS, IllegalTransition, JobEvent, JobState, next_state
-from hostagent.controller.model import SECOND_NS, Capacity
+from hostagent.controller.core.lifecycle import TRANSITIONS, IllegalTransition, JobEvent, JobState, next_state
+from hostagent.controller.core.model import SECOND_NS, Capacity
 from hostagent.protocol.services import session_pb2 as pb
 from tests.support.controller_lab import CAPACITY, Laboratory, Rank
 

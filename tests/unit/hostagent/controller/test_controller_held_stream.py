@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from hostagent.controller.held_stream import HeldStream, loop_here
+from hostagent.controller.drivers.held_stream import HeldStream, loop_here
 
 WAIT_S = 20.0
 STREAM = "/test/Stream"

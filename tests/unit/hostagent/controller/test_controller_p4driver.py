@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.package import pack
+from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.server import P4RuntimeServer
 from emulator.switch.control import CounterValue
-from hostagent.controller import p4driver
-from hostagent.controller.driver import AggregatorUnavailable
-from hostagent.controller.entries import JobEntries
-from hostagent.controller.model import Capacity
-from hostagent.controller.p4driver import P4RuntimeDriver, Program, ProgramError, read_program
+from hostagent.controller.core.model import Capacity
+from hostagent.controller.drivers.driver import AggregatorUnavailable
+from hostagent.controller.drivers.p4 import driver as p4driver
+from hostagent.controller.drivers.p4.driver import P4RuntimeDriver, Program, ProgramError, read_program
+from hostagent.controller.drivers.p4.entries import JobEntries
 from tests.support.aggregator_p4info import aggregator_p4info, aggregator_p4info_text
 from tests.support.controller_driver import JOB, WAIT_S, Events
 from tests.support.fake_switch import FakeSwitch, fake_target
@@ -213,7 +213,7 @@ def test_a_switch_without_program_and_none_given_is_hopeless(machine: Machine) -
 
 
 def test_nothing_there_is_not_hopeless(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hostagent.controller.p4client.CONNECT_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("hostagent.controller.drivers.p4.client.CONNECT_TIMEOUT_S", 0.1)
     machine.stop()
     driver = P4RuntimeDriver(machine.address, Program())
     assert started(driver).next("lost") == (

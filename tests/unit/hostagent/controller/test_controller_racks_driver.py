@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from hostagent.controller.cables import Cable
-from hostagent.controller.driver import AggregatorCounters
-from hostagent.controller.entries import Child, JobEntries
-from hostagent.controller.model import Capacity
-from hostagent.controller.racks_driver import Place, RacksDriver, RacksRefused, split
+from hostagent.controller.core.model import Capacity
+from hostagent.controller.drivers.cables import Cable
+from hostagent.controller.drivers.driver import AggregatorCounters
+from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.racks import Place, RacksDriver, RacksRefused, split
 from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import RackPart, Spread
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostagent.controller.model import SECOND_NS
+from hostagent.controller.core.model import SECOND_NS
 from hostagent.protocol.services import session_pb2 as pb
 from tests.support.controller_lab import Laboratory, Rank
 

@@ -13,14 +13,14 @@ from typing import Any
 import grpc
 import pytest
 
-from hostagent.controller.core import Controller
-from hostagent.controller.model import SECOND_NS, Limits, Settings
+from hostagent.controller.core.core import Controller
+from hostagent.controller.core.model import SECOND_NS, Limits, Settings
+from hostagent.controller.core.ports import offer_from
 from hostagent.controller.persistence import read_state
-from hostagent.controller.ports import offer_from
 from hostagent.controller.server import ControllerServer
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
-from hostagent.transport.session import (
+from hostagent.transport.session.session import (
     ControllerLost,
     JobFailed,
     Lease,

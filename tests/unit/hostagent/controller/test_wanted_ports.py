@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hostagent.controller.ports import NoPort, PortBook, offer_from
-from hostagent.transport.session_terms import SessionError
-from hostagent.transport.wanted import PORTS_VARIABLE, wanted_port
+from hostagent.controller.core.ports import NoPort, PortBook, offer_from
+from hostagent.transport.requested_port import PORTS_VARIABLE, wanted_port
+from hostagent.transport.session.terms import SessionError
 
 KINDS = ("shm", "udp", "tcp")
 

@@ -12,8 +12,8 @@ import pytest
 
 from hostagent.protocol.reference import ReferenceJob
 from hostagent.protocol.served import Action, Hyperparameters, ServedFlag, ServedOptimizer
-from hostagent.rackserver.checkpoint import Snapshot, put, take
-from hostagent.rackserver.service_records import JOBS_KEPT
+from hostagent.rackserver.services.checkpoint import Snapshot, put, take
+from hostagent.rackserver.services.records import JOBS_KEPT
 from tests.support.protocol_lab import Schedule
 from tests.support.push_pull_lab import Killed, Refused, Session, Training, begin, open_session, train
 from tests.support.rack_aggregator import RackAggregator

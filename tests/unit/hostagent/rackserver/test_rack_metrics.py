@@ -15,10 +15,10 @@ from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ServiceTerms
 from hostagent.protocol.wire import Header, Kind
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.hierarchy.inside import Inside
-from hostagent.rackserver.metrics import MetricsEndpoint, MetricsError, RackCollector
-from hostagent.rackserver.report import CoreFigures, Figures, PortFigures, TenantFigures, figures_of, imbalance
-from hostagent.rackserver.tenants import Registry
+from hostagent.rackserver.hierarchy.embedded import Inside
+from hostagent.rackserver.tenants.metrics import MetricsEndpoint, MetricsError, RackCollector
+from hostagent.rackserver.tenants.report import CoreFigures, Figures, PortFigures, TenantFigures, figures_of, imbalance
+from hostagent.rackserver.tenants.tenants import Registry
 
 LANES = 64
 FIGURES = Figures(

@@ -7,7 +7,7 @@ import hmac
 import pytest
 
 from hostagent.protocol.services.aggregator import AggregatorRefused, RefusalCode, ServiceTerms
-from hostagent.rackserver.tenants import Refused, Registry
+from hostagent.rackserver.tenants.tenants import Refused, Registry
 
 
 def terms(name: str = "red", nonce: bytes = b"secret", workers: int = 4, **more: int) -> ServiceTerms:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from emulator.native.intrinsics import read64, write64
+from emulator.native.jit import njit
 from emulator.ports.batch import FrameBatch, address_of
-from emulator.ports.cable import DOWN_HEAD, DOWN_TAIL
-from emulator.ports.intrinsics import read64, write64
-from emulator.ports.jit import njit
-from emulator.ports.memory import MemoryPort
+from emulator.ports.cable.cable import DOWN_HEAD, DOWN_TAIL
+from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.port import port_refresh
 from emulator.ports.spec import parse_port
-from hostagent.rackserver.cells import RUN_CELLS, close_runs, take_cell
 from hostagent.rackserver.core import RackServer
+from hostagent.rackserver.frames.tx_slots import RUN_CELLS, close_runs, take_cell
 from hostagent.rackserver.records import server_at
 
 LENGTH, CORES, PORTS = 80, 3, 2

@@ -10,8 +10,17 @@ import numpy as np
 import pytest
 
 from hostagent.protocol.served import Hyperparameters, ServedOptimizer
-from hostagent.rackserver.checkpoint import CheckpointError, Snapshot, read, restore, save, state_of, take, write
-from hostagent.rackserver.services import ServiceMemory
+from hostagent.rackserver.services.checkpoint import (
+    CheckpointError,
+    Snapshot,
+    read,
+    restore,
+    save,
+    state_of,
+    take,
+    write,
+)
+from hostagent.rackserver.services.services import ServiceMemory
 from tests.support.protocol_lab import Schedule
 from tests.support.push_pull_lab import Training, expected, train
 from tests.support.rack_aggregator import RackAggregator

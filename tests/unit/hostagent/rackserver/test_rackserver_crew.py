@@ -9,7 +9,7 @@ from emulator.ports.batch import FrameBatch
 from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame
 from hostagent.protocol.reference import ReferenceChild, ReferenceJob
 from hostagent.protocol.wire import Header, Kind, Operator
-from hostagent.rackserver.crew import (
+from hostagent.rackserver.thread_pool import (
     ALONE,
     LATE_NS,
     SHORTEST_NS,

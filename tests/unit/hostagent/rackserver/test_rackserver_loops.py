@@ -10,9 +10,9 @@ import pytest
 from hostagent.protocol.reference import ReferenceChild, ReferenceJob
 from hostagent.protocol.wire import LANES_AT, Operator
 from hostagent.protocol.worker.header import OPERATOR_AT
-from hostagent.rackserver.judge import SERVED
-from hostagent.rackserver.loops import set_index
-from hostagent.rackserver.shares import Shares, count_frames, share
+from hostagent.rackserver.frames.loops import set_index
+from hostagent.rackserver.frames.validate import SERVED
+from hostagent.rackserver.tenants.fair_queueing import Shares, count_frames, share
 from tests.support.rack_aggregator import RackAggregator, terms_of
 
 LANES, WINDOW = 64, 16

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from emulator.native.jit import njit
 from emulator.ports.batch import address_of, aligned_bytes
-from emulator.ports.jit import njit
 from hostagent.protocol.served import ServedFlag, ServedOptimizer
-from hostagent.rackserver.optimizers import ADAM, set_terms, state_tensors
-from hostagent.rackserver.service_records import KEY, SERVICE, key_at
-from hostagent.rackserver.steps import step_chunk
+from hostagent.rackserver.services.optimizer_step import step_chunk
+from hostagent.rackserver.services.optimizers import ADAM, set_terms, state_tensors
+from hostagent.rackserver.services.records import KEY, SERVICE, key_at
 
 LANES = 256
 LONG = ("momentum", "adamw")

@@ -22,14 +22,14 @@ from hostagent.protocol.served import (
     read_answer,
 )
 from hostagent.protocol.services.aggregator import ServiceTerms
-from hostagent.rackserver import checkpoint
-from hostagent.rackserver.cells import close_runs
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.judge import ANNOUNCE, MAX, SERVED
-from hostagent.rackserver.loops import serve
-from hostagent.rackserver.report import figures_of
-from hostagent.rackserver.services import ServiceMemory
-from hostagent.rackserver.tenants import Registry
+from hostagent.rackserver.frames.loops import serve
+from hostagent.rackserver.frames.tx_slots import close_runs
+from hostagent.rackserver.frames.validate import ANNOUNCE, MAX, SERVED
+from hostagent.rackserver.services import checkpoint
+from hostagent.rackserver.services.services import ServiceMemory
+from hostagent.rackserver.tenants.report import figures_of
+from hostagent.rackserver.tenants.tenants import Registry
 from tests.support.rack_aggregator import terms_of
 from tests.support.rack_pusher import NOT_FINITE, Array, Pusher
 

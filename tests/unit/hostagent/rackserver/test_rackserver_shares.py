@@ -9,8 +9,8 @@ import numpy as np
 from emulator.ports.batch import FrameBatch
 from hostagent.protocol.wire import LANES_AT, Operator
 from hostagent.protocol.worker.header import OPERATOR_AT
-from hostagent.rackserver.judge import SERVED
-from hostagent.rackserver.shares import MOST_FRAMES, SERVED_WORK, Shares, count_frames, is_served, share
+from hostagent.rackserver.frames.validate import SERVED
+from hostagent.rackserver.tenants.fair_queueing import MOST_FRAMES, SERVED_WORK, Shares, count_frames, is_served, share
 
 PORTS = 40
 

@@ -1,0 +1,97 @@
+"""What the lowering remembers of instances; P4Info is made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from emulator.p4 import ir
+from emulator.p4.check import resolved as r
+from emulator.p4.check import type_system as t
+from emulator.p4.lower.storage import Value
+
+Types: TypeAlias = dict[t.TypeVariable, t.Type]
+
+
+@dataclass(eq=False, slots=True)
+class ExternRecord:
+    instance: ir.ExternInstance
+    symbol: r.InstanceSymbol
+    types: Types = field(default_factory=dict)
+    """What the type parameters around it stand for; so below."""
+
+
+@dataclass(eq=False, slots=True)
+class TableRecord:
+    symbol: r.TableSymbol
+    name: str
+    table: ir.Table | None = None
+    """None until it is applied."""
+    key_variables: list[ir.Variable | None] = field(default_factory=list)
+    """Where a key that hoists something is computed to before each application."""
+    types: Types = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class ActionRecord:
+    symbol: r.ActionSymbol
+    name: str
+    action: ir.Action | None = None
+    """None until a table needs it; the first variant of those with bound arguments."""
+    variants: dict[r.TableAction, ir.Action] = field(default_factory=dict)
+    """By the element of a table's list that binds its arguments."""
+    types: Types = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class ValueSetRecord:
+    value_set: ir.ValueSet
+    symbol: r.ValueSetSymbol
+    types: Types = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class BlockInstance:
+    """A parser or control with a name of its own."""
+
+    symbol: r.BlockSymbol
+    path: str
+    constructor: dict[Any, Any]
+    """What the constructor's parameters stand for."""
+    types: Types = field(default_factory=dict)
+    """Its type arguments."""
+    application_count: int = 1
+    """Times that its body is lowered; with several, its parameters have storage of their own."""
+    env: dict[Any, Any] = field(default_factory=dict)
+    """What its members stand for: extern and block instances."""
+    parameters: list[Value] | None = None
+    members: list[ExternRecord | TableRecord | ActionRecord | ValueSetRecord | BlockInstance] = field(
+        default_factory=list
+    )
+    """In declaration order; P4Info is printed from them."""
+    tables: dict[Any, TableRecord] = field(default_factory=dict)
+    actions: dict[Any, ActionRecord] = field(default_factory=dict)
+    direct: dict[r.Construct, BlockInstance] = field(default_factory=dict)
+    """Instances made where they are applied."""
+
+    def add_applications(self, count: int) -> None:
+        """Somebody else applies it, too."""
+        self.application_count += count
+        for member in self.members:
+            if isinstance(member, BlockInstance):
+                member.add_applications(count)
+
+
+def count_applications(block: Any, counts: dict[Any, int], weight: int = 1) -> None:
+    """How often each instance is applied in the statements; what stands in a loop counts twice."""
+    for statement in block:
+        if isinstance(statement, r.CallStatement) and isinstance(statement.call, r.BlockApply):
+            instance = statement.call.instance
+            key = instance.symbol if isinstance(instance, r.Ref) else instance
+            counts[key] = counts.get(key, 0) + weight
+        for name in ("then", "otherwise"):
+            count_applications(getattr(statement, name, None) or (), counts, weight)
+        for name in ("body", "init", "update"):
+            count_applications(getattr(statement, name, None) or (), counts, 2 * weight)
+        for case in getattr(statement, "cases", ()):
+            count_applications(case.body, counts, weight)

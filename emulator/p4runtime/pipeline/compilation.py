@@ -1,0 +1,109 @@
+"""From a device config to a program a switch loads, without letting source out of its package.
+
+The compiler reads files through `PackageReader`, which knows the package's members; the include files that come with
+the switch it knows itself, and there is nothing else: an ``#include "/etc/passwd"`` from a controller finds no such
+file. Programs are cached on disk by content, so a controller that pushes the same package again waits for no compiler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.bmv2json.document import Bmv2JsonError
+from emulator.native.folders import cache_root
+from emulator.p4.errors import CompileError
+from emulator.p4runtime.pipeline.device_config import DeviceConfig, JsonConfig
+from emulator.p4runtime.pipeline.package import Package
+from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure
+from emulator.v1model.architecture import V1MODEL
+from emulator.v1model.compiled import CompiledProgram, compile_program, compiler_digest
+
+
+@dataclass(frozen=True, slots=True)
+class PackageReader:
+    """The compiler's view of files: see ``emulator.p4.syntax.source.FileReader``."""
+
+    package: Package
+
+    def __call__(self, path: str) -> str | None:
+        text = self.package.files.get(posixpath.normpath(path))
+        return None if text is None else text.decode()
+
+
+def compile_config(config: DeviceConfig, engine: str = "llvm") -> Compiled:
+    """Compile, or take from the cache. Raises CompileFailure with all diagnostics."""
+    cached = cache_root() / "packages" / f"{_content_key(config, engine)}.pickle"
+    program = _fetch(cached)
+    if program is None:
+        program = _compile_json(config, engine) if isinstance(config, JsonConfig) else _compile(config, engine)
+        _store(cached, program)
+    return Compiled(program.p4info, program)
+
+
+def _compile_json(config: JsonConfig, engine: str) -> CompiledProgram:
+    from emulator.bmv2json.program import load_json
+    from emulator.native.p4protos import p4info_pb2
+
+    p4info = p4info_pb2.P4Info.FromString(config.p4info) if config.p4info else None
+    try:
+        return compile_program(load_json(config.content, p4info), engine=engine)
+    except Bmv2JsonError as error:
+        raise CompileFailure(f"the bmv2 JSON: {error}") from error
+    except RecursionError:
+        raise CompileFailure("the bmv2 JSON is nested too deeply") from None
+
+
+def _compile(package: Package, engine: str) -> CompiledProgram:
+    from emulator.p4.frontend import compile_source  # a warm start needs no front end
+
+    try:
+        checked = compile_source(
+            package.main,
+            architecture=V1MODEL,
+            defines=package.defines,
+            include_paths=package.include_paths,
+            file_reader=PackageReader(package),
+        )
+    except CompileError as error:
+        raise CompileFailure(str(error)) from error
+    return compile_program(checked, engine=engine)
+
+
+def _content_key(config: DeviceConfig, engine: str) -> str:
+    if isinstance(config, JsonConfig):
+        texts = tuple(hashlib.sha256(text).hexdigest() for text in (config.content, config.p4info))
+        return hashlib.sha256(repr((compiler_digest(), engine, "json", texts)).encode()).hexdigest()
+    package = config
+    parts = (
+        compiler_digest(),
+        engine,
+        package.main,
+        sorted(package.defines.items()),
+        package.include_paths,
+        sorted((name, hashlib.sha256(text).hexdigest()) for name, text in package.files.items()),
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _fetch(path: Path) -> CompiledProgram | None:
+    try:
+        program = pickle.loads(path.read_bytes())
+    except Exception:  # absent, cut short, or written by something else: as good as absent
+        return None
+    return program if isinstance(program, CompiledProgram) else None
+
+
+def _store(path: Path, program: CompiledProgram) -> None:
+    """All or nothing; a cache that cannot be written is no error."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(pickle.dumps(program))
+        temporary.replace(path)
+    except OSError:
+        return

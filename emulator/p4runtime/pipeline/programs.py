@@ -1,0 +1,82 @@
+"""Programs from files, whichever of the two languages they are in: P4 source, or the JSON that p4c writes for bmv2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from emulator.p4.errors import CompileError
+from emulator.p4.library import find_program
+from emulator.p4runtime.pipeline.compilation import compile_config
+from emulator.p4runtime.pipeline.device_config import JsonConfig, read_json_file
+from emulator.p4runtime.pipeline.pipeline import CompileFailure
+from emulator.v1model.compiled import CompiledProgram, load
+
+P4INFO_ENDINGS = (".p4info.txtpb", ".p4info.txt", ".p4info.bin", ".p4info.json")
+"""Of the file that p4c writes beside ``PROGRAM.json`` when it is asked for P4Info."""
+
+
+class WrongJson(CompileError):
+    """A file of bmv2's JSON that cannot be run."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(())
+        self.args = (text,)
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def load_program(
+    path: str, defines: Mapping[str, str] | None = None, *, engine: str = "llvm", include_paths: Sequence[str] = ()
+) -> CompiledProgram:
+    """`compiled.load`, and bmv2's JSON with the P4Info that lies beside it, if any. Raises CompileError and
+    ProgramNotFound."""
+    found = find_program(path)
+    config = read_json_file(found)
+    if config is None:
+        return load(found, defines, engine=engine, include_paths=include_paths)
+    return load_json_file(found, config, engine)
+
+
+def load_json_file(path: str, config: JsonConfig, engine: str = "llvm") -> CompiledProgram:
+    """``config``: of `read_json_file`. Raises CompileError."""
+    given = p4info_beside(path)
+    try:
+        compiled = compile_config(replace(config, p4info=given[1]) if given else config, engine)
+    except CompileFailure as error:
+        beside = f" (with the P4Info of {given[0]})" if given else ""
+        raise WrongJson(f"{path}{beside}: {error}") from None
+    program: CompiledProgram = compiled.program
+    return program
+
+
+def p4info_beside(path: str) -> tuple[Path, bytes] | None:
+    """The file and the message in it, serialized."""
+    for ending in P4INFO_ENDINGS:
+        file = Path(path).with_suffix(ending)
+        if file.is_file():
+            return file, _read_p4info(file).SerializeToString(deterministic=True)
+    return None
+
+
+def _read_p4info(file: Path) -> Any:
+    from google.protobuf import json_format, text_format
+    from google.protobuf.message import DecodeError
+
+    from emulator.native.p4protos import p4info_pb2
+
+    message = p4info_pb2.P4Info()
+    try:
+        if file.suffix == ".bin":
+            message.ParseFromString(file.read_bytes())
+        elif file.suffix == ".json":
+            json_format.Parse(file.read_text(), message)
+        else:
+            text_format.Parse(file.read_text(), message)
+    except (OSError, UnicodeDecodeError, DecodeError, json_format.ParseError, text_format.ParseError) as error:
+        raise WrongJson(f"{file}: it is no P4Info: {error}") from None
+    return message

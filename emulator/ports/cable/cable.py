@@ -1,0 +1,380 @@
+"""A cable: two rings in one piece of memory, between a switch and a host. Shared memory or not, the code is the same.
+
+Host to switch: the host owns a pool of frames and posts descriptors {offset into the pool, length}. The switch counts
+what it has finished reading in ``up.head``; a frame may be rewritten once its latest posting is below that. Frames can
+be posted any number of times without copying. Switch to host: the switch writes frames into cells, in order.
+
+All positions are free running 64-bit numbers. ``tail`` belongs to the writer of a ring and ``head`` to its reader, each
+on cache lines of its own; they live in the cable, so that either end can die at any instruction and another can take
+its place where it was: an entry exists when ``tail`` has passed it and not before, so nobody ever sees half a frame.
+
+The other process is not trusted with our memory: each descriptor and length is read once, checked, and only then used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.native.intrinsics import (
+    load_acquire64,
+    load_once32,
+    load_once64,
+    read64,
+    store_release64,
+    write32,
+    write64,
+)
+from emulator.native.jit import njit
+from emulator.ports.batch import (
+    BATCH_COUNT,
+    CELL_BYTES,
+    FRAME_HEADROOM_BYTES,
+    TX_BYTES,
+    TX_FRAMES,
+    TX_LIMIT,
+    TX_RING,
+    TX_TAIL,
+    batch_append,
+    batch_room,
+    offset_of,
+)
+from emulator.ports.state import (
+    BAD_DESCRIPTORS,
+    BAD_RINGS,
+    CABLE,
+    CELL_MASK,
+    CELLS,
+    IN_BYTES,
+    IN_FRAMES,
+    IN_NEXT,
+    IN_RELEASED,
+    LENGTHS,
+    NUMBER,
+    OUT_BYTES,
+    OUT_FRAMES,
+    OUT_NEXT,
+    OUT_PUBLISHED,
+    OUT_TAKEN,
+    POOL,
+    POOL_BYTES,
+    POST_MASK,
+    POSTS,
+    REFUSED,
+    STRIDE,
+    WIRE_TX,
+)
+
+MAGIC = 0x314D5553_54454E  # "NETSUM1", little endian
+LAYOUT_VERSION = 1
+HEADER_BYTES = 4096
+PAGE_BYTES = 4096
+
+END = np.dtype([("generation", "<u8"), ("bell", "<u8"), ("pid", "<u8")])
+"""What one end tells of itself: how often it was attached, its bell's identity, its process (for messages only)."""
+END_GENERATION = offset_of(END, "generation")
+END_BELL = offset_of(END, "bell")
+
+_HEADER_FIELDS: dict[str, tuple[Any, int]] = {
+    "magic": ("<u8", 0),
+    "version": ("<u4", 8),
+    "posts": ("<u4", 12),
+    "cells": ("<u4", 16),
+    "stride_bytes": ("<u4", 20),
+    "pool_bytes": ("<u8", 24),
+    # what is written while frames flow is 128 bytes apart: cores fetch cache lines in pairs
+    "switch": (END, 128),
+    "host": (END, 256),
+    "up_tail": ("<u8", 512),
+    "up_head": ("<u8", 640),
+    "down_tail": ("<u8", 768),
+    "down_head": ("<u8", 896),
+}
+HEADER = np.dtype(
+    {
+        "names": list(_HEADER_FIELDS),
+        "formats": [kind for kind, _ in _HEADER_FIELDS.values()],
+        "offsets": [offset for _, offset in _HEADER_FIELDS.values()],
+        "itemsize": HEADER_BYTES,
+    }
+)
+SWITCH_END = offset_of(HEADER, "switch")
+HOST_END = offset_of(HEADER, "host")
+UP_TAIL = offset_of(HEADER, "up_tail")
+UP_HEAD = offset_of(HEADER, "up_head")
+DOWN_TAIL = offset_of(HEADER, "down_tail")
+DOWN_HEAD = offset_of(HEADER, "down_head")
+
+POST = np.dtype([("offset", "<u8"), ("length_bytes", "<u4"), ("reserved", "<u4")])
+POST_BYTES = POST.itemsize
+POST_LENGTH = offset_of(POST, "length_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """The sizes of a cable. Both ends compute the same offsets from them."""
+
+    posts: int = 2048
+    """Descriptors from the host in flight: four windows of 512 chunks."""
+    cells: int = 128
+    """Frames to the host in flight: the usual window of up to four ranks.
+
+    Cells are used in turn, so all of them pass through the caches: at 4 KiB a frame and four ranks, 256 cells took a
+    fifth more CPU time an allreduce. A full ring is a counted drop, which a repeat mends.
+    """
+    stride_bytes: int = CELL_BYTES
+    pool_bytes: int = 256 << 20
+    """The host's frames at most; memory is behind them only where the host has asked for frames."""
+
+    def problem(self) -> str | None:
+        """What is impossible about these sizes; None if nothing."""
+        for name, value in (("posts", self.posts), ("cells", self.cells)):
+            if not 2 <= value <= 1 << 20 or value & (value - 1):
+                return f"{name} is {value}, which is no power of two from 2 to 2^20"
+        if not 64 <= self.stride_bytes <= 1 << 17 or self.stride_bytes % 64:
+            return f"stride_bytes is {self.stride_bytes}, which is no multiple of 64 up to 2^17"
+        if not 0 < self.pool_bytes <= 1 << 40 or self.pool_bytes % PAGE_BYTES:
+            return f"pool_bytes is {self.pool_bytes}, which is no multiple of {PAGE_BYTES} up to 2^40"
+        return None
+
+    @property
+    def lengths_offset(self) -> int:
+        """Where the lengths of the cells start."""
+        return HEADER_BYTES + self.posts * POST_BYTES
+
+    @property
+    def cells_offset(self) -> int:
+        """Where the cells start; frame 0 is FRAME_HEADROOM_BYTES on."""
+        return _up(self.lengths_offset + 4 * self.cells, PAGE_BYTES)
+
+    @property
+    def pool_offset(self) -> int:
+        """Where the host's pool starts; all before it has memory behind it from the beginning."""
+        return _up(self.cells_offset + self.cells * self.stride_bytes + FRAME_HEADROOM_BYTES, PAGE_BYTES)
+
+    @property
+    def total_bytes(self) -> int:
+        """The whole cable."""
+        return self.pool_offset + self.pool_bytes
+
+
+def _up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def header_of(memory: NDArray[np.uint8]) -> Any:
+    """The header at the start of a cable's memory, as a numpy record."""
+    return memory[:HEADER_BYTES].view(HEADER)[0]
+
+
+def write_header(memory: NDArray[np.uint8], geometry: Geometry) -> None:
+    """Make zeroed memory an unused cable."""
+    header = header_of(memory)
+    for name in ("posts", "cells", "stride_bytes", "pool_bytes"):
+        header[name] = getattr(geometry, name)
+    header["version"] = LAYOUT_VERSION
+    header["magic"] = MAGIC
+
+
+def place(state: Any, address: int, geometry: Geometry) -> None:
+    """Fill in a PORT record where things lie in the cable at ``address``."""
+    state["cable"] = address
+    state["posts"] = address + HEADER_BYTES
+    state["post_mask"] = geometry.posts - 1
+    state["lengths"] = address + geometry.lengths_offset
+    state["cells"] = address + geometry.cells_offset + FRAME_HEADROOM_BYTES
+    state["cell_mask"] = geometry.cells - 1
+    state["stride_bytes"] = geometry.stride_bytes
+    state["pool"] = address + geometry.pool_offset
+    state["pool_bytes"] = geometry.pool_bytes
+    state["peer_fifo"] = -1
+
+
+def place_tx(ring: Any, state: Any, tail: int) -> None:
+    """Make a TX_RING one over the cells of the cable; ``tail`` is how far it had been published."""
+    assert ring.dtype == TX_RING
+    ring["stride_bytes"] = state["stride_bytes"]
+    ring["mask"] = state["cell_mask"]
+    ring["tail"] = ring["limit"] = tail
+    ring["lengths"] = state["lengths"]
+    ring["cells"] = state["cells"]
+
+
+# --- the switch's end ------------------------------------------------------------------------------------------------
+
+
+@njit
+def cable_switch_receive(port: int, batch: int, most: int) -> Any:
+    """Append up to ``most`` posted frames to a batch; returns how many entries were taken. Release them later."""
+    head = read64(port + IN_NEXT)
+    tail = load_acquire64(read64(port + CABLE) + UP_TAIL)
+    available = tail - head
+    mask = read64(port + POST_MASK)
+    if available < 0 or available > mask + 1:
+        # nothing in the ring can be believed; what the host posts next can
+        write64(port + BAD_RINGS, read64(port + BAD_RINGS) + 1)
+        write64(port + IN_NEXT, tail)
+        return 0
+    taken = min(available, most, batch_room(batch))
+    posts = read64(port + POSTS)
+    pool = read64(port + POOL)
+    pool_bytes = read64(port + POOL_BYTES)
+    number = read64(port + NUMBER)
+    first = read64(batch + BATCH_COUNT)
+    total_bytes = 0
+    for index in range(head, head + taken):
+        post = posts + (index & mask) * POST_BYTES
+        offset = load_once64(post)
+        length = load_once32(post + POST_LENGTH)
+        if offset < 0 or length > pool_bytes or offset > pool_bytes - length:
+            write64(port + BAD_DESCRIPTORS, read64(port + BAD_DESCRIPTORS) + 1)
+            continue
+        batch_append(batch, pool + offset, length, number)
+        total_bytes += length
+    write64(port + IN_NEXT, head + taken)
+    write64(port + IN_FRAMES, read64(port + IN_FRAMES) + read64(batch + BATCH_COUNT) - first)
+    write64(port + IN_BYTES, read64(port + IN_BYTES) + total_bytes)
+    return taken
+
+
+@njit
+def cable_switch_release(port: int) -> None:
+    """Tell the host that all frames taken so far have been read."""
+    head = read64(port + IN_NEXT)
+    if head != read64(port + IN_RELEASED):
+        store_release64(read64(port + CABLE) + UP_HEAD, head)
+        write64(port + IN_RELEASED, head)
+
+
+@njit
+def cable_switch_refresh(port: int) -> None:
+    """Let the switch write where the host has finished reading."""
+    ring = read64(port + WIRE_TX)
+    head = load_acquire64(read64(port + CABLE) + DOWN_HEAD)
+    cells = read64(port + CELL_MASK) + 1
+    held = read64(port + OUT_PUBLISHED) - head
+    if held < 0 or held > cells:
+        write64(port + BAD_RINGS, read64(port + BAD_RINGS) + 1)
+        return
+    write64(ring + TX_LIMIT, head + cells)
+
+
+@njit
+def cable_switch_publish(port: int) -> int:
+    """Show the host what the switch has appended; how many frames that are. The caller rings the bell."""
+    ring = read64(port + WIRE_TX)
+    tail = read64(ring + TX_TAIL)
+    published = read64(port + OUT_PUBLISHED)
+    if tail == published:
+        return 0
+    store_release64(read64(port + CABLE) + DOWN_TAIL, tail)
+    write64(port + OUT_PUBLISHED, tail)
+    write64(port + OUT_FRAMES, read64(ring + TX_FRAMES))
+    write64(port + OUT_BYTES, read64(ring + TX_BYTES))
+    return tail - published
+
+
+@njit
+def cable_switch_has_input(port: int) -> bool:
+    """Whether the host has posted something not yet taken."""
+    return load_acquire64(read64(port + CABLE) + UP_TAIL) != read64(port + IN_NEXT)
+
+
+# --- the host's end --------------------------------------------------------------------------------------------------
+
+
+@njit
+def cable_host_post(port: int, address: int, length_bytes: int) -> int:
+    """Queue one frame of the pool: 1, or 0 when the ring is full or the frame is not the pool's (counted)."""
+    next_post = read64(port + OUT_NEXT)
+    mask = read64(port + POST_MASK)
+    if next_post - read64(port + OUT_TAKEN) > mask:
+        cable_host_consumed(port)
+        if next_post - read64(port + OUT_TAKEN) > mask:
+            write64(port + REFUSED, read64(port + REFUSED) + 1)
+            return 0
+    offset = address - read64(port + POOL)
+    pool_bytes = read64(port + POOL_BYTES)
+    if offset < 0 or length_bytes < 0 or length_bytes > pool_bytes or offset > pool_bytes - length_bytes:
+        write64(port + BAD_DESCRIPTORS, read64(port + BAD_DESCRIPTORS) + 1)
+        return 0
+    post = read64(port + POSTS) + (next_post & mask) * POST_BYTES
+    write64(post, offset)
+    write32(post + POST_LENGTH, length_bytes)
+    write64(port + OUT_NEXT, next_post + 1)
+    write64(port + OUT_FRAMES, read64(port + OUT_FRAMES) + 1)
+    write64(port + OUT_BYTES, read64(port + OUT_BYTES) + length_bytes)
+    return 1
+
+
+@njit
+def cable_host_publish(port: int) -> int:
+    """Show the switch what was posted; how many frames that are. The caller rings the bell."""
+    next_post = read64(port + OUT_NEXT)
+    published = read64(port + OUT_PUBLISHED)
+    if next_post == published:
+        return 0
+    store_release64(read64(port + CABLE) + UP_TAIL, next_post)
+    write64(port + OUT_PUBLISHED, next_post)
+    return next_post - published
+
+
+@njit
+def cable_host_consumed(port: int) -> int:
+    """How many postings, counted from the cable's first, the switch has finished reading."""
+    head = load_acquire64(read64(port + CABLE) + UP_HEAD)
+    if head > read64(port + OUT_PUBLISHED) or head < read64(port + OUT_TAKEN):
+        # going back, or ahead of us: a broken switch; frames stay taken rather than being rewritten under its eyes
+        write64(port + BAD_RINGS, read64(port + BAD_RINGS) + 1)
+        return read64(port + OUT_TAKEN)
+    write64(port + OUT_TAKEN, head)
+    return head
+
+
+@njit
+def cable_host_receive(port: int, batch: int, most: int) -> Any:
+    """Append up to ``most`` frames from the switch to a batch; returns how many cells were taken. Release later."""
+    head = read64(port + IN_NEXT)
+    tail = load_acquire64(read64(port + CABLE) + DOWN_TAIL)
+    available = tail - head
+    mask = read64(port + CELL_MASK)
+    if available < 0 or available > mask + 1:
+        write64(port + BAD_RINGS, read64(port + BAD_RINGS) + 1)
+        write64(port + IN_NEXT, tail)
+        return 0
+    taken = min(available, most, batch_room(batch))
+    cells = read64(port + CELLS)
+    lengths = read64(port + LENGTHS)
+    stride = read64(port + STRIDE)
+    number = read64(port + NUMBER)
+    first = read64(batch + BATCH_COUNT)
+    total_bytes = 0
+    for index in range(head, head + taken):
+        length = load_once32(lengths + 4 * (index & mask))
+        if length > stride:
+            write64(port + BAD_DESCRIPTORS, read64(port + BAD_DESCRIPTORS) + 1)
+            continue
+        batch_append(batch, cells + (index & mask) * stride, length, number)
+        total_bytes += length
+    write64(port + IN_NEXT, head + taken)
+    write64(port + IN_FRAMES, read64(port + IN_FRAMES) + read64(batch + BATCH_COUNT) - first)
+    write64(port + IN_BYTES, read64(port + IN_BYTES) + total_bytes)
+    return taken
+
+
+@njit
+def cable_host_release(port: int) -> None:
+    """Give the cells of all frames taken so far back to the switch."""
+    head = read64(port + IN_NEXT)
+    if head != read64(port + IN_RELEASED):
+        store_release64(read64(port + CABLE) + DOWN_HEAD, head)
+        write64(port + IN_RELEASED, head)
+
+
+@njit
+def cable_host_has_input(port: int) -> bool:
+    """Whether the switch has sent something not yet taken."""
+    return load_acquire64(read64(port + CABLE) + DOWN_TAIL) != read64(port + IN_NEXT)

@@ -1,0 +1,141 @@
+"""Waking the process at the other end of a cable, whichever process that is at the moment.
+
+The cable's header tells each end's bell by a 64-bit identity, and how often the end was attached. When that generation
+has changed, the bell of the new process is mapped here, in compiled code: a peer that comes back must be woken even
+while our own process holds the GIL for long. The identity becomes 16 hexadecimal digits of a path whose beginning is
+ours, so a peer can't make us open anything but a bell.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.native.intrinsics import (
+    close_descriptor,
+    load_acquire64,
+    load_once64,
+    map_memory,
+    open_path,
+    read8,
+    read64,
+    seek_end,
+    unmap_memory,
+    write8,
+    write64,
+)
+from emulator.native.jit import njit
+from emulator.ports.cable import files
+from emulator.ports.cable.bell import BELL_BYTES, BELL_PREFIX, HAS_FIFO, bell_ring
+from emulator.ports.cable.cable import END_BELL, END_GENERATION
+from emulator.ports.state import (
+    BELL_PATH,
+    PEER_BELL,
+    PEER_BLOCK,
+    PEER_CHANGES,
+    PEER_FIFO,
+    PEER_GENERATION,
+    RINGS,
+)
+
+OPEN_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+READ_WRITE, MAP_SHARED = 3, 1
+"""PROT_READ | PROT_WRITE and MAP_SHARED of sys/mman.h."""
+
+BELL_PATH_START = 8
+"""The path's own record: how many bytes come before the digits, then the C string."""
+
+HEX_DIGITS = 16
+FIFO_SUFFIX = b".fifo"
+
+
+def bell_path_template() -> NDArray[np.uint8]:
+    """Memory for the path of any bell: its prefix is filled in, its digits and the FIFO's suffix are not."""
+    prefix = os.fsencode(files.shared_folder() / BELL_PREFIX)
+    memory = np.zeros(BELL_PATH_START + len(prefix) + HEX_DIGITS + len(FIFO_SUFFIX) + 1, np.uint8)
+    memory[:BELL_PATH_START].view(np.int64)[0] = len(prefix)
+    memory[BELL_PATH_START : BELL_PATH_START + len(prefix)] = np.frombuffer(prefix, np.uint8)
+    return memory
+
+
+@njit
+def _write_digits(target: int, identity: int) -> None:
+    for index in range(HEX_DIGITS):
+        digit = (identity >> (4 * (HEX_DIGITS - 1 - index))) & 15
+        write8(target + index, digit + 48 if digit < 10 else digit + 87)
+
+
+@njit
+def _forget_bell(port: int) -> None:
+    if read64(port + PEER_BELL) != 0:
+        unmap_memory(read64(port + PEER_BELL), BELL_BYTES)
+        write64(port + PEER_BELL, 0)
+    if read64(port + PEER_FIFO) >= 0:
+        close_descriptor(read64(port + PEER_FIFO))
+        write64(port + PEER_FIFO, -1)
+
+
+@njit
+def _open_bell(port: int, identity: int) -> None:
+    """Map the bell with this identity; leave none where its owner has gone."""
+    path = read64(port + BELL_PATH) + BELL_PATH_START
+    end = path + read64(path - BELL_PATH_START) + HEX_DIGITS
+    _write_digits(end - HEX_DIGITS, identity)
+    write8(end, 0)
+    descriptor = open_path(path, OPEN_FLAGS)
+    if descriptor < 0:
+        return
+    if seek_end(descriptor, 0, 2) >= BELL_BYTES:
+        address = map_memory(0, BELL_BYTES, READ_WRITE, MAP_SHARED, descriptor, 0)
+        if address > 0:
+            write64(port + PEER_BELL, address)
+    close_descriptor(descriptor)
+    if read64(port + PEER_BELL) == 0 or read8(read64(port + PEER_BELL) + HAS_FIFO) == 0:
+        return
+    for index in range(len(FIFO_SUFFIX)):
+        write8(end + index, FIFO_SUFFIX[index])
+    write8(end + len(FIFO_SUFFIX), 0)
+    fifo = open_path(path, OPEN_FLAGS)
+    if fifo >= 0:
+        write64(port + PEER_FIFO, fifo)
+    else:
+        _forget_bell(port)
+
+
+@njit
+def attend_peer(port: int) -> None:
+    """Notice that another process has taken the other end, and find its bell."""
+    block = read64(port + PEER_BLOCK)
+    if block == 0:
+        return
+    generation = load_acquire64(block + END_GENERATION)
+    if generation == read64(port + PEER_GENERATION):
+        return
+    _forget_bell(port)
+    write64(port + PEER_GENERATION, generation)
+    write64(port + PEER_CHANGES, read64(port + PEER_CHANGES) + 1)
+    identity = load_once64(block + END_BELL)
+    if identity != 0:
+        _open_bell(port, identity)
+
+
+@njit
+def ring_peer(port: int) -> None:
+    """Wake the other end if it sleeps; call it after publishing.
+
+    The generation is read after the fence of publish-then-look that bell_ring documents: a new peer stores its
+    generation before it first sleeps, so a ringer that misses the generation is seen by that sleeper's last look.
+    """
+    attend_peer(port)
+    bell = read64(port + PEER_BELL)
+    if bell != 0 and bell_ring(bell, read64(port + PEER_FIFO)) != 0:
+        write64(port + RINGS, read64(port + RINGS) + 1)
+
+
+@njit
+def leave_peer(port: int) -> None:
+    """Give back what attend_peer has opened."""
+    if read64(port + PEER_BLOCK) != 0:
+        _forget_bell(port)

@@ -1,0 +1,104 @@
+"""A port on capture files: frames come out of one as its times tell, and go into another with theirs.
+
+Time is the files' where all ports of a loop are of this kind: the loop's clock jumps from frame to frame, so a capture
+of an hour takes as long as its frames take the switch, and a run gives the same files every time. Beside ports of other
+kinds (``go_live``) the first frame comes at once, each later one as long after it as in the file, and what goes out is
+stamped with the time of day.
+
+A capture whose frames are out of order is played in the file's order, none before its time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+
+import numpy as np
+
+from emulator.ports.batch import CELL_BYTES, TxPortTable, address_of
+from emulator.ports.errors import PortError
+from emulator.ports.pcap.capture import RECORD_HEADER_BYTES, Capture, capture_header, read_capture
+from emulator.ports.pcap.pcap_wire import NOT_STARTED, pcap_write_out
+from emulator.ports.port import PortStatistics, SwitchPort, make_private_ring
+from emulator.ports.spec import PortSpec
+from emulator.ports.state import WireKind
+
+log = logging.getLogger("netsum.ports")
+
+TX_CELLS = 1024
+BUFFER_BYTES = 1 << 20
+assert BUFFER_BYTES > CELL_BYTES + RECORD_HEADER_BYTES
+
+
+class PcapPort(SwitchPort):
+    """The switch's end of a port on capture files."""
+
+    def __init__(self, spec: PortSpec, table: TxPortTable) -> None:
+        super().__init__(spec, table)
+        try:
+            self._capture = read_capture(spec.reads) if spec.reads else None
+            self._file = _create(spec.writes) if spec.writes else -1
+        except PortError as error:
+            raise PortError(f"port {spec}: {error}") from error
+        self._buffer = np.zeros(BUFFER_BYTES, np.uint8)
+        state = self.state
+        state["kind"] = WireKind.PCAP
+        state["peer_fifo"] = -1
+        state["file"] = self._file
+        state["buffer"], state["buffer_bytes"] = address_of(self._buffer), BUFFER_BYTES
+        if self._capture is not None:
+            self._place(self._capture)
+        self._connect_switch()
+        self._kept += make_private_ring(self.wire_ring, TX_CELLS)
+
+    def _place(self, capture: Capture) -> None:
+        times = capture.records["time_ns"]
+        np.maximum.accumulate(times, out=times)
+        self.state["records"], self.state["record_count"] = address_of(capture.records), len(capture.records)
+
+    def go_live(self) -> None:
+        """See SwitchPort."""
+        self.state["shift_ns"] = NOT_STARTED
+        self.state["stamp_offset_ns"] = time.time_ns() - time.monotonic_ns()
+
+    def attend(self) -> None:
+        """Say in the log why nothing is written any more."""
+        if self.state["notice"]:
+            self.state["notice"] = 0
+            reason = os.strerror(int(self.state["last_error"]))
+            log.error("port %s: cannot write %s: %s; its frames are dropped", self.spec, self.spec.writes, reason)
+
+    def statistics(self) -> PortStatistics:
+        """See SwitchPort."""
+        found = super().statistics()
+        if self._capture is not None:
+            if self._capture.cut_short:
+                found.notes["cut_short_in_file"] = self._capture.cut_short
+            if self._capture.torn:
+                found.drops["torn_in_file"] = 1
+        return found
+
+    def close(self) -> None:
+        """Write what is kept and close the file."""
+        super().close()
+        if self._file >= 0:
+            pcap_write_out(self.address)
+            self.attend()
+            os.close(self._file)
+            self._file = -1
+            self.state["file"] = -1
+
+
+def _create(path: str) -> int:
+    """A new capture file's descriptor."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise PortError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        os.write(descriptor, capture_header())
+    except OSError as error:
+        os.close(descriptor)
+        raise PortError(f"cannot write {path}: {error.strerror}") from error
+    return descriptor

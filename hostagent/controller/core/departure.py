@@ -1,0 +1,85 @@
+"""How members leave a job, and how a job ends when nobody is in it any more."""
+
+from __future__ import annotations
+
+from hostagent.controller.core.effects import Log, Remove
+from hostagent.controller.core.lifecycle import HAS_LEASE, JobState
+from hostagent.controller.core.model import Job, Member, Presence, World
+from hostagent.controller.persistence import save
+from hostagent.protocol.services import session_pb2 as pb
+
+ENDED_KEPT = 64
+"""Jobs that the report still tells of after their end."""
+
+
+def find(world: World, process: int, number: int) -> tuple[Job, Member] | None:
+    """The job and this process' place in it."""
+    job = world.jobs.get(number)
+    members = job.members.values() if job is not None else ()
+    return next(((job, m) for m in members if job is not None and m.process == process), None)
+
+
+def leave(world: World, process: int, request: int, message: pb.Leave) -> None:
+    """A rank needs nothing more, and lingers until it is told that nobody needs anything of it."""
+    found = find(world, process, message.job)
+    if found is None or found[1].presence in (Presence.LEFT, Presence.DEAD):
+        world.send(process, _left(message.job, request))
+        return
+    job, member = found
+    member.leave_request = request
+    if member.presence is Presence.JOINED:
+        member.presence = Presence.LEAVING
+        member.next_chunk = message.next_chunk
+        member.leaving_ns = world.now_ns
+        others = (other for other in job.members.values() if other.takes_part and other is not member)
+        peer_left = pb.PeerLeft(job=job.job, rank=member.rank, next_chunk=member.next_chunk)
+        world.tell(others, pb.ServerMessage(peer_left=peer_left))
+        if job.state is JobState.GATHERING:
+            release(world, job, member)
+        save(world)
+    settle(world, job)
+
+
+def settle(world: World, job: Job) -> None:
+    """Releases whoever need not linger any more, and ends a job that nobody is in."""
+    everyone_leaves = all(member.presence is not Presence.JOINED for member in job.members.values())
+    for member in job.members.values():
+        if member.presence is Presence.LEAVING:
+            waited = world.now_ns - member.leaving_ns >= world.settings.limits.linger_ns
+            needed = job.state in HAS_LEASE and job.state is not JobState.RUNNING
+            if everyone_leaves or job.state is JobState.FAILED or (waited and not needed):
+                release(world, job, member)
+    if all(member.presence in (Presence.LEFT, Presence.DEAD) for member in job.members.values()):
+        _end(world, job)
+
+
+def release(world: World, job: Job, member: Member) -> None:
+    """The member may forget the job."""
+    member.presence = Presence.LEFT
+    world.send(member.process, _left(job.job, member.leave_request))
+
+
+def _left(job: int, request: int) -> pb.ServerMessage:
+    return pb.ServerMessage(request=request, left=pb.Left(job=job))
+
+
+def _end(world: World, job: Job) -> None:
+    """Everything the job had goes back."""
+    del world.jobs[job.job]
+    if job.window:
+        world.slots.release(job.first_slot)
+        world.effects.append(Remove(job.job))
+    world.ended = [*world.ended, job][-ENDED_KEPT:]
+    for member in job.members.values():
+        forget_process(world, member.process)
+    world.effects.append(Log(f"{job} has ended"))
+    save(world)
+
+
+def forget_process(world: World, token: int) -> None:
+    """A process without stream and without job gives its port back."""
+    process = world.processes.get(token)
+    if process is not None and process.connection is None and not world.jobs_of(token):
+        world.ports.release(token)
+        del world.processes[token]
+        save(world)

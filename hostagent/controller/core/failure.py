@@ -1,0 +1,99 @@
+"""How a job ends before its time: a cause is found once, kept, and told to every rank."""
+
+from __future__ import annotations
+
+from hostagent.controller.core import departure, messages
+from hostagent.controller.core.lifecycle import JobEvent, JobState
+from hostagent.controller.core.messages import Reason
+from hostagent.controller.core.model import Investigation, Job, World
+from hostagent.controller.persistence import save
+from hostagent.protocol.services import session_pb2 as pb
+
+
+def fail_job(world: World, job: Job, cause: str) -> None:
+    """Ends the job; the first cause stays."""
+    if job.state is JobState.FAILED:
+        return
+    job.advance(JobEvent.FAIL)
+    job.cause = cause
+    job.investigation = None
+    world.log(f"job {job.job} has failed: {cause}")
+    refuse_waiters(world, job)
+    world.tell((m for m in job.members.values() if m.takes_part), messages.failed(job))
+    save(world)
+    departure.settle(world, job)
+
+
+def refuse_waiters(world: World, job: Job) -> None:
+    """Tells those who wait for a failed job's lease."""
+    reason = Reason.EXHAUSTED if job.exhausted else Reason.JOB_FAILED
+    for rank, waiter in job.waiters.items():
+        world.send(job.members[rank].process, messages.refused(waiter.request, reason, job.cause))
+    job.waiters.clear()
+
+
+def lease_timed_out(world: World, job: Job, rank: int) -> None:
+    """A rank has waited for its lease as long as it wanted to."""
+    waiter = job.waiters.pop(rank)
+    reason, missing = Reason.UNAVAILABLE, job.missing_ranks
+    if missing:
+        reason = Reason.MISSING_RANKS
+        text = f"{_ranks(missing)} of group {job.label!r} did not join in time (of {job.size} ranks)"
+    elif not world.ready:
+        text = f"the aggregator of group {job.label!r} cannot be reached: {world.problem}"
+    else:
+        text = f"{job} is still {job.state.value}"
+    world.send(job.members[rank].process, messages.refused(waiter.request, reason, text, missing))
+
+
+def report(world: World, process: int, message: pb.Fail) -> None:
+    """A rank has learnt that the job can't go on. A mismatch is looked into first."""
+    found = departure.find(world, process, message.job)
+    if found is None or found[0].state is JobState.FAILED or found[0].investigation is not None:
+        return
+    job, member = found
+    if not message.HasField("mismatch"):
+        told = f"rank {member.rank} ({member.name}) reports: {message.cause}"
+        fail_job(world, job, f"{job.trouble}. So {told}" if job.trouble else told)
+        return
+    asked = message.mismatch
+    keys = [(asked.first_child, asked.first_hash), (asked.second_child, asked.second_hash)]
+    job.investigation = Investigation(world.now_ns + world.settings.limits.describe_ns, dict.fromkeys(keys))
+    ask(world, job)
+
+
+def ask(world: World, job: Job, only_process: int | None = None) -> None:
+    """Asks the ranks whose operations differ what they are; again after a reconnection."""
+    assert job.investigation is not None, "there is something to ask"
+    for (rank, operation), text in job.investigation.told.items():
+        member = job.members.get(rank)
+        if text is None and member is not None and only_process in (None, member.process):
+            describe = pb.Describe(job=job.job, operation=operation)
+            world.send(member.process, pb.ServerMessage(describe=describe))
+
+
+def described(world: World, process: int, message: pb.Described) -> None:
+    """An answer; the second one ends the job."""
+    found = departure.find(world, process, message.job)
+    if found is None or found[0].investigation is None:
+        return
+    job, member = found
+    told = found[0].investigation.told
+    if (member.rank, message.operation) in told:
+        told[member.rank, message.operation] = message.text
+    if None not in told.values():
+        conclude(world, job)
+
+
+def conclude(world: World, job: Job) -> None:
+    """Ends a job over a mismatch with what is known of the two operations."""
+    assert job.investigation is not None, "there is something to conclude"
+    told = job.investigation.told
+    halves = [
+        f"rank {rank} called {text or f'an unknown operation ({hash_:08x})'}" for (rank, hash_), text in told.items()
+    ]
+    fail_job(world, job, f"the ranks of group {job.label!r} disagree about an operation: {', but '.join(halves)}")
+
+
+def _ranks(ranks: tuple[int, ...]) -> str:
+    return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))

@@ -1,0 +1,192 @@
+"""Joining a group and leasing its slots: how a job begins."""
+
+from __future__ import annotations
+
+from hostagent.controller.core import departure, failure, messages
+from hostagent.controller.core.effects import Install
+from hostagent.controller.core.lifecycle import JobEvent, JobState
+from hostagent.controller.core.messages import Reason
+from hostagent.controller.core.model import Capacity, Job, Member, Presence, Waiter, World, label_of
+from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC, NoPort
+from hostagent.controller.core.slots import SMALLEST_WINDOW, SlotsExhausted
+from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.persistence import save
+from hostagent.protocol.services import session_pb2 as pb
+from hostagent.protocol.services.aggregator import ServiceTerms
+
+MOST_CHILDREN = 64
+"""Bits in a set's bitmap."""
+
+
+def join(world: World, process: int, request: int, message: pb.Join) -> None:
+    """Enters a rank into its group's job, making the job if it is the first; a repeat is answered alike."""
+    problem = _problem_with(message)
+    job = _open_job(world, message.group)
+    if not problem and job is not None and job.size != message.size:
+        problem = f"rank {message.rank} says the group has {message.size} ranks, others said {job.size}"
+    service = service_of(message)
+    if not problem and job is not None and job.service != service:
+        problem = f"rank {message.rank} names another service, nonce, weight, quota or number of workers than others"
+    held = job.members.get(message.rank) if job is not None else None
+    if not problem and held is not None and held.process != process:
+        problem = f"rank {message.rank} is already taken by {held.name}"
+    if problem:
+        text = f"group {label_of(message.group)!r}: {problem}"
+        world.send(process, messages.refused(request, Reason.INVALID, text))
+        return
+    if job is None:
+        job = _new_job(world, message.group, message.size)
+        job.service = service
+    if held is None:
+        job.members[message.rank] = Member(message.rank, process, str(world.processes[process]))
+        save(world)
+    world.send(process, pb.ServerMessage(request=request, joined=pb.Joined(job=job.job)))
+    progress(world, job)
+
+
+def _problem_with(message: pb.Join) -> str:
+    if not 1 <= message.size <= MOST_CHILDREN:
+        return f"{message.size} ranks, where one aggregator serves 1 to {MOST_CHILDREN}"
+    if message.rank >= message.size:
+        return f"rank {message.rank} of {message.size}"
+    return ""
+
+
+def service_of(message: pb.Join) -> ServiceTerms | None:
+    """The terms of the job's service."""
+    if not message.HasField("service"):
+        return None
+    told = message.service
+    return ServiceTerms(told.name, told.nonce, told.workers, told.weight or 1, told.quota_bytes)
+
+
+def _open_job(world: World, group: str) -> Job | None:
+    """The job that a join to this group means: one that has failed is over, and a rank that comes back is a new job."""
+    return next((job for job in world.jobs.values() if job.group == group and _takes_joins(job)), None)
+
+
+def _takes_joins(job: Job) -> bool:
+    return job.state is not JobState.FAILED and all(m.presence is Presence.JOINED for m in job.members.values())
+
+
+def _new_job(world: World, group: str, size: int) -> Job:
+    number = world.next_job
+    while number in world.jobs or number == 0:
+        number = (number + 1) % 0x1_0000
+    world.next_job = (number + 1) % 0x1_0000
+    world.jobs[number] = Job(number, group, size)
+    return world.jobs[number]
+
+
+def request_lease(world: World, process: int, request: int, message: pb.LeaseRequest) -> None:
+    """Answers with the lease when there is one; the time-out names who is missing."""
+    found = departure.find(world, process, message.job)
+    if found is None:
+        text = f"job {message.job} is not known here, or this process is not in it"
+        world.send(process, messages.refused(request, Reason.INVALID, text))
+        return
+    job, member = found
+    job.waiters[member.rank] = Waiter(request, world.now_ns + message.timeout_ns)
+    if job.state is JobState.FAILED:
+        failure.refuse_waiters(world, job)
+    else:
+        progress(world, job)
+
+
+def progress(world: World, job: Job) -> None:
+    """Takes a job as far as it can go now; harmless at any time."""
+    if job.state is JobState.GATHERING and job.waiters and not job.missing_ranks and world.ready:
+        _allocate(world, job)
+    if job.state is JobState.RUNNING:
+        for rank, waiter in job.waiters.items():
+            world.send(job.members[rank].process, messages.lease(world, job, rank, waiter.request))
+        job.waiters.clear()
+
+
+def _allocate(world: World, job: Job) -> None:
+    """Slots, a row and ports for a complete job, or an error that says which of them ran out."""
+    assert world.capacity is not None, "ready implies a known capacity"
+    row = _free_row(world, job.job, world.capacity.rows)
+    if row is None:
+        _exhausted(world, job, f"all {world.capacity.rows} jobs that the aggregator can hold at a time are taken")
+        return
+    try:
+        for rank in range(job.size):
+            process = world.processes[job.members[rank].process]
+            world.ports.assign(process.token, _kinds(world, process.host, process.transports), process.port)
+    except NoPort as error:
+        if any(world.processes[owner].connection is None for owner in world.ports.owner.values()):
+            return  # one that is away will be back or forgotten soon; the timer looks again
+        _exhausted(world, job, f"rank {rank} ({job.members[rank].name}): {error}")
+        return
+    try:
+        job.first_slot, job.window = world.slots.lease()
+    except SlotsExhausted:
+        advice = "close process groups and optimizers that are done with, or start with a smaller --max-window"
+        slots = f"fewer than {SMALLEST_WINDOW} of the aggregator's {world.slots.total} slots are free"
+        _exhausted(world, job, f"{slots}: {advice}")
+        return
+    job.row = row
+    job.advance(JobEvent.COMPLETE)
+    for member in job.members.values():
+        if not world.is_active(member.process):
+            world.processes[member.process].heard_ns = None
+    install(world, job)
+
+
+def _free_row(world: World, job: int, rows: int) -> int | None:
+    """In turn with the job numbers: counters are never cleared, so a row is used again as late as possible."""
+    taken = {other.row for other in world.jobs.values()}
+    return next((row % rows for row in range(job - 1, job - 1 + rows) if row % rows not in taken), None)
+
+
+def _exhausted(world: World, job: Job, why: str) -> None:
+    job.exhausted = True
+    taken = ", ".join(f"{other.label!r} has {other.window}" for other in world.jobs.values() if other.window)
+    failure.fail_job(world, job, f"no room for {job} on the aggregator: {why}" + (f" ({taken})" if taken else ""))
+
+
+def _kinds(world: World, host: str, transports: tuple[str, ...]) -> tuple[str, ...]:
+    """Port kinds in order of preference; memory can't be shared with another machine."""
+    return tuple(kind for kind in transports if kind != "shm" or host == world.settings.host)
+
+
+def install(world: World, job: Job) -> None:
+    """Asks for the job to be told to the aggregator under a fresh epoch, now or when the aggregator is ready."""
+    if not world.ready:
+        return
+    job.epoch = world.take_epoch()
+    job.install_deadline_ns = world.now_ns + world.settings.limits.aggregator_ns
+    save(world)
+    world.effects.append(Install(entries(world, job)))
+
+
+def entries(world: World, job: Job) -> JobEntries:
+    """The job in the aggregator's terms."""
+    children = []
+    for rank in range(job.size):
+        port = world.ports.of(job.members[rank].process)
+        assert port is not None, "a leased job's members have ports until the job has gone"
+        children.append(Child(rank, port.number, port.host_mac, port.host_ip, port.zero_checksum_allowed))
+    return JobEntries(
+        job=job.job,
+        row=job.row,
+        epoch=job.epoch,
+        base=job.base & 0xFFFF_FFFF,
+        window=job.window,
+        first_slot=job.first_slot,
+        short_allowed=world.settings.short_no_data,
+        switch_mac=SWITCH_MAC,
+        switch_ip=SWITCH_IP,
+        children=tuple(children),
+        service=job.service,
+    )
+
+
+def learn_capacity(world: World, capacity: Capacity) -> str:
+    """Takes over what the aggregator can hold; returns what is wrong with it, or ""."""
+    if world.capacity is not None and world.capacity.lanes != capacity.lanes and world.jobs:
+        return f"the aggregator now has {capacity.lanes} lanes per frame instead of {world.capacity.lanes}"
+    world.capacity = capacity
+    world.slots.total = capacity.slots
+    return ""

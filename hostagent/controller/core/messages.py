@@ -1,0 +1,57 @@
+"""Makes the messages to ranks, each in one call."""
+
+from __future__ import annotations
+
+from hostagent.controller.core.model import Job, World
+from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC
+from hostagent.protocol.services import session_pb2 as pb
+
+Reason = pb.Refused.Reason
+
+
+def refused(request: int, reason: Reason, text: str, missing: tuple[int, ...] = ()) -> pb.ServerMessage:
+    """The answer to a request that can't be granted."""
+    return pb.ServerMessage(request=request, refused=pb.Refused(reason=reason, text=text, missing_ranks=missing))
+
+
+def failed(job: Job) -> pb.ServerMessage:
+    """The job's cause, for a rank."""
+    return pb.ServerMessage(failed=pb.Failed(job=job.job, cause=job.cause))
+
+
+def freeze(job: Job) -> pb.ServerMessage:
+    """Asks a rank to stop and say how far it is."""
+    return pb.ServerMessage(freeze=pb.Freeze(job=job.job, round=job.round.number))
+
+
+def resume(job: Job) -> pb.ServerMessage:
+    """Tells a rank the new epoch."""
+    message = pb.Resume(job=job.job, round=job.round.number, epoch=job.epoch, base=job.base)
+    return pb.ServerMessage(resume=message)
+
+
+def lease(world: World, job: Job, rank: int, request: int) -> pb.ServerMessage:
+    """The lease of one member of an installed job."""
+    assert world.capacity is not None, "a job is installed only on an aggregator whose capacity is known"
+    port = world.ports.of(job.members[rank].process)
+    assert port is not None, "a job is installed only when all members have ports"
+    message = pb.Lease(
+        job=job.job,
+        child=rank,
+        children=job.size,
+        epoch=job.epoch,
+        base=job.base,
+        window=job.window,
+        lanes=world.capacity.lanes,
+        port=port.host_end,
+        host_mac=port.host_mac,
+        host_ip=port.host_ip,
+        switch_mac=SWITCH_MAC,
+        switch_ip=SWITCH_IP,
+        zero_checksum_allowed=port.zero_checksum_allowed,
+        short_no_data=world.settings.short_no_data,
+        port_number=port.number,
+        first_slot=job.first_slot,
+        row=job.row,
+    )
+    return pb.ServerMessage(request=request, lease=message)

@@ -1,0 +1,256 @@
+"""What the controller's core knows: processes, jobs and their members. Plain data; the rules are in the modules beside.
+
+Times are nanoseconds of whatever monotonic clock the shell passes in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hostagent.controller.core.effects import Effect, Log, Send
+from hostagent.controller.core.lifecycle import HAS_LEASE, JobEvent, JobState, next_state
+from hostagent.controller.core.ports import PortBook
+from hostagent.controller.core.slots import LARGEST_WINDOW, SlotAllocator
+from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.protocol.services.session_pb2 import ServerMessage
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long the controller waits for what. All bounded; the sum keeps "a dead rank is named within 10 s"."""
+
+    silence_ns: int = 5 * SECOND_NS
+    """Without a heartbeat, after the first one."""
+    detached_ns: int = 2 * SECOND_NS
+    """After a broken stream or the last heartbeat, whichever is later: a client that lives reconnects in under 1 s."""
+    detached_at_most_ns: int = 30 * SECOND_NS
+    """Though heartbeats go on."""
+    recovery_ns: int = 10 * SECOND_NS
+    """Stands in for detached_ns after a start from a state file: a rank may hold the GIL for 8 s meanwhile."""
+    answer_ns: int = 30 * SECOND_NS
+    """For a rank to freeze or to resume: its session thread needs the GIL."""
+    aggregator_ns: int = 60 * SECOND_NS
+    """For an aggregator that went away to come back."""
+    server_ns: int = 5 * SECOND_NS
+    """The same for a rack server with a job's weights: that job is over anyway if the server has died."""
+    linger_ns: int = 5 * SECOND_NS
+    """For which a rank that leaves is kept, should the others need its contributions again."""
+    describe_ns: int = 3 * SECOND_NS
+    """For two ranks to describe the operations they disagree about."""
+    own_stall_ns: int = 1 * SECOND_NS
+    """A timer later than this means that the controller itself stood still: silence in that time proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the operator decided."""
+
+    host: str
+    """Identity of the controller's machine, which is the aggregator's: shm ports are for processes on it."""
+    max_window: int = LARGEST_WINDOW
+    short_no_data: bool = True
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the aggregator's program was built for."""
+
+    slots: int
+    lanes: int
+    rows: int
+    """Jobs at a time: rows of counters."""
+
+
+_UNIQUE_TAIL = re.compile(r"(?<=.)(\.\d+)?\.[0-9a-f]{32}$")
+
+
+def label_of(group: str) -> str:
+    """A group's name without the number and random word that make it unique: nobody wants to read those."""
+    return _UNIQUE_TAIL.sub("", group)
+
+
+class Presence(Enum):
+    """A member's place in its job."""
+
+    JOINED = "joined"
+    LEAVING = "leaving"
+    """Has contributed to all it ever will, and lingers."""
+    LEFT = "left"
+    DEAD = "dead"
+
+
+@dataclass(slots=True)
+class Process:
+    """One process with a session, or with one that just broke."""
+
+    token: int
+    host: str
+    pid: int
+    transports: tuple[str, ...]
+    connection: int | None
+    port: int = 0
+    """The number of the port that it is to have; 0: any."""
+    detached_ns: int | None = None
+    """Since when there is no stream."""
+    grace_ns: int = 0
+    """For how long that is forgiven."""
+    heard_ns: int | None = None
+    """The latest heartbeat; None before the first of the current leases."""
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+@dataclass(slots=True)
+class Member:
+    """One rank of one job."""
+
+    rank: int
+    process: int
+    name: str
+    """The process for people, also when it has gone."""
+    presence: Presence = Presence.JOINED
+    next_chunk: int = 0
+    leaving_ns: int = 0
+    leave_request: int = 0
+    statistics: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def takes_part(self) -> bool:
+        """Has to answer in a restart: its contributions may be needed again."""
+        return self.presence in (Presence.JOINED, Presence.LEAVING)
+
+
+@dataclass(slots=True)
+class Waiter:
+    """A rank that asked for the lease and has no answer yet."""
+
+    request: int
+    deadline_ns: int
+
+
+@dataclass(slots=True)
+class Round:
+    """One attempt to carry a job over the loss of the aggregator's state."""
+
+    number: int = 0
+    frozen: dict[int, int] = field(default_factory=dict)
+    """Rank -> lowest unfinished chunk."""
+    resumed: set[int] = field(default_factory=set)
+    deadline_ns: int = 0
+
+
+@dataclass(slots=True)
+class Investigation:
+    """A mismatch whose two operations are being asked for. Keys: (rank, operation hash)."""
+
+    deadline_ns: int
+    told: dict[tuple[int, int], str | None]
+
+
+@dataclass(slots=True)
+class Job:
+    """One process group at one aggregator."""
+
+    job: int
+    group: str
+    size: int
+    state: JobState = JobState.GATHERING
+    members: dict[int, Member] = field(default_factory=dict)
+    waiters: dict[int, Waiter] = field(default_factory=dict)
+    row: int = -1
+    first_slot: int = -1
+    window: int = 0
+    epoch: int = 0
+    base: int = 0
+    restarts: int = 0
+    cause: str = ""
+    exhausted: bool = False
+    round: Round = field(default_factory=Round)
+    investigation: Investigation | None = None
+    install_deadline_ns: int = 0
+    trouble: str = ""
+    """Why its frames don't arrive, where the aggregator's driver knows; told with what its ranks report."""
+    service: ServiceTerms | None = None
+    """Of a job that works on a rack server's weights. It isn't resumed after a restart: its step has been undone."""
+
+    def __str__(self) -> str:
+        return f"job {self.job} ({self.label!r}, {self.size} ranks)"
+
+    @property
+    def label(self) -> str:
+        """The group for people."""
+        return label_of(self.group)
+
+    def advance(self, event: JobEvent) -> None:
+        """Moves as the table says."""
+        self.state = next_state(self.state, event)
+
+    @property
+    def missing_ranks(self) -> tuple[int, ...]:
+        """Who has not joined."""
+        return tuple(rank for rank in range(self.size) if rank not in self.members)
+
+    @property
+    def participants(self) -> list[Member]:
+        """Who takes part in a restart."""
+        return [member for member in self.members.values() if member.takes_part]
+
+
+@dataclass(slots=True)
+class World:
+    """All of it. The modules' functions take a World first, change it and append to `effects`."""
+
+    settings: Settings
+    ports: PortBook
+    slots: SlotAllocator
+    now_ns: int
+    next_epoch: int
+    next_job: int = 1
+    capacity: Capacity | None = None
+    ready: bool = False
+    """The aggregator can be told things."""
+    problem: str = "not connected yet"
+    lost_ns: int = 0
+    """Since when it isn't ready."""
+    started_ns: int = 0
+    processes: dict[int, Process] = field(default_factory=dict)
+    jobs: dict[int, Job] = field(default_factory=dict)
+    ended: list[Job] = field(default_factory=list)
+    """The latest that are over, for the report."""
+    effects: list[Effect] = field(default_factory=list)
+
+    def send(self, process: int, message: ServerMessage) -> None:
+        """To a process that may be away: what it must know is told again when it comes back."""
+        known = self.processes.get(process)
+        if known is not None and known.connection is not None:
+            self.effects.append(Send(known.connection, message))
+
+    def tell(self, members: Iterable[Member], message: ServerMessage) -> None:
+        """To several members of a job."""
+        for member in members:
+            self.send(member.process, message)
+
+    def log(self, text: str) -> None:
+        """A line for the operator."""
+        self.effects.append(Log(text))
+
+    def take_epoch(self) -> int:
+        """A number no job of this aggregator ever had; never 0. The caller saves before it is used."""
+        epoch = self.next_epoch
+        self.next_epoch = epoch % 0xFFFF_FFFF + 1
+        return epoch
+
+    def is_active(self, process: int) -> bool:
+        """Its transport loop has a reason to run, so heartbeats may be expected: a leased job that it takes part in."""
+        return any(job.state in HAS_LEASE and member.takes_part for job, member in self.jobs_of(process))
+
+    def jobs_of(self, process: int) -> list[tuple[Job, Member]]:
+        """Memberships of a process."""
+        return [(job, m) for job in self.jobs.values() for m in job.members.values() if m.process == process]

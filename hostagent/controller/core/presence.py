@@ -1,0 +1,182 @@
+"""Which processes are there: streams that come and go, heartbeats, and what a process is told when it comes back.
+
+A process is dead when its stream has been broken for 2 s and its heartbeats have stopped too, when its heartbeats alone
+have been missing for 5 s, or when it said goodbye. A stream that breaks while heartbeats go on is a controller or a
+connection in trouble, not a rank.
+"""
+
+from __future__ import annotations
+
+from hostagent.controller.core import departure, failure, membership, messages, restart
+from hostagent.controller.core.effects import Disconnect
+from hostagent.controller.core.lifecycle import HAS_LEASE, JobState
+from hostagent.controller.core.model import SECOND_NS, Job, Member, Presence, Process, World, label_of
+from hostagent.controller.persistence import save
+from hostagent.protocol.services import session_pb2 as pb
+
+
+def attach(world: World, connection: int, hello: pb.Hello) -> None:
+    """A process opens its stream, for the first time or again, and says what it knows."""
+    known = world.processes.get(hello.process)
+    if known is None:
+        known = Process(hello.process, hello.host, hello.pid, tuple(hello.transports), connection, hello.port)
+        world.processes[hello.process] = known
+    elif known.connection is not None and known.connection != connection:
+        world.effects.append(Disconnect(known.connection))
+    known.connection, known.detached_ns = connection, None
+    for announcement in hello.jobs:
+        _announced(world, known, announcement)
+    for job, member in world.jobs_of(known.token):
+        _tell_again(world, job, member)
+
+
+def _announced(world: World, process: Process, announcement: pb.Announcement) -> None:
+    """Brings what a rank says of a job together with what is known here."""
+    found = departure.find(world, process.token, announcement.job) or _adopt(world, process, announcement)
+    leased = announcement.HasField("lease")
+    if found is not None and leased and found[0].state is JobState.GATHERING:
+        found = found if _rebuild(world, process, found[0], announcement.lease) else None
+    if found is None:
+        group = label_of(announcement.join.group)
+        cause = f"the controller no longer knows group {group!r}: it lost its state, or ended the job"
+        world.send(process.token, pb.ServerMessage(failed=pb.Failed(job=announcement.job, cause=cause)))
+        return
+    strays = announcement.frozen or announcement.lease.epoch != found[0].epoch
+    if leased and strays and found[0].state is JobState.RUNNING:
+        restart.start_round(world, found[0])
+
+
+def _adopt(world: World, process: Process, announcement: pb.Announcement) -> tuple[Job, Member] | None:
+    """Takes in a rank that the state file didn't have, and its job; only just after a start."""
+    told = announcement.join
+    job = world.jobs.get(announcement.job)
+    young = world.now_ns - world.started_ns < world.settings.limits.detached_at_most_ns
+    if not young or (job is not None and (job.group != told.group or told.rank in job.members)):
+        return None
+    if announcement.HasField("lease") and not world.ports.reserve(process.token, announcement.lease.port_number):
+        return None
+    if job is None:
+        job = world.jobs[announcement.job] = Job(announcement.job, told.group, told.size)
+        job.service = membership.service_of(told)
+        world.log(f"{job} is unknown here and rebuilt from what its ranks say")
+    job.members[told.rank] = Member(told.rank, process.token, str(process))
+    world.next_epoch = max(world.next_epoch, announcement.lease.epoch % 0xFFFF_FFFF + 1)
+    save(world)
+    return job, job.members[told.rank]
+
+
+def _rebuild(world: World, process: Process, job: Job, lease: pb.Lease) -> bool:
+    """A job that only its ranks remember gets its slots back, and a new epoch: the aggregator may know it or not."""
+    reserved = world.ports.reserve(process.token, lease.port_number) and _take_lease(world, job, lease)
+    if reserved:
+        restart.start_round(world, job)
+    return reserved
+
+
+def _take_lease(world: World, job: Job, lease: pb.Lease) -> bool:
+    if world.capacity is None:
+        world.slots.total = max(world.slots.total, lease.first_slot + lease.window)
+    if not world.slots.reserve(lease.first_slot, lease.window):
+        return False
+    job.state = JobState.RUNNING
+    job.row, job.first_slot, job.window = lease.row, lease.first_slot, lease.window
+    job.epoch, job.base = lease.epoch, lease.base
+    return True
+
+
+def _tell_again(world: World, job: Job, member: Member) -> None:
+    """Repeats to a process that comes back whatever it may have missed."""
+    for other in job.members.values():
+        if other is not member and other.presence in (Presence.LEAVING, Presence.LEFT):
+            left = pb.PeerLeft(job=job.job, rank=other.rank, next_chunk=other.next_chunk)
+            world.send(member.process, pb.ServerMessage(peer_left=left))
+    if job.state is JobState.FAILED:
+        world.send(member.process, messages.failed(job))
+    elif job.state is JobState.FREEZING and member.rank not in job.round.frozen:
+        world.send(member.process, messages.freeze(job))
+    elif job.state is JobState.RESUMING and member.rank not in job.round.resumed:
+        world.send(member.process, messages.resume(job))
+    if job.investigation is not None:
+        failure.ask(world, job, member.process)
+
+
+def detach(world: World, connection: int, goodbye: bool) -> None:
+    """A stream ended. Without goodbye the process may come back within a grace time."""
+    process = next((p for p in world.processes.values() if p.connection == connection), None)
+    if process is None:
+        return
+    process.connection, process.detached_ns = None, world.now_ns
+    process.grace_ns = world.settings.limits.detached_ns
+    if goodbye:
+        died(world, process.token, "ended its session without leaving the group")
+
+
+def heartbeat(world: World, token: int) -> None:
+    """A datagram from a process' transport loop."""
+    process = world.processes.get(token)
+    if process is not None:
+        process.heard_ns = world.now_ns
+
+
+def died(world: World, token: int, how: str) -> None:
+    """Ends every job that still counted on a process. One that was only lingering has done its part."""
+    process = world.processes[token]
+    process.detached_ns = process.heard_ns = None  # nothing more to find out about it
+    for job, member in world.jobs_of(token):
+        if member.presence is Presence.JOINED:
+            member.presence = Presence.DEAD
+            failure.fail_job(world, job, f"rank {member.rank} of group {job.label!r} ({member.name}) {how}")
+        elif member.presence is Presence.LEAVING:
+            member.presence = Presence.LEFT
+        if job.job in world.jobs:
+            departure.settle(world, job)
+            restart.check(world, job)
+    departure.forget_process(world, token)
+
+
+def check_processes(world: World) -> None:
+    """Finds who has died since."""
+    for process in list(world.processes.values()):
+        deadline_ns = deadline_of(world, process)
+        overdue = deadline_ns is not None and world.now_ns >= deadline_ns
+        if overdue and process.token in world.processes:  # the end of a job forgets processes that are away
+            died(world, process.token, _how(world, process))
+
+
+def deadline_of(world: World, process: Process) -> int | None:
+    """When a process will count as dead if nothing more is heard of it; None: not while its stream stands."""
+    limits = world.settings.limits
+    if process.detached_ns is not None:
+        heard_ns = max(process.detached_ns, process.heard_ns or 0)
+        return min(heard_ns + process.grace_ns, process.detached_ns + limits.detached_at_most_ns)
+    if process.heard_ns is None or not world.is_active(process.token):
+        return None
+    return process.heard_ns + limits.silence_ns
+
+
+def _how(world: World, process: Process) -> str:
+    if process.detached_ns is not None:
+        return "has died: its connection to the controller broke and it did not come back"
+    seconds = world.settings.limits.silence_ns // SECOND_NS
+    return f"has not been heard of for {seconds} s: it is stopped, or its machine cannot be reached"
+
+
+def forgive(world: World, late_ns: int) -> None:
+    """The controller itself stood still: silence in that time proves nothing."""
+    for process in world.processes.values():
+        if process.heard_ns is not None:
+            process.heard_ns += late_ns
+        if process.detached_ns is not None:
+            process.detached_ns += late_ns
+
+
+def start_again(world: World) -> None:
+    """After `restore`: restarts that the old controller didn't finish begin anew; the rest goes on by itself."""
+    for job in list(world.jobs.values()):
+        for member in job.members.values():
+            member.leaving_ns = world.now_ns
+        if job.state in HAS_LEASE and job.state is not JobState.RUNNING:
+            restart.start_round(world, job)
+        elif job.state is JobState.INSTALLING:
+            membership.install(world, job)
+        departure.settle(world, job)

@@ -1,0 +1,223 @@
+"""Drives an aggregator of ours, the PsPIN switch or the rack server, by its gRPC service.
+
+One thread owns the connection: it watches the aggregator, whose stream tells what runs there and ends with it, and
+carries out orders. An incarnation number tells an aggregator that was started again; one that came through with all its
+jobs goes on with them, whatever happened to the controller.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from hostagent.controller.core.model import Capacity
+from hostagent.controller.drivers.connected import ConnectedDriver
+from hostagent.controller.drivers.driver import AggregatorCounters, AggregatorUnavailable, DriverEvents
+from hostagent.controller.drivers.held_stream import HeldStream
+from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.protocol.services import aggregator_pb2 as pb
+from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
+from hostagent.protocol.services.aggregator_messages import counted, counters_from, terms_message
+from hostagent.protocol.services.aggregator_pb2_grpc import AggregatorStub
+from hostagent.protocol.services.reasons import reason_of
+
+SCHEME = "netsum"
+"""As in netsum://HOST:PORT."""
+
+CALL_TIMEOUT_S = 10.0
+"""For an order. The core answers between two batches, so much less is used."""
+
+REFUSALS = (
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.UNKNOWN,  # the core raised what it should not
+)
+
+_OPTIONS = (
+    ("grpc.keepalive_time_ms", 10_000),  # a machine that went away without a word ends the stream too
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+)
+
+
+class AggregatorDriver(ConnectedDriver):
+    """See hostagent.controller.drivers.driver.Driver."""
+
+    def __init__(self, address: str):
+        super().__init__()
+        self._address = address
+        self._rows: dict[int, int] = {}
+        """Job -> row, of all jobs ever told: counters outlive jobs."""
+        self._stub: Any = None
+        self._description = pb.Description()
+
+    @property
+    def description(self) -> pb.Description:
+        """What it last said of itself."""
+        return self._description
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        kind = f" ({self._description.kind})" if self._description.kind else ""
+        return f"{SCHEME}://{self._address}{kind}"
+
+    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
+        """See Driver."""
+        self._rows = {entries.job: entries.row for entries in told}
+        super().start(events, told)
+
+    def counters(self, timeout_s: float) -> AggregatorCounters:
+        """See Driver. A row that several jobs had holds the latest one's, whose counters start at zero here."""
+        reply = self._ask("Counters", pb.CountersRequest(), timeout_s)
+        found = AggregatorCounters(drops=counted(reply.drops))
+        for told in sorted(reply.jobs, key=lambda told: int(told.job)):
+            row = self._rows.get(told.job)
+            if row is not None:
+                counters = counters_from(told)
+                found.verdicts[row], found.verdict_bytes[row] = dict(counters.frames), dict(counters.bytes)
+        return found
+
+    def statistics(self, timeout_s: float) -> Mapping[str, Any]:
+        """What the aggregator tells about itself. Raises AggregatorUnavailable."""
+        told: dict[str, Any] = json.loads(self._ask("Statistics", pb.StatisticsRequest(), timeout_s).json)
+        return told
+
+    def _ask(self, call: str, request: object, timeout_s: float) -> Any:
+        stub = self._stub
+        if stub is None:
+            raise AggregatorUnavailable(f"{self.name} is not connected")
+        try:
+            return getattr(stub, call)(request, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise AggregatorUnavailable(f"{self.name}: {reason_of(error)}") from error
+
+    # --- the thread ---
+
+    def _why(self, error: Exception) -> tuple[str, bool] | None:
+        if isinstance(error, AggregatorUnavailable):
+            return str(error), False
+        if not isinstance(error, grpc.RpcError):
+            return None
+        if _code(error) is grpc.StatusCode.UNIMPLEMENTED:
+            return "something else than an aggregator of netsum answers there", True
+        return reason_of(error), False
+
+    def _serve(self, events: DriverEvents) -> None:
+        """One connection, from its beginning to its end."""
+        with grpc.insecure_channel(self._address, options=_OPTIONS) as channel:
+            stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
+            incarnation, described = self._description.incarnation, Future[None]()
+            watch = HeldStream(
+                self._loop,
+                self._address,
+                _OPTIONS,
+                lambda channel: AggregatorStub(channel).Watch(pb.WatchRequest()),  # type: ignore[no-untyped-call]
+                lambda description: self._read(description, described),
+                lambda error: self._unwatched(error, described),
+            )
+            try:
+                described.result()
+                self._forget_old_orders()
+                wiped = self._has_lost(incarnation)
+                if wiped:
+                    self._told.clear()
+                self._keep_only(stub)
+                self._stub = stub
+                events.ready(self._capacity(), wiped)
+                self._obey(lambda entries: self._install(events, stub, entries), lambda job: self._remove(stub, job))
+            finally:
+                self._stub = None
+                watch.close()
+
+    def _read(self, description: pb.Description, described: Future[None]) -> None:
+        self._description = description
+        if not described.done():
+            described.set_result(None)
+
+    def _unwatched(self, error: grpc.RpcError | None, described: Future[None]) -> None:
+        """The stream has ended: the aggregator is gone."""
+        if not described.done():
+            described.set_exception(error or AggregatorUnavailable("the aggregator ended the stream at once"))
+        self._on_broken()
+
+    def _has_lost(self, incarnation: int) -> bool:
+        """Whether a job that we told is not there; `incarnation` is the one we last knew, or 0."""
+        known = {job.job: job.epoch for job in self._description.known}
+        other = incarnation not in (0, self._description.incarnation)
+        return other or any(known.get(entries.job) != entries.epoch for entries in self._told.values())
+
+    def _keep_only(self, stub: Any) -> None:
+        """Removes jobs that are none of ours: of a controller before us, say."""
+        for known in self._description.known:
+            if known.job not in self._told:
+                self._remove(stub, known.job)
+
+    def _capacity(self) -> Capacity:
+        told = self._description
+        return Capacity(slots=told.slots, lanes=told.lanes, rows=told.jobs)
+
+    def _install(self, events: DriverEvents, stub: Any, entries: JobEntries) -> None:
+        incarnation = self._description.incarnation
+        try:
+            terms = terms_message(terms_of(entries, self._description.lanes))
+            stub.Install(pb.InstallRequest(terms=terms, incarnation=incarnation), timeout=CALL_TIMEOUT_S)
+        except AggregatorRefused as error:
+            events.install_failed(entries.job, entries.epoch, str(error))
+            return
+        except grpc.RpcError as error:
+            if _code(error) not in REFUSALS:
+                raise
+            events.install_failed(entries.job, entries.epoch, reason_of(error))
+            return
+        self._told[entries.job] = entries
+        self._rows[entries.job] = entries.row
+        events.installed(entries.job, entries.epoch)
+
+    def _remove(self, stub: Any, job: int) -> None:
+        request = pb.RemoveRequest(job=job, incarnation=self._description.incarnation)
+        stub.Remove(request, timeout=CALL_TIMEOUT_S)
+
+
+def terms_of(entries: JobEntries, lanes: int) -> JobTerms:
+    """A job as the controller's core gives it, in an aggregator's terms. Raises AggregatorRefused."""
+    children = tuple(
+        ChildTerms(child.child, child.child, child.port, child.host_mac, child.host_ip, child.zero_checksum_allowed)
+        for child in entries.children
+    )
+    return JobTerms(
+        job=entries.job,
+        epoch=entries.epoch,
+        base=entries.base,
+        window_log2=entries.window.bit_length() - 1,
+        first_slot=entries.first_slot,
+        lanes=lanes,
+        children=children,
+        aggregator_mac=entries.switch_mac,
+        aggregator_ip=entries.switch_ip,
+        no_data_short=entries.short_allowed,
+        service=entries.service,
+        spread=entries.spread,
+    )
+
+
+def read_statistics(address: str, timeout_s: float) -> Mapping[str, Any]:
+    """What an aggregator of ours tells about itself, asked for at HOST:PORT. Raises AggregatorUnavailable."""
+    try:
+        with grpc.insecure_channel(address) as channel:
+            stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
+            told: dict[str, Any] = json.loads(stub.Statistics(pb.StatisticsRequest(), timeout=timeout_s).json)
+            return told
+    except grpc.RpcError as error:
+        raise AggregatorUnavailable(f"{SCHEME}://{address}: {reason_of(error)}") from error
+
+
+def _code(error: grpc.RpcError) -> Any:
+    return error.code() if isinstance(error, grpc.Call | grpc.aio.AioRpcError) else None

@@ -1,0 +1,190 @@
+"""One connection to a P4Runtime server: arbitration, pipeline, batches of writes, reads. Every call has a time-out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import grpc
+from google.rpc import code_pb2, status_pb2
+
+from hostagent.controller.drivers.held_stream import HeldStream
+from hostagent.controller.drivers.p4.protos import p4runtime_pb2 as p4
+from hostagent.controller.drivers.p4.protos import p4runtime_pb2_grpc
+from hostagent.protocol.services.reasons import reason_of
+
+CONNECT_TIMEOUT_S = 5.0
+CALL_TIMEOUT_S = 10.0
+PIPELINE_TIMEOUT_S = 60.0
+"""The switch compiles the program in this call: seconds, when nothing is cached."""
+
+LARGEST_MESSAGE_BYTES = 256 << 20
+"""As simple_switch_grpc's: bmv2's JSON for many lanes is long."""
+
+CHANNEL_OPTIONS = (
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),  # gRPC would wait a second before it looks for a switch that comes back
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", LARGEST_MESSAGE_BYTES),
+)
+
+_AWAY = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.PERMISSION_DENIED,  # another controller has become primary
+    grpc.StatusCode.FAILED_PRECONDITION,  # no pipeline
+)
+
+
+class SwitchAway(Exception):
+    """The server can't be reached, lost its pipeline, or obeys another controller: connect again."""
+
+
+class SwitchRefused(Exception):
+    """The server answered no. `codes`: the canonical code of each update of a write, 0 where it was carried out."""
+
+    def __init__(self, message: str, codes: tuple[int, ...] = ()):
+        super().__init__(message)
+        self.codes = codes
+
+
+class P4Client:
+    """Primary of one device, from `open` until `on_broken` is called or `close`."""
+
+    def __init__(self, address: str, device_id: int, on_broken: Callable[[], None], loop: asyncio.AbstractEventLoop):
+        """`on_broken` is called once, on the loop, when the stream ends by itself."""
+        self._address = address
+        self._device_id = device_id
+        self._on_broken = on_broken
+        self._loop = loop
+        self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+        self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
+        self._answers: SimpleQueue[Any] = SimpleQueue()
+        self._election = p4.Uint128()
+        self._stream: HeldStream | None = None
+
+    def open(self) -> None:
+        """Connects and becomes primary. Raises SwitchAway.
+
+        The election id is the time, so that a controller that was started later takes over from one that hangs.
+        """
+        try:
+            grpc.channel_ready_future(self._channel).result(timeout=CONNECT_TIMEOUT_S)
+        except grpc.FutureTimeoutError:
+            raise SwitchAway(f"nothing answers at {self._address}") from None
+        self._stream = HeldStream(
+            self._loop,
+            self._address,
+            CHANNEL_OPTIONS,
+            lambda channel: p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(),
+            self._received,
+            self._ended,
+        )
+        self._election.low = time.time_ns()
+        for _ in range(2):
+            answer = self._arbitrate(self._stream)
+            if answer.status.code == code_pb2.OK:
+                return
+            self._election.high = answer.election_id.high
+            self._election.low = max(self._election.low, answer.election_id.low + 1)
+        raise SwitchAway(f"{self._address} obeys another controller (election id {answer.election_id.low})")
+
+    def close(self) -> None:
+        """Ends stream and connection."""
+        if self._stream is not None:
+            self._stream.close()
+        self._channel.close()
+
+    def _arbitrate(self, stream: HeldStream) -> Any:
+        update = p4.MasterArbitrationUpdate(device_id=self._device_id, election_id=self._election)
+        stream.send(p4.StreamMessageRequest(arbitration=update))
+        with contextlib.suppress(Empty):
+            answer = self._answers.get(timeout=CALL_TIMEOUT_S)
+            if answer is not None:
+                return answer
+        raise SwitchAway(f"{self._address} did not answer to arbitration for device {self._device_id}")
+
+    def _received(self, message: Any) -> None:
+        if message.WhichOneof("update") == "arbitration":
+            self._answers.put(message.arbitration)
+
+    def _ended(self, error: grpc.RpcError | None) -> None:
+        self._answers.put(None)
+        self._on_broken()
+
+    # --- calls ---
+
+    def pipeline(self, response_type: str) -> Any:
+        """The ForwardingPipelineConfig as far as `response_type` says; None where none is set."""
+        kind = p4.GetForwardingPipelineConfigRequest.ResponseType.Value(response_type)
+        request = p4.GetForwardingPipelineConfigRequest(device_id=self._device_id, response_type=kind)
+        try:
+            answer = self._stub.GetForwardingPipelineConfig(request, timeout=CALL_TIMEOUT_S)
+            return answer.config if answer.HasField("config") else None
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.FAILED_PRECONDITION:
+                return None
+            raise _translated(error) from error
+
+    def set_pipeline(self, config: Any) -> None:
+        """Loads a program, which empties the switch."""
+        request = p4.SetForwardingPipelineConfigRequest(
+            device_id=self._device_id,
+            election_id=self._election,
+            action=p4.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+            config=config,
+        )
+        self._call(self._stub.SetForwardingPipelineConfig, request, PIPELINE_TIMEOUT_S)
+
+    def write(self, updates: list[tuple[Any, Any]]) -> None:
+        """(update type, entity) pairs, in order, not atomic. Raises SwitchRefused if any of them failed."""
+        if not updates:
+            return
+        request = p4.WriteRequest(device_id=self._device_id, election_id=self._election)
+        for kind, entity in updates:
+            request.updates.add(type=kind, entity=entity)
+        self._call(self._stub.Write, request, CALL_TIMEOUT_S)
+
+    def read(self, entities: list[Any], timeout_s: float = CALL_TIMEOUT_S) -> list[Any]:
+        """Everything that matches the entities, wildcards included."""
+        request = p4.ReadRequest(device_id=self._device_id, entities=entities)
+        try:
+            return [entity for answer in self._stub.Read(request, timeout=timeout_s) for entity in answer.entities]
+        except grpc.RpcError as error:
+            raise _translated(error) from error
+
+    def _call(self, method: Any, request: Any, timeout_s: float) -> None:
+        try:
+            method(request, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise _translated(error) from error
+
+
+def _translated(error: Any) -> Exception:
+    """A failed call as one of our two kinds."""
+    if error.code() in _AWAY:
+        return SwitchAway(f"{error.code().name}: {reason_of(error)}")
+    details = [detail for detail in _details(error) if detail.canonical_code]
+    texts = [detail.message for detail in details] or [error.details()]
+    codes = tuple(detail.canonical_code for detail in _details(error))
+    return SwitchRefused("; ".join(dict.fromkeys(texts)) or error.code().name, codes)
+
+
+def _details(error: Any) -> list[Any]:
+    """The p4.v1.Error of each update (P4Runtime, "Error Reporting")."""
+    found = []
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            for packed in status_pb2.Status.FromString(value).details:
+                detail = p4.Error()
+                if packed.Unpack(detail):
+                    found.append(detail)
+    return found

@@ -1,0 +1,194 @@
+"""Drives a P4 switch by P4Runtime: tables and multicast groups, nothing else; counters are only read, for reports.
+
+One thread owns the connection: it connects, makes sure that the switch runs the right program, compares what the switch
+knows with what it should, and then carries out orders until the stream breaks or a look every few seconds finds the
+program or an entry gone. The switch's own memory of jobs is never trusted to be complete, nor is it wiped without need:
+training goes on through a controller's restart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import text_format
+
+from hostagent.controller.drivers.connected import ConnectedDriver
+from hostagent.controller.drivers.driver import (
+    DROPS,
+    VERDICTS,
+    VERDICTS_PER_ROW,
+    AggregatorCounters,
+    AggregatorUnavailable,
+    DriverEvents,
+)
+from hostagent.controller.drivers.p4.client import P4Client, SwitchAway, SwitchRefused
+from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.p4.names import DROP_COUNTER, VERDICT_COUNTER, P4Names, WrongProgram
+from hostagent.controller.drivers.p4.protos import p4info_pb2
+from hostagent.controller.drivers.p4.protos import p4runtime_pb2 as p4
+from hostagent.controller.drivers.p4.tables import SwitchTables
+
+NO_SERVICES = (
+    "a P4 switch only sums; weights and optimizers are kept by a rack server (`netsum run --aggregator server`)"
+)
+
+LOOK_INTERVAL_S = 5.0
+"""Between looks at whether program and jobs are still there; two small reads."""
+
+log = logging.getLogger("netsum.controller")
+
+
+class ProgramError(Exception):
+    """The files given to the driver can't be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to load into the switch; both empty: use what it runs."""
+
+    device_config: bytes = b""
+    p4info: Any = None
+
+    @property
+    def cookie(self) -> int:
+        """Tells this program from others on the switch, across restarts of the controller."""
+        text = self.p4info.SerializeToString(deterministic=True) if self.p4info is not None else b""
+        return int.from_bytes(hashlib.sha256(text + self.device_config).digest()[:8], "big")
+
+
+USE_WHAT_RUNS = Program()
+
+
+def read_program(pipeline: Path | None, p4info: Path | None, device_config: Path | None) -> Program:
+    """A netsum package, or what p4c wrote (P4Info as text, and bmv2's JSON). Raises ProgramError."""
+    if (p4info is None) != (device_config is None) or (pipeline is not None and p4info is not None):
+        raise ProgramError("give --p4info FILE and --device-config FILE together, and no other program")
+    try:
+        if pipeline is not None:
+            return Program(pipeline.read_bytes())
+        if p4info is None or device_config is None:
+            return USE_WHAT_RUNS
+        info = text_format.Parse(p4info.read_text(), p4info_pb2.P4Info())
+        return Program(device_config.read_bytes(), info)
+    except (OSError, ValueError, text_format.ParseError) as error:
+        raise ProgramError(f"can't read the switch's program: {error}") from error
+
+
+class P4RuntimeDriver(ConnectedDriver):
+    """See hostagent.controller.drivers.driver.Driver."""
+
+    def __init__(self, address: str, program: Program, device_id: int = 0):
+        super().__init__()
+        self._address = address
+        self._program = program
+        self._device_id = device_id
+        self._session: tuple[P4Client, P4Names] | None = None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"p4runtime://{self._address}"
+
+    def counters(self, timeout_s: float) -> AggregatorCounters:
+        """See Driver."""
+        session = self._session
+        if session is None:
+            raise AggregatorUnavailable(f"{self.name} is not connected")
+        client, names = session
+        try:
+            verdicts = client.read([_whole_counter(names.counter_id(VERDICT_COUNTER))], timeout_s)
+            drops = client.read([_whole_counter(names.counter_id(DROP_COUNTER))], timeout_s)
+        except (SwitchAway, SwitchRefused) as error:
+            raise AggregatorUnavailable(f"{self.name}: {error}") from error
+        return _counters(verdicts, drops)
+
+    # --- the thread ---
+
+    def _why(self, error: Exception) -> tuple[str, bool] | None:
+        if isinstance(error, SwitchAway):
+            return str(error), False
+        return (str(error), True) if isinstance(error, SwitchRefused | WrongProgram) else None
+
+    def _serve(self, events: DriverEvents) -> None:
+        """One connection, from its beginning to its end."""
+        client = P4Client(self._address, self._device_id, self._on_broken, self._loop)
+        try:
+            client.open()
+            loaded = self._load(client)
+            names = P4Names(client.pipeline("P4INFO_AND_COOKIE").p4info)
+            tables = SwitchTables(client, names)
+            wiped = loaded or not tables.has_all(self._told.values())
+            if wiped:
+                self._told.clear()
+            tables.keep_only(self._told.values())
+            self._session = client, names
+            self._forget_old_orders()
+            events.ready(names.capacity(), wiped)
+            self._obey(
+                lambda entries: self._install(events, tables, entries),
+                lambda job: tables.keep_only(self._told.values()),
+                lambda: self._look(client, tables),
+                LOOK_INTERVAL_S,
+            )
+        finally:
+            self._session = None
+            client.close()
+
+    def _load(self, client: P4Client) -> bool:
+        """Puts the program into a switch that doesn't run it; True if it did."""
+        running = client.pipeline("P4INFO_AND_COOKIE")
+        if not self._program.device_config:
+            if running is None:
+                raise WrongProgram("the switch has no program, and the controller was given none (--program FILE.p4)")
+            return False
+        if running is not None and running.cookie.cookie == self._program.cookie:
+            return False
+        config = p4.ForwardingPipelineConfig(p4_device_config=self._program.device_config)
+        if self._program.p4info is not None:
+            config.p4info.CopyFrom(self._program.p4info)
+        config.cookie.cookie = self._program.cookie
+        client.set_pipeline(config)
+        return True
+
+    def _install(self, events: DriverEvents, tables: SwitchTables, entries: JobEntries) -> None:
+        if entries.service is not None:
+            events.install_failed(entries.job, entries.epoch, NO_SERVICES)
+            return
+        try:
+            tables.tell(entries)
+        except SwitchRefused as error:
+            events.install_failed(entries.job, entries.epoch, str(error))
+            return
+        self._told[entries.job] = entries
+        events.installed(entries.job, entries.epoch)
+
+    def _look(self, client: P4Client, tables: SwitchTables) -> None:
+        """Finds a program or a job that went away though the stream stands."""
+        if self._program.device_config:
+            running = client.pipeline("COOKIE_ONLY")
+            if running is None or running.cookie.cookie != self._program.cookie:
+                raise SwitchAway("the switch's program has been replaced")
+        if not tables.has_all(self._told.values()):
+            raise SwitchAway("the switch has forgotten a job")
+
+
+def _whole_counter(counter_id: int) -> Any:
+    return p4.Entity(counter_entry=p4.CounterEntry(counter_id=counter_id))
+
+
+def _counters(verdicts: list[Any], drops: list[Any]) -> AggregatorCounters:
+    """Cells that P4Runtime read, by row and name; rows without traffic are left out."""
+    found = AggregatorCounters()
+    for cell in (entity.counter_entry for entity in verdicts):
+        row, verdict = divmod(cell.index.index, VERDICTS_PER_ROW)
+        if cell.data.packet_count and verdict < len(VERDICTS):
+            found.verdicts.setdefault(row, {})[VERDICTS[verdict]] = cell.data.packet_count
+            found.verdict_bytes.setdefault(row, {})[VERDICTS[verdict]] = cell.data.byte_count
+    for cell in (entity.counter_entry for entity in drops):
+        if cell.index.index < len(DROPS):
+            found.drops[DROPS[cell.index.index]] = cell.data.packet_count
+    return found

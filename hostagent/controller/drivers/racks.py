@@ -1,0 +1,268 @@
+"""Drives rack servers that are each other's peers as if they were one aggregator.
+
+Which child is of which rack its port tells, for every server says what ports it was given. A job is told to the racks
+that have children of it; one with children in one rack alone is not spread. Slots are the same on all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hostagent.controller.core.model import Capacity
+from hostagent.controller.drivers.aggregator import SCHEME, AggregatorDriver
+from hostagent.controller.drivers.cables import Cable, CableWatch
+from hostagent.controller.drivers.driver import AggregatorCounters, DriverEvents
+from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.protocol.services.aggregator import RackPart, Spread
+
+
+class RacksRefused(Exception):
+    """The servers do not fit together, or a job does not fit them; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server is, as it says."""
+
+    rack: int
+    peers: frozenset[int]
+    ports: frozenset[int]
+
+
+@dataclass(slots=True)
+class _Rack:
+    """What is known of one server."""
+
+    capacity: Capacity | None = None
+    """None: it can't be told anything now."""
+    wiped: bool = False
+
+
+@dataclass(slots=True)
+class _Told:
+    """A job under an epoch, and who has not answered yet."""
+
+    epoch: int
+    racks: frozenset[int]
+    """The places' indices."""
+    parts: frozenset[int]
+    """The racks' numbers, where there are several."""
+    waiting: set[int] = field(default_factory=set)
+
+    def trouble(self, silent: Mapping[Cable, str]) -> str:
+        """What is wrong with the cables between its racks."""
+        mine = (text for cable, text in silent.items() if {cable.sender, cable.receiver} <= self.parts)
+        return "; ".join(mine)
+
+
+class RacksDriver:
+    """See hostagent.controller.drivers.driver.Driver."""
+
+    def __init__(self, addresses: Sequence[str], way: str) -> None:
+        self._addresses, self._way = addresses, way
+        self._drivers = [AggregatorDriver(address) for address in addresses]
+        self._cables = CableWatch([driver.statistics for driver in self._drivers], self._cables_changed)
+        self._silent: Mapping[Cable, str] = {}
+        self._racks = [_Rack() for _ in addresses]
+        self._told: dict[int, _Told] = {}
+        self._events: DriverEvents | None = None
+        self._lock = threading.Lock()
+        """Drivers' threads tell what happens to them."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{SCHEME}://{','.join(self._addresses)} ({len(self._addresses)} racks, {self._way})"
+
+    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
+        """See Driver. A server that lacks a job, as it has no children of it, counts as one that has forgotten it."""
+        self._events = events
+        for index, driver in enumerate(self._drivers):
+            driver.start(_RackEvents(self, index), told)
+        self._cables.start()
+
+    def install(self, entries: JobEntries) -> None:
+        """See Driver."""
+        try:
+            shares = split(entries, self._places(), self._way)
+        except RacksRefused as error:
+            self._tell.install_failed(entries.job, entries.epoch, str(error))
+            return
+        with self._lock:
+            before = self._told.get(entries.job)
+            told = self._told[entries.job] = _Told(entries.epoch, frozenset(shares), _parts_of(shares), set(shares))
+            trouble = told.trouble(self._silent)
+        if trouble:
+            self._tell.troubled(entries.job, trouble)
+        for index in (before.racks if before is not None else frozenset()) - set(shares):
+            self._drivers[index].remove(entries.job)
+        for index, share in shares.items():
+            self._drivers[index].install(share)
+
+    def remove(self, job: int) -> None:
+        """See Driver."""
+        with self._lock:
+            self._told.pop(job, None)
+        for driver in self._drivers:
+            driver.remove(job)
+
+    def counters(self, timeout_s: float) -> AggregatorCounters:
+        """See Driver; of all racks together."""
+        total = AggregatorCounters()
+        for driver in self._drivers:
+            counters = driver.counters(timeout_s)
+            for row, verdicts in counters.verdicts.items():
+                _add(total.verdicts.setdefault(row, {}), verdicts)
+            for row, verdicts in counters.verdict_bytes.items():
+                _add(total.verdict_bytes.setdefault(row, {}), verdicts)
+            _add(total.drops, counters.drops)
+        return total
+
+    def stop(self) -> None:
+        """See Driver."""
+        self._cables.stop()
+        for driver in self._drivers:
+            driver.stop()
+
+    # --- what the servers' drivers tell -------------------------------------------------------------------------------
+
+    @property
+    def _tell(self) -> DriverEvents:
+        assert self._events is not None, "start sets it"
+        return self._events
+
+    def _places(self) -> list[Place]:
+        """Of each server, as it says. Raises RacksRefused where they do not fit together."""
+        places = []
+        for driver in self._drivers:
+            told = driver.description
+            if not told.HasField("place"):
+                raise RacksRefused(f"{driver.name} has no place among racks: start it with --rack and --peer")
+            places.append(Place(told.place.rack, frozenset(told.place.peers), frozenset(told.ports)))
+        _check(places, [driver.name for driver in self._drivers])
+        return places
+
+    def _ready(self, index: int, capacity: Capacity, wiped: bool) -> None:
+        """One server can be told jobs; once all can, the racks can."""
+        with self._lock:
+            self._racks[index].capacity = capacity
+            self._racks[index].wiped |= wiped
+            known = [rack.capacity for rack in self._racks if rack.capacity is not None]
+            if len(known) < len(self._racks):
+                return
+            wiped = any(rack.wiped for rack in self._racks)
+            for rack in self._racks:
+                rack.wiped = False
+        try:
+            self._places()
+            _same_lanes(known)
+        except RacksRefused as error:
+            self._tell.lost(str(error), hopeless=True)
+            return
+        self._tell.ready(replace(known[0], slots=min(each.slots for each in known)), wiped)
+
+    def _lost(self, index: int, why: str, hopeless: bool) -> None:
+        with self._lock:
+            self._racks[index].capacity = None
+        self._tell.lost(why, hopeless=hopeless)
+
+    def _cables_changed(self, silent: Mapping[Cable, str]) -> None:
+        with self._lock:
+            self._silent = silent
+            troubles = {job: told.trouble(silent) for job, told in self._told.items()}
+        for job, trouble in troubles.items():
+            self._tell.troubled(job, trouble)
+
+    def _installed(self, index: int, job: int, epoch: int) -> None:
+        with self._lock:
+            told = self._told.get(job)
+            if told is None or told.epoch != epoch:
+                return
+            told.waiting.discard(index)
+            if told.waiting:
+                return
+        self._tell.installed(job, epoch)
+
+    def _install_failed(self, index: int, job: int, epoch: int, why: str) -> None:
+        with self._lock:
+            told = self._told.get(job)
+            if told is None or told.epoch != epoch:
+                return
+            told.waiting.add(len(self._racks))  # whoever else takes it, the job is not installed
+        self._tell.install_failed(job, epoch, f"{self._drivers[index].name}: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class _RackEvents:
+    """One server's driver speaks to this."""
+
+    racks: RacksDriver
+    index: int
+
+    def ready(self, capacity: Capacity, wiped: bool) -> None:
+        self.racks._ready(self.index, capacity, wiped)
+
+    def lost(self, why: str, *, hopeless: bool = False) -> None:
+        self.racks._lost(self.index, why, hopeless)
+
+    def installed(self, job: int, epoch: int) -> None:
+        self.racks._installed(self.index, job, epoch)
+
+    def install_failed(self, job: int, epoch: int, why: str) -> None:
+        self.racks._install_failed(self.index, job, epoch, why)
+
+    def troubled(self, job: int, why: str) -> None:
+        self.racks._tell.troubled(job, why)
+
+
+def split(entries: JobEntries, places: Sequence[Place], way: str) -> dict[int, JobEntries]:
+    """By the place's index: what a server is told of a job. Raises RacksRefused."""
+    children = {
+        index: mine
+        for index, place in enumerate(places)
+        if (mine := tuple(child for child in entries.children if child.port in place.ports))
+    }
+    nowhere = [child.port for child in entries.children if not any(child.port in place.ports for place in places)]
+    if nowhere:
+        raise RacksRefused(f"no rack's server has port {nowhere[0]}: give it the --port that the controller has")
+    if len(children) == 1:
+        return {index: replace(entries, children=mine) for index, mine in children.items()}
+    parts = tuple(
+        RackPart(places[index].rack, sum(1 << child.child for child in children[index]))
+        for index in sorted(children, key=lambda index: places[index].rack)
+    )
+    spread = Spread(way, parts)
+    return {index: replace(entries, children=mine, spread=spread) for index, mine in children.items()}
+
+
+def _parts_of(shares: Mapping[int, JobEntries]) -> frozenset[int]:
+    """Numbers of the racks that a job is spread over."""
+    spreads = (share.spread for share in shares.values())
+    return frozenset(part.rack for spread in spreads if spread is not None for part in spread.racks)
+
+
+def _check(places: Sequence[Place], names: Sequence[str]) -> None:
+    racks = [place.rack for place in places]
+    for place, name in zip(places, names, strict=True):
+        if racks.count(place.rack) > 1:
+            raise RacksRefused(f"{name} is one of several that are rack {place.rack}")
+        unreached = sorted(set(racks) - place.peers - {place.rack})
+        if unreached:
+            raise RacksRefused(f"{name} has no --peer {unreached[0]}")
+    ports = [port for place in places for port in place.ports]
+    twice = sorted(port for port in set(ports) if ports.count(port) > 1)
+    if twice:
+        raise RacksRefused(f"port {twice[0]} is of several racks' servers: give every port a number of its own")
+
+
+def _same_lanes(capacities: Sequence[Capacity]) -> None:
+    lanes = sorted({capacity.lanes for capacity in capacities})
+    if len(lanes) > 1:
+        raise RacksRefused(f"racks' servers with {' and '.join(map(str, lanes))} lanes: give all the same --lanes")
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, count in more.items():
+        total[name] = total.get(name, 0) + count

@@ -1,0 +1,214 @@
+"""An aggregator and its controller as processes of a run: which ones, how they are started, where they answer."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+from hostagent.launch.processes import LaunchError, Service, netsum_command
+from hostagent.protocol.wire import full_frame_bytes
+
+LANES = (64, 256, 512, 1024, 2048)
+"""What p4src/allreduce.p4 can be built for; an aggregator of ours takes the same."""
+DEFAULT_LANES = 1024
+DEFAULT_PROGRAM = "allreduce.p4"
+OUR_AGGREGATORS = ("pspin", "server")
+RACK_FOLDER = "rack-"
+"""And a rack's number: where its server keeps checkpoints."""
+CHOICES = "p4, p4:PROGRAM.p4, pspin, server or core:MODULE:CLASS"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What ``--aggregator`` says."""
+
+    kind: str
+    """p4, pspin, server; or core, for somebody's own (``core:MODULE:CLASS``)."""
+    text: str
+    program: str = ""
+    """Of a P4 switch."""
+
+    @property
+    def is_p4(self) -> bool:
+        """A P4 switch, driven by P4Runtime; the others are driven by our own service."""
+        return self.kind == "p4"
+
+    @property
+    def title(self) -> str:
+        """For messages: the process that sums."""
+        return {"p4": "switch", "pspin": "PsPIN switch", "server": "rack server"}.get(self.kind, "aggregator")
+
+
+def choose(text: str) -> Choice:
+    """Raises LaunchError."""
+    kind, _, rest = text.partition(":")
+    if kind == "p4":
+        return Choice(kind, text, rest or DEFAULT_PROGRAM)
+    if text in OUR_AGGREGATORS or (kind == "core" and rest.count(":") == 1):
+        return Choice(kind, text)
+    raise LaunchError(f"--aggregator {text}: choose {CHOICES}")
+
+
+@dataclass
+class Aggregator:
+    """A running aggregator and its controller."""
+
+    address: str
+    """HOST:PORT of the controller, for NETSUM_CONTROLLER."""
+    choice: Choice
+    control: str
+    """HOST:PORT where the aggregator itself answers: P4Runtime of a P4 switch, else our own service."""
+    """The first one's, of several racks."""
+    services: list[Service] = field(default_factory=list)
+    controls: tuple[str, ...] = ()
+    """Of all racks."""
+    rack_of: tuple[int, ...] = ()
+    """By rank, where there are several."""
+
+
+@contextmanager
+def running_aggregator(
+    ports: int,
+    text: str = "p4",
+    *,
+    lanes: int = DEFAULT_LANES,
+    impairments: str = "",
+    controller_options: Sequence[str] = (),
+    folder: Path | None = None,
+) -> Iterator[Aggregator]:
+    """An aggregator with so many shm ports and its controller, ended with the block. Nothing restarts them."""
+    with tempfile.TemporaryDirectory(prefix="netsum-") as made:
+        choice = choose(text)
+        services = make_services(folder or Path(made), ports, choice, lanes, impairments, controller_options)
+        try:
+            yield start_aggregator(services, choice)
+        finally:
+            for service in reversed(services):
+                service.stop()
+
+
+def make_services(
+    folder: Path,
+    ports: int,
+    choice: Choice,
+    lanes: int,
+    impairments: str = "",
+    controller_options: Sequence[str] = (),
+    server_options: Sequence[str] = (),
+    rack_of: Sequence[int] = (),
+) -> list[Service]:
+    """The aggregator (or one for each rack) and the controller, not yet started. ``server_options``: `netsum server`'s,
+    for a rack server. ``rack_of``: of each port's rank; none: there is one."""
+    racks = 1 + max(rack_of, default=0)
+    names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
+    suffix = f"?{impairments}" if impairments else ""
+    words_of = [[word for name in part for word in ("--port", name + suffix)] for part in _dealt(names, rack_of)]
+    port_words = [word for words in words_of for word in words]
+    cables = _cables(racks)
+
+    def aggregator(rack: int, ready: Mapping[str, Any]) -> Sequence[str]:
+        port_words, peers = words_of[rack], cables[rack].words
+        where = str(ready.get(_control_key(choice), "127.0.0.1:0"))
+        if choice.is_p4:
+            size = ("--longest-frame", str(full_frame_bytes(lanes))) if choice.program == DEFAULT_PROGRAM else ()
+            return netsum_command("switch", *port_words, *size, "--p4runtime", where, "--die-with-parent")
+        shape = ("--lanes", str(lanes), "--listen", where, "--die-with-parent")
+        if server_options or peers:
+            return netsum_command("server", *port_words, *shape, *peers, *_of_rack(server_options, rack, racks))
+        return netsum_command("aggregator", choice.text, *port_words, *shape)
+
+    titles = [choice.title] if racks == 1 else [f"{choice.title} of rack {rack}" for rack in range(racks)]
+    logs = ["aggregator"] if racks == 1 else [f"aggregator-{rack}" for rack in range(racks)]
+    aggregators = [
+        Service(title, folder / f"{log}.log", partial(aggregator, rack), sockets=cables[rack].sockets)
+        for rack, (title, log) in enumerate(zip(titles, logs, strict=True))
+    ]
+
+    def controller(ready: Mapping[str, Any]) -> Sequence[str]:
+        listen = str(ready.get("address", "127.0.0.1:0"))
+        known = [service.ready.get(_control_key(choice)) for service in aggregators]
+        control = ",".join(map(str, known)) if all(known) else "-"  # told when it is known
+        if choice.is_p4:
+            target = [f"p4runtime://{control}", "--program", choice.program, "-D", f"LANES={lanes}"]
+        else:
+            target = [f"netsum://{control}"]
+        state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
+        words = ["--listen", listen, "--aggregator", *target, *port_words, *state, *controller_options]
+        return netsum_command("controller", *words)
+
+    return [*aggregators, Service("controller", folder / "controller.log", controller, told_later=True)]
+
+
+def in_runs(ranks: int, racks: int) -> tuple[int, ...]:
+    """The rack of each rank, where racks have runs of them; of uneven numbers the last racks have more."""
+    return tuple(rack for rack in range(racks) for _ in range(rack * ranks // racks, (rack + 1) * ranks // racks))
+
+
+def _dealt(names: Sequence[str], rack_of: Sequence[int]) -> list[Sequence[str]]:
+    """Ports of each rack."""
+    if not rack_of:
+        return [names]
+    dealt = list(zip(names, rack_of, strict=True))
+    return [[name for name, whose in dealt if whose == rack] for rack in range(1 + max(rack_of))]
+
+
+@dataclass(slots=True)
+class _Cables:
+    """One server's ends of the cables to the others."""
+
+    words: list[str] = field(default_factory=list)
+    """Its options about them."""
+    sockets: list[socket.socket] = field(default_factory=list)
+
+
+def _cables(racks: int) -> list[_Cables]:
+    """UDP over the loopback. The sockets are bound here, once, and passed on: nobody can take their addresses."""
+    ends = {pair: socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for pair in permutations(range(racks), 2)}
+    for end in ends.values():
+        end.bind(("127.0.0.1", 0))
+    at = {pair: f"127.0.0.1:{end.getsockname()[1]}" for pair, end in ends.items()}
+    cables = [_Cables(["--rack", str(rack)] if racks > 1 else []) for rack in range(racks)]
+    for (one, other), end in ends.items():
+        cables[one].words += ["--peer", f"{other}=udp:{at[one, other]},{at[other, one]}"]
+        cables[one].sockets.append(end)
+    return cables
+
+
+def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:
+    """A server's further options; each keeps checkpoints in a folder of its own."""
+    if racks == 1 or "--checkpoint" not in options:
+        return options
+    at = options.index("--checkpoint") + 1
+    return (*options[:at], str(Path(options[at]) / f"{RACK_FOLDER}{rack}"), *options[at + 1 :])
+
+
+def _control_key(choice: Choice) -> str:
+    """Under which key the aggregator's ready line says where it is controlled."""
+    return "p4runtime" if choice.is_p4 else "service"
+
+
+def start_aggregator(
+    services: list[Service], choice: Choice, meanwhile: Callable[[], None] = lambda: None
+) -> Aggregator:
+    """Start them side by side, and do something else meanwhile; returns when the controller is ready.
+
+    The controller waits for the aggregator's address, so one that cannot start is the one that is named.
+    """
+    *aggregators, controller = services
+    for service in services:
+        service.start()
+    meanwhile()
+    for aggregator in aggregators:
+        aggregator.wait_ready()
+    controls = tuple(str(aggregator.ready[_control_key(choice)]) for aggregator in aggregators)
+    controller.tell(",".join(controls))
+    controller.wait_ready()
+    return Aggregator(str(controller.ready["address"]), choice, controls[0], services, controls)

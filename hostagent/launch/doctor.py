@@ -1,0 +1,199 @@
+"""``netsum doctor``: what this machine lacks, and why it matters."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from pathlib import Path
+
+
+class Verdict(Enum):
+    """How a check came out."""
+
+    GOOD = "ok"
+    LACKING = "lacking"
+    """Something optional is not there."""
+    BROKEN = "broken"
+    """Training through the network will not work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    subject: str
+    verdict: Verdict
+    text: str
+    """What was found; for anything but GOOD also why it matters and what to do."""
+
+
+RUN_BYTES_PER_PORT = 16 << 20
+"""Room in shared memory for one port's two rings and frame pool, generously."""
+
+GOOD_UDP_BUFFER_BYTES = 2 << 20
+
+
+def run_doctor(as_json: bool = False) -> int:
+    """Print the findings; exit code 1 where something is broken."""
+    findings = examine()
+    _print_json(findings) if as_json else _print_table(findings)
+    return 1 if any(finding.verdict is Verdict.BROKEN for finding in findings) else 0
+
+
+def examine() -> list[Finding]:
+    """All checks, in order; a check that fails in a way it did not foresee is itself a finding."""
+    return [_examined(check) for check in CHECKS]
+
+
+def _examined(check: Callable[[], Finding]) -> Finding:
+    try:
+        return check()
+    except Exception as error:
+        return Finding(
+            check.__name__.removeprefix("_").replace("_", " "), Verdict.BROKEN, f"the check failed: {error!r}"
+        )
+
+
+def _python() -> Finding:
+    text = f"{sys.version.split()[0]} on {sys.platform}"
+    if sys.platform != "linux":
+        return Finding("Python", Verdict.BROKEN, f"{text}: shared memory, futexes and batched sockets need Linux")
+    return Finding("Python", Verdict.GOOD, text)
+
+
+def _torch() -> Finding:
+    try:
+        installed = version("torch")
+    except PackageNotFoundError:
+        return Finding("torch", Verdict.BROKEN, "not installed, and it is what trains: pip install torch")
+    names = [point.name for point in entry_points(group="torch.backends")]
+    if "netsum" not in names:
+        why = "so init_process_group('netsum') is unknown to it; install netsum again (pip install -e .)"
+        return Finding("torch", Verdict.BROKEN, f"{installed}, but netsum is not among its extensions, {why}")
+    if os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") != "1":
+        why = "switches extensions off; scripts must call hostagent.torch_backend.autoload.register() themselves"
+        return Finding("torch", Verdict.LACKING, f"{installed}; TORCH_DEVICE_BACKEND_AUTOLOAD {why}")
+    return Finding("torch", Verdict.GOOD, f"{installed}, with netsum among its extensions")
+
+
+def _compiler() -> Finding:
+    try:
+        text = f"numba {version('numba')}, llvmlite {version('llvmlite')}"
+    except PackageNotFoundError as error:
+        return Finding("compiler", Verdict.BROKEN, f"{error.name} is not installed: no loop can be compiled")
+    return Finding("compiler", Verdict.GOOD, text)
+
+
+def _cache() -> Finding:
+    from emulator.native.folders import cache_root
+
+    folder = cache_root()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        why = "every start compiles anew, for most of a minute; set NETSUM_CACHE to a folder that can be written"
+        return Finding("cache", Verdict.LACKING, f"{folder}: {error.strerror}; {why}")
+    return Finding("cache", Verdict.GOOD, str(folder))
+
+
+def _shared_memory() -> Finding:
+    from emulator.ports.cable.files import shared_folder
+
+    folder = shared_folder()
+    if not os.access(folder, os.W_OK):
+        why = "the shm ports that connect ranks and switch live there; set NETSUM_SHM to a folder on a tmpfs"
+        return Finding("shared memory", Verdict.BROKEN, f"{folder} cannot be written, and {why}")
+    free = shutil.disk_usage(folder).free
+    text = f"{free >> 20} MiB free in {folder}"
+    if free < 4 * RUN_BYTES_PER_PORT:
+        why = "four ranks may not fit; enlarge it (docker: --shm-size=1g) or set NETSUM_SHM"
+        return Finding("shared memory", Verdict.LACKING, f"{text}: {why}")
+    return Finding("shared memory", Verdict.GOOD, text)
+
+
+def _loopback() -> Finding:
+    for kind, name in ((socket.SOCK_STREAM, "TCP"), (socket.SOCK_DGRAM, "UDP")):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind(("127.0.0.1", 0))
+            except OSError as error:
+                why = "ranks, controller and switch talk over it"
+                return Finding("loopback", Verdict.BROKEN, f"no {name} port on 127.0.0.1: {error.strerror}; {why}")
+    return Finding("loopback", Verdict.GOOD, "TCP and UDP on 127.0.0.1")
+
+
+def _udp_buffers() -> Finding:
+    limit = int(Path("/proc/sys/net/core/rmem_max").read_text())
+    text = f"receive buffers up to {limit >> 10} KiB"
+    if limit < GOOD_UDP_BUFFER_BYTES:
+        why = "udp ports (not shm) will drop under load; as root: sysctl -w net.core.rmem_max=4194304"
+        return Finding("udp", Verdict.LACKING, f"{text}: {why}")
+    return Finding("udp", Verdict.GOOD, text)
+
+
+def _processors() -> Finding:
+    count = len(os.sched_getaffinity(0))
+    if count < 2:
+        why = "switch and ranks take turns on it, so times mean little"
+        return Finding("processors", Verdict.LACKING, f"{count}: {why}")
+    return Finding("processors", Verdict.GOOD, f"{count}")
+
+
+def _shell() -> Finding:
+    if importlib.util.find_spec("p4runtime_sh") or Path(".venv-shell/bin/p4runtime-sh").exists():
+        return Finding("p4runtime-shell", Verdict.GOOD, "there")
+    why = "`netsum shell` needs it; make setup puts it into an environment of its own"
+    return Finding("p4runtime-shell", Verdict.LACKING, f"not found: {why}")
+
+
+def _reference_tools() -> Finding:
+    missing = [tool for tool in ("p4c", "simple_switch_grpc") if shutil.which(tool) is None]
+    if missing:
+        why = "only needed to run our P4 programs on the reference switch"
+        return Finding("p4c and bmv2", Verdict.LACKING, f"{' and '.join(missing)} not found: {why}")
+    return Finding("p4c and bmv2", Verdict.GOOD, "there")
+
+
+CHECKS = (
+    _python,
+    _torch,
+    _compiler,
+    _cache,
+    _shared_memory,
+    _loopback,
+    _udp_buffers,
+    _processors,
+    _shell,
+    _reference_tools,
+)
+
+
+def _print_json(findings: list[Finding]) -> None:
+    import json
+
+    rows = [{"subject": f.subject, "verdict": f.verdict.value, "text": f.text} for f in findings]
+    print(json.dumps(rows, indent=2))
+
+
+def _print_table(findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    colours = {Verdict.GOOD: "green", Verdict.LACKING: "yellow", Verdict.BROKEN: "red"}
+    table = Table(box=None, pad_edge=False)
+    for heading in ("what", "", "found"):
+        table.add_column(heading)
+    for finding in findings:
+        colour = colours[finding.verdict]
+        table.add_row(finding.subject, f"[{colour}]{finding.verdict.value}[/]", finding.text)
+    Console().print(table)

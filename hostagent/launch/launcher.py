@@ -1,0 +1,280 @@
+"""``netsum run``: an aggregator, its controller and the ranks of a script, started together and ended together.
+
+The supervisor below owns three kinds of processes: services (aggregator, controller), which are started again when they
+end, and one child that runs torch's launcher with the ranks, whose end is the run's end. Whatever way the supervisor
+ends, nothing stays: on every ordinary path it stops them itself; when it is killed with SIGKILL the kernel ends the
+services (--die-with-parent) and the broken pipe ends the ranks. The next run removes the files it left, and its shared
+memory.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from emulator.ports.errors import PortError
+from emulator.ports.spec import parse_port
+from hostagent.launch.aggregators import (
+    DEFAULT_LANES,
+    DEFAULT_PROGRAM,
+    LANES,
+    Aggregator,
+    choose,
+    make_services,
+    start_aggregator,
+)
+from hostagent.launch.processes import KilledEarlyError, LaunchError, Service
+from hostagent.launch.rank_launcher import RankOrder
+from hostagent.launch.run_folder import run_folder
+
+CONNECT_TIMEOUT_S = 5.0
+RANKS_STOP_TIMEOUT_S = 35.0
+"""torch's launcher gives ranks 30 s between SIGTERM and SIGKILL."""
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What ``netsum run`` was asked for."""
+
+    ranks: int
+    script: str
+    arguments: tuple[str, ...] = ()
+    aggregator: str = "p4"
+    """See `aggregators.choose`."""
+    lanes: int = DEFAULT_LANES
+    controller: str | None = None
+    """HOST:PORT of a running controller; then nothing but the ranks is started."""
+    module: bool = False
+    """The script is the name of a module, as with ``python -m``."""
+    prefixed: bool = False
+    """Start every line of a rank's output with its rank."""
+    impairments: str = ""
+    """Appended to every port, as ``loss=0.3&seed=7``."""
+    controller_options: tuple[str, ...] = ()
+    """Further options of the controller, as ``--max-window 32``."""
+    server_options: tuple[str, ...] = ()
+    """Further options of a rack server, as ``--cores 2``: those of ``netsum server``."""
+    rack_of: tuple[int, ...] = ()
+    """By rank, its rack: each has a server, and they are a hierarchy. Empty: there is one aggregator."""
+    verbose: bool = False
+    at_end: Callable[[Aggregator], None] | None = None
+    """Called when the ranks have ended, while aggregator and controller still answer; not with ``controller``."""
+
+
+class _Interrupted(Exception):
+    """A signal asked the run to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def run_training(options: RunOptions) -> int:
+    """Run a training script to its end; the exit code for the shell. Prints one message on stderr when it failed."""
+    try:
+        _check(options)
+        with _signals_raise(), run_folder() as folder:
+            return _Run(options, folder).run()
+    except _Interrupted as interrupt:
+        print(f"netsum run: ended by {signal.Signals(interrupt.number).name}", file=sys.stderr)
+        return 128 + interrupt.number
+    except LaunchError as error:
+        print(f"netsum run: {error}", file=sys.stderr)
+        return 1
+
+
+def _check(options: RunOptions) -> None:
+    choice = choose(options.aggregator)
+    if options.ranks < 1:
+        raise LaunchError(f"-n {options.ranks}: at least one rank is needed")
+    if not options.module and not Path(options.script).is_file():
+        raise LaunchError(f"there is no script {options.script}")
+    if (not choice.is_p4 or choice.program == DEFAULT_PROGRAM) and options.lanes not in LANES:
+        raise LaunchError(f"--lanes {options.lanes}: choose one of {', '.join(map(str, LANES))}")
+    try:
+        parse_port(f"1=shm:any?{options.impairments}" if options.impairments else "1=shm:any")
+    except PortError as error:
+        raise LaunchError(f"--impair {options.impairments!r}: {error}") from None
+    if options.server_options and (choice.kind != "server" or options.controller is not None):
+        named = ", ".join(word for word in options.server_options if word.startswith("--"))
+        raise LaunchError(f"{named}: of a rack server that is started here: write --aggregator server, no --controller")
+    if options.rack_of:
+        _check_racks(options, choice.kind)
+    if options.controller is not None:
+        _check_answers(options.controller)
+
+
+def _check_racks(options: RunOptions, kind: str) -> None:
+    rack_of = options.rack_of
+    if kind != "server" or options.controller is not None:
+        raise LaunchError("racks are rack servers that are started here: write --aggregator server, no --controller")
+    if len(rack_of) != options.ranks:
+        raise LaunchError(f"a rack for each of {len(rack_of)} ranks, and there are {options.ranks}")
+    empty = sorted(set(range(max(rack_of) + 1)) - set(rack_of))
+    if empty:
+        raise LaunchError(f"rack {empty[0]} of {max(rack_of) + 1} has no rank: each is to have one at least")
+
+
+def _check_answers(address: str) -> None:
+    """A controller that is not there is an error now, not when every rank has waited for it."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise LaunchError(f"--controller {address!r}: write HOST:PORT")
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise LaunchError(f"no controller answers at {address}: {error.strerror or error}") from None
+
+
+class _Run:
+    """One supervised run."""
+
+    def __init__(self, options: RunOptions, folder: Path) -> None:
+        self._options = options
+        self._folder = folder
+        self._services: list[Service] = []
+        self._aggregator: Aggregator | None = None
+        self._ranks: subprocess.Popen[bytes] | None = None
+        self._pipe: int | None = None
+
+    def run(self) -> int:
+        try:
+            self._start_ranks_waiting()
+            self._tell_ranks(self._options.controller or self._start_services())
+            return self._supervise()
+        except _Interrupted as interrupt:
+            self._stop_ranks(interrupt.number)
+            raise
+        finally:
+            with _signals_held():
+                self._end()
+
+    def _start_services(self) -> str:
+        options = self._options
+        choice = choose(options.aggregator)
+        self._services = make_services(
+            self._folder,
+            options.ranks,
+            choice,
+            options.lanes,
+            options.impairments,
+            options.controller_options,
+            options.server_options,
+            options.rack_of,
+        )
+        for service in self._services:
+            service.verbose = options.verbose
+        self._aggregator = start_aggregator(self._services, choice, meanwhile=_clean_shared_memory)
+        self._aggregator.rack_of = options.rack_of
+        return self._aggregator.address
+
+    def _start_ranks_waiting(self) -> None:
+        """The child imports torch meanwhile; it starts no rank before it is told the controller's address."""
+        options = self._options
+        target = ["-m", options.script] if options.module else [options.script]
+        program = (sys.executable, "-u", *target, *options.arguments)
+        reader, self._pipe = os.pipe()
+        ports = tuple(range(1, options.ranks + 1)) if options.rack_of else ()  # a rank's port says its rack
+        order = RankOrder(options.ranks, program, str(self._folder / "ranks"), options.prefixed, reader, ports)
+        command = [sys.executable, "-m", "hostagent.launch.rank_launcher", order.as_json()]
+        self._ranks = subprocess.Popen(command, pass_fds=[reader], start_new_session=True)
+        os.close(reader)
+
+    def _tell_ranks(self, address: str) -> None:
+        assert self._pipe is not None
+        with suppress(BrokenPipeError):
+            os.write(self._pipe, f"{address}\n".encode())
+
+    def _supervise(self) -> int:
+        """Start services again that end, until the ranks have ended; the ranks' exit code."""
+        assert self._ranks is not None
+        while self._ranks.poll() is None:
+            processes: list[subprocess.Popen[Any]] = [
+                self._ranks,
+                *(service.process for service in self._services if service.process),
+            ]
+            watched = [os.pidfd_open(process.pid) for process in processes]
+            try:
+                select.select(watched, [], [])
+            finally:
+                for descriptor in watched:
+                    os.close(descriptor)
+            for service in self._services:
+                while self._ranks.poll() is None and not service.running():
+                    self._restart(service)
+        if self._aggregator is not None and self._options.at_end is not None:
+            self._options.at_end(self._aggregator)
+        return self._exit_code(self._ranks.returncode)
+
+    def _restart(self, service: Service) -> None:
+        """Once; it may be killed again before it is ready."""
+        ending = service.restart()
+        print(f"netsum run: the {service.name} {ending}; started again", file=sys.stderr)
+        with suppress(KilledEarlyError):
+            service.wait_ready()
+
+    def _exit_code(self, code: int) -> int:
+        if code < 0:
+            print(f"netsum run: the launcher of the ranks was killed by signal {-code}", file=sys.stderr)
+            return 128 - code
+        return code
+
+    def _stop_ranks(self, number: int) -> None:
+        """Pass the signal on to torch's launcher, which passes it to the ranks."""
+        if self._ranks is not None and self._ranks.poll() is None:
+            self._ranks.send_signal(number if number != signal.SIGHUP else signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired, _Interrupted):
+                self._ranks.wait(RANKS_STOP_TIMEOUT_S)
+
+    def _end(self) -> None:
+        if self._pipe is not None:
+            os.close(self._pipe)  # ends the child and its ranks, if they still run
+        if self._ranks is not None:
+            self._ranks.wait()
+        for service in reversed(self._services):
+            service.stop()
+        if self._services:
+            _clean_shared_memory()  # of ranks and services that were killed
+
+
+def _clean_shared_memory() -> None:
+    from emulator.ports.cable.stale import clean_stale
+
+    clean_stale()
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    """The ending signals as exceptions in the main thread, so that every ``finally`` runs."""
+
+    def interrupt(number: int, _: Any) -> None:
+        raise _Interrupted(number)
+
+    previous = {number: signal.signal(number, interrupt) for number in FORWARDED}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Nothing interrupts the clean-up."""
+    held: Callable[..., Any] = signal.pthread_sigmask
+    held(signal.SIG_BLOCK, FORWARDED)
+    try:
+        yield
+    finally:
+        held(signal.SIG_UNBLOCK, FORWARDED)

@@ -1,0 +1,169 @@
+"""The child process of ``netsum run`` that starts the ranks, through torch's own launcher.
+
+It imports torch while the switch and the controller start, then waits for the controller's address on the pipe that
+binds it to its parent. When the pipe breaks, the parent is gone: it ends the ranks and itself.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hostagent.launch.processes import kill_session, signal_name
+from hostagent.torch_backend.failure_report import ENABLED_BY, TIME_NS
+from hostagent.transport.requested_port import PORTS_VARIABLE
+
+CONSEQUENCES = ("NetsumError", "OperationTimeoutError")
+SECOND_NS = 1_000_000_000
+LATE_S = 20
+"""Longer than ranks take to notice a dead one, shorter than torch's patience with a rank that ignores SIGTERM."""
+ACCEPTED_OUTPUT = {"plain": [], "prefixed": ["--tee", "3"]}
+
+
+@dataclass(frozen=True, slots=True)
+class RankOrder:
+    """What to start; travels as JSON."""
+
+    ranks: int
+    program: tuple[str, ...]
+    """The interpreter and the script with its arguments."""
+    log_folder: str
+    prefixed: bool
+    parent_pipe: int
+    """Descriptor of the read end: one line with the controller's address, then silence while the parent lives."""
+    ports: tuple[int, ...] = ()
+    """By rank, the number of the aggregator's port that it is to have; empty: any."""
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def main() -> int:
+    """Run the order given as the only argument; the exit code is the first failed rank's (128 + N for signal N)."""
+    fields = json.loads(sys.argv[1])
+    order = RankOrder(**{**fields, "program": tuple(fields["program"]), "ports": tuple(fields["ports"])})
+    import torch.distributed.run  # the seconds this takes are shared with the switch's start
+
+    pipe = os.fdopen(order.parent_pipe, "r")
+    address = pipe.readline().strip()
+    if not address:
+        return 1
+    watch = threading.Thread(target=_end_with_parent, args=(pipe, order), name="parent watch", daemon=True)
+    watch.start()
+    _prepare_environment(order, address)
+    _quieten()
+    return _run(torch.distributed.run, order)
+
+
+def _prepare_environment(order: RankOrder, address: str) -> None:
+    os.environ["NETSUM_CONTROLLER"] = address
+    os.environ[ENABLED_BY] = "1"
+    if order.ports:
+        os.environ[PORTS_VARIABLE] = ",".join(map(str, order.ports))
+    os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "
+    if order.ranks > 1:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun, without its warning
+
+
+def _quieten() -> None:
+    """torch's launcher logs a failed rank in its own words, several times; ours are said once, at the end."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith(("torch.distributed.elastic", "torch.distributed.run", "torch.distributed.launcher")):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _run(launcher: Any, order: RankOrder) -> int:
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    binder = [sys.executable, "-I", "-S", str(Path(__file__).with_name("rank_exec.py")), str(os.getpid())]
+    options = ["--standalone", f"--nproc-per-node={order.ranks}", "--log-dir", order.log_folder]
+    options += ACCEPTED_OUTPUT["prefixed" if order.prefixed else "plain"]
+    arguments = launcher.parse_args([*options, "--no-python", *binder, *order.program])
+    try:
+        launcher.run(arguments)
+    except ChildFailedError as error:
+        return _report(error)
+    except SignalException as error:
+        return 128 + int(error.sigval)
+    return 0
+
+
+def _report(error: Any) -> int:
+    """One message for the person: which rank failed first, and of what."""
+    told_ns = min((when for failure in error.failures.values() if (when := _told_ns(failure))), default=0)
+    rank, failure = min(error.failures.items(), key=lambda item: _precedence(item[1], told_ns))
+    others = len(error.failures) - 1
+    print(f"netsum run: rank {rank} {_cause(failure)}", file=sys.stderr)
+    if others:
+        print(f"netsum run: {others} other rank(s) failed after it", file=sys.stderr)
+    return _exit_code(failure)
+
+
+def _precedence(failure: Any, told_ns: int) -> tuple[int, int]:
+    """Smallest for the failure that brought the others about. ``told_ns``: when the first rank reported one; 0: never.
+
+    Errors of our backend are mostly another rank's doing. The rest is ended by torch's launcher, with SIGTERM, and with
+    SIGKILL 30 s later where that does not end it: so a stopped rank did not die of it.
+    """
+    happened_ns = _told_ns(failure)
+    if happened_ns:
+        return int(_raised(failure).startswith(CONSEQUENCES)), happened_ns
+    happened_ns = int(failure.timestamp) * SECOND_NS
+    is_late = told_ns > 0 and happened_ns - told_ns > LATE_S * SECOND_NS
+    by_launcher = failure.exitcode == -signal.SIGTERM or (failure.exitcode == -signal.SIGKILL and is_late)
+    return (2 if by_launcher else 0), happened_ns
+
+
+def _told_ns(failure: Any) -> int:
+    """When a rank reported its exception; 0: it reported none."""
+    message = failure.error_file_data.get("message")
+    if not isinstance(message, dict):
+        return 0
+    return int(message.get("extraInfo", {}).get(TIME_NS, int(failure.timestamp) * SECOND_NS))
+
+
+def _raised(failure: Any) -> str:
+    """The exception that a rank reported, also where a signal overtook its exit; empty if it reported none."""
+    message = failure.error_file_data.get("message")
+    return str(message.get("message", "")) if isinstance(message, dict) else ""
+
+
+def _exit_code(failure: Any) -> int:
+    code = int(failure.exitcode)
+    return code if code > 0 else 1 if _raised(failure) else 128 - code
+
+
+def _cause(failure: Any) -> str:
+    if raised := _raised(failure):
+        return f"raised {raised}"
+    if failure.exitcode < 0:
+        return f"was killed by {signal_name(-failure.exitcode)} (process {failure.pid})"
+    return f"ended with exit code {failure.exitcode}; what it printed is above"
+
+
+def _end_with_parent(pipe: Any, order: RankOrder) -> None:
+    pipe.read()
+    for pid in _children():
+        kill_session(pid)
+    shutil.rmtree(Path(order.log_folder).parent, ignore_errors=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    with suppress(OSError):
+        return [int(text) for text in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    return []
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Answers, written straight into the cells of the ports they leave by (see ``cells``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.native.jit import njit
+from emulator.native.memory import copy_bytes, store_u8, trailing_zeros, write32, zero_bytes
+from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
+from hostagent.protocol.worker.header import (
+    CHUNK_AT,
+    FLAGS_AT,
+    KIND_AT,
+    OPERATION_AT,
+    OPERATOR_AT,
+    write_checksum,
+)
+from hostagent.rackserver.frames.tx_slots import take_cell
+from hostagent.rackserver.records import (
+    CHILD_BYTES,
+    HEADER_STRIDE,
+    MAX_CHILDREN,
+    SHORT_HEADER_AT,
+    child_at,
+    job_at,
+    server_at,
+)
+
+RESULT, WAITING, ERROR = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
+TO_ALL, NO_LANES, CORE_SHIFT = 1 << 24, 1 << 25, 32
+
+
+@njit(forceinline=True)
+def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_short: bool) -> Any:
+    """Take a cell of the child's port and write everything before the lanes; the cell's address, or 0."""
+    place = job.row * MAX_CHILDREN + bit
+    port = child_at(server.children + place * CHILD_BYTES).port
+    length = LANES_AT if is_short else LANES_AT + 4 * server.lanes
+    cell = take_cell(server, what >> CORE_SHIFT, port, length)
+    if cell == 0:
+        return 0
+    copy_bytes(cell, server.headers + place * HEADER_STRIDE + (SHORT_HEADER_AT if is_short else 0), LANES_AT)
+    store_u8(cell + KIND_AT, 0, what & 0xFF)
+    store_u8(cell + OPERATOR_AT, 0, what >> 8 & 0xFF)
+    write32(cell, CHUNK_AT, about)
+    write32(cell, OPERATION_AT, about >> 32)
+    return cell
+
+
+@njit(forceinline=True)
+def answer_child(server: Any, job: Any, bit: int, what: int, about: int, payload: int) -> None:
+    """One answer. ``what`` and ``about`` as in ``answer``."""
+    is_short = what & NO_LANES != 0 and job.short_allowed != 0
+    cell = begin_answer(server, job, bit, what, about, is_short)
+    if cell == 0:
+        return
+    if not is_short:
+        if what & NO_LANES:
+            store_u8(cell + FLAGS_AT, 0, FLAG_NO_DATA)
+        if payload == 0:
+            zero_bytes(cell + LANES_AT, 4 * server.lanes)
+        else:
+            copy_bytes(cell + LANES_AT, payload, 4 * server.lanes)
+    if child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES).zero_checksum_allowed == 0:
+        write_checksum(cell, LANES_AT if is_short else LANES_AT + 4 * server.lanes)
+
+
+@njit
+def answer(server_address: int, job_address: int, what: int, about: int, payload: int) -> int:
+    """Answer one child, or all. An entry: called by address.
+
+    ``what``     kind | operator << 8 | the child's bit << 16 (or TO_ALL) | NO_LANES | the answering core << CORE_SHIFT
+    ``about``    chunk | operation << 32
+    ``payload``  address of the lanes as they travel; 0 for zeros
+    """
+    server, job = server_at(server_address), job_at(job_address)
+    if what & TO_ALL == 0:
+        answer_child(server, job, what >> 16 & 0x3F, what, about, payload)
+        return 0
+    left = job.full
+    while left != 0:
+        answer_child(server, job, trailing_zeros(left), what, about, payload)
+        left &= left - 1
+    return 0

@@ -1,0 +1,173 @@
+"""Is a frame a contribution, whole and unharmed, of a child that the job knows, in the job's epoch?
+
+(Another rack, which is a child as well, may also send what answers contributions.)
+
+A child's frames differ from one another in chunk, operation and lanes alone, as a rule. So each core keeps the head of
+the last one that it accepted of each child (if no checksum had to be looked at): a frame with the same head is accepted
+by one comparison of 64 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.native.intrinsics import read64, write64
+from emulator.native.jit import njit
+from emulator.native.memory import load_i16, load_u8, load_u16, read16, read32
+from hostagent.protocol.counters import Drop
+from hostagent.protocol.wire import (
+    ETHERNET_BYTES,
+    ETHERTYPE_IPV4,
+    FLAG_NO_DATA,
+    LANES_AT,
+    NETSUM_PORT,
+    NETSUM_VERSION,
+    PROTOCOL_UDP,
+    Kind,
+)
+from hostagent.protocol.worker.header import (
+    CHECKSUM_AT,
+    CHILD_AT,
+    CHUNK_AT,
+    EPOCH_AT,
+    FLAGS_AT,
+    IPV4_AT,
+    JOB_AT,
+    KIND_AT,
+    LANE_COUNT_AT,
+    OPERATOR_AT,
+    UDP_AT,
+    UDP_LENGTH_AT,
+    VERSION_AT,
+    folded,
+    udp_sum,
+    words_sum,
+)
+from hostagent.rackserver.records import CHILD_BYTES, HEAD_BYTES, JOB_BYTES, MAX_CHILDREN, child_at, job_at
+
+SUM, MAX, SERVED, ANNOUNCE = 0, 1, 2, 3
+"""Operators. The last two are a service's alone; see the README."""
+CONTRIBUTION, LAST_KIND = int(Kind.CONTRIBUTION), max(map(int, Kind))
+NOT_OURS, LENGTH, CHECKSUM, JOB = int(Drop.NOT_OURS), int(Drop.LENGTH), int(Drop.CHECKSUM), int(Drop.JOB)
+CHILD, EPOCH, KIND = int(Drop.CHILD), int(Drop.EPOCH), int(Drop.KIND)
+ACCEPTED = -1
+LAST_WORD_AT = HEAD_BYTES - 8
+"""Of a head: its last two bytes before the chunk, then the frame's length and port, which are judged as well."""
+assert CHUNK_AT == LAST_WORD_AT + 2
+
+
+@njit(forceinline=True)
+def sender(server: Any, core: int, row: int, frame: int, length: int, port: int) -> Any:
+    """The bit of the child whose contribution this is; ``~reason`` (a `Drop`), if it is none. ``row``: see `row_of`."""
+    number = read16(frame, CHILD_AT) if row >= 0 else MAX_CHILDREN
+    head = server.heads + core * server.heads_bytes + (row * MAX_CHILDREN + number) * HEAD_BYTES
+    if number < MAX_CHILDREN and is_like(frame, length, port, head):
+        return number
+    return judge_head(server, row, number, frame, length, port, head)
+
+
+@njit
+def judge_head(server: Any, row: int, number: int, frame: int, length: int, port: int, head: int) -> Any:
+    """As `sender`, for a frame whose head is another than the one kept, which it may take the place of."""
+    reason = judge(server, frame, length, port)
+    if reason != ACCEPTED:
+        return ~reason
+    bit = bit_of(server, job_at(server.jobs + row * JOB_BYTES), number)
+    if bit == number and load_u16(frame + CHECKSUM_AT, 0) == 0:
+        keep_head(frame, length, port, head)
+    return bit
+
+
+@njit(forceinline=True)
+def last_word(frame: int, length: int, port: int) -> Any:
+    """What a head has from LAST_WORD_AT on."""
+    return read64(frame + LAST_WORD_AT) & 0xFFFF | length << 16 | port << 48
+
+
+@njit(forceinline=True)
+def is_like(frame: int, length: int, port: int, head: int) -> Any:
+    """Whether the frame has that head."""
+    differ = last_word(frame, length, port) ^ read64(head + LAST_WORD_AT)
+    for at in range(0, LAST_WORD_AT, 8):
+        differ |= read64(frame + at) ^ read64(head + at)
+    return differ == 0
+
+
+@njit
+def keep_head(frame: int, length: int, port: int, head: int) -> None:
+    """For `is_like`."""
+    for at in range(0, LAST_WORD_AT, 8):
+        write64(head + at, read64(frame + at))
+    write64(head + LAST_WORD_AT, last_word(frame, length, port))
+
+
+@njit(forceinline=True)
+def row_of(server: Any, frame: int, length: int) -> Any:
+    """Row of the job that a frame claims to be of; -1 for none."""
+    return load_i16(server.job_rows, read16(frame, JOB_AT)) if length >= LANES_AT else -1
+
+
+@njit
+def bit_of(server: Any, job: Any, number: int) -> int:
+    """The place of a child in the job's bitmap; -1 for a stranger. As a rule that is the child's number."""
+    children = server.children + job.row * MAX_CHILDREN * CHILD_BYTES
+    if number < MAX_CHILDREN and child_at(children + number * CHILD_BYTES).number == number:
+        return number
+    for bit in range(MAX_CHILDREN):
+        if child_at(children + bit * CHILD_BYTES).number == number:
+            return bit
+    return -1
+
+
+@njit
+def judge(server: Any, frame: int, length: int, port: int) -> Any:
+    """ACCEPTED, or the `Drop` reason. Cheap looks first, so that a flood of strangers costs little."""
+    if length < LANES_AT or read16(frame, 12) != ETHERTYPE_IPV4 or load_u8(frame + IPV4_AT, 0) != 0x45:
+        return NOT_OURS
+    if load_u8(frame + IPV4_AT + 9, 0) != PROTOCOL_UDP or read16(frame, UDP_AT + 2) != NETSUM_PORT:
+        return NOT_OURS
+    if read16(frame, IPV4_AT + 6) & 0x3FFF:
+        return NOT_OURS
+    if folded(words_sum(frame + IPV4_AT, 5)) != 0xFFFF:
+        return CHECKSUM
+    if read16(frame, IPV4_AT + 2) != length - ETHERNET_BYTES or read16(frame, UDP_LENGTH_AT) != length - UDP_AT:
+        return LENGTH
+    kind = load_u8(frame + KIND_AT, 0)
+    if load_u8(frame + VERSION_AT, 0) != NETSUM_VERSION or kind > LAST_KIND:
+        return KIND
+    row = row_of(server, frame, length)
+    if row < 0:
+        return KIND if kind != CONTRIBUTION else JOB
+    return judge_child(server, job_at(server.jobs + row * JOB_BYTES), frame, length, port)
+
+
+@njit
+def judge_child(server: Any, job: Any, frame: int, length: int, port: int) -> Any:
+    """The rest, for a job that exists."""
+    no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA
+    operator = load_u8(frame + OPERATOR_AT, 0)
+    if operator > (ANNOUNCE if job.service else MAX) or (no_data and operator in (MAX, ANNOUNCE)):
+        return KIND
+    bit = bit_of(server, job, read16(frame, CHILD_AT))
+    if bit < 0:
+        return CHILD
+    if load_u8(frame + KIND_AT, 0) != CONTRIBUTION and job.full >> bit & 1:  # only other racks may answer
+        return KIND
+    child = child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES)
+    if child.port != port or child.ip != read32(frame, IPV4_AT + 12):
+        return CHILD
+    if child.mac != (read16(frame, 6) << 32 | read32(frame, 8)):
+        return CHILD
+    lanes = read16(frame, LANE_COUNT_AT)
+    if length != LANES_AT + 4 * lanes:
+        return LENGTH
+    if lanes != server.lanes and not (lanes == 0 and no_data and job.short_allowed):
+        return LENGTH
+    if load_u16(frame + CHECKSUM_AT, 0) == 0:
+        if child.zero_checksum_allowed == 0:
+            return CHECKSUM
+    elif udp_sum(frame, length) != 0xFFFF:
+        return CHECKSUM
+    if read32(frame, EPOCH_AT) != job.epoch:
+        return EPOCH
+    return ACCEPTED

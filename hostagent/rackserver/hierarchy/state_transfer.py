@@ -1,0 +1,58 @@
+"""Words that another rack's server gives to one that is behind: until all have come, what is here stays whole.
+
+They are written into the versions that a step would write, marked COMING: nobody reads those, and a new job forgets
+them. When the last has come they count, all at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.native.intrinsics import store_release64
+from emulator.native.jit import njit
+from emulator.native.memory import load_i32, load_i64, store_i64, zero_bytes
+from hostagent.rackserver.hierarchy.lineage import has_root
+from hostagent.rackserver.services.optimizer_step import STEP, key_of
+from hostagent.rackserver.services.records import COMING, key_at
+
+
+@njit
+def can_receive(service: Any, key: Any, keys: int, elements: int) -> Any:
+    """Whether there is something whole here, of the model that the giver has; ``key``: the first that it gives."""
+    is_whole = service.torn == 0 and service.age > 0 and key.written != 0
+    return is_whole and has_root(service) and service.keys_known == keys and key.elements == elements
+
+
+@njit
+def mark_coming(key: Any, side: int, part: int) -> None:
+    """The weights of a chunk are here."""
+    store_i64(key.versions, side * key.chunks + part, COMING)
+
+
+@njit
+def forget_coming(service: Any) -> None:
+    """What has come so far comes to nothing."""
+    service.receives = 0
+    for place in range(service.keys_known):
+        key = key_at(key_of(service, load_i32(service.listed, place)))
+        for index in range(2 * key.chunks):
+            if load_i64(key.versions, index) == COMING:
+                store_i64(key.versions, index, -1)
+
+
+@njit
+def take_coming(service: Any, step: int) -> None:
+    """All has come, and is of this step."""
+    service.receives = 0
+    for place in range(service.keys_known):
+        key = key_at(key_of(service, load_i32(service.listed, place)))
+        for index in range(key.chunks):
+            side = 1 if load_i64(key.versions, key.chunks + index) == COMING else 0
+            store_i64(key.versions, side * key.chunks + index, step)
+            store_i64(key.versions, (1 - side) * key.chunks + index, -1)
+            store_i64(key.pushes, index, -1)
+        for buffer in range(2 * (1 + key.next_states), 2 * (1 + key.states)):
+            zero_bytes(key.buffers[buffer], key.chunks * service.lanes * 4)
+        key.updates, key.states = key.next_updates, key.next_states
+        key.pushed_step, key.stepped, key.born = -1, 0, -1
+    store_release64(service.address + STEP, step)

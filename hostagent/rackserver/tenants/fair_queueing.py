@@ -1,0 +1,156 @@
+"""Fair shares of the cores: how many frames the live loop takes from each port in its next turn.
+
+Deficit round robin over tenants, a turn being a round. Work is counted and not timed: one for a frame, `SERVED_WORK`
+for one with data of a served operation, be it a repeat, a stranger's or harmed. In a turn each tenant that sent
+something in the last one may do work in proportion to its weight; what it did beyond that, as it is known only
+afterwards, or could not do though its ports held more, is settled in its next turn. Nobody waits for a tenant that
+sends nothing, and one alone has all. A port gives one frame a turn at least, so a weight beyond `MOST_FRAMES` times
+another's has no more effect.
+
+Jobs of one tenant share, and so do tenants with a port in common, for frames are taken port by port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from emulator.native.intrinsics import read32
+from emulator.native.jit import njit
+from emulator.native.memory import load_i16, load_u8, record_at, store_i32
+from emulator.ports.batch import address_of, aligned_bytes
+from emulator.ports.limits import MAX_PORTS
+from emulator.ports.loop.turns import PER_PORT as MOST_FRAMES
+from hostagent.protocol.wire import LANES_AT
+from hostagent.protocol.worker.header import OPERATOR_AT
+from hostagent.rackserver.frames.validate import SERVED
+from hostagent.rackserver.records import MAX_JOBS, integers
+
+SERVED_WORK = 2
+"""With four workers an Adam step of a chunk takes about as long as adding their four contributions to it."""
+SCALE = 1 << 16
+"""Work is counted in so many parts of one, so that small shares are not rounded away."""
+NOBODY = -1
+
+GROUP = np.dtype(integers("weight", "ports", "frames", "work", "taken", "budget", "credit"), align=True)
+"""weight   share against other groups
+ports    how many are its own
+frames   of this turn so far, and their ``work``
+taken    frames that it was allowed in the last turn; 0: it was not held back
+budget   work that it was allowed in the last turn
+credit   work that it may do beyond its share, or less if negative
+"""
+SHARES = np.dtype(integers("groups", "count", "group_of_port", "ports", "port_count", "allowances"), align=True)
+"""groups         GROUP records, ``count`` of them
+group_of_port  int16 for each port number, or NOBODY
+ports          int16, the numbers of all groups' ports, ``port_count`` of them
+allowances     int32 for each port number: frames of the next turn
+"""
+GROUP_BYTES = GROUP.itemsize
+group_at, shares_at = record_at(GROUP), record_at(SHARES)
+
+
+@njit
+def share(address: int) -> None:
+    """After a turn's batch: what each port may give in the next one."""
+    shares = shares_at(address)
+    busy, unit = 0, 1 << 62
+    for number in range(shares.count):
+        group = group_at(shares.groups + number * GROUP_BYTES)
+        if group.frames > 0:
+            busy += 1
+            # the largest round in which no busy group needs more than MOST_FRAMES of a port
+            unit = min(unit, MOST_FRAMES * group.ports * group.work // group.frames // group.weight + 1)
+    for number in range(shares.count):
+        group = group_at(shares.groups + number * GROUP_BYTES)
+        if group.frames == 0 or busy < 2:
+            group.taken, group.credit = 0, 0
+        else:
+            allow(group, unit * group.weight)
+        group.frames, group.work = 0, 0
+    for place in range(shares.port_count):
+        port = load_i16(shares.ports, place)
+        group = group_at(shares.groups + load_i16(shares.group_of_port, port) * GROUP_BYTES)
+        store_i32(shares.allowances, port, group.taken // group.ports if group.taken > 0 else MOST_FRAMES)
+
+
+@njit(forceinline=True)
+def is_served(frame: int, length: int) -> Any:
+    """Whether a frame is counted as `SERVED_WORK`; to be asked while it is in cache."""
+    return length >= LANES_AT and load_u8(frame + OPERATOR_AT, 0) == SERVED
+
+
+@njit(forceinline=True)
+def count_frame(
+    address: int, ports: int, index: int, end: int, frame: int, length: int, first: int, served: int
+) -> tuple[int, int]:
+    """One of the frames up to ``end`` of a turn. ``first``: where its port's frames, which are side by side, begin;
+    ``served``: how many before it are `is_served`. Returns both for the next frame."""
+    served += is_served(frame, length)
+    port = read32(ports + 4 * index)
+    if index + 1 < end and read32(ports + 4 * (index + 1)) == port:
+        return first, served
+    count_frames(address, port, index + 1 - first, served)
+    return index + 1, 0
+
+
+@njit
+def count_frames(address: int, port: int, frames: int, served: int) -> None:
+    """Frames that have come by a port, whoever sent them, and how many of them were `is_served`."""
+    shares = shares_at(address)
+    mine = load_i16(shares.group_of_port, port)
+    if mine >= 0:
+        group = group_at(shares.groups + mine * GROUP_BYTES)
+        group.frames += frames
+        group.work += (frames + served * (SERVED_WORK - 1)) * SCALE
+
+
+@njit
+def allow(group: Any, quantum: int) -> None:
+    """One busy group's next turn."""
+    if group.taken > 0:
+        group.credit += group.budget - group.work
+        if group.frames < group.taken:  # a port ran empty: what was not wanted is not saved
+            group.credit = min(group.credit, 0)
+        group.credit = min(max(group.credit, -quantum), quantum)
+    group.budget = quantum
+    wanted = (quantum + group.credit) * group.frames // group.work // group.ports
+    group.taken = group.ports * min(max(wanted, 1), MOST_FRAMES)
+
+
+class Shares:
+    """The records of one server."""
+
+    def __init__(self) -> None:
+        self._groups: Any = aligned_bytes(MAX_JOBS * GROUP.itemsize).view(GROUP)
+        self._group_of_port = np.full(MAX_PORTS, NOBODY, np.int16)
+        self._ports = np.zeros(MAX_PORTS, np.int16)
+        self.allowances = np.full(MAX_PORTS, MOST_FRAMES, np.int32)
+        """Frames of each port in the next turn."""
+        self._record: Any = aligned_bytes(SHARES.itemsize).view(SHARES)
+        self._record["groups"], self._record["group_of_port"] = map(address_of, (self._groups, self._group_of_port))
+        self._record["ports"] = address_of(self._ports)
+        self._record["allowances"] = address_of(self.allowances)
+        self.address = address_of(self._record)
+
+    def arrange(self, tenants: Iterable[tuple[int, set[int]]]) -> int:
+        """Anew: (weight, port numbers) of each tenant; how many groups they make. Between two batches."""
+        groups: list[tuple[int, set[int]]] = []
+        for weight, ports in tenants:
+            joined = [group for group in groups if group[1] & ports]
+            groups = [group for group in groups if group not in joined]
+            whole = set(ports).union(*(group[1] for group in joined))
+            groups.append((max([weight, *(group[0] for group in joined)]), whole))
+        self._group_of_port[:] = NOBODY
+        self.allowances[:] = MOST_FRAMES
+        self._groups[:] = 0
+        for number, (weight, ports) in enumerate(groups):
+            self._groups[number]["weight"], self._groups[number]["ports"] = weight, len(ports)
+            for port in ports:
+                self._group_of_port[port] = number
+        shared = np.flatnonzero(self._group_of_port != NOBODY)
+        self._ports[: len(shared)] = shared
+        self._record["count"], self._record["port_count"] = len(groups), len(shared)
+        return len(groups)

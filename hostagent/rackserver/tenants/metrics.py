@@ -1,0 +1,144 @@
+"""A rack server's figures for Prometheus: by tenant, core and port.
+
+Figures are taken when they are asked for; between scrapes nothing runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from hostagent.rackserver.tenants.report import CoreFigures, Figures, PortFigures, TenantFigures
+
+PREFIX = "netsum_rack_"
+
+TakeFigures = Callable[[], Figures]
+
+
+class MetricsError(Exception):
+    """The endpoint can't be had; the text names the address."""
+
+
+class RackCollector(Collector):
+    """``take`` is called once a scrape, from the endpoint's thread."""
+
+    def __init__(self, take: TakeFigures) -> None:
+        self._take = take
+
+    def collect(self) -> Iterator[Any]:
+        """All families."""
+        figures = self._take()
+        yield from _tenants(figures.tenants)
+        yield from _cores(figures.cores)
+        yield from _ports(figures.ports)
+        dropped = _counter("dropped_frames", "Frames that reached no set.", ["reason"])
+        for reason, count in figures.drops.items():
+            dropped.add_metric([reason], count)
+        yield dropped
+        strangers = _counter("unknown_services", "Jobs refused that name no service, or none there is.", [])
+        strangers.add_metric([], figures.strangers)
+        yield strangers
+        if figures.between_racks:
+            crossed = _counter("crossed_bytes", "Bytes of lanes that went to other racks' servers.", ["what"])
+            for what in ("part", "total", "again"):
+                crossed.add_metric([what], figures.between_racks[f"{what}_bytes"])
+            yield crossed
+
+
+def _counter(name: str, says: str, labels: list[str]) -> Any:
+    return CounterMetricFamily(PREFIX + name, says, labels=labels)
+
+
+def _gauge(name: str, says: str, labels: list[str]) -> Any:
+    return GaugeMetricFamily(PREFIX + name, says, labels=labels)
+
+
+def _tenants(tenants: Iterable[TenantFigures]) -> Iterator[Any]:
+    frames = _counter("contributions", "Contributions of a tenant, by what became of them.", ["tenant", "verdict"])
+    bytes_of = _counter("contribution_bytes", "Their bytes, of whole frames.", ["tenant", "verdict"])
+    refused = _counter("refused", "What a tenant was refused, by why.", ["tenant", "reason"])
+    counters = {
+        "steps_skipped": _counter("skipped_steps", "Steps left out because a gradient was not finite.", ["tenant"]),
+        "chunks_not_finite": _counter("not_finite_chunks", "Chunks with a NaN or an infinity.", ["tenant"]),
+    }
+    gauges = {
+        "jobs": _gauge("jobs", "Jobs of a tenant.", ["tenant"]),
+        "workers": _gauge("declared_workers", "Workers that the tenant's service has.", ["tenant"]),
+        "weight": _gauge("weight", "The tenant's share of the cores, against others.", ["tenant"]),
+        "keys": _gauge("keys", "Keys that the tenant keeps.", ["tenant"]),
+        "used_bytes": _gauge("memory_bytes", "Memory of the tenant's weights and state.", ["tenant"]),
+        "quota_bytes": _gauge("memory_quota_bytes", "What it may use; 0 for no quota.", ["tenant"]),
+        "step": _gauge("step", "Number of the tenant's last whole step.", ["tenant"]),
+    }
+    for tenant in tenants:
+        for verdict, count in tenant.frames.items():
+            frames.add_metric([tenant.name, verdict], count)
+        for verdict, count in tenant.bytes.items():
+            bytes_of.add_metric([tenant.name, verdict], count)
+        for reason, count in tenant.refused.items():
+            refused.add_metric([tenant.name, reason], count)
+        for name, family in (*counters.items(), *gauges.items()):
+            family.add_metric([tenant.name], getattr(tenant, name))
+    yield from (frames, bytes_of, refused, *counters.values(), *gauges.values())
+
+
+def _cores(cores: Iterable[CoreFigures]) -> Iterator[Any]:
+    families = {
+        "chunks": _counter("core_chunks", "Frames that a core took.", ["core"]),
+        "bytes": _counter("core_bytes", "Bytes of lanes that it summed.", ["core"]),
+        "steps": _counter("core_stepped_chunks", "Chunks that its optimizers stepped.", ["core"]),
+        "busy_s": _counter("core_busy_seconds", "Time in its parts of batches.", ["core"]),
+        "step_s": _counter("core_optimizer_seconds", "Of that, in optimizers.", ["core"]),
+        "owned_bytes": _gauge("core_owned_bytes", "Bytes of the keys that it owns.", ["core"]),
+    }
+    for core in cores:
+        for name, family in families.items():
+            family.add_metric([str(core.core)], getattr(core, name))
+    yield from families.values()
+
+
+def _ports(ports: Iterable[PortFigures]) -> Iterator[Any]:
+    families = {
+        "frames_in": _counter("port_received_frames", "Frames that came in by a port.", ["port"]),
+        "bytes_in": _counter("port_received_bytes", "Their bytes.", ["port"]),
+        "frames_out": _counter("port_sent_frames", "Frames that left by it.", ["port"]),
+        "bytes_out": _counter("port_sent_bytes", "Their bytes.", ["port"]),
+        "queued_out": _gauge("port_queued_frames", "Answers that the other end has not taken.", ["port"]),
+        "deepest_out": _gauge("port_deepest_queue_frames", "The most of them that were seen so far.", ["port"]),
+    }
+    dropped = _counter("port_dropped_frames", "Frames that went no further, by why.", ["port", "reason"])
+    dropped_bytes = _counter("port_dropped_bytes", "Bytes that were no frames of anybody, by why.", ["port", "reason"])
+    for port in ports:
+        for name, family in families.items():
+            family.add_metric([str(port.port)], getattr(port, name))
+        for reason, count in port.drops.items():
+            family = dropped_bytes if reason.endswith("_bytes") else dropped
+            family.add_metric([str(port.port), reason.removesuffix("_bytes")], count)
+    yield from (*families.values(), dropped, dropped_bytes)
+
+
+class MetricsEndpoint:
+    """Serves /metrics until it is closed."""
+
+    def __init__(self, address: str, take: TakeFigures) -> None:
+        """``address``: HOST:PORT, port 0 for any. Raises MetricsError."""
+        host, colon, port = address.rpartition(":")
+        if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            raise MetricsError(f"metrics at {address!r}: write HOST:PORT, for example 127.0.0.1:9464")
+        registry = CollectorRegistry()
+        registry.register(RackCollector(take))
+        try:
+            self._server, self._thread = start_http_server(int(port), host.strip("[]"), registry)
+        except OSError as error:
+            raise MetricsError(f"metrics at {address}: {error.strerror or error}; choose another address") from error
+        self.address = f"{host}:{self._server.server_port}"
+
+    def close(self) -> None:
+        """Serve no more."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()

@@ -1,0 +1,326 @@
+"""The transport loop: everything that happens to frames between a process' port and its worker cores.
+
+One thread per process runs ``run_loop`` and never needs the GIL until it is told to stop. A turn obeys commands, takes
+submitted operations and received frames to their cores, posts what the cores want to send, reports what has finished,
+and tells the controller that this process lives. With nothing to do it looks around briefly, then sleeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.native.intrinsics import (
+    atomic_add64,
+    fence,
+    futex_wake,
+    load_acquire64,
+    monotonic_ns,
+    read8,
+    read32,
+    read64,
+    store_release64,
+    write8,
+    write64,
+    write_descriptor,
+)
+from emulator.native.jit import njit
+from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS
+from emulator.ports.host import (
+    host_consumed,
+    host_flush,
+    host_post,
+    host_posted,
+    host_receive,
+    host_release,
+    host_wait,
+)
+from hostagent.protocol.worker import (
+    FAILED,
+    FAILED_BY_CALLER,
+    JOB_FAILED,
+    NEVER_NS,
+    QUEUE_FULL,
+    REFUSED,
+    REQUEST,
+    TRANSMIT_BYTES,
+    core_at,
+    core_fail,
+    core_freeze,
+    core_next_timer,
+    core_poll_transmit,
+    core_receive,
+    core_resume,
+    core_submit,
+    core_take_completion,
+    frame_job,
+    transmit_at,
+)
+from hostagent.transport.loop.records import (
+    DETACH,
+    DONE_SHIFT,
+    ENGINE_SLOTS_USED,
+    ENGINE_STOP,
+    FAIL,
+    FREEZE,
+    IN_TRANSIT,
+    JOB_COMMAND_DONE,
+    JOB_COMPLETIONS,
+    JOB_LIMIT,
+    JOB_REQUEST_HEAD,
+    JOB_REQUEST_TAIL,
+    JOB_TICKET,
+    JOB_WAITERS,
+    RECEIVE_MOST,
+    RESUME,
+    TRANSMIT_CAPACITY,
+    engine_at,
+    job_at,
+)
+from hostagent.transport.session.terms import HEARTBEAT, HEARTBEAT_INTERVAL_NS
+
+REQUEST_BYTES = REQUEST.itemsize
+HEARTBEAT_BYTES = HEARTBEAT.size
+HEARTBEAT_COUNTER_AT = HEARTBEAT_BYTES - 8
+
+FAILED_REFUSED = FAILED_BY_CALLER + 8
+FAILED_PEER_LEFT = FAILED_BY_CALLER + 9
+"""The loop's own causes: a request that the core does not take, which is a bug of the caller; an operation that needs a
+rank which has left. Causes from FAILED_BY_CALLER up to these are given with the command FAIL."""
+
+LEAST_STALL_NS, MOST_STALL_NS = 200_000, 50_000_000
+"""How soon to look again whether the switch has read frames that a core waits to rewrite: nothing wakes us then."""
+
+ALL_WAITERS = 2**30
+
+
+@njit
+def run_loop(engine_address: int) -> Any:
+    """Serve until ``stop`` is set. Returns how many turns that took."""
+    engine = engine_at(engine_address)
+    while load_acquire64(engine_address + ENGINE_STOP) == 0:
+        now_ns = monotonic_ns()
+        engine.turns += 1
+        worked = take_frames(engine, now_ns)
+        slots = load_acquire64(engine_address + ENGINE_SLOTS_USED)
+        due_ns, starved = NEVER_NS, 0
+        for slot in range(slots):
+            address = load_acquire64(engine.jobs + 8 * slot)
+            if address != 0:
+                worked += serve(engine, address, slot, now_ns)
+                due_ns = min(due_ns, job_at(address).due_ns)
+                starved |= job_at(address).starved
+        host_flush(engine.port)
+        beat(engine, now_ns)
+        if worked == 0:
+            rest(engine, due_ns, starved != 0, now_ns)
+    return engine.turns
+
+
+@njit
+def rest(engine: Any, due_ns: int, starved: bool, now_ns: int) -> None:
+    """Sleep until a frame, a submission or a command comes, or the next timer is due.
+
+    ``starved``: a core may be waiting to rewrite a frame that the switch was still reading, and nothing wakes us then.
+    """
+    until_ns = due_ns
+    if engine.heartbeat_socket >= 0:
+        until_ns = min(until_ns, engine.next_heartbeat_ns)
+    if starved:
+        until_ns = min(until_ns, now_ns + engine.stall_ns)
+        engine.stall_ns = min(2 * engine.stall_ns, MOST_STALL_NS)
+    else:
+        engine.stall_ns = LEAST_STALL_NS
+    timeout_ns = -1 if until_ns == NEVER_NS else max(0, until_ns - monotonic_ns())
+    engine.sleeps += 1
+    host_wait(engine.port, engine.sleeper, engine.spin_ns, timeout_ns)
+
+
+@njit
+def take_frames(engine: Any, now_ns: int) -> Any:
+    """Give received frames to the cores of their jobs; how many there were."""
+    batch = engine.batch
+    write64(batch + BATCH_COUNT, 0)
+    host_receive(engine.port, batch, RECEIVE_MOST)
+    count = read64(batch + BATCH_COUNT)
+    addresses, lengths = read64(batch + BATCH_ADDRESSES), read64(batch + BATCH_LENGTHS)
+    for index in range(count):
+        frame, length = read64(addresses + 8 * index), read32(lengths + 4 * index)
+        address = job_of_frame(engine, frame, length)
+        if address == 0:
+            engine.frames_for_no_job += 1
+            continue
+        job = job_at(address)
+        core_receive(job.core, frame, length, now_ns)
+        job.busy = 1
+    if count > 0:
+        host_release(engine.port)
+        engine.frames_received += count
+        engine.stall_ns = LEAST_STALL_NS
+    return count
+
+
+@njit
+def job_of_frame(engine: Any, frame: int, length: int) -> Any:
+    """The JOB record of the job that a frame says it is for; 0 for none of ours. The core judges all else of it."""
+    number = frame_job(frame, length)
+    slot = read8(engine.slot_of_job + number) if number >= 0 else 0
+    return 0 if slot == 0 else load_acquire64(engine.jobs + 8 * (slot - 1))
+
+
+@njit
+def serve(engine: Any, address: int, slot: int, now_ns: int) -> Any:
+    """One turn of one job; how much was done."""
+    job = job_at(address)
+    worked = 0
+    if load_acquire64(address + JOB_TICKET) != job.command_done:
+        worked += 1
+        if obey(engine, address, slot, now_ns) == DETACH:
+            return worked
+    worked += submit_requests(address)
+    check_limit(address)
+    if job.busy != 0 or job.starved != 0 or worked > 0 or now_ns >= job.due_ns:
+        job.busy = 0
+        worked += transmit(engine, address, now_ns)
+        job.due_ns = core_next_timer(job.core)
+    return worked + report_finished(address)
+
+
+@njit
+def obey(engine: Any, address: int, slot: int, now_ns: int) -> Any:
+    """Carry out the job's pending command, and say so."""
+    job = job_at(address)
+    ticket, command = load_acquire64(address + JOB_TICKET), job.command
+    result = 0
+    if command == FREEZE:
+        drop_transmissions(engine, address)
+        result = core_freeze(job.core)
+    elif command == RESUME:
+        result = 1 if core_resume(job.core, job.command_epoch, job.command_base, now_ns) else 0
+    elif command == FAIL:
+        core_fail(job.core, job.command_code)
+    elif command == DETACH:
+        core_fail(job.core, job.command_code)
+        submit_requests(address)
+        report_finished(address)
+        write8(engine.slot_of_job + job.number, 0)
+        store_release64(engine.jobs + 8 * slot, 0)
+    job.command_result = result
+    job.busy = 1
+    store_release64(address + JOB_COMMAND_DONE, ticket)
+    announce(address)
+    return command
+
+
+@njit
+def drop_transmissions(engine: Any, address: int) -> None:
+    """Forget frames that the port has not taken; the core will ask for them again when it resumes."""
+    job = job_at(address)
+    for index in range(job.transmit_first, job.transmit_first + job.transmit_count):
+        order = transmit_at(job.transmit + index * TRANSMIT_BYTES)
+        write64(job.posted + 8 * order.frame, host_posted(engine.port))
+    job.transmit_count = 0
+
+
+@njit
+def submit_requests(address: int) -> Any:
+    """Hand submitted operations to the core, as many as it takes."""
+    job = job_at(address)
+    tail = load_acquire64(address + JOB_REQUEST_TAIL)
+    head = job.request_head
+    while head != tail:
+        request = job.requests + (head & job.request_mask) * REQUEST_BYTES
+        taken = core_submit(job.core, request)
+        if taken == QUEUE_FULL:
+            break
+        if taken == REFUSED:
+            core_fail(job.core, FAILED_REFUSED)
+        if taken in (REFUSED, JOB_FAILED):
+            mark_done(address, head, core_at(job.core).failure)
+        head += 1
+    count = head - job.request_head
+    if count > 0:
+        store_release64(address + JOB_REQUEST_HEAD, head)
+        announce(address)
+    return count
+
+
+@njit
+def check_limit(address: int) -> None:
+    """Fail the job once nothing is left but operations that need a rank which has left."""
+    job = job_at(address)
+    limit = load_acquire64(address + JOB_LIMIT)
+    core = core_at(job.core)
+    if core.low >= limit and core.numbered_end > limit and core.state != FAILED:
+        core_fail(job.core, FAILED_PEER_LEFT)
+
+
+@njit
+def transmit(engine: Any, address: int, now_ns: int) -> Any:
+    """Post what the core wants to send, until it wants nothing more or the port is full; how many frames."""
+    job = job_at(address)
+    sent = 0
+    while True:
+        if job.transmit_count == 0:
+            consumed = host_consumed(engine.port)
+            job.starved = 1 if consumed != host_posted(engine.port) else 0
+            job.transmit_first = 0
+            job.transmit_count = core_poll_transmit(job.core, job.transmit, TRANSMIT_CAPACITY, consumed, now_ns)
+            if job.transmit_count == 0:
+                return sent
+            for index in range(job.transmit_count):
+                write64(job.posted + 8 * transmit_at(job.transmit + index * TRANSMIT_BYTES).frame, IN_TRANSIT)
+        while job.transmit_count > 0:
+            order = transmit_at(job.transmit + job.transmit_first * TRANSMIT_BYTES)
+            if host_post(engine.port, order.address, order.length) == 0:
+                job.starved = 1
+                return sent
+            write64(job.posted + 8 * order.frame, host_posted(engine.port))
+            job.transmit_first += 1
+            job.transmit_count -= 1
+            sent += 1
+
+
+@njit
+def report_finished(address: int) -> int:
+    """Tell the waiting threads what the core has finished; how many operations."""
+    job = job_at(address)
+    count = 0
+    while True:
+        number, status = core_take_completion(job.core)
+        if number < 0:
+            break
+        mark_done(address, number, status)
+        count += 1
+    if count > 0:
+        job.busy = 1  # room for operations that found the core's queue full
+        announce(address)
+    return count
+
+
+@njit
+def mark_done(address: int, number: int, status: int) -> None:
+    """Note an operation's end where ``is_done`` looks."""
+    job = job_at(address)
+    store_release64(job.done + 8 * (number & job.done_mask), ((number + 1) << DONE_SHIFT) | status)
+
+
+@njit
+def announce(address: int) -> None:
+    """Wake the threads that wait for something of this job."""
+    atomic_add64(address + JOB_COMPLETIONS, 1)
+    fence()
+    if load_acquire64(address + JOB_WAITERS) != 0:
+        futex_wake(address + JOB_COMPLETIONS, ALL_WAITERS)
+
+
+@njit
+def beat(engine: Any, now_ns: int) -> None:
+    """Tell the controller that this process lives, every HEARTBEAT_INTERVAL_NS. Nobody may be listening."""
+    if engine.heartbeat_socket < 0 or now_ns < engine.next_heartbeat_ns:
+        return
+    engine.heartbeats += 1
+    counter = engine.heartbeats
+    for index in range(8):
+        write8(engine.heartbeat_frame + HEARTBEAT_COUNTER_AT + index, (counter >> (56 - 8 * index)) & 0xFF)
+    write_descriptor(engine.heartbeat_socket, engine.heartbeat_frame, HEARTBEAT_BYTES)
+    engine.next_heartbeat_ns = now_ns + HEARTBEAT_INTERVAL_NS

@@ -1,0 +1,84 @@
+"""The memory that Python and the compiled transport loop share: one ENGINE a process, one JOB for each process group.
+
+Who writes what is said at each field; a word written by one side and read by the other is read and written atomically,
+through the offsets below. Addresses are of memory that ``engine.Engine`` and ``job.JobChannel`` keep alive.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.native.memory import record_at
+from emulator.ports.batch import offset_of
+
+MAX_JOBS = 64
+"""Process groups that one process can be in at a time."""
+
+
+def _integers(*names: str) -> list[tuple[str, type]]:
+    return [(name, np.int64) for name in names]
+
+
+ENGINE = np.dtype(
+    [
+        # written before the loop starts; ``jobs`` is an array of MAX_JOBS addresses of JOB records, 0 where there is
+        # none, written by Python to have a job served and by the loop to acknowledge DETACH
+        *_integers("port", "sleeper", "batch", "jobs", "slot_of_job"),
+        *_integers("heartbeat_socket", "heartbeat_frame"),
+        *_integers("spin_ns"),  # how long to look around before sleeping
+        # written by Python while it runs
+        *_integers("stop"),
+        *_integers("slots_used"),  # one more than the highest slot of ``jobs`` ever filled
+        # the loop's own
+        *_integers("next_heartbeat_ns", "heartbeats", "stall_ns"),
+        *_integers("turns", "sleeps", "frames_received", "frames_for_no_job"),
+    ],
+    align=True,
+)
+
+JOB = np.dtype(
+    [
+        # written by Python before the loop serves the job
+        *_integers("number", "core", "posted"),
+        *_integers("requests", "request_mask", "done", "done_mask", "transmit"),
+        # written by Python while the loop runs
+        *_integers("request_tail"),  # requests submitted, free running
+        *_integers("limit_chunk"),  # chunks from here on lack a rank that left
+        *_integers("command", "command_code", "command_epoch", "command_base", "command_ticket"),
+        *_integers("waiters"),  # threads that sleep on ``completions``
+        # written by the loop
+        *_integers("request_head", "command_done", "command_result", "completions"),
+        *_integers("transmit_first", "transmit_count"),
+        *_integers("due_ns"),  # when the core wants a turn though nothing happens
+        *_integers("busy"),  # something has happened to the core since its last turn
+        *_integers("starved"),  # frames were unread, or the port full, at its last turn: ask again soon
+    ],
+    align=True,
+)
+
+ENGINE_STOP = offset_of(ENGINE, "stop")
+ENGINE_SLOTS_USED = offset_of(ENGINE, "slots_used")
+JOB_REQUEST_TAIL = offset_of(JOB, "request_tail")
+JOB_REQUEST_HEAD = offset_of(JOB, "request_head")
+JOB_LIMIT = offset_of(JOB, "limit_chunk")
+JOB_TICKET = offset_of(JOB, "command_ticket")
+JOB_COMMAND_DONE = offset_of(JOB, "command_done")
+JOB_COMPLETIONS = offset_of(JOB, "completions")
+JOB_WAITERS = offset_of(JOB, "waiters")
+
+FREEZE, RESUME, FAIL, DETACH = 1, 2, 3, 4
+"""Commands; each is answered by ``command_done`` taking the value of ``command_ticket``."""
+
+NO_LIMIT = 2**62
+IN_TRANSIT = 2**62
+"""``posted`` of a frame that the core has handed over and the port has not taken yet: nobody may rewrite it."""
+
+TRANSMIT_CAPACITY = 256
+RECEIVE_MOST = 64
+"""Frames taken in one turn: few enough that the answers to the first leave before the last are read."""
+
+engine_at = record_at(ENGINE)
+job_at = record_at(JOB)
+
+DONE_SHIFT = 16
+"""A word of ``done``: (number of the operation + 1) << 16 | status."""

@@ -1,0 +1,124 @@
+"""What a session remembers of each of its jobs, and how that is put into messages."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from hostagent.protocol.services import session_pb2 as pb
+from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.transport.session.terms import (
+    JobFailed,
+    Lease,
+    Membership,
+    Mismatch,
+    MissingRanks,
+    SessionError,
+    SessionRefused,
+)
+
+DESCRIPTIONS_KEPT = 4096
+"""Per job. An operation that the switch can still complain about is within a few windows of the newest."""
+
+
+@dataclass(slots=True)
+class JobRecord:
+    """One job on this rank, from joining to leaving."""
+
+    membership: Membership
+    lease: Lease | None = None
+    told: pb.Lease | None = None
+    """The lease in the controller's words, for a controller that has lost its memory."""
+    frozen: bool = False
+    cause: str | None = None
+    """Why the job has ended."""
+    failure: pb.ClientMessage | None = None
+    """What this rank told the controller about the end; told again until the controller confirms."""
+    statistics: pb.ClientMessage | None = None
+    peers_left: set[int] = field(default_factory=set)
+    descriptions: OrderedDict[int, str | Callable[[], str]] = field(default_factory=OrderedDict)
+
+    @property
+    def over(self) -> bool:
+        """The controller has confirmed the end."""
+        return self.cause is not None
+
+    def describe(self, operation: int, text: str | Callable[[], str]) -> None:
+        """Keeps the newest DESCRIPTIONS_KEPT."""
+        self.descriptions[operation] = text
+        if len(self.descriptions) > DESCRIPTIONS_KEPT:
+            self.descriptions.popitem(last=False)
+
+    def description(self, operation: int) -> str:
+        """The text for an operation's hash; empty where it isn't known."""
+        text = self.descriptions.get(operation, "")
+        return text if isinstance(text, str) else text()
+
+    def failure_message(self, cause: str, mismatch: Mismatch | None) -> pb.ClientMessage:
+        """Tells the controller of the job's end."""
+        fail = pb.Fail(job=self.membership.job, cause=cause)
+        if mismatch is not None:
+            fail.mismatch.first_hash, fail.mismatch.first_child = mismatch.first_hash, mismatch.first_child
+            fail.mismatch.second_hash, fail.mismatch.second_child = mismatch.second_hash, mismatch.second_child
+        return pb.ClientMessage(fail=fail)
+
+    def statistics_message(self, statistics: Mapping[str, int]) -> pb.ClientMessage:
+        """Tells the controller this rank's counters."""
+        counters = [pb.Counter(name=name, value=value) for name, value in statistics.items()]
+        return pb.ClientMessage(statistics=pb.Statistics(job=self.membership.job, counters=counters))
+
+
+def join_message(group: str, rank: int, size: int, service: ServiceTerms | None) -> pb.Join:
+    """Enters a rank into a group."""
+    join = pb.Join(group=group, rank=rank, size=size)
+    if service is not None:
+        join.service.name, join.service.nonce = service.name, service.nonce
+        join.service.weight, join.service.quota_bytes = service.weight, service.quota_bytes
+        join.service.workers = service.workers
+    return join
+
+
+def announce(record: JobRecord) -> pb.Announcement:
+    """What a controller that may have forgotten everything must hear of a job."""
+    member = record.membership
+    join = join_message(member.group, member.rank, member.size, member.service)
+    announcement = pb.Announcement(join=join, job=member.job, frozen=record.frozen)
+    if record.lease is not None and record.told is not None:
+        announcement.lease.CopyFrom(record.told)
+        announcement.lease.epoch, announcement.lease.base = record.lease.epoch, record.lease.base
+    return announcement
+
+
+def lease_from(told: pb.Lease, heartbeat: tuple[str, int], token: int) -> Lease:
+    """The controller's lease in the transport's terms."""
+    return Lease(
+        job=told.job,
+        child=told.child,
+        children=told.children,
+        epoch=told.epoch,
+        base=told.base,
+        window=told.window,
+        lanes=told.lanes,
+        port=told.port,
+        port_number=told.port_number,
+        host_mac=told.host_mac,
+        host_ip=told.host_ip,
+        switch_mac=told.switch_mac,
+        switch_ip=told.switch_ip,
+        zero_checksum_allowed=told.zero_checksum_allowed,
+        short_no_data=told.short_no_data,
+        heartbeat=heartbeat,
+        token=token,
+    )
+
+
+def refusal(message: pb.Refused) -> SessionError:
+    """A refusal as the exception that the caller gets."""
+    match message.reason:
+        case pb.Refused.MISSING_RANKS:
+            return MissingRanks(message.text, tuple(message.missing_ranks))
+        case pb.Refused.JOB_FAILED:
+            return JobFailed(message.text)
+        case _:
+            return SessionRefused(message.text)
