@@ -57,18 +57,18 @@ bench: setup ## the measured tables of the README, each figure beside its peer
 FUZZ_SECONDS ?= 300
 FUZZ_SEED ?= $(shell date +%s)
 fuzz: setup ## damage programs for FUZZ_SECONDS (300): the compiler must answer with an error or a program
-	$(BIN)/python -m tests.support.p4_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+	$(BIN)/python -m tests.soaks.p4_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 fuzz-server: setup ## fifty clients send damaged P4Runtime for FUZZ_SECONDS: canonical errors, the state whole, no leak
-	$(BIN)/python -m tests.support.p4runtime_soak --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+	$(BIN)/python -m tests.soaks.p4runtime_soak --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 fuzz-rack: setup ## a hostile tenant on the rack server for FUZZ_SECONDS: the other tenants' bits stay
-	$(BIN)/python -m tests.support.rack_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+	$(BIN)/python -m tests.soaks.rack_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 SOAK_STEPS ?= 10000
 SOAK_SEED ?= 1
 soak-rack: setup ## two tenants, SOAK_STEPS steps (10000), 1 % loss, kills, a restart: the weights of an undisturbed run
-	$(BIN)/python -m tests.support.rack_soak --steps $(SOAK_STEPS) --seed $(SOAK_SEED)
+	$(BIN)/python -m tests.soaks.rack_soak --steps $(SOAK_STEPS) --seed $(SOAK_SEED)
 
 soak: setup ## a million random and damaged packets through every program, both engines compared
 	$(BIN)/python -m emulator.harness.fuzz.soak tests/conformance/stf

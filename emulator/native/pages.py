@@ -10,18 +10,30 @@ from __future__ import annotations
 
 import mmap
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import aligned_bytes
-
+CACHE_LINE_BYTES = 64
 LARGE_PAGE_BYTES = 2 << 20
 """Of x86-64, and of arm64 with small pages of 4 KiB."""
 LARGE_FROM_BYTES = 512 << 10
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 MAP_NORESERVE = 0x4000
 """asm-generic/mman.h; Python's mmap has no name for it before 3.13."""
+
+
+def aligned_bytes(size_bytes: int, alignment: int = CACHE_LINE_BYTES) -> NDArray[np.uint8]:
+    """Zeroed private memory that starts on a multiple of ``alignment``; untouched pages cost nothing."""
+    memory = np.zeros(size_bytes + alignment, np.uint8)
+    start = -memory.ctypes.data % alignment
+    return memory[start : start + size_bytes]
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """Where an array's first element lies. The caller keeps the array alive."""
+    return int(array.ctypes.data)
 
 
 def table_bytes(size_bytes: int) -> NDArray[np.uint8]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import FrameBatch, address_of
+from emulator.native.pages import address_of
+from emulator.ports.batch import FrameBatch
 from emulator.ports.impairments import (
     ImpairmentState,
     impair_next_ns,

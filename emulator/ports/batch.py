@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from emulator.native.intrinsics import copy_memory, read32, read64, write32, write64
 from emulator.native.jit import njit
+from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.limits import MAX_PORTS as MAX_PORTS
-
-CACHE_LINE_BYTES = 64
 
 FRAME_HEADROOM_BYTES = 62
 """Where a frame starts in its cell: lanes follow 66 bytes of headers (14 + 20 + 8 + 24), so they start a cache line."""
@@ -82,18 +81,6 @@ BATCH_LENGTHS = offset_of(BATCH, "lengths")
 BATCH_PORTS = offset_of(BATCH, "ports")
 BATCH_CAPACITY = offset_of(BATCH, "capacity")
 BATCH_COUNT = offset_of(BATCH, "count")
-
-
-def aligned_bytes(size_bytes: int, alignment: int = CACHE_LINE_BYTES) -> NDArray[np.uint8]:
-    """Zeroed private memory that starts on a multiple of ``alignment``; untouched pages cost nothing."""
-    memory = np.zeros(size_bytes + alignment, np.uint8)
-    start = -memory.ctypes.data % alignment
-    return memory[start : start + size_bytes]
-
-
-def address_of(array: NDArray[Any]) -> int:
-    """Where an array's first element lies. The caller keeps the array alive."""
-    return int(array.ctypes.data)
 
 
 class FrameBatch:

@@ -20,15 +20,8 @@ import numpy as np
 
 from emulator.native.intrinsics import load_acquire64, monotonic_ns, pause, read32, read64, recvmmsg, sendmmsg, write64
 from emulator.native.jit import njit
-from emulator.ports.batch import (
-    BATCH_ADDRESSES,
-    BATCH_COUNT,
-    BATCH_LENGTHS,
-    FrameBatch,
-    TxPortTable,
-    address_of,
-    tx_append,
-)
+from emulator.native.pages import address_of
+from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, FrameBatch, TxPortTable, tx_append
 from emulator.ports.cable.bell import Bell, bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.cable.shm import ShmSwitchPort
 from emulator.ports.host import (

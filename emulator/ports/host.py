@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from emulator.native.intrinsics import exchange64, load_acquire64, monotonic_ns, pause, read64, store_release64
 from emulator.native.jit import njit
-from emulator.ports.batch import CACHE_LINE_BYTES, FRAME_HEADROOM_BYTES, FrameBatch, address_of, aligned_bytes
+from emulator.native.pages import CACHE_LINE_BYTES, address_of, aligned_bytes
+from emulator.ports.batch import FRAME_HEADROOM_BYTES, FrameBatch
 from emulator.ports.cable.bell import Bell, bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.cable.cable import (
     cable_host_consumed,

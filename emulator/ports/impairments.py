@@ -18,14 +18,13 @@ import numpy as np
 
 from emulator.native.intrinsics import copy_memory, read8, read32, read64, write8, write32, write64
 from emulator.native.jit import njit
+from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import (
     BATCH_ADDRESSES,
     BATCH_COUNT,
     BATCH_LENGTHS,
     CELL_BYTES,
     FRAME_HEADROOM_BYTES,
-    address_of,
-    aligned_bytes,
     batch_append,
     batch_room,
     offset_of,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emulator.ports.batch import CACHE_LINE_BYTES, TxPortTable
+from emulator.native.pages import CACHE_LINE_BYTES
+from emulator.ports.batch import TxPortTable
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.cable import Geometry
 from emulator.ports.cable.memory import MemoryPort

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from emulator.native.intrinsics import read32, read64, write64
 from emulator.native.jit import njit
+from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import (
     CELL_BYTES,
     FRAME_HEADROOM_BYTES,
@@ -24,8 +25,6 @@ from emulator.ports.batch import (
     TX_TAIL,
     FrameBatch,
     TxPortTable,
-    address_of,
-    aligned_bytes,
     tx_frame,
     tx_length,
 )

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, FrameBatch, address_of, aligned_bytes
+from emulator.native.pages import address_of, aligned_bytes
+from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, FrameBatch
 from emulator.switch.bench_bare import bare_batch
 from emulator.switch.control import Exact, TableEntry
 from emulator.switch.core import Switch

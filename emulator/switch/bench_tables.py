@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.pages import table_bytes
-from emulator.ports.batch import CELL_BYTES, aligned_bytes
+from emulator.native.pages import aligned_bytes, table_bytes
+from emulator.ports.batch import CELL_BYTES
 from emulator.switch.bench_rig import (
     DESTINATION,
     FRAME_BYTES,

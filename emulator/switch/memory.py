@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.pages import table_bytes
+from emulator.native.pages import address_of, table_bytes
 from emulator.p4.layout import cell_bytes
 from emulator.p4.table_layout import TABLE_WORDS
-from emulator.ports.batch import MAX_PORTS, TxPortTable, address_of
+from emulator.ports.batch import MAX_PORTS, TxPortTable
 from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
 from emulator.v1model.layout import (
     CLONE_SESSION_BYTES,

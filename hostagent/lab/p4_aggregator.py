@@ -1,7 +1,7 @@
 """A P4 switch as an aggregator in virtual time: frames in at a port, answers out at ports, no process, no clock.
 
-The entries are the controller's own (`hostagent.controller.drivers.p4.entries`), written by name through the switch's control
-interface, so that what is tried here is what a controller would install.
+The entries are the controller's own (`hostagent.controller.drivers.p4.entries`), written by name through the switch's
+control interface, so that what is tried here is what a controller would install.
 """
 
 from __future__ import annotations

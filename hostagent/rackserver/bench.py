@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes
+from emulator.native.pages import address_of, aligned_bytes
+from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.opening import cable_for
 from emulator.ports.spec import parse_port

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from emulator.native.memory import entry_address
-from emulator.native.pages import reserved_bytes
-from emulator.ports.batch import FrameBatch, TxPortTable, address_of, aligned_bytes
+from emulator.native.pages import address_of, aligned_bytes, reserved_bytes
+from emulator.ports.batch import FrameBatch, TxPortTable
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import (
     DROPS,

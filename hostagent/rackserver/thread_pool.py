@@ -32,7 +32,8 @@ from emulator.native.intrinsics import (
 )
 from emulator.native.jit import njit
 from emulator.native.memory import record_at
-from emulator.ports.batch import address_of, aligned_bytes, offset_of
+from emulator.native.pages import address_of, aligned_bytes
+from emulator.ports.batch import offset_of
 from hostagent.rackserver.frames.loops import serve
 from hostagent.rackserver.processors import processors_for
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import FrameBatch, address_of
+from emulator.native.pages import address_of
+from emulator.ports.batch import FrameBatch
 from emulator.ports.host import HostPort
 from hostagent.transport.loop.calls import publish_word, wake
 from hostagent.transport.loop.loop import LEAST_STALL_NS, run_loop

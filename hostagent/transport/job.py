@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import address_of
+from emulator.native.pages import address_of
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool
 from hostagent.protocol.wire import full_frame_bytes

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import address_of
+from emulator.native.pages import address_of
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.frames import Addresses
 from hostagent.protocol.worker import CoreSettings, scratch_bytes

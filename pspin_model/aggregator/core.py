@@ -13,7 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import FrameBatch, TxPortTable, address_of, frame_at
+from emulator.native.pages import address_of
+from emulator.ports.batch import FrameBatch, TxPortTable, frame_at
 from hostagent.protocol.services.aggregator import (
     DROPS,
     MOST_CHILDREN,

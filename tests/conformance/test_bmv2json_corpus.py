@@ -18,7 +18,7 @@ from emulator.native.p4protos import p4info_pb2
 from emulator.p4.frontend import compile_source
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.compiled import compile_program
-from tests.support.bmv2_writer import Unwritable, write_bmv2
+from tests.bmv2_writer.writer import Unwritable, write_bmv2
 
 FOLDER = Path(__file__).parent / "stf"
 TESTS = sorted(str(p.relative_to(FOLDER).with_suffix("")) for p in FOLDER.rglob("*.stf"))

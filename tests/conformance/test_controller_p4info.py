@@ -14,7 +14,7 @@ from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers import driver
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.controller.drivers.p4.names import P4Names
-from tests.support.aggregator_p4info import ACTIONS, COUNTERS, TABLES
+from tests.programs.aggregator_p4info import ACTIONS, COUNTERS, TABLES
 
 JOB = JobEntries(
     job=0xFFFF,

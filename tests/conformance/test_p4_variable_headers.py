@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from emulator.v1model.compiled import compile_program
-from tests.support.p4_programs import Rig
-from tests.support.p4_run import Case, around, ask
-from tests.support.p4_text import compile_text
+from tests.programs.p4_programs import Rig
+from tests.programs.run import Case, around, ask
+from tests.programs.text import compile_text
 
 
 def parser(states: str) -> str:

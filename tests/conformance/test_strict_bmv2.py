@@ -11,7 +11,7 @@ from emulator.p4.library import find_program, shipped_programs
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.strict import check_strict
 from emulator.v1model.strict.blocks import masks_of_range
-from tests.support.p4_corpus import Case, errors_of, read_cases
+from tests.programs.corpus import Case, errors_of, read_cases
 
 CASES = [case for path in sorted((Path(__file__).parent / "strict").glob("*.p4")) for case in read_cases(path)]
 

@@ -7,8 +7,8 @@ import pytest
 from emulator.switch.control import CloneSession, Exact, MeterConfig, Rate, TableEntry
 from emulator.v1model.compiled import compile_program
 from emulator.v1model.hashing import csum16
-from tests.support.p4_programs import Rig
-from tests.support.p4_text import HEAD, compile_text
+from tests.programs.p4_programs import Rig
+from tests.programs.text import HEAD, compile_text
 
 SOURCE = (
     HEAD

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.p4_corpus import Case, errors_of, read_cases
+from tests.programs.corpus import Case, errors_of, read_cases
 
 WRONG = sorted((Path(__file__).parent / "wrong").glob("*.p4"))
 LEGAL = sorted((Path(__file__).parent / "legal").glob("*.p4"))

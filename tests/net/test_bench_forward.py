@@ -14,8 +14,8 @@ from emulator.switch.core import Switch
 from hostagent.cli.benchmarks import forward, veth
 from hostagent.cli.benchmarks.forward_traffic import FRAMES, contributions, load_switch, routed_frames
 from hostagent.protocol.frames import parse_frame
-from tests.support.namespaces import veth_pairs
-from tests.support.p4_programs import drain
+from tests.labs.namespaces import veth_pairs
+from tests.programs.p4_programs import drain
 
 
 @pytest.mark.root

@@ -19,8 +19,8 @@ from emulator.p4runtime.device import Device
 from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.server import P4RuntimeServer
 from hostagent.transport.session.session import Lease, SessionClient
-from tests.support.aggregator_p4info import aggregator_p4info_text
-from tests.support.fake_switch import fake_target
+from tests.fakes.fake_switch import fake_target
+from tests.programs.aggregator_p4info import aggregator_p4info_text
 
 WAIT_S = 30.0
 

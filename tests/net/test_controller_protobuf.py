@@ -13,8 +13,8 @@ from emulator.p4runtime.device import Device
 from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.server import P4RuntimeServer
 from hostagent.transport.session.session import SessionClient
-from tests.support.aggregator_p4info import aggregator_p4info_text
-from tests.support.fake_switch import fake_target
+from tests.fakes.fake_switch import fake_target
+from tests.programs.aggregator_p4info import aggregator_p4info_text
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD_PYTHON = ROOT / ".venv-shell" / "bin" / "python"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from emulator.harness.bmv2.process import find_executable
-from tests.support.bmv2_stand_in import install
-from tests.support.one_namespace import one_namespace
+from tests.labs.bmv2_stand_in import install
+from tests.labs.one_namespace import one_namespace
 
 pytestmark = pytest.mark.root
 ROOT = Path(__file__).resolve().parents[2]

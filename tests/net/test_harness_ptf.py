@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from emulator.p4runtime.pipeline.programs import load_program
-from tests.support.one_namespace import one_namespace
+from tests.labs.one_namespace import one_namespace
 
 pytestmark = pytest.mark.root
 pytest.importorskip("ptf", reason="PTF is not installed: pip install ptf")

@@ -19,8 +19,8 @@ from emulator.p4runtime.pipeline.pipeline import Target
 from emulator.p4runtime.server import P4RuntimeServer
 from emulator.ports.batch import FrameBatch
 from emulator.switch.core import Switch
-from tests.support.fake_switch import DROPS, fake_target
-from tests.support.p4runtime_client import Controller, make_package
+from tests.clients.p4runtime_client import Controller, make_package
+from tests.fakes.fake_switch import DROPS, fake_target
 
 ROOT = Path(__file__).resolve().parents[2]
 

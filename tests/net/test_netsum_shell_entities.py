@@ -9,8 +9,8 @@ import pytest
 
 from emulator.p4runtime import shell
 from emulator.p4runtime.process import RunningSwitch
+from tests.clients.p4runtime_bench import CPU_PORT, packet, running_entities
 from tests.net.test_netsum_shell import needs_shell, play
-from tests.support.p4runtime_bench import CPU_PORT, packet, running_entities
 
 pytestmark = needs_shell
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.p4runtime_fuzz import CLIENTS, fuzz
+from tests.soaks.p4runtime_fuzz import CLIENTS, fuzz
 
 
 def test_fifty_impolite_clients() -> None:

@@ -12,8 +12,8 @@ from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.batches import MANY
 from emulator.p4runtime.bulk import bulk
 from emulator.p4runtime.process import RunningSwitch
-from tests.support.p4runtime_bench import bits, call, exact, packet, running_entities, value_of
-from tests.support.p4runtime_client import TIMEOUT_S, Controller
+from tests.clients.p4runtime_bench import bits, call, exact, packet, running_entities, value_of
+from tests.clients.p4runtime_client import TIMEOUT_S, Controller
 
 FRAMES = 30_000
 FLOWS = MANY

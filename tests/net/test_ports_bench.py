@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from emulator.ports.bench import format_bench, run_bench_ports
-from tests.support.shared_memory import shm_folder
+from tests.labs.shared_memory import shm_folder
 
 __all__ = ["shm_folder"]
 

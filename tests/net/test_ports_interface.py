@@ -22,9 +22,9 @@ from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.spec import parse_port, parse_ports
 from hostagent.cli.benchmarks.veth import VethPairs, ip
 from hostagent.protocol.frames import ones_complement_sum
-from tests.support.captures import read_captured, write_capture
-from tests.support.forwarder import Forwarder
-from tests.support.namespaces import PATIENCE_S, Wire, inside, veth_pairs
+from tests.labs.namespaces import PATIENCE_S, Wire, inside, veth_pairs
+from tests.programs.captures import read_captured, write_capture
+from tests.programs.forwarder import Forwarder
 
 pytestmark = pytest.mark.root
 

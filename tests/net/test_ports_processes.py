@@ -19,8 +19,8 @@ from emulator.ports.cable.stale import clean_stale
 from emulator.ports.host import FramePool, HostPort
 from emulator.ports.opening import open_host_port
 from emulator.ports.sockets.tcp import TcpHostPort
-from tests.support.port_child import echo, post_whole, receive_whole
-from tests.support.shared_memory import shm_folder
+from tests.labs.port_child import echo, post_whole, receive_whole
+from tests.labs.shared_memory import shm_folder
 
 __all__ = ["shm_folder"]
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @contextmanager
 def child(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A port_child, ended by its id whatever happens."""
-    command = [sys.executable, "-m", "tests.support.port_child", *arguments]
+    command = [sys.executable, "-m", "tests.labs.port_child", *arguments]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield process

@@ -22,8 +22,8 @@ from emulator.ports.pcap.capture import read_capture
 from emulator.v1model.architecture import V1MODEL
 from hostagent.cli.benchmarks.veth import VethPairs, ip
 from hostagent.protocol.frames import ones_complement_sum
-from tests.support.bmv2_writer import write_bmv2
-from tests.support.namespaces import PATIENCE_S, inside, veth_pairs
+from tests.bmv2_writer.writer import write_bmv2
+from tests.labs.namespaces import PATIENCE_S, inside, veth_pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 100
@@ -157,7 +157,7 @@ class Ping:
 
 def control(namespace: str, p4info: Path, config: Path) -> None:
     routes = [f"{HOSTS[n][0].rpartition('.')[0]}.0/24/{n}/{HOSTS[n][1]}/{GATEWAYS[n][1]}" for n in HOSTS]
-    words = [sys.executable, "-m", "tests.support.route_controller", f"127.0.0.1:{GRPC_PORT}", str(p4info), str(config)]
+    words = [sys.executable, "-m", "tests.clients.route_controller", f"127.0.0.1:{GRPC_PORT}", str(p4info), str(config)]
     done = subprocess.run(
         VethPairs.command(namespace, [*words, *routes]), cwd=ROOT, capture_output=True, text=True, timeout=START_S
     )

@@ -18,8 +18,8 @@ import pytest
 
 from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics
 from emulator.v1model.compiled import ENGINES
-from tests.support.p4runtime_client import Controller
-from tests.support.shared_memory import shm_folder
+from tests.clients.p4runtime_client import Controller
+from tests.labs.shared_memory import shm_folder
 
 __all__ = ["shm_folder"]
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("shm_folder")
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "hostagent.cli.main", "switch"]
-PROGRAM = ROOT / "tests" / "support" / "small.p4"
+PROGRAM = ROOT / "tests" / "programs" / "small.p4"
 TIMEOUT_S = 100
 """Compiled loops may have to be compiled first, on a busy machine."""
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import FrameBatch, address_of, aligned_bytes
+from emulator.native.pages import address_of, aligned_bytes
+from emulator.ports.batch import FrameBatch
 from emulator.ports.limits import MAX_PORTS
 
 GUARD_BYTES = 64

@@ -7,13 +7,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from emulator.ports.batch import (
-    CELL_BYTES,
-    MAX_PORTS,
-    TxPortTable,
-    address_of,
-    aligned_bytes,
-)
+from emulator.native.pages import address_of, aligned_bytes
+from emulator.ports.batch import CELL_BYTES, MAX_PORTS, TxPortTable
 
 CELLS = 256
 """A packet's copies by one port, at most; more of them are counted as "egress ring full"."""

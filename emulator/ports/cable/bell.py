@@ -40,7 +40,8 @@ from emulator.native.intrinsics import (
     write_descriptor,
 )
 from emulator.native.jit import njit
-from emulator.ports.batch import address_of, aligned_bytes, offset_of
+from emulator.native.pages import address_of, aligned_bytes
+from emulator.ports.batch import offset_of
 from emulator.ports.cable import files
 
 BELL_BYTES = 4096

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import address_of
+from emulator.native.pages import address_of
 from emulator.ports.errors import PortError
 
 PREFIX = "netsum-"

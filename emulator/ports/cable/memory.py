@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable, address_of, aligned_bytes, copy_bytes
+from emulator.native.pages import address_of, aligned_bytes
+from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable, copy_bytes
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.cable import PAGE_BYTES, Geometry, place, place_tx, write_header
 from emulator.ports.errors import PortError

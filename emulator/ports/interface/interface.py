@@ -20,7 +20,8 @@ import socket
 import struct
 import threading
 
-from emulator.ports.batch import CACHE_LINE_BYTES, CELL_BYTES, FRAME_HEADROOM_BYTES, TxPortTable, address_of
+from emulator.native.pages import CACHE_LINE_BYTES, address_of
+from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, TxPortTable
 from emulator.ports.errors import PortError
 from emulator.ports.interface.packet_wire import OFFLOAD_BYTES, SLOT_HEADER, TAG_BYTES
 from emulator.ports.port import PortStatistics, SwitchPort, make_private_ring

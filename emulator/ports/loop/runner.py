@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from emulator.ports.batch import FrameBatch, address_of, aligned_bytes
+from emulator.native.pages import address_of, aligned_bytes
+from emulator.ports.batch import FrameBatch
 from emulator.ports.cable.bell import Bell
 from emulator.ports.host import SPIN_NS
 from emulator.ports.loop.turns import PER_PORT, RUN, run_slice

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from emulator.native.intrinsics import read8, read32, write64
 from emulator.native.jit import njit
-from emulator.ports.batch import address_of
+from emulator.native.pages import address_of
 from emulator.ports.errors import PortError
 
 FILE_HEADER = struct.Struct("<IHHiIII")

@@ -16,7 +16,8 @@ import time
 
 import numpy as np
 
-from emulator.ports.batch import CELL_BYTES, TxPortTable, address_of
+from emulator.native.pages import address_of
+from emulator.ports.batch import CELL_BYTES, TxPortTable
 from emulator.ports.errors import PortError
 from emulator.ports.pcap.capture import RECORD_HEADER_BYTES, Capture, capture_header, read_capture
 from emulator.ports.pcap.pcap_wire import NOT_STARTED, pcap_write_out

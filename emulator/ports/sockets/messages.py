@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from emulator.native.intrinsics import read32, read64, sendmmsg, write32, write64
 from emulator.native.jit import njit
-from emulator.ports.batch import TX_LIMIT, TX_MASK, TX_TAIL, address_of, offset_of, tx_frame, tx_length
+from emulator.native.pages import address_of
+from emulator.ports.batch import TX_LIMIT, TX_MASK, TX_TAIL, offset_of, tx_frame, tx_length
 from emulator.ports.state import (
     BLOCKED,
     CONNECTED,

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.ports.batch import CELL_BYTES, TxPortTable, address_of, aligned_bytes
+from emulator.native.pages import address_of, aligned_bytes
+from emulator.ports.batch import CELL_BYTES, TxPortTable
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.cable import POST
 from emulator.ports.errors import PortError

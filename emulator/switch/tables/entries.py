@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.pages import table_bytes
+from emulator.native.pages import address_of, table_bytes
 from emulator.p4.table_layout import (
     ENTRY_HEADER_BYTES,
     TABLE_ENTRIES,
@@ -15,7 +15,6 @@ from emulator.p4.table_layout import (
     TableLayout,
     key_bytes,
 )
-from emulator.ports.batch import address_of
 
 MOST_AT_ONCE = 1 << 21
 """Larger tables grow into their size; memory that nobody touches costs nothing, but addresses do."""

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from emulator.native.pages import address_of, aligned_bytes
 from emulator.p4.table_layout import MEMBERS_BYTES, NOTHING_RUN, TABLE_IS_DEEP, TABLE_IS_LARGE, TableLayout
-from emulator.ports.batch import address_of, aligned_bytes
 from emulator.switch.control import CounterValue, MeterConfig
 from emulator.switch.memory import configure_meter
 from emulator.switch.profiles import Call

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.pages import table_bytes
+from emulator.native.pages import address_of, table_bytes
 from emulator.p4.table_layout import (
     BLOCK_WORDS,
     POSITION_ENTRY,
@@ -26,7 +26,6 @@ from emulator.p4.table_layout import (
     WORD_BITS,
     TableLayout,
 )
-from emulator.ports.batch import address_of
 from emulator.switch.tables.flat_table import FlatTable
 from emulator.switch.tables.masked_bits import CHUNK_DTYPE, insert_bit, move_half, remove_bit
 from emulator.switch.tables.mirror import Entry

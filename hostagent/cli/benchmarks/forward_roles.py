@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.ports.batch import FrameBatch, TxPortTable, address_of
+from emulator.native.pages import address_of
+from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.cable.bell import Bell
 from emulator.ports.interface.interface import InterfacePort
 from emulator.ports.opening import make_switch_bell, open_switch_ports

@@ -17,7 +17,7 @@ from emulator.native.intrinsics import read32 as read_native32
 from emulator.native.intrinsics import write32 as write_native32
 from emulator.native.jit import njit
 from emulator.native.memory import call_compiled, load_u8, read16, read32, write32
-from emulator.ports.batch import CACHE_LINE_BYTES
+from emulator.native.pages import CACHE_LINE_BYTES
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
 from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT

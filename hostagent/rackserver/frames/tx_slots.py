@@ -26,8 +26,8 @@ from emulator.native.intrinsics import (
 )
 from emulator.native.jit import njit
 from emulator.native.memory import record_at, trailing_zeros
+from emulator.native.pages import CACHE_LINE_BYTES
 from emulator.ports.batch import (
-    CACHE_LINE_BYTES,
     TX_BYTES,
     TX_CELLS,
     TX_DROPPED_FULL,

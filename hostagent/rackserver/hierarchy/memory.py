@@ -6,8 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from emulator.native.memory import entry_address
-from emulator.native.pages import reserved_bytes
-from emulator.ports.batch import address_of, aligned_bytes
+from emulator.native.pages import address_of, aligned_bytes, reserved_bytes
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
 from hostagent.rackserver.hierarchy.loops import (
     NOBODY,

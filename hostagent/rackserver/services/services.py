@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.pages import reserved_bytes
-from emulator.ports.batch import address_of, aligned_bytes
+from emulator.native.pages import address_of, aligned_bytes, reserved_bytes
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.services.aggregator import JobTerms
 from hostagent.rackserver.hierarchy.lineage import MOST_DRAW, lineage_facts, put_lineage

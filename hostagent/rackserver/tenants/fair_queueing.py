@@ -20,7 +20,7 @@ import numpy as np
 from emulator.native.intrinsics import read32
 from emulator.native.jit import njit
 from emulator.native.memory import load_i16, load_u8, record_at, store_i32
-from emulator.ports.batch import address_of, aligned_bytes
+from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.limits import MAX_PORTS
 from emulator.ports.loop.turns import PER_PORT as MOST_FRAMES
 from hostagent.protocol.wire import LANES_AT

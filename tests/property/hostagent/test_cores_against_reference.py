@@ -1,6 +1,6 @@
 """The aggregator cores of ours against the rules in plain Python: the same frames, the same answers, bit for bit.
 
-The frames are those of `tests.support.aggregation_schedules`, in batches, with new epochs in between.
+The frames are those of `tests.generators.aggregation_schedules`, in batches, with new epochs in between.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hostagent.protocol.reference import ReferenceAggregator
 from hostagent.protocol.services.aggregator import Aggregator, ChildTerms, JobTerms
 from hostagent.rackserver.core import RackServer
 from pspin_model.aggregator import PspinAggregator
-from tests.support.aggregation_schedules import (
+from tests.generators.aggregation_schedules import (
     AGGREGATOR_IP,
     AGGREGATOR_MAC,
     LANES,

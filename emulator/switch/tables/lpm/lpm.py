@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from emulator.native.pages import address_of, aligned_bytes
 from emulator.p4.table_layout import (
     ENTRY_NEXT,
     PREFIX_SLOT_BITMAP,
@@ -19,7 +20,6 @@ from emulator.p4.table_layout import (
     hash_words,
     words_of,
 )
-from emulator.ports.batch import address_of, aligned_bytes
 from emulator.switch.tables.flat_table import FlatTable
 from emulator.switch.tables.lpm.branch import Branch, Prefix
 from emulator.switch.tables.lpm.branches import Branches, Places

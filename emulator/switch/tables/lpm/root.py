@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.pages import table_bytes
+from emulator.native.pages import address_of, table_bytes
 from emulator.p4.layout import WORD_BYTES
 from emulator.p4.table_layout import (
     BRANCH_BITS,
@@ -26,7 +26,6 @@ from emulator.p4.table_layout import (
     WORD_BITS,
     TableLayout,
 )
-from emulator.ports.batch import address_of
 from emulator.switch.tables.entries import Entries
 from emulator.switch.tables.lpm.branch import Branch, Chain, Child, Prefix
 from emulator.switch.tables.lpm.branches import Branches, sure

@@ -2,8 +2,8 @@
 
 Every published `p4runtime` distribution (1.3.0 to 1.6.0) holds code made by protoc 3.18, which protobuf 4 and later
 refuse to run. The serialized descriptors inside are sound, so where the plain import fails the messages are built from
-those and registered under their usual names. emulator.native.p4protos does the same for the switch's side, which hosts may
-not import; in one process both give the same classes.
+those and registered under their usual names. `emulator.native.p4protos` does the same for the switch's side; in one
+process both give the same classes.
 """
 
 from __future__ import annotations

@@ -1,0 +1,48 @@
+"""Worker cores training against the rack server, on one to three cores, over links that lose, repeat and damage.
+
+The schedules are those that the reference server of weights is tried with, jobs killed in mid-step among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.labs.push_pull import Training, expected, train
+from tests.labs.rack_aggregator import RackAggregator
+from tests.property.hostagent.protocol.test_push_pull_schedules import draw, equal
+
+LANES = 64
+
+
+def drawn(seed: int) -> Training:
+    training = draw(seed)
+    return replace(training, schedule=replace(training.schedule, lanes=LANES))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # numpy's word on a NaN that is meant
+@pytest.mark.parametrize("seed", range(12))
+def test_every_rank_ends_with_the_servers_weights_and_those_are_an_undisturbed_runs(seed: int) -> None:
+    training = drawn(seed)
+    held, aggregator, _ = train(training, lambda lanes: RackAggregator(lanes, cores=1 + seed % 3))
+    service = aggregator.server.service("service")
+    for number, key in enumerate(expected(training)):
+        masters = service.tensor(number)
+        # numpy has no fused multiplication and addition, so the last bits may differ
+        assert np.allclose(masters, key.weights, rtol=2e-5, atol=1e-6, equal_nan=True), (seed, number, training)
+        for rank, tensors in enumerate(held):
+            assert equal(tensors[number], training.stored(masters)), (seed, rank, training)
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_the_weights_do_not_depend_on_cores_kills_or_the_network(seed: int) -> None:
+    training = replace(drawn(seed), kills=2)
+    still = replace(training, kills=0, schedule=replace(training.schedule, loss=0, duplicate=0, reorder=0, corrupt=0))
+    tensors = []
+    for run, cores in ((training, 3), (still, 1)):
+        _, aggregator, _ = train(run, lambda lanes, cores=cores: RackAggregator(lanes, cores=cores))
+        service = aggregator.server.service("service")
+        tensors.append([service.tensor(number).tobytes() for number in range(len(training.sizes))])
+    assert tensors[0] == tensors[1]

@@ -1,0 +1,68 @@
+"""A server that listens before its switch is ready: calls wait, and go on or are told that nothing came of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+
+from emulator.p4runtime.device import Device
+from emulator.p4runtime.listen_before_ready import Early, Listening
+from emulator.p4runtime.server import P4RuntimeServer
+from tests.clients.p4runtime_client import TIMEOUT_S, Controller
+from tests.fakes.fake_switch import fake_target
+
+ADDRESS = "127.0.0.1:0"
+
+
+@pytest.fixture
+def server() -> Iterator[P4RuntimeServer]:
+    server = P4RuntimeServer(None, ADDRESS)
+    yield server
+    server.stop()
+
+
+def test_calls_wait_for_the_device(server: P4RuntimeServer) -> None:
+    controller = Controller(server.address)
+    with ThreadPoolExecutor() as pool:
+        stream, call = pool.submit(controller.arbitrate, 1), pool.submit(controller.p4info)
+        assert not stream.done()
+        assert not call.done()
+        server.serve(Device(0, fake_target()))
+        assert stream.result(TIMEOUT_S).arbitration.status.message == "Is primary"
+        call.result(TIMEOUT_S)
+    controller.close()
+
+
+def test_calls_are_told_when_there_will_be_none(server: P4RuntimeServer) -> None:
+    controller = Controller(server.address)
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(controller.p4info)
+        grpc.channel_ready_future(controller.channel).result(TIMEOUT_S)
+        server.stop(grace_s=TIMEOUT_S)
+        with pytest.raises(grpc.RpcError) as caught:
+            call.result(TIMEOUT_S)
+    assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+    controller.close()
+
+
+def test_it_listens_when_getting_ready_takes_long() -> None:
+    began = threading.Event()
+    with Listening(ADDRESS, Early(0.0, began.set)) as listening:
+        assert began.wait(TIMEOUT_S)
+        server = listening.serve(Device(0, fake_target()))
+    controller = Controller(server.address)
+    assert controller.arbitrate(1).arbitration.status.message == "Is primary"
+    controller.close()
+    assert server.stop()
+
+
+def test_it_does_not_when_that_is_quick() -> None:
+    began = threading.Event()
+    with Listening(ADDRESS, Early(3600.0, began.set)) as listening:
+        server = listening.serve(Device(0, fake_target()))
+    assert not began.is_set()
+    assert server.stop()

@@ -1,0 +1,299 @@
+"""SessionClients against the controller's gRPC shell, with a driver that has no aggregator behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from hostagent.controller.core.core import Controller
+from hostagent.controller.core.model import SECOND_NS, Limits, Settings
+from hostagent.controller.core.ports import offer_from
+from hostagent.controller.persistence import read_state
+from hostagent.controller.server import ControllerServer
+from hostagent.protocol.services import session_pb2 as pb
+from hostagent.protocol.services.session_pb2_grpc import SessionStub
+from hostagent.transport.session.session import (
+    ControllerLost,
+    JobFailed,
+    Lease,
+    Mismatch,
+    MissingRanks,
+    SessionClient,
+    SessionRefused,
+    pack_heartbeat,
+)
+from tests.fakes.fake_driver import FakeDriver
+
+PORTS = tuple(offer_from(f"{number}=shm:test-{number}") for number in range(1, 5))
+SHORT = Limits(detached_ns=SECOND_NS // 10, linger_ns=SECOND_NS // 5, silence_ns=SECOND_NS // 2)
+WAIT_S = 20.0
+
+
+class Service:
+    """A controller on a loop in a thread; may be killed and started again on the same port."""
+
+    def __init__(self, driver: FakeDriver, state: Path | None) -> None:
+        self.driver, self.state, self.port = driver, state, 0
+        self.settings = Settings("here", limits=SHORT)
+
+    def start(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+        self.server = self.on_loop(self._start())
+        self.port = self.server.port
+
+    async def _start(self) -> ControllerServer:
+        import time
+
+        saved = read_state(self.state) if self.state is not None else None
+        now_ns, wall_s = time.monotonic_ns(), int(time.time())
+        core = Controller(self.settings, PORTS, now_ns=now_ns, wall_s=wall_s, saved=saved)
+        server = ControllerServer(core, self.driver, self.state)
+        await server.start("127.0.0.1", self.port)
+        return server
+
+    def on_loop(self, coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(WAIT_S)
+
+    def stop(self) -> None:
+        self.on_loop(self.server.stop())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(WAIT_S)
+        self.loop.close()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def status(self) -> pb.StatusReply:
+        with grpc.insecure_channel(self.address) as channel:
+            return SessionStub(channel).Status(pb.StatusRequest(), timeout=WAIT_S)
+
+
+class Rank:
+    """Callbacks that write down what happened."""
+
+    def __init__(self, service: Service, lowest: int = 0) -> None:
+        self.lowest = lowest
+        self.resumed: list[tuple[int, int]] = []
+        self.left: list[tuple[int, int]] = []
+        self.cause = ""
+        self.frozen, self.went_on, self.failed, self.saw_leave = (threading.Event() for _ in range(4))
+        self.client = SessionClient(service.address, self, transports=("shm",), host="here", reconnect_timeout_s=WAIT_S)
+
+    def on_freeze(self, job: int) -> int:
+        self.frozen.set()
+        return self.lowest
+
+    def on_resume(self, job: int, epoch: int, base: int) -> None:
+        self.resumed.append((epoch, base))
+        self.went_on.set()
+
+    def on_failed(self, job: int, cause: str) -> None:
+        self.cause = cause
+        self.failed.set()
+
+    def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
+        self.left.append((rank, next_chunk))
+        self.saw_leave.set()
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = Service(FakeDriver(), tmp_path / "state.json")
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def ranks(service: Service) -> Iterator[list[Rank]]:
+    made = [Rank(service, lowest=10 + number) for number in range(3)]
+    yield made
+    for rank in made:
+        rank.client.close()
+
+
+def gather(ranks: list[Rank], group: str = "world") -> list[Lease]:
+    """All ranks join and lease, each in its own thread."""
+
+    def one(number: int) -> Lease:
+        client = ranks[number].client
+        return client.lease(client.join(group, number, len(ranks)), WAIT_S)
+
+    with ThreadPoolExecutor(len(ranks)) as pool:
+        return list(pool.map(one, range(len(ranks))))
+
+
+def test_all_members_lease_the_same_job_with_a_port_each(service: Service, ranks: list[Rank]) -> None:
+    leases = gather(ranks)
+    assert {lease.job for lease in leases} == {leases[0].job}
+    assert [lease.child for lease in leases] == [0, 1, 2]
+    assert {lease.port for lease in leases} == {"shm:test-1", "shm:test-2", "shm:test-3"}
+    assert {(lease.epoch, lease.base, lease.window, lease.lanes, lease.children) for lease in leases} == {
+        (service.driver.told[leases[0].job].epoch, 0, 256, 64, 3)
+    }
+    assert leases[0].heartbeat == ("127.0.0.1", service.port)
+
+
+def test_the_lease_is_attached_before_it_is_returned(service: Service) -> None:
+    rank = Rank(service)
+    attached: list[Lease] = []
+    lease = rank.client.lease(rank.client.join("solo", 0, 1), WAIT_S, attach=attached.append)
+    assert attached == [lease]
+    rank.client.close()
+
+
+def test_a_rank_that_never_joins_is_named(ranks: list[Rank]) -> None:
+    membership = ranks[0].client.join("world", 0, 3)
+    ranks[2].client.join("world", 2, 3)
+    with pytest.raises(MissingRanks, match=r"rank 1 of group 'world' did not join") as caught:
+        ranks[0].client.lease(membership, 0.2)
+    assert caught.value.ranks == (1,)
+
+
+def test_a_rank_taken_twice_and_a_contradictory_size_are_refused(ranks: list[Rank]) -> None:
+    ranks[0].client.join("world", 0, 3)
+    with pytest.raises(SessionRefused, match="rank 0 is already taken by process"):
+        ranks[1].client.join("world", 0, 3)
+    with pytest.raises(SessionRefused, match="says the group has 2 ranks, others said 3"):
+        ranks[1].client.join("world", 1, 2)
+
+
+def test_a_restart_of_the_aggregator_resumes_everyone_from_the_least_unfinished(
+    service: Service, ranks: list[Rank]
+) -> None:
+    lease = gather(ranks)[0]
+    service.loop.call_soon_threadsafe(service.driver.restart)
+    for rank in ranks:
+        assert rank.went_on.wait(WAIT_S)
+        assert rank.frozen.is_set()
+    told = service.driver.told[lease.job]
+    assert told.epoch > lease.epoch
+    assert {tuple(rank.resumed) for rank in ranks} == {((told.epoch, 10),)}
+
+
+def test_a_broken_stream_without_goodbye_names_the_dead_rank(service: Service, ranks: list[Rank]) -> None:
+    gather(ranks)
+    ranks[1].client._link.stop(0.0)  # as a kill would: no goodbye
+    for rank in (ranks[0], ranks[2]):
+        assert rank.failed.wait(WAIT_S)
+        assert "rank 1 of group 'world' (process" in rank.cause
+        assert "has died" in rank.cause
+
+
+def test_heartbeats_that_stop_name_the_rank(service: Service, ranks: list[Rank]) -> None:
+    leases = gather(ranks)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"noise", leases[1].heartbeat)
+        sender.sendto(pack_heartbeat(leases[1].token, 1), leases[1].heartbeat)
+    assert ranks[0].failed.wait(WAIT_S)
+    assert "rank 1" in ranks[0].cause
+    assert "has not been heard of" in ranks[0].cause
+
+
+def test_a_mismatch_is_told_with_both_descriptions_to_every_rank(ranks: list[Rank]) -> None:
+    job = gather(ranks)[0].job
+    ranks[0].client.describe(job, 0xAA, "allreduce of 1000 float32")
+    ranks[2].client.describe(job, 0xBB, lambda: "broadcast of 7 int64 from rank 1")
+    for rank in (ranks[1], ranks[0]):
+        rank.client.fail(job, "mismatch", mismatch=Mismatch(0xAA, 0, 0xBB, 2))
+    for rank in ranks:
+        assert rank.failed.wait(WAIT_S)
+        assert (
+            "rank 0 called allreduce of 1000 float32, but rank 2 called broadcast of 7 int64 from rank 1" in rank.cause
+        )
+
+
+def test_a_failure_is_told_to_every_rank_and_to_later_requests(ranks: list[Rank]) -> None:
+    leases = gather(ranks)
+    ranks[0].client.fail(leases[0].job, "operation 4 timed out, waiting for ranks 1")
+    for rank in ranks:
+        assert rank.failed.wait(WAIT_S)
+        assert "rank 0" in rank.cause
+        assert "operation 4 timed out" in rank.cause
+    membership = ranks[1].client._jobs[leases[0].job].membership
+    with pytest.raises(JobFailed, match="operation 4 timed out"):
+        ranks[1].client.lease(membership, WAIT_S)
+
+
+def test_leaving_lingers_until_all_have_left_and_gives_everything_back(service: Service, ranks: list[Rank]) -> None:
+    job = gather(ranks)[0].job
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(lambda rank: rank.client.leave(job, 99, timeout_s=WAIT_S), ranks))
+    reply = service.status()
+    assert reply.slots_free == reply.slots
+    assert not reply.jobs
+    assert service.driver.told == {}
+
+
+def test_a_rank_that_leaves_alone_is_released_after_a_while_and_the_others_know(ranks: list[Rank]) -> None:
+    job = gather(ranks)[0].job
+    assert ranks[0].client.leave(job, 42, timeout_s=WAIT_S)
+    assert ranks[1].saw_leave.wait(WAIT_S)
+    assert ranks[1].left == [(0, 42)]
+    assert not ranks[1].failed.is_set()
+
+
+def test_a_controller_killed_and_back_is_noticed_by_nobody(service: Service, ranks: list[Rank]) -> None:
+    lease = gather(ranks)[0]
+    service.stop()
+    service.start()
+    with ThreadPoolExecutor(3) as pool:
+        again = list(pool.map(lambda r: r.client.lease(r.client._jobs[lease.job].membership, WAIT_S), ranks))
+    assert {(a.job, a.epoch) for a in again} == {(lease.job, lease.epoch)}
+    assert not any(rank.failed.is_set() or rank.frozen.is_set() for rank in ranks)
+    status = service.status()
+    assert [job.state for job in status.jobs] == ["running"]
+    assert {member.state for member in status.jobs[0].members} == {"joined"}
+
+
+def test_a_controller_that_lost_its_state_file_learns_everything_from_the_ranks(
+    service: Service, ranks: list[Rank]
+) -> None:
+    lease = gather(ranks)[0]
+    service.stop()
+    assert service.state is not None
+    service.state.unlink()
+    service.start()
+    for rank in ranks:
+        assert rank.went_on.wait(WAIT_S)
+        assert rank.resumed[-1][1] == 10
+        assert rank.resumed[-1][0] > lease.epoch
+    assert [job.group for job in service.status().jobs] == ["world"]
+
+
+def test_a_controller_that_stays_away_is_an_error_within_the_bound(service: Service) -> None:
+    rank = Rank(service)
+    rank.client._link._patience_s = 0.3
+    job = rank.client.lease(rank.client.join("solo", 0, 1), WAIT_S).job
+    service.stop()
+    assert rank.failed.wait(WAIT_S)
+    assert "has been away for 0.3 s" in rank.cause
+    with pytest.raises(ControllerLost, match="has been away"):
+        rank.client.join("other", 0, 1)
+    assert rank.client.leave(job, 0) is False
+    service.start()
+
+
+def test_status_and_report(service: Service, ranks: list[Rank]) -> None:
+    job = gather(ranks)[0].job
+    ranks[0].client.report(job, {"frames_sent": 12})
+    assert ranks[0].client.join("world", 0, 3).job == job  # answered after the report, on the same stream
+    status = service.status()
+    assert (status.aggregator, status.aggregator_ready, status.lanes) == ("fake://aggregator", True, 64)
+    assert [(p.number, p.spec) for p in status.ports] == [(n, f"shm:test-{n}") for n in range(1, 5)]
+    with grpc.insecure_channel(service.address) as channel:
+        report = SessionStub(channel).Report(pb.ReportRequest(), timeout=WAIT_S)
+    assert [(c.name, c.value) for c in report.jobs[0].verdicts] == [("accepted", 7)]
+    assert [(c.name, c.value) for c in report.jobs[0].members[0].counters] == [("frames_sent", 12)]
+    assert [(c.name, c.value) for c in report.drops] == [("length", 3)]

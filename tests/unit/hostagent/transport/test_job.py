@@ -1,0 +1,174 @@
+"""Jobs over real transport loops: sums, many operations in flight, loss, restarts, and each way a job can end."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hostagent.transport.channel import NOTHING, Kind, Operation, Span
+from hostagent.transport.errors import Cause, TransportError
+from hostagent.transport.job import REQUESTS
+from tests.labs.transport_network import network
+
+PATIENCE_S = 60.0
+
+
+def span(array: np.ndarray[Any, Any], first: int = 0) -> Span:
+    return Span(array.ctypes.data, first, array.size)
+
+
+def sum_of(array, collective="all_reduce", kind=Kind.SUM):
+    return Operation(collective, kind, str(array.dtype), array.itemsize, array.size, span(array), span(array))
+
+
+def run(net, operations):
+    """One operation per rank, to its end."""
+    numbers = [channel.submit(operation) for channel, operation in zip(net.channels, operations, strict=True)]
+    for channel, number in zip(net.channels, numbers, strict=True):
+        assert channel.wait(number, PATIENCE_S)
+        assert channel.failure(number) is None
+
+
+def test_every_rank_gets_the_sum():
+    with network(3) as net:
+        arrays = [np.arange(5000, dtype=np.float32) * (rank + 1) for rank in range(3)]
+        run(net, [sum_of(array) for array in arrays])
+        for array in arrays:
+            assert np.array_equal(array, np.arange(5000, dtype=np.float32) * 6)
+
+
+def test_operations_overlap_and_are_numbered_in_order():
+    with network(2) as net:
+        arrays = [[np.full(300, value + rank, np.int32) for value in range(50)] for rank in range(2)]
+        numbers = [
+            [channel.submit(sum_of(a)) for a in mine] for channel, mine in zip(net.channels, arrays, strict=True)
+        ]
+        assert numbers == [list(range(50))] * 2
+        assert net.channels[0].wait(49, PATIENCE_S)
+        assert net.channels[1].wait(49, PATIENCE_S)
+        for value in range(50):
+            assert (arrays[0][value] == 2 * value + 1).all()
+            assert (arrays[1][value] == 2 * value + 1).all()
+
+
+def test_more_operations_than_the_ring_holds():
+    with network(2) as net:
+        barrier = Operation("barrier", Kind.BARRIER, "uint8", 1, 0)
+        numbers = []
+        for _ in range(REQUESTS + 50):
+            numbers = [channel.submit(barrier) for channel in net.channels]
+        for channel, number in zip(net.channels, numbers, strict=True):
+            assert channel.wait(number, PATIENCE_S)
+            assert channel.finished(0)
+            assert channel.failure(0) is None
+
+
+def test_raw_moves_go_from_one_rank_to_the_others():
+    with network(3) as net:
+        source = np.frombuffer(random.Random(1).randbytes(3001), np.uint8).copy()
+        targets = [source, np.zeros(3001, np.uint8), np.zeros(3001, np.uint8)]
+        operations = [
+            Operation(
+                "broadcast", Kind.RAW, "uint8", 1, 3001,
+                span(source) if rank == 0 else NOTHING, NOTHING if rank == 0 else span(targets[rank]), root=0,
+            )
+            for rank in range(3)
+        ]  # fmt: skip
+        run(net, operations)
+        assert all(np.array_equal(target, source) for target in targets)
+
+
+def test_sums_are_right_under_loss():
+    draw = random.Random(7)
+    with network(2, loses=lambda port, frame: draw.random() < 0.3) as net:
+        for _ in range(5):
+            arrays = [np.arange(2000, dtype=np.int32) * (rank + 1) for rank in range(2)]
+            run(net, [sum_of(array) for array in arrays])
+            assert all(np.array_equal(array, np.arange(2000) * 3) for array in arrays)
+        assert net.channels[0].statistics()["repeats_sent"] > 0
+
+
+def test_a_restart_in_the_middle_is_not_noticed():
+    with network(2) as net:
+        arrays = [np.arange(20000, dtype=np.int32) * (rank + 1) for rank in range(2)]
+        numbers = [channel.submit(sum_of(a)) for channel, a in zip(net.channels, arrays, strict=True)]
+        while net.channels[0].statistics().get("chunks_stored", 0) < 20:
+            assert not net.channels[0].wait(numbers[0], 0.001)
+        net.restart()
+        for channel, number in zip(net.channels, numbers, strict=True):
+            assert channel.wait(number, PATIENCE_S)
+            assert channel.failure(number) is None
+            assert channel.statistics()["resumptions"] == 1
+        assert all(np.array_equal(array, np.arange(20000) * 3) for array in arrays)
+
+
+def test_ranks_that_disagree_are_all_told_both_operations():
+    with network(2) as net:
+        arrays = [np.zeros(100, np.int32), np.zeros(200, np.int32)]
+        numbers = [channel.submit(sum_of(a)) for channel, a in zip(net.channels, arrays, strict=True)]
+        for channel, number in zip(net.channels, numbers, strict=True):
+            assert channel.wait(number, PATIENCE_S)
+            text = str(channel.failure(number))
+            assert "all_reduce(SUM, int32, 100 elements)" in text
+            assert "all_reduce(SUM, int32, 200 elements)" in text
+            with pytest.raises(TransportError):
+                channel.submit(sum_of(arrays[0]))
+
+
+def test_a_time_out_names_the_rank_that_is_missing():
+    with network(3) as net:
+        arrays = [np.zeros(100, np.int32) for _ in range(3)]
+        run(net, [sum_of(array) for array in arrays])
+        numbers = [net.channels[rank].submit(sum_of(arrays[rank])) for rank in (0, 2)]
+        while net.channels[0].statistics()["waiting_received"] == 0:
+            assert not net.channels[0].wait(numbers[0], 0.01)
+        error = net.channels[0].expire(numbers[0], 1.5)
+        assert isinstance(error, TransportError)
+        assert error.cause is Cause.TIMEOUT
+        assert "rank 0 waited 1.5 s for all_reduce(SUM, int32, 100 elements)" in str(error)
+        assert "to which rank 1 had not contributed" in str(error)
+        assert net.channels[2].wait(numbers[1], PATIENCE_S)
+        assert "rank 0 waited" in str(net.channels[2].failure(numbers[1]))
+
+
+def test_a_rank_that_left_fails_only_what_needs_it():
+    with network(2) as net:
+        arrays = [np.ones(100, np.int32) for _ in range(2)]
+        early = [channel.submit(sum_of(a)) for channel, a in zip(net.channels, arrays, strict=True)]
+        assert net.channels[1].wait(early[1], PATIENCE_S)
+        net.channels[1].close()
+        assert net.channels[0].wait(early[0], PATIENCE_S)
+        net.channels[0].on_peer_left(1, net.sessions[1].left_at)
+        assert net.channels[0].failure(early[0]) is None
+        late = net.channels[0].submit(sum_of(arrays[0]))
+        assert net.channels[0].wait(late, PATIENCE_S)
+        assert "rank 1 has left the group, and all_reduce(SUM, int32, 100 elements)" in str(
+            net.channels[0].failure(late)
+        )
+
+
+def test_a_closed_job_reports_its_counters_and_takes_nothing_more():
+    with network(2) as net:
+        arrays = [np.ones(100, np.int32) for _ in range(2)]
+        run(net, [sum_of(array) for array in arrays])
+        net.channels[0].close()
+        assert net.sessions[0].reports["operations_finished"] == 1
+        with pytest.raises(TransportError, match="destroyed"):
+            net.channels[0].submit(sum_of(arrays[0]))
+
+
+def test_a_lease_that_cannot_be_used_fails_the_job_with_the_reason():
+    with network(2) as net:
+        net.lease = lambda rank: (_ for _ in ()).throw(AssertionError) if rank else _too_long(net)
+        number = net.channels[0].submit(sum_of(np.zeros(4, np.int32)))
+        assert net.channels[0].wait(number, PATIENCE_S)
+        assert "rank 0 cannot attach to the network" in str(net.channels[0].failure(number))
+
+
+def _too_long(net):
+    from tests.labs.transport_network import Network, changed
+
+    return changed(Network.lease(net, 0), lanes=60000)
