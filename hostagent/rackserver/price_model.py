@@ -7,7 +7,7 @@ n M at the server. So a server costs a machine and its links, and lets every wor
 Communication overlaps with computing, and processors keep up. Prices are the caller's, in any unit. Those of Parameter
 Hub's authors are not known here. The published 25 % come out where the links that a colocated rack needs cost a
 third of a worker more than those that a served one needs, and the server costs less than one worker
-(`test_rack_price_model.py`). `at_published_prices` takes what others have published of such parts, which is not all of
+(`test_price_model.py`). `at_published_prices` takes what others have published of such parts, which is not all of
 a rack: it brackets the 25 %, and proves nothing.
 """
 

@@ -18,6 +18,7 @@ class ExternLowering(PacketLowering):
     """The package parameter whose block is being lowered."""
     shared: dict[str, Value]
     """The storage that blocks share, by its root: the architecture's names for the blocks' parameters."""
+    calls_setter = False
     data_names: dict[r.ExternCall, str]
     """Control-plane names of the data that calls of form NAMED send."""
 
@@ -51,6 +52,7 @@ class ExternLowering(PacketLowering):
         return result
 
     def _set_fields(self, expr: r.ExternCall, span: ir.Span) -> None:
+        self.calls_setter = True
         root, fields = self.architecture.setters[expr.name]
         target: Value = self.evaluate(expr.arguments)[0].place if expr.arguments else self.shared.get(root)
         if not isinstance(target, Parts) or not target.names.keys() >= fields.keys():

@@ -28,6 +28,8 @@ class Lowered:
     global_actions: tuple[ActionRecord, ...]
     called: dict[str, tuple[ActionRecord, ...]]
     """By package parameter, the actions that its statements call, in order of the first call."""
+    calls_setter: bool
+    """Whether a block calls an extern that is lowered to assignments: P4Info depends on it, and the IR does not show it."""
     refusals: tuple[Diagnostic, ...]
     """Legal constructs that the architecture's engines lack."""
 
@@ -56,7 +58,13 @@ class Lowering(ParserLowering):
             field_lists=self._field_lists(program, instances),
         )  # fmt: skip
         return Lowered(
-            lowered, records, tuple(instances), tuple(self.global_actions.values()), called, tuple(self.refusals)
+            lowered,
+            records,
+            tuple(instances),
+            tuple(self.global_actions.values()),
+            called,
+            self.calls_setter,
+            tuple(self.refusals),
         )
 
     # --- the package ---------------------------------------------------------------------------------------------

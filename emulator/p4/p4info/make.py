@@ -49,14 +49,14 @@ def make_p4info(
             except ValueError as error:  # protobuf's word for a number that its field cannot hold
                 at = getattr(getattr(record, "symbol", None), "at", 0)
                 writer.report(at, f"P4Info cannot hold a number of this: {error}", Kind.TARGET)
-    if _has_types(info, symbols, lowered.program):
+    if _has_types(info, symbols) or lowered.calls_setter or _calls_extern(lowered.program):
         info.type_info.SetInParent()
     return info
 
 
-def _has_types(info: Any, symbols: Symbols, program: ir.Program) -> bool:
+def _has_types(info: Any, symbols: Symbols) -> bool:
     """Whether p4c would have asked for the type information, be it empty."""
-    return bool(info.tables or symbols.has_instances or any(a.params for a in info.actions) or _calls_extern(program))
+    return bool(info.tables or symbols.has_instances or any(a.params for a in info.actions))
 
 
 def _calls_extern(program: ir.Program) -> bool:

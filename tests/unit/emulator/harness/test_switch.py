@@ -88,7 +88,7 @@ def test_a_failure_shows_fields_and_the_walk(switch: P4Switch) -> None:
     assert "(6 other fields are as expected)" in text
     assert "hit hdr.ethernet.destination=02:00:00:00:00:02 -> MyIngress.forward(port=2)" in text
     assert "hdr.note.hops = hdr.note.hops + 1; hdr.note.hops = 1" in " ".join(text.split())  # folded where it is narrow
-    assert "test_harness_switch.py:" in text
+    assert "test_switch.py:" in text
 
 
 def test_the_walk_is_of_the_state_that_the_packet_met(switch: P4Switch) -> None:

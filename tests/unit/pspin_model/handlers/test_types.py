@@ -48,5 +48,5 @@ def test_records_complex_numbers_and_bfloat16_are_added() -> None:
 
 
 def test_what_has_no_price_says_so() -> None:
-    with pytest.raises(HandlerError, match=r"^unpriced \(test_pspin_types.py:\d+\): no price for elements of Record"):
+    with pytest.raises(HandlerError, match=r"^unpriced \(test_types.py:\d+\): no price for elements of Record"):
         Machine().context("c", payload=handler(unpriced))
