@@ -29,7 +29,7 @@ class Lowered:
     called: dict[str, tuple[ActionRecord, ...]]
     """By package parameter, the actions that its statements call, in order of the first call."""
     calls_setter: bool
-    """Whether a block calls an extern that is lowered to assignments: P4Info depends on it, and the IR does not show it."""
+    """Whether a block calls an extern that becomes assignments: P4Info depends on it, and the IR does not show it."""
     refusals: tuple[Diagnostic, ...]
     """Legal constructs that the architecture's engines lack."""
 
