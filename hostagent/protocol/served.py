@@ -1,6 +1,6 @@
 """Served operations: what a rank announces to a rack server that keeps weights, and what the server answers.
 
-``ANNOUNCEMENT`` and ``ANSWER`` declare the lanes, as the table in ``rackserver/README.md`` does in words; a field of
+``ANNOUNCEMENT`` and ``ANSWER`` declare the lanes, as section 11 of PROTOCOL.md does in words; a field of
 two lanes is 64 bits, the high word first. A served operation's first chunk carries the one and brings the other.
 """
 

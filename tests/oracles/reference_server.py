@@ -1,4 +1,4 @@
-"""A server of weights in plain numpy, as slow and obvious as can be: what `rackserver/README.md` says of the wire.
+"""A server of weights in plain numpy, as slow and obvious as can be: what section 11 of PROTOCOL.md says of the wire.
 
 The slot rule is the reference aggregator's; on top of it come served operations, withheld results, steps that are whole
 or not at all, and new jobs of the same service. Optimizers work on float32 arrays, element by element.

@@ -26,7 +26,7 @@ WIDTH_BYTES = {
     "bool": 1,
 }
 EXPONENT_GROUP = 256
-"""Chunks whose exponents travel in one frame, at most: hostagent/protocol/PROTOCOL.md, Block floating point."""
+"""Chunks whose exponents travel in one frame, at most: hostagent/protocol/PROTOCOL.md, Order of chunks."""
 
 
 @dataclass(frozen=True, slots=True)

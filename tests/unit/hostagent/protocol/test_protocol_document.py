@@ -1,0 +1,147 @@
+"""The tables and diagrams of PROTOCOL.md say what the code says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from enum import Enum, IntEnum, IntFlag
+from pathlib import Path
+
+import pytest
+
+from hostagent.controller.core.lifecycle import TRANSITIONS, JobEvent, JobState
+from hostagent.controller.core.model import Limits
+from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
+from hostagent.protocol import served, wire
+from hostagent.protocol.counters import Drop, Verdict
+from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO
+from hostagent.protocol.worker import REASONS, core, retransmission
+from hostagent.transport import job
+from hostagent.transport.session import terms as session_terms
+
+DOCUMENT = Path(wire.__file__).with_name("PROTOCOL.md")
+TEXT = DOCUMENT.read_text()
+UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3}
+
+
+def table(*headers: str) -> list[list[str]]:
+    """The cells, without backquotes, of the only table with these first headers."""
+    first = re.escape(f"| {' | '.join(headers)} |")
+    found = re.findall(rf"^{first}.*\n\|[-|]+\n((?:\|.*\n)+)", TEXT, re.MULTILINE)
+    assert len(found) == 1, f"{len(found)} tables begin with {headers}"
+    return [[cell.strip().strip("`") for cell in row.strip("|").split("|")] for row in found[0].splitlines()]
+
+
+def durations_ns(rows: Iterable[list[str]]) -> dict[str, int]:
+    """By name, of the rows that have a unit; others are plain numbers."""
+    found = {}
+    for name, value, *_ in rows:
+        number, _, unit = value.partition(" ")
+        found[name] = int(number) * UNITS_NS.get(unit, 1)
+    return found
+
+
+def test_the_header_table_is_the_declaration() -> None:
+    assert f"\n{wire.markdown_table()}\n" in TEXT
+
+
+def test_the_bit_diagram_is_the_declaration() -> None:
+    start = TEXT.index("### 4.2 Header")
+    rows = re.findall(r"^    \|(.*)\|$", TEXT[start : TEXT.index("`byte` counts", start)], re.MULTILINE)
+    drawn = [(cell.strip(), (len(cell) + 1) // 2) for row in rows for cell in row.split("|")]
+    assert drawn == [(field.name, field.width_bits) for field in wire.HEADER]
+
+
+@pytest.mark.parametrize(
+    ("first_header", "members"),
+    [
+        ("kind", wire.Kind),
+        ("operator", wire.Operator),
+        ("drop", Drop),
+        ("verdict", Verdict),
+        ("action", served.Action),
+        ("optimizer", served.ServedOptimizer),
+        ("flag", served.ServedFlag),
+        ("status", served.Status),
+    ],
+)
+def test_enumerations(first_header: str, members: type[IntEnum] | type[IntFlag]) -> None:
+    everyone: Mapping[str, Enum] = members.__members__
+    written = {name: int(value) for name, value, *_ in table(first_header, "value")}
+    assert written == {name: int(member.value) for name, member in everyone.items()}
+
+
+def test_constants_of_the_wire() -> None:
+    written = {name: int(value) for name, value, _ in table("constant", "value", "meaning")}
+    assert written == {name: getattr(wire, name) for name in written}
+    assert written.keys() >= {"NETSUM_PORT", "NETSUM_VERSION", "FLAG_NO_DATA", "HEADER_BYTES", "HEADER_AT", "LANES_AT"}
+
+
+def test_constants_of_the_worker() -> None:
+    written = durations_ns(table("constant", "value", "use"))
+    names = {name: getattr(retransmission, name) for name in written if hasattr(retransmission, name)}
+    names |= {name: getattr(core, name) for name in ("MINIMUM_RTO_NS", "RUN_AHEAD_WINDOWS", "SMALLEST_RING")}
+    names["HEARTBEAT_INTERVAL_NS"] = session_terms.HEARTBEAT_INTERVAL_NS
+    names["TOLD_TIMEOUT_S"] = int(job.TOLD_TIMEOUT_S * 10**9)
+    assert written == names
+
+
+def test_limits_of_the_controller() -> None:
+    assert durations_ns(table("limit")) == {field.name: getattr(Limits(), field.name) for field in fields(Limits)}
+
+
+def test_the_table_of_a_jobs_life() -> None:
+    events = list(JobEvent)
+    rows = table("state", *(event.name for event in events))
+    written = {
+        (JobState[state], event): JobState[after]
+        for state, *cells in rows
+        for event, after in zip(events, cells, strict=True)
+        if after != "-"
+    }
+    assert written == TRANSITIONS
+    assert [state for state, *_ in rows] == [state.name for state in JobState]
+
+
+def test_reasons_why_a_worker_ignores_a_frame() -> None:
+    assert sorted(row[0] for row in table("reason")) == sorted(REASONS)
+
+
+def test_special_exponents() -> None:
+    written = {row[0]: int(row[1]) for row in table("exponent") if row[0].startswith("EXPONENT")}
+    assert written == {"EXPONENT_ZERO": EXPONENT_ZERO, "EXPONENT_NOT_FINITE": EXPONENT_NOT_FINITE}
+
+
+def test_windows() -> None:
+    assert f"`SMALLEST_WINDOW` ({SMALLEST_WINDOW}) to `LARGEST_WINDOW` ({LARGEST_WINDOW})" in " ".join(TEXT.split())
+
+
+def test_set_states_are_those_of_the_p4_program() -> None:
+    types = (DOCUMENT.parents[2] / "p4src" / "allreduce" / "types.p4").read_text()
+    states = re.findall(r"const bit<8> (SET_\w+) = (\d+);", types)
+    assert len(states) == 4
+    for name, number in states:
+        assert f"`{name}` = {number}" in TEXT
+
+
+def test_the_lanes_of_an_announcement() -> None:
+    """Every number of an announcement is in the lanes that the table gives it."""
+    terms = served.Hyperparameters(served.ServedOptimizer.ADAMW, 64, 3, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+    told = served.Announcement(served.Action.WRITE, 9, 2**33, 2, 2**34, 5, 2**35, terms, 11)
+    words = [int(word) for word in told.words()]
+    used = {lane for lane, word in enumerate(words) if word}
+    first = "version of this table"
+    text = next(found for found in re.findall(r"\| lane \|.*\n\|[-|]+\n((?:\|.*\n)+)", TEXT) if first in found)
+    listed = {int(lane) for row in text.splitlines() for lane in row.split("|")[1].split(",")}
+    assert used <= listed
+    assert listed == set(range(29))
+    assert (words[5], words[8], words[9], words[10], words[11], words[28]) == (2, 5, 4, 64, 3, 11)
+
+
+def test_links_and_sections_exist() -> None:
+    headings = {f"{number}" for number in re.findall(r"^#+ (\d+(?:\.\d+)?)\.? ", TEXT, re.MULTILINE)}
+    assert set(re.findall(r"section (\d+(?:\.\d+)?)", TEXT)) <= headings
+    root = DOCUMENT.parents[2]
+    for path in re.findall(r"`((?:hostagent|tests|p4src|pspin_model|emulator)/[\w./]*)`", TEXT):
+        assert (root / path).exists(), f"{path} is named, and does not exist"
