@@ -1,13 +1,13 @@
 """The aggregator's side of the protocol in plain Python, as slow and obvious as can be.
 
-The oracle for the P4 program, and an aggregator for tests of the worker core. The rule (one job, W slots of two sets):
+The oracle for the P4 program, and an aggregator for tests of the worker core. The slot rule of PROTOCOL.md, section
+5.3, in short (one job, W slots of two sets):
 
 - Chunk c uses slot c mod W, set (c div W) mod 2. A set of another epoch is empty and takes only base <= c < base + 2W.
   A complete set takes its exact successor c + 2W. A set's own chunk is added the first time a child sends it.
   Everything else is dropped.
 - Complete: the result goes to all children. A repeat is answered to its sender alone: with the result when complete,
-  with
-  `waiting` and who has come when not.
+  with `waiting` and who has come when not.
 - A copy with another operation hash or operator than the set's first marks the set failed: `error` to all, and to all
   who ask later.
 """

@@ -35,7 +35,7 @@ def imported(path: Path) -> set[str]:
 
 
 def allowed(importer: str, target: str) -> bool:
-    """Does the design let module ``importer`` import ``target`` (both dotted names)?"""
+    """Do the rules of CONTRIBUTING.md let module ``importer`` import ``target`` (both dotted names)?"""
     if part(importer) in ASSEMBLERS:
         return True
     own, other = importer.split("."), target.split(".")

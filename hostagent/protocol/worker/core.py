@@ -49,7 +49,7 @@ from hostagent.protocol.worker.transmit import core_poll_transmit
 Array = np.ndarray[Any, Any]
 
 RUN_AHEAD_WINDOWS = 2
-"""How far beyond the lowest unfinished chunk a worker may go, in windows: ``a`` of the protocol."""
+"""How far beyond the lowest unfinished chunk a worker may go, in windows (PROTOCOL.md, section 6.2)."""
 SMALLEST_RING = 128
 """Chunks; a multiple of 64, the width of a bitmap's word, with room for the word that the lowest chunk begins in."""
 MINIMUM_RTO_NS = 4_000_000

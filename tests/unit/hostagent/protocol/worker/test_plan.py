@@ -1,4 +1,4 @@
-"""The number order of an operation's chunks, against the words of the protocol written out as a list."""
+"""The number order of an operation's chunks, against section 8.7 of PROTOCOL.md written out as a list."""
 
 from __future__ import annotations
 
