@@ -54,4 +54,4 @@ def test_ptf_tests_run_unchanged(namespace: str, switch: str, tmp_path: Path) ->
         ["ip", "netns", "exec", namespace, *words], capture_output=True, text=True, timeout=PATIENCE_S, cwd=ROOT
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Ran 2 tests" in done.stdout + done.stderr or "2 tests" in done.stdout + done.stderr
+    assert "Ran 2 tests" in done.stdout + done.stderr

@@ -1,7 +1,4 @@
-"""Every ``.stf`` in this folder is a test: its program (the ``.p4`` of the same name) on both engines.
-
-A program whose feature isn't there yet stands in PENDING; it must fail, so that nobody forgets to take it out.
-"""
+"""Every ``.stf`` in this folder is a test: its program (the ``.p4`` of the same name) on both engines."""
 
 from __future__ import annotations
 
@@ -15,10 +12,6 @@ from emulator.harness.stf.command import result_lines
 from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.runner import Runner
 from emulator.p4.errors import CompileError
-
-HERE = Path(__file__).parent
-PENDING: frozenset[str] = frozenset()
-"""``area/name`` of tests that don't pass yet."""
 
 
 @cache
@@ -40,7 +33,7 @@ class PacketTest(pytest.Item):
         if lines:
             raise NotHeld("\n".join(lines))
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # type: ignore[override]
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
         if isinstance(excinfo.value, NotHeld | CompileError):
             return str(excinfo.value)
         return str(excinfo.getrepr(style="short", tbfilter=lambda e: e.traceback.cut(path=__file__)))
@@ -51,11 +44,7 @@ class PacketTest(pytest.Item):
 
 class PacketTestFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
-        name = str(self.path.relative_to(HERE).with_suffix(""))
-        item = PacketTest.from_parent(self, name=self.path.stem)
-        if name in PENDING:
-            item.add_marker(pytest.mark.xfail(strict=True, reason="pending"))
-        yield item
+        yield PacketTest.from_parent(self, name=self.path.stem)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -25,7 +25,7 @@ def test_the_compiled_program_equals_the_interpreted_one(data: st.DataObject) ->
     values = data.draw(st.lists(st.integers(0, 3), unique=True, max_size=3))
     frames = data.draw(st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=120)), min_size=1, max_size=8))
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         for table, entry in inserted:
             switch.insert_entry(table, entry)
         switch.insert_multicast_group(1, ((0, 1), (2, 2), (2, 3)))

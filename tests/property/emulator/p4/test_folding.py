@@ -40,7 +40,7 @@ class Maker:
         if not kind.is_signed:
             makers += [self.slice, self.concat]
         maker = self.random.choice(makers)
-        return maker(kind) if maker == self.leaf else maker(kind, depth - 1)  # type: ignore[call-arg]
+        return maker(kind) if maker == self.leaf else maker(kind, depth - 1)
 
     def leaf(self, kind: Kind) -> tuple[str, str]:
         if self.random.random() < 0.4:

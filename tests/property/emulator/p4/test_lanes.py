@@ -108,7 +108,7 @@ def lane_programs(draw: st.DrawFn) -> ir.Program:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=lane_programs(), seed=st.randoms(use_true_random=False))
-def test_lanes(program: ir.Program, seed) -> None:  # type: ignore[no-untyped-def]
+def test_lanes(program: ir.Program, seed) -> None:
     size = sum(h.type.length_bits for h in program.headers) // 8
     frames = [seed.randbytes(size) for _ in range(12)]
     run_both(program, frames, frames[::-1])

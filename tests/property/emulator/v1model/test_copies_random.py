@@ -101,7 +101,7 @@ def wishes(draw: st.DrawFn, *, ingress: bool) -> ir.Statement:
         mark_to_drop(),
     ]
     if ingress:
-        calls.append(ir.Assign(standard("mcast_grp"), const(draw(st.integers(0, 3)), 16)))  # type: ignore[arg-type]
+        calls.append(ir.Assign(standard("mcast_grp"), const(draw(st.integers(0, 3)), 16)))
     return draw(st.sampled_from(calls))
 
 
@@ -151,7 +151,7 @@ def programs(draw: st.DrawFn) -> ir.Program:
     )  # fmt: skip
 
 
-def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+def prepare(switch) -> None:
     switch.insert_multicast_group(1, ((0, 1), (2, 2), (2, 3)))
     switch.insert_multicast_group(2, ((5, 1), (99, 2)))
     switch.set_clone_session(CloneSession(1, ((1, 0),)))

@@ -64,6 +64,6 @@ def test_every_rank_ends_with_the_weights_of_an_undisturbed_run(batch: int) -> N
                 assert equal(tensors[number], training.stored(masters)), (seed, rank, training)
 
 
-def equal(one: np.ndarray, other: np.ndarray) -> bool:  # type: ignore[type-arg]
+def equal(one: np.ndarray, other: np.ndarray) -> bool:
     """The same numbers; of a NaN the payload is nobody's business."""
     return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")

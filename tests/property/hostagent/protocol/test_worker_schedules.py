@@ -47,7 +47,7 @@ def test_schedules(batch: int) -> None:
 def test_a_wrong_aggregator_is_found_and_the_schedule_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test of the test: an aggregator that adds repeats must not get through, and the counter-example is small."""
 
-    def add_always(self, job, held, frame, full):  # type: ignore[no-untyped-def]
+    def add_always(self, job, held, frame, full):
         held.came &= ~(1 << frame.header.child) if held.came != full else -1
         return original(self, job, held, frame, full)
 

@@ -24,18 +24,18 @@ STEP_BEGUN = 332
 class Perishable(Racks):
     """Racks some of whose servers are started again before each job; with checkpoints, or without."""
 
-    def __init__(self, lanes: int, way: str, racks: int, *, keeps: bool, **options) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, lanes: int, way: str, racks: int, *, keeps: bool, **options) -> None:
         super().__init__(lanes, way, racks, **options)
         self._keeps, self._dice = keeps, random.Random(f"{racks} {options}")
         self._kept: list[Snapshot | None] = [None] * racks
 
-    def install(self, number, job, service=None) -> None:  # type: ignore[no-untyped-def]
+    def install(self, number, job, service=None) -> None:
         for rack in range(len(self.servers)):
             if self._rack_of and self._dice.random() < 0.4:
                 self.restart(rack, self._kept[rack])
         super().install(number, job, service)
 
-    def receive_all(self, frames):  # type: ignore[no-untyped-def]
+    def receive_all(self, frames):
         if self._keeps and self._dice.random() < 0.01:
             rack = self._dice.randrange(len(self.servers))
             service = self.servers[rack].service("service")

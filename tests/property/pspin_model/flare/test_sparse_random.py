@@ -15,7 +15,7 @@ LENGTH = 3000
 
 def allreduce(
     density: float, dtype: str, storage: str, fan_in: tuple[int, ...], network: Network, which: str = "sum"
-) -> tuple[SparseReport, np.ndarray]:  # type: ignore[type-arg]
+) -> tuple[SparseReport, np.ndarray]:
     """The report and the dense sum."""
     kind, random = np.dtype(dtype), np.random.default_rng(network.seed)
     shape = SparseShape(block_span(kind, density), fan_in[0], kind, slots=4, storage=storage)

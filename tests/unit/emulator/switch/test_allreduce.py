@@ -100,7 +100,7 @@ def test_engines_agree_on_any_frames() -> None:
     assert sum(len(f) for f in outcomes[0][0].values()) > 30
 
 
-def test_warm_load_runs_no_front_end(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_warm_load_runs_no_front_end(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETSUM_CACHE", str(tmp_path))
     source = tmp_path / "forward.p4"
     source.write_text(FORWARD)

@@ -44,7 +44,7 @@ LISTS = ((1, (NOTE,)), (2, (NOTE, OTHER)))
 PARSED_NOTE = ir.Parser("P", (ir.State("start", (ir.Extract(TAG), ir.Assign(NOTE, const(7, 8))), ir.Goto("accept")),))
 
 
-def program(ingress, egress=(), **more):  # type: ignore[no-untyped-def]
+def program(ingress, egress=(), **more):
     return make_program([TAG], ingress, egress=egress, variables=[NOTE, OTHER], field_lists=LISTS, **more)
 
 
@@ -118,7 +118,7 @@ def test_a_clone_is_made_whatever_becomes_of_the_original(fate: ir.Statement) ->
     """4.2: also when the original is dropped, resubmitted or multicast."""
     first = ir.If(is_instance(Instance.NORMAL), (clone(I2E, 5), fate), (send_to(511),))
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         switch.insert_multicast_group(1, ((4, 1),))
         sessions(s5=((2, 0),))(switch)
 
@@ -193,7 +193,7 @@ def test_packet_length_of_clones() -> None:
 def test_clones_may_be_cut_by_their_session() -> None:
     """P4Runtime's packet_length_bytes."""
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         switch.set_clone_session(CloneSession(5, ((2, 0),), 6))
 
     result = run_both(program((clone(I2E, 5), send_to(1))), [frame()], prepare=prepare)
@@ -323,7 +323,7 @@ def test_copies_of_copies() -> None:
 def test_multicast_keeps_metadata_and_beats_drop_unless_mark_to_drop_came_last() -> None:
     """4.1, 4.2, 4.10."""
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         switch.insert_multicast_group(1, ((2, 1), (3, 2)))
 
     group = ir.Assign(standard("mcast_grp"), const(1, 16))
@@ -334,7 +334,7 @@ def test_multicast_keeps_metadata_and_beats_drop_unless_mark_to_drop_came_last()
 
 
 def test_each_copy_of_a_group_may_be_cloned_and_recirculated() -> None:
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         switch.insert_multicast_group(1, ((2, 1), (3, 2)))
         sessions(s5=((4, 0),))(switch)
 
@@ -406,7 +406,7 @@ def test_each_copy_has_a_stack_of_its_own() -> None:
     egress = (set_field("kind", last), ir.PushFront(stack, 1), set_field("note", last))
     to_group = ir.Assign(standard("mcast_grp"), const(1, 16))
 
-    def prepare(switch):  # type: ignore[no-untyped-def]
+    def prepare(switch):
         switch.insert_multicast_group(1, ((1, 0), (2, 0), (3, 0)))
 
     copies = program((to_group,), egress, stacks=(stack,), deparser=(ir.Emit(TAG),))

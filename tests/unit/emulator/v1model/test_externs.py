@@ -43,7 +43,7 @@ TIMES = ref(TAG, "times")
 LISTS = ((1, (NOTE,)),)
 
 
-def program(ingress, egress=(), **more):  # type: ignore[no-untyped-def]
+def program(ingress, egress=(), **more):
     return make_program([TAG], ingress, egress=egress, variables=[NOTE, OTHER], field_lists=LISTS, **more)
 
 
@@ -211,7 +211,7 @@ def test_truncate_cuts_what_is_sent_to_the_smallest_of_its_calls(in_egress: bool
 def test_copies_are_not_cut_by_what_their_original_asked_for() -> None:
     """4.3: truncate belongs to the packet object; every kind of copy loses it (BUG-LIKE)."""
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         switch.insert_multicast_group(1, ((2, 1),))
         sessions(s5=((3, 0),), s6=((4, 0),))(switch)
 
@@ -319,7 +319,7 @@ def test_a_meter_colours_packets_by_what_they_need(unit: str) -> None:
     ingress = (call("meter.execute_meter", index, TIMES, instance=meter), send_to(1))
     size = 1 if unit == "packets" else 11
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         view = switch.program.view.meters[0]
         switch.write_meter(view.id, 1, MeterConfig(Rate(0.0, 2 * size), Rate(0.0, 3 * size)))
 
@@ -352,7 +352,7 @@ def test_a_group_dropped_for_its_priority_counts_each_copy() -> None:
     """4.1: a nonzero priority is out of range without priority queues."""
     ingress = (ir.Assign(standard("priority"), const(1, 3)), ir.Assign(standard("mcast_grp"), const(1, 16)))
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         switch.insert_multicast_group(1, ((2, 1), (3, 1)))
 
     assert run_both(program(ingress), [frame()], prepare=prepare).drops == {"priority without priority queues": 2}

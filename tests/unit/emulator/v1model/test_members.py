@@ -29,7 +29,7 @@ SELECTOR = ir.ExternInstance("sel", "action_selector", (), ("crc16", 16, 14))
 SELECTED = program(SELECTOR, table(SELECTOR, ir.TableKey("s", ref(TAG, "times"), "selector")))
 
 
-def fill(switch, members: tuple[GroupMember, ...]) -> None:  # type: ignore[no-untyped-def]
+def fill(switch, members: tuple[GroupMember, ...]) -> None:
     profile, placed = switch.program.view.profiles[0], switch.program.view.tables[0]
     action = next(a for a in placed.actions if a.name == "set")
     for number in (1, 2, 3):
@@ -65,7 +65,7 @@ METERED = program(
 def test_a_direct_meter_works_at_each_hit_before_the_action_and_not_on_a_miss() -> None:
     """4.7: whether the action reads it or not."""
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         placed = switch.program.view.tables[0]
         actions = {a.name: a.id for a in placed.actions}
         config = MeterConfig(Rate(0.0, 1), Rate(0.0, 2))

@@ -59,7 +59,7 @@ def test_multicast_copies_start_from_what_ingress_left_and_change_alone() -> Non
     program = make_program([eth, tag], ingress, egress=egress, variables=[note],
         parser=ir.Parser("P", (ir.State("start", (ir.Extract(eth),), ir.Goto("accept")),)))  # fmt: skip
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         switch.insert_multicast_group(7, ((2, 1), (2, 2), (5, 3), (4, 9), (500, 1)))
 
     result = run_both(program, [bytes(14) + b"payload"], prepare=prepare)

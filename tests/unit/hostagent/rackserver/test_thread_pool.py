@@ -50,10 +50,10 @@ def test_threads_answer_what_one_core_answers_in_whatever_order() -> None:
     assert again == answers
     assert len(answers) == WORKERS * WINDOW
     assert {parse_frame(data).header.kind for _, data in answers} == {Kind.RESULT}
-    counted = [record["frames"] for record in together.server.statistics()["cores"]]  # type: ignore[index,attr-defined]
+    counted = [record["frames"] for record in together.server.statistics()["cores"]]  # type: ignore[attr-defined]
     assert sum(counted) == 2 * len(frames)
     assert min(counted) > 0
-    summed = [record["lane_bytes"] for record in together.server.statistics()["cores"]]  # type: ignore[index,attr-defined]
+    summed = [record["lane_bytes"] for record in together.server.statistics()["cores"]]  # type: ignore[attr-defined]
     assert sum(summed) == 4 * LANES * len(frames)  # repeats are not summed
 
 

@@ -24,7 +24,7 @@ from pspin_model.flare.sparse_wire import (
 INT32 = np.dtype(np.int32)
 
 
-def pairs(*items: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def pairs(*items: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([i for i, _ in items], np.uint16), np.array([v for _, v in items], INT32)
 
 

@@ -47,7 +47,7 @@ def test_long_actions_of_many_tables_are_written_once() -> None:
 def test_shared_actions_do_what_repeated_ones_do() -> None:
     program = many_tables(48)
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         for table in range(0, 48, 5):
             for value in range(3):
                 switch.insert_entry(table + 1, TableEntry((Exact(1, value),), 0, 2, ((table * 7 + value) % 11,)))

@@ -88,7 +88,7 @@ def test_announcing_changes_nothing(kind: str, width: int, bits: int) -> None:
         mask = ones ^ ones >> length
         entries[value & mask, mask] = len(entries)
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         for (value, mask), parameter in entries.items():
             switch.insert_entry(1, TableEntry(match(kind, value, mask, width, 0), 0, SET, (parameter,)))
 

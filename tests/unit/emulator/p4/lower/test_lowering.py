@@ -367,7 +367,7 @@ def test_spans_are_the_statements() -> None:
     source = program(apply="meta.m8 = 1;\n   meta.m16 = 2;")
     block = compile_text(source).program.block("ig")
     assert isinstance(block, ir.Control)
-    first, second = (s.span for s in block.body)  # type: ignore[union-attr]
+    first, second = (s.span for s in block.body)
     assert first is not None
     assert second is not None
     assert (second.line - first.line, second.column, second.end_column) == (1, 4, 16)

@@ -120,7 +120,7 @@ def check(rig: Rig, model: Model, pool: list[int], width: int) -> None:
 
 
 def test_equal_priorities_go_to_the_oldest_place() -> None:
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         for value, mask, parameter in ((0x10, 0xF0, 1), (0x01, 0x0F, 2), (0x11, 0xFF, 3)):
             switch.insert_entry(1, TableEntry((Ternary(1, value, mask), Exact(2, 0)), 7, SET, (parameter,)))
         switch.delete_entry(1, TableEntry((Ternary(1, 0x10, 0xF0), Exact(2, 0)), 7, 0, ()))
@@ -135,7 +135,7 @@ def test_same_match_at_two_priorities() -> None:
     def entry(priority: int, parameter: int) -> TableEntry:
         return TableEntry((Ternary(1, 5, 0xFF), Exact(2, 0)), priority, SET, (parameter,))
 
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         switch.insert_entry(1, entry(1, 10))
         switch.insert_entry(1, entry(9, 20))
         switch.insert_entry(1, entry(5, 30))
@@ -208,7 +208,7 @@ def test_refusals_change_nothing() -> None:
 
 
 def test_default_action_can_be_set_and_reset() -> None:
-    def prepare(switch) -> None:  # type: ignore[no-untyped-def]
+    def prepare(switch) -> None:
         switch.set_default_entry(1, TableEntry((), 0, SET, (77,)))
 
     result = run_both(table_program("exact", 8), [frame(1, 1, 8)], prepare=prepare)

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import descriptor_pb2
+from grpc_tools import protoc
 
 from hostagent.protocol.services import aggregator_pb2, session_pb2
 
@@ -14,9 +16,6 @@ FOLDER = Path(session_pb2.__file__).parent
 
 @pytest.mark.parametrize("module", [session_pb2, aggregator_pb2], ids=lambda module: module.__name__.rpartition(".")[2])
 def test_the_committed_messages_are_those_of_the_proto(tmp_path: Path, module: Any) -> None:
-    protoc: Any = pytest.importorskip("grpc_tools.protoc")
-    from google.protobuf import descriptor_pb2
-
     root, out = FOLDER.parents[2], tmp_path / "descriptors"
     proto = module.DESCRIPTOR.name
     assert protoc.main(["protoc", f"--proto_path={root}", f"--descriptor_set_out={out}", proto]) == 0

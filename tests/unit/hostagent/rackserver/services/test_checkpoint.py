@@ -36,7 +36,7 @@ class Prepared(RackAggregator):
         super().__init__(lanes)
         self._path: Path | None = path
 
-    def install(self, number, job, service):  # type: ignore[no-untyped-def]
+    def install(self, number, job, service):
         super().install(number, job, service)
         if self._path is not None:
             restore(self.server.service(service), self._path)

@@ -31,7 +31,7 @@ class Answering:
 
 
 @pytest.mark.parametrize("ask", [RackClient.agree, lambda client, layout: client.query(layout, 7)])
-def test_racks_of_different_trainings_are_refused_by_name_with_what_to_do(ask) -> None:  # type: ignore[no-untyped-def]
+def test_racks_of_different_trainings_are_refused_by_name_with_what_to_do(ask) -> None:
     client = RackClient(0, 4, RackService("mine"), 1.0, Answering)  # type: ignore[arg-type]
     with pytest.raises(
         RefusedError, match=r"'mine': the servers of racks 1 and 3 hold different .*move that file away"
