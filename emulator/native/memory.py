@@ -1,11 +1,12 @@
-"""The few machine operations that numba has no words for, by name, and what reaches machine code by its address.
+"""Loads and stores at an address, in the machine's byte order and in the network's; records; block copies.
 
-The code is in ``machine_code``, which needs the compiler; it is loaded when something is compiled.
+The code is in ``memory_code``, which needs the compiler; it is loaded when something is compiled.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,48 +22,43 @@ def _code(name: str) -> Any:
     return Deferred(make)
 
 
-load_u8 = _code("load_u8")
-load_i8 = _code("load_i8")
-load_u16 = _code("load_u16")
-load_i16 = _code("load_i16")
-load_u32 = _code("load_u32")
-load_i32 = _code("load_i32")
-load_i64 = _code("load_i64")
-load_f32 = _code("load_f32")
-load_f64 = _code("load_f64")
-store_u8 = _code("store_u8")
-store_i8 = _code("store_i8")
-store_u16 = _code("store_u16")
-store_i16 = _code("store_i16")
-store_i32 = _code("store_i32")
-store_i64 = _code("store_i64")
-store_f32 = _code("store_f32")
-store_f64 = _code("store_f64")
-read16 = _code("read16")
-read32 = _code("read32")
-write16 = _code("write16")
-write32 = _code("write32")
-nearest_i32 = _code("nearest_i32")
-nearest_i32_of_f64 = _code("nearest_i32_of_f64")
-f32_of_bits = _code("f32_of_bits")
-bits_of_f32 = _code("bits_of_f32")
-f64_of_bits = _code("f64_of_bits")
-f32_of_i32 = _code("f32_of_i32")
-f32_of_f64 = _code("f32_of_f64")
-store_lane = _code("store_lane")
-load_lane = _code("load_lane")
-f32_of_bfloat16 = _code("f32_of_bfloat16")
-bfloat16_of_f32 = _code("bfloat16_of_f32")
-swap16 = _code("swap16")
-call_compiled = _code("call_compiled")
-f32_of_half = _code("f32_of_half")
-half_of_f32 = _code("half_of_f32")
-trailing_zeros = _code("trailing_zeros")
-copy_bytes = _code("copy_bytes")
-zero_bytes = _code("zero_bytes")
-larger_magnitude = _code("larger_magnitude")
-odd_of_24_bits = _code("odd_of_24_bits")
-fused_multiply_add = _code("fused_multiply_add")
+Integer: TypeAlias = Callable[..., int]
+Real: TypeAlias = Callable[..., float]
+Nothing: TypeAlias = Callable[..., None]
+
+# The machine's byte order: load_T(address), or load_T(array, index); store_T(address, value), or store_T(array, index,
+# value). No alignment is needed. Unsigned integers are loaded as int64.
+load_u8: Integer = _code("load_u8")
+load_u16: Integer = _code("load_u16")
+load_u32: Integer = _code("load_u32")
+load_i8: Integer = _code("load_i8")
+load_i16: Integer = _code("load_i16")
+load_i32: Integer = _code("load_i32")
+load_i64: Integer = _code("load_i64")
+load_f32: Real = _code("load_f32")
+load_f64: Real = _code("load_f64")
+store_u8: Nothing = _code("store_u8")
+store_u16: Nothing = _code("store_u16")
+store_u32: Nothing = _code("store_u32")
+store_i8: Nothing = _code("store_i8")
+store_i16: Nothing = _code("store_i16")
+store_i32: Nothing = _code("store_i32")
+store_i64: Nothing = _code("store_i64")
+store_f32: Nothing = _code("store_f32")
+store_f64: Nothing = _code("store_f64")
+
+# The network's byte order: load(address), store(address, value); a lane is a signed 32-bit element of an array.
+load_be16: Integer = _code("load_be16")
+load_be32: Integer = _code("load_be32")
+store_be16: Nothing = _code("store_be16")
+store_be32: Nothing = _code("store_be32")
+load_lane: Integer = _code("load_lane")
+store_lane: Nothing = _code("store_lane")
+swap16: Integer = _code("swap16")
+
+copy_bytes: Nothing = _code("copy_bytes")
+zero_bytes: Nothing = _code("zero_bytes")
+prefetch: Nothing = _code("prefetch")
 
 
 def record_at(dtype: np.dtype[Any]) -> Any:
@@ -74,16 +70,3 @@ def record_at(dtype: np.dtype[Any]) -> Any:
         return memory_code.record_at(dtype)
 
     return Deferred(make)
-
-
-def entry_address(function: Any) -> int:
-    """Address of a compiled function of five int64 that returns one, for ``call_compiled``.
-
-    Calling by address keeps large loops out of the machine code of their callers: numba compiles a function again
-    as part of every function that calls it, at every level.
-    """
-    if getattr(function, "address", 0):
-        return int(function.address)
-    from emulator.native import memory_code
-
-    return memory_code.entry_address(function)

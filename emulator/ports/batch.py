@@ -7,14 +7,15 @@ and the offsets below (``TX_TAIL`` and so on); Python takes the numpy view.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.intrinsics import copy_memory, read32, read64, write32, write64
 from emulator.native.jit import njit
+from emulator.native.memory import copy_bytes, load_i64, load_u32, store_i64, store_u32
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.limits import MAX_PORTS as MAX_PORTS
 
@@ -139,31 +140,23 @@ class FrameBatch:
 
 def frame_at(address: int, length_bytes: int) -> bytes:
     """A copy of the bytes at an address."""
-    copy = np.empty(length_bytes, np.uint8)
-    copy_bytes(address_of(copy), address, length_bytes)
-    return copy.tobytes()
-
-
-@njit
-def copy_bytes(target: int, source: int, length_bytes: int) -> None:
-    """memcpy, callable from Python."""
-    copy_memory(target, source, length_bytes)
+    return ctypes.string_at(address, length_bytes)
 
 
 @njit
 def batch_append(batch: int, address: int, length_bytes: int, port: int) -> None:
     """Add one borrowed frame to the batch record at ``batch``; the caller has checked that there is room."""
-    index = read64(batch + BATCH_COUNT)
-    write64(read64(batch + BATCH_ADDRESSES) + 8 * index, address)
-    write32(read64(batch + BATCH_LENGTHS) + 4 * index, length_bytes)
-    write32(read64(batch + BATCH_PORTS) + 4 * index, port)
-    write64(batch + BATCH_COUNT, index + 1)
+    index = load_i64(batch + BATCH_COUNT)
+    store_i64(load_i64(batch + BATCH_ADDRESSES) + 8 * index, address)
+    store_u32(load_i64(batch + BATCH_LENGTHS) + 4 * index, length_bytes)
+    store_u32(load_i64(batch + BATCH_PORTS) + 4 * index, port)
+    store_i64(batch + BATCH_COUNT, index + 1)
 
 
 @njit
 def batch_room(batch: int) -> int:
     """How many more frames the batch record takes."""
-    return read64(batch + BATCH_CAPACITY) - read64(batch + BATCH_COUNT)
+    return load_i64(batch + BATCH_CAPACITY) - load_i64(batch + BATCH_COUNT)
 
 
 @njit
@@ -172,35 +165,35 @@ def tx_append(ring: int, address: int, length_bytes: int) -> int:
 
     A ring of no port (``cells`` 0) takes nothing and counts nothing: the switch counts that itself.
     """
-    cells = read64(ring + TX_CELLS)
+    cells = load_i64(ring + TX_CELLS)
     if cells == 0:
         return 0
-    if length_bytes > read32(ring + TX_STRIDE):
-        write64(ring + TX_DROPPED_TOO_LONG, read64(ring + TX_DROPPED_TOO_LONG) + 1)
+    if length_bytes > load_u32(ring + TX_STRIDE):
+        store_i64(ring + TX_DROPPED_TOO_LONG, load_i64(ring + TX_DROPPED_TOO_LONG) + 1)
         return 0
-    tail = read64(ring + TX_TAIL)
-    if tail >= read64(ring + TX_LIMIT):
-        write64(ring + TX_DROPPED_FULL, read64(ring + TX_DROPPED_FULL) + 1)
+    tail = load_i64(ring + TX_TAIL)
+    if tail >= load_i64(ring + TX_LIMIT):
+        store_i64(ring + TX_DROPPED_FULL, load_i64(ring + TX_DROPPED_FULL) + 1)
         return 0
-    cell = tail & read32(ring + TX_MASK)
-    copy_memory(cells + cell * read32(ring + TX_STRIDE), address, length_bytes)
-    write32(read64(ring + TX_LENGTHS) + 4 * cell, length_bytes)
-    write64(ring + TX_FRAMES, read64(ring + TX_FRAMES) + 1)
-    write64(ring + TX_BYTES, read64(ring + TX_BYTES) + length_bytes)
-    write64(ring + TX_TAIL, tail + 1)
+    cell = tail & load_u32(ring + TX_MASK)
+    copy_bytes(cells + cell * load_u32(ring + TX_STRIDE), address, length_bytes)
+    store_u32(load_i64(ring + TX_LENGTHS) + 4 * cell, length_bytes)
+    store_i64(ring + TX_FRAMES, load_i64(ring + TX_FRAMES) + 1)
+    store_i64(ring + TX_BYTES, load_i64(ring + TX_BYTES) + length_bytes)
+    store_i64(ring + TX_TAIL, tail + 1)
     return 1
 
 
 @njit
 def tx_frame(ring: int, index: int) -> int:
     """Address of frame ``index`` (free running) of a TX_RING."""
-    return read64(ring + TX_CELLS) + (index & read32(ring + TX_MASK)) * read32(ring + TX_STRIDE)
+    return load_i64(ring + TX_CELLS) + (index & load_u32(ring + TX_MASK)) * load_u32(ring + TX_STRIDE)
 
 
 @njit
 def tx_length(ring: int, index: int) -> int:
     """Length in bytes of frame ``index`` (free running) of a TX_RING."""
-    return read32(read64(ring + TX_LENGTHS) + 4 * (index & read32(ring + TX_MASK)))
+    return load_u32(load_i64(ring + TX_LENGTHS) + 4 * (index & load_u32(ring + TX_MASK)))
 
 
 class TxPortTable:

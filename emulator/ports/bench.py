@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import load_acquire64, monotonic_ns, pause, read32, read64, recvmmsg, sendmmsg, write64
+from emulator.native.atomics import load_acquire64, pause
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u32, store_i64
 from emulator.native.pages import address_of
+from emulator.native.syscalls import monotonic_ns, recvmmsg, sendmmsg
 from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, FrameBatch, TxPortTable, tx_append
 from emulator.ports.cable.bell import Bell, bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.cable.shm import ShmSwitchPort
@@ -78,12 +80,12 @@ def _serve(port: int, batch: int, ring: int, sleeper: int, stop: int, spin_ns: i
     """A switch that sends every frame back where it came from, or reads only its first bytes."""
     idle_since_ns = monotonic_ns()
     while load_acquire64(stop) == 0:
-        write64(batch + BATCH_COUNT, 0)
+        store_i64(batch + BATCH_COUNT, 0)
         port_refresh(port)
         taken = port_receive(port, batch, 64, 0)
-        addresses, lengths = read64(batch + BATCH_ADDRESSES), read64(batch + BATCH_LENGTHS)
-        for index in range(read64(batch + BATCH_COUNT) * reflect):
-            tx_append(ring, read64(addresses + 8 * index), read32(lengths + 4 * index))
+        addresses, lengths = load_i64(batch + BATCH_ADDRESSES), load_i64(batch + BATCH_LENGTHS)
+        for index in range(load_i64(batch + BATCH_COUNT) * reflect):
+            tx_append(ring, load_i64(addresses + 8 * index), load_u32(lengths + 4 * index))
         port_release(port)
         port_flush(port, 0)
         if taken > 0:
@@ -143,11 +145,11 @@ def _round_trips(port: int, sleeper: int, batch: int, frame: int, spin_ns: int, 
         start_ns = monotonic_ns()
         host_post(port, frame, FRAME_BYTES)
         host_flush(port)
-        write64(batch + BATCH_COUNT, 0)
+        store_i64(batch + BATCH_COUNT, 0)
         while host_receive(port, batch, 1) == 0:
             host_wait(port, sleeper, spin_ns, -1)
         host_release(port)
-        write64(times + 8 * index, monotonic_ns() - start_ns)
+        store_i64(times + 8 * index, monotonic_ns() - start_ns)
 
 
 @njit
@@ -177,7 +179,7 @@ def _udp_stream(host: int, switch: int, batch: int, frame: int, rounds: int) -> 
         for _ in range(MESSAGES):
             host_post(host, frame, FRAME_BYTES)
         host_flush(host)
-        write64(batch + BATCH_COUNT, 0)
+        store_i64(batch + BATCH_COUNT, 0)
         arrived += port_receive(switch, batch, MESSAGES, 0)
         port_release(switch)
     return arrived

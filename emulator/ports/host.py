@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.intrinsics import exchange64, load_acquire64, monotonic_ns, pause, read64, store_release64
+from emulator.native.atomics import exchange64, load_acquire64, pause, store_release64
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64
 from emulator.native.pages import CACHE_LINE_BYTES, address_of, aligned_bytes
+from emulator.native.syscalls import monotonic_ns
 from emulator.ports.batch import FRAME_HEADROOM_BYTES, FrameBatch
 from emulator.ports.cable.bell import Bell, bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.cable.cable import (
@@ -47,7 +49,7 @@ INPUT, WOKEN, TIMEOUT = 1, 2, 0
 @njit
 def host_post(port: int, address: int, length_bytes: int) -> Any:
     """Queue a frame of the pool: 1, or 0 when the ring is full. It leaves at the next host_flush."""
-    if read64(port + KIND) == KIND_CABLE:
+    if load_i64(port + KIND) == KIND_CABLE:
         return cable_host_post(port, address, length_bytes)
     return udp_host_post(port, address, length_bytes)
 
@@ -55,26 +57,26 @@ def host_post(port: int, address: int, length_bytes: int) -> Any:
 @njit
 def host_posted(port: int) -> int:
     """How many frames have been posted, counted from the cable's first: the number of the latest posting."""
-    return read64(port + OUT_NEXT)
+    return load_i64(port + OUT_NEXT)
 
 
 @njit
 def host_consumed(port: int) -> Any:
     """How many postings, counted likewise, the other end has finished reading."""
-    if read64(port + KIND) == KIND_CABLE:
+    if load_i64(port + KIND) == KIND_CABLE:
         return cable_host_consumed(port)
-    return read64(port + OUT_TAKEN)
+    return load_i64(port + OUT_TAKEN)
 
 
 @njit
 def host_flush(port: int) -> Any:
     """Send what was posted and wake the switch if it sleeps. How many frames left."""
-    if read64(port + KIND) == KIND_CABLE:
+    if load_i64(port + KIND) == KIND_CABLE:
         sent = cable_host_publish(port)
         if sent > 0:
             ring_peer(port)
         return sent
-    if read64(port + KIND) == KIND_TCP:
+    if load_i64(port + KIND) == KIND_TCP:
         return tcp_host_flush(port)
     return udp_host_flush(port)
 
@@ -82,9 +84,9 @@ def host_flush(port: int) -> Any:
 @njit
 def host_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` frames to a batch; they stay valid until host_release."""
-    if read64(port + KIND) == KIND_CABLE:
+    if load_i64(port + KIND) == KIND_CABLE:
         return cable_host_receive(port, batch, most)
-    if read64(port + KIND) == KIND_TCP:
+    if load_i64(port + KIND) == KIND_TCP:
         return tcp_receive(port, batch, most)
     return udp_receive(port, batch, most)
 
@@ -92,9 +94,9 @@ def host_receive(port: int, batch: int, most: int) -> Any:
 @njit
 def host_release(port: int) -> None:
     """All frames received so far have been read."""
-    if read64(port + KIND) == KIND_CABLE:
+    if load_i64(port + KIND) == KIND_CABLE:
         cable_host_release(port)
-    elif read64(port + KIND) == KIND_TCP:
+    elif load_i64(port + KIND) == KIND_TCP:
         tcp_release(port)
     else:
         udp_release(port)
@@ -103,9 +105,9 @@ def host_release(port: int) -> None:
 @njit
 def _pending(port: int) -> int:
     """INPUT, WOKEN, or TIMEOUT for neither. A socket's input is left to ppoll."""
-    if read64(port + KIND) == KIND_CABLE and cable_host_has_input(port):
+    if load_i64(port + KIND) == KIND_CABLE and cable_host_has_input(port):
         return INPUT
-    if read64(port + KIND) == KIND_TCP and tcp_has_input(port):
+    if load_i64(port + KIND) == KIND_TCP and tcp_has_input(port):
         return INPUT
     return WOKEN if load_acquire64(port + WAKE_REQUESTED) != 0 else TIMEOUT
 
@@ -120,7 +122,7 @@ def host_wait(port: int, sleeper: int, spin_ns: int, timeout_ns: int) -> Any:
     attend_peer(port)
     start_ns = monotonic_ns()
     limit_ns = spin_ns if timeout_ns < 0 else min(spin_ns, timeout_ns)
-    if read64(port + KIND) != KIND_CABLE:
+    if load_i64(port + KIND) != KIND_CABLE:
         limit_ns = 0
     found = _pending(port)
     while found == TIMEOUT and monotonic_ns() - start_ns < limit_ns:
@@ -131,7 +133,7 @@ def host_wait(port: int, sleeper: int, spin_ns: int, timeout_ns: int) -> Any:
                 break
     if found == TIMEOUT:
         left_ns = timeout_ns if timeout_ns < 0 else max(0, timeout_ns - (monotonic_ns() - start_ns))
-        if read64(port + BLOCKED) != 0 and (left_ns < 0 or left_ns > RETRY_BLOCKED_NS):
+        if load_i64(port + BLOCKED) != 0 and (left_ns < 0 or left_ns > RETRY_BLOCKED_NS):
             left_ns = RETRY_BLOCKED_NS
         sequence = bell_prepare(sleeper)
         found = _pending(port)

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import copy_memory, read8, read32, read64, write8, write32, write64
 from emulator.native.jit import njit
+from emulator.native.memory import copy_bytes, load_i64, load_u8, load_u32, store_i64, store_u8, store_u32
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import (
     BATCH_ADDRESSES,
@@ -164,39 +164,39 @@ def splitmix(value: int) -> Any:
 @njit
 def _draw(state: int, decision: int) -> Any:
     """53 random bits for one decision on the present frame."""
-    counter = read64(state + FRAME) * DRAWS_PER_FRAME + decision
-    return (splitmix(read64(state + SEED) + counter * GOLDEN) >> 11) & (PROBABILITY_ONE - 1)
+    counter = load_i64(state + FRAME) * DRAWS_PER_FRAME + decision
+    return (splitmix(load_i64(state + SEED) + counter * GOLDEN) >> 11) & (PROBABILITY_ONE - 1)
 
 
 @njit
 def _count(address: int) -> None:
-    write64(address, read64(address) + 1)
+    store_i64(address, load_i64(address) + 1)
 
 
 @njit
 def _earlier(one: int, other: int) -> bool:
-    due, other_due = read64(one), read64(other)
-    return due < other_due or (due == other_due and read64(one + 8) < read64(other + 8))
+    due, other_due = load_i64(one), load_i64(other)
+    return due < other_due or (due == other_due and load_i64(one + 8) < load_i64(other + 8))
 
 
 @njit
 def _swap(one: int, other: int) -> None:
     for part in range(0, ENTRY_BYTES, 8):
-        kept = read64(one + part)
-        write64(one + part, read64(other + part))
-        write64(other + part, kept)
+        kept = load_i64(one + part)
+        store_i64(one + part, load_i64(other + part))
+        store_i64(other + part, kept)
 
 
 @njit
 def _heap_push(state: int, due_ns: int, slot: int) -> None:
-    heap = read64(state + HEAP)
-    index = read64(state + WAITING)
+    heap = load_i64(state + HEAP)
+    index = load_i64(state + WAITING)
     entry = heap + index * ENTRY_BYTES
-    write64(entry, due_ns)
-    write64(entry + 8, read64(state + ORDER))
-    write64(entry + 16, slot)
+    store_i64(entry, due_ns)
+    store_i64(entry + 8, load_i64(state + ORDER))
+    store_i64(entry + 16, slot)
     _count(state + ORDER)
-    write64(state + WAITING, index + 1)
+    store_i64(state + WAITING, index + 1)
     while index > 0:
         parent = (index - 1) // 2
         if not _earlier(heap + index * ENTRY_BYTES, heap + parent * ENTRY_BYTES):
@@ -208,10 +208,10 @@ def _heap_push(state: int, due_ns: int, slot: int) -> None:
 @njit
 def _heap_pop(state: int) -> int:
     """Remove the earliest entry; returns its slot."""
-    heap = read64(state + HEAP)
-    slot = read64(heap + 16)
-    count = read64(state + WAITING) - 1
-    write64(state + WAITING, count)
+    heap = load_i64(state + HEAP)
+    slot = load_i64(heap + 16)
+    count = load_i64(state + WAITING) - 1
+    store_i64(state + WAITING, count)
     _swap(heap, heap + count * ENTRY_BYTES)
     index = 0
     while True:
@@ -231,36 +231,36 @@ def _heap_pop(state: int) -> int:
 def _due_ns(state: int, length_bytes: int, now_ns: int, first_draw: int) -> Any:
     """When a copy that enters the link now leaves it; moves the link's clocks on."""
     departs = now_ns
-    rate = read64(state + RATE)
+    rate = load_i64(state + RATE)
     if rate > 0:
-        departs = max(now_ns, read64(state + LINK_FREE)) + (length_bytes * 8 * 1_000_000_000 + rate - 1) // rate
-        write64(state + LINK_FREE, departs)
-    due = departs + read64(state + DELAY)
-    jitter = read64(state + JITTER)
+        departs = max(now_ns, load_i64(state + LINK_FREE)) + (length_bytes * 8 * 1_000_000_000 + rate - 1) // rate
+        store_i64(state + LINK_FREE, departs)
+    due = departs + load_i64(state + DELAY)
+    jitter = load_i64(state + JITTER)
     if jitter > 0:
         due += _draw(state, first_draw + 2) % (jitter + 1)
-    if _draw(state, first_draw + 3) < read64(state + REORDER):
+    if _draw(state, first_draw + 3) < load_i64(state + REORDER):
         _count(state + REORDERED)
-        return due + 1 + _draw(state, first_draw + 4) % read64(state + REORDER_BY)
-    due = max(due, read64(state + LAST_DUE))
-    write64(state + LAST_DUE, due)
+        return due + 1 + _draw(state, first_draw + 4) % load_i64(state + REORDER_BY)
+    due = max(due, load_i64(state + LAST_DUE))
+    store_i64(state + LAST_DUE, due)
     return due
 
 
 @njit
 def _push_copy(state: int, address: int, length_bytes: int, now_ns: int, first_draw: int) -> None:
-    free = read64(state + FREE_COUNT)
+    free = load_i64(state + FREE_COUNT)
     if free == 0:
         _count(state + DROPPED_FULL)
         return
-    write64(state + FREE_COUNT, free - 1)
-    slot = read64(read64(state + FREE) + 8 * (free - 1))
-    frame = read64(state + STORE) + slot * read64(state + SLOT_BYTES)
-    copy_memory(frame, address, length_bytes)
-    write32(read64(state + LENGTHS) + 4 * slot, length_bytes)
-    if length_bytes > 0 and _draw(state, first_draw) < read64(state + CORRUPT):
+    store_i64(state + FREE_COUNT, free - 1)
+    slot = load_i64(load_i64(state + FREE) + 8 * (free - 1))
+    frame = load_i64(state + STORE) + slot * load_i64(state + SLOT_BYTES)
+    copy_bytes(frame, address, length_bytes)
+    store_u32(load_i64(state + LENGTHS) + 4 * slot, length_bytes)
+    if length_bytes > 0 and _draw(state, first_draw) < load_i64(state + CORRUPT):
         bit = _draw(state, first_draw + 1) % (8 * length_bytes)
-        write8(frame + bit // 8, read8(frame + bit // 8) ^ (1 << (bit % 8)))
+        store_u8(frame + bit // 8, load_u8(frame + bit // 8) ^ (1 << (bit % 8)))
         _count(state + CORRUPTED)
     _heap_push(state, _due_ns(state, length_bytes, now_ns, first_draw), slot)
 
@@ -269,13 +269,13 @@ def _push_copy(state: int, address: int, length_bytes: int, now_ns: int, first_d
 def impair_push(state: int, address: int, length_bytes: int, now_ns: int) -> None:
     """Put a copy of a frame on the link (or none, or two); ``now_ns`` never goes back."""
     _count(state + PUSHED)
-    if length_bytes > read64(state + SLOT_BYTES):
+    if length_bytes > load_i64(state + SLOT_BYTES):
         _count(state + DROPPED_TOO_LONG)
-    elif _draw(state, DRAW_LOSS) < read64(state + LOSS):
+    elif _draw(state, DRAW_LOSS) < load_i64(state + LOSS):
         _count(state + LOST)
     else:
         _push_copy(state, address, length_bytes, now_ns, DRAW_COPY)
-        if _draw(state, DRAW_DUPLICATE) < read64(state + DUPLICATE):
+        if _draw(state, DRAW_DUPLICATE) < load_i64(state + DUPLICATE):
             _count(state + DUPLICATED)
             _push_copy(state, address, length_bytes, now_ns, DRAW_COPY + DRAWS_PER_COPY)
     _count(state + FRAME)
@@ -284,31 +284,33 @@ def impair_push(state: int, address: int, length_bytes: int, now_ns: int) -> Non
 @njit
 def impair_push_batch(state: int, batch: int, now_ns: int) -> None:
     """Put all frames of a batch on the link and empty the batch."""
-    addresses, lengths = read64(batch + BATCH_ADDRESSES), read64(batch + BATCH_LENGTHS)
-    for index in range(read64(batch + BATCH_COUNT)):
-        impair_push(state, read64(addresses + 8 * index), read32(lengths + 4 * index), now_ns)
-    write64(batch + BATCH_COUNT, 0)
+    addresses, lengths = load_i64(batch + BATCH_ADDRESSES), load_i64(batch + BATCH_LENGTHS)
+    for index in range(load_i64(batch + BATCH_COUNT)):
+        impair_push(state, load_i64(addresses + 8 * index), load_u32(lengths + 4 * index), now_ns)
+    store_i64(batch + BATCH_COUNT, 0)
 
 
 @njit
 def impair_next_ns(state: int) -> int:
     """When the next frame is due; -1 when the link is empty."""
-    return read64(read64(state + HEAP)) if read64(state + WAITING) > 0 else -1
+    return load_i64(load_i64(state + HEAP)) if load_i64(state + WAITING) > 0 else -1
 
 
 @njit
 def impair_pop(state: int, batch: int, port: int, most: int, now_ns: int) -> Any:
     """Append up to ``most`` due frames to a batch, as from ``port``; they are lent until impair_release."""
-    lengths = read64(state + LENGTHS)
+    lengths = load_i64(state + LENGTHS)
     taken = 0
-    while taken < most and batch_room(batch) > 0 and read64(state + WAITING) > 0:
-        if read64(read64(state + HEAP)) > now_ns:
+    while taken < most and batch_room(batch) > 0 and load_i64(state + WAITING) > 0:
+        if load_i64(load_i64(state + HEAP)) > now_ns:
             break
         slot = _heap_pop(state)
-        lent = read64(state + LENT_COUNT)
-        write64(read64(state + LENT) + 8 * lent, slot)
-        write64(state + LENT_COUNT, lent + 1)
-        batch_append(batch, read64(state + STORE) + slot * read64(state + SLOT_BYTES), read32(lengths + 4 * slot), port)
+        lent = load_i64(state + LENT_COUNT)
+        store_i64(load_i64(state + LENT) + 8 * lent, slot)
+        store_i64(state + LENT_COUNT, lent + 1)
+        batch_append(
+            batch, load_i64(state + STORE) + slot * load_i64(state + SLOT_BYTES), load_u32(lengths + 4 * slot), port
+        )
         taken += 1
     return taken
 
@@ -316,21 +318,23 @@ def impair_pop(state: int, batch: int, port: int, most: int, now_ns: int) -> Any
 @njit
 def impair_release(state: int) -> None:
     """Take back all frames lent by impair_pop."""
-    lent, free = read64(state + LENT_COUNT), read64(state + FREE_COUNT)
+    lent, free = load_i64(state + LENT_COUNT), load_i64(state + FREE_COUNT)
     for index in range(lent):
-        write64(read64(state + FREE) + 8 * (free + index), read64(read64(state + LENT) + 8 * index))
-    write64(state + FREE_COUNT, free + lent)
-    write64(state + LENT_COUNT, 0)
+        store_i64(load_i64(state + FREE) + 8 * (free + index), load_i64(load_i64(state + LENT) + 8 * index))
+    store_i64(state + FREE_COUNT, free + lent)
+    store_i64(state + LENT_COUNT, 0)
 
 
 @njit
 def impair_transmit(state: int, ring: int, now_ns: int) -> None:
     """Move all due frames into a TX_RING, which counts those it has no room for."""
-    while read64(state + WAITING) > 0 and read64(read64(state + HEAP)) <= now_ns:
+    while load_i64(state + WAITING) > 0 and load_i64(load_i64(state + HEAP)) <= now_ns:
         slot = _heap_pop(state)
         tx_append(
-            ring, read64(state + STORE) + slot * read64(state + SLOT_BYTES), read32(read64(state + LENGTHS) + 4 * slot)
+            ring,
+            load_i64(state + STORE) + slot * load_i64(state + SLOT_BYTES),
+            load_u32(load_i64(state + LENGTHS) + 4 * slot),
         )
-        free = read64(state + FREE_COUNT)
-        write64(read64(state + FREE) + 8 * free, slot)
-        write64(state + FREE_COUNT, free + 1)
+        free = load_i64(state + FREE_COUNT)
+        store_i64(load_i64(state + FREE) + 8 * free, slot)
+        store_i64(state + FREE_COUNT, free + 1)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.intrinsics import read32, read64, write64
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u32, store_i64
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import (
     CELL_BYTES,
@@ -103,19 +103,19 @@ NOTES = ("tags_restored", "checksums_completed")
 @njit
 def port_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
     """Append up to ``most`` frames to a batch; returns how many entries of the wire, or due frames, were taken."""
-    link = read64(port + IMPAIR_IN)
-    target = batch if link == 0 else read64(port + SCRATCH)
+    link = load_i64(port + IMPAIR_IN)
+    target = batch if link == 0 else load_i64(port + SCRATCH)
     taken = _wire_receive(port, target, most, now_ns)
     if link == 0:
         return taken
     impair_push_batch(link, target, now_ns)
     _wire_release(port)
-    return impair_pop(link, batch, read64(port + NUMBER), most, now_ns)
+    return impair_pop(link, batch, load_i64(port + NUMBER), most, now_ns)
 
 
 @njit
 def _wire_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
-    kind = read64(port + KIND)
+    kind = load_i64(port + KIND)
     if kind == KIND_CABLE:
         return cable_switch_receive(port, batch, most)
     if kind == KIND_PACKET:
@@ -129,7 +129,7 @@ def _wire_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
 
 @njit
 def _wire_release(port: int) -> None:
-    kind = read64(port + KIND)
+    kind = load_i64(port + KIND)
     if kind == KIND_CABLE:
         cable_switch_release(port)
     elif kind == KIND_PACKET:
@@ -143,33 +143,33 @@ def _wire_release(port: int) -> None:
 @njit
 def port_release(port: int) -> None:
     """All frames received from the port have been read."""
-    if read64(port + IMPAIR_IN) == 0:
+    if load_i64(port + IMPAIR_IN) == 0:
         _wire_release(port)
     else:
-        impair_release(read64(port + IMPAIR_IN))
+        impair_release(load_i64(port + IMPAIR_IN))
 
 
 @njit
 def port_refresh(port: int) -> None:
     """Let the switch use the room that the other end has made since."""
-    if read64(port + KIND) == KIND_CABLE:
+    if load_i64(port + KIND) == KIND_CABLE:
         cable_switch_refresh(port)
 
 
 @njit
 def port_flush(port: int, now_ns: int) -> Any:
     """Send what the switch has appended and what the link has held back until now; how many frames that are."""
-    link = read64(port + IMPAIR_OUT)
+    link = load_i64(port + IMPAIR_OUT)
     if link != 0:
-        ring = read64(port + TX)
-        tail = read64(ring + TX_TAIL)
+        ring = load_i64(port + TX)
+        tail = load_i64(ring + TX_TAIL)
         # of a ring that is emptied at once, limit less the number of cells is where it was emptied to
-        first = read64(ring + TX_LIMIT) - read32(ring + TX_MASK) - 1
+        first = load_i64(ring + TX_LIMIT) - load_u32(ring + TX_MASK) - 1
         for index in range(first, tail):
             impair_push(link, tx_frame(ring, index), tx_length(ring, index), now_ns)
-        write64(ring + TX_LIMIT, tail + read32(ring + TX_MASK) + 1)
-        impair_transmit(link, read64(port + WIRE_TX), now_ns)
-    kind = read64(port + KIND)
+        store_i64(ring + TX_LIMIT, tail + load_u32(ring + TX_MASK) + 1)
+        impair_transmit(link, load_i64(port + WIRE_TX), now_ns)
+    kind = load_i64(port + KIND)
     if kind == KIND_CABLE:
         sent = cable_switch_publish(port)
         if sent > 0:
@@ -188,14 +188,14 @@ def port_flush(port: int, now_ns: int) -> Any:
 
 @njit
 def _has_output(port: int) -> bool:
-    ring = read64(port + WIRE_TX)
-    return read64(ring + TX_LIMIT) - read32(ring + TX_MASK) - 1 != read64(ring + TX_TAIL)
+    ring = load_i64(port + WIRE_TX)
+    return load_i64(ring + TX_LIMIT) - load_u32(ring + TX_MASK) - 1 != load_i64(ring + TX_TAIL)
 
 
 @njit
 def port_has_input(port: int) -> Any:
     """Whether frames wait in memory; a socket's are told by ppoll."""
-    kind = read64(port + KIND)
+    kind = load_i64(port + KIND)
     if kind == KIND_CABLE:
         return cable_switch_has_input(port)
     if kind == KIND_TCP:
@@ -206,12 +206,12 @@ def port_has_input(port: int) -> Any:
 @njit
 def port_settle(port: int) -> Any:
     """Before a sleep: put aside what would disturb it, write out what was kept. True: SwitchPort.attend is wanted."""
-    kind = read64(port + KIND)
+    kind = load_i64(port + KIND)
     if kind == KIND_PACKET:
         packet_settle(port)
     elif kind == KIND_PCAP:
         pcap_write_out(port)
-    return read64(port + NOTICE) != 0
+    return load_i64(port + NOTICE) != 0
 
 
 @njit
@@ -219,15 +219,15 @@ def port_next_ns(port: int, now_ns: int) -> int:
     """When the port wants a turn even if nothing comes in; -1: never."""
     soonest = -1
     for link_field in (IMPAIR_IN, IMPAIR_OUT):
-        link = read64(port + link_field)
+        link = load_i64(port + link_field)
         due = impair_next_ns(link) if link != 0 else -1
         if due >= 0 and (soonest < 0 or due < soonest):
             soonest = due
-    if read64(port + KIND) == KIND_PCAP:
+    if load_i64(port + KIND) == KIND_PCAP:
         due = pcap_next_ns(port, now_ns)
         if due >= 0 and (soonest < 0 or due < soonest):
             soonest = due
-    if read64(port + BLOCKED) != 0 and (soonest < 0 or soonest > now_ns + RETRY_BLOCKED_NS):
+    if load_i64(port + BLOCKED) != 0 and (soonest < 0 or soonest > now_ns + RETRY_BLOCKED_NS):
         soonest = now_ns + RETRY_BLOCKED_NS
     return soonest
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import prefetch
 from emulator.native.jit import njit
+from emulator.native.memory import prefetch
 
 LANE_WORD = 32
 """Lanes start 128 bytes into a cell (62 bytes of headroom, 66 of headers)."""

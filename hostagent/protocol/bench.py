@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import monotonic_ns
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i64, store_i64, store_u8
+from emulator.native.syscalls import monotonic_ns
 from hostagent.protocol.dtypes import ELEMENT_BYTES, DType, OperationKind
 from hostagent.protocol.frames import Addresses
 from hostagent.protocol.quantizer.blocks import dequantize, exponent_of, quantize

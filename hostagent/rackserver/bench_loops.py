@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import atomic_add64, copy_memory, load_acquire64, pause, read64, write64
-from emulator.native.intrinsics import read32 as read_native32
+from emulator.native.atomics import atomic_add64, load_acquire64, pause
 from emulator.native.jit import njit
-from emulator.native.memory import store_lane, write32
+from emulator.native.memory import copy_bytes, load_i64, load_u32, store_be32, store_i64, store_lane
 from emulator.ports.batch import (
     BATCH_ADDRESSES,
     BATCH_COUNT,
@@ -40,8 +39,8 @@ def make_frames(first: int, stride: int, frames: int, template: int, length: int
     """Contributions from a template, each with its own number and lanes."""
     for chunk in range(frames):
         frame = first + chunk * stride
-        copy_memory(frame, template, length)
-        write32(frame, CHUNK_AT, chunk)
+        copy_bytes(frame, template, length)
+        store_be32(frame + CHUNK_AT, chunk)
         for i in range((length - LANES_AT) // 4):
             store_lane(frame + LANES_AT, i, (chunk + i) & 0xFFFF)
 
@@ -49,10 +48,10 @@ def make_frames(first: int, stride: int, frames: int, template: int, length: int
 @njit
 def copy_batch(tx: int, batch: int) -> None:
     """What a server does that only reads each frame and writes one: the traffic of a sum without the sum."""
-    for index in range(read64(batch + BATCH_COUNT)):
-        port = read_native32(read64(batch + BATCH_PORTS) + 4 * index)
-        frame = read64(read64(batch + BATCH_ADDRESSES) + 8 * index)
-        tx_append(tx + port * TX_RING_BYTES, frame, read_native32(read64(batch + BATCH_LENGTHS) + 4 * index))
+    for index in range(load_i64(batch + BATCH_COUNT)):
+        port = load_u32(load_i64(batch + BATCH_PORTS) + 4 * index)
+        frame = load_i64(load_i64(batch + BATCH_ADDRESSES) + 8 * index)
+        tx_append(tx + port * TX_RING_BYTES, frame, load_u32(load_i64(batch + BATCH_LENGTHS) + 4 * index))
 
 
 @njit
@@ -67,26 +66,26 @@ def play(
     for start in range(0, frames, PER_WORKER):
         end = min(start + PER_WORKER, frames)
         for worker in range(workers):
-            host, pool = read64(records + 24 * worker + 8), read64(records + 24 * worker + 16)
+            host, pool = load_i64(records + 24 * worker + 8), load_i64(records + 24 * worker + 16)
             for chunk in range(start, end):
                 host_post(host, pool + chunk * stride, length)
             host_flush(host)
-        write64(batch + BATCH_COUNT, 0)
+        store_i64(batch + BATCH_COUNT, 0)
         for worker in range(workers):
-            port_refresh(read64(records + 24 * worker))
-            port_receive(read64(records + 24 * worker), batch, PER_WORKER, 0)
+            port_refresh(load_i64(records + 24 * worker))
+            port_receive(load_i64(records + 24 * worker), batch, PER_WORKER, 0)
         if program == 0:
             copy_batch(context, batch)
         else:
             call_program(program, context, batch, 0)
         for worker in range(workers):
-            port_release(read64(records + 24 * worker))
-            port_flush(read64(records + 24 * worker), 0)
+            port_release(load_i64(records + 24 * worker))
+            port_flush(load_i64(records + 24 * worker), 0)
         for worker in range(workers):
-            host = read64(records + 24 * worker + 8)
-            write64(batch + BATCH_COUNT, 0)
+            host = load_i64(records + 24 * worker + 8)
+            store_i64(batch + BATCH_COUNT, 0)
             host_receive(host, batch, PER_WORKER)
-            answers += read64(batch + BATCH_COUNT)
+            answers += load_i64(batch + BATCH_COUNT)
             host_release(host)
     return answers
 
@@ -97,9 +96,9 @@ def play_ready(
 ) -> None:
     """The server's part of `play` alone, for workers ``first`` to ``end``: nobody sends, nobody takes the answers."""
     for start in range(0, frames, PER_WORKER):
-        write64(batch + BATCH_COUNT, 0)
+        store_i64(batch + BATCH_COUNT, 0)
         for worker in range(first, end):
-            pool = read64(records + 24 * worker + 16)
+            pool = load_i64(records + 24 * worker + 16)
             for chunk in range(start, min(start + PER_WORKER, frames)):
                 batch_append(batch, pool + chunk * stride, length, worker)
         if program == 0:
@@ -107,13 +106,13 @@ def play_ready(
         else:
             call_program(program, context, batch, 0)
         for worker in range(first, end):
-            ring = read64(read64(records + 24 * worker) + WIRE_TX)
-            write64(ring + TX_LIMIT, read64(ring + TX_TAIL) + read_native32(ring + TX_MASK) + 1)
+            ring = load_i64(load_i64(records + 24 * worker) + WIRE_TX)
+            store_i64(ring + TX_LIMIT, load_i64(ring + TX_TAIL) + load_u32(ring + TX_MASK) + 1)
     for worker in range(first, end):  # so that the port knows of nothing
-        port = read64(records + 24 * worker)
-        ring, published = read64(port + WIRE_TX), read64(port + OUT_PUBLISHED)
-        write64(ring + TX_TAIL, published)
-        write64(ring + TX_LIMIT, published + read_native32(ring + TX_MASK) + 1)
+        port = load_i64(records + 24 * worker)
+        ring, published = load_i64(port + WIRE_TX), load_i64(port + OUT_PUBLISHED)
+        store_i64(ring + TX_TAIL, published)
+        store_i64(ring + TX_LIMIT, published + load_u32(ring + TX_MASK) + 1)
 
 
 @njit
@@ -124,37 +123,37 @@ def step_by(lanes: int, buffers: int, gradient: int, answers: int, key_address: 
     tensor, of a chunk, and of what is stepped at once: a chunk, or a block of chunks when the last of them is there.
     """
     key, held, new = key_at(key_address), buffers, buffers + 24
-    count, chunk, together = read64(sizes), read64(sizes + 8), read64(sizes + 16)
+    count, chunk, together = load_i64(sizes), load_i64(sizes + 8), load_i64(sizes + 16)
     for first in range(0, count, together):
         at = 4 * first
         for part in range(0, 4 * together, 4 * chunk):
             dequantize(lanes + at + part, gradient + part, chunk, 0, 2, 4)
-        moments = (read64(held + 8) + at, read64(held + 16) + at, read64(held + 16) + at)
-        new_moments = (read64(new + 8) + at, read64(new + 16) + at, read64(new + 16) + at)
-        adam(gradient, read64(held) + at, read64(new) + at, moments, new_moments, together, key)
+        moments = (load_i64(held + 8) + at, load_i64(held + 16) + at, load_i64(held + 16) + at)
+        new_moments = (load_i64(new + 8) + at, load_i64(new + 16) + at, load_i64(new + 16) + at)
+        adam(gradient, load_i64(held) + at, load_i64(new) + at, moments, new_moments, together, key)
         for part in range(0, 4 * together, 4 * chunk):
             for worker in range(4):
-                copy_memory(answers + 4 * together * worker + part, read64(new) + at + part, 4 * chunk)
+                copy_bytes(answers + 4 * together * worker + part, load_i64(new) + at + part, 4 * chunk)
 
 
 @njit
 def sum_tall(target: int, sources: int, count: int, block: int, core: int, cores: int) -> None:
     """Each core adds whole blocks of all arrays; nobody waits for anybody. ``sources``: addresses, ``block`` lanes."""
-    blocks = read64(sources + 8 * count)
+    blocks = load_i64(sources + 8 * count)
     for index in range(core, blocks, cores):
         for source in range(count):
-            add_lanes(target + 4 * index * block, read64(sources + 8 * source) + 4 * index * block, 0, block)
+            add_lanes(target + 4 * index * block, load_i64(sources + 8 * source) + 4 * index * block, 0, block)
 
 
 @njit
 def sum_wide(target: int, sources: int, count: int, block: int, core: int, cores: int, barrier: int) -> None:
     """All cores join on each array of each block, and wait for each other behind it."""
-    blocks = read64(sources + 8 * count)
+    blocks = load_i64(sources + 8 * count)
     share = block // cores
     for index in range(blocks):
         for source in range(count):
             place = 4 * (index * block + core * share)
-            add_lanes(target + place, read64(sources + 8 * source) + place, 0, share)
+            add_lanes(target + place, load_i64(sources + 8 * source) + place, 0, share)
             turn = (atomic_add64(barrier, 1) // cores + 1) * cores
             while load_acquire64(barrier) < turn:
                 pause()

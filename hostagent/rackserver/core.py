@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.memory import entry_address
+from emulator.native.calls import entry_address
 from emulator.native.pages import address_of, aligned_bytes, reserved_bytes
 from emulator.ports.batch import FrameBatch, TxPortTable
 from hostagent.protocol.frames import Addresses, Frame, build_frame

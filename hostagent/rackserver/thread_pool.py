@@ -19,20 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import (
-    atomic_add32,
-    compare_exchange64,
-    fence,
-    futex_wait,
-    futex_wake,
-    load_acquire32,
-    monotonic_ns,
-    pause,
-    store_release32,
-)
+from emulator.native.atomics import atomic_add32, compare_exchange64, fence, load_acquire32, pause, store_release32
 from emulator.native.jit import njit
 from emulator.native.memory import record_at
 from emulator.native.pages import address_of, aligned_bytes
+from emulator.native.syscalls import futex_wait, futex_wake, monotonic_ns
 from emulator.ports.batch import offset_of
 from hostagent.rackserver.frames.loops import serve
 from hostagent.rackserver.processors import processors_for

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import read8, read32, read64, write64
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u8, load_u32, store_i64
 from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, BATCH_PORTS
 from hostagent.protocol.services.aggregator import DROPS
 from hostagent.protocol.wire import (
@@ -53,7 +53,7 @@ CONTRIBUTION, SUM, MAX = int(Kind.CONTRIBUTION), int(Operator.SUM), int(Operator
 @njit
 def be16(at: int) -> Any:
     """Two bytes, big-endian."""
-    return read8(at) << 8 | read8(at + 1)
+    return load_u8(at) << 8 | load_u8(at + 1)
 
 
 @njit
@@ -85,16 +85,16 @@ def udp_total(at: int, size: int) -> Any:
 @njit
 def look(at: int, size: int) -> Any:
     """-1 for a contribution of the protocol, whole and unharmed but for its UDP checksum; else why it is dropped."""
-    if size < LANES_AT or be16(at + 12) != ETHERTYPE_IPV4 or read8(at + IP_AT) != 0x45:
+    if size < LANES_AT or be16(at + 12) != ETHERTYPE_IPV4 or load_u8(at + IP_AT) != 0x45:
         return NOT_OURS
-    if read8(at + IP_AT + 9) != PROTOCOL_UDP or be16(at + UDP_AT + 2) != NETSUM_PORT or be16(at + IP_AT + 6) & 0x3FFF:
+    if load_u8(at + IP_AT + 9) != PROTOCOL_UDP or be16(at + UDP_AT + 2) != NETSUM_PORT or be16(at + IP_AT + 6) & 0x3FFF:
         return NOT_OURS
     if ones_sum(at + IP_AT, IPV4_BYTES) != 0xFFFF:
         return CHECKSUM
     if be16(at + IP_AT + 2) != size - ETHERNET_BYTES or be16(at + UDP_AT + 4) != size - UDP_AT:
         return LENGTH
-    no_data, operator = read8(at + FLAGS_AT) & FLAG_NO_DATA, read8(at + OPERATOR_AT)
-    if read8(at + VERSION_AT) != NETSUM_VERSION or read8(at + KIND_AT) != CONTRIBUTION:
+    no_data, operator = load_u8(at + FLAGS_AT) & FLAG_NO_DATA, load_u8(at + OPERATOR_AT)
+    if load_u8(at + VERSION_AT) != NETSUM_VERSION or load_u8(at + KIND_AT) != CONTRIBUTION:
         return KIND
     if operator > MAX or (no_data and operator != SUM):
         return KIND
@@ -119,7 +119,7 @@ def match(at: int, size: int, port: int, lanes: int, rules: Any, heads: Any) -> 
         if rule[R_PORT] != port or rule[R_MAC] != mac or rule[R_IP] != be32(at + IP_AT + 12):
             return CHILD, 0
         count = be16(at + LANE_COUNT_AT)
-        is_short = count == 0 and read8(at + FLAGS_AT) & FLAG_NO_DATA != 0 and rule[R_SHORT] != 0
+        is_short = count == 0 and load_u8(at + FLAGS_AT) & FLAG_NO_DATA != 0 and rule[R_SHORT] != 0
         if size != LANES_AT + 4 * count or (count != lanes and not is_short):
             return LENGTH, 0
         if be16(at + UDP_CHECKSUM_AT) == 0:
@@ -137,10 +137,10 @@ def match(at: int, size: int, port: int, lanes: int, rules: Any, heads: Any) -> 
 def match_batch(batch: int, lanes: int, rules: Any, heads: Any, drops: Any, tags: Any) -> int:
     """The tag of each frame of a batch, -1 for a counted drop; returns how many matched."""
     matched = 0
-    for index in range(read64(batch + BATCH_COUNT)):
-        at = read64(read64(batch + BATCH_ADDRESSES) + 8 * index)
-        size = read32(read64(batch + BATCH_LENGTHS) + 4 * index)
-        port = read32(read64(batch + BATCH_PORTS) + 4 * index)
+    for index in range(load_i64(batch + BATCH_COUNT)):
+        at = load_i64(load_i64(batch + BATCH_ADDRESSES) + 8 * index)
+        size = load_u32(load_i64(batch + BATCH_LENGTHS) + 4 * index)
+        port = load_u32(load_i64(batch + BATCH_PORTS) + 4 * index)
         why, tag = match(at, size, port, lanes, rules, heads)
         if why >= 0:
             drops[why] += 1
@@ -157,5 +157,5 @@ def set_checksum(at: int, size: int) -> None:
     value = 0xFFFF - udp_total(at, size)
     if value == 0:
         value = 0xFFFF
-    word = read64(at + UDP_CHECKSUM_AT - 6)  # the field's bytes are the highest of this little-endian word
-    write64(at + UDP_CHECKSUM_AT - 6, word | (value >> 8) << 48 | (value & 0xFF) << 56)
+    word = load_i64(at + UDP_CHECKSUM_AT - 6)  # the field's bytes are the highest of this little-endian word
+    store_i64(at + UDP_CHECKSUM_AT - 6, word | (value >> 8) << 48 | (value & 0xFF) << 56)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import copy_memory
 from emulator.native.jit import njit
+from emulator.native.memory import copy_bytes
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import ask_again, end_handler, give_feedback, go_on, report
 from pspin_model.machine.events import E_RELEASE, push
@@ -184,7 +184,7 @@ def _keep_sent(s: State, d: Any, message: int) -> None:
     r[S_OFFSET] = g[G_SENT_BYTES]
     r[S_BYTES] = d[D_BYTES]
     r[S_CONTEXT] = d[D_CONTEXT]
-    copy_memory(s.sent_data.ctypes.data + g[G_SENT_BYTES], d[D_SOURCE], d[D_BYTES])
+    copy_bytes(s.sent_data.ctypes.data + g[G_SENT_BYTES], d[D_SOURCE], d[D_BYTES])
     g[G_SENT_BYTES] += d[D_BYTES]
     g[G_SENT] += 1
     d[D_SENT] = row
@@ -199,9 +199,9 @@ def command_done(s: State, now: int, place: int) -> None:
     if d[D_KIND] == OP_SEND:
         s.sent[d[D_SENT], S_CYCLE] = now
     elif d[D_KIND] == OP_FROM_HOST:
-        copy_memory(d[D_SOURCE], context[X_HOST] + d[D_TARGET], d[D_BYTES])
+        copy_bytes(d[D_SOURCE], context[X_HOST] + d[D_TARGET], d[D_BYTES])
     elif d[D_KIND] == OP_TO_HOST:
-        copy_memory(context[X_HOST] + d[D_TARGET], d[D_SOURCE], d[D_BYTES])
+        copy_bytes(context[X_HOST] + d[D_TARGET], d[D_SOURCE], d[D_BYTES])
     else:
         carray(words_at(context[X_HOST] + d[D_TARGET]), 1)[0] = d[D_SOURCE]
         if s.g[G_HOST_WRITES] < s.host_writes.shape[0]:
@@ -280,5 +280,5 @@ def copy_for_handler(s: State, now: int, core: int) -> None:
 def copy_done_for_handler(s: State, now: int, place: int) -> None:
     """A handler's copy is complete."""
     d = row_at(s.commands, place)
-    copy_memory(d[D_TARGET], d[D_SOURCE], d[D_BYTES])
+    copy_bytes(d[D_TARGET], d[D_SOURCE], d[D_BYTES])
     _free(s, now, d[D_CORE], place)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import copy_memory
 from emulator.native.jit import njit
+from emulator.native.memory import copy_bytes
 from pspin_model.machine.config import index_of
 from pspin_model.machine.events import E_ARRIVE, E_REQUEST, E_TASK, E_WRITTEN, push
 from pspin_model.machine.layout import (
@@ -144,7 +144,7 @@ def arrive(s: State, now: int) -> None:
     p[P_NEXT] = -1
     p[P_NUMBER] = g[G_NUMBER]
     g[G_NUMBER] += 1
-    copy_memory(address_of_row(s.l2, row), s.injected_data.ctypes.data + i[I_OFFSET], i[I_BYTES])
+    copy_bytes(address_of_row(s.l2, row), s.injected_data.ctypes.data + i[I_OFFSET], i[I_BYTES])
     g[G_L2_BYTES] += room
     g[G_L2_PEAK] = max(g[G_L2_PEAK], g[G_L2_BYTES])
     g[G_ACTIVE] += 1

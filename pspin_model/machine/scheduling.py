@@ -8,8 +8,8 @@ clusters share, and the cluster dispatches what is copied, in order, to its lowe
 
 from __future__ import annotations
 
-from emulator.native.intrinsics import copy_memory
 from emulator.native.jit import njit
+from emulator.native.memory import copy_bytes
 from pspin_model.machine.commands import copy_done_for_handler
 from pspin_model.machine.config import index_of
 from pspin_model.machine.cores import begin_handler, l1_address
@@ -284,7 +284,7 @@ def copied(s: State, now: int, subject: int) -> None:
     p = row_at(s.packets, subject)
     cluster = p[P_CLUSTER]
     s.records[p[P_RECORD], T_COPIED] = now
-    copy_memory(l1_address(s, cluster, p[P_L1_SLOT]), address_of_row(s.l2, subject), p[P_BYTES])
+    copy_bytes(l1_address(s, cluster, p[P_L1_SLOT]), address_of_row(s.l2, subject), p[P_BYTES])
     append(s.ready_fifo, s.ready_span, cluster, subject)
     wake_cluster(s, cluster, now + s.conf[C_DISPATCH])
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import cfunc
 
-from emulator.native.intrinsics import read8, read32, read64, write64
+from emulator.native.memory import load_i64, load_u8, load_u32, store_i64
 from emulator.native.pages import address_of
 from emulator.ports.batch import MAX_PORTS, TX_RING_BYTES, TxPortTable, tx_append
 
@@ -19,18 +19,18 @@ SIGNATURE = "int64(int64, int64, int64, int64, int64, int64)"
 
 @cfunc(SIGNATURE)
 def _forward(context: int, addresses: int, lengths: int, ports: int, count: int, now_ns: int) -> int:
-    write64(context + CALLS, read64(context + CALLS) + 1)
+    store_i64(context + CALLS, load_i64(context + CALLS) + 1)
     for index in range(count):
-        address = read64(addresses + 8 * index)
-        length = read32(lengths + 4 * index)
-        first = read8(address)
+        address = load_i64(addresses + 8 * index)
+        length = load_u32(lengths + 4 * index)
+        first = load_u8(address)
         for position in range(length):
-            if read8(address + position) != first:
-                write64(context + TORN, read64(context + TORN) + 1)
+            if load_u8(address + position) != first:
+                store_i64(context + TORN, load_i64(context + TORN) + 1)
                 break
-        egress = read64(context + ROUTES + 8 * read32(ports + 4 * index))
+        egress = load_i64(context + ROUTES + 8 * load_u32(ports + 4 * index))
         if egress >= 0:
-            tx_append(read64(context + TABLE) + egress * TX_RING_BYTES, address, length)
+            tx_append(load_i64(context + TABLE) + egress * TX_RING_BYTES, address, length)
     return count
 
 

@@ -25,22 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.intrinsics import (
-    atomic_add32,
-    compare_exchange32,
-    fence,
-    futex_wait,
-    futex_wake,
-    load_once32,
-    ppoll,
-    read16,
-    read64,
-    read_descriptor,
-    store_release32,
-    write_descriptor,
-)
+from emulator.native.atomics import atomic_add32, compare_exchange32, fence, load_once32, store_release32
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u16
 from emulator.native.pages import address_of, aligned_bytes
+from emulator.native.syscalls import futex_wait, futex_wake, ppoll, read_descriptor, write_descriptor
 from emulator.ports.batch import offset_of
 from emulator.ports.cable import files
 
@@ -75,7 +64,7 @@ SLEEPER_COUNT = offset_of(SLEEPER, "polled_count")
 @njit
 def bell_prepare(sleeper: int) -> int:
     """Announce a sleep. Look into all rings after it, then call bell_sleep with the result, or bell_cancel."""
-    bell = read64(sleeper + SLEEPER_BELL)
+    bell = load_i64(sleeper + SLEEPER_BELL)
     sequence = load_once32(bell + SEQUENCE)
     store_release32(bell + ASLEEP, (sequence & 0x7FFFFFFF) + 1)
     fence()
@@ -85,7 +74,7 @@ def bell_prepare(sleeper: int) -> int:
 @njit
 def bell_cancel(sleeper: int) -> None:
     """Do not sleep after all."""
-    store_release32(read64(sleeper + SLEEPER_BELL) + ASLEEP, 0)
+    store_release32(load_i64(sleeper + SLEEPER_BELL) + ASLEEP, 0)
 
 
 @njit
@@ -95,15 +84,15 @@ def bell_sleep(sleeper: int, sequence: int, timeout_ns: int) -> int:
     Returns how many watched sockets have input.
     """
     readable = 0
-    bell = read64(sleeper + SLEEPER_BELL)
-    fifo = read64(sleeper + SLEEPER_FIFO)
+    bell = load_i64(sleeper + SLEEPER_BELL)
+    fifo = load_i64(sleeper + SLEEPER_FIFO)
     if fifo < 0:
         futex_wait(bell + SEQUENCE, sequence, timeout_ns)
     else:
-        polled = read64(sleeper + SLEEPER_POLLED)
-        ready = ppoll(polled, read64(sleeper + SLEEPER_COUNT), timeout_ns)
+        polled = load_i64(sleeper + SLEEPER_POLLED)
+        ready = ppoll(polled, load_i64(sleeper + SLEEPER_COUNT), timeout_ns)
         readable = max(ready, 0)
-        if ready > 0 and read16(polled + POLL_REVENTS) != 0:
+        if ready > 0 and load_u16(polled + POLL_REVENTS) != 0:
             read_descriptor(fifo, bell + DRAIN, DRAIN_BYTES)
             readable -= 1
     store_release32(bell + ASLEEP, 0)

@@ -19,16 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.intrinsics import (
-    load_acquire64,
-    load_once32,
-    load_once64,
-    read64,
-    store_release64,
-    write32,
-    write64,
-)
+from emulator.native.atomics import load_acquire64, load_once32, load_once64, store_release64
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, store_i64, store_u32
 from emulator.ports.batch import (
     BATCH_COUNT,
     CELL_BYTES,
@@ -209,78 +202,78 @@ def place_tx(ring: Any, state: Any, tail: int) -> None:
 @njit
 def cable_switch_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` posted frames to a batch; returns how many entries were taken. Release them later."""
-    head = read64(port + IN_NEXT)
-    tail = load_acquire64(read64(port + CABLE) + UP_TAIL)
+    head = load_i64(port + IN_NEXT)
+    tail = load_acquire64(load_i64(port + CABLE) + UP_TAIL)
     available = tail - head
-    mask = read64(port + POST_MASK)
+    mask = load_i64(port + POST_MASK)
     if available < 0 or available > mask + 1:
         # nothing in the ring can be believed; what the host posts next can
-        write64(port + BAD_RINGS, read64(port + BAD_RINGS) + 1)
-        write64(port + IN_NEXT, tail)
+        store_i64(port + BAD_RINGS, load_i64(port + BAD_RINGS) + 1)
+        store_i64(port + IN_NEXT, tail)
         return 0
     taken = min(available, most, batch_room(batch))
-    posts = read64(port + POSTS)
-    pool = read64(port + POOL)
-    pool_bytes = read64(port + POOL_BYTES)
-    number = read64(port + NUMBER)
-    first = read64(batch + BATCH_COUNT)
+    posts = load_i64(port + POSTS)
+    pool = load_i64(port + POOL)
+    pool_bytes = load_i64(port + POOL_BYTES)
+    number = load_i64(port + NUMBER)
+    first = load_i64(batch + BATCH_COUNT)
     total_bytes = 0
     for index in range(head, head + taken):
         post = posts + (index & mask) * POST_BYTES
         offset = load_once64(post)
         length = load_once32(post + POST_LENGTH)
         if offset < 0 or length > pool_bytes or offset > pool_bytes - length:
-            write64(port + BAD_DESCRIPTORS, read64(port + BAD_DESCRIPTORS) + 1)
+            store_i64(port + BAD_DESCRIPTORS, load_i64(port + BAD_DESCRIPTORS) + 1)
             continue
         batch_append(batch, pool + offset, length, number)
         total_bytes += length
-    write64(port + IN_NEXT, head + taken)
-    write64(port + IN_FRAMES, read64(port + IN_FRAMES) + read64(batch + BATCH_COUNT) - first)
-    write64(port + IN_BYTES, read64(port + IN_BYTES) + total_bytes)
+    store_i64(port + IN_NEXT, head + taken)
+    store_i64(port + IN_FRAMES, load_i64(port + IN_FRAMES) + load_i64(batch + BATCH_COUNT) - first)
+    store_i64(port + IN_BYTES, load_i64(port + IN_BYTES) + total_bytes)
     return taken
 
 
 @njit
 def cable_switch_release(port: int) -> None:
     """Tell the host that all frames taken so far have been read."""
-    head = read64(port + IN_NEXT)
-    if head != read64(port + IN_RELEASED):
-        store_release64(read64(port + CABLE) + UP_HEAD, head)
-        write64(port + IN_RELEASED, head)
+    head = load_i64(port + IN_NEXT)
+    if head != load_i64(port + IN_RELEASED):
+        store_release64(load_i64(port + CABLE) + UP_HEAD, head)
+        store_i64(port + IN_RELEASED, head)
 
 
 @njit
 def cable_switch_refresh(port: int) -> None:
     """Let the switch write where the host has finished reading."""
-    ring = read64(port + WIRE_TX)
-    head = load_acquire64(read64(port + CABLE) + DOWN_HEAD)
-    cells = read64(port + CELL_MASK) + 1
-    held = read64(port + OUT_PUBLISHED) - head
+    ring = load_i64(port + WIRE_TX)
+    head = load_acquire64(load_i64(port + CABLE) + DOWN_HEAD)
+    cells = load_i64(port + CELL_MASK) + 1
+    held = load_i64(port + OUT_PUBLISHED) - head
     if held < 0 or held > cells:
-        write64(port + BAD_RINGS, read64(port + BAD_RINGS) + 1)
+        store_i64(port + BAD_RINGS, load_i64(port + BAD_RINGS) + 1)
         return
-    write64(ring + TX_LIMIT, head + cells)
+    store_i64(ring + TX_LIMIT, head + cells)
 
 
 @njit
 def cable_switch_publish(port: int) -> int:
     """Show the host what the switch has appended; how many frames that are. The caller rings the bell."""
-    ring = read64(port + WIRE_TX)
-    tail = read64(ring + TX_TAIL)
-    published = read64(port + OUT_PUBLISHED)
+    ring = load_i64(port + WIRE_TX)
+    tail = load_i64(ring + TX_TAIL)
+    published = load_i64(port + OUT_PUBLISHED)
     if tail == published:
         return 0
-    store_release64(read64(port + CABLE) + DOWN_TAIL, tail)
-    write64(port + OUT_PUBLISHED, tail)
-    write64(port + OUT_FRAMES, read64(ring + TX_FRAMES))
-    write64(port + OUT_BYTES, read64(ring + TX_BYTES))
+    store_release64(load_i64(port + CABLE) + DOWN_TAIL, tail)
+    store_i64(port + OUT_PUBLISHED, tail)
+    store_i64(port + OUT_FRAMES, load_i64(ring + TX_FRAMES))
+    store_i64(port + OUT_BYTES, load_i64(ring + TX_BYTES))
     return tail - published
 
 
 @njit
 def cable_switch_has_input(port: int) -> bool:
     """Whether the host has posted something not yet taken."""
-    return load_acquire64(read64(port + CABLE) + UP_TAIL) != read64(port + IN_NEXT)
+    return load_acquire64(load_i64(port + CABLE) + UP_TAIL) != load_i64(port + IN_NEXT)
 
 
 # --- the host's end --------------------------------------------------------------------------------------------------
@@ -289,92 +282,92 @@ def cable_switch_has_input(port: int) -> bool:
 @njit
 def cable_host_post(port: int, address: int, length_bytes: int) -> int:
     """Queue one frame of the pool: 1, or 0 when the ring is full or the frame is not the pool's (counted)."""
-    next_post = read64(port + OUT_NEXT)
-    mask = read64(port + POST_MASK)
-    if next_post - read64(port + OUT_TAKEN) > mask:
+    next_post = load_i64(port + OUT_NEXT)
+    mask = load_i64(port + POST_MASK)
+    if next_post - load_i64(port + OUT_TAKEN) > mask:
         cable_host_consumed(port)
-        if next_post - read64(port + OUT_TAKEN) > mask:
-            write64(port + REFUSED, read64(port + REFUSED) + 1)
+        if next_post - load_i64(port + OUT_TAKEN) > mask:
+            store_i64(port + REFUSED, load_i64(port + REFUSED) + 1)
             return 0
-    offset = address - read64(port + POOL)
-    pool_bytes = read64(port + POOL_BYTES)
+    offset = address - load_i64(port + POOL)
+    pool_bytes = load_i64(port + POOL_BYTES)
     if offset < 0 or length_bytes < 0 or length_bytes > pool_bytes or offset > pool_bytes - length_bytes:
-        write64(port + BAD_DESCRIPTORS, read64(port + BAD_DESCRIPTORS) + 1)
+        store_i64(port + BAD_DESCRIPTORS, load_i64(port + BAD_DESCRIPTORS) + 1)
         return 0
-    post = read64(port + POSTS) + (next_post & mask) * POST_BYTES
-    write64(post, offset)
-    write32(post + POST_LENGTH, length_bytes)
-    write64(port + OUT_NEXT, next_post + 1)
-    write64(port + OUT_FRAMES, read64(port + OUT_FRAMES) + 1)
-    write64(port + OUT_BYTES, read64(port + OUT_BYTES) + length_bytes)
+    post = load_i64(port + POSTS) + (next_post & mask) * POST_BYTES
+    store_i64(post, offset)
+    store_u32(post + POST_LENGTH, length_bytes)
+    store_i64(port + OUT_NEXT, next_post + 1)
+    store_i64(port + OUT_FRAMES, load_i64(port + OUT_FRAMES) + 1)
+    store_i64(port + OUT_BYTES, load_i64(port + OUT_BYTES) + length_bytes)
     return 1
 
 
 @njit
 def cable_host_publish(port: int) -> int:
     """Show the switch what was posted; how many frames that are. The caller rings the bell."""
-    next_post = read64(port + OUT_NEXT)
-    published = read64(port + OUT_PUBLISHED)
+    next_post = load_i64(port + OUT_NEXT)
+    published = load_i64(port + OUT_PUBLISHED)
     if next_post == published:
         return 0
-    store_release64(read64(port + CABLE) + UP_TAIL, next_post)
-    write64(port + OUT_PUBLISHED, next_post)
+    store_release64(load_i64(port + CABLE) + UP_TAIL, next_post)
+    store_i64(port + OUT_PUBLISHED, next_post)
     return next_post - published
 
 
 @njit
 def cable_host_consumed(port: int) -> int:
     """How many postings, counted from the cable's first, the switch has finished reading."""
-    head = load_acquire64(read64(port + CABLE) + UP_HEAD)
-    if head > read64(port + OUT_PUBLISHED) or head < read64(port + OUT_TAKEN):
+    head = load_acquire64(load_i64(port + CABLE) + UP_HEAD)
+    if head > load_i64(port + OUT_PUBLISHED) or head < load_i64(port + OUT_TAKEN):
         # going back, or ahead of us: a broken switch; frames stay taken rather than being rewritten under its eyes
-        write64(port + BAD_RINGS, read64(port + BAD_RINGS) + 1)
-        return read64(port + OUT_TAKEN)
-    write64(port + OUT_TAKEN, head)
+        store_i64(port + BAD_RINGS, load_i64(port + BAD_RINGS) + 1)
+        return load_i64(port + OUT_TAKEN)
+    store_i64(port + OUT_TAKEN, head)
     return head
 
 
 @njit
 def cable_host_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` frames from the switch to a batch; returns how many cells were taken. Release later."""
-    head = read64(port + IN_NEXT)
-    tail = load_acquire64(read64(port + CABLE) + DOWN_TAIL)
+    head = load_i64(port + IN_NEXT)
+    tail = load_acquire64(load_i64(port + CABLE) + DOWN_TAIL)
     available = tail - head
-    mask = read64(port + CELL_MASK)
+    mask = load_i64(port + CELL_MASK)
     if available < 0 or available > mask + 1:
-        write64(port + BAD_RINGS, read64(port + BAD_RINGS) + 1)
-        write64(port + IN_NEXT, tail)
+        store_i64(port + BAD_RINGS, load_i64(port + BAD_RINGS) + 1)
+        store_i64(port + IN_NEXT, tail)
         return 0
     taken = min(available, most, batch_room(batch))
-    cells = read64(port + CELLS)
-    lengths = read64(port + LENGTHS)
-    stride = read64(port + STRIDE)
-    number = read64(port + NUMBER)
-    first = read64(batch + BATCH_COUNT)
+    cells = load_i64(port + CELLS)
+    lengths = load_i64(port + LENGTHS)
+    stride = load_i64(port + STRIDE)
+    number = load_i64(port + NUMBER)
+    first = load_i64(batch + BATCH_COUNT)
     total_bytes = 0
     for index in range(head, head + taken):
         length = load_once32(lengths + 4 * (index & mask))
         if length > stride:
-            write64(port + BAD_DESCRIPTORS, read64(port + BAD_DESCRIPTORS) + 1)
+            store_i64(port + BAD_DESCRIPTORS, load_i64(port + BAD_DESCRIPTORS) + 1)
             continue
         batch_append(batch, cells + (index & mask) * stride, length, number)
         total_bytes += length
-    write64(port + IN_NEXT, head + taken)
-    write64(port + IN_FRAMES, read64(port + IN_FRAMES) + read64(batch + BATCH_COUNT) - first)
-    write64(port + IN_BYTES, read64(port + IN_BYTES) + total_bytes)
+    store_i64(port + IN_NEXT, head + taken)
+    store_i64(port + IN_FRAMES, load_i64(port + IN_FRAMES) + load_i64(batch + BATCH_COUNT) - first)
+    store_i64(port + IN_BYTES, load_i64(port + IN_BYTES) + total_bytes)
     return taken
 
 
 @njit
 def cable_host_release(port: int) -> None:
     """Give the cells of all frames taken so far back to the switch."""
-    head = read64(port + IN_NEXT)
-    if head != read64(port + IN_RELEASED):
-        store_release64(read64(port + CABLE) + DOWN_HEAD, head)
-        write64(port + IN_RELEASED, head)
+    head = load_i64(port + IN_NEXT)
+    if head != load_i64(port + IN_RELEASED):
+        store_release64(load_i64(port + CABLE) + DOWN_HEAD, head)
+        store_i64(port + IN_RELEASED, head)
 
 
 @njit
 def cable_host_has_input(port: int) -> bool:
     """Whether the switch has sent something not yet taken."""
-    return load_acquire64(read64(port + CABLE) + DOWN_TAIL) != read64(port + IN_NEXT)
+    return load_acquire64(load_i64(port + CABLE) + DOWN_TAIL) != load_i64(port + IN_NEXT)

@@ -5,13 +5,14 @@ For tests, simulations and in-memory benchmarks; a live loop can serve it too.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.pages import address_of, aligned_bytes
-from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable, copy_bytes
+from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.cable import PAGE_BYTES, Geometry, place, place_tx, write_header
 from emulator.ports.errors import PortError
@@ -89,7 +90,7 @@ class MemoryPort(SwitchPort):
             address = pool.address + self.host.posted % pool.count * pool.stride_bytes
             if self.host.posted - self.host.consumed >= pool.count:
                 break
-            copy_bytes(address, address_of(content), length)
+            ctypes.memmove(address, address_of(content), length)
             accepted += self.host.post(address, length)
         self.host.flush()
         return accepted

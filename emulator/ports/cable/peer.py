@@ -13,20 +13,10 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.intrinsics import (
-    close_descriptor,
-    load_acquire64,
-    load_once64,
-    map_memory,
-    open_path,
-    read8,
-    read64,
-    seek_end,
-    unmap_memory,
-    write8,
-    write64,
-)
+from emulator.native.atomics import load_acquire64, load_once64
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u8, store_i64, store_u8
+from emulator.native.syscalls import close_descriptor, map_memory, open_path, seek_end, unmap_memory
 from emulator.ports.cable import files
 from emulator.ports.cable.bell import BELL_BYTES, BELL_PREFIX, HAS_FIFO, bell_ring
 from emulator.ports.cable.cable import END_BELL, END_GENERATION
@@ -64,42 +54,42 @@ def bell_path_template() -> NDArray[np.uint8]:
 def _write_digits(target: int, identity: int) -> None:
     for index in range(HEX_DIGITS):
         digit = (identity >> (4 * (HEX_DIGITS - 1 - index))) & 15
-        write8(target + index, digit + 48 if digit < 10 else digit + 87)
+        store_u8(target + index, digit + 48 if digit < 10 else digit + 87)
 
 
 @njit
 def _forget_bell(port: int) -> None:
-    if read64(port + PEER_BELL) != 0:
-        unmap_memory(read64(port + PEER_BELL), BELL_BYTES)
-        write64(port + PEER_BELL, 0)
-    if read64(port + PEER_FIFO) >= 0:
-        close_descriptor(read64(port + PEER_FIFO))
-        write64(port + PEER_FIFO, -1)
+    if load_i64(port + PEER_BELL) != 0:
+        unmap_memory(load_i64(port + PEER_BELL), BELL_BYTES)
+        store_i64(port + PEER_BELL, 0)
+    if load_i64(port + PEER_FIFO) >= 0:
+        close_descriptor(load_i64(port + PEER_FIFO))
+        store_i64(port + PEER_FIFO, -1)
 
 
 @njit
 def _open_bell(port: int, identity: int) -> None:
     """Map the bell with this identity; leave none where its owner has gone."""
-    path = read64(port + BELL_PATH) + BELL_PATH_START
-    end = path + read64(path - BELL_PATH_START) + HEX_DIGITS
+    path = load_i64(port + BELL_PATH) + BELL_PATH_START
+    end = path + load_i64(path - BELL_PATH_START) + HEX_DIGITS
     _write_digits(end - HEX_DIGITS, identity)
-    write8(end, 0)
+    store_u8(end, 0)
     descriptor = open_path(path, OPEN_FLAGS)
     if descriptor < 0:
         return
     if seek_end(descriptor, 0, 2) >= BELL_BYTES:
         address = map_memory(0, BELL_BYTES, READ_WRITE, MAP_SHARED, descriptor, 0)
         if address > 0:
-            write64(port + PEER_BELL, address)
+            store_i64(port + PEER_BELL, address)
     close_descriptor(descriptor)
-    if read64(port + PEER_BELL) == 0 or read8(read64(port + PEER_BELL) + HAS_FIFO) == 0:
+    if load_i64(port + PEER_BELL) == 0 or load_u8(load_i64(port + PEER_BELL) + HAS_FIFO) == 0:
         return
     for index in range(len(FIFO_SUFFIX)):
-        write8(end + index, FIFO_SUFFIX[index])
-    write8(end + len(FIFO_SUFFIX), 0)
+        store_u8(end + index, FIFO_SUFFIX[index])
+    store_u8(end + len(FIFO_SUFFIX), 0)
     fifo = open_path(path, OPEN_FLAGS)
     if fifo >= 0:
-        write64(port + PEER_FIFO, fifo)
+        store_i64(port + PEER_FIFO, fifo)
     else:
         _forget_bell(port)
 
@@ -107,15 +97,15 @@ def _open_bell(port: int, identity: int) -> None:
 @njit
 def attend_peer(port: int) -> None:
     """Notice that another process has taken the other end, and find its bell."""
-    block = read64(port + PEER_BLOCK)
+    block = load_i64(port + PEER_BLOCK)
     if block == 0:
         return
     generation = load_acquire64(block + END_GENERATION)
-    if generation == read64(port + PEER_GENERATION):
+    if generation == load_i64(port + PEER_GENERATION):
         return
     _forget_bell(port)
-    write64(port + PEER_GENERATION, generation)
-    write64(port + PEER_CHANGES, read64(port + PEER_CHANGES) + 1)
+    store_i64(port + PEER_GENERATION, generation)
+    store_i64(port + PEER_CHANGES, load_i64(port + PEER_CHANGES) + 1)
     identity = load_once64(block + END_BELL)
     if identity != 0:
         _open_bell(port, identity)
@@ -129,13 +119,13 @@ def ring_peer(port: int) -> None:
     generation before it first sleeps, so a ringer that misses the generation is seen by that sleeper's last look.
     """
     attend_peer(port)
-    bell = read64(port + PEER_BELL)
-    if bell != 0 and bell_ring(bell, read64(port + PEER_FIFO)) != 0:
-        write64(port + RINGS, read64(port + RINGS) + 1)
+    bell = load_i64(port + PEER_BELL)
+    if bell != 0 and bell_ring(bell, load_i64(port + PEER_FIFO)) != 0:
+        store_i64(port + RINGS, load_i64(port + RINGS) + 1)
 
 
 @njit
 def leave_peer(port: int) -> None:
     """Give back what attend_peer has opened."""
-    if read64(port + PEER_BLOCK) != 0:
+    if load_i64(port + PEER_BLOCK) != 0:
         _forget_bell(port)

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from emulator.native.intrinsics import load_acquire64, store_release64
+from emulator.native.atomics import load_acquire64, store_release64
 from emulator.native.jit import njit
 from emulator.ports.batch import TxPortTable
 from emulator.ports.cable import files

@@ -15,19 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import (
-    load_acquire32,
-    read8,
-    read16,
-    read32,
-    read64,
-    read_descriptor,
-    store_release32,
-    write16,
-    write32,
-    write64,
-)
+from emulator.native.atomics import load_acquire32, store_release32
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u8, load_u16, load_u32, store_i64, store_u16, store_u32
+from emulator.native.syscalls import read_descriptor
 from emulator.ports.batch import batch_append, batch_room, offset_of
 from emulator.ports.sockets.messages import EAGAIN, EINTR, add
 from emulator.ports.state import (
@@ -120,13 +111,13 @@ def complete_checksum(frame: int, length_bytes: int, start: int, offset: int) ->
         return False
     total = 0
     for position in range(start, length_bytes - 1, 2):
-        total += read16(frame + position)
+        total += load_u16(frame + position)
     if (length_bytes - start) & 1:
-        total += read8(frame + length_bytes - 1)
+        total += load_u8(frame + length_bytes - 1)
     while total >> 16 != 0:
         total = (total & 0xFFFF) + (total >> 16)
     total = ~total & 0xFFFF
-    write16(frame + start + offset, total if total != 0 else 0xFFFF)
+    store_u16(frame + start + offset, total if total != 0 else 0xFFFF)
     return True
 
 
@@ -136,9 +127,9 @@ def restore_tag(frame: int, tag_type: int, tag: int) -> int:
     first = frame - TAG_BYTES
     # the two overlap, so in pieces that do not: 12 bytes moved by 4
     for position in range(0, MACS_BYTES, 4):
-        write32(first + position, read32(frame + position))
-    write16(first + MACS_BYTES, _swap16(tag_type))
-    write16(first + MACS_BYTES + 2, _swap16(tag))
+        store_u32(first + position, load_u32(frame + position))
+    store_u16(first + MACS_BYTES, _swap16(tag_type))
+    store_u16(first + MACS_BYTES + 2, _swap16(tag))
     return first
 
 
@@ -146,15 +137,15 @@ def restore_tag(frame: int, tag_type: int, tag: int) -> int:
 def _finish_offloads(port: int, frame: int, length_bytes: int) -> bool:
     """Do what the sender left to a network card; False: the frame was dropped and counted."""
     offload = frame - OFFLOAD_BYTES
-    if read8(offload + OFFLOAD_SEGMENTS) != 0:
+    if load_u8(offload + OFFLOAD_SEGMENTS) != 0:
         add(port + SEGMENTS_JOINED, 1)
-        write64(port + NOTICE, 1)
+        store_i64(port + NOTICE, 1)
         return False
-    if read8(offload) & NEEDS_CHECKSUM == 0:
+    if load_u8(offload) & NEEDS_CHECKSUM == 0:
         return True
-    offset = read16(offload + OFFLOAD_OFFSET)
+    offset = load_u16(offload + OFFLOAD_OFFSET)
     if offset == CHECKSUM_OFFSET_SCTP or not complete_checksum(
-        frame, length_bytes, read16(offload + OFFLOAD_START), offset
+        frame, length_bytes, load_u16(offload + OFFLOAD_START), offset
     ):
         add(port + CHECKSUM_UNFINISHED, 1)
         return False
@@ -165,21 +156,21 @@ def _finish_offloads(port: int, frame: int, length_bytes: int) -> bool:
 @njit
 def _deliver(port: int, slot: int, status: int, batch: int) -> None:
     """Append a slot's frame to a batch, unless it is ours or has to be dropped."""
-    if read8(slot + DIRECTION) == OUTGOING:
+    if load_u8(slot + DIRECTION) == OUTGOING:
         return
-    length = read32(slot + CAPTURED)
-    frame = slot + read16(slot + FRAME)
+    length = load_u32(slot + CAPTURED)
+    frame = slot + load_u16(slot + FRAME)
     if not _finish_offloads(port, frame, length):
         return
-    if length < read32(slot + LENGTH):
+    if length < load_u32(slot + LENGTH):
         add(port + TOO_LONG_IN, 1)
         return
     if status & TAG_VALID:
-        tag_type = read16(slot + TAG_TYPE) if status & TAG_TYPE_VALID else TAG_TYPE_8021Q
-        frame = restore_tag(frame, tag_type, read16(slot + TAG))
+        tag_type = load_u16(slot + TAG_TYPE) if status & TAG_TYPE_VALID else TAG_TYPE_8021Q
+        frame = restore_tag(frame, tag_type, load_u16(slot + TAG))
         length += TAG_BYTES
         add(port + TAGS_RESTORED, 1)
-    batch_append(batch, frame, length, read64(port + NUMBER))
+    batch_append(batch, frame, length, load_i64(port + NUMBER))
     add(port + IN_FRAMES, 1)
     add(port + IN_BYTES, length)
 
@@ -187,9 +178,9 @@ def _deliver(port: int, slot: int, status: int, batch: int) -> None:
 @njit
 def packet_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` frames to a batch; returns how many slots were taken. They are given back by release."""
-    first = read64(port + IN_NEXT)
-    slots, mask, stride = read64(port + SLOTS), read64(port + SLOT_MASK), read64(port + SLOT_BYTES)
-    room = min(most, batch_room(batch), mask + 1 - (first - read64(port + IN_RELEASED)))
+    first = load_i64(port + IN_NEXT)
+    slots, mask, stride = load_i64(port + SLOTS), load_i64(port + SLOT_MASK), load_i64(port + SLOT_BYTES)
+    room = min(most, batch_room(batch), mask + 1 - (first - load_i64(port + IN_RELEASED)))
     last = first
     while last < first + room:
         slot = slots + (last & mask) * stride
@@ -198,31 +189,33 @@ def packet_receive(port: int, batch: int, most: int) -> Any:
             break
         _deliver(port, slot, status, batch)
         last += 1
-    write64(port + IN_NEXT, last)
+    store_i64(port + IN_NEXT, last)
     return last - first
 
 
 @njit
 def packet_release(port: int) -> None:
     """The received frames have been read: their slots are the kernel's again."""
-    slots, mask, stride = read64(port + SLOTS), read64(port + SLOT_MASK), read64(port + SLOT_BYTES)
-    end = read64(port + IN_NEXT)
-    for index in range(read64(port + IN_RELEASED), end):
+    slots, mask, stride = load_i64(port + SLOTS), load_i64(port + SLOT_MASK), load_i64(port + SLOT_BYTES)
+    end = load_i64(port + IN_NEXT)
+    for index in range(load_i64(port + IN_RELEASED), end):
         store_release32(slots + (index & mask) * stride + STATUS, THE_KERNELS)
-    write64(port + IN_RELEASED, end)
+    store_i64(port + IN_RELEASED, end)
 
 
 @njit
 def packet_has_input(port: int) -> bool:
     """Whether the next slot holds a frame."""
-    slot = read64(port + SLOTS) + (read64(port + IN_NEXT) & read64(port + SLOT_MASK)) * read64(port + SLOT_BYTES)
+    slot = load_i64(port + SLOTS) + (load_i64(port + IN_NEXT) & load_i64(port + SLOT_MASK)) * load_i64(
+        port + SLOT_BYTES
+    )
     return load_acquire32(slot + STATUS) & OURS != 0
 
 
 @njit
 def packet_settle(port: int) -> None:
     """Before a sleep: take the error off the socket, which would end every sleep at once, and note it."""
-    result = read_descriptor(read64(port + RECEIVER), port + SCRATCH_WORD, 1)
+    result = read_descriptor(load_i64(port + RECEIVER), port + SCRATCH_WORD, 1)
     if result < 0 and result != EAGAIN and result != EINTR:
-        write64(port + LAST_ERROR, -result)
-        write64(port + NOTICE, 1)
+        store_i64(port + LAST_ERROR, -result)
+        store_i64(port + NOTICE, 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import call_address, read64
+from emulator.native.calls import call_address
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64
 from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, BATCH_PORTS
 
 
@@ -15,9 +16,9 @@ def call_program(program: int, context: int, batch: int, now_ns: int) -> Any:
     return call_address(
         program,
         context,
-        read64(batch + BATCH_ADDRESSES),
-        read64(batch + BATCH_LENGTHS),
-        read64(batch + BATCH_PORTS),
-        read64(batch + BATCH_COUNT),
+        load_i64(batch + BATCH_ADDRESSES),
+        load_i64(batch + BATCH_LENGTHS),
+        load_i64(batch + BATCH_PORTS),
+        load_i64(batch + BATCH_COUNT),
         now_ns,
     )

@@ -18,7 +18,7 @@ def adopt_switch_loops() -> None:
 
 def entries() -> Entries:
     """The largest first. What is missing loads numba when it is first called; `test_switch_process` looks for that."""
-    from emulator.ports import batch, host, port
+    from emulator.ports import host, port
     from emulator.ports.cable import bell, peer, shm
     from emulator.ports.loop import program, turns
     from emulator.ports.sockets import tcp_wire
@@ -30,7 +30,6 @@ def entries() -> Entries:
         (port.port_release, 1),
         (port.port_next_ns, 2),
         (program.call_program, 4),
-        (batch.copy_bytes, 3),
         (port.port_refresh, 1),
         (port.port_has_input, 1),
         (port.port_settle, 1),

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import load_acquire64, monotonic_ns, pause, read32, read64, write64
+from emulator.native.atomics import load_acquire64, pause
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u32, store_i64
+from emulator.native.syscalls import monotonic_ns
 from emulator.ports.batch import BATCH_COUNT, offset_of
 from emulator.ports.cable.bell import bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.host import SPINS_PER_CLOCK
@@ -84,58 +86,58 @@ NO_PROGRAM = offset_of(RUN, "no_program")
 
 @njit
 def _add(address: int, value: int) -> None:
-    write64(address, read64(address) + value)
+    store_i64(address, load_i64(address) + value)
 
 
 @njit
 def gather(run: int, now_ns: int) -> Any:
     """Fill the batch from all ports; how many entries the ports took."""
-    batch, ports, count = read64(run + BATCH), read64(run + PORTS), read64(run + PORT_COUNT)
-    write64(batch + BATCH_COUNT, 0)
-    first, allowances = read64(run + FIRST_PORT), read64(run + ALLOWANCES)
+    batch, ports, count = load_i64(run + BATCH), load_i64(run + PORTS), load_i64(run + PORT_COUNT)
+    store_i64(batch + BATCH_COUNT, 0)
+    first, allowances = load_i64(run + FIRST_PORT), load_i64(run + ALLOWANCES)
     taken = 0
     for step in range(count):
-        port = read64(ports + 8 * ((first + step) % count))
-        most = PER_PORT if allowances == 0 else min(PER_PORT, read32(allowances + 4 * read64(port + NUMBER)))
+        port = load_i64(ports + 8 * ((first + step) % count))
+        most = PER_PORT if allowances == 0 else min(PER_PORT, load_u32(allowances + 4 * load_i64(port + NUMBER)))
         port_refresh(port)
         taken += port_receive(port, batch, most, now_ns)
-    write64(run + FIRST_PORT, first + 1)
+    store_i64(run + FIRST_PORT, first + 1)
     return taken
 
 
 @njit
 def _process(run: int, now_ns: int) -> None:
     """Give the batch to the program, an empty one only where its timer is due."""
-    batch = read64(run + BATCH)
-    count = read64(batch + BATCH_COUNT)
-    program = read64(run + PROGRAM)
+    batch = load_i64(run + BATCH)
+    count = load_i64(batch + BATCH_COUNT)
+    program = load_i64(run + PROGRAM)
     if count == 0 and not timer_due(run, now_ns):
         return
     if program == 0:
         _add(run + NO_PROGRAM, count)
         return
-    returned = call_program(program, read64(run + CONTEXT), batch, now_ns)
-    if read64(run + TIMERS) != 0:
-        write64(run + TIMER, returned)
+    returned = call_program(program, load_i64(run + CONTEXT), batch, now_ns)
+    if load_i64(run + TIMERS) != 0:
+        store_i64(run + TIMER, returned)
     _add(run + FRAMES, count)
 
 
 @njit
 def timer_due(run: int, now_ns: int) -> bool:
     """Whether the program wants to be called though nothing has come in."""
-    timer_ns = read64(run + TIMER)
+    timer_ns = load_i64(run + TIMER)
     return 0 <= timer_ns <= now_ns
 
 
 @njit
 def hand_on(run: int, now_ns: int) -> Any:
     """After the program: give the frames back and send what came out; how many frames that are."""
-    ports = read64(run + PORTS)
-    for index in range(read64(run + PORT_COUNT)):
-        port_release(read64(ports + 8 * index))
+    ports = load_i64(run + PORTS)
+    for index in range(load_i64(run + PORT_COUNT)):
+        port_release(load_i64(ports + 8 * index))
     sent = 0
-    for index in range(read64(run + PORT_COUNT)):
-        sent += port_flush(read64(ports + 8 * index), now_ns)
+    for index in range(load_i64(run + PORT_COUNT)):
+        sent += port_flush(load_i64(ports + 8 * index), now_ns)
     _add(run + TURNS, 1)
     return sent
 
@@ -143,7 +145,7 @@ def hand_on(run: int, now_ns: int) -> Any:
 @njit
 def _turn(run: int) -> Any:
     """One turn; how much was moved."""
-    now_ns = monotonic_ns() if read64(run + VIRTUAL) == 0 else read64(run + NOW)
+    now_ns = monotonic_ns() if load_i64(run + VIRTUAL) == 0 else load_i64(run + NOW)
     moved = gather(run, now_ns)
     _process(run, now_ns)
     return moved + hand_on(run, now_ns)
@@ -153,19 +155,19 @@ def _turn(run: int) -> Any:
 def _wanted(run: int) -> bool:
     """Whether there is something to do that memory tells of."""
     reasons = load_acquire64(run + ATTENTION)
-    ports = read64(run + PORTS)
-    for index in range(read64(run + PORT_COUNT)):
-        reasons += port_has_input(read64(ports + 8 * index))
+    ports = load_i64(run + PORTS)
+    for index in range(load_i64(run + PORT_COUNT)):
+        reasons += port_has_input(load_i64(ports + 8 * index))
     return reasons != 0
 
 
 @njit
 def _due_ns(run: int, now_ns: int) -> int:
     """When the program or a port next wants a turn even if nothing comes in; -1: never."""
-    soonest = read64(run + TIMER)
-    ports = read64(run + PORTS)
-    for index in range(read64(run + PORT_COUNT)):
-        due = port_next_ns(read64(ports + 8 * index), now_ns)
+    soonest = load_i64(run + TIMER)
+    ports = load_i64(run + PORTS)
+    for index in range(load_i64(run + PORT_COUNT)):
+        due = port_next_ns(load_i64(ports + 8 * index), now_ns)
         if due >= 0 and (soonest < 0 or due < soonest):
             soonest = due
     return soonest
@@ -174,10 +176,10 @@ def _due_ns(run: int, now_ns: int) -> int:
 @njit
 def advance(run: int) -> Any:
     """Move the files' time on to the next frame; whether there is none."""
-    now_ns = read64(run + NOW)
+    now_ns = load_i64(run + NOW)
     due_ns = _due_ns(run, now_ns)
-    write64(run + NOW, max(now_ns, due_ns))
-    write64(run + FINISHED, due_ns < 0)
+    store_i64(run + NOW, max(now_ns, due_ns))
+    store_i64(run + FINISHED, due_ns < 0)
     return due_ns < 0
 
 
@@ -185,9 +187,9 @@ def advance(run: int) -> Any:
 def _settle(run: int) -> Any:
     """Let all ports settle; whether one wants attention."""
     wanted = 0
-    ports = read64(run + PORTS)
-    for index in range(read64(run + PORT_COUNT)):
-        wanted += port_settle(read64(ports + 8 * index))
+    ports = load_i64(run + PORTS)
+    for index in range(load_i64(run + PORT_COUNT)):
+        wanted += port_settle(load_i64(ports + 8 * index))
     return wanted != 0
 
 
@@ -197,7 +199,7 @@ def idle(run: int) -> Any:
     start_ns = now_ns = monotonic_ns()
     due_ns = _due_ns(run, now_ns)
     wait_ns = -1 if due_ns < 0 else max(0, due_ns - now_ns)
-    look_ns = read64(run + SPIN) if wait_ns < 0 else min(read64(run + SPIN), wait_ns)
+    look_ns = load_i64(run + SPIN) if wait_ns < 0 else min(load_i64(run + SPIN), wait_ns)
     while now_ns - start_ns < look_ns:
         for _ in range(SPINS_PER_CLOCK):
             pause()
@@ -210,12 +212,12 @@ def idle(run: int) -> Any:
         return False
     if _settle(run):
         return True
-    sequence = bell_prepare(read64(run + SLEEPER))
+    sequence = bell_prepare(load_i64(run + SLEEPER))
     if _wanted(run):
-        bell_cancel(read64(run + SLEEPER))
+        bell_cancel(load_i64(run + SLEEPER))
         return False
     _add(run + SLEEPS, 1)
-    bell_sleep(read64(run + SLEEPER), sequence, wait_ns)
+    bell_sleep(load_i64(run + SLEEPER), sequence, wait_ns)
     return False
 
 
@@ -224,6 +226,6 @@ def run_slice(run: int) -> None:
     """Serve the ports until attention is asked for, a port asks for some, or no frame is to come."""
     while load_acquire64(run + ATTENTION) == 0:
         if _turn(run) == 0:
-            enough = idle(run) if read64(run + VIRTUAL) == 0 else advance(run)
+            enough = idle(run) if load_i64(run + VIRTUAL) == 0 else advance(run)
             if enough:
                 return

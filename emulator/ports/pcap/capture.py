@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.intrinsics import read8, read32, write64
 from emulator.native.jit import njit
+from emulator.native.memory import load_u8, load_u32, store_i64
 from emulator.native.pages import address_of
 from emulator.ports.errors import PortError
 
@@ -92,8 +92,8 @@ def _understand_header(path: str, data: NDArray[np.uint8]) -> tuple[bool, int]:
 @njit
 def _word(address: int, swapped: bool) -> int:
     if not swapped:
-        return read32(address)
-    return read8(address) << 24 | read8(address + 1) << 16 | read8(address + 2) << 8 | read8(address + 3)
+        return load_u32(address)
+    return load_u8(address) << 24 | load_u8(address + 1) << 16 | load_u8(address + 2) << 8 | load_u8(address + 3)
 
 
 @njit
@@ -118,14 +118,14 @@ def _index(start: int, size: int, swapped: bool, unit_ns: int, records: int, cou
         cut += length < _word(header + 12, swapped)
         if records != 0:
             record = records + count * RECORD_BYTES
-            write64(record, header + RECORD_HEADER_BYTES)
-            write64(record + 8, _word(header, swapped) * 1_000_000_000 + _word(header + 4, swapped) * unit_ns)
-            write64(record + 16, length)
+            store_i64(record, header + RECORD_HEADER_BYTES)
+            store_i64(record + 8, _word(header, swapped) * 1_000_000_000 + _word(header + 4, swapped) * unit_ns)
+            store_i64(record + 16, length)
         count += 1
         position += RECORD_HEADER_BYTES + length
-    write64(counts, count)
-    write64(counts + 8, cut)
-    write64(counts + 16, torn)
+    store_i64(counts, count)
+    store_i64(counts + 8, cut)
+    store_i64(counts + 16, torn)
     return damaged
 
 

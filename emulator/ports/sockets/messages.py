@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.intrinsics import read32, read64, sendmmsg, write32, write64
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u32, store_i64, store_u32
 from emulator.native.pages import address_of
+from emulator.native.syscalls import sendmmsg
 from emulator.ports.batch import TX_LIMIT, TX_MASK, TX_TAIL, offset_of, tx_frame, tx_length
 from emulator.ports.state import (
     BLOCKED,
@@ -80,26 +81,26 @@ def make_messages() -> tuple[NDArray[Any], NDArray[Any]]:
 @njit
 def add(address: int, value: int) -> None:
     """Add to a counter of ours."""
-    write64(address, read64(address) + value)
+    store_i64(address, load_i64(address) + value)
 
 
 @njit
 def note_error(port: int, result: int) -> None:
     """Count a failed call; ``result`` is its -errno."""
     add(port + IO_ERRORS, 1)
-    write64(port + LAST_ERROR, -result)
+    store_i64(port + LAST_ERROR, -result)
 
 
 @njit
 def set_message(port: int, index: int, address: int, length_bytes: int) -> None:
     """Make message ``index`` the frame at an address."""
-    message = read64(port + MESSAGES_OUT) + index * MESSAGE_BYTES
-    iov = read64(message + MESSAGE_IOV)
-    write64(iov, address)
-    write64(iov + IOV_LENGTH, length_bytes)
-    if read64(port + CONNECTED) == 0:
-        write64(message + MESSAGE_NAME, read64(port + REMOTE))
-        write32(message + MESSAGE_NAME_BYTES, read64(port + REMOTE_BYTES))
+    message = load_i64(port + MESSAGES_OUT) + index * MESSAGE_BYTES
+    iov = load_i64(message + MESSAGE_IOV)
+    store_i64(iov, address)
+    store_i64(iov + IOV_LENGTH, length_bytes)
+    if load_i64(port + CONNECTED) == 0:
+        store_i64(message + MESSAGE_NAME, load_i64(port + REMOTE))
+        store_u32(message + MESSAGE_NAME_BYTES, load_i64(port + REMOTE_BYTES))
 
 
 @njit
@@ -109,8 +110,8 @@ def _count_lost(port: int, result: int) -> None:
         add(port + TOO_LONG_OUT, 1)
     elif result in (ENETDOWN, ENXIO, ENODEV):
         add(port + INTERFACE_DOWN, 1)
-        write64(port + LAST_ERROR, -result)
-    elif result == EINVAL and read64(port + KIND) == KIND_PACKET:
+        store_i64(port + LAST_ERROR, -result)
+    elif result == EINVAL and load_i64(port + KIND) == KIND_PACKET:
         add(port + TOO_SHORT_OUT, 1)
     else:
         note_error(port, result)
@@ -119,19 +120,19 @@ def _count_lost(port: int, result: int) -> None:
 @njit
 def transmit(port: int, count: int) -> int:
     """Send the first ``count`` messages; how many are dealt with, sent or lost. Fewer only when the socket is full."""
-    messages = read64(port + MESSAGES_OUT)
+    messages = load_i64(port + MESSAGES_OUT)
     done = 0
     refusals = 0
     while done < count:
         first = messages + done * MESSAGE_BYTES
-        sent = sendmmsg(read64(port + SOCKET), first, count - done, MSG_DONTWAIT | MSG_NOSIGNAL)
+        sent = sendmmsg(load_i64(port + SOCKET), first, count - done, MSG_DONTWAIT | MSG_NOSIGNAL)
         if sent > 0:
             for index in range(done, done + sent):
                 add(port + OUT_FRAMES, 1)
-                add(port + OUT_BYTES, read32(messages + index * MESSAGE_BYTES + MESSAGE_LENGTH))
+                add(port + OUT_BYTES, load_u32(messages + index * MESSAGE_BYTES + MESSAGE_LENGTH))
             done += sent
         elif sent in (EAGAIN, ENOBUFS):
-            write64(port + BLOCKED, 1)
+            store_i64(port + BLOCKED, 1)
             break
         elif sent != EINTR:
             # a refusal or an interface gone down tells of an earlier frame; this one has not been tried yet
@@ -151,31 +152,31 @@ def rewind_ring(ring: int) -> None:
 
     Positions only ever grow: the tail moves on to a multiple of the number of cells.
     """
-    mask = read32(ring + TX_MASK)
-    tail = (read64(ring + TX_TAIL) + mask) // (mask + 1) * (mask + 1)
-    write64(ring + TX_TAIL, tail)
-    write64(ring + TX_LIMIT, tail + mask + 1)
+    mask = load_u32(ring + TX_MASK)
+    tail = (load_i64(ring + TX_TAIL) + mask) // (mask + 1) * (mask + 1)
+    store_i64(ring + TX_TAIL, tail)
+    store_i64(ring + TX_LIMIT, tail + mask + 1)
 
 
 @njit
 def settle_ring(port: int, ring: int, done: int) -> None:
     """After a flush as far as position ``done``: give the cells before it back, and remember how far it went."""
-    if done == read64(ring + TX_TAIL):
+    if done == load_i64(ring + TX_TAIL):
         rewind_ring(ring)
-        done = read64(ring + TX_TAIL)
+        done = load_i64(ring + TX_TAIL)
     else:
-        write64(ring + TX_LIMIT, done + read32(ring + TX_MASK) + 1)
-    write64(port + OUT_PUBLISHED, done)
+        store_i64(ring + TX_LIMIT, done + load_u32(ring + TX_MASK) + 1)
+    store_i64(port + OUT_PUBLISHED, done)
 
 
 @njit
 def flush_ring(port: int) -> Any:
     """Send what the switch has appended; how many frames that are."""
-    ring = read64(port + WIRE_TX)
-    tail = read64(ring + TX_TAIL)
-    first = read64(port + OUT_PUBLISHED)
+    ring = load_i64(port + WIRE_TX)
+    tail = load_i64(ring + TX_TAIL)
+    first = load_i64(port + OUT_PUBLISHED)
     done = first
-    write64(port + BLOCKED, 0)
+    store_i64(port + BLOCKED, 0)
     while done < tail:
         count = min(tail - done, MESSAGES)
         for index in range(count):

@@ -13,22 +13,10 @@ from __future__ import annotations
 import errno
 from typing import Any
 
-from emulator.native.intrinsics import (
-    close_descriptor,
-    copy_memory,
-    epoll_control,
-    exchange64,
-    load_acquire64,
-    read8,
-    read32,
-    read64,
-    read_descriptor,
-    sendmmsg,
-    shut_down,
-    write8,
-    write64,
-)
+from emulator.native.atomics import exchange64, load_acquire64
 from emulator.native.jit import njit
+from emulator.native.memory import copy_bytes, load_i64, load_u8, load_u32, store_i64, store_u8
+from emulator.native.syscalls import close_descriptor, epoll_control, read_descriptor, sendmmsg, shut_down
 from emulator.ports.batch import (
     CELL_BYTES,
     TX_TAIL,
@@ -103,15 +91,15 @@ def offer_socket(port: int, descriptor: int) -> int:
 @njit
 def tcp_drop(port: int) -> None:
     """Give the connection up. Its frames that were received stay until they are released."""
-    descriptor = read64(port + SOCKET)
+    descriptor = load_i64(port + SOCKET)
     if descriptor < 0:
         return
     shut_down(descriptor, SHUT_BOTH)  # wakes whoever watches a copy of the descriptor
-    epoll_control(read64(port + POLLER), EPOLL_DELETE, descriptor, 0)
+    epoll_control(load_i64(port + POLLER), EPOLL_DELETE, descriptor, 0)
     close_descriptor(descriptor)
-    write64(port + SOCKET, -1)
-    write64(port + STREAM_FROM, read64(port + STREAM_END))
-    write64(port + SENT_BYTES, 0)
+    store_i64(port + SOCKET, -1)
+    store_i64(port + STREAM_FROM, load_i64(port + STREAM_END))
+    store_i64(port + SENT_BYTES, 0)
 
 
 @njit
@@ -122,8 +110,8 @@ def _take_socket(port: int) -> None:
     descriptor = exchange64(port + NEXT_SOCKET, -1)
     if descriptor >= 0:
         tcp_drop(port)
-        write64(port + SOCKET, descriptor)
-        epoll_control(read64(port + POLLER), EPOLL_ADD, descriptor, read64(port + POLL_EVENT))
+        store_i64(port + SOCKET, descriptor)
+        epoll_control(load_i64(port + POLLER), EPOLL_ADD, descriptor, load_i64(port + POLL_EVENT))
         add(port + PEER_CHANGES, 1)
 
 
@@ -137,30 +125,30 @@ def _lose(port: int, result: int) -> None:
 
 @njit
 def _read_more(port: int) -> None:
-    end = read64(port + STREAM_END)
-    room = read64(port + STREAM_BYTES) - end
-    if read64(port + SOCKET) < 0 or room <= 0:
+    end = load_i64(port + STREAM_END)
+    room = load_i64(port + STREAM_BYTES) - end
+    if load_i64(port + SOCKET) < 0 or room <= 0:
         return
-    count = read_descriptor(read64(port + SOCKET), read64(port + STREAM) + end, room)
+    count = read_descriptor(load_i64(port + SOCKET), load_i64(port + STREAM) + end, room)
     if count > 0:
-        write64(port + STREAM_END, end + count)
+        store_i64(port + STREAM_END, end + count)
     elif count not in (EAGAIN, EINTR):
         _lose(port, count)
 
 
 @njit
 def _prefix(address: int) -> int:
-    return (read8(address) << 24) | (read8(address + 1) << 16) | (read8(address + 2) << 8) | read8(address + 3)
+    return (load_u8(address) << 24) | (load_u8(address + 1) << 16) | (load_u8(address + 2) << 8) | load_u8(address + 3)
 
 
 @njit
 def _next_length(port: int) -> int:
     """Length of the next frame, as its prefix says, once all of it has come; -1: not yet."""
-    start = read64(port + STREAM_FROM)
-    come = read64(port + STREAM_END) - start - PREFIX_BYTES
+    start = load_i64(port + STREAM_FROM)
+    come = load_i64(port + STREAM_END) - start - PREFIX_BYTES
     if come < 0:
         return -1
-    length = _prefix(read64(port + STREAM) + start)
+    length = _prefix(load_i64(port + STREAM) + start)
     return length if length > CELL_BYTES or come >= length else -1
 
 
@@ -179,9 +167,9 @@ def tcp_receive(port: int, batch: int, most: int) -> Any:
             add(port + BROKEN_STREAMS, 1)
             tcp_drop(port)
             break
-        start = read64(port + STREAM_FROM) + PREFIX_BYTES
-        batch_append(batch, read64(port + STREAM) + start, length, read64(port + NUMBER))
-        write64(port + STREAM_FROM, start + length)
+        start = load_i64(port + STREAM_FROM) + PREFIX_BYTES
+        batch_append(batch, load_i64(port + STREAM) + start, length, load_i64(port + NUMBER))
+        store_i64(port + STREAM_FROM, start + length)
         add(port + IN_FRAMES, 1)
         add(port + IN_BYTES, length)
         taken += 1
@@ -191,12 +179,12 @@ def tcp_receive(port: int, batch: int, most: int) -> Any:
 @njit
 def tcp_release(port: int) -> None:
     """The received frames have been read."""
-    start, end = read64(port + STREAM_FROM), read64(port + STREAM_END)
+    start, end = load_i64(port + STREAM_FROM), load_i64(port + STREAM_END)
     if start >= end - start:
-        stream = read64(port + STREAM)
-        copy_memory(stream, stream + start, end - start)
-        write64(port + STREAM_FROM, 0)
-        write64(port + STREAM_END, end - start)
+        stream = load_i64(port + STREAM)
+        copy_bytes(stream, stream + start, end - start)
+        store_i64(port + STREAM_FROM, 0)
+        store_i64(port + STREAM_END, end - start)
 
 
 @njit
@@ -208,29 +196,29 @@ def tcp_has_input(port: int) -> Any:
 @njit
 def _set_frame(port: int, index: int, address: int, length: int, already: int) -> None:
     """Make pieces 2 index and 2 index + 1 a frame and its prefix, of which ``already`` bytes have left."""
-    prefix = read64(port + PREFIXES) + index * PREFIX_BYTES
+    prefix = load_i64(port + PREFIXES) + index * PREFIX_BYTES
     for byte in range(PREFIX_BYTES):
-        write8(prefix + byte, (length >> (24 - 8 * byte)) & 0xFF)
-    piece = read64(read64(port + MESSAGES_OUT) + MESSAGE_IOV) + 2 * index * IOV_BYTES
+        store_u8(prefix + byte, (length >> (24 - 8 * byte)) & 0xFF)
+    piece = load_i64(load_i64(port + MESSAGES_OUT) + MESSAGE_IOV) + 2 * index * IOV_BYTES
     of_prefix = min(already, PREFIX_BYTES)
     of_frame = already - of_prefix
-    write64(piece, prefix + of_prefix)
-    write64(piece + IOV_LENGTH, PREFIX_BYTES - of_prefix)
-    write64(piece + IOV_BYTES, address + of_frame)
-    write64(piece + IOV_BYTES + IOV_LENGTH, length - of_frame)
+    store_i64(piece, prefix + of_prefix)
+    store_i64(piece + IOV_LENGTH, PREFIX_BYTES - of_prefix)
+    store_i64(piece + IOV_BYTES, address + of_frame)
+    store_i64(piece + IOV_BYTES + IOV_LENGTH, length - of_frame)
 
 
 @njit
 def _send(port: int, count: int) -> Any:
     """Send the pieces of ``count`` frames: how many bytes left; 0 where the socket is full, -1 where it is gone."""
-    message = read64(port + MESSAGES_OUT)
-    write64(message + IOV_COUNT, 2 * count)
+    message = load_i64(port + MESSAGES_OUT)
+    store_i64(message + IOV_COUNT, 2 * count)
     while True:
-        sent = sendmmsg(read64(port + SOCKET), message, 1, MSG_DONTWAIT | MSG_NOSIGNAL)
+        sent = sendmmsg(load_i64(port + SOCKET), message, 1, MSG_DONTWAIT | MSG_NOSIGNAL)
         if sent > 0:
-            return read32(message + MESSAGE_LENGTH)
+            return load_u32(message + MESSAGE_LENGTH)
         if sent == EAGAIN:
-            write64(port + BLOCKED, 1)
+            store_i64(port + BLOCKED, 1)
             return 0
         if sent != EINTR:
             _lose(port, sent)
@@ -240,11 +228,11 @@ def _send(port: int, count: int) -> Any:
 @njit
 def _count_left(port: int, length: int, bytes_left: int) -> int:
     """What remains of ``bytes_left`` bytes after a frame of this length; -1 where the frame has not left whole."""
-    needed = length + PREFIX_BYTES - read64(port + SENT_BYTES)
+    needed = length + PREFIX_BYTES - load_i64(port + SENT_BYTES)
     if bytes_left < needed:
         add(port + SENT_BYTES, bytes_left)
         return -1
-    write64(port + SENT_BYTES, 0)
+    store_i64(port + SENT_BYTES, 0)
     add(port + OUT_FRAMES, 1)
     add(port + OUT_BYTES, length)
     return bytes_left - needed
@@ -255,7 +243,7 @@ def _ring_round(port: int, ring: int, done: int, tail: int) -> Any:
     """One system call's worth of a TX_RING: the index of the first frame that has not left."""
     count = min(tail - done, MESSAGES)
     for index in range(count):
-        already = read64(port + SENT_BYTES) if index == 0 else 0
+        already = load_i64(port + SENT_BYTES) if index == 0 else 0
         _set_frame(port, index, tx_frame(ring, done + index), tx_length(ring, done + index), already)
     left = _send(port, count)
     while left > 0:
@@ -269,13 +257,13 @@ def _ring_round(port: int, ring: int, done: int, tail: int) -> Any:
 def tcp_switch_flush(port: int) -> Any:
     """Send what the switch has appended; how many frames that are."""
     _take_socket(port)
-    ring = read64(port + WIRE_TX)
-    tail = read64(ring + TX_TAIL)
-    first = done = read64(port + OUT_PUBLISHED)
-    write64(port + BLOCKED, 0)
-    while done < tail and read64(port + SOCKET) >= 0 and read64(port + BLOCKED) == 0:
+    ring = load_i64(port + WIRE_TX)
+    tail = load_i64(ring + TX_TAIL)
+    first = done = load_i64(port + OUT_PUBLISHED)
+    store_i64(port + BLOCKED, 0)
+    while done < tail and load_i64(port + SOCKET) >= 0 and load_i64(port + BLOCKED) == 0:
         done = _ring_round(port, ring, done, tail)
-    if read64(port + SOCKET) < 0:
+    if load_i64(port + SOCKET) < 0:
         add(port + NO_REMOTE, tail - done)
         done = tail
     settle_ring(port, ring, done)
@@ -285,15 +273,15 @@ def tcp_switch_flush(port: int) -> Any:
 @njit
 def _posts_round(port: int, done: int, end: int) -> Any:
     """One system call's worth of a host's posts: the index of the first that has not left."""
-    posts, mask = read64(port + POSTS), read64(port + POST_MASK)
+    posts, mask = load_i64(port + POSTS), load_i64(port + POST_MASK)
     count = min(end - done, MESSAGES)
     for index in range(count):
         post = posts + ((done + index) & mask) * POST_BYTES
-        already = read64(port + SENT_BYTES) if index == 0 else 0
-        _set_frame(port, index, read64(post), read32(post + POST_LENGTH), already)
+        already = load_i64(port + SENT_BYTES) if index == 0 else 0
+        _set_frame(port, index, load_i64(post), load_u32(post + POST_LENGTH), already)
     left = _send(port, count)
     while left > 0:
-        left = _count_left(port, read32(posts + (done & mask) * POST_BYTES + POST_LENGTH), left)
+        left = _count_left(port, load_u32(posts + (done & mask) * POST_BYTES + POST_LENGTH), left)
         if left >= 0:
             done += 1
     return done
@@ -303,13 +291,13 @@ def _posts_round(port: int, done: int, end: int) -> Any:
 def tcp_host_flush(port: int) -> Any:
     """Send what was posted; the frames dealt with count as consumed at once. Posting is as for udp."""
     _take_socket(port)
-    first = done = read64(port + OUT_TAKEN)
-    end = read64(port + OUT_NEXT)
-    write64(port + BLOCKED, 0)
-    while done < end and read64(port + SOCKET) >= 0 and read64(port + BLOCKED) == 0:
+    first = done = load_i64(port + OUT_TAKEN)
+    end = load_i64(port + OUT_NEXT)
+    store_i64(port + BLOCKED, 0)
+    while done < end and load_i64(port + SOCKET) >= 0 and load_i64(port + BLOCKED) == 0:
         done = _posts_round(port, done, end)
-    if read64(port + SOCKET) < 0:
+    if load_i64(port + SOCKET) < 0:
         add(port + NO_REMOTE, end - done)
         done = end
-    write64(port + OUT_TAKEN, done)
+    store_i64(port + OUT_TAKEN, done)
     return done - first

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import copy_memory, read32, read64, recvmmsg, write32, write64
 from emulator.native.jit import njit
+from emulator.native.memory import copy_bytes, load_i64, load_u32, store_i64, store_u32
+from emulator.native.syscalls import recvmmsg
 from emulator.ports.batch import TX_TAIL, batch_append, batch_room
 from emulator.ports.cable.cable import POST_BYTES, POST_LENGTH
 from emulator.ports.sockets.messages import (
@@ -60,13 +61,13 @@ SOCKADDR_BYTES = 32
 @njit
 def _receive(port: int, first: int, count: int) -> int:
     """recvmmsg into messages ``first`` and on; an error left behind by an earlier datagram is noted and passed over."""
-    messages = read64(port + MESSAGES_IN)
-    if read64(port + CONNECTED) == 0:
+    messages = load_i64(port + MESSAGES_IN)
+    if load_i64(port + CONNECTED) == 0:
         for index in range(first, first + count):
-            write32(messages + index * MESSAGE_BYTES + MESSAGE_NAME_BYTES, SOCKADDR_BYTES)
+            store_u32(messages + index * MESSAGE_BYTES + MESSAGE_NAME_BYTES, SOCKADDR_BYTES)
     received = 0
     for _ in range(2):
-        received = recvmmsg(read64(port + SOCKET), messages + first * MESSAGE_BYTES, count, MSG_DONTWAIT, 0)
+        received = recvmmsg(load_i64(port + SOCKET), messages + first * MESSAGE_BYTES, count, MSG_DONTWAIT, 0)
         if received >= 0 or received == EAGAIN:
             break
         if received != EINTR:
@@ -77,88 +78,88 @@ def _receive(port: int, first: int, count: int) -> int:
 @njit
 def udp_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` datagrams to a batch; their buffers are used again after udp_release."""
-    used = read64(port + IN_NEXT)
+    used = load_i64(port + IN_NEXT)
     room = min(most, batch_room(batch), MESSAGES - used)
     if room <= 0:
         return 0
     received = _receive(port, used, room)
-    messages = read64(port + MESSAGES_IN)
-    number = read64(port + NUMBER)
+    messages = load_i64(port + MESSAGES_IN)
+    number = load_i64(port + NUMBER)
     for index in range(used, used + received):
         message = messages + index * MESSAGE_BYTES
-        length = read32(message + MESSAGE_LENGTH)
-        if read32(message + MESSAGE_FLAGS) & MSG_TRUNC:
+        length = load_u32(message + MESSAGE_LENGTH)
+        if load_u32(message + MESSAGE_FLAGS) & MSG_TRUNC:
             add(port + TOO_LONG_IN, 1)
             continue
-        batch_append(batch, read64(read64(message + MESSAGE_IOV)), length, number)
+        batch_append(batch, load_i64(load_i64(message + MESSAGE_IOV)), length, number)
         add(port + IN_FRAMES, 1)
         add(port + IN_BYTES, length)
-    if received > 0 and read64(port + CONNECTED) == 0:
+    if received > 0 and load_i64(port + CONNECTED) == 0:
         _learn(port, messages + (used + received - 1) * MESSAGE_BYTES)
-    write64(port + IN_NEXT, used + received)
+    store_i64(port + IN_NEXT, used + received)
     return received
 
 
 @njit
 def _learn(port: int, message: int) -> None:
     """The remote is whoever sent last: a host that comes back from another UDP port is found again."""
-    length = min(read32(message + MESSAGE_NAME_BYTES), SOCKADDR_BYTES)
-    copy_memory(read64(port + REMOTE), read64(message + MESSAGE_NAME), length)
-    write64(port + REMOTE_BYTES, length)
+    length = min(load_u32(message + MESSAGE_NAME_BYTES), SOCKADDR_BYTES)
+    copy_bytes(load_i64(port + REMOTE), load_i64(message + MESSAGE_NAME), length)
+    store_i64(port + REMOTE_BYTES, length)
 
 
 @njit
 def udp_release(port: int) -> None:
     """The received frames have been read."""
-    write64(port + IN_NEXT, 0)
+    store_i64(port + IN_NEXT, 0)
 
 
 @njit
 def _has_remote(port: int) -> bool:
-    return read64(port + CONNECTED) != 0 or read64(port + REMOTE_BYTES) != 0
+    return load_i64(port + CONNECTED) != 0 or load_i64(port + REMOTE_BYTES) != 0
 
 
 @njit
 def udp_switch_flush(port: int) -> Any:
     """Send what the switch has appended; how many frames that are."""
-    ring = read64(port + WIRE_TX)
-    waiting = read64(ring + TX_TAIL) - read64(port + OUT_PUBLISHED)
+    ring = load_i64(port + WIRE_TX)
+    waiting = load_i64(ring + TX_TAIL) - load_i64(port + OUT_PUBLISHED)
     if _has_remote(port):
         return flush_ring(port)
     add(port + NO_REMOTE, waiting)
     rewind_ring(ring)
-    write64(port + OUT_PUBLISHED, read64(ring + TX_TAIL))
-    write64(port + BLOCKED, 0)
+    store_i64(port + OUT_PUBLISHED, load_i64(ring + TX_TAIL))
+    store_i64(port + BLOCKED, 0)
     return waiting
 
 
 @njit
 def udp_host_post(port: int, address: int, length_bytes: int) -> int:
     """Queue one frame, anywhere in memory: 1, or 0 when the queue is full."""
-    next_post = read64(port + OUT_NEXT)
-    mask = read64(port + POST_MASK)
+    next_post = load_i64(port + OUT_NEXT)
+    mask = load_i64(port + POST_MASK)
     if length_bytes < 0:
         add(port + BAD_DESCRIPTORS, 1)
         return 0
-    if next_post - read64(port + OUT_TAKEN) > mask:
+    if next_post - load_i64(port + OUT_TAKEN) > mask:
         add(port + REFUSED, 1)
         return 0
-    post = read64(port + POSTS) + (next_post & mask) * POST_BYTES
-    write64(post, address)
-    write32(post + POST_LENGTH, length_bytes)
-    write64(port + OUT_NEXT, next_post + 1)
+    post = load_i64(port + POSTS) + (next_post & mask) * POST_BYTES
+    store_i64(post, address)
+    store_u32(post + POST_LENGTH, length_bytes)
+    store_i64(port + OUT_NEXT, next_post + 1)
     return 1
 
 
 @njit
 def udp_host_flush(port: int) -> Any:
     """Send what was posted; the frames dealt with count as consumed at once."""
-    first = read64(port + OUT_TAKEN)
-    end = read64(port + OUT_NEXT)
-    posts = read64(port + POSTS)
-    mask = read64(port + POST_MASK)
+    first = load_i64(port + OUT_TAKEN)
+    end = load_i64(port + OUT_NEXT)
+    posts = load_i64(port + POSTS)
+    mask = load_i64(port + POST_MASK)
     done = first
-    write64(port + BLOCKED, 0)
+    store_i64(port + BLOCKED, 0)
     if not _has_remote(port):
         add(port + NO_REMOTE, end - first)
         done = end
@@ -166,10 +167,10 @@ def udp_host_flush(port: int) -> Any:
         count = min(end - done, MESSAGES)
         for index in range(count):
             post = posts + ((done + index) & mask) * POST_BYTES
-            set_message(port, index, read64(post), read32(post + POST_LENGTH))
+            set_message(port, index, load_i64(post), load_u32(post + POST_LENGTH))
         moved = transmit(port, count)
         done += moved
         if moved < count:
             break
-    write64(port + OUT_TAKEN, done)
+    store_i64(port + OUT_TAKEN, done)
     return done - first

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import (
-    load_acquire64,
-    monotonic_ns,
-    pause,
-    ppoll,
-    read32,
-    read64,
-    sendmmsg,
-    write32,
-    write64,
-)
+from emulator.native.atomics import load_acquire64, pause
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u32, store_i64, store_u32
+from emulator.native.syscalls import monotonic_ns, ppoll, sendmmsg
 from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS
 from emulator.ports.cable.bell import bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.host import SPIN_NS, SPINS_PER_CLOCK
@@ -49,7 +41,7 @@ def count_frames(port: int, batch: int, quiet_ns: int, results: int) -> None:
     frames = 0
     first_ns = last_ns = monotonic_ns()
     while True:
-        write64(batch + BATCH_COUNT, 0)
+        store_i64(batch + BATCH_COUNT, 0)
         taken = packet_receive(port, batch, MESSAGES)
         packet_release(port)
         now_ns = monotonic_ns()
@@ -61,20 +53,20 @@ def count_frames(port: int, batch: int, quiet_ns: int, results: int) -> None:
             break
         else:
             ppoll(0, 0, NAP_NS)
-    write64(results, frames)
-    write64(results + 8, first_ns)
-    write64(results + 16, last_ns)
+    store_i64(results, frames)
+    store_i64(results + 8, first_ns)
+    store_i64(results + 16, last_ns)
 
 
 @njit
 def _pass_on(port: int, out: int, batch: int) -> Any:
     """Send what has come in at one port out at another, straight from the kernel's slots; how many frames."""
-    write64(batch + BATCH_COUNT, 0)
+    store_i64(batch + BATCH_COUNT, 0)
     packet_receive(port, batch, MESSAGES)
-    count = read64(batch + BATCH_COUNT)
-    addresses, lengths = read64(batch + BATCH_ADDRESSES), read64(batch + BATCH_LENGTHS)
+    count = load_i64(batch + BATCH_COUNT)
+    addresses, lengths = load_i64(batch + BATCH_ADDRESSES), load_i64(batch + BATCH_LENGTHS)
     for index in range(count):
-        set_message(out, index, read64(addresses + 8 * index), read32(lengths + 4 * index))
+        set_message(out, index, load_i64(addresses + 8 * index), load_u32(lengths + 4 * index))
     if count > 0:
         transmit(out, count)
         packet_release(port)
@@ -116,7 +108,7 @@ def _contribute(port: int, frames: int, stride: int, length: int, chunk_at: int,
     """Send one child's contributions to ``count`` chunks from ``first`` on."""
     for index in range(count):
         frame = frames + index * stride
-        write32(frame + chunk_at, _swap32((first + index) & 0xFFFFFFFF))
+        store_u32(frame + chunk_at, _swap32((first + index) & 0xFFFFFFFF))
         set_message(port, index, frame, length)
     transmit(port, count)
 
@@ -140,7 +132,7 @@ def exchange(
             _contribute(left, frames, stride, length, chunk_at, sent, MESSAGES)
             _contribute(right, frames + MESSAGES * stride, stride, length, chunk_at, sent, MESSAGES)
             sent += MESSAGES
-        write64(batch + BATCH_COUNT, 0)
+        store_i64(batch + BATCH_COUNT, 0)
         from_left = packet_receive(left, batch, MESSAGES)
         packet_release(left)
         from_right = packet_receive(right, batch, MESSAGES)
@@ -153,7 +145,7 @@ def exchange(
             break
         else:
             pause()
-    write64(results, min(left_done, right_done))
-    write64(results + 8, start_ns)
-    write64(results + 16, last_ns)
+    store_i64(results, min(left_done, right_done))
+    store_i64(results + 8, start_ns)
+    store_i64(results + 16, last_ns)
     return sent != left_done or sent != right_done

@@ -19,22 +19,19 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.jit import njit
-from emulator.native.memory import (
+from emulator.native.arithmetic import (
     bits_of_f32,
     f32_of_bits,
     f32_of_f64,
     f32_of_i32,
     f64_of_bits,
     larger_magnitude,
-    load_f32,
-    load_lane,
     nearest_i32,
     nearest_i32_of_f64,
     odd_of_24_bits,
-    store_f32,
-    store_lane,
 )
+from emulator.native.jit import njit
+from emulator.native.memory import load_f32, load_lane, store_f32, store_lane
 
 EXPONENT_ZERO = -(2**31)
 """Exponent of a chunk of zeros: loses every MAX."""

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
+from emulator.native.arithmetic import bfloat16_of_f32, f32_of_bfloat16, f32_of_bits, f32_of_half, half_of_f32
 from emulator.native.jit import njit
-from emulator.native.memory import (
-    bfloat16_of_f32,
-    copy_bytes,
-    f32_of_bfloat16,
-    f32_of_bits,
-    f32_of_half,
-    half_of_f32,
-    load_f32,
-    load_i32,
-    load_u16,
-    store_f32,
-    store_i32,
-    store_u16,
-)
+from emulator.native.memory import copy_bytes, load_f32, load_i32, load_u16, store_f32, store_i32, store_u16
 from hostagent.protocol.dtypes import DType
 
 FLOAT16 = int(DType.FLOAT16)

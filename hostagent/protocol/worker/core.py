@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from emulator.native.memory import entry_address
+from emulator.native.calls import entry_address
 from hostagent.protocol.dtypes import FLOATS, RAW_ONLY, DType, OperationKind
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.quantizer.blocks import log2_ceiling

@@ -11,14 +11,14 @@ from typing import Any
 from emulator.native.jit import njit
 from emulator.native.memory import (
     copy_bytes,
+    load_be16,
     load_u8,
     load_u16,
     load_u32,
-    read16,
+    store_be16,
+    store_be32,
     store_u8,
     swap16,
-    write16,
-    write32,
 )
 from hostagent.protocol.wire import (
     ETHERNET_BYTES,
@@ -84,7 +84,7 @@ def udp_sum(frame: int, length: int) -> Any:
 def write_checksum(frame: int, length: int) -> None:
     """Set the UDP checksum, which must be zero so far; 0 travels as 0xFFFF."""
     checksum = 0xFFFF - udp_sum(frame, length)
-    write16(frame, CHECKSUM_AT, checksum if checksum else 0xFFFF)
+    store_be16(frame + CHECKSUM_AT, checksum if checksum else 0xFFFF)
 
 
 @njit
@@ -95,9 +95,9 @@ def write_header(
     copy_bytes(frame, core.template + (TEMPLATE_STRIDE if is_short else 0), LANES_AT)
     store_u8(frame + FLAGS_AT, 0, 1 if no_data else 0)
     store_u8(frame + OPERATOR_AT, 0, operator)
-    write32(frame, EPOCH_AT, core.epoch)
-    write32(frame, CHUNK_AT, chunk)
-    write32(frame, OPERATION_AT, operation)
+    store_be32(frame + EPOCH_AT, core.epoch)
+    store_be32(frame + CHUNK_AT, chunk)
+    store_be32(frame + OPERATION_AT, operation)
 
 
 @njit
@@ -108,15 +108,15 @@ def check_frame(frame: int, length: int, lanes: int, needs_checksum: bool) -> in
     """
     if length != LANES_AT + 4 * lanes and length != LANES_AT:
         return REJECT_LENGTH
-    if read16(frame, 12) != ETHERTYPE_IPV4 or load_u8(frame + IPV4_AT, 0) != 0x45:
+    if load_be16(frame + 12) != ETHERTYPE_IPV4 or load_u8(frame + IPV4_AT, 0) != 0x45:
         return REJECT_NOT_OURS
-    if load_u8(frame + IPV4_AT + 9, 0) != PROTOCOL_UDP or read16(frame, UDP_AT + 2) != NETSUM_PORT:
+    if load_u8(frame + IPV4_AT + 9, 0) != PROTOCOL_UDP or load_be16(frame + UDP_AT + 2) != NETSUM_PORT:
         return REJECT_NOT_OURS
-    if read16(frame, IPV4_AT + 2) != length - ETHERNET_BYTES or read16(frame, UDP_LENGTH_AT) != length - UDP_AT:
+    if load_be16(frame + IPV4_AT + 2) != length - ETHERNET_BYTES or load_be16(frame + UDP_LENGTH_AT) != length - UDP_AT:
         return REJECT_LENGTH
     if load_u8(frame + VERSION_AT, 0) != NETSUM_VERSION:
         return REJECT_NOT_OURS
-    if 4 * read16(frame, LANE_COUNT_AT) != length - LANES_AT:
+    if 4 * load_be16(frame + LANE_COUNT_AT) != length - LANES_AT:
         return REJECT_LENGTH
     if load_u16(frame + CHECKSUM_AT, 0) == 0:
         return REJECT_CHECKSUM if needs_checksum else 0
@@ -126,4 +126,4 @@ def check_frame(frame: int, length: int, lanes: int, needs_checksum: bool) -> in
 @njit
 def frame_job(frame: int, length: int) -> Any:
     """The job a received frame claims to be of, to find its core; -1 when it is too short to say."""
-    return read16(frame, JOB_AT) if length >= LANES_AT else -1
+    return load_be16(frame + JOB_AT) if length >= LANES_AT else -1

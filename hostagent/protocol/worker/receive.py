@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
-from emulator.native.memory import call_compiled, load_i64, load_u8, read16, read32, store_i64
+from emulator.native.memory import load_be16, load_be32, load_i64, load_u8, store_i64
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import (
     CHILD_AT,
@@ -85,13 +86,13 @@ def judge(core: Any, frame: int, length: int) -> Any:
     reason = check_frame(frame, length, core.lanes, core.checksum != 0)
     if reason != 0:
         return reason
-    if read16(frame, JOB_AT) != core.job:
+    if load_be16(frame + JOB_AT) != core.job:
         return REJECT_JOB
     if core.state != RUNNING:
         return REJECT_NOT_RUNNING
-    if read32(frame, EPOCH_AT) != core.epoch:
+    if load_be32(frame + EPOCH_AT) != core.epoch:
         return REJECT_EPOCH
-    if read16(frame, CHILD_AT) != core.child:
+    if load_be16(frame + CHILD_AT) != core.child:
         return REJECT_CHILD
     kind = load_u8(frame + KIND_AT, 0)
     return 0 if kind in (RESULT, WAITING, ERROR) else REJECT_KIND
@@ -100,7 +101,7 @@ def judge(core: Any, frame: int, length: int) -> Any:
 @njit
 def take_answer(core: Any, kind: int, frame: int, length: int, now_ns: int) -> Any:
     """A result or a `waiting`: find its chunk among those in flight."""
-    number = core.floor + ((read32(frame, CHUNK_AT) - core.floor) & CHUNK_MASK)
+    number = core.floor + ((load_be32(frame + CHUNK_AT) - core.floor) & CHUNK_MASK)
     if number >= core.floor + core.ahead * core.window:
         if kind == RESULT and number - (CHUNK_MASK + 1) >= core.base:
             note_duplicate(core, number - (CHUNK_MASK + 1))  # of a chunk below the lowest unfinished
@@ -110,14 +111,16 @@ def take_answer(core: Any, kind: int, frame: int, length: int, now_ns: int) -> A
         if kind == RESULT and chunk.number == number and chunk.seen_epoch == core.epoch:
             note_duplicate(core, number)
         return REJECT_NOT_IN_FLIGHT
-    if read16(frame, FLAGS_AT) != chunk.operator or length == LANES_AT:  # the operator follows the flags, which are 0
+    if (
+        load_be16(frame + FLAGS_AT) != chunk.operator or length == LANES_AT
+    ):  # the operator follows the flags, which are 0
         reason = judge_unusual(core, chunk, kind, frame, length)
         if reason != 0:
             return reason
     if kind == WAITING:
         take_waiting(core, number, frame, now_ns)
         return 0
-    if read32(frame, OPERATION_AT) != chunk.operation_hash:
+    if load_be32(frame + OPERATION_AT) != chunk.operation_hash:
         return REJECT_OPERATION
     take_result(core, number, frame, now_ns)
     return 0
@@ -143,7 +146,7 @@ def take_waiting(core: Any, number: int, frame: int, now_ns: int) -> None:
     sample_answer(core, chunk, True, now_ns)
     if number <= core.waiting_chunk or core.waiting_chunk < core.floor:
         core.waiting_chunk = number
-        core.waiting_children = (read32(frame, LANES_AT) << 32) | read32(frame, LANES_AT + 4)
+        core.waiting_children = (load_be32(frame + LANES_AT) << 32) | load_be32(frame + LANES_AT + 4)
     if chunk.list == UNANSWERED:
         move_to(core, number & (core.ring - 1), WAITED)
 
@@ -210,11 +213,11 @@ def take_error(core: Any, frame: int) -> None:
     """Two children disagree: the job has failed."""
     core.errors_received += 1
     lanes = frame + LANES_AT
-    core.first_hash = read32(lanes, 0)
-    core.other_hash = read32(lanes, 4)
-    core.first_child = read32(lanes, 8)
-    core.other_child = read32(lanes, 12)
-    core.failed_chunk = read32(frame, CHUNK_AT)
+    core.first_hash = load_be32(lanes)
+    core.other_hash = load_be32(lanes + 4)
+    core.first_child = load_be32(lanes + 8)
+    core.other_child = load_be32(lanes + 12)
+    core.failed_chunk = load_be32(frame + CHUNK_AT)
     fail(core, FAILED_MISMATCH)
 
 

@@ -9,16 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
-from emulator.native.memory import (
-    call_compiled,
-    load_i16,
-    load_i32,
-    load_lane,
-    store_i32,
-    store_lane,
-    zero_bytes,
-)
+from emulator.native.memory import load_i16, load_i32, load_lane, store_i32, store_lane, zero_bytes
 from hostagent.protocol.quantizer.floats import narrow, widen
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
 from hostagent.protocol.worker.operations import FLAGGED, PUSH, PUSH_PULL, WRITE, flagged_list

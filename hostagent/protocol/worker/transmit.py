@@ -9,17 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.native.arithmetic import trailing_zeros
+from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
-from emulator.native.memory import (
-    call_compiled,
-    load_i32,
-    load_i64,
-    store_i64,
-    trailing_zeros,
-    write16,
-    write32,
-    zero_bytes,
-)
+from emulator.native.memory import load_i32, load_i64, store_be16, store_be32, store_i64, zero_bytes
 from hostagent.protocol.wire import LANES_AT
 from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write_checksum, write_header
 from hostagent.protocol.worker.lists import NONE, chunk_in, enter_list, head, leave_list
@@ -153,9 +146,9 @@ def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
 def readdress(core: Any, place: int) -> None:
     """Bring a kept frame into the current epoch; its lanes stay as they were."""
     frame, chunk = frame_address(core, place), chunk_in(core, place)
-    write32(frame, EPOCH_AT, core.epoch)
+    store_be32(frame + EPOCH_AT, core.epoch)
     if core.checksum:
-        write16(frame, CHECKSUM_AT, 0)
+        store_be16(frame + CHECKSUM_AT, 0)
         write_checksum(frame, chunk.length)
     chunk.built_epoch = core.epoch
 

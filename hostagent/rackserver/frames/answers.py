@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
-from emulator.native.memory import copy_bytes, store_u8, trailing_zeros, write32, zero_bytes
+from emulator.native.memory import copy_bytes, store_be32, store_u8, zero_bytes
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import (
     CHUNK_AT,
@@ -42,8 +43,8 @@ def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_shor
     copy_bytes(cell, server.headers + place * HEADER_STRIDE + (SHORT_HEADER_AT if is_short else 0), LANES_AT)
     store_u8(cell + KIND_AT, 0, what & 0xFF)
     store_u8(cell + OPERATOR_AT, 0, what >> 8 & 0xFF)
-    write32(cell, CHUNK_AT, about)
-    write32(cell, OPERATION_AT, about >> 32)
+    store_be32(cell + CHUNK_AT, about)
+    store_be32(cell + OPERATION_AT, about >> 32)
     return cell
 
 

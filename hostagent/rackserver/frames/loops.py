@@ -12,12 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import monotonic_ns, prefetch, read64, write64
-from emulator.native.intrinsics import read32 as read_native32
-from emulator.native.intrinsics import write32 as write_native32
+from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
-from emulator.native.memory import call_compiled, load_u8, read16, read32, write32
+from emulator.native.memory import (
+    load_be16,
+    load_be32,
+    load_i64,
+    load_u8,
+    load_u32,
+    prefetch,
+    store_be32,
+    store_i64,
+    store_u32,
+)
 from emulator.native.pages import CACHE_LINE_BYTES
+from emulator.native.syscalls import monotonic_ns
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
 from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
@@ -71,7 +80,7 @@ ANSWER, WITHHOLD = 0, 1
 @njit(forceinline=True)
 def add_to(address: int, amount: int) -> None:
     """Add to one of this core's own counters."""
-    write64(address, read64(address) + amount)
+    store_i64(address, load_i64(address) + amount)
 
 
 @njit(forceinline=True)
@@ -94,7 +103,7 @@ def owner_of(server: Any, frame: int, length: int) -> Any:
         if load_u8(frame + OPERATOR_AT, 0) != SERVED:
             return job.home
         return call_compiled(server.data_owner, job.service, frame, job.tier, 0, 0)
-    slot = job.first_slot + (read32(frame, CHUNK_AT) & (job.window - 1))
+    slot = job.first_slot + (load_be32(frame + CHUNK_AT) & (job.window - 1))
     return (slot >> job.block_log2) % server.cores
 
 
@@ -113,16 +122,16 @@ def serve(address: int, core: int, addresses: int, lengths: int, ports: int, fra
             count = pick(server, core, shares, addresses, lengths, ports, first, end)
         first_of_port, served = 0, 0
         for place in range(count):
-            index = place if picked == 0 else read_native32(picked + 4 * place)
-            frame, length = read64(addresses + 8 * index), read_native32(lengths + 4 * index)
+            index = place if picked == 0 else load_u32(picked + 4 * place)
+            frame, length = load_i64(addresses + 8 * index), load_u32(lengths + 4 * index)
             if place + AHEAD < count:
-                ahead = index + AHEAD if picked == 0 else read_native32(picked + 4 * (place + AHEAD))
-                later = read64(addresses + 8 * ahead)
+                ahead = index + AHEAD if picked == 0 else load_u32(picked + 4 * (place + AHEAD))
+                later = load_i64(addresses + 8 * ahead)
                 for line in range(LINES):
                     prefetch(later + CACHE_LINE_BYTES * line)
             if shares and picked == 0:
                 first_of_port, served = count_frame(shares, ports, index, end, frame, length, first_of_port, served)
-            take_frame(server, core, frame, length, read_native32(ports + 4 * index))
+            take_frame(server, core, frame, length, load_u32(ports + 4 * index))
         mine, first = mine + count, end
     settle_all(server, core)
     add_to(counters + FRAMES, mine)
@@ -142,12 +151,12 @@ def pick(server: Any, core: int, shares: int, addresses: int, lengths: int, port
     count, first_of_port, served = 0, first, 0
     for index in range(first, end):
         if index + HEADS_AHEAD < end:
-            prefetch(read64(addresses + 8 * (index + HEADS_AHEAD)) + CHUNK_AT)
-        frame, length = read64(addresses + 8 * index), read_native32(lengths + 4 * index)
+            prefetch(load_i64(addresses + 8 * (index + HEADS_AHEAD)) + CHUNK_AT)
+        frame, length = load_i64(addresses + 8 * index), load_u32(lengths + 4 * index)
         if shares:
             first_of_port, served = count_frame(shares, ports, index, end, frame, length, first_of_port, served)
         if owner_of(server, frame, length) == core:
-            write_native32(picked_by(server, core) + 4 * count, index)
+            store_u32(picked_by(server, core) + 4 * count, index)
             count += 1
     return count
 
@@ -180,7 +189,7 @@ def contribute(server: Any, core: int, row: int, bit: int, frame: int, length: i
     """Which set the chunk belongs to, and whether that set is or may become this chunk's."""
     counters = server.counters + core * server.counter_bytes
     job = job_at(server.jobs + row * JOB_BYTES)
-    chunk = read32(frame, CHUNK_AT)
+    chunk = load_be32(frame + CHUNK_AT)
     index = set_index(job, chunk)
     held = set_at(server.sets + index * SET_BYTES)
     accepts, fresh = takes(job, held, chunk)
@@ -218,8 +227,8 @@ def open_set(held: Any, job: Any, chunk: int, frame: int) -> None:
     held.came = 0
     held.epoch = job.epoch
     held.chunk = chunk
-    held.operation = read32(frame, OPERATION_AT)
-    held.first_child = read16(frame, CHILD_AT)
+    held.operation = load_be32(frame + OPERATION_AT)
+    held.first_child = load_be16(frame + CHILD_AT)
     held.operator = load_u8(frame + OPERATOR_AT, 0)
     held.failed = 0
     held.has_data = 0
@@ -235,7 +244,7 @@ def open_set(held: Any, job: Any, chunk: int, frame: int) -> None:
 def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, frame: int, length: int) -> None:
     """A contribution to the set that it belongs to."""
     counters = server.counters + core * server.counter_bytes
-    operation, operator = read32(frame, OPERATION_AT), wide(load_u8(frame + OPERATOR_AT, 0))
+    operation, operator = load_be32(frame + OPERATION_AT), wide(load_u8(frame + OPERATOR_AT, 0))
     about = wide(held.chunk) | operation << 32
     back = operator << 8 | bit << 16 | core << CORE_SHIFT
     words = server.scratch + core * server.scratch_bytes
@@ -246,7 +255,7 @@ def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fra
     elif operation != held.operation or operator != held.operator:
         held.failed = 1
         held.other_operation = operation
-        held.other_child = read16(frame, CHILD_AT)
+        held.other_child = load_be16(frame + CHILD_AT)
         count(counters, job, bit, MISMATCH, length)
         write_error(words, held)
         call_compiled(server.answer, server.address, job.address, ERROR | TO_ALL | back, about, words)
@@ -275,10 +284,10 @@ def wide(value: int) -> Any:
 @njit
 def write_words(words: int, first: int, second: int, third: int, fourth: int) -> None:
     """Lanes 0 to 3 of an answer; those behind them are zeros for ever."""
-    write32(words, 0, first)
-    write32(words, 4, second)
-    write32(words, 8, third)
-    write32(words, 12, fourth)
+    store_be32(words, first)
+    store_be32(words + 4, second)
+    store_be32(words + 8, third)
+    store_be32(words + 12, fourth)
 
 
 @njit
@@ -328,9 +337,9 @@ def note(server: Any, core: int, held: Any, index: int, lanes: int) -> None:
     if pending.count == MOST_PENDING:
         settle_all(server, core)
     entry = pending.address + ENTRIES + ENTRY_BYTES * pending.count
-    write64(entry, lanes)
-    write64(entry + 8, index)
-    write64(entry + 16, wide(held.pending))
+    store_i64(entry, lanes)
+    store_i64(entry + 8, index)
+    store_i64(entry + 16, wide(held.pending))
     if held.pending == 0:
         pending.open += 1
         prefetch(server.sums + (index + SETS_AHEAD) * 4 * server.lanes)
@@ -348,8 +357,8 @@ def settle(server: Any, core: int, held: Any, index: int, is_last: int) -> None:
         count = 0
         while number != 0 and count < TOGETHER:
             entry = pending.address + ENTRIES + ENTRY_BYTES * (number - 1)
-            write64(pending.address + TABLE + 8 * count, read64(entry))
-            number = read64(entry + 16)
+            store_i64(pending.address + TABLE + 8 * count, load_i64(entry))
+            number = load_i64(entry + 16)
             count += 1
         how = (HAS_DATA if held.begun else 0) | (is_last if number == 0 else 0) | maximum | count << COUNT_SHIFT
         call_compiled(server.combine, lanes, pending.address + TABLE, how, 0, server.lanes)
@@ -367,7 +376,7 @@ def settle_all(server: Any, core: int) -> None:
     """Add what a batch has brought to sets that are not complete."""
     pending = pending_at(server.pending + core * server.pending_bytes)
     for number in range(pending.count if pending.open != 0 else 0):
-        index = read64(pending.address + ENTRIES + ENTRY_BYTES * number + 8)
+        index = load_i64(pending.address + ENTRIES + ENTRY_BYTES * number + 8)
         held = set_at(server.sets + index * SET_BYTES)
         if held.pending != 0:
             settle(server, core, held, index, 0)

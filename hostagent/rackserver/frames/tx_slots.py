@@ -13,19 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import (
-    atomic_add64,
-    compare_exchange64,
-    copy_memory,
-    load_once64,
-    read32,
-    read64,
-    store_release64,
-    write32,
-    write64,
-)
+from emulator.native.arithmetic import trailing_zeros
+from emulator.native.atomics import atomic_add64, compare_exchange64, load_once64, store_release64
 from emulator.native.jit import njit
-from emulator.native.memory import record_at, trailing_zeros
+from emulator.native.memory import copy_bytes, load_i64, load_u32, record_at, store_i64, store_u32
 from emulator.native.pages import CACHE_LINE_BYTES
 from emulator.ports.batch import (
     TX_BYTES,
@@ -78,22 +69,22 @@ def take_cell(server: Any, core: int, port: int, length: int) -> Any:
 @njit(forceinline=True)
 def take_next(ring: int, length: int) -> Any:
     """As `take_cell`, of a ring that no other core uses."""
-    cells = read64(ring + TX_CELLS)
+    cells = load_i64(ring + TX_CELLS)
     if cells == 0:
         return 0
-    if length > read32(ring + TX_STRIDE):
-        write64(ring + TX_DROPPED_TOO_LONG, read64(ring + TX_DROPPED_TOO_LONG) + 1)
+    if length > load_u32(ring + TX_STRIDE):
+        store_i64(ring + TX_DROPPED_TOO_LONG, load_i64(ring + TX_DROPPED_TOO_LONG) + 1)
         return 0
-    tail = read64(ring + TX_TAIL)
-    if tail >= read64(ring + TX_LIMIT):
-        write64(ring + TX_DROPPED_FULL, read64(ring + TX_DROPPED_FULL) + 1)
+    tail = load_i64(ring + TX_TAIL)
+    if tail >= load_i64(ring + TX_LIMIT):
+        store_i64(ring + TX_DROPPED_FULL, load_i64(ring + TX_DROPPED_FULL) + 1)
         return 0
-    write64(ring + TX_TAIL, tail + 1)
-    write64(ring + TX_FRAMES, read64(ring + TX_FRAMES) + 1)
-    write64(ring + TX_BYTES, read64(ring + TX_BYTES) + length)
-    cell = tail & read32(ring + TX_MASK)
-    write32(read64(ring + TX_LENGTHS) + 4 * cell, length)
-    return cells + cell * read32(ring + TX_STRIDE)
+    store_i64(ring + TX_TAIL, tail + 1)
+    store_i64(ring + TX_FRAMES, load_i64(ring + TX_FRAMES) + 1)
+    store_i64(ring + TX_BYTES, load_i64(ring + TX_BYTES) + length)
+    cell = tail & load_u32(ring + TX_MASK)
+    store_u32(load_i64(ring + TX_LENGTHS) + 4 * cell, length)
+    return cells + cell * load_u32(ring + TX_STRIDE)
 
 
 @njit(forceinline=True)
@@ -115,7 +106,7 @@ def take_of_run(server: Any, core: int, port: int, length: int) -> Any:
     run.frames += 1
     run.bytes += length
     cell = position & run.mask
-    write32(run.lengths + 4 * cell, length)
+    store_u32(run.lengths + 4 * cell, length)
     return run.cells + cell * run.stride
 
 
@@ -136,11 +127,11 @@ def take_first(run: int) -> Any:
 def take_elsewhere(server: Any, core: int, port: int, length: int) -> Any:
     """A position where the core's own run has nothing left; NONE for a counted drop."""
     word = server.runs + core * RUNS_BYTES + 8 * (port // WORD_BITS)
-    write64(word, read64(word) | 1 << port % WORD_BITS)
+    store_i64(word, load_i64(word) | 1 << port % WORD_BITS)
     ring, address = server.tx + port * TX_RING_BYTES, run_address(server, core, port)
     run = run_at(address)
-    run.cells, run.lengths = read64(ring + TX_CELLS), read64(ring + TX_LENGTHS)
-    run.stride, run.mask = read32(ring + TX_STRIDE), read32(ring + TX_MASK)
+    run.cells, run.lengths = load_i64(ring + TX_CELLS), load_i64(ring + TX_LENGTHS)
+    run.stride, run.mask = load_u32(ring + TX_STRIDE), load_u32(ring + TX_MASK)
     if run.cells == 0:
         return NONE
     if length > run.stride:
@@ -161,7 +152,7 @@ def take_elsewhere(server: Any, core: int, port: int, length: int) -> Any:
 @njit
 def begin_run(ring: int, run: int, count: int) -> Any:
     """Take so many cells of a ring, or what it has; whether it has any."""
-    limit = read64(ring + TX_LIMIT)
+    limit = load_i64(ring + TX_LIMIT)
     tail = load_once64(ring + TX_TAIL)
     while tail < limit:
         end = min(tail + count, limit)
@@ -181,8 +172,8 @@ def close_runs(address: int) -> None:
         touched = 0
         for core in range(server.cores):
             place = server.runs + core * RUNS_BYTES + 8 * word
-            touched |= read64(place)
-            write64(place, 0)
+            touched |= load_i64(place)
+            store_i64(place, 0)
         while touched != 0:
             close_port(server, word * WORD_BITS + trailing_zeros(touched))
             touched &= touched - 1
@@ -192,7 +183,7 @@ def close_runs(address: int) -> None:
 def close_port(server: Any, port: int) -> None:
     """Move the last frames into cells that are left."""
     ring = server.tx + port * TX_RING_BYTES
-    tail = trim(server, port, read64(ring + TX_TAIL))
+    tail = trim(server, port, load_i64(ring + TX_TAIL))
     for core in range(server.cores):
         address = run_address(server, core, port)
         while True:
@@ -203,10 +194,10 @@ def close_port(server: Any, port: int) -> None:
             move(ring, tail, position)
             tail = trim(server, port, tail)
         run = run_at(address)
-        write64(ring + TX_FRAMES, read64(ring + TX_FRAMES) + run.frames)
-        write64(ring + TX_BYTES, read64(ring + TX_BYTES) + run.bytes)
+        store_i64(ring + TX_FRAMES, load_i64(ring + TX_FRAMES) + run.frames)
+        store_i64(ring + TX_BYTES, load_i64(ring + TX_BYTES) + run.bytes)
         run.usual, run.frames, run.bytes = run.frames, 0, 0
-    write64(ring + TX_TAIL, tail)
+    store_i64(ring + TX_TAIL, tail)
 
 
 @njit
@@ -227,8 +218,8 @@ def trim(server: Any, port: int, tail: int) -> Any:
 @njit
 def move(ring: int, source: int, target: int) -> None:
     """A frame from one position to another."""
-    source, target = source & read32(ring + TX_MASK), target & read32(ring + TX_MASK)
-    cells, stride, lengths = read64(ring + TX_CELLS), read32(ring + TX_STRIDE), read64(ring + TX_LENGTHS)
-    length = read32(lengths + 4 * source)
-    copy_memory(cells + target * stride, cells + source * stride, length)
-    write32(lengths + 4 * target, length)
+    source, target = source & load_u32(ring + TX_MASK), target & load_u32(ring + TX_MASK)
+    cells, stride, lengths = load_i64(ring + TX_CELLS), load_u32(ring + TX_STRIDE), load_i64(ring + TX_LENGTHS)
+    length = load_u32(lengths + 4 * source)
+    copy_bytes(cells + target * stride, cells + source * stride, length)
+    store_u32(lengths + 4 * target, length)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import read64, write64
 from emulator.native.jit import njit
-from emulator.native.memory import load_i16, load_u8, load_u16, read16, read32
+from emulator.native.memory import load_be16, load_be32, load_i16, load_i64, load_u8, load_u16, store_i64
 from hostagent.protocol.counters import Drop
 from hostagent.protocol.wire import (
     ETHERNET_BYTES,
@@ -59,7 +58,7 @@ assert CHUNK_AT == LAST_WORD_AT + 2
 @njit(forceinline=True)
 def sender(server: Any, core: int, row: int, frame: int, length: int, port: int) -> Any:
     """The bit of the child whose contribution this is; ``~reason`` (a `Drop`), if it is none. ``row``: see `row_of`."""
-    number = read16(frame, CHILD_AT) if row >= 0 else MAX_CHILDREN
+    number = load_be16(frame + CHILD_AT) if row >= 0 else MAX_CHILDREN
     head = server.heads + core * server.heads_bytes + (row * MAX_CHILDREN + number) * HEAD_BYTES
     if number < MAX_CHILDREN and is_like(frame, length, port, head):
         return number
@@ -81,15 +80,15 @@ def judge_head(server: Any, row: int, number: int, frame: int, length: int, port
 @njit(forceinline=True)
 def last_word(frame: int, length: int, port: int) -> Any:
     """What a head has from LAST_WORD_AT on."""
-    return read64(frame + LAST_WORD_AT) & 0xFFFF | length << 16 | port << 48
+    return load_i64(frame + LAST_WORD_AT) & 0xFFFF | length << 16 | port << 48
 
 
 @njit(forceinline=True)
 def is_like(frame: int, length: int, port: int, head: int) -> Any:
     """Whether the frame has that head."""
-    differ = last_word(frame, length, port) ^ read64(head + LAST_WORD_AT)
+    differ = last_word(frame, length, port) ^ load_i64(head + LAST_WORD_AT)
     for at in range(0, LAST_WORD_AT, 8):
-        differ |= read64(frame + at) ^ read64(head + at)
+        differ |= load_i64(frame + at) ^ load_i64(head + at)
     return differ == 0
 
 
@@ -97,14 +96,14 @@ def is_like(frame: int, length: int, port: int, head: int) -> Any:
 def keep_head(frame: int, length: int, port: int, head: int) -> None:
     """For `is_like`."""
     for at in range(0, LAST_WORD_AT, 8):
-        write64(head + at, read64(frame + at))
-    write64(head + LAST_WORD_AT, last_word(frame, length, port))
+        store_i64(head + at, load_i64(frame + at))
+    store_i64(head + LAST_WORD_AT, last_word(frame, length, port))
 
 
 @njit(forceinline=True)
 def row_of(server: Any, frame: int, length: int) -> Any:
     """Row of the job that a frame claims to be of; -1 for none."""
-    return load_i16(server.job_rows, read16(frame, JOB_AT)) if length >= LANES_AT else -1
+    return load_i16(server.job_rows, load_be16(frame + JOB_AT)) if length >= LANES_AT else -1
 
 
 @njit
@@ -122,15 +121,15 @@ def bit_of(server: Any, job: Any, number: int) -> int:
 @njit
 def judge(server: Any, frame: int, length: int, port: int) -> Any:
     """ACCEPTED, or the `Drop` reason. Cheap looks first, so that a flood of strangers costs little."""
-    if length < LANES_AT or read16(frame, 12) != ETHERTYPE_IPV4 or load_u8(frame + IPV4_AT, 0) != 0x45:
+    if length < LANES_AT or load_be16(frame + 12) != ETHERTYPE_IPV4 or load_u8(frame + IPV4_AT, 0) != 0x45:
         return NOT_OURS
-    if load_u8(frame + IPV4_AT + 9, 0) != PROTOCOL_UDP or read16(frame, UDP_AT + 2) != NETSUM_PORT:
+    if load_u8(frame + IPV4_AT + 9, 0) != PROTOCOL_UDP or load_be16(frame + UDP_AT + 2) != NETSUM_PORT:
         return NOT_OURS
-    if read16(frame, IPV4_AT + 6) & 0x3FFF:
+    if load_be16(frame + IPV4_AT + 6) & 0x3FFF:
         return NOT_OURS
     if folded(words_sum(frame + IPV4_AT, 5)) != 0xFFFF:
         return CHECKSUM
-    if read16(frame, IPV4_AT + 2) != length - ETHERNET_BYTES or read16(frame, UDP_LENGTH_AT) != length - UDP_AT:
+    if load_be16(frame + IPV4_AT + 2) != length - ETHERNET_BYTES or load_be16(frame + UDP_LENGTH_AT) != length - UDP_AT:
         return LENGTH
     kind = load_u8(frame + KIND_AT, 0)
     if load_u8(frame + VERSION_AT, 0) != NETSUM_VERSION or kind > LAST_KIND:
@@ -148,17 +147,17 @@ def judge_child(server: Any, job: Any, frame: int, length: int, port: int) -> An
     operator = load_u8(frame + OPERATOR_AT, 0)
     if operator > (ANNOUNCE if job.service else MAX) or (no_data and operator in (MAX, ANNOUNCE)):
         return KIND
-    bit = bit_of(server, job, read16(frame, CHILD_AT))
+    bit = bit_of(server, job, load_be16(frame + CHILD_AT))
     if bit < 0:
         return CHILD
     if load_u8(frame + KIND_AT, 0) != CONTRIBUTION and job.full >> bit & 1:  # only other racks may answer
         return KIND
     child = child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES)
-    if child.port != port or child.ip != read32(frame, IPV4_AT + 12):
+    if child.port != port or child.ip != load_be32(frame + IPV4_AT + 12):
         return CHILD
-    if child.mac != (read16(frame, 6) << 32 | read32(frame, 8)):
+    if child.mac != (load_be16(frame + 6) << 32 | load_be32(frame + 8)):
         return CHILD
-    lanes = read16(frame, LANE_COUNT_AT)
+    lanes = load_be16(frame + LANE_COUNT_AT)
     if length != LANES_AT + 4 * lanes:
         return LENGTH
     if lanes != server.lanes and not (lanes == 0 and no_data and job.short_allowed):
@@ -168,6 +167,6 @@ def judge_child(server: Any, job: Any, frame: int, length: int, port: int) -> An
             return CHECKSUM
     elif udp_sum(frame, length) != 0xFFFF:
         return CHECKSUM
-    if read32(frame, EPOCH_AT) != job.epoch:
+    if load_be32(frame + EPOCH_AT) != job.epoch:
         return EPOCH
     return ACCEPTED

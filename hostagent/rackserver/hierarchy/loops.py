@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import read64, write64
+from emulator.native.arithmetic import trailing_zeros
+from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
-from emulator.native.memory import call_compiled, copy_bytes, load_u8, read16, read32, trailing_zeros
+from emulator.native.memory import copy_bytes, load_be16, load_be32, load_i64, load_u8, store_i64
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
@@ -69,7 +70,7 @@ def full_route(job_address: int, chunk: int, third: int, fourth: int, fifth: int
 def note(job: Any, core: int, field: int, amount: int) -> None:
     """Add to this core's traffic."""
     address = tier_at(job.tier).traffic + core * TRAFFIC_BYTES + field
-    write64(address, read64(address) + amount)
+    store_i64(address, load_i64(address) + amount)
 
 
 @njit
@@ -213,19 +214,19 @@ def take_beside(server_address: int, core: int, frame: int, length: int, bit: in
     """What another rack says, beside contributions: a total, who has come, or that the chunk has failed."""
     server = server_at(server_address)
     job = job_at(server.jobs + row_of(server, frame, length) * JOB_BYTES)
-    chunk, kind = read32(frame, CHUNK_AT), load_u8(frame + KIND_AT, 0)
+    chunk, kind = load_be32(frame + CHUNK_AT), load_u8(frame + KIND_AT, 0)
     index = set_index(job, chunk)
     held, route = set_at(server.sets + index * SET_BYTES), route_of(job, chunk)
     ours = held.epoch == job.epoch and held.chunk == chunk
     is_above = bit == route.up and ours and held.partial != 0 and held.failed == 0
-    same = held.operation == read32(frame, OPERATION_AT) and held.operator == load_u8(frame + OPERATOR_AT, 0)
+    same = held.operation == load_be32(frame + OPERATION_AT) and held.operator == load_u8(frame + OPERATOR_AT, 0)
     if kind == RESULT and is_above and same:
         held.has_data = 0 if load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA else 1
         if held.has_data:
             copy_bytes(server.sums + index * 4 * server.lanes, frame + LANES_AT, 4 * server.lanes)
         take_total(server, job, core, held, index)
     elif kind == WAITING and is_above and length > LANES_AT:
-        held.above = read32(frame, LANES_AT) << 32 | read32(frame, LANES_AT + 4)
+        held.above = load_be32(frame + LANES_AT) << 32 | load_be32(frame + LANES_AT + 4)
     elif kind == ERROR and (bit == route.up or route.below >> bit & 1) and length > LANES_AT:
         fail(server, job, core, held, index, frame, bit)
     else:
@@ -236,7 +237,7 @@ def take_beside(server_address: int, core: int, frame: int, length: int, bit: in
 @njit
 def fail(server: Any, job: Any, core: int, held: Any, index: int, frame: int, bit: int) -> None:
     """The chunk has failed at another rack: so it has here, for whoever came or will."""
-    chunk = read32(frame, CHUNK_AT)
+    chunk = load_be32(frame + CHUNK_AT)
     accepts, fresh = takes(job, held, chunk)
     if not accepts or (not fresh and (held.failed != 0 or held.total != 0)):
         note(job, core, DROPPED, 1)
@@ -244,8 +245,8 @@ def fail(server: Any, job: Any, core: int, held: Any, index: int, frame: int, bi
     if fresh:
         open_set(held, job, chunk, frame)
     held.failed, held.partial = 1, 0
-    held.operation, held.other_operation = read32(frame, LANES_AT), read32(frame, LANES_AT + 4)
-    held.first_child, held.other_child = read16(frame, LANES_AT + 10), read16(frame, LANES_AT + 14)
+    held.operation, held.other_operation = load_be32(frame + LANES_AT), load_be32(frame + LANES_AT + 4)
+    held.first_child, held.other_child = load_be16(frame + LANES_AT + 10), load_be16(frame + LANES_AT + 14)
     words = server.scratch + core * server.scratch_bytes
     write_error(words, held)
     answer_frame(server, job, core, ERROR | TO_ALL, held, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from emulator.native.memory import entry_address
+from emulator.native.calls import entry_address
 from emulator.native.pages import address_of, aligned_bytes, reserved_bytes
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
 from hostagent.rackserver.hierarchy.loops import (

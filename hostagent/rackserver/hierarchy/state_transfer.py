@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import store_release64
+from emulator.native.atomics import store_release64
 from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, store_i64, zero_bytes
 from hostagent.rackserver.hierarchy.lineage import has_root

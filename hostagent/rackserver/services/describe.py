@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import load_once64, store_release64
+from emulator.native.arithmetic import f64_of_bits
+from emulator.native.atomics import load_once64, store_release64
 from emulator.native.jit import njit
-from emulator.native.memory import (
-    f64_of_bits,
-    load_i64,
-    store_lane,
-    zero_bytes,
-)
+from emulator.native.memory import load_i64, store_lane, zero_bytes
 from hostagent.protocol.served import ANNOUNCEMENT_VERSION, Action, ServedFlag, Status
 from hostagent.rackserver.frames.lane_codec import pair, word, write_pair
 from hostagent.rackserver.hierarchy.lineage import note_age, note_job, put_root, take_lineage

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import atomic_add64, load_once64
+from emulator.native.atomics import atomic_add64, load_once64
 from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, load_u8, store_i32, store_i64, store_u8, zero_bytes
 from hostagent.protocol.worker.plan import LARGEST_GROUP, group_count

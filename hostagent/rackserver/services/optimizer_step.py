@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import atomic_add64, store_release64
+from emulator.native.atomics import atomic_add64, store_release64
 from emulator.native.jit import njit
 from emulator.native.memory import load_f32, load_f64, load_i32, load_i64, store_i64
 from hostagent.protocol.served import ServedFlag

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from emulator.native.arithmetic import fused_multiply_add
 from emulator.native.jit import njit
-from emulator.native.memory import fused_multiply_add, load_f32, store_f32
+from emulator.native.memory import load_f32, store_f32
 from hostagent.protocol.served import ServedFlag, ServedOptimizer
 
 SGD, NAG = int(ServedOptimizer.SGD), int(ServedOptimizer.NAG)

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import atomic_add64, monotonic_ns, read64, write64
+from emulator.native.atomics import atomic_add64
+from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
 from emulator.native.memory import (
-    call_compiled,
     copy_bytes,
+    load_be32,
     load_i16,
     load_i32,
     load_i64,
     load_lane,
     load_u8,
-    read32,
     store_f64,
     store_i32,
     store_i64,
     store_lane,
     zero_bytes,
 )
+from emulator.native.syscalls import monotonic_ns
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, dequantize
 from hostagent.protocol.quantizer.classes import value_of_classes
 from hostagent.protocol.worker.dequantize_result import pack_exponents
@@ -261,8 +262,8 @@ def step(server: Any, service: Any, key_address: int, part: int, gradient: int, 
     started_ns = monotonic_ns()
     side = call_compiled(server.step, service.address, key_address, part, gradient, count)
     counters = server.counters + core * server.counter_bytes
-    write64(counters + STEPS_NS, read64(counters + STEPS_NS) + monotonic_ns() - started_ns)
-    write64(counters + STEPS_DONE, read64(counters + STEPS_DONE) + 1)
+    store_i64(counters + STEPS_NS, load_i64(counters + STEPS_NS) + monotonic_ns() - started_ns)
+    store_i64(counters + STEPS_DONE, load_i64(counters + STEPS_DONE) + 1)
     return side
 
 
@@ -347,10 +348,10 @@ def data_owner(service_address: int, frame: int, tier: int, fourth: int, fifth: 
 
     Another rack's partial sum may be here before this rack knows what it is of: then it is nobody's, and comes again.
     """
-    service, operation = service_at(service_address), read32(frame, OPERATION_AT)
+    service, operation = service_at(service_address), load_be32(frame + OPERATION_AT)
     if tier and find(service, operation) == 0:
         return -1
-    return owner(service, operation, read32(frame, CHUNK_AT))
+    return owner(service, operation, load_be32(frame + CHUNK_AT))
 
 
 @njit

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.intrinsics import read32
 from emulator.native.jit import njit
-from emulator.native.memory import load_i16, load_u8, record_at, store_i32
+from emulator.native.memory import load_i16, load_u8, load_u32, record_at, store_i32
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.limits import MAX_PORTS
 from emulator.ports.loop.turns import PER_PORT as MOST_FRAMES
@@ -89,8 +88,8 @@ def count_frame(
     """One of the frames up to ``end`` of a turn. ``first``: where its port's frames, which are side by side, begin;
     ``served``: how many before it are `is_served`. Returns both for the next frame."""
     served += is_served(frame, length)
-    port = read32(ports + 4 * index)
-    if index + 1 < end and read32(ports + 4 * (index + 1)) == port:
+    port = load_u32(ports + 4 * index)
+    if index + 1 < end and load_u32(ports + 4 * (index + 1)) == port:
         return first, served
     count_frames(address, port, index + 1 - first, served)
     return index + 1, 0

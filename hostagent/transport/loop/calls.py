@@ -8,16 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import (
-    atomic_add64,
-    fence,
-    futex_wait,
-    load_acquire32,
-    load_acquire64,
-    monotonic_ns,
-    store_release64,
-)
+from emulator.native.atomics import atomic_add64, fence, load_acquire32, load_acquire64, store_release64
 from emulator.native.jit import njit
+from emulator.native.syscalls import futex_wait, monotonic_ns
 from emulator.ports.cable.bell import bell_ring
 from emulator.ports.host import request_wake
 from hostagent.transport.loop.records import (

@@ -9,21 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.intrinsics import (
-    atomic_add64,
-    fence,
-    futex_wake,
-    load_acquire64,
-    monotonic_ns,
-    read8,
-    read32,
-    read64,
-    store_release64,
-    write8,
-    write64,
-    write_descriptor,
-)
+from emulator.native.atomics import atomic_add64, fence, load_acquire64, store_release64
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, load_u8, load_u32, store_i64, store_u8
+from emulator.native.syscalls import futex_wake, monotonic_ns, write_descriptor
 from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS
 from emulator.ports.host import (
     host_consumed,
@@ -139,12 +128,12 @@ def rest(engine: Any, due_ns: int, starved: bool, now_ns: int) -> None:
 def take_frames(engine: Any, now_ns: int) -> Any:
     """Give received frames to the cores of their jobs; how many there were."""
     batch = engine.batch
-    write64(batch + BATCH_COUNT, 0)
+    store_i64(batch + BATCH_COUNT, 0)
     host_receive(engine.port, batch, RECEIVE_MOST)
-    count = read64(batch + BATCH_COUNT)
-    addresses, lengths = read64(batch + BATCH_ADDRESSES), read64(batch + BATCH_LENGTHS)
+    count = load_i64(batch + BATCH_COUNT)
+    addresses, lengths = load_i64(batch + BATCH_ADDRESSES), load_i64(batch + BATCH_LENGTHS)
     for index in range(count):
-        frame, length = read64(addresses + 8 * index), read32(lengths + 4 * index)
+        frame, length = load_i64(addresses + 8 * index), load_u32(lengths + 4 * index)
         address = job_of_frame(engine, frame, length)
         if address == 0:
             engine.frames_for_no_job += 1
@@ -163,7 +152,7 @@ def take_frames(engine: Any, now_ns: int) -> Any:
 def job_of_frame(engine: Any, frame: int, length: int) -> Any:
     """The JOB record of the job that a frame says it is for; 0 for none of ours. The core judges all else of it."""
     number = frame_job(frame, length)
-    slot = read8(engine.slot_of_job + number) if number >= 0 else 0
+    slot = load_u8(engine.slot_of_job + number) if number >= 0 else 0
     return 0 if slot == 0 else load_acquire64(engine.jobs + 8 * (slot - 1))
 
 
@@ -202,7 +191,7 @@ def obey(engine: Any, address: int, slot: int, now_ns: int) -> Any:
         core_fail(job.core, job.command_code)
         submit_requests(address)
         report_finished(address)
-        write8(engine.slot_of_job + job.number, 0)
+        store_u8(engine.slot_of_job + job.number, 0)
         store_release64(engine.jobs + 8 * slot, 0)
     job.command_result = result
     job.busy = 1
@@ -217,7 +206,7 @@ def drop_transmissions(engine: Any, address: int) -> None:
     job = job_at(address)
     for index in range(job.transmit_first, job.transmit_first + job.transmit_count):
         order = transmit_at(job.transmit + index * TRANSMIT_BYTES)
-        write64(job.posted + 8 * order.frame, host_posted(engine.port))
+        store_i64(job.posted + 8 * order.frame, host_posted(engine.port))
     job.transmit_count = 0
 
 
@@ -268,13 +257,13 @@ def transmit(engine: Any, address: int, now_ns: int) -> Any:
             if job.transmit_count == 0:
                 return sent
             for index in range(job.transmit_count):
-                write64(job.posted + 8 * transmit_at(job.transmit + index * TRANSMIT_BYTES).frame, IN_TRANSIT)
+                store_i64(job.posted + 8 * transmit_at(job.transmit + index * TRANSMIT_BYTES).frame, IN_TRANSIT)
         while job.transmit_count > 0:
             order = transmit_at(job.transmit + job.transmit_first * TRANSMIT_BYTES)
             if host_post(engine.port, order.address, order.length) == 0:
                 job.starved = 1
                 return sent
-            write64(job.posted + 8 * order.frame, host_posted(engine.port))
+            store_i64(job.posted + 8 * order.frame, host_posted(engine.port))
             job.transmit_first += 1
             job.transmit_count -= 1
             sent += 1
@@ -321,6 +310,6 @@ def beat(engine: Any, now_ns: int) -> None:
     engine.heartbeats += 1
     counter = engine.heartbeats
     for index in range(8):
-        write8(engine.heartbeat_frame + HEARTBEAT_COUNTER_AT + index, (counter >> (56 - 8 * index)) & 0xFF)
+        store_u8(engine.heartbeat_frame + HEARTBEAT_COUNTER_AT + index, (counter >> (56 - 8 * index)) & 0xFF)
     write_descriptor(engine.heartbeat_socket, engine.heartbeat_frame, HEARTBEAT_BYTES)
     engine.next_heartbeat_ns = now_ns + HEARTBEAT_INTERVAL_NS

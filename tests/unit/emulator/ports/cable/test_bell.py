@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emulator.native.intrinsics import load_acquire64, store_release64
+from emulator.native.atomics import load_acquire64, store_release64
 from emulator.native.jit import njit
 from emulator.native.pages import address_of
 from emulator.ports.cable.bell import ASLEEP, Bell, bell_cancel, bell_prepare, bell_ring, bell_sleep

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from emulator.native.intrinsics import read64, write64
 from emulator.native.jit import njit
+from emulator.native.memory import load_i64, store_i64
 from emulator.native.pages import address_of
 from emulator.ports.batch import FrameBatch
 from emulator.ports.cable.cable import DOWN_HEAD, DOWN_TAIL
@@ -23,7 +23,7 @@ START = (1 << 32) - 1000
 
 @njit
 def put_word(address: int, value: int) -> None:
-    write64(address, value)
+    store_i64(address, value)
 
 
 @njit
@@ -31,9 +31,9 @@ def take_all(address: int, takers: int, count: int) -> int:
     """A cell for each (core, port, number), which is written into it; how many there were."""
     server, taken = server_at(address), 0
     for place in range(takers, takers + 24 * count, 24):
-        cell = take_cell(server, read64(place), read64(place + 8), LENGTH)
+        cell = take_cell(server, load_i64(place), load_i64(place + 8), LENGTH)
         if cell != 0:
-            write64(cell, read64(place + 16))
+            store_i64(cell, load_i64(place + 16))
             taken += 1
     close_runs(address)
     return taken

@@ -1,4 +1,4 @@
-"""The intrinsics do what their names say, from compiled code."""
+"""Loads, stores, atomics, system calls and calls by address do what their names say, from compiled code."""
 
 from __future__ import annotations
 
@@ -10,18 +10,42 @@ import time
 import numpy as np
 from numba import cfunc
 
-from emulator.native import intrinsics as on
+from emulator.native.atomics import (
+    atomic_add64,
+    compare_exchange32,
+    exchange64,
+    fence,
+    load_acquire32,
+    pause,
+    store_release32,
+    store_release64,
+)
+from emulator.native.calls import call_address
 from emulator.native.jit import njit
+from emulator.native.memory import (
+    copy_bytes,
+    load_be16,
+    load_i64,
+    load_u8,
+    load_u16,
+    load_u32,
+    store_be32,
+    store_i64,
+    store_u8,
+    store_u16,
+    store_u32,
+)
 from emulator.native.pages import address_of
+from emulator.native.syscalls import futex_wait, futex_wake, monotonic_ns, ppoll, recvmmsg, sendmmsg, write_descriptor
 
 
 @njit
 def _widths(address: int) -> tuple[int, int, int, int]:
-    on.write8(address, 0x1FF)
-    on.write16(address + 8, 0x12345)
-    on.write32(address + 16, -1)
-    on.write64(address + 24, -2)
-    return on.read8(address), on.read16(address + 8), on.read32(address + 16), on.read64(address + 24)
+    store_u8(address, 0x1FF)
+    store_u16(address + 8, 0x12345)
+    store_u32(address + 16, -1)
+    store_i64(address + 24, -2)
+    return load_u8(address), load_u16(address + 8), load_u32(address + 16), load_i64(address + 24)
 
 
 def test_narrow_stores_truncate_and_narrow_loads_extend_with_zeros() -> None:
@@ -31,16 +55,29 @@ def test_narrow_stores_truncate_and_narrow_loads_extend_with_zeros() -> None:
 
 
 @njit
+def _elements(array: int) -> int:
+    store_u16(array, 3, load_u16(array, 1) + 1)
+    store_be32(array + 8, 0x01020304)
+    return load_be16(array + 9)
+
+
+def test_elements_are_indexed_and_the_networks_order_is_big_endian() -> None:
+    memory = np.array([0, 0xFFFF, 0, 7, 0, 0], np.uint16)
+    assert _elements(address_of(memory)) == 0x0203
+    assert memory.tolist() == [0, 0xFFFF, 0, 0, 0x0201, 0x0403]
+
+
+@njit
 def _atomics(address: int) -> tuple[int, int, int, int, int]:
-    on.store_release64(address, 5)
-    old_sum = on.atomic_add64(address, 7)
-    old_swap = on.exchange64(address, 100)
-    on.store_release32(address + 8, 3)
-    missed = on.compare_exchange32(address + 8, 4, 9)
-    hit = on.compare_exchange32(address + 8, 3, 9)
-    on.fence()
-    on.pause()
-    return old_sum, old_swap, missed, hit, on.load_acquire32(address + 8)
+    store_release64(address, 5)
+    old_sum = atomic_add64(address, 7)
+    old_swap = exchange64(address, 100)
+    store_release32(address + 8, 3)
+    missed = compare_exchange32(address + 8, 4, 9)
+    hit = compare_exchange32(address + 8, 3, 9)
+    fence()
+    pause()
+    return old_sum, old_swap, missed, hit, load_acquire32(address + 8)
 
 
 def test_atomics_return_what_was_there() -> None:
@@ -52,7 +89,7 @@ def test_atomics_return_what_was_there() -> None:
 @njit
 def _add_many(address: int, times: int) -> None:
     for _ in range(times):
-        on.atomic_add64(address, 1)
+        atomic_add64(address, 1)
 
 
 def test_atomic_adds_of_threads_are_not_lost() -> None:
@@ -70,10 +107,10 @@ def test_atomic_adds_of_threads_are_not_lost() -> None:
 
 @njit
 def _copy(target: int, source: int, length: int) -> None:
-    on.copy_memory(target, source, length)
+    copy_bytes(target, source, length)
 
 
-def test_copy_memory_copies_exactly_the_length() -> None:
+def test_copy_bytes_copies_exactly_the_length() -> None:
     source, target = np.arange(100, dtype=np.uint8), np.zeros(100, np.uint8)
     _copy(address_of(target) + 3, address_of(source) + 1, 50)
     assert target[3:53].tolist() == list(range(1, 51))
@@ -82,7 +119,7 @@ def test_copy_memory_copies_exactly_the_length() -> None:
 
 @njit
 def _now() -> int:
-    return on.monotonic_ns()
+    return monotonic_ns()
 
 
 def test_the_clock_is_pythons_monotonic_clock() -> None:
@@ -93,8 +130,8 @@ def test_the_clock_is_pythons_monotonic_clock() -> None:
 
 @njit
 def _futexes(address: int) -> tuple[int, int, int]:
-    on.store_release32(address, 1)
-    return on.futex_wait(address, 2, -1), on.futex_wait(address, 1, 1000), on.futex_wake(address, 1)
+    store_release32(address, 1)
+    return futex_wait(address, 2, -1), futex_wait(address, 1, 1000), futex_wake(address, 1)
 
 
 def test_futex_wait_refuses_another_value_and_times_out() -> None:
@@ -104,7 +141,7 @@ def test_futex_wait_refuses_another_value_and_times_out() -> None:
 
 @njit
 def _poll(address: int, count: int) -> int:
-    return on.ppoll(address, count, 0)
+    return ppoll(address, count, 0)
 
 
 def test_ppoll_sees_what_can_be_read() -> None:
@@ -123,7 +160,7 @@ def test_ppoll_sees_what_can_be_read() -> None:
 
 @njit
 def _bad_calls() -> tuple[int, int, int]:
-    return on.recvmmsg(-1, 0, 0, 0, 0), on.sendmmsg(-1, 0, 0, 0), on.write_descriptor(-1, 0, 0)
+    return recvmmsg(-1, 0, 0, 0, 0), sendmmsg(-1, 0, 0, 0), write_descriptor(-1, 0, 0)
 
 
 def test_failed_calls_return_the_error_negated() -> None:
@@ -137,14 +174,14 @@ def _weigh(a: int, b: int, c: int, d: int, e: int, f: int) -> int:
 
 @njit
 def _call(function: int) -> int:
-    return on.call_address(function, 1, 2, 3, 4, 5, 6)
+    return call_address(function, 1, 2, 3, 4, 5, 6)
 
 
 def test_a_function_is_called_by_its_address_with_arguments_in_order() -> None:
     assert _call(_weigh.address) == 654_321
 
 
-def test_functions_made_of_intrinsics_are_cached_on_disk() -> None:
+def test_functions_that_use_them_are_cached_on_disk() -> None:
     for function in (_widths, _futexes, _bad_calls, _call):
         stats = function.stats
         assert stats.cache_path
