@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from emulator.native.jit_cache import PACKAGES, ROOT
 from pspin_model.machine import layout as at
 from pspin_model.machine.costs import ELEMENTS
 
@@ -123,8 +125,9 @@ def _text(kind: int, value: int, exception: int) -> str:
 DYNAMIC_ARGUMENTS, DYNAMIC_READER, DYNAMIC_COUNT = 16, 24, 32
 """Offsets in numba's record of an exception: its arguments that were reckoned, the function that makes Python objects
 of them, how many they are. Before them stand the address and the length of a pickled tuple."""
-THEIRS = ("numba", "pspin_model", "emulator")
-"""Folders whose lines say nothing to who wrote a handler."""
+LIBRARIES = (Path(str(numba.__file__)).resolve().parent, *(ROOT / package for package in PACKAGES))
+"""Packages that a handler's author did not write: their lines are left out of a fault's text. Whole paths are compared,
+as a user's folder may have one of these names."""
 
 
 def _exception_text(address: int) -> str:
@@ -154,6 +157,8 @@ def _told(arguments: list[Any], address: int) -> str:
 
 
 def _place(where: Any) -> str:
-    """File and line of the handler's that raised it."""
-    path = Path(where[1]) if where else None
-    return "" if path is None or set(path.parts) & set(THEIRS) else f" ({path.name}:{where[2]})"
+    """File and line of the user's code that raised it."""
+    if not where:
+        return ""
+    path = Path(where[1]).resolve()
+    return "" if any(path.is_relative_to(library) for library in LIBRARIES) else f" ({path.name}:{where[2]})"
