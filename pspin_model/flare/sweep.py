@@ -1,4 +1,4 @@
-"""Many simulations, on all processors or on a Dask cluster: message size x algorithm x cores x children, or, for sparse
+"""Many simulations, on all processors: message size x algorithm x cores x children, or, for sparse
 reductions, size x storage x density x cores x children.
 
 A row is plain numbers and text, for JSON and CSV. Points are independent of each other and of the order in which they
@@ -157,16 +157,14 @@ def run_points(
     points: Sequence[Point],
     *,
     workers: int | None = None,
-    dask: str | None = None,
     done: Callable[[int, Row], None] = lambda _number, _row: None,
 ) -> list[Row]:
     """Simulate all points; ``done(number, row)`` is called as they come.
 
-    ``workers``: processes here, by default one for each processor; ``dask``: the address of a scheduler instead.
+    ``workers``: processes here, by default one for each processor.
     """
     rows: dict[int, Row] = {}
-    results = _on_dask(points, dask) if dask else _on_processes(points, workers or os.cpu_count() or 1)
-    for number, row in results:
+    for number, row in _on_processes(points, workers or os.cpu_count() or 1):
         rows[number] = row
         done(number, row)
     return [rows[number] for number in range(len(points))]
@@ -180,21 +178,6 @@ def _on_processes(points: Sequence[Point], workers: int) -> Iterator[tuple[int, 
     with ProcessPoolExecutor(min(workers, len(points)), mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(run_point, point): number for number, point in enumerate(points)}
         for future in as_completed(futures):
-            yield futures[future], future.result()
-
-
-def _on_dask(points: Sequence[Point], address: str | None) -> Iterator[tuple[int, Row]]:
-    try:
-        import distributed
-    except ImportError:
-        raise ConfigError("--dask needs the package distributed: pip install 'netsum[dask]'") from None
-    try:
-        client = distributed.Client(address, timeout=10)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:  # no answer; no address
-        raise ConfigError(f"no Dask scheduler answers at {address}: {error}") from None
-    with client:
-        futures = {future: number for number, future in enumerate(client.map(run_point, points, pure=False))}
-        for future in distributed.as_completed(futures):  # type: ignore[no-untyped-call]
             yield futures[future], future.result()
 
 

@@ -120,9 +120,6 @@ def sweep(
     buffers: Annotated[int, typer.Option(min=1, max=62, help="Of a block, for multi.")] = 4,
     staggered: Annotated[bool, typer.Option(help="Each child begins elsewhere in the message.")] = True,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: one for each processor.")] = None,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Simulate on the Dask cluster of this scheduler.")
-    ] = None,
     plot: Plot = None,
     csv: Csv = None,
     as_json: AsJson = False,
@@ -158,7 +155,7 @@ def sweep(
         points = sparse_grid(sizes, storage or ["array", "hash"], density, *shape, algorithm or ["single"])
     else:
         points = grid(sizes, algorithm or ["single", "multi", "tree"], *shape)
-    rows = _with_progress(points, workers, dask)
+    rows = _with_progress(points, workers)
     if as_json:
         typer.echo(_json({**settings_of(points[0]), "rows": rows}))
     else:
@@ -190,7 +187,7 @@ def _check_outputs(plot: Path | None, csv: Path | None) -> None:
             raise ConfigError(f"{option} {path}: there is no folder {path.absolute().parent}")
 
 
-def _with_progress(points: Any, workers: int | None, dask: str | None) -> Any:
+def _with_progress(points: Any, workers: int | None) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -200,7 +197,7 @@ def _with_progress(points: Any, workers: int | None, dask: str | None) -> Any:
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("simulating", total=len(points))
-        return run_points(points, workers=workers, dask=dask, done=lambda _number, _row: progress.advance(task))
+        return run_points(points, workers=workers, done=lambda _number, _row: progress.advance(task))
 
 
 def _json(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A sweep: the same rows here and on a Dask cluster, as CSV and as a picture."""
+"""A sweep: the same rows from one process and from several, as CSV and as a picture."""
 
 from __future__ import annotations
 
@@ -23,15 +23,13 @@ def without_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "wall_s"} for row in rows]
 
 
-def test_a_sweep_gives_the_same_rows_on_a_dask_cluster() -> None:
-    distributed = pytest.importorskip("distributed")
+def test_a_sweep_gives_the_same_rows_from_one_process_and_from_several() -> None:
     points = grid([4096, 8192], ["single", "tree"], [16], [4], BASE)
     seen: list[int] = []
     here = run_points(points, workers=1, done=lambda number, _row: seen.append(number))
     assert seen == [0, 1, 2, 3]
     assert all(row["exact"] for row in here)
-    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
-        there = run_points(points, dask=cluster.scheduler_address)
+    there = run_points(points, workers=2)
     assert without_time(there) == without_time(here)
 
 

@@ -78,15 +78,6 @@ def test_a_sweep_that_cannot_be_is_refused_before_it_starts(words: tuple[str, ..
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("address", ["nonsense", "nonsense://127.0.0.1:1"])
-def test_an_address_of_no_dask_scheduler_is_one_line(address: str) -> None:
-    pytest.importorskip("distributed")
-    done = pspin("sweep", "--size", "1KiB", "--cores", "8", "--dask", address)
-    assert done.exit_code == 2
-    assert done.stderr.startswith(f"netsum pspin sweep: no Dask scheduler answers at {address}: ")
-    assert done.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
