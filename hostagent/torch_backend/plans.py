@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from hostagent.protocol.operation import NOTHING, Operation, OperationKind, Span
 from hostagent.torch_backend.errors import RefusedError
 from hostagent.torch_backend.tensors import (
     Reduction,
@@ -23,7 +24,6 @@ from hostagent.torch_backend.tensors import (
     readable,
     span,
 )
-from hostagent.transport.channel import NOTHING, Kind, Operation, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Plan:
 
 def wants_whole_output(tensor: Tensor, reduction: Reduction) -> bool:
     """64-bit comparisons take two passes, the second from what the first left: everywhere, in scratch if need be."""
-    return tensor.dtype is torch.int64 and reduction.kind in (Kind.MIN, Kind.MAX)
+    return tensor.dtype is torch.int64 and reduction.kind in (OperationKind.MIN, OperationKind.MAX)
 
 
 def _operation(
@@ -108,7 +108,7 @@ def _operation(
     spans: tuple[Span, Span],
     root: int = -1,
 ) -> Operation:
-    kind = Kind.RAW if reduction is None else reduction.kind
+    kind = OperationKind.RAW if reduction is None else reduction.kind
     average = reduction is not None and reduction.average
     name, width = dtype_name(like), like.element_size()
     return Operation(collective, kind, name, width, elements, spans[0], spans[1], average, root)
@@ -333,7 +333,7 @@ def split_rows(tensor: Tensor, sizes: Sequence[int], ranks: int, collective: str
 
 def barrier() -> Plan:
     """Finishes when every rank has called it."""
-    return Plan(operations=[Operation("barrier", Kind.BARRIER, "uint8", 1, 0)])
+    return Plan(operations=[Operation("barrier", OperationKind.BARRIER, "uint8", 1, 0)])
 
 
 def together(plans: Sequence[Plan]) -> Plan:

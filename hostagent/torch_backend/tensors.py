@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from hostagent.protocol.operation import OperationKind, Span
 from hostagent.torch_backend.errors import RefusedError
-from hostagent.transport.channel import Kind, Span
 
 OTHER_GROUP = "make a gloo group for such calls (dist.new_group(backend='gloo'))"
 
@@ -18,10 +18,10 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 NAMED_DTYPES = ", ".join(str(dtype).removeprefix("torch.") for dtype in FLOATS + INTEGERS)
 
 _REDUCTIONS = {
-    "SUM": (Kind.SUM, False),
-    "AVG": (Kind.SUM, True),
-    "MIN": (Kind.MIN, False),
-    "MAX": (Kind.MAX, False),
+    "SUM": (OperationKind.SUM, False),
+    "AVG": (OperationKind.SUM, True),
+    "MIN": (OperationKind.MIN, False),
+    "MAX": (OperationKind.MAX, False),
 }
 
 _ADVICE = {
@@ -34,7 +34,7 @@ _ADVICE = {
 class Reduction:
     """How an operation combines the ranks' numbers."""
 
-    kind: Kind
+    kind: OperationKind
     average: bool
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,28 +21,35 @@ from numpy.typing import NDArray
 from emulator.native.pages import address_of
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool
+from hostagent.protocol.frames import Addresses
+from hostagent.protocol.operation import (
+    REQUEST,
+    Operation,
+    OperationRefused,
+    hash_of,
+    legality_at,
+    refusal_text,
+    request_of,
+)
 from hostagent.protocol.wire import full_frame_bytes
 from hostagent.protocol.worker import (
     FAILED_BY_CALLER,
     FAILED_MISMATCH,
     FAILED_REFUSED,
-    REQUEST,
     TRANSMIT,
     CoreMemory,
+    CoreSettings,
     frame_stride_bytes,
     ring_chunks,
+    scratch_bytes,
 )
-from hostagent.transport.channel import Operation
+from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.loop import calls as loop_calls
 from hostagent.transport.loop import loop
 from hostagent.transport.loop.records import DETACH, FAIL, FREEZE, JOB, JOB_LIMIT, NO_LIMIT, RESUME, TRANSMIT_CAPACITY
-from hostagent.transport.requests import core_settings, hash_of, request_fields, scratch_memory
+from hostagent.transport.session.session import SessionClient
 from hostagent.transport.session.terms import Lease, Membership, Mismatch, SessionError
-from hostagent.transport.tally import Tally
-
-if TYPE_CHECKING:
-    from hostagent.transport.process import Transport
 
 REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""
@@ -60,11 +67,63 @@ COMMAND_TIMEOUT_S = 5.0
 FAILED_LOCALLY = FAILED_BY_CALLER
 DESTROYED = "the process group has been destroyed"
 
+MOST_KINDS = 512
+"""Different operations counted apart; a program with more sizes than that gets the rest counted as one."""
+
+
+class JobHost(Protocol):
+    """What a job shares with the other jobs of its process; ``process.Transport`` is it."""
+
+    @property
+    def session(self) -> SessionClient:
+        """The connection to the controller."""
+
+    def engine_for(self, lease: Lease) -> Engine:
+        """The transport thread, started with the first lease; all leases of a process name the same port."""
+
+    @property
+    def wake_words(self) -> tuple[int, int, int]:
+        """What the compiled functions wake the loop with: port, bell, descriptor."""
+
+    @property
+    def loop_runs(self) -> bool:
+        """Whether the transport thread is alive."""
+
+    def wake(self) -> None:
+        """Make the loop look at everything once more."""
+
+    def release_pool(self, pool: FramePool) -> None:
+        """Give a detached job's frames back once the switch has read what was posted of them."""
+
+    def forget(self, channel: JobChannel) -> None:
+        """A job has been left."""
+
+
+class OperationCounts:
+    """Submitted operations by collective, operator, element type and number of elements.
+
+    Next to the aggregator's counters they show that no operation took another path.
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[str, int] = {}
+
+    def add(self, operation: Operation) -> None:
+        """Count one call."""
+        name = f"operation/{operation.collective}/{operation.kind.name}/{operation.dtype}/{operation.elements}"
+        if name not in self._calls and len(self._calls) >= MOST_KINDS:
+            name = "operation/other"
+        self._calls[name] = self._calls.get(name, 0) + 1
+
+    def counters(self) -> dict[str, int]:
+        """``operation/COLLECTIVE/OPERATOR/DTYPE/ELEMENTS`` to calls."""
+        return dict(self._calls)
+
 
 class JobChannel:
     """See ``channel.Channel``. ``on_...`` are called by the transport, on the session thread."""
 
-    def __init__(self, transport: Transport, membership: Membership, timeout_s: float) -> None:
+    def __init__(self, transport: JobHost, membership: Membership, timeout_s: float) -> None:
         self.membership = membership
         self._transport = transport
         self._timeout_s = timeout_s
@@ -82,14 +141,14 @@ class JobChannel:
         self._lanes = SMALLEST_LANES
         self._scratch: deque[tuple[int, NDArray[np.uint8]]] = deque()
         self._operations: dict[int, Operation] = {}
-        self._requests: NDArray[np.int64] = np.zeros((REQUESTS, REQUEST.itemsize // 8), np.int64)
+        self._requests: NDArray[Any] = np.zeros(REQUESTS, REQUEST)
         self._done: NDArray[np.int64] = np.zeros(REQUESTS, np.int64)
         self._record: NDArray[Any] = np.zeros(1, JOB)
         self._record["requests"], self._record["request_mask"] = address_of(self._requests), REQUESTS - 1
         self._record["done"], self._record["done_mask"] = address_of(self._done), REQUESTS - 1
         self._record["limit_chunk"] = NO_LIMIT
         self._address = address_of(self._record)
-        self._tally = Tally()
+        self._counts = OperationCounts()
         self._core: CoreMemory | None = None
         self._pool: FramePool | None = None
 
@@ -100,15 +159,19 @@ class JobChannel:
         with self._order:
             number = self._next
             self._wait_for_room(number)
-            scratch = scratch_memory(operation, self._lanes)
+            try:
+                scratch = scratch_memory(operation, self._lanes)
+            except OperationRefused as error:
+                raise TransportError(str(error), Cause.LOCAL) from None
             if scratch is not None:
                 self._scratch.append((number, scratch))
-            self._requests[number % REQUESTS] = request_fields(operation, scratch)
+            scratch_address = 0 if scratch is None else address_of(scratch)
+            self._requests[number % REQUESTS] = request_of(operation, scratch_address)
             with self._lock:
                 self._check_usable()
                 self._forget_finished()
                 self._operations[number] = operation
-                self._tally.add(operation)
+                self._counts.add(operation)
                 self._next = number + 1
                 if self._attached:
                     self._describe(number, operation)
@@ -286,8 +349,16 @@ class JobChannel:
         if status == loop.FAILED_PEER_LEFT:
             text = f"rank {self._peer_left} has left the group, and {self._name(number)} needs it"
             return self._fail_locally(TransportError(text, Cause.PEER))
-        what = "was refused by the transport" if status == loop.FAILED_REFUSED else f"failed with code {status}"
+        what = f"was refused{self._legality(number)}" if status == loop.FAILED_REFUSED else f"failed with code {status}"
         return self._report_failure(f"{self._name(number)} {what}; this is a bug", Cause.LOCAL)
+
+    def _legality(self, number: int) -> str:
+        """Why the core takes no such operation; nothing where it has been forgotten."""
+        operation = self._operations.get(number)
+        if operation is None:
+            return ""
+        reason = legality_at(address_of(self._requests) + (number % REQUESTS) * REQUEST.itemsize, self._lanes)
+        return f": {refusal_text(operation, int(reason))}" if reason else ""
 
     def _name(self, number: int) -> str:
         operation = self._operations.get(number)
@@ -366,7 +437,7 @@ class JobChannel:
     def statistics(self) -> dict[str, int]:
         """The core's counters, and what was asked for."""
         core = self._core.statistics() if self._core is not None else {}
-        return core | self._tally.counters()
+        return core | self._counts.counters()
 
     def _detach(self) -> None:
         if not self._attached:
@@ -393,3 +464,26 @@ class JobChannel:
 
 def _listed(ranks: list[int]) -> str:
     return " and ".join(filter(None, [", ".join(map(str, ranks[:-1])), str(ranks[-1])]))
+
+
+def scratch_memory(operation: Operation, lanes: int) -> NDArray[np.uint8] | None:
+    """What the core needs besides the operation's own memory until it has finished. Mostly never touched."""
+    dtype, factor = operation.core_type()
+    size = scratch_bytes(int(operation.kind), int(dtype), operation.elements * factor, lanes)
+    return np.empty(size, np.uint8) if size else None
+
+
+def core_settings(lease: Lease) -> CoreSettings:
+    """The lease's terms that concern the worker core."""
+    return CoreSettings(
+        job=lease.job,
+        child=lease.child,
+        workers=lease.children,
+        epoch=lease.epoch,
+        lanes=lease.lanes,
+        window=lease.window,
+        addresses=Addresses(lease.host_mac, lease.switch_mac, lease.host_ip, lease.switch_ip),
+        base=lease.base,
+        checksum=not lease.zero_checksum_allowed,
+        short_no_data=lease.short_no_data,
+    )

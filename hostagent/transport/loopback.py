@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hostagent.transport.channel import Kind, Operation, Span
+from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.transport.errors import Cause, TransportError
 
 
@@ -40,7 +40,7 @@ def _to_bytes(numbers: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]
 def _combine(operations: list[Operation]) -> np.ndarray[Any, Any]:
     """The bytes of the whole virtual tensor that the operation leaves behind."""
     first = operations[0]
-    if first.kind is Kind.RAW:
+    if first.kind is OperationKind.RAW:
         whole = np.zeros(first.elements * first.element_bytes, np.uint8)
         for operation in operations:
             start = operation.input.first * first.element_bytes
@@ -50,17 +50,17 @@ def _combine(operations: list[Operation]) -> np.ndarray[Any, Any]:
     numbers = [_to_numbers(_memory(op.input, op.element_bytes), op.dtype) for op in operations]
     total = numbers[0].copy()
     for other in numbers[1:]:
-        if first.kind is Kind.SUM:
+        if first.kind is OperationKind.SUM:
             total = total + other
         else:
-            total = np.maximum(total, other) if first.kind is Kind.MAX else np.minimum(total, other)
+            total = np.maximum(total, other) if first.kind is OperationKind.MAX else np.minimum(total, other)
     if first.average:
         total = total / np.asarray(len(operations), total.dtype)
     return _to_bytes(total, first.dtype)
 
 
 def _execute(operations: list[Operation]) -> None:
-    if operations[0].kind is Kind.BARRIER or operations[0].elements == 0:
+    if operations[0].kind is OperationKind.BARRIER or operations[0].elements == 0:
         return
     whole = _combine(operations)
     for operation in operations:

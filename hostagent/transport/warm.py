@@ -38,7 +38,8 @@ def entries() -> list[tuple[Any, int]]:
     """(function, number of int64 arguments), the largest first. A test compares this with what a rank really calls."""
     from emulator.ports import host
     from emulator.ports.cable import peer, shm
-    from hostagent.protocol.worker import operations, restart
+    from hostagent.protocol import operation
+    from hostagent.protocol.worker import restart
     from hostagent.transport.loop import calls as loop_calls
     from hostagent.transport.loop import loop
 
@@ -49,7 +50,7 @@ def entries() -> list[tuple[Any, int]]:
         (host.host_consumed, 1),
         (peer.ring_peer, 1),
         (peer.leave_peer, 1),
-        (operations.operation_hash, 6),
+        (operation.operation_hash, 6),
         (loop.announce, 1),
         (shm._load, 1),
         (shm._store, 2),

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hostagent.protocol.dtypes import DType, OperationKind
+from hostagent.protocol.dtypes import DType
 from hostagent.protocol.frames import Addresses
+from hostagent.protocol.operation import OperationKind, Span
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
-from hostagent.protocol.worker import CoreSettings, Operation, Span, WorkerCore
+from hostagent.protocol.worker import CoreSettings
+from tests.labs.worker_core import WorkerCore, operation_of
 
 JOB, LANES = 7, 16
 FRAME_BITS = 8 * 1132
@@ -84,7 +86,7 @@ class PacedLab:
             span = (0, given.chunks * LANES)
             for rank, (core, tensor) in enumerate(zip(self.cores, tensors, strict=True)):
                 ends = Span(tensor.ctypes.data, *span)
-                core.submit(Operation(OperationKind.SUM, DType.FLOAT32, tensor.size, ends, ends, False))
+                core.submit(operation_of(OperationKind.SUM, DType.FLOAT32, tensor.size, ends, ends, False))
                 self._pump(rank)
             while min(self._finished) < wanted:
                 self._step()

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from hostagent.protocol.dtypes import DType, OperationKind
+from hostagent.protocol.dtypes import DType
 from hostagent.protocol.frames import Addresses
+from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.protocol.quantizer.blocks import error_bound
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
-from hostagent.protocol.worker import CoreSettings, Operation, Span, WorkerCore
+from hostagent.protocol.worker import CoreSettings
+from tests.labs.worker_core import WorkerCore, operation_of
 
 JOB = 7
 TICK_NS = 1_000_000
@@ -72,7 +74,7 @@ class Collective:
 
     def of(self, rank: int) -> Operation:
         given, wanted = self.input_ranges[rank], self.output_ranges[rank]
-        return Operation(
+        return operation_of(
             self.kind,
             self.dtype,
             self.elements,

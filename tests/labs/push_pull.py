@@ -13,21 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from hostagent.protocol.dtypes import DType, OperationKind
+from hostagent.protocol.dtypes import ELEMENT_BYTES, DType
+from hostagent.protocol.operation import NOTHING, Span, served_operation
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, dequantize, exponent_of, log2_ceiling, quantize
-from hostagent.protocol.served import Action, Announcement, Answer, Hyperparameters, ServedFlag, ServedMemory
-from hostagent.protocol.worker import Operation, Span
+from hostagent.protocol.served import Action, Announcement, Answer, Hyperparameters, ServedFlag
 from tests.labs.protocol import JOB, NUMPY, Lab, Schedule, as_float, make_lab
 from tests.oracles.reference_server import Key, ReferenceServer, Served, read_announcement, update
 
 Array = np.ndarray[Any, Any]
-KINDS = {
-    Action.QUERY: OperationKind.QUERY,
-    Action.WRITE: OperationKind.WRITE,
-    Action.PUSH_PULL: OperationKind.PUSH_PULL,
-    Action.PUSH: OperationKind.PUSH,
-    Action.PULL: OperationKind.PULL,
-}
 
 
 class Killed(Exception):
@@ -103,16 +96,18 @@ class Session:
                 announcement = Announcement(
                     action, key, training.sizes[key], terms=terms, keys=len(training.sizes), **more
                 )
-                served = ServedMemory(announcement)
                 target = memory.get((rank, key))
                 given = target if root_only and rank == 0 else None
                 if action in (Action.PUSH, Action.PUSH_PULL):
                     given = training.gradient(more["step"], key, rank)
                 dtype = DType.FLOAT32 if target is not None and target.dtype == np.float32 else training.dtype
                 spans = [
-                    Span() if array is None else Span(array.ctypes.data, 0, array.size) for array in (given, target)
+                    NOTHING if array is None else Span(array.ctypes.data, 0, array.size) for array in (given, target)
                 ]
-                core.submit(Operation(KINDS[action], dtype, training.sizes[key], *spans, served=served))
+                operation = served_operation(announcement, dtype.name.lower(), ELEMENT_BYTES[dtype], *spans)
+                core.submit(operation)
+                served = operation.served
+                assert served is not None
                 self.kept.append((served, given, target))
                 if rank == 0:
                     answers.append(served)

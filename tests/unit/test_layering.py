@@ -28,7 +28,6 @@ KNOWN_CIRCLES = (
     {f"emulator.p4.llvm.{name}"
      for name in ("emitter", "loops", "packet", "repeat", "sharing", "statements", "tables", "varbits")},
     {"emulator.v1model.llvm.copies", "emulator.v1model.llvm.pipeline"},
-    {"hostagent.transport.job", "hostagent.transport.process"},
     {"pspin_model.handlers", "pspin_model.machine"},
 )  # fmt: skip
 """Circles that are still there, by files or by the folders that they are in; none is added."""

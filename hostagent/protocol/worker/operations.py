@@ -10,7 +10,8 @@ from typing import Any
 
 from emulator.native.jit import njit
 from emulator.native.memory import load_i16, store_i32
-from hostagent.protocol.dtypes import DType, OperationKind
+from hostagent.protocol.dtypes import DType
+from hostagent.protocol.operation import LEGAL, OperationKind, legality, operation_hash, request_at
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
 from hostagent.protocol.wire import Operator
 from hostagent.protocol.worker.lists import chunk_of
@@ -29,7 +30,6 @@ from hostagent.protocol.worker.records import (
     completion_at,
     core_at,
     operation_at,
-    request_at,
 )
 
 SUM = int(OperationKind.SUM)
@@ -111,59 +111,16 @@ def element_bytes_of(dtype: int) -> int:
 
 
 @njit
-def mix(held: int, value: int) -> int:
-    """One step of a 32-bit FNV-1a over the eight bytes of a value."""
-    for i in range(8):
-        held = ((held ^ ((value >> (8 * i)) & 0xFF)) * 0x01000193) & 0xFFFFFFFF
-    return held
-
-
-@njit
-def operation_hash(kind: int, dtype: int, elements: int, average: int, tag: int, sequence: int) -> int:
-    """The 32 bits that travel in every frame of an operation and must agree between the ranks."""
-    held = 0x811C9DC5
-    for value in (kind, dtype, elements, average, tag, sequence):
-        held = mix(held, value)
-    return held
-
-
-@njit
-def is_legal(request: Any, lanes: int) -> Any:
-    """Can this operation be carried out? ``core.py`` says the same in sentences."""
-    kind, dtype = request.kind, request.dtype
-    if kind < SUM or kind > QUERY or dtype < 0 or dtype > BOOL or request.elements < 0:
-        return False
-    if kind > BARRIER and (request.announcement == 0 or dtype > LAST_SMALL_FLOAT or lanes < ANNOUNCEMENT_LANES):
-        return False
-    calculates = kind < RAW
-    if calculates and dtype in (FLOAT64, BOOL):
-        return False
-    if request.average and (kind != SUM or dtype > LAST_SMALL_FLOAT):
-        return False
-    for first, count in (
-        (request.input_first, request.input_count),
-        (request.output_first, request.output_count),
-    ):
-        if first < 0 or count < 0 or first + count > request.elements:
-            return False
-    if calculates and kind != SUM and dtype == INT64 and request.input_count > 0:
-        # the second pass reads what the first left in the output memory
-        end = request.input_first + request.input_count
-        return request.output_first <= request.input_first and end <= request.output_first + request.output_count
-    return True
-
-
-@njit
 def core_submit(address: int, request_address: int) -> Any:
     """Queue the operation of a REQUEST record; its memory must stay valid until its completion.
 
-    Returns the sequence number (0, 1, ...), or QUEUE_FULL, REFUSED (not ``is_legal``) or JOB_FAILED.
+    Returns the sequence number (0, 1, ...), or QUEUE_FULL, REFUSED (see ``operation.legality``) or JOB_FAILED.
     """
     core = core_at(address)
     request = request_at(request_address)
     if core.state == FAILED:
         return JOB_FAILED
-    if not is_legal(request, core.lanes):
+    if legality(request, core.lanes) != LEGAL:
         return REFUSED
     sequence = core.submitted_operations
     if sequence - min(core.completions_taken, core.first_operation) >= core.operation_ring:

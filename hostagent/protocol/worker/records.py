@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.native.memory import record_at
+from hostagent.protocol.operation import REQUEST
 
 
 def _integers(*names: str) -> list[tuple[str, type]]:
@@ -96,13 +97,6 @@ CORE = np.dtype(
     align=True,
 )
 
-REQUEST = np.dtype(
-    _integers("kind", "dtype", "elements", "average", "tag", "announcement")
-    + _integers("input_address", "input_first", "input_count", "output_address", "output_first", "output_count")
-    + _integers("scratch_address"),
-    align=True,
-)
-
 OPERATION = np.dtype(
     [
         *((name, REQUEST.fields[name][0]) for name in REQUEST.names or () if REQUEST.fields),
@@ -141,7 +135,6 @@ REJECTED_AT = int((CORE.fields or {"": (CORE, 0)})["rejected_" + REASONS[0]][1])
 """Offset of the first counter of rejected frames; the others follow in order."""
 
 core_at = record_at(CORE)
-request_at = record_at(REQUEST)
 operation_at = record_at(OPERATION)
 chunk_at = record_at(CHUNK)
 transmit_at = record_at(TRANSMIT)

@@ -10,7 +10,8 @@ from typing import Any
 
 from emulator.native.jit import njit
 from emulator.native.memory import zero_bytes
-from hostagent.protocol.dtypes import DType, OperationKind
+from hostagent.protocol.dtypes import DType
+from hostagent.protocol.operation import OperationKind
 from hostagent.protocol.quantizer.floats import widen, zero_not_finite
 
 FLOAT32 = int(DType.FLOAT32)

@@ -14,26 +14,19 @@ from weakref import WeakValueDictionary
 import torch.distributed as dist
 from torch import Tensor
 
-from hostagent.protocol.served import Action, Announcement, Answer, Hyperparameters, ServedFlag, ServedMemory
+from hostagent.protocol.operation import NOTHING, Operation, Span, served_operation
+from hostagent.protocol.served import Action, Announcement, Answer, Hyperparameters, ServedFlag
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.torch_backend.creation import agree_on_name, controller_address
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.rack.layout import KeyLayout
 from hostagent.torch_backend.rack.rendezvous import Meeting
 from hostagent.torch_backend.tensors import dtype_name
-from hostagent.transport.channel import NOTHING, Channel, Kind, Operation, Span
+from hostagent.transport.channel import Channel
 from hostagent.transport.errors import TransportError
 
 SERVICE_VARIABLE = "NETSUM_SERVICE"
 """``NAME`` or ``NAME:NONCE``: the service of a RackOptimizer that is not told one."""
-
-KINDS = {
-    Action.QUERY: Kind.QUERY,
-    Action.WRITE: Kind.WRITE,
-    Action.PUSH_PULL: Kind.PUSH_PULL,
-    Action.PUSH: Kind.PUSH,
-    Action.PULL: Kind.PULL,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +116,8 @@ class RackClient:
         spans = [
             NOTHING if tensor is None else Span(tensor.data_ptr(), 0, tensor.numel()) for tensor in (given, wanted)
         ]
-        operation = Operation(
-            announcement.action.name.lower(),
-            KINDS[announcement.action],
-            "float32" if memory is None else dtype_name(memory),
-            4 if memory is None else memory.element_size(),
-            announcement.elements,
-            spans[0],
-            spans[1],
-            served=ServedMemory(announcement),
-            memory=(given, wanted),
-        )
+        dtype, element_bytes = ("float32", 4) if memory is None else (dtype_name(memory), memory.element_size())
+        operation = served_operation(announcement, dtype, element_bytes, spans[0], spans[1], (given, wanted))
         try:
             number = self._channel.submit(operation)
         except TransportError as error:

@@ -23,6 +23,7 @@ from emulator.ports.host import (
     host_release,
     host_wait,
 )
+from hostagent.protocol.operation import REQUEST
 from hostagent.protocol.worker import (
     FAILED,
     FAILED_BY_CALLER,
@@ -30,7 +31,6 @@ from hostagent.protocol.worker import (
     NEVER_NS,
     QUEUE_FULL,
     REFUSED,
-    REQUEST,
     TRANSMIT_BYTES,
     core_at,
     core_fail,

@@ -12,7 +12,6 @@ import pytest
 
 from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
-from hostagent.lab.p4_aggregator import P4Aggregator
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.reference import ReferenceAggregator
 from tests.generators.aggregation_schedules import (
@@ -27,6 +26,7 @@ from tests.generators.aggregation_schedules import (
     essence,
     shortest,
 )
+from tests.labs.p4_aggregator import P4Aggregator
 
 SCHEDULES = 400
 FRAMES = 120

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hostagent.protocol.served import Action, Announcement, Hyperparameters, ServedMemory, Status
-from hostagent.protocol.worker import FAILED_MISMATCH, FAILED_REFUSED, Operation, Span
+from hostagent.protocol.operation import Span, served_operation
+from hostagent.protocol.served import Action, Announcement, Hyperparameters, Status
+from hostagent.protocol.worker import FAILED_MISMATCH, FAILED_REFUSED
 from tests.labs.protocol import Schedule
-from tests.labs.push_pull import KINDS, Refused, Session, Training, open_session
+from tests.labs.push_pull import Refused, Session, Training, open_session
 from tests.oracles.reference_server import ReferenceServer
 
 TRAINING = Training(Schedule(workers=2, lanes=32), (40,), Hyperparameters(lr=0.1))
@@ -41,11 +42,12 @@ def test_ranks_that_differ_in_an_option_are_told_so() -> None:
     kept = []
     for rank, core in enumerate(session.lab.cores):
         terms = Hyperparameters(lr=0.1 * (rank + 1))
-        served = ServedMemory(Announcement(Action.PUSH_PULL, 0, 40, step=1, terms=terms))
+        announcement = Announcement(Action.PUSH_PULL, 0, 40, step=1, terms=terms)
         arrays = TRAINING.gradient(1, 0, rank), np.zeros(40, np.float32)
         spans = [Span(array.ctypes.data, 0, 40) for array in arrays]
-        core.submit(Operation(KINDS[Action.PUSH_PULL], TRAINING.dtype, 40, spans[0], spans[1], served=served))
-        kept.append((served, arrays))
+        operation = served_operation(announcement, "float32", 4, *spans)
+        core.submit(operation)
+        kept.append((operation, arrays))
         session.lab.pump(rank)
     with pytest.raises(Refused, match=f"code {FAILED_MISMATCH}"):
         session._play([2, 2])

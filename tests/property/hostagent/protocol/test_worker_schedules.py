@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from hostagent.protocol import reference
-from hostagent.protocol.dtypes import DType, OperationKind
-from hostagent.protocol.worker import Operation, Span
+from hostagent.protocol.dtypes import DType
+from hostagent.protocol.operation import OperationKind, Span
 from tests.labs.protocol import TICK_NS, Lab, Schedule, explain, make_lab, run, shrink
+from tests.labs.worker_core import operation_of
 
 BATCHES, BATCH = 20, 80
 
@@ -68,7 +69,7 @@ def bulk(schedule: Schedule, chunks: int) -> Lab:
     arrays = [np.full(schedule.lanes * chunks, rank + 1, np.int32) for rank in range(workers)]
     for rank, core in enumerate(lab.cores):
         span = Span(arrays[rank].ctypes.data, 0, arrays[rank].size)
-        core.submit(Operation(OperationKind.SUM, DType.INT32, arrays[rank].size, span, span))
+        core.submit(operation_of(OperationKind.SUM, DType.INT32, arrays[rank].size, span, span))
         lab.pump(rank)
     while lab.finished != [1] * workers:
         assert lab.step()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hostagent.transport.channel import NOTHING, Kind, Operation, Span
+from hostagent.protocol.operation import NOTHING, Operation, OperationKind, Span
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import REQUESTS
 from tests.labs.transport_network import network
@@ -20,7 +20,7 @@ def span(array: np.ndarray[Any, Any], first: int = 0) -> Span:
     return Span(array.ctypes.data, first, array.size)
 
 
-def sum_of(array, collective="all_reduce", kind=Kind.SUM):
+def sum_of(array, collective="all_reduce", kind=OperationKind.SUM):
     return Operation(collective, kind, str(array.dtype), array.itemsize, array.size, span(array), span(array))
 
 
@@ -56,7 +56,7 @@ def test_operations_overlap_and_are_numbered_in_order():
 
 def test_more_operations_than_the_ring_holds():
     with network(2) as net:
-        barrier = Operation("barrier", Kind.BARRIER, "uint8", 1, 0)
+        barrier = Operation("barrier", OperationKind.BARRIER, "uint8", 1, 0)
         numbers = []
         for _ in range(REQUESTS + 50):
             numbers = [channel.submit(barrier) for channel in net.channels]
@@ -72,7 +72,7 @@ def test_raw_moves_go_from_one_rank_to_the_others():
         targets = [source, np.zeros(3001, np.uint8), np.zeros(3001, np.uint8)]
         operations = [
             Operation(
-                "broadcast", Kind.RAW, "uint8", 1, 3001,
+                "broadcast", OperationKind.RAW, "uint8", 1, 3001,
                 span(source) if rank == 0 else NOTHING, NOTHING if rank == 0 else span(targets[rank]), root=0,
             )
             for rank in range(3)

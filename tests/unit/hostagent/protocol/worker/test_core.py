@@ -8,21 +8,18 @@ import numpy as np
 import pytest
 
 from hostagent.protocol import wire
-from hostagent.protocol.dtypes import DType, OperationKind
+from hostagent.protocol.dtypes import DType
 from hostagent.protocol.frames import Frame, build_frame, parse_frame
+from hostagent.protocol.operation import NOTHING, Operation, OperationKind, OperationRefused, Span
 from hostagent.protocol.wire import Kind, Operator
 from hostagent.protocol.worker import (
     FAILED_BY_CALLER,
     FAILED_MISMATCH,
     FAILED_RETENTION,
     NEVER_NS,
-    JobFailed,
-    Operation,
-    OperationRefused,
-    Span,
-    WorkerCore,
 )
 from tests.labs.protocol import TICK_NS, Lab, Schedule, make_lab
+from tests.labs.worker_core import JobFailed, WorkerCore, operation_of
 
 LANES = 16
 
@@ -35,7 +32,7 @@ def sum_of(
     array: np.ndarray, dtype: DType = DType.INT32, output: np.ndarray | None = None, **more: object
 ) -> Operation:
     target = array if output is None else output
-    return Operation(OperationKind.SUM, dtype, array.size, whole(array), whole(target), **more)  # type: ignore[arg-type]
+    return operation_of(OperationKind.SUM, dtype, array.size, whole(array), whole(target), **more)  # type: ignore[arg-type]
 
 
 def lab_of(**more: int) -> Lab:
@@ -83,7 +80,7 @@ def test_a_float_sum_costs_one_round_trip_for_exponents_and_one_for_data() -> No
 @pytest.mark.parametrize("short", [True, False])
 def test_a_rank_without_data_says_so(short: bool) -> None:
     lab = lab_of(seed=0 if short else 1)
-    nothing = Operation(OperationKind.RAW, DType.UINT8, 4 * LANES, Span(), Span())
+    nothing = operation_of(OperationKind.RAW, DType.UINT8, 4 * LANES, NOTHING, NOTHING)
     lab.cores[0].submit(nothing)
     [frame] = frames_of(lab.cores[0])
     assert frame.header.flags == wire.FLAG_NO_DATA
@@ -311,11 +308,11 @@ def test_resuming_beyond_what_is_finished_or_kept_fails_the_job() -> None:
 @pytest.mark.parametrize(
     ("operation", "says"),
     [
-        (Operation(OperationKind.SUM, DType.FLOAT64, 4), "float64"),
-        (Operation(OperationKind.MAX, DType.BOOL, 4), "bool"),
-        (Operation(OperationKind.SUM, DType.INT32, 4, average=True), "AVG of int32"),
-        (Operation(OperationKind.RAW, DType.UINT8, 4, Span(1, 2, 3)), "elements 2 to 5 of an operation of 4"),
-        (Operation(OperationKind.MIN, DType.INT64, 4, Span(1, 0, 4)), "scratch"),
+        (operation_of(OperationKind.SUM, DType.FLOAT64, 4), "float64"),
+        (operation_of(OperationKind.MAX, DType.BOOL, 4), "bool"),
+        (operation_of(OperationKind.SUM, DType.INT32, 4, average=True), "AVG of int32"),
+        (operation_of(OperationKind.RAW, DType.UINT8, 4, Span(1, 2, 3)), "elements 2 to 5 of an operation of 4"),
+        (operation_of(OperationKind.MIN, DType.INT64, 4, Span(1, 0, 4)), "scratch"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_words(operation: Operation, says: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from hostagent.protocol.operation import Operation
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
 from hostagent.torch_backend.errors import RefusedError
 from hostagent.torch_backend.rack.client import RackClient, RackService
 from hostagent.torch_backend.rack.layout import KeyLayout, Part
-from hostagent.transport.channel import Operation
 
 STRANGERS_AT = ANNOUNCEMENT_LANES + 20
 """Behind the announcement's words are the answer's."""

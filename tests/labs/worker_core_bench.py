@@ -1,4 +1,4 @@
-"""What a frame costs a host, in nanoseconds: ``python -m hostagent.protocol.bench [lanes]``.
+"""What a frame costs a host, in nanoseconds: ``python -m tests.labs.worker_core_bench [lanes]``.
 
 Times the compiled core end to end (numbers, windows, lists, headers and all) by looping its own contributions back as
 results: a job of one worker, whose sum is its own contribution. The 64 MiB are beyond the caches.
@@ -15,27 +15,25 @@ import numpy as np
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i64, store_i64, store_u8
 from emulator.native.syscalls import monotonic_ns
-from hostagent.protocol.dtypes import ELEMENT_BYTES, DType, OperationKind
+from hostagent.protocol.dtypes import ELEMENT_BYTES, DType
 from hostagent.protocol.frames import Addresses
+from hostagent.protocol.operation import REQUEST, OperationKind, Span, request_of
 from hostagent.protocol.quantizer.blocks import dequantize, exponent_of, quantize
 from hostagent.protocol.worker import (
     NEVER_NS,
     CoreMemory,
     CoreSettings,
-    Operation,
-    Span,
     core_poll_transmit,
     core_receive,
     core_submit,
-    fill_request,
     frame_stride_bytes,
     ring_chunks,
-    scratch_for,
     transmit_at,
 )
 from hostagent.protocol.worker.header import KIND_AT, udp_sum
 from hostagent.protocol.worker.operations import core_take_completion
-from hostagent.protocol.worker.records import REQUEST, TRANSMIT, TRANSMIT_BYTES
+from hostagent.protocol.worker.records import TRANSMIT, TRANSMIT_BYTES
+from tests.labs.worker_core import operation_of, scratch_for
 
 WINDOW = 256
 BATCH = 64
@@ -122,9 +120,9 @@ def core_nanoseconds(lanes: int, dtype: DType, tensor_bytes: int) -> tuple[float
     target, copies = np.zeros(tensor_bytes, np.uint8), np.zeros(BATCH * stride, np.uint8)
     out, request = np.zeros(BATCH, TRANSMIT), np.zeros(1, REQUEST)
     spans = Span(source.ctypes.data, 0, elements), Span(target.ctypes.data, 0, elements)
-    operation = Operation(OperationKind.SUM, dtype, elements, *spans)
+    operation = operation_of(OperationKind.SUM, dtype, elements, *spans)
     scratch = scratch_for(operation, lanes)
-    fill_request(request, operation, scratch.ctypes.data)
+    request[0] = request_of(operation, scratch.ctypes.data)
     best = [float("inf")] * 2
     for _ in range(5 if tensor_bytes > 1 << 20 else 200):
         core_submit(memory.address, request.ctypes.data)
