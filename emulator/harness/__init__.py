@@ -1,12 +1,15 @@
 """Packet tests: what people write to try a program, and what runs it.
 
-What tests import is here: ``from emulator.harness import Meter, call``, and the fixtures' types for annotations.
+Names for tests, loaded on first use, since pytest imports this package's plugin in every run:
+
+- `P4Switch`, `P4Network`: the types of the fixtures ``p4_switch`` and ``p4_network``, for annotations
+- `Meter`: the rates of a meter, to write and to compare; `call`: an action with its parameters, for members of profiles
+- `ExpectationFailed`: the program did not do what the test expects; `WrongTest`: the test asks for what cannot be
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from emulator.native.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from emulator.harness.calls import call as call
@@ -16,14 +19,12 @@ if TYPE_CHECKING:
     from emulator.harness.network import P4Network as P4Network
     from emulator.harness.switch import P4Switch as P4Switch
 
-_PUBLIC = {
-    "ExpectationFailed": "errors", "Meter": "meters", "P4Network": "network", "P4Switch": "switch",
-    "WrongTest": "errors", "call": "calls",
-}  # fmt: skip
+__all__ = ["ExpectationFailed", "Meter", "P4Network", "P4Switch", "WrongTest", "call"]
 
-
-def __getattr__(name: str) -> Any:
-    """Loaded when it is asked for: the plugin lies in this package, and every pytest run imports that."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "ExpectationFailed": "errors", "Meter": "meters", "P4Network": "network", "P4Switch": "switch",
+        "WrongTest": "errors", "call": "calls",
+    },
+)  # fmt: skip
