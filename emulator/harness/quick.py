@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 
-from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, BATCH_PORTS, FrameBatch
+from emulator.ports.batch import FrameBatch
 from emulator.switch.core import Switch
 from emulator.switch.engines import CompiledEngine, Engine
 from emulator.v1model.compiled import CompiledProgram
@@ -19,12 +19,8 @@ PROCESS = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_uint64] * 4, ctypes.c_int6
 
 class QuickEngine(CompiledEngine):
     def process(self, batch: FrameBatch, now_ns: int) -> None:
-        words = [_word(batch.record_address + o) for o in (BATCH_ADDRESSES, BATCH_LENGTHS, BATCH_PORTS, BATCH_COUNT)]
+        words = [int(batch.record[name][0]) for name in ("addresses", "lengths", "ports", "count")]
         PROCESS(self.program_address)(self.context_address, *words, now_ns)
-
-
-def _word(address: int) -> int:
-    return ctypes.c_uint64.from_address(address).value
 
 
 class QuickSwitch(Switch):

@@ -2,7 +2,7 @@
 
 A batch is how frames reach a switch; a TxRing is how they leave it. Both are plain memory with a fixed layout, given as
 numpy structured types so that all three kinds of code read the same fields. Compiled loops take the address of a record
-and the offsets below (``TX_TAIL`` and so on); Python takes the numpy view.
+(``tx_ring_at``), machine code made from P4 the offsets below (``TX_TAIL`` and so on), and Python the numpy view.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.jit import njit
-from emulator.native.memory import copy_bytes, load_i64, load_u32, store_i64, store_u32
+from emulator.native.memory import copy_bytes, load_u32, record_at, store_i64, store_u32
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.limits import MAX_PORTS as MAX_PORTS
 
@@ -28,17 +28,17 @@ headers. A multiple of 64, so that every frame of a ring lies on cache lines ali
 
 TX_RING = np.dtype(
     [
-        ("cells", "<u8"),
+        ("cells", "<i8"),
         ("stride_bytes", "<u4"),
         ("mask", "<u4"),
-        ("tail", "<u8"),
-        ("limit", "<u8"),
-        ("lengths", "<u8"),
-        ("frames", "<u8"),
-        ("bytes", "<u8"),
-        ("dropped_full", "<u8"),
-        ("dropped_too_long", "<u8"),
-        ("reserved", "<u8"),
+        ("tail", "<i8"),
+        ("limit", "<i8"),
+        ("lengths", "<i8"),
+        ("frames", "<i8"),
+        ("bytes", "<i8"),
+        ("dropped_full", "<i8"),
+        ("dropped_too_long", "<i8"),
+        ("reserved", "<i8"),
     ],
     align=True,
 )
@@ -74,13 +74,14 @@ TX_DROPPED_FULL = offset_of(TX_RING, "dropped_full")
 TX_DROPPED_TOO_LONG = offset_of(TX_RING, "dropped_too_long")
 TX_RING_BYTES = TX_RING.itemsize
 
-BATCH = np.dtype([("addresses", "<u8"), ("lengths", "<u8"), ("ports", "<u8"), ("capacity", "<i8"), ("count", "<i8")])
+BATCH = np.dtype([(name, "<i8") for name in ("addresses", "lengths", "ports", "capacity", "count")], align=True)
 """A FrameBatch as compiled loops see it: addresses of its three arrays, and how many entries they have and hold."""
+
+tx_ring_at, batch_at = record_at(TX_RING), record_at(BATCH)
 
 BATCH_ADDRESSES = offset_of(BATCH, "addresses")
 BATCH_LENGTHS = offset_of(BATCH, "lengths")
 BATCH_PORTS = offset_of(BATCH, "ports")
-BATCH_CAPACITY = offset_of(BATCH, "capacity")
 BATCH_COUNT = offset_of(BATCH, "count")
 
 
@@ -146,17 +147,19 @@ def frame_at(address: int, length_bytes: int) -> bytes:
 @njit
 def batch_append(batch: int, address: int, length_bytes: int, port: int) -> None:
     """Add one borrowed frame to the batch record at ``batch``; the caller has checked that there is room."""
-    index = load_i64(batch + BATCH_COUNT)
-    store_i64(load_i64(batch + BATCH_ADDRESSES) + 8 * index, address)
-    store_u32(load_i64(batch + BATCH_LENGTHS) + 4 * index, length_bytes)
-    store_u32(load_i64(batch + BATCH_PORTS) + 4 * index, port)
-    store_i64(batch + BATCH_COUNT, index + 1)
+    frames = batch_at(batch)
+    index = frames.count
+    store_i64(frames.addresses + 8 * index, address)
+    store_u32(frames.lengths + 4 * index, length_bytes)
+    store_u32(frames.ports + 4 * index, port)
+    frames.count = index + 1
 
 
 @njit
-def batch_room(batch: int) -> int:
+def batch_room(batch: int) -> Any:
     """How many more frames the batch record takes."""
-    return load_i64(batch + BATCH_CAPACITY) - load_i64(batch + BATCH_COUNT)
+    frames = batch_at(batch)
+    return frames.capacity - frames.count
 
 
 @njit
@@ -165,35 +168,38 @@ def tx_append(ring: int, address: int, length_bytes: int) -> int:
 
     A ring of no port (``cells`` 0) takes nothing and counts nothing: the switch counts that itself.
     """
-    cells = load_i64(ring + TX_CELLS)
+    tx = tx_ring_at(ring)
+    cells = tx.cells
     if cells == 0:
         return 0
-    if length_bytes > load_u32(ring + TX_STRIDE):
-        store_i64(ring + TX_DROPPED_TOO_LONG, load_i64(ring + TX_DROPPED_TOO_LONG) + 1)
+    if length_bytes > tx.stride_bytes:
+        tx.dropped_too_long += 1
         return 0
-    tail = load_i64(ring + TX_TAIL)
-    if tail >= load_i64(ring + TX_LIMIT):
-        store_i64(ring + TX_DROPPED_FULL, load_i64(ring + TX_DROPPED_FULL) + 1)
+    tail = tx.tail
+    if tail >= tx.limit:
+        tx.dropped_full += 1
         return 0
-    cell = tail & load_u32(ring + TX_MASK)
-    copy_bytes(cells + cell * load_u32(ring + TX_STRIDE), address, length_bytes)
-    store_u32(load_i64(ring + TX_LENGTHS) + 4 * cell, length_bytes)
-    store_i64(ring + TX_FRAMES, load_i64(ring + TX_FRAMES) + 1)
-    store_i64(ring + TX_BYTES, load_i64(ring + TX_BYTES) + length_bytes)
-    store_i64(ring + TX_TAIL, tail + 1)
+    cell = tail & tx.mask
+    copy_bytes(cells + cell * tx.stride_bytes, address, length_bytes)
+    store_u32(tx.lengths + 4 * cell, length_bytes)
+    tx.frames += 1
+    tx.bytes += length_bytes
+    tx.tail = tail + 1
     return 1
 
 
 @njit
-def tx_frame(ring: int, index: int) -> int:
+def tx_frame(ring: int, index: int) -> Any:
     """Address of frame ``index`` (free running) of a TX_RING."""
-    return load_i64(ring + TX_CELLS) + (index & load_u32(ring + TX_MASK)) * load_u32(ring + TX_STRIDE)
+    tx = tx_ring_at(ring)
+    return tx.cells + (index & tx.mask) * tx.stride_bytes
 
 
 @njit
 def tx_length(ring: int, index: int) -> int:
     """Length in bytes of frame ``index`` (free running) of a TX_RING."""
-    return load_u32(load_i64(ring + TX_LENGTHS) + 4 * (index & load_u32(ring + TX_MASK)))
+    tx = tx_ring_at(ring)
+    return load_u32(tx.lengths + 4 * (index & tx.mask))
 
 
 class TxPortTable:

@@ -23,7 +23,12 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i64, load_u32, store_i64
 from emulator.native.pages import address_of
 from emulator.native.syscalls import monotonic_ns, recvmmsg, sendmmsg
-from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, FrameBatch, TxPortTable, tx_append
+from emulator.ports.batch import (
+    FrameBatch,
+    TxPortTable,
+    batch_at,
+    tx_append,
+)
 from emulator.ports.cable.bell import Bell, bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.cable.shm import ShmSwitchPort
 from emulator.ports.host import (
@@ -78,13 +83,14 @@ class PortBench:
 @njit
 def _serve(port: int, batch: int, ring: int, sleeper: int, stop: int, spin_ns: int, reflect: int) -> None:
     """A switch that sends every frame back where it came from, or reads only its first bytes."""
+    frames = batch_at(batch)
     idle_since_ns = monotonic_ns()
     while load_acquire64(stop) == 0:
-        store_i64(batch + BATCH_COUNT, 0)
+        frames.count = 0
         port_refresh(port)
         taken = port_receive(port, batch, 64, 0)
-        addresses, lengths = load_i64(batch + BATCH_ADDRESSES), load_i64(batch + BATCH_LENGTHS)
-        for index in range(load_i64(batch + BATCH_COUNT) * reflect):
+        addresses, lengths = frames.addresses, frames.lengths
+        for index in range(frames.count * reflect):
             tx_append(ring, load_i64(addresses + 8 * index), load_u32(lengths + 4 * index))
         port_release(port)
         port_flush(port, 0)
@@ -145,7 +151,7 @@ def _round_trips(port: int, sleeper: int, batch: int, frame: int, spin_ns: int, 
         start_ns = monotonic_ns()
         host_post(port, frame, FRAME_BYTES)
         host_flush(port)
-        store_i64(batch + BATCH_COUNT, 0)
+        batch_at(batch).count = 0
         while host_receive(port, batch, 1) == 0:
             host_wait(port, sleeper, spin_ns, -1)
         host_release(port)
@@ -179,7 +185,7 @@ def _udp_stream(host: int, switch: int, batch: int, frame: int, rounds: int) -> 
         for _ in range(MESSAGES):
             host_post(host, frame, FRAME_BYTES)
         host_flush(host)
-        store_i64(batch + BATCH_COUNT, 0)
+        batch_at(batch).count = 0
         arrived += port_receive(switch, batch, MESSAGES, 0)
         port_release(switch)
     return arrived

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from emulator.native.atomics import exchange64, load_acquire64, pause, store_release64
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64
 from emulator.native.pages import CACHE_LINE_BYTES, address_of, aligned_bytes
 from emulator.native.syscalls import monotonic_ns
 from emulator.ports.batch import FRAME_HEADROOM_BYTES, FrameBatch
@@ -34,7 +33,7 @@ from emulator.ports.port import RETRY_BLOCKED_NS, PortStatistics, common_statist
 from emulator.ports.sockets.tcp_wire import tcp_has_input, tcp_host_flush, tcp_receive, tcp_release
 from emulator.ports.sockets.udp_wire import udp_host_flush, udp_host_post, udp_receive, udp_release
 from emulator.ports.spec import PortSpec
-from emulator.ports.state import BLOCKED, KIND, KIND_CABLE, KIND_TCP, OUT_NEXT, OUT_TAKEN, PORT, WAKE_REQUESTED
+from emulator.ports.state import KIND_CABLE, KIND_TCP, PORT, WAKE_REQUESTED, port_at
 
 SPIN_NS = 30_000
 """How long to look before sleeping: about what a sleep and a wake-up cost; more would keep a peer off this core."""
@@ -49,34 +48,36 @@ INPUT, WOKEN, TIMEOUT = 1, 2, 0
 @njit
 def host_post(port: int, address: int, length_bytes: int) -> Any:
     """Queue a frame of the pool: 1, or 0 when the ring is full. It leaves at the next host_flush."""
-    if load_i64(port + KIND) == KIND_CABLE:
+    if port_at(port).kind == KIND_CABLE:
         return cable_host_post(port, address, length_bytes)
     return udp_host_post(port, address, length_bytes)
 
 
 @njit
-def host_posted(port: int) -> int:
+def host_posted(port: int) -> Any:
     """How many frames have been posted, counted from the cable's first: the number of the latest posting."""
-    return load_i64(port + OUT_NEXT)
+    return port_at(port).out_next
 
 
 @njit
 def host_consumed(port: int) -> Any:
     """How many postings, counted likewise, the other end has finished reading."""
-    if load_i64(port + KIND) == KIND_CABLE:
+    state = port_at(port)
+    if state.kind == KIND_CABLE:
         return cable_host_consumed(port)
-    return load_i64(port + OUT_TAKEN)
+    return state.out_taken
 
 
 @njit
 def host_flush(port: int) -> Any:
     """Send what was posted and wake the switch if it sleeps. How many frames left."""
-    if load_i64(port + KIND) == KIND_CABLE:
+    state = port_at(port)
+    if state.kind == KIND_CABLE:
         sent = cable_host_publish(port)
         if sent > 0:
             ring_peer(port)
         return sent
-    if load_i64(port + KIND) == KIND_TCP:
+    if state.kind == KIND_TCP:
         return tcp_host_flush(port)
     return udp_host_flush(port)
 
@@ -84,9 +85,10 @@ def host_flush(port: int) -> Any:
 @njit
 def host_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` frames to a batch; they stay valid until host_release."""
-    if load_i64(port + KIND) == KIND_CABLE:
+    state = port_at(port)
+    if state.kind == KIND_CABLE:
         return cable_host_receive(port, batch, most)
-    if load_i64(port + KIND) == KIND_TCP:
+    if state.kind == KIND_TCP:
         return tcp_receive(port, batch, most)
     return udp_receive(port, batch, most)
 
@@ -94,9 +96,10 @@ def host_receive(port: int, batch: int, most: int) -> Any:
 @njit
 def host_release(port: int) -> None:
     """All frames received so far have been read."""
-    if load_i64(port + KIND) == KIND_CABLE:
+    state = port_at(port)
+    if state.kind == KIND_CABLE:
         cable_host_release(port)
-    elif load_i64(port + KIND) == KIND_TCP:
+    elif state.kind == KIND_TCP:
         tcp_release(port)
     else:
         udp_release(port)
@@ -105,9 +108,10 @@ def host_release(port: int) -> None:
 @njit
 def _pending(port: int) -> int:
     """INPUT, WOKEN, or TIMEOUT for neither. A socket's input is left to ppoll."""
-    if load_i64(port + KIND) == KIND_CABLE and cable_host_has_input(port):
+    state = port_at(port)
+    if state.kind == KIND_CABLE and cable_host_has_input(port):
         return INPUT
-    if load_i64(port + KIND) == KIND_TCP and tcp_has_input(port):
+    if state.kind == KIND_TCP and tcp_has_input(port):
         return INPUT
     return WOKEN if load_acquire64(port + WAKE_REQUESTED) != 0 else TIMEOUT
 
@@ -119,10 +123,11 @@ def host_wait(port: int, sleeper: int, spin_ns: int, timeout_ns: int) -> Any:
     INPUT, WOKEN or TIMEOUT; any of them may be a false alarm, so look again. On a socket there is no looking without a
     system call, so there it sleeps at once.
     """
+    state = port_at(port)
     attend_peer(port)
     start_ns = monotonic_ns()
     limit_ns = spin_ns if timeout_ns < 0 else min(spin_ns, timeout_ns)
-    if load_i64(port + KIND) != KIND_CABLE:
+    if state.kind != KIND_CABLE:
         limit_ns = 0
     found = _pending(port)
     while found == TIMEOUT and monotonic_ns() - start_ns < limit_ns:
@@ -133,7 +138,7 @@ def host_wait(port: int, sleeper: int, spin_ns: int, timeout_ns: int) -> Any:
                 break
     if found == TIMEOUT:
         left_ns = timeout_ns if timeout_ns < 0 else max(0, timeout_ns - (monotonic_ns() - start_ns))
-        if load_i64(port + BLOCKED) != 0 and (left_ns < 0 or left_ns > RETRY_BLOCKED_NS):
+        if state.blocked != 0 and (left_ns < 0 or left_ns > RETRY_BLOCKED_NS):
             left_ns = RETRY_BLOCKED_NS
         sequence = bell_prepare(sleeper)
         found = _pending(port)

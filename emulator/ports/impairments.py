@@ -17,17 +17,14 @@ from typing import Any
 import numpy as np
 
 from emulator.native.jit import njit
-from emulator.native.memory import copy_bytes, load_i64, load_u8, load_u32, store_i64, store_u8, store_u32
+from emulator.native.memory import copy_bytes, load_i64, load_u8, load_u32, record_at, store_i64, store_u8, store_u32
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import (
-    BATCH_ADDRESSES,
-    BATCH_COUNT,
-    BATCH_LENGTHS,
     CELL_BYTES,
     FRAME_HEADROOM_BYTES,
     batch_append,
+    batch_at,
     batch_room,
-    offset_of,
     tx_append,
 )
 from emulator.ports.spec import DEFAULT_REORDER_BY_NS, Impairments
@@ -64,39 +61,10 @@ _FIELDS = (
     "dropped_full",
     "dropped_too_long",
 )
-IMPAIRMENT = np.dtype([(name, "<i8") for name in _FIELDS])
+IMPAIRMENT = np.dtype([(name, "<i8") for name in _FIELDS], align=True)
+link_at = record_at(IMPAIRMENT)
 COUNTERS = ("pushed", "lost", "duplicated", "reordered", "corrupted", "dropped_full", "dropped_too_long")
 
-RATE = offset_of(IMPAIRMENT, "rate_bps")
-DELAY = offset_of(IMPAIRMENT, "delay_ns")
-JITTER = offset_of(IMPAIRMENT, "jitter_ns")
-REORDER_BY = offset_of(IMPAIRMENT, "reorder_by_ns")
-LOSS = offset_of(IMPAIRMENT, "loss")
-DUPLICATE = offset_of(IMPAIRMENT, "duplicate")
-REORDER = offset_of(IMPAIRMENT, "reorder")
-CORRUPT = offset_of(IMPAIRMENT, "corrupt")
-SEED = offset_of(IMPAIRMENT, "seed")
-FRAME = offset_of(IMPAIRMENT, "frame")
-ORDER = offset_of(IMPAIRMENT, "order")
-LINK_FREE = offset_of(IMPAIRMENT, "link_free_ns")
-LAST_DUE = offset_of(IMPAIRMENT, "last_due_ns")
-LIMIT = offset_of(IMPAIRMENT, "limit")
-WAITING = offset_of(IMPAIRMENT, "waiting")
-FREE_COUNT = offset_of(IMPAIRMENT, "free_count")
-LENT_COUNT = offset_of(IMPAIRMENT, "lent_count")
-HEAP = offset_of(IMPAIRMENT, "heap")
-FREE = offset_of(IMPAIRMENT, "free")
-LENT = offset_of(IMPAIRMENT, "lent")
-STORE = offset_of(IMPAIRMENT, "store")
-SLOT_BYTES = offset_of(IMPAIRMENT, "slot_bytes")
-LENGTHS = offset_of(IMPAIRMENT, "lengths")
-PUSHED = offset_of(IMPAIRMENT, "pushed")
-LOST = offset_of(IMPAIRMENT, "lost")
-DUPLICATED = offset_of(IMPAIRMENT, "duplicated")
-REORDERED = offset_of(IMPAIRMENT, "reordered")
-CORRUPTED = offset_of(IMPAIRMENT, "corrupted")
-DROPPED_FULL = offset_of(IMPAIRMENT, "dropped_full")
-DROPPED_TOO_LONG = offset_of(IMPAIRMENT, "dropped_too_long")
 
 ENTRY_BYTES = 24
 PROBABILITY_ONE = 1 << 53
@@ -164,13 +132,9 @@ def splitmix(value: int) -> Any:
 @njit
 def _draw(state: int, decision: int) -> Any:
     """53 random bits for one decision on the present frame."""
-    counter = load_i64(state + FRAME) * DRAWS_PER_FRAME + decision
-    return (splitmix(load_i64(state + SEED) + counter * GOLDEN) >> 11) & (PROBABILITY_ONE - 1)
-
-
-@njit
-def _count(address: int) -> None:
-    store_i64(address, load_i64(address) + 1)
+    link = link_at(state)
+    counter = link.frame * DRAWS_PER_FRAME + decision
+    return (splitmix(link.seed + counter * GOLDEN) >> 11) & (PROBABILITY_ONE - 1)
 
 
 @njit
@@ -189,14 +153,15 @@ def _swap(one: int, other: int) -> None:
 
 @njit
 def _heap_push(state: int, due_ns: int, slot: int) -> None:
-    heap = load_i64(state + HEAP)
-    index = load_i64(state + WAITING)
+    link = link_at(state)
+    heap = link.heap
+    index = link.waiting
     entry = heap + index * ENTRY_BYTES
     store_i64(entry, due_ns)
-    store_i64(entry + 8, load_i64(state + ORDER))
+    store_i64(entry + 8, link.order)
     store_i64(entry + 16, slot)
-    _count(state + ORDER)
-    store_i64(state + WAITING, index + 1)
+    link.order += 1
+    link.waiting = index + 1
     while index > 0:
         parent = (index - 1) // 2
         if not _earlier(heap + index * ENTRY_BYTES, heap + parent * ENTRY_BYTES):
@@ -208,10 +173,11 @@ def _heap_push(state: int, due_ns: int, slot: int) -> None:
 @njit
 def _heap_pop(state: int) -> int:
     """Remove the earliest entry; returns its slot."""
-    heap = load_i64(state + HEAP)
+    link = link_at(state)
+    heap = link.heap
     slot = load_i64(heap + 16)
-    count = load_i64(state + WAITING) - 1
-    store_i64(state + WAITING, count)
+    count = link.waiting - 1
+    link.waiting = count
     _swap(heap, heap + count * ENTRY_BYTES)
     index = 0
     while True:
@@ -230,87 +196,91 @@ def _heap_pop(state: int) -> int:
 @njit
 def _due_ns(state: int, length_bytes: int, now_ns: int, first_draw: int) -> Any:
     """When a copy that enters the link now leaves it; moves the link's clocks on."""
+    link = link_at(state)
     departs = now_ns
-    rate = load_i64(state + RATE)
+    rate = link.rate_bps
     if rate > 0:
-        departs = max(now_ns, load_i64(state + LINK_FREE)) + (length_bytes * 8 * 1_000_000_000 + rate - 1) // rate
-        store_i64(state + LINK_FREE, departs)
-    due = departs + load_i64(state + DELAY)
-    jitter = load_i64(state + JITTER)
+        departs = max(now_ns, link.link_free_ns) + (length_bytes * 8 * 1_000_000_000 + rate - 1) // rate
+        link.link_free_ns = departs
+    due = departs + link.delay_ns
+    jitter = link.jitter_ns
     if jitter > 0:
         due += _draw(state, first_draw + 2) % (jitter + 1)
-    if _draw(state, first_draw + 3) < load_i64(state + REORDER):
-        _count(state + REORDERED)
-        return due + 1 + _draw(state, first_draw + 4) % load_i64(state + REORDER_BY)
-    due = max(due, load_i64(state + LAST_DUE))
-    store_i64(state + LAST_DUE, due)
+    if _draw(state, first_draw + 3) < link.reorder:
+        link.reordered += 1
+        return due + 1 + _draw(state, first_draw + 4) % link.reorder_by_ns
+    due = max(due, link.last_due_ns)
+    link.last_due_ns = due
     return due
 
 
 @njit
 def _push_copy(state: int, address: int, length_bytes: int, now_ns: int, first_draw: int) -> None:
-    free = load_i64(state + FREE_COUNT)
+    link = link_at(state)
+    free = link.free_count
     if free == 0:
-        _count(state + DROPPED_FULL)
+        link.dropped_full += 1
         return
-    store_i64(state + FREE_COUNT, free - 1)
-    slot = load_i64(load_i64(state + FREE) + 8 * (free - 1))
-    frame = load_i64(state + STORE) + slot * load_i64(state + SLOT_BYTES)
+    link.free_count = free - 1
+    slot = load_i64(link.free + 8 * (free - 1))
+    frame = link.store + slot * link.slot_bytes
     copy_bytes(frame, address, length_bytes)
-    store_u32(load_i64(state + LENGTHS) + 4 * slot, length_bytes)
-    if length_bytes > 0 and _draw(state, first_draw) < load_i64(state + CORRUPT):
+    store_u32(link.lengths + 4 * slot, length_bytes)
+    if length_bytes > 0 and _draw(state, first_draw) < link.corrupt:
         bit = _draw(state, first_draw + 1) % (8 * length_bytes)
         store_u8(frame + bit // 8, load_u8(frame + bit // 8) ^ (1 << (bit % 8)))
-        _count(state + CORRUPTED)
+        link.corrupted += 1
     _heap_push(state, _due_ns(state, length_bytes, now_ns, first_draw), slot)
 
 
 @njit
 def impair_push(state: int, address: int, length_bytes: int, now_ns: int) -> None:
     """Put a copy of a frame on the link (or none, or two); ``now_ns`` never goes back."""
-    _count(state + PUSHED)
-    if length_bytes > load_i64(state + SLOT_BYTES):
-        _count(state + DROPPED_TOO_LONG)
-    elif _draw(state, DRAW_LOSS) < load_i64(state + LOSS):
-        _count(state + LOST)
+    link = link_at(state)
+    link.pushed += 1
+    if length_bytes > link.slot_bytes:
+        link.dropped_too_long += 1
+    elif _draw(state, DRAW_LOSS) < link.loss:
+        link.lost += 1
     else:
         _push_copy(state, address, length_bytes, now_ns, DRAW_COPY)
-        if _draw(state, DRAW_DUPLICATE) < load_i64(state + DUPLICATE):
-            _count(state + DUPLICATED)
+        if _draw(state, DRAW_DUPLICATE) < link.duplicate:
+            link.duplicated += 1
             _push_copy(state, address, length_bytes, now_ns, DRAW_COPY + DRAWS_PER_COPY)
-    _count(state + FRAME)
+    link.frame += 1
 
 
 @njit
 def impair_push_batch(state: int, batch: int, now_ns: int) -> None:
     """Put all frames of a batch on the link and empty the batch."""
-    addresses, lengths = load_i64(batch + BATCH_ADDRESSES), load_i64(batch + BATCH_LENGTHS)
-    for index in range(load_i64(batch + BATCH_COUNT)):
+    frames = batch_at(batch)
+    addresses, lengths = frames.addresses, frames.lengths
+    for index in range(frames.count):
         impair_push(state, load_i64(addresses + 8 * index), load_u32(lengths + 4 * index), now_ns)
-    store_i64(batch + BATCH_COUNT, 0)
+    frames.count = 0
 
 
 @njit
 def impair_next_ns(state: int) -> int:
     """When the next frame is due; -1 when the link is empty."""
-    return load_i64(load_i64(state + HEAP)) if load_i64(state + WAITING) > 0 else -1
+    link = link_at(state)
+    return load_i64(link.heap) if link.waiting > 0 else -1
 
 
 @njit
 def impair_pop(state: int, batch: int, port: int, most: int, now_ns: int) -> Any:
     """Append up to ``most`` due frames to a batch, as from ``port``; they are lent until impair_release."""
-    lengths = load_i64(state + LENGTHS)
+    link = link_at(state)
+    lengths = link.lengths
     taken = 0
-    while taken < most and batch_room(batch) > 0 and load_i64(state + WAITING) > 0:
-        if load_i64(load_i64(state + HEAP)) > now_ns:
+    while taken < most and batch_room(batch) > 0 and link.waiting > 0:
+        if load_i64(link.heap) > now_ns:
             break
         slot = _heap_pop(state)
-        lent = load_i64(state + LENT_COUNT)
-        store_i64(load_i64(state + LENT) + 8 * lent, slot)
-        store_i64(state + LENT_COUNT, lent + 1)
-        batch_append(
-            batch, load_i64(state + STORE) + slot * load_i64(state + SLOT_BYTES), load_u32(lengths + 4 * slot), port
-        )
+        lent = link.lent_count
+        store_i64(link.lent + 8 * lent, slot)
+        link.lent_count = lent + 1
+        batch_append(batch, link.store + slot * link.slot_bytes, load_u32(lengths + 4 * slot), port)
         taken += 1
     return taken
 
@@ -318,23 +288,25 @@ def impair_pop(state: int, batch: int, port: int, most: int, now_ns: int) -> Any
 @njit
 def impair_release(state: int) -> None:
     """Take back all frames lent by impair_pop."""
-    lent, free = load_i64(state + LENT_COUNT), load_i64(state + FREE_COUNT)
+    link = link_at(state)
+    lent, free = link.lent_count, link.free_count
     for index in range(lent):
-        store_i64(load_i64(state + FREE) + 8 * (free + index), load_i64(load_i64(state + LENT) + 8 * index))
-    store_i64(state + FREE_COUNT, free + lent)
-    store_i64(state + LENT_COUNT, 0)
+        store_i64(link.free + 8 * (free + index), load_i64(link.lent + 8 * index))
+    link.free_count = free + lent
+    link.lent_count = 0
 
 
 @njit
 def impair_transmit(state: int, ring: int, now_ns: int) -> None:
     """Move all due frames into a TX_RING, which counts those it has no room for."""
-    while load_i64(state + WAITING) > 0 and load_i64(load_i64(state + HEAP)) <= now_ns:
+    link = link_at(state)
+    while link.waiting > 0 and load_i64(link.heap) <= now_ns:
         slot = _heap_pop(state)
         tx_append(
             ring,
-            load_i64(state + STORE) + slot * load_i64(state + SLOT_BYTES),
-            load_u32(load_i64(state + LENGTHS) + 4 * slot),
+            link.store + slot * link.slot_bytes,
+            load_u32(link.lengths + 4 * slot),
         )
-        free = load_i64(state + FREE_COUNT)
-        store_i64(load_i64(state + FREE) + 8 * free, slot)
-        store_i64(state + FREE_COUNT, free + 1)
+        free = link.free_count
+        store_i64(link.free + 8 * free, slot)
+        link.free_count = free + 1

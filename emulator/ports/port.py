@@ -14,19 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, load_u32, store_i64
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import (
     CELL_BYTES,
     FRAME_HEADROOM_BYTES,
-    TX_LIMIT,
-    TX_MASK,
     TX_RING,
-    TX_TAIL,
     FrameBatch,
     TxPortTable,
     tx_frame,
     tx_length,
+    tx_ring_at,
 )
 from emulator.ports.cable.cable import (
     cable_switch_has_input,
@@ -53,22 +50,14 @@ from emulator.ports.sockets.tcp_wire import tcp_has_input, tcp_receive, tcp_rele
 from emulator.ports.sockets.udp_wire import udp_receive, udp_release, udp_switch_flush
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import (
-    BLOCKED,
-    IMPAIR_IN,
-    IMPAIR_OUT,
-    KIND,
     KIND_CABLE,
     KIND_PACKET,
     KIND_PCAP,
     KIND_TCP,
     KIND_UDP,
-    NOTICE,
-    NUMBER,
     OWN_TX,
     PORT,
-    SCRATCH,
-    TX,
-    WIRE_TX,
+    port_at,
 )
 
 RETRY_BLOCKED_NS = 1_000_000
@@ -103,19 +92,20 @@ NOTES = ("tags_restored", "checksums_completed")
 @njit
 def port_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
     """Append up to ``most`` frames to a batch; returns how many entries of the wire, or due frames, were taken."""
-    link = load_i64(port + IMPAIR_IN)
-    target = batch if link == 0 else load_i64(port + SCRATCH)
+    state = port_at(port)
+    link = state.impair_in
+    target = batch if link == 0 else state.scratch
     taken = _wire_receive(port, target, most, now_ns)
     if link == 0:
         return taken
     impair_push_batch(link, target, now_ns)
     _wire_release(port)
-    return impair_pop(link, batch, load_i64(port + NUMBER), most, now_ns)
+    return impair_pop(link, batch, state.number, most, now_ns)
 
 
 @njit
 def _wire_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
-    kind = load_i64(port + KIND)
+    kind = port_at(port).kind
     if kind == KIND_CABLE:
         return cable_switch_receive(port, batch, most)
     if kind == KIND_PACKET:
@@ -129,7 +119,7 @@ def _wire_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
 
 @njit
 def _wire_release(port: int) -> None:
-    kind = load_i64(port + KIND)
+    kind = port_at(port).kind
     if kind == KIND_CABLE:
         cable_switch_release(port)
     elif kind == KIND_PACKET:
@@ -143,33 +133,35 @@ def _wire_release(port: int) -> None:
 @njit
 def port_release(port: int) -> None:
     """All frames received from the port have been read."""
-    if load_i64(port + IMPAIR_IN) == 0:
+    state = port_at(port)
+    if state.impair_in == 0:
         _wire_release(port)
     else:
-        impair_release(load_i64(port + IMPAIR_IN))
+        impair_release(state.impair_in)
 
 
 @njit
 def port_refresh(port: int) -> None:
     """Let the switch use the room that the other end has made since."""
-    if load_i64(port + KIND) == KIND_CABLE:
+    if port_at(port).kind == KIND_CABLE:
         cable_switch_refresh(port)
 
 
 @njit
 def port_flush(port: int, now_ns: int) -> Any:
     """Send what the switch has appended and what the link has held back until now; how many frames that are."""
-    link = load_i64(port + IMPAIR_OUT)
+    state = port_at(port)
+    link = state.impair_out
     if link != 0:
-        ring = load_i64(port + TX)
-        tail = load_i64(ring + TX_TAIL)
+        ring = state.tx
+        tail = tx_ring_at(ring).tail
         # of a ring that is emptied at once, limit less the number of cells is where it was emptied to
-        first = load_i64(ring + TX_LIMIT) - load_u32(ring + TX_MASK) - 1
+        first = tx_ring_at(ring).limit - tx_ring_at(ring).mask - 1
         for index in range(first, tail):
             impair_push(link, tx_frame(ring, index), tx_length(ring, index), now_ns)
-        store_i64(ring + TX_LIMIT, tail + load_u32(ring + TX_MASK) + 1)
-        impair_transmit(link, load_i64(port + WIRE_TX), now_ns)
-    kind = load_i64(port + KIND)
+        tx_ring_at(ring).limit = tail + tx_ring_at(ring).mask + 1
+        impair_transmit(link, state.wire_tx, now_ns)
+    kind = state.kind
     if kind == KIND_CABLE:
         sent = cable_switch_publish(port)
         if sent > 0:
@@ -187,15 +179,15 @@ def port_flush(port: int, now_ns: int) -> Any:
 
 
 @njit
-def _has_output(port: int) -> bool:
-    ring = load_i64(port + WIRE_TX)
-    return load_i64(ring + TX_LIMIT) - load_u32(ring + TX_MASK) - 1 != load_i64(ring + TX_TAIL)
+def _has_output(port: int) -> Any:
+    ring = tx_ring_at(port_at(port).wire_tx)
+    return ring.limit - ring.mask - 1 != ring.tail
 
 
 @njit
 def port_has_input(port: int) -> Any:
     """Whether frames wait in memory; a socket's are told by ppoll."""
-    kind = load_i64(port + KIND)
+    kind = port_at(port).kind
     if kind == KIND_CABLE:
         return cable_switch_has_input(port)
     if kind == KIND_TCP:
@@ -206,28 +198,29 @@ def port_has_input(port: int) -> Any:
 @njit
 def port_settle(port: int) -> Any:
     """Before a sleep: put aside what would disturb it, write out what was kept. True: SwitchPort.attend is wanted."""
-    kind = load_i64(port + KIND)
+    state = port_at(port)
+    kind = state.kind
     if kind == KIND_PACKET:
         packet_settle(port)
     elif kind == KIND_PCAP:
         pcap_write_out(port)
-    return load_i64(port + NOTICE) != 0
+    return state.notice != 0
 
 
 @njit
 def port_next_ns(port: int, now_ns: int) -> int:
     """When the port wants a turn even if nothing comes in; -1: never."""
+    state = port_at(port)
     soonest = -1
-    for link_field in (IMPAIR_IN, IMPAIR_OUT):
-        link = load_i64(port + link_field)
+    for link in (state.impair_in, state.impair_out):
         due = impair_next_ns(link) if link != 0 else -1
         if due >= 0 and (soonest < 0 or due < soonest):
             soonest = due
-    if load_i64(port + KIND) == KIND_PCAP:
+    if state.kind == KIND_PCAP:
         due = pcap_next_ns(port, now_ns)
         if due >= 0 and (soonest < 0 or due < soonest):
             soonest = due
-    if load_i64(port + BLOCKED) != 0 and (soonest < 0 or soonest > now_ns + RETRY_BLOCKED_NS):
+    if state.blocked != 0 and (soonest < 0 or soonest > now_ns + RETRY_BLOCKED_NS):
         soonest = now_ns + RETRY_BLOCKED_NS
     return soonest
 

@@ -1,7 +1,8 @@
 """The private record of one end of a cable: what compiled loops know of a port, whatever its kind.
 
-One record of int64 fields; loops take its address and the offsets below. Nothing in it is shared with another process,
-so a peer can't change it: what is shared lies in the cable (``cable``).
+One record of int64 fields; loops take its address, and ``port_at`` gives them its fields. The offsets below are of
+words that are atomic, or of which the address is needed. Nothing in it is shared with another process, so a peer cannot
+change it: what is shared is in the cable (``cable``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from emulator.native.memory import record_at
 from emulator.ports.batch import TX_RING, offset_of
 
 _FIELDS = (
@@ -110,6 +112,8 @@ _RECORD.append(("own_tx", TX_RING))
 PORT = np.dtype(_RECORD, align=True)
 """``own_tx`` is the wire's ring where the switch's is another: behind outbound impairments."""
 
+port_at = record_at(PORT)
+
 
 class WireKind(IntEnum):
     """What a port's frames travel through."""
@@ -127,84 +131,9 @@ KIND_PACKET = int(WireKind.PACKET)
 KIND_PCAP = int(WireKind.PCAP)
 KIND_TCP = int(WireKind.TCP)
 
-KIND = offset_of(PORT, "kind")
-NUMBER = offset_of(PORT, "number")
-TX = offset_of(PORT, "tx")
 WIRE_TX = offset_of(PORT, "wire_tx")
 OWN_TX = offset_of(PORT, "own_tx")
-IMPAIR_IN = offset_of(PORT, "impair_in")
-IMPAIR_OUT = offset_of(PORT, "impair_out")
-SCRATCH = offset_of(PORT, "scratch")
-CABLE = offset_of(PORT, "cable")
-POSTS = offset_of(PORT, "posts")
-POST_MASK = offset_of(PORT, "post_mask")
-CELLS = offset_of(PORT, "cells")
-CELL_MASK = offset_of(PORT, "cell_mask")
-STRIDE = offset_of(PORT, "stride_bytes")
-LENGTHS = offset_of(PORT, "lengths")
-POOL = offset_of(PORT, "pool")
-POOL_BYTES = offset_of(PORT, "pool_bytes")
-IN_NEXT = offset_of(PORT, "in_next")
-IN_RELEASED = offset_of(PORT, "in_released")
-OUT_NEXT = offset_of(PORT, "out_next")
 OUT_PUBLISHED = offset_of(PORT, "out_published")
-OUT_TAKEN = offset_of(PORT, "out_taken")
-PEER_BLOCK = offset_of(PORT, "peer_block")
-PEER_GENERATION = offset_of(PORT, "peer_generation")
-PEER_BELL = offset_of(PORT, "peer_bell")
-PEER_FIFO = offset_of(PORT, "peer_fifo")
-BELL_PATH = offset_of(PORT, "bell_path")
-SOCKET = offset_of(PORT, "socket")
-MESSAGES_IN = offset_of(PORT, "messages_in")
-MESSAGES_OUT = offset_of(PORT, "messages_out")
-REMOTE = offset_of(PORT, "remote")
-REMOTE_BYTES = offset_of(PORT, "remote_bytes")
-CONNECTED = offset_of(PORT, "connected")
-BLOCKED = offset_of(PORT, "blocked")
 NEXT_SOCKET = offset_of(PORT, "next_socket")
-POLLER = offset_of(PORT, "poller")
-POLL_EVENT = offset_of(PORT, "poll_event")
-STREAM = offset_of(PORT, "stream")
-STREAM_BYTES = offset_of(PORT, "stream_bytes")
-STREAM_FROM = offset_of(PORT, "stream_from")
-STREAM_END = offset_of(PORT, "stream_end")
-PREFIXES = offset_of(PORT, "prefixes")
-SENT_BYTES = offset_of(PORT, "sent_bytes")
-SLOTS = offset_of(PORT, "slots")
-SLOT_MASK = offset_of(PORT, "slot_mask")
-SLOT_BYTES = offset_of(PORT, "slot_bytes")
-RECEIVER = offset_of(PORT, "receiver")
-NOTICE = offset_of(PORT, "notice")
 SCRATCH_WORD = offset_of(PORT, "scratch_word")
-RECORDS = offset_of(PORT, "records")
-RECORD_COUNT = offset_of(PORT, "record_count")
-SHIFT_NS = offset_of(PORT, "shift_ns")
-FILE = offset_of(PORT, "file")
-BUFFER = offset_of(PORT, "buffer")
-BUFFER_BYTES = offset_of(PORT, "buffer_bytes")
-BUFFER_USED = offset_of(PORT, "buffer_used")
-BUFFER_FRAMES = offset_of(PORT, "buffer_frames")
-STAMP_OFFSET_NS = offset_of(PORT, "stamp_offset_ns")
-IN_FRAMES = offset_of(PORT, "in_frames")
-IN_BYTES = offset_of(PORT, "in_bytes")
-OUT_FRAMES = offset_of(PORT, "out_frames")
-OUT_BYTES = offset_of(PORT, "out_bytes")
-BAD_DESCRIPTORS = offset_of(PORT, "bad_descriptors")
-BAD_RINGS = offset_of(PORT, "bad_rings")
-TOO_LONG_IN = offset_of(PORT, "too_long_in")
-TOO_LONG_OUT = offset_of(PORT, "too_long_out")
-REFUSED = offset_of(PORT, "refused")
-NO_REMOTE = offset_of(PORT, "no_remote")
-BROKEN_STREAMS = offset_of(PORT, "broken_streams")
-SEGMENTS_JOINED = offset_of(PORT, "segments_joined")
-CHECKSUM_UNFINISHED = offset_of(PORT, "checksum_unfinished")
-TOO_SHORT_OUT = offset_of(PORT, "too_short_out")
-INTERFACE_DOWN = offset_of(PORT, "interface_down")
-UNWRITTEN = offset_of(PORT, "unwritten")
-TAGS_RESTORED = offset_of(PORT, "tags_restored")
-CHECKSUMS_COMPLETED = offset_of(PORT, "checksums_completed")
-IO_ERRORS = offset_of(PORT, "io_errors")
-LAST_ERROR = offset_of(PORT, "last_error")
-RINGS = offset_of(PORT, "rings")
-PEER_CHANGES = offset_of(PORT, "peer_changes")
 WAKE_REQUESTED = offset_of(PORT, "wake_requested")

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, store_i64
 from emulator.native.syscalls import monotonic_ns
-from emulator.ports.batch import TX_LIMIT, TX_RING_BYTES, TX_TAIL
+from emulator.ports.batch import TX_RING_BYTES, tx_ring_at
 from emulator.ports.loop.program import call_program
 from emulator.switch.bench_bare import bare_forward
 
@@ -64,7 +63,7 @@ def switch_rounds(
     for number in range(times_ns.shape[0]):
         state = draw_keys(frames, offset, keys, summed, state)
         for ring in range(rings, rings + ports * TX_RING_BYTES, TX_RING_BYTES):
-            store_i64(ring + TX_LIMIT, load_i64(ring + TX_TAIL) + frames.shape[0])
+            tx_ring_at(ring).limit = tx_ring_at(ring).tail + frames.shape[0]
         start_ns = monotonic_ns()
         call_program(program, context, batch, 0)
         times_ns[number] = monotonic_ns() - start_ns

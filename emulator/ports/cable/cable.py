@@ -21,44 +21,19 @@ from numpy.typing import NDArray
 
 from emulator.native.atomics import load_acquire64, load_once32, load_once64, store_release64
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, store_i64, store_u32
+from emulator.native.memory import store_i64, store_u32
 from emulator.ports.batch import (
-    BATCH_COUNT,
     CELL_BYTES,
     FRAME_HEADROOM_BYTES,
-    TX_BYTES,
-    TX_FRAMES,
-    TX_LIMIT,
     TX_RING,
-    TX_TAIL,
     batch_append,
+    batch_at,
     batch_room,
     offset_of,
+    tx_ring_at,
 )
 from emulator.ports.state import (
-    BAD_DESCRIPTORS,
-    BAD_RINGS,
-    CABLE,
-    CELL_MASK,
-    CELLS,
-    IN_BYTES,
-    IN_FRAMES,
-    IN_NEXT,
-    IN_RELEASED,
-    LENGTHS,
-    NUMBER,
-    OUT_BYTES,
-    OUT_FRAMES,
-    OUT_NEXT,
-    OUT_PUBLISHED,
-    OUT_TAKEN,
-    POOL,
-    POOL_BYTES,
-    POST_MASK,
-    POSTS,
-    REFUSED,
-    STRIDE,
-    WIRE_TX,
+    port_at,
 )
 
 MAGIC = 0x314D5553_54454E  # "NETSUM1", little endian
@@ -202,78 +177,84 @@ def place_tx(ring: Any, state: Any, tail: int) -> None:
 @njit
 def cable_switch_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` posted frames to a batch; returns how many entries were taken. Release them later."""
-    head = load_i64(port + IN_NEXT)
-    tail = load_acquire64(load_i64(port + CABLE) + UP_TAIL)
+    frames = batch_at(batch)
+    state = port_at(port)
+    head = state.in_next
+    tail = load_acquire64(state.cable + UP_TAIL)
     available = tail - head
-    mask = load_i64(port + POST_MASK)
+    mask = state.post_mask
     if available < 0 or available > mask + 1:
         # nothing in the ring can be believed; what the host posts next can
-        store_i64(port + BAD_RINGS, load_i64(port + BAD_RINGS) + 1)
-        store_i64(port + IN_NEXT, tail)
+        state.bad_rings += 1
+        state.in_next = tail
         return 0
     taken = min(available, most, batch_room(batch))
-    posts = load_i64(port + POSTS)
-    pool = load_i64(port + POOL)
-    pool_bytes = load_i64(port + POOL_BYTES)
-    number = load_i64(port + NUMBER)
-    first = load_i64(batch + BATCH_COUNT)
+    posts = state.posts
+    pool = state.pool
+    pool_bytes = state.pool_bytes
+    number = state.number
+    first = frames.count
     total_bytes = 0
     for index in range(head, head + taken):
         post = posts + (index & mask) * POST_BYTES
         offset = load_once64(post)
         length = load_once32(post + POST_LENGTH)
         if offset < 0 or length > pool_bytes or offset > pool_bytes - length:
-            store_i64(port + BAD_DESCRIPTORS, load_i64(port + BAD_DESCRIPTORS) + 1)
+            state.bad_descriptors += 1
             continue
         batch_append(batch, pool + offset, length, number)
         total_bytes += length
-    store_i64(port + IN_NEXT, head + taken)
-    store_i64(port + IN_FRAMES, load_i64(port + IN_FRAMES) + load_i64(batch + BATCH_COUNT) - first)
-    store_i64(port + IN_BYTES, load_i64(port + IN_BYTES) + total_bytes)
+    state.in_next = head + taken
+    state.in_frames += frames.count - first
+    state.in_bytes += total_bytes
     return taken
 
 
 @njit
 def cable_switch_release(port: int) -> None:
     """Tell the host that all frames taken so far have been read."""
-    head = load_i64(port + IN_NEXT)
-    if head != load_i64(port + IN_RELEASED):
-        store_release64(load_i64(port + CABLE) + UP_HEAD, head)
-        store_i64(port + IN_RELEASED, head)
+    state = port_at(port)
+    head = state.in_next
+    if head != state.in_released:
+        store_release64(state.cable + UP_HEAD, head)
+        state.in_released = head
 
 
 @njit
 def cable_switch_refresh(port: int) -> None:
     """Let the switch write where the host has finished reading."""
-    ring = load_i64(port + WIRE_TX)
-    head = load_acquire64(load_i64(port + CABLE) + DOWN_HEAD)
-    cells = load_i64(port + CELL_MASK) + 1
-    held = load_i64(port + OUT_PUBLISHED) - head
+    state = port_at(port)
+    ring = tx_ring_at(state.wire_tx)
+    head = load_acquire64(state.cable + DOWN_HEAD)
+    cells = state.cell_mask + 1
+    held = state.out_published - head
     if held < 0 or held > cells:
-        store_i64(port + BAD_RINGS, load_i64(port + BAD_RINGS) + 1)
+        state.bad_rings += 1
         return
-    store_i64(ring + TX_LIMIT, head + cells)
+    ring.limit = head + cells
 
 
 @njit
-def cable_switch_publish(port: int) -> int:
+def cable_switch_publish(port: int) -> Any:
     """Show the host what the switch has appended; how many frames that are. The caller rings the bell."""
-    ring = load_i64(port + WIRE_TX)
-    tail = load_i64(ring + TX_TAIL)
-    published = load_i64(port + OUT_PUBLISHED)
+    state = port_at(port)
+    ring = tx_ring_at(state.wire_tx)
+    tail = ring.tail
+    published = state.out_published
     if tail == published:
         return 0
-    store_release64(load_i64(port + CABLE) + DOWN_TAIL, tail)
-    store_i64(port + OUT_PUBLISHED, tail)
-    store_i64(port + OUT_FRAMES, load_i64(ring + TX_FRAMES))
-    store_i64(port + OUT_BYTES, load_i64(ring + TX_BYTES))
+    store_release64(state.cable + DOWN_TAIL, tail)
+    state.out_published = tail
+    state.out_frames = ring.frames
+    state.out_bytes = ring.bytes
     return tail - published
 
 
 @njit
-def cable_switch_has_input(port: int) -> bool:
+def cable_switch_has_input(port: int) -> Any:
     """Whether the host has posted something not yet taken."""
-    return load_acquire64(load_i64(port + CABLE) + UP_TAIL) != load_i64(port + IN_NEXT)
+    state = port_at(port)
+    return load_acquire64(state.cable + UP_TAIL) != state.in_next
 
 
 # --- the host's end --------------------------------------------------------------------------------------------------
@@ -282,92 +263,99 @@ def cable_switch_has_input(port: int) -> bool:
 @njit
 def cable_host_post(port: int, address: int, length_bytes: int) -> int:
     """Queue one frame of the pool: 1, or 0 when the ring is full or the frame is not the pool's (counted)."""
-    next_post = load_i64(port + OUT_NEXT)
-    mask = load_i64(port + POST_MASK)
-    if next_post - load_i64(port + OUT_TAKEN) > mask:
+    state = port_at(port)
+    next_post = state.out_next
+    mask = state.post_mask
+    if next_post - state.out_taken > mask:
         cable_host_consumed(port)
-        if next_post - load_i64(port + OUT_TAKEN) > mask:
-            store_i64(port + REFUSED, load_i64(port + REFUSED) + 1)
+        if next_post - state.out_taken > mask:
+            state.refused += 1
             return 0
-    offset = address - load_i64(port + POOL)
-    pool_bytes = load_i64(port + POOL_BYTES)
+    offset = address - state.pool
+    pool_bytes = state.pool_bytes
     if offset < 0 or length_bytes < 0 or length_bytes > pool_bytes or offset > pool_bytes - length_bytes:
-        store_i64(port + BAD_DESCRIPTORS, load_i64(port + BAD_DESCRIPTORS) + 1)
+        state.bad_descriptors += 1
         return 0
-    post = load_i64(port + POSTS) + (next_post & mask) * POST_BYTES
+    post = state.posts + (next_post & mask) * POST_BYTES
     store_i64(post, offset)
     store_u32(post + POST_LENGTH, length_bytes)
-    store_i64(port + OUT_NEXT, next_post + 1)
-    store_i64(port + OUT_FRAMES, load_i64(port + OUT_FRAMES) + 1)
-    store_i64(port + OUT_BYTES, load_i64(port + OUT_BYTES) + length_bytes)
+    state.out_next = next_post + 1
+    state.out_frames += 1
+    state.out_bytes += length_bytes
     return 1
 
 
 @njit
-def cable_host_publish(port: int) -> int:
+def cable_host_publish(port: int) -> Any:
     """Show the switch what was posted; how many frames that are. The caller rings the bell."""
-    next_post = load_i64(port + OUT_NEXT)
-    published = load_i64(port + OUT_PUBLISHED)
+    state = port_at(port)
+    next_post = state.out_next
+    published = state.out_published
     if next_post == published:
         return 0
-    store_release64(load_i64(port + CABLE) + UP_TAIL, next_post)
-    store_i64(port + OUT_PUBLISHED, next_post)
+    store_release64(state.cable + UP_TAIL, next_post)
+    state.out_published = next_post
     return next_post - published
 
 
 @njit
-def cable_host_consumed(port: int) -> int:
+def cable_host_consumed(port: int) -> Any:
     """How many postings, counted from the cable's first, the switch has finished reading."""
-    head = load_acquire64(load_i64(port + CABLE) + UP_HEAD)
-    if head > load_i64(port + OUT_PUBLISHED) or head < load_i64(port + OUT_TAKEN):
+    state = port_at(port)
+    head = load_acquire64(state.cable + UP_HEAD)
+    if head > state.out_published or head < state.out_taken:
         # going back, or ahead of us: a broken switch; frames stay taken rather than being rewritten under its eyes
-        store_i64(port + BAD_RINGS, load_i64(port + BAD_RINGS) + 1)
-        return load_i64(port + OUT_TAKEN)
-    store_i64(port + OUT_TAKEN, head)
+        state.bad_rings += 1
+        return state.out_taken
+    state.out_taken = head
     return head
 
 
 @njit
 def cable_host_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` frames from the switch to a batch; returns how many cells were taken. Release later."""
-    head = load_i64(port + IN_NEXT)
-    tail = load_acquire64(load_i64(port + CABLE) + DOWN_TAIL)
+    frames = batch_at(batch)
+    state = port_at(port)
+    head = state.in_next
+    tail = load_acquire64(state.cable + DOWN_TAIL)
     available = tail - head
-    mask = load_i64(port + CELL_MASK)
+    mask = state.cell_mask
     if available < 0 or available > mask + 1:
-        store_i64(port + BAD_RINGS, load_i64(port + BAD_RINGS) + 1)
-        store_i64(port + IN_NEXT, tail)
+        state.bad_rings += 1
+        state.in_next = tail
         return 0
     taken = min(available, most, batch_room(batch))
-    cells = load_i64(port + CELLS)
-    lengths = load_i64(port + LENGTHS)
-    stride = load_i64(port + STRIDE)
-    number = load_i64(port + NUMBER)
-    first = load_i64(batch + BATCH_COUNT)
+    cells = state.cells
+    lengths = state.lengths
+    stride = state.stride_bytes
+    number = state.number
+    first = frames.count
     total_bytes = 0
     for index in range(head, head + taken):
         length = load_once32(lengths + 4 * (index & mask))
         if length > stride:
-            store_i64(port + BAD_DESCRIPTORS, load_i64(port + BAD_DESCRIPTORS) + 1)
+            state.bad_descriptors += 1
             continue
         batch_append(batch, cells + (index & mask) * stride, length, number)
         total_bytes += length
-    store_i64(port + IN_NEXT, head + taken)
-    store_i64(port + IN_FRAMES, load_i64(port + IN_FRAMES) + load_i64(batch + BATCH_COUNT) - first)
-    store_i64(port + IN_BYTES, load_i64(port + IN_BYTES) + total_bytes)
+    state.in_next = head + taken
+    state.in_frames += frames.count - first
+    state.in_bytes += total_bytes
     return taken
 
 
 @njit
 def cable_host_release(port: int) -> None:
     """Give the cells of all frames taken so far back to the switch."""
-    head = load_i64(port + IN_NEXT)
-    if head != load_i64(port + IN_RELEASED):
-        store_release64(load_i64(port + CABLE) + DOWN_HEAD, head)
-        store_i64(port + IN_RELEASED, head)
+    state = port_at(port)
+    head = state.in_next
+    if head != state.in_released:
+        store_release64(state.cable + DOWN_HEAD, head)
+        state.in_released = head
 
 
 @njit
-def cable_host_has_input(port: int) -> bool:
+def cable_host_has_input(port: int) -> Any:
     """Whether the switch has sent something not yet taken."""
-    return load_acquire64(load_i64(port + CABLE) + DOWN_TAIL) != load_i64(port + IN_NEXT)
+    state = port_at(port)
+    return load_acquire64(state.cable + DOWN_TAIL) != state.in_next

@@ -15,19 +15,13 @@ from numpy.typing import NDArray
 
 from emulator.native.atomics import load_acquire64, load_once64
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, load_u8, store_i64, store_u8
+from emulator.native.memory import load_i64, load_u8, store_u8
 from emulator.native.syscalls import close_descriptor, map_memory, open_path, seek_end, unmap_memory
 from emulator.ports.cable import files
 from emulator.ports.cable.bell import BELL_BYTES, BELL_PREFIX, HAS_FIFO, bell_ring
 from emulator.ports.cable.cable import END_BELL, END_GENERATION
 from emulator.ports.state import (
-    BELL_PATH,
-    PEER_BELL,
-    PEER_BLOCK,
-    PEER_CHANGES,
-    PEER_FIFO,
-    PEER_GENERATION,
-    RINGS,
+    port_at,
 )
 
 OPEN_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -59,18 +53,20 @@ def _write_digits(target: int, identity: int) -> None:
 
 @njit
 def _forget_bell(port: int) -> None:
-    if load_i64(port + PEER_BELL) != 0:
-        unmap_memory(load_i64(port + PEER_BELL), BELL_BYTES)
-        store_i64(port + PEER_BELL, 0)
-    if load_i64(port + PEER_FIFO) >= 0:
-        close_descriptor(load_i64(port + PEER_FIFO))
-        store_i64(port + PEER_FIFO, -1)
+    state = port_at(port)
+    if state.peer_bell != 0:
+        unmap_memory(state.peer_bell, BELL_BYTES)
+        state.peer_bell = 0
+    if state.peer_fifo >= 0:
+        close_descriptor(state.peer_fifo)
+        state.peer_fifo = -1
 
 
 @njit
 def _open_bell(port: int, identity: int) -> None:
     """Map the bell with this identity; leave none where its owner has gone."""
-    path = load_i64(port + BELL_PATH) + BELL_PATH_START
+    state = port_at(port)
+    path = state.bell_path + BELL_PATH_START
     end = path + load_i64(path - BELL_PATH_START) + HEX_DIGITS
     _write_digits(end - HEX_DIGITS, identity)
     store_u8(end, 0)
@@ -80,16 +76,16 @@ def _open_bell(port: int, identity: int) -> None:
     if seek_end(descriptor, 0, 2) >= BELL_BYTES:
         address = map_memory(0, BELL_BYTES, READ_WRITE, MAP_SHARED, descriptor, 0)
         if address > 0:
-            store_i64(port + PEER_BELL, address)
+            state.peer_bell = address
     close_descriptor(descriptor)
-    if load_i64(port + PEER_BELL) == 0 or load_u8(load_i64(port + PEER_BELL) + HAS_FIFO) == 0:
+    if state.peer_bell == 0 or load_u8(state.peer_bell + HAS_FIFO) == 0:
         return
     for index in range(len(FIFO_SUFFIX)):
         store_u8(end + index, FIFO_SUFFIX[index])
     store_u8(end + len(FIFO_SUFFIX), 0)
     fifo = open_path(path, OPEN_FLAGS)
     if fifo >= 0:
-        store_i64(port + PEER_FIFO, fifo)
+        state.peer_fifo = fifo
     else:
         _forget_bell(port)
 
@@ -97,15 +93,16 @@ def _open_bell(port: int, identity: int) -> None:
 @njit
 def attend_peer(port: int) -> None:
     """Notice that another process has taken the other end, and find its bell."""
-    block = load_i64(port + PEER_BLOCK)
+    state = port_at(port)
+    block = state.peer_block
     if block == 0:
         return
     generation = load_acquire64(block + END_GENERATION)
-    if generation == load_i64(port + PEER_GENERATION):
+    if generation == state.peer_generation:
         return
     _forget_bell(port)
-    store_i64(port + PEER_GENERATION, generation)
-    store_i64(port + PEER_CHANGES, load_i64(port + PEER_CHANGES) + 1)
+    state.peer_generation = generation
+    state.peer_changes += 1
     identity = load_once64(block + END_BELL)
     if identity != 0:
         _open_bell(port, identity)
@@ -118,14 +115,15 @@ def ring_peer(port: int) -> None:
     The generation is read after the fence of publish-then-look that bell_ring documents: a new peer stores its
     generation before it first sleeps, so a ringer that misses the generation is seen by that sleeper's last look.
     """
+    state = port_at(port)
     attend_peer(port)
-    bell = load_i64(port + PEER_BELL)
-    if bell != 0 and bell_ring(bell, load_i64(port + PEER_FIFO)) != 0:
-        store_i64(port + RINGS, load_i64(port + RINGS) + 1)
+    bell = state.peer_bell
+    if bell != 0 and bell_ring(bell, state.peer_fifo) != 0:
+        state.rings += 1
 
 
 @njit
 def leave_peer(port: int) -> None:
     """Give back what attend_peer has opened."""
-    if load_i64(port + PEER_BLOCK) != 0:
+    if port_at(port).peer_block != 0:
         _forget_bell(port)

@@ -17,28 +17,13 @@ import numpy as np
 
 from emulator.native.atomics import load_acquire32, store_release32
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, load_u8, load_u16, load_u32, store_i64, store_u16, store_u32
+from emulator.native.memory import load_u8, load_u16, load_u32, store_u16, store_u32
 from emulator.native.syscalls import read_descriptor
 from emulator.ports.batch import batch_append, batch_room, offset_of
-from emulator.ports.sockets.messages import EAGAIN, EINTR, add
+from emulator.ports.sockets.messages import EAGAIN, EINTR
 from emulator.ports.state import (
-    CHECKSUM_UNFINISHED,
-    CHECKSUMS_COMPLETED,
-    IN_BYTES,
-    IN_FRAMES,
-    IN_NEXT,
-    IN_RELEASED,
-    LAST_ERROR,
-    NOTICE,
-    NUMBER,
-    RECEIVER,
     SCRATCH_WORD,
-    SEGMENTS_JOINED,
-    SLOT_BYTES,
-    SLOT_MASK,
-    SLOTS,
-    TAGS_RESTORED,
-    TOO_LONG_IN,
+    port_at,
 )
 
 SLOT_HEADER = np.dtype(
@@ -136,10 +121,11 @@ def restore_tag(frame: int, tag_type: int, tag: int) -> int:
 @njit
 def _finish_offloads(port: int, frame: int, length_bytes: int) -> bool:
     """Do what the sender left to a network card; False: the frame was dropped and counted."""
+    state = port_at(port)
     offload = frame - OFFLOAD_BYTES
     if load_u8(offload + OFFLOAD_SEGMENTS) != 0:
-        add(port + SEGMENTS_JOINED, 1)
-        store_i64(port + NOTICE, 1)
+        state.segments_joined += 1
+        state.notice = 1
         return False
     if load_u8(offload) & NEEDS_CHECKSUM == 0:
         return True
@@ -147,15 +133,16 @@ def _finish_offloads(port: int, frame: int, length_bytes: int) -> bool:
     if offset == CHECKSUM_OFFSET_SCTP or not complete_checksum(
         frame, length_bytes, load_u16(offload + OFFLOAD_START), offset
     ):
-        add(port + CHECKSUM_UNFINISHED, 1)
+        state.checksum_unfinished += 1
         return False
-    add(port + CHECKSUMS_COMPLETED, 1)
+    state.checksums_completed += 1
     return True
 
 
 @njit
 def _deliver(port: int, slot: int, status: int, batch: int) -> None:
     """Append a slot's frame to a batch, unless it is ours or has to be dropped."""
+    state = port_at(port)
     if load_u8(slot + DIRECTION) == OUTGOING:
         return
     length = load_u32(slot + CAPTURED)
@@ -163,24 +150,25 @@ def _deliver(port: int, slot: int, status: int, batch: int) -> None:
     if not _finish_offloads(port, frame, length):
         return
     if length < load_u32(slot + LENGTH):
-        add(port + TOO_LONG_IN, 1)
+        state.too_long_in += 1
         return
     if status & TAG_VALID:
         tag_type = load_u16(slot + TAG_TYPE) if status & TAG_TYPE_VALID else TAG_TYPE_8021Q
         frame = restore_tag(frame, tag_type, load_u16(slot + TAG))
         length += TAG_BYTES
-        add(port + TAGS_RESTORED, 1)
-    batch_append(batch, frame, length, load_i64(port + NUMBER))
-    add(port + IN_FRAMES, 1)
-    add(port + IN_BYTES, length)
+        state.tags_restored += 1
+    batch_append(batch, frame, length, state.number)
+    state.in_frames += 1
+    state.in_bytes += length
 
 
 @njit
 def packet_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` frames to a batch; returns how many slots were taken. They are given back by release."""
-    first = load_i64(port + IN_NEXT)
-    slots, mask, stride = load_i64(port + SLOTS), load_i64(port + SLOT_MASK), load_i64(port + SLOT_BYTES)
-    room = min(most, batch_room(batch), mask + 1 - (first - load_i64(port + IN_RELEASED)))
+    state = port_at(port)
+    first = state.in_next
+    slots, mask, stride = state.slots, state.slot_mask, state.slot_bytes
+    room = min(most, batch_room(batch), mask + 1 - (first - state.in_released))
     last = first
     while last < first + room:
         slot = slots + (last & mask) * stride
@@ -189,33 +177,34 @@ def packet_receive(port: int, batch: int, most: int) -> Any:
             break
         _deliver(port, slot, status, batch)
         last += 1
-    store_i64(port + IN_NEXT, last)
+    state.in_next = last
     return last - first
 
 
 @njit
 def packet_release(port: int) -> None:
     """The received frames have been read: their slots are the kernel's again."""
-    slots, mask, stride = load_i64(port + SLOTS), load_i64(port + SLOT_MASK), load_i64(port + SLOT_BYTES)
-    end = load_i64(port + IN_NEXT)
-    for index in range(load_i64(port + IN_RELEASED), end):
+    state = port_at(port)
+    slots, mask, stride = state.slots, state.slot_mask, state.slot_bytes
+    end = state.in_next
+    for index in range(state.in_released, end):
         store_release32(slots + (index & mask) * stride + STATUS, THE_KERNELS)
-    store_i64(port + IN_RELEASED, end)
+    state.in_released = end
 
 
 @njit
 def packet_has_input(port: int) -> bool:
     """Whether the next slot holds a frame."""
-    slot = load_i64(port + SLOTS) + (load_i64(port + IN_NEXT) & load_i64(port + SLOT_MASK)) * load_i64(
-        port + SLOT_BYTES
-    )
+    state = port_at(port)
+    slot = state.slots + (state.in_next & state.slot_mask) * state.slot_bytes
     return load_acquire32(slot + STATUS) & OURS != 0
 
 
 @njit
 def packet_settle(port: int) -> None:
     """Before a sleep: take the error off the socket, which would end every sleep at once, and note it."""
-    result = read_descriptor(load_i64(port + RECEIVER), port + SCRATCH_WORD, 1)
+    state = port_at(port)
+    result = read_descriptor(state.receiver, port + SCRATCH_WORD, 1)
     if result < 0 and result != EAGAIN and result != EINTR:
-        store_i64(port + LAST_ERROR, -result)
-        store_i64(port + NOTICE, 1)
+        state.last_error = -result
+        state.notice = 1

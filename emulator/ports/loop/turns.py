@@ -16,9 +16,9 @@ import numpy as np
 
 from emulator.native.atomics import load_acquire64, pause
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, load_u32, store_i64
+from emulator.native.memory import load_i64, load_u32, record_at
 from emulator.native.syscalls import monotonic_ns
-from emulator.ports.batch import BATCH_COUNT, offset_of
+from emulator.ports.batch import batch_at, offset_of
 from emulator.ports.cable.bell import bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.host import SPINS_PER_CLOCK
 from emulator.ports.loop.program import call_program
@@ -31,7 +31,7 @@ from emulator.ports.port import (
     port_release,
     port_settle,
 )
-from emulator.ports.state import NUMBER
+from emulator.ports.state import port_at
 
 PER_PORT = 64
 """Frames taken from a port in one turn: enough to hide a turn's fixed cost, few enough that every port is served soon
@@ -61,91 +61,74 @@ RUN = np.dtype(
             "sleeps",
             "no_program",  # frames dropped because no program was loaded
         )
-    ]
+    ],
+    align=True,
 )
+run_at = record_at(RUN)
 ATTENTION = offset_of(RUN, "attention")
-PORTS = offset_of(RUN, "ports")
-PORT_COUNT = offset_of(RUN, "port_count")
-FIRST_PORT = offset_of(RUN, "first_port")
-ALLOWANCES = offset_of(RUN, "allowances")
-BATCH = offset_of(RUN, "batch")
-SLEEPER = offset_of(RUN, "sleeper")
-PROGRAM = offset_of(RUN, "program")
-CONTEXT = offset_of(RUN, "context")
-TIMERS = offset_of(RUN, "timers")
-TIMER = offset_of(RUN, "timer_ns")
-SPIN = offset_of(RUN, "spin_ns")
-VIRTUAL = offset_of(RUN, "virtual")
-NOW = offset_of(RUN, "now_ns")
-FINISHED = offset_of(RUN, "finished")
-TURNS = offset_of(RUN, "turns")
-FRAMES = offset_of(RUN, "frames")
-SLEEPS = offset_of(RUN, "sleeps")
-NO_PROGRAM = offset_of(RUN, "no_program")
-
-
-@njit
-def _add(address: int, value: int) -> None:
-    store_i64(address, load_i64(address) + value)
 
 
 @njit
 def gather(run: int, now_ns: int) -> Any:
     """Fill the batch from all ports; how many entries the ports took."""
-    batch, ports, count = load_i64(run + BATCH), load_i64(run + PORTS), load_i64(run + PORT_COUNT)
-    store_i64(batch + BATCH_COUNT, 0)
-    first, allowances = load_i64(run + FIRST_PORT), load_i64(run + ALLOWANCES)
+    loop = run_at(run)
+    batch, ports, count = loop.batch, loop.ports, loop.port_count
+    batch_at(batch).count = 0
+    first, allowances = loop.first_port, loop.allowances
     taken = 0
     for step in range(count):
         port = load_i64(ports + 8 * ((first + step) % count))
-        most = PER_PORT if allowances == 0 else min(PER_PORT, load_u32(allowances + 4 * load_i64(port + NUMBER)))
+        most = PER_PORT if allowances == 0 else min(PER_PORT, load_u32(allowances + 4 * port_at(port).number))
         port_refresh(port)
         taken += port_receive(port, batch, most, now_ns)
-    store_i64(run + FIRST_PORT, first + 1)
+    loop.first_port = first + 1
     return taken
 
 
 @njit
 def _process(run: int, now_ns: int) -> None:
     """Give the batch to the program, an empty one only where its timer is due."""
-    batch = load_i64(run + BATCH)
-    count = load_i64(batch + BATCH_COUNT)
-    program = load_i64(run + PROGRAM)
+    loop = run_at(run)
+    batch = loop.batch
+    count = batch_at(batch).count
+    program = loop.program
     if count == 0 and not timer_due(run, now_ns):
         return
     if program == 0:
-        _add(run + NO_PROGRAM, count)
+        loop.no_program += count
         return
-    returned = call_program(program, load_i64(run + CONTEXT), batch, now_ns)
-    if load_i64(run + TIMERS) != 0:
-        store_i64(run + TIMER, returned)
-    _add(run + FRAMES, count)
+    returned = call_program(program, loop.context, batch, now_ns)
+    if loop.timers != 0:
+        loop.timer_ns = returned
+    loop.frames += count
 
 
 @njit
-def timer_due(run: int, now_ns: int) -> bool:
+def timer_due(run: int, now_ns: int) -> Any:
     """Whether the program wants to be called though nothing has come in."""
-    timer_ns = load_i64(run + TIMER)
+    timer_ns = run_at(run).timer_ns
     return 0 <= timer_ns <= now_ns
 
 
 @njit
 def hand_on(run: int, now_ns: int) -> Any:
     """After the program: give the frames back and send what came out; how many frames that are."""
-    ports = load_i64(run + PORTS)
-    for index in range(load_i64(run + PORT_COUNT)):
+    loop = run_at(run)
+    ports = loop.ports
+    for index in range(loop.port_count):
         port_release(load_i64(ports + 8 * index))
     sent = 0
-    for index in range(load_i64(run + PORT_COUNT)):
+    for index in range(loop.port_count):
         sent += port_flush(load_i64(ports + 8 * index), now_ns)
-    _add(run + TURNS, 1)
+    loop.turns += 1
     return sent
 
 
 @njit
 def _turn(run: int) -> Any:
     """One turn; how much was moved."""
-    now_ns = monotonic_ns() if load_i64(run + VIRTUAL) == 0 else load_i64(run + NOW)
+    loop = run_at(run)
+    now_ns = monotonic_ns() if loop.virtual == 0 else loop.now_ns
     moved = gather(run, now_ns)
     _process(run, now_ns)
     return moved + hand_on(run, now_ns)
@@ -154,19 +137,21 @@ def _turn(run: int) -> Any:
 @njit
 def _wanted(run: int) -> bool:
     """Whether there is something to do that memory tells of."""
+    loop = run_at(run)
     reasons = load_acquire64(run + ATTENTION)
-    ports = load_i64(run + PORTS)
-    for index in range(load_i64(run + PORT_COUNT)):
+    ports = loop.ports
+    for index in range(loop.port_count):
         reasons += port_has_input(load_i64(ports + 8 * index))
     return reasons != 0
 
 
 @njit
-def _due_ns(run: int, now_ns: int) -> int:
+def _due_ns(run: int, now_ns: int) -> Any:
     """When the program or a port next wants a turn even if nothing comes in; -1: never."""
-    soonest = load_i64(run + TIMER)
-    ports = load_i64(run + PORTS)
-    for index in range(load_i64(run + PORT_COUNT)):
+    loop = run_at(run)
+    soonest = loop.timer_ns
+    ports = loop.ports
+    for index in range(loop.port_count):
         due = port_next_ns(load_i64(ports + 8 * index), now_ns)
         if due >= 0 and (soonest < 0 or due < soonest):
             soonest = due
@@ -176,19 +161,21 @@ def _due_ns(run: int, now_ns: int) -> int:
 @njit
 def advance(run: int) -> Any:
     """Move the files' time on to the next frame; whether there is none."""
-    now_ns = load_i64(run + NOW)
+    loop = run_at(run)
+    now_ns = loop.now_ns
     due_ns = _due_ns(run, now_ns)
-    store_i64(run + NOW, max(now_ns, due_ns))
-    store_i64(run + FINISHED, due_ns < 0)
+    loop.now_ns = max(now_ns, due_ns)
+    loop.finished = due_ns < 0
     return due_ns < 0
 
 
 @njit
 def _settle(run: int) -> Any:
     """Let all ports settle; whether one wants attention."""
+    loop = run_at(run)
     wanted = 0
-    ports = load_i64(run + PORTS)
-    for index in range(load_i64(run + PORT_COUNT)):
+    ports = loop.ports
+    for index in range(loop.port_count):
         wanted += port_settle(load_i64(ports + 8 * index))
     return wanted != 0
 
@@ -196,10 +183,11 @@ def _settle(run: int) -> Any:
 @njit
 def idle(run: int) -> Any:
     """Look around for a while, then sleep; whether a port wants attention. See ``bell`` for why no wake-up is lost."""
+    loop = run_at(run)
     start_ns = now_ns = monotonic_ns()
     due_ns = _due_ns(run, now_ns)
     wait_ns = -1 if due_ns < 0 else max(0, due_ns - now_ns)
-    look_ns = load_i64(run + SPIN) if wait_ns < 0 else min(load_i64(run + SPIN), wait_ns)
+    look_ns = loop.spin_ns if wait_ns < 0 else min(loop.spin_ns, wait_ns)
     while now_ns - start_ns < look_ns:
         for _ in range(SPINS_PER_CLOCK):
             pause()
@@ -212,12 +200,12 @@ def idle(run: int) -> Any:
         return False
     if _settle(run):
         return True
-    sequence = bell_prepare(load_i64(run + SLEEPER))
+    sequence = bell_prepare(loop.sleeper)
     if _wanted(run):
-        bell_cancel(load_i64(run + SLEEPER))
+        bell_cancel(loop.sleeper)
         return False
-    _add(run + SLEEPS, 1)
-    bell_sleep(load_i64(run + SLEEPER), sequence, wait_ns)
+    loop.sleeps += 1
+    bell_sleep(loop.sleeper, sequence, wait_ns)
     return False
 
 
@@ -226,6 +214,6 @@ def run_slice(run: int) -> None:
     """Serve the ports until attention is asked for, a port asks for some, or no frame is to come."""
     while load_acquire64(run + ATTENTION) == 0:
         if _turn(run) == 0:
-            enough = idle(run) if load_i64(run + VIRTUAL) == 0 else advance(run)
+            enough = idle(run) if run_at(run).virtual == 0 else advance(run)
             if enough:
                 return

@@ -16,25 +16,10 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i64, load_u32, store_i64, store_u32
 from emulator.native.pages import address_of
 from emulator.native.syscalls import sendmmsg
-from emulator.ports.batch import TX_LIMIT, TX_MASK, TX_TAIL, offset_of, tx_frame, tx_length
+from emulator.ports.batch import offset_of, tx_frame, tx_length, tx_ring_at
 from emulator.ports.state import (
-    BLOCKED,
-    CONNECTED,
-    INTERFACE_DOWN,
-    IO_ERRORS,
-    KIND,
     KIND_PACKET,
-    LAST_ERROR,
-    MESSAGES_OUT,
-    OUT_BYTES,
-    OUT_FRAMES,
-    OUT_PUBLISHED,
-    REMOTE,
-    REMOTE_BYTES,
-    SOCKET,
-    TOO_LONG_OUT,
-    TOO_SHORT_OUT,
-    WIRE_TX,
+    port_at,
 )
 
 MESSAGES = 64
@@ -79,40 +64,37 @@ def make_messages() -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 @njit
-def add(address: int, value: int) -> None:
-    """Add to a counter of ours."""
-    store_i64(address, load_i64(address) + value)
-
-
-@njit
 def note_error(port: int, result: int) -> None:
     """Count a failed call; ``result`` is its -errno."""
-    add(port + IO_ERRORS, 1)
-    store_i64(port + LAST_ERROR, -result)
+    state = port_at(port)
+    state.io_errors += 1
+    state.last_error = -result
 
 
 @njit
 def set_message(port: int, index: int, address: int, length_bytes: int) -> None:
     """Make message ``index`` the frame at an address."""
-    message = load_i64(port + MESSAGES_OUT) + index * MESSAGE_BYTES
+    state = port_at(port)
+    message = state.messages_out + index * MESSAGE_BYTES
     iov = load_i64(message + MESSAGE_IOV)
     store_i64(iov, address)
     store_i64(iov + IOV_LENGTH, length_bytes)
-    if load_i64(port + CONNECTED) == 0:
-        store_i64(message + MESSAGE_NAME, load_i64(port + REMOTE))
-        store_u32(message + MESSAGE_NAME_BYTES, load_i64(port + REMOTE_BYTES))
+    if state.connected == 0:
+        store_i64(message + MESSAGE_NAME, state.remote)
+        store_u32(message + MESSAGE_NAME_BYTES, state.remote_bytes)
 
 
 @njit
 def _count_lost(port: int, result: int) -> None:
     """One frame fewer, by the reason that sendmmsg gave."""
+    state = port_at(port)
     if result == EMSGSIZE:
-        add(port + TOO_LONG_OUT, 1)
+        state.too_long_out += 1
     elif result in (ENETDOWN, ENXIO, ENODEV):
-        add(port + INTERFACE_DOWN, 1)
-        store_i64(port + LAST_ERROR, -result)
-    elif result == EINVAL and load_i64(port + KIND) == KIND_PACKET:
-        add(port + TOO_SHORT_OUT, 1)
+        state.interface_down += 1
+        state.last_error = -result
+    elif result == EINVAL and state.kind == KIND_PACKET:
+        state.too_short_out += 1
     else:
         note_error(port, result)
 
@@ -120,19 +102,20 @@ def _count_lost(port: int, result: int) -> None:
 @njit
 def transmit(port: int, count: int) -> int:
     """Send the first ``count`` messages; how many are dealt with, sent or lost. Fewer only when the socket is full."""
-    messages = load_i64(port + MESSAGES_OUT)
+    state = port_at(port)
+    messages = state.messages_out
     done = 0
     refusals = 0
     while done < count:
         first = messages + done * MESSAGE_BYTES
-        sent = sendmmsg(load_i64(port + SOCKET), first, count - done, MSG_DONTWAIT | MSG_NOSIGNAL)
+        sent = sendmmsg(state.socket, first, count - done, MSG_DONTWAIT | MSG_NOSIGNAL)
         if sent > 0:
             for index in range(done, done + sent):
-                add(port + OUT_FRAMES, 1)
-                add(port + OUT_BYTES, load_u32(messages + index * MESSAGE_BYTES + MESSAGE_LENGTH))
+                state.out_frames += 1
+                state.out_bytes += load_u32(messages + index * MESSAGE_BYTES + MESSAGE_LENGTH)
             done += sent
         elif sent in (EAGAIN, ENOBUFS):
-            store_i64(port + BLOCKED, 1)
+            state.blocked = 1
             break
         elif sent != EINTR:
             # a refusal or an interface gone down tells of an earlier frame; this one has not been tried yet
@@ -152,31 +135,34 @@ def rewind_ring(ring: int) -> None:
 
     Positions only ever grow: the tail moves on to a multiple of the number of cells.
     """
-    mask = load_u32(ring + TX_MASK)
-    tail = (load_i64(ring + TX_TAIL) + mask) // (mask + 1) * (mask + 1)
-    store_i64(ring + TX_TAIL, tail)
-    store_i64(ring + TX_LIMIT, tail + mask + 1)
+    tx = tx_ring_at(ring)
+    mask = tx.mask
+    tail = (tx.tail + mask) // (mask + 1) * (mask + 1)
+    tx.tail = tail
+    tx.limit = tail + mask + 1
 
 
 @njit
 def settle_ring(port: int, ring: int, done: int) -> None:
     """After a flush as far as position ``done``: give the cells before it back, and remember how far it went."""
-    if done == load_i64(ring + TX_TAIL):
+    tx = tx_ring_at(ring)
+    if done == tx.tail:
         rewind_ring(ring)
-        done = load_i64(ring + TX_TAIL)
+        done = tx.tail
     else:
-        store_i64(ring + TX_LIMIT, done + load_u32(ring + TX_MASK) + 1)
-    store_i64(port + OUT_PUBLISHED, done)
+        tx.limit = done + tx.mask + 1
+    port_at(port).out_published = done
 
 
 @njit
 def flush_ring(port: int) -> Any:
     """Send what the switch has appended; how many frames that are."""
-    ring = load_i64(port + WIRE_TX)
-    tail = load_i64(ring + TX_TAIL)
-    first = load_i64(port + OUT_PUBLISHED)
+    state = port_at(port)
+    ring = state.wire_tx
+    tail = tx_ring_at(ring).tail
+    first = state.out_published
     done = first
-    store_i64(port + BLOCKED, 0)
+    state.blocked = 0
     while done < tail:
         count = min(tail - done, MESSAGES)
         for index in range(count):

@@ -19,11 +19,11 @@ from emulator.native.memory import copy_bytes, load_i64, load_u8, load_u32, stor
 from emulator.native.syscalls import close_descriptor, epoll_control, read_descriptor, sendmmsg, shut_down
 from emulator.ports.batch import (
     CELL_BYTES,
-    TX_TAIL,
     batch_append,
     batch_room,
     tx_frame,
     tx_length,
+    tx_ring_at,
 )
 from emulator.ports.cable.cable import POST_BYTES, POST_LENGTH
 from emulator.ports.sockets.messages import (
@@ -35,37 +35,12 @@ from emulator.ports.sockets.messages import (
     MESSAGES,
     MSG_DONTWAIT,
     MSG_NOSIGNAL,
-    add,
     note_error,
     settle_ring,
 )
 from emulator.ports.state import (
-    BLOCKED,
-    BROKEN_STREAMS,
-    IN_BYTES,
-    IN_FRAMES,
-    MESSAGES_OUT,
     NEXT_SOCKET,
-    NO_REMOTE,
-    NUMBER,
-    OUT_BYTES,
-    OUT_FRAMES,
-    OUT_NEXT,
-    OUT_PUBLISHED,
-    OUT_TAKEN,
-    PEER_CHANGES,
-    POLL_EVENT,
-    POLLER,
-    POST_MASK,
-    POSTS,
-    PREFIXES,
-    SENT_BYTES,
-    SOCKET,
-    STREAM,
-    STREAM_BYTES,
-    STREAM_END,
-    STREAM_FROM,
-    WIRE_TX,
+    port_at,
 )
 
 PREFIX_BYTES = 4
@@ -91,28 +66,30 @@ def offer_socket(port: int, descriptor: int) -> int:
 @njit
 def tcp_drop(port: int) -> None:
     """Give the connection up. Its frames that were received stay until they are released."""
-    descriptor = load_i64(port + SOCKET)
+    state = port_at(port)
+    descriptor = state.socket
     if descriptor < 0:
         return
     shut_down(descriptor, SHUT_BOTH)  # wakes whoever watches a copy of the descriptor
-    epoll_control(load_i64(port + POLLER), EPOLL_DELETE, descriptor, 0)
+    epoll_control(state.poller, EPOLL_DELETE, descriptor, 0)
     close_descriptor(descriptor)
-    store_i64(port + SOCKET, -1)
-    store_i64(port + STREAM_FROM, load_i64(port + STREAM_END))
-    store_i64(port + SENT_BYTES, 0)
+    state.socket = -1
+    state.stream_from = state.stream_end
+    state.sent_bytes = 0
 
 
 @njit
 def _take_socket(port: int) -> None:
     """Go on with the connection that waits, if one does."""
+    state = port_at(port)
     if load_acquire64(port + NEXT_SOCKET) < 0:
         return
     descriptor = exchange64(port + NEXT_SOCKET, -1)
     if descriptor >= 0:
         tcp_drop(port)
-        store_i64(port + SOCKET, descriptor)
-        epoll_control(load_i64(port + POLLER), EPOLL_ADD, descriptor, load_i64(port + POLL_EVENT))
-        add(port + PEER_CHANGES, 1)
+        state.socket = descriptor
+        epoll_control(state.poller, EPOLL_ADD, descriptor, state.poll_event)
+        state.peer_changes += 1
 
 
 @njit
@@ -125,13 +102,14 @@ def _lose(port: int, result: int) -> None:
 
 @njit
 def _read_more(port: int) -> None:
-    end = load_i64(port + STREAM_END)
-    room = load_i64(port + STREAM_BYTES) - end
-    if load_i64(port + SOCKET) < 0 or room <= 0:
+    state = port_at(port)
+    end = state.stream_end
+    room = state.stream_bytes - end
+    if state.socket < 0 or room <= 0:
         return
-    count = read_descriptor(load_i64(port + SOCKET), load_i64(port + STREAM) + end, room)
+    count = read_descriptor(state.socket, state.stream + end, room)
     if count > 0:
-        store_i64(port + STREAM_END, end + count)
+        state.stream_end = end + count
     elif count not in (EAGAIN, EINTR):
         _lose(port, count)
 
@@ -144,17 +122,19 @@ def _prefix(address: int) -> int:
 @njit
 def _next_length(port: int) -> int:
     """Length of the next frame, as its prefix says, once all of it has come; -1: not yet."""
-    start = load_i64(port + STREAM_FROM)
-    come = load_i64(port + STREAM_END) - start - PREFIX_BYTES
+    state = port_at(port)
+    start = state.stream_from
+    come = state.stream_end - start - PREFIX_BYTES
     if come < 0:
         return -1
-    length = _prefix(load_i64(port + STREAM) + start)
+    length = _prefix(state.stream + start)
     return length if length > CELL_BYTES or come >= length else -1
 
 
 @njit
 def tcp_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` frames to a batch; they stay valid until tcp_release."""
+    state = port_at(port)
     _take_socket(port)
     _read_more(port)
     room = min(most, batch_room(batch))
@@ -164,14 +144,14 @@ def tcp_receive(port: int, batch: int, most: int) -> Any:
         if length < 0:
             break
         if length > CELL_BYTES:  # not a stream of ours any more: nobody knows where the next frame begins
-            add(port + BROKEN_STREAMS, 1)
+            state.broken_streams += 1
             tcp_drop(port)
             break
-        start = load_i64(port + STREAM_FROM) + PREFIX_BYTES
-        batch_append(batch, load_i64(port + STREAM) + start, length, load_i64(port + NUMBER))
-        store_i64(port + STREAM_FROM, start + length)
-        add(port + IN_FRAMES, 1)
-        add(port + IN_BYTES, length)
+        start = state.stream_from + PREFIX_BYTES
+        batch_append(batch, state.stream + start, length, state.number)
+        state.stream_from = start + length
+        state.in_frames += 1
+        state.in_bytes += length
         taken += 1
     return taken
 
@@ -179,12 +159,13 @@ def tcp_receive(port: int, batch: int, most: int) -> Any:
 @njit
 def tcp_release(port: int) -> None:
     """The received frames have been read."""
-    start, end = load_i64(port + STREAM_FROM), load_i64(port + STREAM_END)
+    state = port_at(port)
+    start, end = state.stream_from, state.stream_end
     if start >= end - start:
-        stream = load_i64(port + STREAM)
+        stream = state.stream
         copy_bytes(stream, stream + start, end - start)
-        store_i64(port + STREAM_FROM, 0)
-        store_i64(port + STREAM_END, end - start)
+        state.stream_from = 0
+        state.stream_end = end - start
 
 
 @njit
@@ -196,10 +177,11 @@ def tcp_has_input(port: int) -> Any:
 @njit
 def _set_frame(port: int, index: int, address: int, length: int, already: int) -> None:
     """Make pieces 2 index and 2 index + 1 a frame and its prefix, of which ``already`` bytes have left."""
-    prefix = load_i64(port + PREFIXES) + index * PREFIX_BYTES
+    state = port_at(port)
+    prefix = state.prefixes + index * PREFIX_BYTES
     for byte in range(PREFIX_BYTES):
         store_u8(prefix + byte, (length >> (24 - 8 * byte)) & 0xFF)
-    piece = load_i64(load_i64(port + MESSAGES_OUT) + MESSAGE_IOV) + 2 * index * IOV_BYTES
+    piece = load_i64(state.messages_out + MESSAGE_IOV) + 2 * index * IOV_BYTES
     of_prefix = min(already, PREFIX_BYTES)
     of_frame = already - of_prefix
     store_i64(piece, prefix + of_prefix)
@@ -211,14 +193,15 @@ def _set_frame(port: int, index: int, address: int, length: int, already: int) -
 @njit
 def _send(port: int, count: int) -> Any:
     """Send the pieces of ``count`` frames: how many bytes left; 0 where the socket is full, -1 where it is gone."""
-    message = load_i64(port + MESSAGES_OUT)
+    state = port_at(port)
+    message = state.messages_out
     store_i64(message + IOV_COUNT, 2 * count)
     while True:
-        sent = sendmmsg(load_i64(port + SOCKET), message, 1, MSG_DONTWAIT | MSG_NOSIGNAL)
+        sent = sendmmsg(state.socket, message, 1, MSG_DONTWAIT | MSG_NOSIGNAL)
         if sent > 0:
             return load_u32(message + MESSAGE_LENGTH)
         if sent == EAGAIN:
-            store_i64(port + BLOCKED, 1)
+            state.blocked = 1
             return 0
         if sent != EINTR:
             _lose(port, sent)
@@ -226,15 +209,16 @@ def _send(port: int, count: int) -> Any:
 
 
 @njit
-def _count_left(port: int, length: int, bytes_left: int) -> int:
+def _count_left(port: int, length: int, bytes_left: int) -> Any:
     """What remains of ``bytes_left`` bytes after a frame of this length; -1 where the frame has not left whole."""
-    needed = length + PREFIX_BYTES - load_i64(port + SENT_BYTES)
+    state = port_at(port)
+    needed = length + PREFIX_BYTES - state.sent_bytes
     if bytes_left < needed:
-        add(port + SENT_BYTES, bytes_left)
+        state.sent_bytes += bytes_left
         return -1
-    store_i64(port + SENT_BYTES, 0)
-    add(port + OUT_FRAMES, 1)
-    add(port + OUT_BYTES, length)
+    state.sent_bytes = 0
+    state.out_frames += 1
+    state.out_bytes += length
     return bytes_left - needed
 
 
@@ -243,7 +227,7 @@ def _ring_round(port: int, ring: int, done: int, tail: int) -> Any:
     """One system call's worth of a TX_RING: the index of the first frame that has not left."""
     count = min(tail - done, MESSAGES)
     for index in range(count):
-        already = load_i64(port + SENT_BYTES) if index == 0 else 0
+        already = port_at(port).sent_bytes if index == 0 else 0
         _set_frame(port, index, tx_frame(ring, done + index), tx_length(ring, done + index), already)
     left = _send(port, count)
     while left > 0:
@@ -256,15 +240,16 @@ def _ring_round(port: int, ring: int, done: int, tail: int) -> Any:
 @njit
 def tcp_switch_flush(port: int) -> Any:
     """Send what the switch has appended; how many frames that are."""
+    state = port_at(port)
     _take_socket(port)
-    ring = load_i64(port + WIRE_TX)
-    tail = load_i64(ring + TX_TAIL)
-    first = done = load_i64(port + OUT_PUBLISHED)
-    store_i64(port + BLOCKED, 0)
-    while done < tail and load_i64(port + SOCKET) >= 0 and load_i64(port + BLOCKED) == 0:
+    ring = state.wire_tx
+    tail = tx_ring_at(ring).tail
+    first = done = state.out_published
+    state.blocked = 0
+    while done < tail and state.socket >= 0 and state.blocked == 0:
         done = _ring_round(port, ring, done, tail)
-    if load_i64(port + SOCKET) < 0:
-        add(port + NO_REMOTE, tail - done)
+    if state.socket < 0:
+        state.no_remote += tail - done
         done = tail
     settle_ring(port, ring, done)
     return done - first
@@ -273,11 +258,12 @@ def tcp_switch_flush(port: int) -> Any:
 @njit
 def _posts_round(port: int, done: int, end: int) -> Any:
     """One system call's worth of a host's posts: the index of the first that has not left."""
-    posts, mask = load_i64(port + POSTS), load_i64(port + POST_MASK)
+    state = port_at(port)
+    posts, mask = state.posts, state.post_mask
     count = min(end - done, MESSAGES)
     for index in range(count):
         post = posts + ((done + index) & mask) * POST_BYTES
-        already = load_i64(port + SENT_BYTES) if index == 0 else 0
+        already = state.sent_bytes if index == 0 else 0
         _set_frame(port, index, load_i64(post), load_u32(post + POST_LENGTH), already)
     left = _send(port, count)
     while left > 0:
@@ -290,14 +276,15 @@ def _posts_round(port: int, done: int, end: int) -> Any:
 @njit
 def tcp_host_flush(port: int) -> Any:
     """Send what was posted; the frames dealt with count as consumed at once. Posting is as for udp."""
+    state = port_at(port)
     _take_socket(port)
-    first = done = load_i64(port + OUT_TAKEN)
-    end = load_i64(port + OUT_NEXT)
-    store_i64(port + BLOCKED, 0)
-    while done < end and load_i64(port + SOCKET) >= 0 and load_i64(port + BLOCKED) == 0:
+    first = done = state.out_taken
+    end = state.out_next
+    state.blocked = 0
+    while done < end and state.socket >= 0 and state.blocked == 0:
         done = _posts_round(port, done, end)
-    if load_i64(port + SOCKET) < 0:
-        add(port + NO_REMOTE, end - done)
+    if state.socket < 0:
+        state.no_remote += end - done
         done = end
-    store_i64(port + OUT_TAKEN, done)
+    state.out_taken = done
     return done - first

@@ -10,7 +10,7 @@ from typing import Any
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i64, load_u32, store_i64, store_u32
 from emulator.native.syscalls import recvmmsg
-from emulator.ports.batch import TX_TAIL, batch_append, batch_room
+from emulator.ports.batch import batch_append, batch_room, tx_ring_at
 from emulator.ports.cable.cable import POST_BYTES, POST_LENGTH
 from emulator.ports.sockets.messages import (
     EAGAIN,
@@ -24,7 +24,6 @@ from emulator.ports.sockets.messages import (
     MESSAGES,
     MSG_DONTWAIT,
     MSG_TRUNC,
-    add,
     flush_ring,
     note_error,
     rewind_ring,
@@ -32,26 +31,7 @@ from emulator.ports.sockets.messages import (
     transmit,
 )
 from emulator.ports.state import (
-    BAD_DESCRIPTORS,
-    BLOCKED,
-    CONNECTED,
-    IN_BYTES,
-    IN_FRAMES,
-    IN_NEXT,
-    MESSAGES_IN,
-    NO_REMOTE,
-    NUMBER,
-    OUT_NEXT,
-    OUT_PUBLISHED,
-    OUT_TAKEN,
-    POST_MASK,
-    POSTS,
-    REFUSED,
-    REMOTE,
-    REMOTE_BYTES,
-    SOCKET,
-    TOO_LONG_IN,
-    WIRE_TX,
+    port_at,
 )
 
 SOCKADDR_BYTES = 32
@@ -61,13 +41,14 @@ SOCKADDR_BYTES = 32
 @njit
 def _receive(port: int, first: int, count: int) -> int:
     """recvmmsg into messages ``first`` and on; an error left behind by an earlier datagram is noted and passed over."""
-    messages = load_i64(port + MESSAGES_IN)
-    if load_i64(port + CONNECTED) == 0:
+    state = port_at(port)
+    messages = state.messages_in
+    if state.connected == 0:
         for index in range(first, first + count):
             store_u32(messages + index * MESSAGE_BYTES + MESSAGE_NAME_BYTES, SOCKADDR_BYTES)
     received = 0
     for _ in range(2):
-        received = recvmmsg(load_i64(port + SOCKET), messages + first * MESSAGE_BYTES, count, MSG_DONTWAIT, 0)
+        received = recvmmsg(state.socket, messages + first * MESSAGE_BYTES, count, MSG_DONTWAIT, 0)
         if received >= 0 or received == EAGAIN:
             break
         if received != EINTR:
@@ -78,90 +59,96 @@ def _receive(port: int, first: int, count: int) -> int:
 @njit
 def udp_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` datagrams to a batch; their buffers are used again after udp_release."""
-    used = load_i64(port + IN_NEXT)
+    state = port_at(port)
+    used = state.in_next
     room = min(most, batch_room(batch), MESSAGES - used)
     if room <= 0:
         return 0
     received = _receive(port, used, room)
-    messages = load_i64(port + MESSAGES_IN)
-    number = load_i64(port + NUMBER)
+    messages = state.messages_in
+    number = state.number
     for index in range(used, used + received):
         message = messages + index * MESSAGE_BYTES
         length = load_u32(message + MESSAGE_LENGTH)
         if load_u32(message + MESSAGE_FLAGS) & MSG_TRUNC:
-            add(port + TOO_LONG_IN, 1)
+            state.too_long_in += 1
             continue
         batch_append(batch, load_i64(load_i64(message + MESSAGE_IOV)), length, number)
-        add(port + IN_FRAMES, 1)
-        add(port + IN_BYTES, length)
-    if received > 0 and load_i64(port + CONNECTED) == 0:
+        state.in_frames += 1
+        state.in_bytes += length
+    if received > 0 and state.connected == 0:
         _learn(port, messages + (used + received - 1) * MESSAGE_BYTES)
-    store_i64(port + IN_NEXT, used + received)
+    state.in_next = used + received
     return received
 
 
 @njit
 def _learn(port: int, message: int) -> None:
     """The remote is whoever sent last: a host that comes back from another UDP port is found again."""
+    state = port_at(port)
     length = min(load_u32(message + MESSAGE_NAME_BYTES), SOCKADDR_BYTES)
-    copy_bytes(load_i64(port + REMOTE), load_i64(message + MESSAGE_NAME), length)
-    store_i64(port + REMOTE_BYTES, length)
+    copy_bytes(state.remote, load_i64(message + MESSAGE_NAME), length)
+    state.remote_bytes = length
 
 
 @njit
 def udp_release(port: int) -> None:
     """The received frames have been read."""
-    store_i64(port + IN_NEXT, 0)
+    port_at(port).in_next = 0
 
 
 @njit
-def _has_remote(port: int) -> bool:
-    return load_i64(port + CONNECTED) != 0 or load_i64(port + REMOTE_BYTES) != 0
+def _has_remote(port: int) -> Any:
+    state = port_at(port)
+    return state.connected != 0 or state.remote_bytes != 0
 
 
 @njit
 def udp_switch_flush(port: int) -> Any:
     """Send what the switch has appended; how many frames that are."""
-    ring = load_i64(port + WIRE_TX)
-    waiting = load_i64(ring + TX_TAIL) - load_i64(port + OUT_PUBLISHED)
+    state = port_at(port)
+    ring = state.wire_tx
+    waiting = tx_ring_at(ring).tail - state.out_published
     if _has_remote(port):
         return flush_ring(port)
-    add(port + NO_REMOTE, waiting)
+    state.no_remote += waiting
     rewind_ring(ring)
-    store_i64(port + OUT_PUBLISHED, load_i64(ring + TX_TAIL))
-    store_i64(port + BLOCKED, 0)
+    state.out_published = tx_ring_at(ring).tail
+    state.blocked = 0
     return waiting
 
 
 @njit
 def udp_host_post(port: int, address: int, length_bytes: int) -> int:
     """Queue one frame, anywhere in memory: 1, or 0 when the queue is full."""
-    next_post = load_i64(port + OUT_NEXT)
-    mask = load_i64(port + POST_MASK)
+    state = port_at(port)
+    next_post = state.out_next
+    mask = state.post_mask
     if length_bytes < 0:
-        add(port + BAD_DESCRIPTORS, 1)
+        state.bad_descriptors += 1
         return 0
-    if next_post - load_i64(port + OUT_TAKEN) > mask:
-        add(port + REFUSED, 1)
+    if next_post - state.out_taken > mask:
+        state.refused += 1
         return 0
-    post = load_i64(port + POSTS) + (next_post & mask) * POST_BYTES
+    post = state.posts + (next_post & mask) * POST_BYTES
     store_i64(post, address)
     store_u32(post + POST_LENGTH, length_bytes)
-    store_i64(port + OUT_NEXT, next_post + 1)
+    state.out_next = next_post + 1
     return 1
 
 
 @njit
 def udp_host_flush(port: int) -> Any:
     """Send what was posted; the frames dealt with count as consumed at once."""
-    first = load_i64(port + OUT_TAKEN)
-    end = load_i64(port + OUT_NEXT)
-    posts = load_i64(port + POSTS)
-    mask = load_i64(port + POST_MASK)
+    state = port_at(port)
+    first = state.out_taken
+    end = state.out_next
+    posts = state.posts
+    mask = state.post_mask
     done = first
-    store_i64(port + BLOCKED, 0)
+    state.blocked = 0
     if not _has_remote(port):
-        add(port + NO_REMOTE, end - first)
+        state.no_remote += end - first
         done = end
     while done < end:
         count = min(end - done, MESSAGES)
@@ -172,5 +159,5 @@ def udp_host_flush(port: int) -> Any:
         done += moved
         if moved < count:
             break
-    store_i64(port + OUT_TAKEN, done)
+    state.out_taken = done
     return done - first

@@ -8,7 +8,7 @@ from emulator.native.atomics import load_acquire64, pause
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, load_u32, store_i64, store_u32
 from emulator.native.syscalls import monotonic_ns, ppoll, sendmmsg
-from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS
+from emulator.ports.batch import batch_at
 from emulator.ports.cable.bell import bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.host import SPIN_NS, SPINS_PER_CLOCK
 from emulator.ports.interface.packet_wire import packet_has_input, packet_receive, packet_release
@@ -41,7 +41,7 @@ def count_frames(port: int, batch: int, quiet_ns: int, results: int) -> None:
     frames = 0
     first_ns = last_ns = monotonic_ns()
     while True:
-        store_i64(batch + BATCH_COUNT, 0)
+        batch_at(batch).count = 0
         taken = packet_receive(port, batch, MESSAGES)
         packet_release(port)
         now_ns = monotonic_ns()
@@ -61,10 +61,11 @@ def count_frames(port: int, batch: int, quiet_ns: int, results: int) -> None:
 @njit
 def _pass_on(port: int, out: int, batch: int) -> Any:
     """Send what has come in at one port out at another, straight from the kernel's slots; how many frames."""
-    store_i64(batch + BATCH_COUNT, 0)
+    frames = batch_at(batch)
+    frames.count = 0
     packet_receive(port, batch, MESSAGES)
-    count = load_i64(batch + BATCH_COUNT)
-    addresses, lengths = load_i64(batch + BATCH_ADDRESSES), load_i64(batch + BATCH_LENGTHS)
+    count = frames.count
+    addresses, lengths = frames.addresses, frames.lengths
     for index in range(count):
         set_message(out, index, load_i64(addresses + 8 * index), load_u32(lengths + 4 * index))
     if count > 0:
@@ -132,7 +133,7 @@ def exchange(
             _contribute(left, frames, stride, length, chunk_at, sent, MESSAGES)
             _contribute(right, frames + MESSAGES * stride, stride, length, chunk_at, sent, MESSAGES)
             sent += MESSAGES
-        store_i64(batch + BATCH_COUNT, 0)
+        batch_at(batch).count = 0
         from_left = packet_receive(left, batch, MESSAGES)
         packet_release(left)
         from_right = packet_receive(right, batch, MESSAGES)
