@@ -22,7 +22,6 @@ FOR_PLANS = ("hostagent.planner", "hostagent.collectives")  # a plan is made for
 ASSEMBLERS = ("hostagent.cli", "hostagent.lab")
 
 KNOWN_CIRCLES = (
-    {"emulator.p4.check.resolved", "emulator.p4.check.resolved_expressions"},
     {"emulator.p4.ir.blocks", "emulator.p4.ir.statements"},
     {"emulator.p4.ir.expressions", "emulator.p4.ir.storage"},
     {f"emulator.p4.llvm.{name}"

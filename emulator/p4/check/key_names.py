@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from emulator.p4.check import known
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.context import Context
 from emulator.p4.syntax import tree as s
 
 
@@ -17,39 +17,32 @@ def annotation_text(annotations: s.Annotations, name: str) -> str | None:
     return None
 
 
-class Constants(Protocol):
-    """Of the checker: the numbers in a key."""
-
-    def number(self, node: s.Expr) -> str | None:
-        """A number that is known now, as text; None for all else."""
-
-
-def written_key(constants: Constants, node: s.Expr, value: r.Expr | None) -> str | None:
+def written_key(cx: Context, node: s.Expr, value: r.Expr | None) -> str | None:
     """A path of names, ``h.$valid$``, ``s[1]``, ``x[7:4]``, ``x & 0xf``; None for what needs a ``@name``."""
-    known = constants.number(node)
-    if known is not None:
-        return known
+    number = known.number_text(cx, node)
+    if number is not None:
+        return number
     if isinstance(node, s.Name):
         return node.name
     if isinstance(node, s.Member):
-        base = written_key(constants, node.base, value.base if isinstance(value, r.FieldOf) else None)
+        base = written_key(cx, node.base, value.base if isinstance(value, r.FieldOf) else None)
         if base is None:
             return None
         own = _field_name(value) or node.name
         return own[1:] if own.startswith(".") else f"{base}.{own}"
     if isinstance(node, s.Call) and isinstance(node.callee, s.Member) and node.callee.name == "isValid":
-        base = written_key(constants, node.callee.base, value.base if isinstance(value, r.BuiltinCall) else None)
+        base = written_key(cx, node.callee.base, value.base if isinstance(value, r.BuiltinCall) else None)
         return None if base is None else f"{base}.$valid$"
     if isinstance(node, s.Index):
-        base = written_key(constants, node.base, value.base if isinstance(value, r.ElementOf) else None)
-        index = written_key(constants, node.index, None)
+        base = written_key(cx, node.base, value.base if isinstance(value, r.ElementOf) else None)
+        index = written_key(cx, node.index, None)
         return None if base is None or index is None else f"{base}[{index}]"
     if isinstance(node, s.SliceOf) and isinstance(value, r.SliceOf):
-        base = written_key(constants, node.base, value.base)
+        base = written_key(cx, node.base, value.base)
         return None if base is None else f"{base}[{value.high}:{value.low}]"
     if isinstance(node, s.Binary) and node.op == "&":
-        left = written_key(constants, node.left, value.left if isinstance(value, r.Binary) else None)
-        right = written_key(constants, node.right, value.right if isinstance(value, r.Binary) else None)
+        left = written_key(cx, node.left, value.left if isinstance(value, r.Binary) else None)
+        right = written_key(cx, node.right, value.right if isinstance(value, r.Binary) else None)
         return None if left is None or right is None else f"{left} & {right}"
     return None
 

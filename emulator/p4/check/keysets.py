@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from emulator.p4.check import (
+    coerce,
+    known,
+)
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.statements import StatementChecker
+from emulator.p4.check.context import Context
+from emulator.p4.check.reporting import fail, refuse
 from emulator.p4.errors import Abandoned, Kind
 from emulator.p4.syntax import tree as s
 
@@ -22,52 +27,54 @@ def matched_bits(keyset: r.Expr) -> tuple[int, int] | None:
     return None
 
 
-class KeysetChecker(StatementChecker):
-    def keyset_for(self, node: s.Expr, target: t.Type, what: str, *, must_be_known: bool = True) -> r.Expr:
-        """One element of a keyset, for a key of that type; ``what`` holds it."""
-        if isinstance(node, s.DontCare):
-            return r.DontCare(node.at, target)
-        found = self.value(node)
-        if isinstance(found, r.Mask | r.Range):
-            return self._set_for(node, found, target, what, must_be_known)
-        if isinstance(found.type, t.SetType):
-            self.fail(node, f"{what}: a value set cannot stand here")
-        return self._known(self.coerce(found, target, node, what), node, what, must_be_known)
+def element(cx: Context, node: s.Expr, target: t.Type, what: str, *, must_be_known: bool = True) -> r.Expr:
+    """One element of a keyset, for a key of that type; ``what`` holds it."""
+    if isinstance(node, s.DontCare):
+        return r.DontCare(node.at, target)
+    found = cx.value(node)
+    if isinstance(found, r.Mask | r.Range):
+        return _set_for(cx, node, found, target, what, must_be_known)
+    if isinstance(found.type, t.SetType):
+        fail(cx, node, f"{what}: a value set cannot stand here")
+    return _known(cx, coerce.assign(cx, found, target, node, what), node, what, must_be_known)
 
-    def _set_for(
-        self, node: s.Expr, found: r.Mask | r.Range, target: t.Type, what: str, must_be_known: bool
-    ) -> r.Mask | r.Range:
-        base = t.unwrapped(target)
-        if base is t.UNKNOWN:
-            raise Abandoned
-        if not isinstance(base, t.BitsType):
-            self.fail(node, f"{what}: a mask or range cannot match a key of type {target}")
-        parts = (found.value, found.mask) if isinstance(found, r.Mask) else (found.low, found.high)
-        first, second = (self._known(self.coerce(p, base, node, what), node, what, must_be_known) for p in parts)
-        if isinstance(found, r.Mask):
-            return r.Mask(node.at, t.set_of(base), first, second)
-        if isinstance(first, r.Literal) and isinstance(second, r.Literal) and first.value > second.value:
-            self.fail(node, f"{what}: the range {first.value}..{second.value} is empty", Kind.CONSTANT)
-        return r.Range(node.at, t.set_of(base), first, second)
 
-    def _known(self, value: r.Expr, node: s.Expr, what: str, must_be_known: bool) -> r.Expr:
-        if value.type is t.UNKNOWN:
-            raise Abandoned
-        if must_be_known and not self.is_known(value):
-            self.fail(node, f"{what}: the value must be known at compile time", Kind.CONSTANT)
-        return value
+def _set_for(
+    cx: Context, node: s.Expr, found: r.Mask | r.Range, target: t.Type, what: str, must_be_known: bool
+) -> r.Mask | r.Range:
+    base = t.unwrapped(target)
+    if base is t.UNKNOWN:
+        raise Abandoned
+    if not isinstance(base, t.BitsType):
+        fail(cx, node, f"{what}: a mask or range cannot match a key of type {target}")
+    parts = (found.value, found.mask) if isinstance(found, r.Mask) else (found.low, found.high)
+    first, second = (_known(cx, coerce.assign(cx, p, base, node, what), node, what, must_be_known) for p in parts)
+    if isinstance(found, r.Mask):
+        return r.Mask(node.at, t.set_of(base), first, second)
+    if isinstance(first, r.Literal) and isinstance(second, r.Literal) and first.value > second.value:
+        fail(cx, node, f"{what}: the range {first.value}..{second.value} is empty", Kind.CONSTANT)
+    return r.Range(node.at, t.set_of(base), first, second)
 
-    def check_match(self, node: s.Expr, key: r.KeyElement, found: r.Expr) -> None:
-        """What the target cannot match with a key of its match kind: the language leaves that to targets."""
-        kind = key.match_kind
-        if isinstance(found, r.Range) and kind != "range":
-            self.refuse(node, f"a range for a key of kind {kind!r}")
-        if isinstance(found, r.Mask | r.DontCare) and kind == "exact":
-            self.refuse(node, "a set of values for a key of kind 'exact'")
-        if isinstance(found, r.Mask) and kind in ("range", "optional"):
-            self.refuse(node, f"a mask for a key of kind {kind!r}")
-        if isinstance(found, r.Mask) and kind == "lpm" and isinstance(found.mask, r.Literal):
-            width = t.width_bits(key.value.type) or 32
-            free = ~found.mask.value & ((1 << width) - 1)
-            if free & (free + 1):
-                self.refuse(node, "a mask that is no prefix (ones, then zeros) for a key of kind 'lpm'")
+
+def _known(cx: Context, value: r.Expr, node: s.Expr, what: str, must_be_known: bool) -> r.Expr:
+    if value.type is t.UNKNOWN:
+        raise Abandoned
+    if must_be_known and not known.is_known(value):
+        fail(cx, node, f"{what}: the value must be known at compile time", Kind.CONSTANT)
+    return value
+
+
+def check_match_kind(cx: Context, node: s.Expr, key: r.KeyElement, found: r.Expr) -> None:
+    """What the target cannot match with a key of its match kind: the language leaves that to targets."""
+    kind = key.match_kind
+    if isinstance(found, r.Range) and kind != "range":
+        refuse(cx, node, f"a range for a key of kind {kind!r}")
+    if isinstance(found, r.Mask | r.DontCare) and kind == "exact":
+        refuse(cx, node, "a set of values for a key of kind 'exact'")
+    if isinstance(found, r.Mask) and kind in ("range", "optional"):
+        refuse(cx, node, f"a mask for a key of kind {kind!r}")
+    if isinstance(found, r.Mask) and kind == "lpm" and isinstance(found.mask, r.Literal):
+        width = t.width_bits(key.value.type) or 32
+        free = ~found.mask.value & ((1 << width) - 1)
+        if free & (free + 1):
+            refuse(cx, node, "a mask that is no prefix (ones, then zeros) for a key of kind 'lpm'")

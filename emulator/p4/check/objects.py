@@ -2,110 +2,95 @@
 
 from __future__ import annotations
 
+from emulator.p4.check import (
+    calls,
+    signatures,
+    statements,
+)
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.base import Where
-from emulator.p4.check.parsers import ParserChecker
+from emulator.p4.check.context import Context, Where
+from emulator.p4.check.reporting import fail, refuse
 from emulator.p4.errors import Abandoned
 from emulator.p4.syntax import tree as s
 
+# --- instances ---------------------------------------------------------------------------------------------------
 
-class ObjectChecker(ParserChecker):
-    # --- instances -----------------------------------------------------------------------------------------------
 
-    def instance(self, node: s.Instantiation) -> r.InstanceSymbol:
-        """``T(arguments) name;`` in a block or at the top level."""
-        callee = self.expression(s.TypeName(node.type.at, node.type))
-        assert isinstance(callee, r.TypeRef)
-        construct = self.instantiate(node, callee, node.arguments)
-        self._initializer(node, construct.type)
-        symbol = r.InstanceSymbol(node.name, construct.type, node.name_at, construct, node.annotations, node.end)
-        self.declare(node.name, symbol, node.name_at)
-        return symbol
+def instance(cx: Context, node: s.Instantiation) -> r.InstanceSymbol:
+    """``T(arguments) name;`` in a block or at the top level."""
+    callee = cx.expression(s.TypeName(node.type.at, node.type))
+    assert isinstance(callee, r.TypeRef)
+    construct = calls.instantiate(cx, node, callee, node.arguments)
+    _initializer(cx, node, construct.type)
+    symbol = r.InstanceSymbol(node.name, construct.type, node.name_at, construct, node.annotations, node.end)
+    cx.declare(node.name, symbol, node.name_at)
+    return symbol
 
-    def _initializer(self, node: s.Instantiation, type_: t.Type) -> None:
-        """The abstract methods of an extern, given in braces behind ``=`` (section 11.3.1)."""
-        methods = type_.methods if isinstance(type_, t.ExternType) else {}
-        missing = [m for overloads in methods.values() for m in overloads if m.is_abstract]
-        if node.initializer is None:
-            if missing:
-                self.fail(node, f"the abstract method {missing[0].name!r} of {type_} is not given")
-            return
-        if not missing:
-            self.fail(node, f"{type_} has no abstract methods to be given")
-        self.refuse(node, "an object initialiser (abstract methods)")
-        with self.scope():
-            outer, self.this = self.this, r.VariableSymbol("this", type_, node.at)
-            try:
-                for inner in node.initializer:
-                    self._given(inner, missing)
-            finally:
-                self.this = outer
+
+def _initializer(cx: Context, node: s.Instantiation, type_: t.Type) -> None:
+    """The abstract methods of an extern, given in braces behind ``=`` (section 11.3.1)."""
+    methods = type_.methods if isinstance(type_, t.ExternType) else {}
+    missing = [m for overloads in methods.values() for m in overloads if m.is_abstract]
+    if node.initializer is None:
         if missing:
-            self.fail(node, f"the abstract method {missing[0].name!r} of {type_} is not given")
+            fail(cx, node, f"the abstract method {missing[0].name!r} of {type_} is not given")
+        return
+    if not missing:
+        fail(cx, node, f"{type_} has no abstract methods to be given")
+    refuse(cx, node, "an object initialiser (abstract methods)")
+    with cx.scope(this=r.VariableSymbol("this", type_, node.at)):
+        for inner in node.initializer:
+            _given(cx, inner, missing)
+    if missing:
+        fail(cx, node, f"the abstract method {missing[0].name!r} of {type_} is not given")
 
-    def _given(self, node: s.Decl, missing: list[t.Signature]) -> None:
-        if isinstance(node, s.Instantiation):
-            self.instance(node)
-            return
-        assert isinstance(node, s.Function)
-        try:
-            given = self.function(node).signature
-        except Abandoned:
-            missing[:] = [m for m in missing if m.name != node.name]
-            return
-        wanted = next((m for m in missing if m.name == given.name and _same_shape(m, given)), None)
-        if wanted is None:
-            self.fail(node.name_at, f"there is no abstract method {given.name!r} with these parameters")
-        missing.remove(wanted)
 
-    # --- functions -----------------------------------------------------------------------------------------------
+def _given(cx: Context, node: s.Decl, missing: list[t.Signature]) -> None:
+    if isinstance(node, s.Instantiation):
+        instance(cx, node)
+        return
+    assert isinstance(node, s.Function)
+    try:
+        given = function(cx, node).signature
+    except Abandoned:
+        missing[:] = [m for m in missing if m.name != node.name]
+        return
+    wanted = next((m for m in missing if m.name == given.name and _same_shape(m, given)), None)
+    if wanted is None:
+        fail(cx, node.name_at, f"there is no abstract method {given.name!r} with these parameters")
+    missing.remove(wanted)
 
-    def function(self, node: s.Function) -> r.FunctionSymbol:
-        signature = self.signature(node.head)
-        outer_type = self.return_type
-        with self.scope(Where.FUNCTION):
-            for variable in signature.type_parameters:
-                self.declare(variable.name, variable, node.head.at)
-            symbols = self.parameter_symbols(signature.parameters)
-            self.return_type = signature.result
-            known_errors = len(self.diagnostics.errors)
-            try:
-                body = self.block(node.body)
-            finally:
-                self.return_type = outer_type
-        is_whole = len(self.diagnostics.errors) == known_errors
-        if is_whole and signature.result is not t.VOID and not self.always_returns(body):
-            self.fail(node.name_at, f"function {node.name!r} can end without a return")
-        return r.FunctionSymbol(node.name, t.VOID, node.name_at, signature, symbols, body, node.end)
 
-    def always_returns(self, body: r.Block) -> bool:
-        for statement in body:
-            if isinstance(statement, r.Return | r.Exit):
-                return True
-            branches: list[r.Block] = []
-            if isinstance(statement, r.If):
-                branches = [statement.then, statement.otherwise]
-            elif isinstance(statement, r.Switch) and any(c.is_default for c in statement.cases):
-                branches = [c.body for c in statement.cases]
-            if branches and all(map(self.always_returns, branches)):
-                return True
-        return False
+# --- functions ---------------------------------------------------------------------------------------------------
 
-    def parameter_symbols(
-        self, parameters: tuple[t.Parameter, ...], *, is_constructor: bool = False
-    ) -> tuple[r.VariableSymbol, ...]:
-        symbols = []
-        for parameter in parameters:
-            is_writable = parameter.direction in ("out", "inout")
-            symbol = r.VariableSymbol(
-                parameter.name, parameter.type, parameter.at, parameter.direction, is_writable, is_constructor,
-                parameter.annotations,
-            )  # fmt: skip
-            if parameter.name not in self.scopes[-1]:  # else reported with the parameters
-                self.declare(parameter.name, symbol, parameter.at)
-            symbols.append(symbol)
-        return tuple(symbols)
+
+def function(cx: Context, node: s.Function) -> r.FunctionSymbol:
+    signature = signatures.signature(cx, node.head)
+    with cx.scope(where=Where.FUNCTION, return_type=signature.result):
+        for variable in signature.type_parameters:
+            cx.declare(variable.name, variable, node.head.at)
+        symbols = signatures.symbols(cx, signature.parameters)
+        known_errors = len(cx.diagnostics.errors)
+        body = statements.block(cx, node.body)
+    is_whole = len(cx.diagnostics.errors) == known_errors
+    if is_whole and signature.result is not t.VOID and not _always_returns(body):
+        fail(cx, node.name_at, f"function {node.name!r} can end without a return")
+    return r.FunctionSymbol(node.name, t.VOID, node.name_at, signature, symbols, body, node.end)
+
+
+def _always_returns(body: r.Block) -> bool:
+    for statement in body:
+        if isinstance(statement, r.Return | r.Exit):
+            return True
+        branches: list[r.Block] = []
+        if isinstance(statement, r.If):
+            branches = [statement.then, statement.otherwise]
+        elif isinstance(statement, r.Switch) and any(c.is_default for c in statement.cases):
+            branches = [c.body for c in statement.cases]
+        if branches and all(map(_always_returns, branches)):
+            return True
+    return False
 
 
 def _same_shape(one: t.Signature, other: t.Signature) -> bool:

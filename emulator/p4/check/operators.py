@@ -4,221 +4,231 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from emulator.p4.check import (
+    coerce,
+    known,
+)
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.base import MAX_WIDTH
-from emulator.p4.check.coerce import CoercionChecker
-from emulator.p4.check.constants import FoldError, fold_binary, fold_unary
+from emulator.p4.check.constants import (
+    MAX_WIDTH,
+    FoldError,
+    fold_binary,
+    fold_unary,
+)
+from emulator.p4.check.context import Context
+from emulator.p4.check.reporting import fail, warn
 from emulator.p4.errors import Kind
 from emulator.p4.syntax import tree as s
 
 _ORDER = frozenset(("<", ">", "<=", ">="))
+
+
 _LITERALS = (t.INVALID_HEADER, t.DEFAULTS)
 
 
-class OperatorChecker(CoercionChecker):
-    def value(self, node: s.Expr) -> r.Expr:
-        """An expression that must have a value: not a type, a method or an instance."""
-        found = self.expression(node)
-        if isinstance(found, r.TypeRef):
-            self.fail(node, f"{found.type} is a type, not a value")
-        if isinstance(found, r.Method):
-            self.fail(node, f"{found.name!r} can only be called")
-        if found.type is t.VOID:
-            self.fail(node, "this call has no value")
-        return found
+# --- operators ---------------------------------------------------------------------------------------------------
 
-    def typed(self, node: s.Expr, target: t.Type, what: str) -> r.Expr:
-        """An expression as a value of that type, by implicit casts."""
-        return self.coerce(self.value(node), target, node, what)
 
-    # --- operators -----------------------------------------------------------------------------------------------
+def unary(cx: Context, node: s.Unary) -> r.Expr:
+    operand = coerce.operand(cx.value(node.operand)) if node.op != "!" else cx.value(node.operand)
+    type_ = operand.type
+    if type_ is t.UNKNOWN:
+        return operand
+    if node.op == "!":
+        legal = type_ is t.BOOL
+    else:
+        legal = isinstance(type_, t.BitsType) or (type_ is t.INT and node.op != "~")
+    if not legal:
+        fail(cx, node, f"operator {node.op!r} cannot be applied to {type_}")
+    if isinstance(operand, r.Literal):
+        return r.Literal(node.at, type_, fold_unary(node.op, operand.value, type_))
+    return operand if node.op == "+" else r.Unary(node.at, type_, node.op, operand)
 
-    def unary(self, node: s.Unary) -> r.Expr:
-        operand = self.arithmetic(self.value(node.operand)) if node.op != "!" else self.value(node.operand)
-        type_ = operand.type
-        if type_ is t.UNKNOWN:
-            return operand
-        if node.op == "!":
-            legal = type_ is t.BOOL
-        else:
-            legal = isinstance(type_, t.BitsType) or (type_ is t.INT and node.op != "~")
-        if not legal:
-            self.fail(node, f"operator {node.op!r} cannot be applied to {type_}")
-        if isinstance(operand, r.Literal):
-            return r.Literal(node.at, type_, fold_unary(node.op, operand.value, type_))
-        return operand if node.op == "+" else r.Unary(node.at, type_, node.op, operand)
 
-    def arithmetic(self, expr: r.Expr) -> r.Expr:
-        """A serializable enum becomes its representation in arithmetic (section 8.3)."""
-        if isinstance(expr.type, t.EnumType) and expr.type.base is not None:
-            return self.cast_to(expr, expr.type.base)
-        return expr
+def binary(cx: Context, node: s.Binary) -> r.Expr:
+    return operation(cx, node, node.op, cx.value(node.left), cx.value(node.right), node.right)
 
-    def binary(self, node: s.Binary) -> r.Expr:
-        return self.operator(node, node.op, self.value(node.left), self.value(node.right), node.right)
 
-    def operator(self, node: s.Node, op: str, left: r.Expr, right: r.Expr, right_node: s.Node) -> r.Expr:
-        """``left op right`` checked and folded; ``node`` is what is underlined."""
-        if left.type is t.UNKNOWN or right.type is t.UNKNOWN:
-            return r.Literal(node.at, t.UNKNOWN, 0)
-        if op in ("==", "!="):
-            left, right = self._equality(node, op, left, right)
-            result: t.Type = t.BOOL
-        elif op in ("&&", "||"):
-            if left.type is not t.BOOL or right.type is not t.BOOL:
-                self._bad_operands(node, op, left, right)
-            result = t.BOOL
-        elif op in ("<<", ">>"):
-            left, right = self._shift(node, op, self.arithmetic(left), self.arithmetic(right), right_node)
-            result = left.type
-        elif op == "++":
-            left, right = self.arithmetic(left), self.arithmetic(right)
-            result = self._concatenated(node, left, right)
-        else:
-            left, right = self._same_width(node, op, self.arithmetic(left), self.arithmetic(right))
-            result = t.BOOL if op in _ORDER else left.type
-        return self._folded(node, op, left, right, result)
+def operation(cx: Context, node: s.Node, op: str, left: r.Expr, right: r.Expr, right_node: s.Node) -> r.Expr:
+    """``left op right`` checked and folded; ``node`` is what is underlined."""
+    if left.type is t.UNKNOWN or right.type is t.UNKNOWN:
+        return r.Literal(node.at, t.UNKNOWN, 0)
+    if op in ("==", "!="):
+        left, right = _equality(cx, node, op, left, right)
+        result: t.Type = t.BOOL
+    elif op in ("&&", "||"):
+        if left.type is not t.BOOL or right.type is not t.BOOL:
+            _bad_operands(cx, node, op, left, right)
+        result = t.BOOL
+    elif op in ("<<", ">>"):
+        left, right = _shift(cx, node, op, coerce.operand(left), coerce.operand(right), right_node)
+        result = left.type
+    elif op == "++":
+        left, right = coerce.operand(left), coerce.operand(right)
+        result = _concatenated(cx, node, left, right)
+    else:
+        left, right = _same_width(cx, node, op, coerce.operand(left), coerce.operand(right))
+        result = t.BOOL if op in _ORDER else left.type
+    return _folded(cx, node, op, left, right, result)
 
-    def _folded(self, node: s.Node, op: str, left: r.Expr, right: r.Expr, result: t.Type) -> r.Expr:
-        if isinstance(right, r.Literal):
-            if op in ("/", "%") and right.value == 0:
-                self.fail(node, "division by zero" if op == "/" else "modulo by zero", Kind.CONSTANT)
-            if isinstance(left, r.Literal):
-                return self._folded_literals(node, op, left, right, result)
-        if op in ("&&", "||") and isinstance(left, r.Literal):
-            return r.Literal(node.at, t.BOOL, op == "||") if bool(left.value) == (op == "||") else right
-        if op in ("==", "!="):
-            same = same_value(left, right)
-            if same is not None:
-                return r.Literal(node.at, t.BOOL, same == (op == "=="))
-        return r.Binary(node.at, result, op, left, right)
 
-    def _folded_literals(self, node: s.Node, op: str, left: r.Literal, right: r.Literal, result: t.Type) -> r.Literal:
-        if result is t.STRING:
-            return r.Literal(node.at, t.STRING, left.value + right.value)
-        try:
-            value = fold_binary(op, left.value, right.value, left.type, right.type)
-        except FoldError as error:
-            self.fail(node, str(error), Kind.CONSTANT)
-        return r.Literal(node.at, result, value)
+def _folded(cx: Context, node: s.Node, op: str, left: r.Expr, right: r.Expr, result: t.Type) -> r.Expr:
+    if isinstance(right, r.Literal):
+        if op in ("/", "%") and right.value == 0:
+            fail(cx, node, "division by zero" if op == "/" else "modulo by zero", Kind.CONSTANT)
+        if isinstance(left, r.Literal):
+            return _folded_literals(cx, node, op, left, right, result)
+    if op in ("&&", "||") and isinstance(left, r.Literal):
+        return r.Literal(node.at, t.BOOL, op == "||") if bool(left.value) == (op == "||") else right
+    if op in ("==", "!="):
+        same = same_value(left, right)
+        if same is not None:
+            return r.Literal(node.at, t.BOOL, same == (op == "=="))
+    return r.Binary(node.at, result, op, left, right)
 
-    def _bad_operands(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> NoReturn:
-        self.fail(node, f"operator {op!r} cannot be applied to {left.type} and {right.type}")
 
-    def _equality(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
-        what = f"operator {op!r}"
-        if isinstance(left.type, t.ListLiteralType) and isinstance(right.type, t.ListLiteralType):
-            return self._equal_literals(node, op, left, right)
-        if left.type is not right.type:
-            if adapts(left, self.arithmetic(right).type):
-                left = self.coerce(left, self.arithmetic(right).type, node, what)
-            elif adapts(right, self.arithmetic(left).type):
-                right = self.coerce(right, self.arithmetic(left).type, node, what)
-        if left.type is not right.type:
-            left, right = self.arithmetic(left), self.arithmetic(right)
-        if left.type is not right.type or not is_comparable(left.type):
-            self._bad_operands(node, op, left, right)
-        return left, right
+def _folded_literals(
+    cx: Context, node: s.Node, op: str, left: r.Literal, right: r.Literal, result: t.Type
+) -> r.Literal:
+    if result is t.STRING:
+        return r.Literal(node.at, t.STRING, left.value + right.value)
+    try:
+        value = fold_binary(op, left.value, right.value, left.type, right.type)
+    except FoldError as error:
+        fail(cx, node, str(error), Kind.CONSTANT)
+    return r.Literal(node.at, result, value)
 
-    def _equal_literals(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
-        """``{a, 1} == {b, 2}``: tuples, each element with the type that one of the two gives it."""
-        assert isinstance(left, r.Aggregate)
-        assert isinstance(right, r.Aggregate)
-        if len(left.items) != len(right.items):
-            self._bad_operands(node, op, left, right)
-        pairs = [self._equality(node, op, a, b) for a, b in zip(left.items, right.items, strict=True)]
-        type_ = t.tuple_of(tuple(a.type for a, _ in pairs))
-        first = r.Aggregate(left.at, type_, tuple(a for a, _ in pairs))
-        return first, r.Aggregate(right.at, type_, tuple(b for _, b in pairs))
 
-    def _same_width(self, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
-        if left.type is t.INT and isinstance(right.type, t.BitsType):
-            left = self.coerce(left, right.type, node, f"operator {op!r}")
-        elif right.type is t.INT and isinstance(left.type, t.BitsType):
-            right = self.coerce(right, left.type, node, f"operator {op!r}")
-        type_ = left.type
-        if type_ is not right.type or not (isinstance(type_, t.BitsType) or type_ is t.INT):
-            self._bad_operands(node, op, left, right)
-        if type_ is t.INT and op in ("|+|", "|-|"):
-            self.fail(node, f"operator {op!r} needs operands with a width, not int")
-        if op in ("/", "%") and isinstance(type_, t.BitsType) and type_.is_signed:
-            self.fail(node, f"operator {op!r} is not defined for signed operands ({type_})")
-        return left, right
+def _bad_operands(cx: Context, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> NoReturn:
+    fail(cx, node, f"operator {op!r} cannot be applied to {left.type} and {right.type}")
 
-    def _shift(self, node: s.Node, op: str, left: r.Expr, right: r.Expr, right_node: s.Node) -> tuple[r.Expr, r.Expr]:
-        if not (isinstance(left.type, t.BitsType) or left.type is t.INT):
-            self._bad_operands(node, op, left, right)
-        if isinstance(right.type, t.BitsType):
-            if right.type.is_signed:
-                self.fail(right_node, f"a shift's amount must be unsigned, not {right.type}")
-            if left.type is t.INT and not self.is_known(right):
-                self.fail(node, "the width of the int that is shifted cannot be inferred")
-        elif right.type is not t.INT:
-            self._bad_operands(node, op, left, right)
-        if isinstance(right, r.Literal):
-            right = self._shift_amount(left, right, right_node)
-        return left, right
 
-    def _shift_amount(self, left: r.Expr, right: r.Literal, node: s.Node) -> r.Literal:
-        if right.value < 0:
-            self.fail(node, "a shift's amount cannot be negative", Kind.CONSTANT)
-        if not isinstance(left.type, t.BitsType):
-            return right
-        if right.value >= left.type.width > 0:
-            self.warn(node, f"a shift of {left.type} by {right.value} leaves no bit of it")
-        if right.type is t.INT:
-            return r.Literal(right.at, t.bits(max(right.value.bit_length(), 1)), right.value)
+def _equality(cx: Context, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
+    what = f"operator {op!r}"
+    if isinstance(left.type, t.ListLiteralType) and isinstance(right.type, t.ListLiteralType):
+        return _equal_literals(cx, node, op, left, right)
+    if left.type is not right.type:
+        if adapts(left, coerce.operand(right).type):
+            left = coerce.assign(cx, left, coerce.operand(right).type, node, what)
+        elif adapts(right, coerce.operand(left).type):
+            right = coerce.assign(cx, right, coerce.operand(left).type, node, what)
+    if left.type is not right.type:
+        left, right = coerce.operand(left), coerce.operand(right)
+    if left.type is not right.type or not is_comparable(left.type):
+        _bad_operands(cx, node, op, left, right)
+    return left, right
+
+
+def _equal_literals(cx: Context, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
+    """``{a, 1} == {b, 2}``: tuples, each element with the type that one of the two gives it."""
+    assert isinstance(left, r.Aggregate)
+    assert isinstance(right, r.Aggregate)
+    if len(left.items) != len(right.items):
+        _bad_operands(cx, node, op, left, right)
+    pairs = [_equality(cx, node, op, a, b) for a, b in zip(left.items, right.items, strict=True)]
+    type_ = t.tuple_of(tuple(a.type for a, _ in pairs))
+    first = r.Aggregate(left.at, type_, tuple(a for a, _ in pairs))
+    return first, r.Aggregate(right.at, type_, tuple(b for _, b in pairs))
+
+
+def _same_width(cx: Context, node: s.Node, op: str, left: r.Expr, right: r.Expr) -> tuple[r.Expr, r.Expr]:
+    if left.type is t.INT and isinstance(right.type, t.BitsType):
+        left = coerce.assign(cx, left, right.type, node, f"operator {op!r}")
+    elif right.type is t.INT and isinstance(left.type, t.BitsType):
+        right = coerce.assign(cx, right, left.type, node, f"operator {op!r}")
+    type_ = left.type
+    if type_ is not right.type or not (isinstance(type_, t.BitsType) or type_ is t.INT):
+        _bad_operands(cx, node, op, left, right)
+    if type_ is t.INT and op in ("|+|", "|-|"):
+        fail(cx, node, f"operator {op!r} needs operands with a width, not int")
+    if op in ("/", "%") and isinstance(type_, t.BitsType) and type_.is_signed:
+        fail(cx, node, f"operator {op!r} is not defined for signed operands ({type_})")
+    return left, right
+
+
+def _shift(
+    cx: Context, node: s.Node, op: str, left: r.Expr, right: r.Expr, right_node: s.Node
+) -> tuple[r.Expr, r.Expr]:
+    if not (isinstance(left.type, t.BitsType) or left.type is t.INT):
+        _bad_operands(cx, node, op, left, right)
+    if isinstance(right.type, t.BitsType):
+        if right.type.is_signed:
+            fail(cx, right_node, f"a shift's amount must be unsigned, not {right.type}")
+        if left.type is t.INT and not known.is_known(right):
+            fail(cx, node, "the width of the int that is shifted cannot be inferred")
+    elif right.type is not t.INT:
+        _bad_operands(cx, node, op, left, right)
+    if isinstance(right, r.Literal):
+        right = _shift_amount(cx, left, right, right_node)
+    return left, right
+
+
+def _shift_amount(cx: Context, left: r.Expr, right: r.Literal, node: s.Node) -> r.Literal:
+    if right.value < 0:
+        fail(cx, node, "a shift's amount cannot be negative", Kind.CONSTANT)
+    if not isinstance(left.type, t.BitsType):
         return right
+    if right.value >= left.type.width > 0:
+        warn(cx, node, f"a shift of {left.type} by {right.value} leaves no bit of it")
+    if right.type is t.INT:
+        return r.Literal(right.at, t.bits(max(right.value.bit_length(), 1)), right.value)
+    return right
 
-    def _concatenated(self, node: s.Node, left: r.Expr, right: r.Expr) -> t.Type:
-        if left.type is t.STRING and right.type is t.STRING:
-            return t.STRING
-        for operand in (left, right):
-            if operand.type is t.INT:
-                self.fail(node, "operator '++' needs operands with a width, not int")
-        if not isinstance(left.type, t.BitsType) or not isinstance(right.type, t.BitsType):
-            self._bad_operands(node, "++", left, right)
-        width = left.type.width + right.type.width
-        if width > MAX_WIDTH:
-            self.fail(node, f"the result has {width} bits, more than {MAX_WIDTH}", Kind.CONSTANT)
-        return t.bits(width, left.type.is_signed)
 
-    def mux(self, node: s.Mux) -> r.Expr:
-        condition = self.typed(node.condition, t.BOOL, "the condition of '?'")
-        then, otherwise = self.value(node.then), self.value(node.otherwise)
-        if then.type is not otherwise.type:
-            if adapts(then, otherwise.type):
-                then = self.coerce(then, otherwise.type, node.then, "'?'")
-            elif isinstance(then.type, t.EnumType) and then.type.base is otherwise.type:
-                then = self.arithmetic(then)
-            otherwise = self.coerce(otherwise, then.type, node, "the branches of '?'")
-        if isinstance(condition, r.Literal):
-            return then if condition.value else otherwise
-        if then.type is t.INT:
-            self.fail(node, "the width of the branches of '?' cannot be inferred")
-        if isinstance(then.type, t.ExternType | t.BlockType) or then.type in (t.STRING, t.MATCH_KIND):
-            self.fail(node, f"the branches of '?' cannot have type {then.type}")
-        if isinstance(then.type, t.ListLiteralType | t.StructLiteralType) or then.type in _LITERALS:
-            self.fail(node, "the type of the branches of '?' cannot be inferred")
-        return r.Mux(node.at, then.type, condition, then, otherwise)
+def _concatenated(cx: Context, node: s.Node, left: r.Expr, right: r.Expr) -> t.Type:
+    if left.type is t.STRING and right.type is t.STRING:
+        return t.STRING
+    for operand in (left, right):
+        if operand.type is t.INT:
+            fail(cx, node, "operator '++' needs operands with a width, not int")
+    if not isinstance(left.type, t.BitsType) or not isinstance(right.type, t.BitsType):
+        _bad_operands(cx, node, "++", left, right)
+    width = left.type.width + right.type.width
+    if width > MAX_WIDTH:
+        fail(cx, node, f"the result has {width} bits, more than {MAX_WIDTH}", Kind.CONSTANT)
+    return t.bits(width, left.type.is_signed)
 
-    # --- sets ----------------------------------------------------------------------------------------------------
 
-    def mask(self, node: s.MaskOf) -> r.Expr:
-        value, mask = self.arithmetic(self.value(node.value)), self.arithmetic(self.value(node.mask))
-        if value.type is not t.INT or mask.type is not t.INT:
-            value, mask = self._same_width(node, "&&&", value, mask)
-        return r.Mask(node.at, t.set_of(value.type), value, mask)
+def mux(cx: Context, node: s.Mux) -> r.Expr:
+    condition = coerce.typed(cx, node.condition, t.BOOL, "the condition of '?'")
+    then, otherwise = cx.value(node.then), cx.value(node.otherwise)
+    if then.type is not otherwise.type:
+        if adapts(then, otherwise.type):
+            then = coerce.assign(cx, then, otherwise.type, node.then, "'?'")
+        elif isinstance(then.type, t.EnumType) and then.type.base is otherwise.type:
+            then = coerce.operand(then)
+        otherwise = coerce.assign(cx, otherwise, then.type, node, "the branches of '?'")
+    if isinstance(condition, r.Literal):
+        return then if condition.value else otherwise
+    if then.type is t.INT:
+        fail(cx, node, "the width of the branches of '?' cannot be inferred")
+    if isinstance(then.type, t.ExternType | t.BlockType) or then.type in (t.STRING, t.MATCH_KIND):
+        fail(cx, node, f"the branches of '?' cannot have type {then.type}")
+    if isinstance(then.type, t.ListLiteralType | t.StructLiteralType) or then.type in _LITERALS:
+        fail(cx, node, "the type of the branches of '?' cannot be inferred")
+    return r.Mux(node.at, then.type, condition, then, otherwise)
 
-    def range(self, node: s.RangeOf) -> r.Expr:
-        low, high = self.arithmetic(self.value(node.low)), self.arithmetic(self.value(node.high))
-        if low.type is not t.INT or high.type is not t.INT:
-            low, high = self._same_width(node, "..", low, high)
-        return r.Range(node.at, t.set_of(low.type), low, high)
 
-    def tuple_keyset(self, node: s.TupleKeyset) -> r.Expr:
-        self.fail(node, "a keyset can only stand in a select's case or a table's entry")
+# --- sets --------------------------------------------------------------------------------------------------------
+
+
+def mask(cx: Context, node: s.MaskOf) -> r.Expr:
+    value, mask = coerce.operand(cx.value(node.value)), coerce.operand(cx.value(node.mask))
+    if value.type is not t.INT or mask.type is not t.INT:
+        value, mask = _same_width(cx, node, "&&&", value, mask)
+    return r.Mask(node.at, t.set_of(value.type), value, mask)
+
+
+def range_of(cx: Context, node: s.RangeOf) -> r.Expr:
+    low, high = coerce.operand(cx.value(node.low)), coerce.operand(cx.value(node.high))
+    if low.type is not t.INT or high.type is not t.INT:
+        low, high = _same_width(cx, node, "..", low, high)
+    return r.Range(node.at, t.set_of(low.type), low, high)
+
+
+def tuple_keyset(cx: Context, node: s.TupleKeyset) -> r.Expr:
+    fail(cx, node, "a keyset can only stand in a select's case or a table's entry")
 
 
 def adapts(expr: r.Expr, target: t.Type) -> bool:

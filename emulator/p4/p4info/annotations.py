@@ -10,7 +10,7 @@ from typing import Any
 
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import resolved as r
-from emulator.p4.check.checker import Checker
+from emulator.p4.check.checker import new_context
 from emulator.p4.check.key_names import annotation_text
 from emulator.p4.check.reporting import Reporter
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
@@ -34,8 +34,8 @@ class AnnotationWriter(Reporter):
         self, program: r.Program, tokens: Tokens, diagnostics: Diagnostics, architecture: Architecture
     ) -> None:
         super().__init__(tokens, diagnostics)
-        self._checker = Checker(tokens, diagnostics, architecture)
-        scope = self._checker.scopes[0]
+        self._constants = new_context(tokens, diagnostics, architecture)
+        scope = self._constants.scopes[0]
         scope.update({d.name: d for d in program.declarations if isinstance(d, r.ConstantSymbol)})
 
     def copy(self, message: Any, annotations: s.Annotations, but: frozenset[str] = frozenset()) -> None:
@@ -119,7 +119,7 @@ class AnnotationWriter(Reporter):
         return parser, parser.position + len(annotation.tokens or ())
 
     def _constant(self, node: s.Expr) -> r.Literal:
-        found = self._checker.expression(node)
+        found = self._constants.expression(node)
         if not isinstance(found, r.Literal):
             self.fail(node, "a value in an annotation must be known at compile time", Kind.CONSTANT)
         return found

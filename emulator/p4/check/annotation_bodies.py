@@ -1,0 +1,80 @@
+"""Bodies of structured annotations: values of type string, int or bool that are known now (section 20.2)."""
+
+from __future__ import annotations
+
+from emulator.p4.check import (
+    known,
+)
+from emulator.p4.check import resolved as r
+from emulator.p4.check import type_system as t
+from emulator.p4.check.context import Context
+from emulator.p4.check.reporting import report
+from emulator.p4.errors import Abandoned, Kind
+from emulator.p4.syntax import tree as s
+from emulator.p4.syntax.base import GENERIC_TYPE, TYPE
+from emulator.p4.syntax.declarations import DeclarationParser
+
+
+def check_structured(cx: Context) -> None:
+    """All of the program; names in them are those of the top level."""
+    kinds = cx.tokens.kinds
+    position = -1
+    while (position := _next(kinds, "@", position + 1)) >= 0:
+        if kinds[position + 2 : position + 3] == ["["]:
+            _structured(cx, position)
+
+
+def _structured(cx: Context, at: int) -> None:
+    reader = _reader(cx, at + 3)
+    try:
+        while not reader.is_at("]"):
+            if reader.peek() == "=":
+                reader.position += 2
+            _check_value(cx, reader.expression())
+            if not reader.accept(","):
+                reader.expect("]", "after the values of a structured annotation")
+                return
+    except Abandoned:
+        return
+
+
+def _reader(cx: Context, position: int) -> DeclarationParser:
+    """A parser of expressions that knows the types declared so far."""
+    reader = DeclarationParser(cx.tokens, cx.diagnostics)
+    reader.position = position
+    for name, found in cx.scopes[0].items():
+        if isinstance(found, t.Type | t.Generic):
+            reader.declare(name, GENERIC_TYPE if isinstance(found, t.Generic) else TYPE)
+    return reader
+
+
+def _check_value(cx: Context, node: s.Expr) -> None:
+    found = cx.value(node)
+    if found.type is t.UNKNOWN:
+        return
+    if not isinstance(found, r.Literal):
+        report(cx, node, "a structured annotation's value must be known at compile time", Kind.CONSTANT)
+    elif t.unwrapped(found.type) not in (t.INT, t.BOOL, t.STRING) and not isinstance(found.type, t.BitsType):
+        report(cx, node, f"a structured annotation's value cannot have type {found.type}")
+
+
+def numbers(cx: Context, annotation: s.Annotation, what: str) -> tuple[int, ...]:
+    """The numbers in ``@name(1, 2)``; none where one is wrong, which has been reported."""
+    reader = _reader(cx, annotation.at + 3)
+    end = reader.position + len(annotation.tokens or ())
+    numbers: list[int] = []
+    try:
+        while reader.position < end:
+            numbers.append(known.integer(cx, reader.expression(), what))
+            if reader.position < end:
+                reader.expect(",", f"between the values of @{annotation.name}")
+    except Abandoned:
+        return ()
+    return tuple(numbers)
+
+
+def _next(kinds: list[str], kind: str, start: int) -> int:
+    try:
+        return kinds.index(kind, start)
+    except ValueError:
+        return -1
