@@ -10,9 +10,10 @@ from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context
 from emulator.p4.check.reporting import report
 from emulator.p4.errors import Abandoned, Kind
+from emulator.p4.syntax import expressions
 from emulator.p4.syntax import tree as s
-from emulator.p4.syntax.base import GENERIC_TYPE, TYPE
-from emulator.p4.syntax.declarations import DeclarationParser
+from emulator.p4.syntax.cursor import GENERIC_TYPE, TYPE, Cursor
+from emulator.p4.syntax.parse import cursor
 
 
 def check_structured(cx: Context) -> None:
@@ -30,7 +31,7 @@ def _structured(cx: Context, at: int) -> None:
         while not reader.is_at("]"):
             if reader.peek() == "=":
                 reader.position += 2
-            _check_value(cx, reader.expression())
+            _check_value(cx, expressions.parse(reader))
             if not reader.accept(","):
                 reader.expect("]", "after the values of a structured annotation")
                 return
@@ -38,10 +39,9 @@ def _structured(cx: Context, at: int) -> None:
         return
 
 
-def _reader(cx: Context, position: int) -> DeclarationParser:
-    """A parser of expressions that knows the types declared so far."""
-    reader = DeclarationParser(cx.tokens, cx.diagnostics)
-    reader.position = position
+def _reader(cx: Context, position: int) -> Cursor:
+    """A cursor for expressions that knows the types declared so far."""
+    reader = cursor(cx.tokens, cx.diagnostics, position)
     for name, found in cx.scopes[0].items():
         if isinstance(found, t.Type | t.Generic):
             reader.declare(name, GENERIC_TYPE if isinstance(found, t.Generic) else TYPE)
@@ -65,7 +65,7 @@ def numbers(cx: Context, annotation: s.Annotation, what: str) -> tuple[int, ...]
     numbers: list[int] = []
     try:
         while reader.position < end:
-            numbers.append(known.integer(cx, reader.expression(), what))
+            numbers.append(known.integer(cx, expressions.parse(reader), what))
             if reader.position < end:
                 reader.expect(",", f"between the values of @{annotation.name}")
     except Abandoned:

@@ -14,9 +14,11 @@ from emulator.p4.check.checker import new_context
 from emulator.p4.check.key_names import annotation_text
 from emulator.p4.check.reporting import Reporter
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
+from emulator.p4.syntax import expressions
 from emulator.p4.syntax import tree as s
-from emulator.p4.syntax.declarations import DeclarationParser
+from emulator.p4.syntax.cursor import Cursor
 from emulator.p4.syntax.lexer import kind_of
+from emulator.p4.syntax.parse import cursor
 from emulator.p4.syntax.source import Tokens
 
 NOT_COPIED = frozenset(("name", "id", "brief", "description", "hidden"))
@@ -92,31 +94,30 @@ class AnnotationWriter(Reporter):
             return
 
     def _pairs(self, message: Any, annotation: s.Annotation) -> None:
-        parser, end = self._parser(annotation)
-        while parser.position < end:
-            name = parser.texts[parser.position]
-            parser.position += 1
-            parser.expect("=", "between a key and its value")
+        cx, end = self._body(annotation)
+        while cx.position < end:
+            name = cx.texts[cx.position]
+            cx.position += 1
+            cx.expect("=", "between a key and its value")
             pair = message.kv_pairs.add()
             pair.key = name
-            self._value(pair.value, self._constant(parser.expression()))
-            if parser.position < end:
-                parser.expect(",", "between the pairs of a structured annotation")
+            self._value(pair.value, self._constant(expressions.parse(cx)))
+            if cx.position < end:
+                cx.expect(",", "between the pairs of a structured annotation")
 
     def _expressions(self, annotation: s.Annotation) -> list[s.Expr]:
-        parser, end = self._parser(annotation)
+        cx, end = self._body(annotation)
         found = []
-        while parser.position < end:
-            found.append(parser.expression())
-            if parser.position < end:
-                parser.expect(",", f"between the values of @{annotation.name}")
+        while cx.position < end:
+            found.append(expressions.parse(cx))
+            if cx.position < end:
+                cx.expect(",", f"between the values of @{annotation.name}")
         return found
 
-    def _parser(self, annotation: s.Annotation) -> tuple[DeclarationParser, int]:
-        """A parser at the body's first token, and where the body ends; bodies stand behind ``@ name (``."""
-        parser = DeclarationParser(self.tokens, self.diagnostics)
-        parser.position = annotation.at + 3
-        return parser, parser.position + len(annotation.tokens or ())
+    def _body(self, annotation: s.Annotation) -> tuple[Cursor, int]:
+        """A cursor at the body's first token, and where the body ends; bodies stand behind ``@ name (``."""
+        start = annotation.at + 3
+        return cursor(self.tokens, self.diagnostics, start), start + len(annotation.tokens or ())
 
     def _constant(self, node: s.Expr) -> r.Literal:
         found = self._constants.expression(node)

@@ -1,4 +1,4 @@
-"""The shapes of annotations that the language and p4c fix (section 20; p4c: frontends/p4/parseAnnotations.cpp)."""
+"""Annotations, and the shapes that the language and p4c fix (section 20; p4c: frontends/p4/parseAnnotations.cpp)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from emulator.p4.errors import Kind
 from emulator.p4.syntax import tree as s
-from emulator.p4.syntax.lexer import integer_value
+from emulator.p4.syntax.cursor import Cursor
+from emulator.p4.syntax.lexer import KEYWORDS, integer_value
 
 Report = Callable[[str, int, Kind], None]
+
 
 WITHOUT_BODY = frozenset((
     "tableonly", "defaultonly", "atomic", "hidden", "optional", "pure", "noSideEffects", "unroll", "nounroll", "likely",
@@ -24,7 +26,56 @@ VALUES = frozenset(("field_list", "synchronous"))
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
-def check_shapes(annotations: s.Annotations, report: Report) -> None:
+def parse(cx: Cursor) -> s.Annotations:
+    if cx.kinds[cx.position] != "@":
+        return ()
+    found: list[s.Annotation] = []
+    while cx.kinds[cx.position] == "@":
+        found.append(_annotation(cx))
+    _check_shapes(tuple(found), cx.report)
+    return tuple(found)
+
+
+def _annotation(cx: Cursor) -> s.Annotation:
+    at = cx.expect("@", "before an annotation")
+    name = cx.texts[cx.position]
+    if cx.kinds[cx.position] not in KEYWORDS and cx.kinds[cx.position] != "ID":
+        cx.fail("expected an annotation's name")
+    cx.position += 1
+    if name == "pragma":
+        return _pragma(cx, at)
+    if cx.is_at("("):
+        return s.Annotation(at, name, _balanced(cx, "(", ")"), False)
+    if cx.is_at("["):
+        return s.Annotation(at, name, _balanced(cx, "[", "]"), True)
+    return s.Annotation(at, name, None, False)
+
+
+def _pragma(cx: Cursor, at: int) -> s.Annotation:
+    line = cx.tokens.places[at] >> 16
+    first = cx.position
+    while cx.kinds[cx.position] != "EOF" and cx.tokens.places[cx.position] >> 16 == line:
+        cx.position += 1
+    body = cx.texts[first : cx.position]
+    return s.Annotation(at, body[0] if body else "pragma", tuple(body[1:]), False)
+
+
+def _balanced(cx: Cursor, opening: str, closing: str) -> tuple[str, ...]:
+    start = cx.expect(opening, "of an annotation")
+    depth = 1
+    while depth:
+        kind = cx.kinds[cx.position]
+        if kind == "EOF":
+            cx.fail(f"expected '{closing}' after the annotation's body", start)
+        depth += (kind == opening) - (kind == closing)
+        cx.position += 1
+    return tuple(cx.texts[start + 1 : cx.position - 1])
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def _check_shapes(annotations: s.Annotations, report: Report) -> None:
     """Report what is wrong with the annotations of one element; ``report`` takes a text, a token and a kind."""
     seen: dict[str, s.Annotation] = {}
     for annotation in annotations:
