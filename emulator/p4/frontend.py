@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from emulator.native.gc_pause import gc_paused
 from emulator.p4 import ir
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import resolved as r
 from emulator.p4.check.checker import check
 from emulator.p4.deep_stack import is_deep, with_room
 from emulator.p4.errors import MAX_ERRORS, CompileError, Diagnostic, Diagnostics, Kind, NoMain
-from emulator.p4.gc_pause import no_collection
 from emulator.p4.lower.lowering import Lowered, lower
 from emulator.p4.p4info.make import make_p4info
 from emulator.p4.preprocess.preprocessor import Preprocessor
@@ -140,7 +140,7 @@ def _run_stages(
         system_folders=(*architecture.include_folders, CORE_FOLDER),
         read_file=_with_own_files(file_reader, architecture),
     )
-    with no_collection():
+    with gc_paused():
         stages.tokens = preprocessor.run(path, text, {**architecture.defines, **(defines or {})})
         diagnostics.raise_if_any()
         if until == "preprocess":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
+from emulator.native.gc_pause import gc_paused
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities import registry
 from emulator.p4runtime.errors import Code, RequestError, invalid
@@ -28,18 +28,6 @@ MANY = 64
 """Updates; with fewer their messages are looked at."""
 
 
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Many entries are many objects and no garbage: to look at all of them time and again takes a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 Outcomes = list[RequestError | None]
 """For each update, None where it succeeded."""
 
@@ -49,7 +37,7 @@ def write_batch(view: View, updates: Sequence[Any], atomicity: int, data: bytes 
     atomicity."""
     if atomicity not in (CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC):
         raise invalid(f"atomicity {atomicity} is not known")
-    with collector_paused() if len(updates) >= MANY else nullcontext():
+    with gc_paused() if len(updates) >= MANY else nullcontext():
         return _write(view, prepare_all(view, updates, data), atomicity)
 
 

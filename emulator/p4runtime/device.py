@@ -13,8 +13,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from emulator.native.gc_pause import gc_paused
 from emulator.native.p4protos import p4runtime_pb2
-from emulator.p4runtime.batches import collector_paused, write_batch
+from emulator.p4runtime.batches import write_batch
 from emulator.p4runtime.entities import registry
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 from emulator.p4runtime.pipeline.pipeline import Compiled, Config, Pipeline, Target, make_config
@@ -186,7 +187,7 @@ class Device:
         self._check_device(request.device_id)
         found: list[Any] = []
         errors: list[RequestError | None] = []
-        with self._lock, collector_paused():
+        with self._lock, gc_paused():
             view = self._view()
             for entity in request.entities:
                 errors.append(_read_into(found, view, entity))

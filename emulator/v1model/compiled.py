@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from emulator.native.folders import cache_root
+from emulator.native.gc_pause import gc_paused
 from emulator.native.jit_cache import machine_key
 from emulator.p4 import ir
 from emulator.p4.deep_stack import with_room
 from emulator.p4.errors import CompileError, Diagnostic, Kind
-from emulator.p4.gc_pause import no_collection
 from emulator.p4.llvm.machine import make_object
 from emulator.v1model.layout import ArrayLayout, PipelineLayout, Word, lay_out
 from emulator.v1model.target import V1MODEL_TARGET
@@ -97,7 +97,7 @@ def _compile_program(checked: Checked, engine: str, cache: bool) -> CompiledProg
 
 def generate(program: ir.Program) -> tuple[PipelineLayout, str]:
     """Memory layout and LLVM text of a program."""
-    with no_collection():
+    with gc_paused():
         return _nested(program, lambda: _generate(program))
 
 

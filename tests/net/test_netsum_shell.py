@@ -19,7 +19,7 @@ from emulator.p4runtime.pipeline.pipeline import Target
 from emulator.p4runtime.server import P4RuntimeServer
 from emulator.ports.batch import FrameBatch
 from emulator.switch.core import Switch
-from tests.clients.p4runtime_client import Controller, make_package
+from tests.clients.p4runtime_scenario import Controller, make_package
 from tests.fakes.fake_switch import DROPS, fake_target
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +85,7 @@ def test_it_reads_and_writes(server: P4RuntimeServer, tmp_path: Path) -> None:
     counter = f"counter_entry {{ counter_id: {DROPS} index {{ index: 3 }} data {{ packet_count: 41 }} }}"
     setter = Controller(server.address)
     setter.arbitrate(1)
-    setter.write(("MODIFY", counter))
+    setter.write_texts(("MODIFY", counter))
     setter.close()
     script = f"""{INSERT}
 te.insert()
@@ -143,7 +143,7 @@ def test_beside_a_controller_it_only_reads(server: P4RuntimeServer, tmp_path: Pa
     assert "only have read access" in printed
     assert "PERMISSION_DENIED" in printed
     assert "tables 5" in printed
-    assert controller.read("table_entry {}") == []
+    assert controller.read_texts("table_entry {}") == []
     controller.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.p4runtime import shell
 from emulator.p4runtime.process import RunningSwitch
-from tests.clients.p4runtime_bench import CPU_PORT, packet, running_entities
+from tests.labs.p4runtime_device import CPU_PORT, packet, running_entities
 from tests.net.test_netsum_shell import needs_shell, play
 
 pytestmark = needs_shell

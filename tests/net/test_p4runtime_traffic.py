@@ -12,8 +12,8 @@ from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.batches import MANY
 from emulator.p4runtime.bulk import bulk
 from emulator.p4runtime.process import RunningSwitch
-from tests.clients.p4runtime_bench import bits, call, exact, packet, running_entities, value_of
-from tests.clients.p4runtime_client import TIMEOUT_S, Controller
+from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller
+from tests.labs.p4runtime_device import bits, call, exact, packet, running_entities, value_of
 
 FRAMES = 30_000
 FLOWS = MANY
@@ -76,7 +76,7 @@ def test_changes_under_traffic_lose_and_mix_up_nothing(running: RunningSwitch, c
     """Two entries change together again and again; a packet sees old or new, and with an atomic batch never a mix."""
     request = controller.request(p4rt.WriteRequest, atomicity=atomicity)
     flows = range(FLOWS)
-    controller.write(*(("INSERT", named(controller, send_to(1, 1000, flow))) for flow in flows))
+    controller.write_texts(*(("INSERT", named(controller, send_to(1, 1000, flow))) for flow in flows))
     stopping = threading.Event()
     failures: list[BaseException] = []
     written: list[int] = [1000]
@@ -131,7 +131,7 @@ def test_packets_to_and_from_the_controller(running: RunningSwitch, controller: 
 
 def test_digests_and_time_outs_arrive(running: RunningSwitch, controller: Any) -> None:
     config = "config { max_timeout_ns: 1000000 max_list_size: 8 ack_timeout_ns: 600000000000 }"
-    controller.write(("INSERT", named(controller, f"digest_entry {{ digest_id: $seen_t {config} }}")))
+    controller.write_texts(("INSERT", named(controller, f"digest_entry {{ digest_id: $seen_t {config} }}")))
     exchange(running, *(packet(kind=5, key=number % 8) for number in range(64)))
     seen: set[bytes] = set()
     while len(seen) < 8:
@@ -143,7 +143,7 @@ def test_digests_and_time_outs_arrive(running: RunningSwitch, controller: Any) -
         controller.send(p4rt.StreamMessageRequest(digest_ack=ack))
     match = f'match {{ field_id: 1 lpm {{ value: "{bits(0, 9)}" prefix_len: 16 }} }}'
     action = f"action {{ {call('nothing')} }} idle_timeout_ns: 20000000"
-    controller.write(("INSERT", named(controller, f"table_entry {{ table_id: $idle {match} {action} }}")))
+    controller.write_texts(("INSERT", named(controller, f"table_entry {{ table_id: $idle {match} {action} }}")))
     for _ in range(3):
         (entry,) = controller.next().idle_timeout_notification.table_entry
         assert entry.match[0].lpm.value == b"\x09"

@@ -18,7 +18,7 @@ import pytest
 
 from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics
 from emulator.v1model.compiled import ENGINES
-from tests.clients.p4runtime_client import Controller
+from tests.clients.p4runtime_scenario import Controller
 from tests.labs.shared_memory import shm_folder
 
 __all__ = ["shm_folder"]
@@ -69,7 +69,7 @@ def test_without_a_program_it_waits_for_one(start: Start, shm_folder: Path) -> N
     controller = Controller(ready["p4runtime"], device_id=4)
     assert controller.arbitrate(1).arbitration.status.message == "Is primary"
     with pytest.raises(grpc.RpcError) as caught:
-        controller.read("table_entry {}")
+        controller.read_texts("table_entry {}")
     assert caught.value.code() == grpc.StatusCode.FAILED_PRECONDITION
     host, port = ready["ports"]["8"].partition("udp:")[2].split(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -113,21 +113,21 @@ def test_frames_from_host_to_host(start: Start, engine: str) -> None:
     params = 'params { param_id: 1 value: "\\002" } params { param_id: 2 value: "\\177" }'
     default = f"table_entry {{ table_id: {ids['hosts']} is_default_action: true action {{ action {{"
     try:
-        controller.write(("MODIFY", f"{default} action_id: {ids['drop']} }} }} }}"))
-        controller.write(
+        controller.write_texts(("MODIFY", f"{default} action_id: {ids['drop']} }} }} }}"))
+        controller.write_texts(
             ("MODIFY", f'{default} action_id: {ids["flood"]} params {{ param_id: 1 value: "1" }} }} }} }}')
         )
         where = ready["ports"]["1"].partition("udp:")[2].split(",")[0].split(":")
         left.sendto(bytes(60), (where[0], int(where[1])))
         wait_for(ready["p4runtime"], lambda s: s["loop"]["frames"] == 1)
-        controller.write(("MODIFY", f"{default} action_id: {ids['forward']} {params} }} }} }}"))
+        controller.write_texts(("MODIFY", f"{default} action_id: {ids['forward']} {params} }} }} }}"))
         left.sendto(bytes(60), (where[0], int(where[1])))
         assert right.recv(2048) == bytes(5) + b"\x7f" + bytes(54)
         statistics = wait_for(ready["p4runtime"], lambda s: s["ports"]["2"]["frames_out"] == 1)
         assert statistics["ports"]["1"]["frames_in"] == 2
         assert statistics["ports"]["2"]["bytes_out"] == 60
         assert sum(statistics["drops"].values()) == 1
-        assert len(controller.read("register_entry {}")) == 3
+        assert len(controller.read_texts("register_entry {}")) == 3
     finally:
         controller.close()
         left.close()

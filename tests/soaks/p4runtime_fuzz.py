@@ -16,8 +16,8 @@ import grpc
 
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.server import MAX_MESSAGE_BYTES
-from tests.clients.p4runtime_bench import ALL_DEFAULTS, REPLICATION, WILDCARDS, running_entities
-from tests.clients.p4runtime_client import Controller
+from tests.clients.p4runtime_scenario import Controller
+from tests.labs.p4runtime_device import ALL_DEFAULTS, REPLICATION, WILDCARDS, running_entities
 
 TIMEOUT_S = 30
 CLIENTS = 50
@@ -213,7 +213,7 @@ class Attack:
 
 def everything(controller: Controller) -> list[bytes]:
     texts = (*(f"{kind} {{}}" for kind in WILDCARDS), *REPLICATION, ALL_DEFAULTS)
-    return sorted(entity.SerializeToString() for entity in controller.read(*texts))
+    return sorted(entity.SerializeToString() for entity in controller.read_texts(*texts))
 
 
 def rebuilt(controller: Controller, found: list[bytes]) -> bool:
@@ -260,7 +260,7 @@ def fuzz(seed: int, rounds: int, clients: int = CLIENTS) -> dict[str, Any]:
         threads_before = threading.active_count()
         codes = attack(running.server.address, controller.p4info(), seed, lambda done: done < rounds, clients)
         assert rebuilt(controller, everything(controller)), "the state does not read the same twice"
-        controller.write()  # still the primary
+        controller.write_texts()  # still the primary
         controller.close()
         left = threading.active_count() - threads_before
         running.check()

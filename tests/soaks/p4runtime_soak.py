@@ -25,8 +25,8 @@ from typing import Any
 import grpc
 
 from emulator.p4runtime.pipeline.package import pack
-from tests.clients.p4runtime_bench import CPU_PORT, ENTITIES_PROGRAM, packet
-from tests.clients.p4runtime_client import Controller
+from tests.clients.p4runtime_scenario import Controller
+from tests.labs.p4runtime_device import CPU_PORT, ENTITIES_PROGRAM, packet
 from tests.soaks.p4runtime_fuzz import CLIENTS, attack, everything, rebuilt, take_primacy
 
 ROUND_S = 10.0

@@ -15,7 +15,7 @@ from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
-from tests.clients.p4runtime_client import Controller
+from tests.clients.p4runtime_scenario import Controller
 
 PROGRAM = str(Path(__file__).parents[1] / "programs" / "large_tables.p4")
 
@@ -64,9 +64,9 @@ def _make_group(controller: Controller) -> None:
     (profile,) = (p.preamble.id for p in info.action_profiles)
     (action,) = (a.preamble.id for a in info.actions if a.preamble.alias == "nothing")
     member = f"action_profile_member {{ action_profile_id: {profile} member_id: 1 action {{ action_id: {action} }} }}"
-    controller.write(("INSERT", member))
+    controller.write_texts(("INSERT", member))
     group = f"action_profile_id: {profile} group_id: 1 members {{ member_id: 1 weight: 1 }}"
-    controller.write(("INSERT", f"action_profile_group {{ {group} }}"))
+    controller.write_texts(("INSERT", f"action_profile_group {{ {group} }}"))
 
 
 def measure(table: str, entries: int, batch: int) -> dict[str, float]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import grpc
-from google.rpc import status_pb2
 
 from emulator.harness.errors import HarnessError, NotSupported
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
-from emulator.native.p4protos import p4runtime_pb2_grpc
+from emulator.native.p4runtime_client import DELETE, INSERT, MODIFY, StreamClient, errors_of
 from emulator.p4runtime.entities.canonical import decode, encode
 from emulator.p4runtime.pipeline.schema_build import build_schema
 from emulator.p4runtime.translate import add_match
@@ -32,58 +30,34 @@ from emulator.switch.control import (
 )
 
 WAIT_S = 30
-INSERT, MODIFY, DELETE = (p4rt.Update.Type.Value(name) for name in ("INSERT", "MODIFY", "DELETE"))
-DETAILS = "grpc-status-details-bin"
 
 
 class P4RuntimeControl(Control):
     """The primary of a switch with the pipeline given. Raises `NotSupported` for what the switch does not implement."""
 
     def __init__(self, address: str, p4info: Any, device_config: bytes, device_id: int = 0) -> None:
-        self._device_id = device_id
         self._schema = build_schema(p4info)
-        self._channel = grpc.insecure_channel(address)
-        self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
-        self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._client = StreamClient(address, device_id, timeout_s=WAIT_S, pipeline_timeout_s=WAIT_S)
         self._groups: dict[int, Replicas] = {}
         self._sessions: dict[int, CloneSession] = {}
-        self._start(p4info, device_config)
-
-    def _start(self, p4info: Any, device_config: bytes) -> None:
-        grpc.channel_ready_future(self._channel).result(timeout=WAIT_S)
-        self._stream = self._stub.StreamChannel(iter(self._requests.get, None))
-        first = p4rt.StreamMessageRequest()
-        first.arbitration.device_id = self._device_id
-        first.arbitration.election_id.low = 1
-        self._requests.put(first)
-        next(self._stream)
-        request = p4rt.SetForwardingPipelineConfigRequest(device_id=self._device_id)
-        request.election_id.low = 1
-        request.action = p4rt.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
-        request.config.p4info.CopyFrom(p4info)
-        request.config.p4_device_config = device_config
-        self._asking(lambda: self._stub.SetForwardingPipelineConfig(request, timeout=WAIT_S))
+        self._client.connect(WAIT_S)
+        self._client.arbitrate(1)
+        config = p4rt.ForwardingPipelineConfig(p4info=p4info, p4_device_config=device_config)
+        self._ask(lambda: self._client.set_pipeline(config))
 
     def close(self) -> None:
-        self._requests.put(None)
-        self._channel.close()
+        self._client.close()
 
     def _write(self, kind: int, entity: Any) -> None:
-        request = p4rt.WriteRequest(device_id=self._device_id)
-        request.election_id.low = 1
-        request.updates.add(type=kind, entity=entity)
-        self._asking(lambda: self._stub.Write(request, timeout=WAIT_S))
+        self._ask(lambda: self._client.write([(kind, entity)]))
 
     def _read(self, entity: Any) -> list[Any]:
-        request = p4rt.ReadRequest(device_id=self._device_id, entities=[entity])
-        found: list[Any] = self._asking(
-            lambda: [e for answer in self._stub.Read(request, timeout=WAIT_S) for e in answer.entities]
-        )
-        return found
+        entities: list[Any] = self._ask(lambda: self._client.read([entity]))
+        return entities
 
-    def _asking(self, ask: Any) -> Any:
+    def _ask(self, call: Any) -> Any:
         try:
-            return ask()
+            return call()
         except grpc.RpcError as error:
             raise _refusal(error) from None
 
@@ -298,13 +272,10 @@ def _fill_meter(message: Any, config: MeterConfig) -> None:
 def _refusal(error: grpc.RpcError) -> HarnessError | ControlError:
     """The first error among the details, else the call's own."""
     code, message = error.code().value[0], error.details() or ""
-    for key, value in error.trailing_metadata() or ():
-        if key == DETAILS:
-            for detail in status_pb2.Status.FromString(value).details:
-                found = p4rt.Error()
-                if detail.Unpack(found) and found.canonical_code:
-                    code, message = found.canonical_code, found.message
-                    break
+    for detail in errors_of(error):
+        if detail.canonical_code:
+            code, message = detail.canonical_code, detail.message
+            break
     if code == Code.UNIMPLEMENTED.value:
         return NotSupported(f"the switch does not implement it: {message}")
     known = {c.value: c for c in Code}

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from emulator.native.gc_pause import gc_paused
 from emulator.native.p4protos import p4runtime_pb2
-from emulator.p4runtime.batches import collector_paused, prepare_all
+from emulator.p4runtime.batches import prepare_all
 from emulator.p4runtime.entities import registry
 from emulator.p4runtime.entities.tables import DELETE, INSERT, MODIFY
 from emulator.p4runtime.errors import RequestError
@@ -25,7 +26,7 @@ def carry_over(source: View, target: View) -> None:
     Counters, meters and registers are carried where the new program has them under the same id; cells it does not have
     are dropped, for they are traffic's state and not the controller's.
     """
-    with collector_paused():
+    with gc_paused():
         for updates in _as_requests(source, target):
             for change in prepare_all(target, updates.updates, updates.SerializeToString()):
                 if isinstance(change, RequestError):

@@ -10,17 +10,15 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import grpc
-from google.rpc import code_pb2, status_pb2
+from google.rpc import code_pb2
 
+from emulator.native.p4protos import p4runtime_pb2 as p4
+from emulator.native.p4protos import p4runtime_pb2_grpc
+from emulator.native.p4runtime_client import CALL_TIMEOUT_S, P4RuntimeClient, errors_of
 from hostagent.controller.drivers.held_stream import HeldStream
-from hostagent.controller.drivers.p4.protos import p4runtime_pb2 as p4
-from hostagent.controller.drivers.p4.protos import p4runtime_pb2_grpc
 from hostagent.protocol.services.reasons import reason_of
 
 CONNECT_TIMEOUT_S = 5.0
-CALL_TIMEOUT_S = 10.0
-PIPELINE_TIMEOUT_S = 60.0
-"""The switch compiles the program in this call: seconds, when nothing is cached."""
 
 LARGEST_MESSAGE_BYTES = 256 << 20
 """As simple_switch_grpc's: bmv2's JSON for many lanes is long."""
@@ -57,18 +55,20 @@ class SwitchRefused(Exception):
 
 
 class P4Client:
-    """Primary of one device, from `open` until `on_broken` is called or `close`."""
+    """Primary of one device, from `open` until `on_broken` is called or `close`.
+
+    The stream is a `HeldStream`, whose end the event loop notices at once; calls are those of `P4RuntimeClient`, with
+    failures as SwitchAway and SwitchRefused.
+    """
 
     def __init__(self, address: str, device_id: int, on_broken: Callable[[], None], loop: asyncio.AbstractEventLoop):
         """`on_broken` is called once, on the loop, when the stream ends by itself."""
         self._address = address
-        self._device_id = device_id
         self._on_broken = on_broken
         self._loop = loop
-        self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
-        self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
+        self._client = P4RuntimeClient(address, device_id, options=CHANNEL_OPTIONS)
         self._answers: SimpleQueue[Any] = SimpleQueue()
-        self._election = p4.Uint128()
+        self._election = self._client.election_id = p4.Uint128()
         self._stream: HeldStream | None = None
 
     def open(self) -> None:
@@ -77,7 +77,7 @@ class P4Client:
         The election id is the time, so that a controller that was started later takes over from one that hangs.
         """
         try:
-            grpc.channel_ready_future(self._channel).result(timeout=CONNECT_TIMEOUT_S)
+            self._client.connect(CONNECT_TIMEOUT_S)
         except grpc.FutureTimeoutError:
             raise SwitchAway(f"nothing answers at {self._address}") from None
         self._stream = HeldStream(
@@ -101,16 +101,16 @@ class P4Client:
         """Ends stream and connection."""
         if self._stream is not None:
             self._stream.close()
-        self._channel.close()
+        self._client.close()
 
     def _arbitrate(self, stream: HeldStream) -> Any:
-        update = p4.MasterArbitrationUpdate(device_id=self._device_id, election_id=self._election)
+        update = p4.MasterArbitrationUpdate(device_id=self._client.device_id, election_id=self._election)
         stream.send(p4.StreamMessageRequest(arbitration=update))
         with contextlib.suppress(Empty):
             answer = self._answers.get(timeout=CALL_TIMEOUT_S)
             if answer is not None:
                 return answer
-        raise SwitchAway(f"{self._address} did not answer to arbitration for device {self._device_id}")
+        raise SwitchAway(f"{self._address} did not answer to arbitration for device {self._client.device_id}")
 
     def _received(self, message: Any) -> None:
         if message.WhichOneof("update") == "arbitration":
@@ -124,11 +124,8 @@ class P4Client:
 
     def pipeline(self, response_type: str) -> Any:
         """The ForwardingPipelineConfig as far as `response_type` says; None where none is set."""
-        kind = p4.GetForwardingPipelineConfigRequest.ResponseType.Value(response_type)
-        request = p4.GetForwardingPipelineConfigRequest(device_id=self._device_id, response_type=kind)
         try:
-            answer = self._stub.GetForwardingPipelineConfig(request, timeout=CALL_TIMEOUT_S)
-            return answer.config if answer.HasField("config") else None
+            return self._client.pipeline(response_type)
         except grpc.RpcError as error:
             if error.code() == grpc.StatusCode.FAILED_PRECONDITION:
                 return None
@@ -136,34 +133,21 @@ class P4Client:
 
     def set_pipeline(self, config: Any) -> None:
         """Loads a program, which empties the switch."""
-        request = p4.SetForwardingPipelineConfigRequest(
-            device_id=self._device_id,
-            election_id=self._election,
-            action=p4.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
-            config=config,
-        )
-        self._call(self._stub.SetForwardingPipelineConfig, request, PIPELINE_TIMEOUT_S)
+        self._call(lambda: self._client.set_pipeline(config))
 
     def write(self, updates: list[tuple[Any, Any]]) -> None:
         """(update type, entity) pairs, in order, not atomic. Raises SwitchRefused if any of them failed."""
-        if not updates:
-            return
-        request = p4.WriteRequest(device_id=self._device_id, election_id=self._election)
-        for kind, entity in updates:
-            request.updates.add(type=kind, entity=entity)
-        self._call(self._stub.Write, request, CALL_TIMEOUT_S)
+        if updates:
+            self._call(lambda: self._client.write(updates))
 
     def read(self, entities: list[Any], timeout_s: float = CALL_TIMEOUT_S) -> list[Any]:
         """Everything that matches the entities, wildcards included."""
-        request = p4.ReadRequest(device_id=self._device_id, entities=entities)
-        try:
-            return [entity for answer in self._stub.Read(request, timeout=timeout_s) for entity in answer.entities]
-        except grpc.RpcError as error:
-            raise _translated(error) from error
+        entities_read: list[Any] = self._call(lambda: self._client.read(entities, timeout_s))
+        return entities_read
 
-    def _call(self, method: Any, request: Any, timeout_s: float) -> None:
+    def _call(self, call: Callable[[], Any]) -> Any:
         try:
-            method(request, timeout=timeout_s)
+            return call()
         except grpc.RpcError as error:
             raise _translated(error) from error
 
@@ -172,19 +156,7 @@ def _translated(error: Any) -> Exception:
     """A failed call as one of our two kinds."""
     if error.code() in _AWAY:
         return SwitchAway(f"{error.code().name}: {reason_of(error)}")
-    details = [detail for detail in _details(error) if detail.canonical_code]
-    texts = [detail.message for detail in details] or [error.details()]
-    codes = tuple(detail.canonical_code for detail in _details(error))
+    details = errors_of(error)
+    texts = [detail.message for detail in details if detail.canonical_code] or [error.details()]
+    codes = tuple(detail.canonical_code for detail in details)
     return SwitchRefused("; ".join(dict.fromkeys(texts)) or error.code().name, codes)
-
-
-def _details(error: Any) -> list[Any]:
-    """The p4.v1.Error of each update (P4Runtime, "Error Reporting")."""
-    found = []
-    for key, value in error.trailing_metadata() or ():
-        if key == "grpc-status-details-bin":
-            for packed in status_pb2.Status.FromString(value).details:
-                detail = p4.Error()
-                if packed.Unpack(detail):
-                    found.append(detail)
-    return found

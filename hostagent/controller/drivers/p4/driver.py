@@ -16,6 +16,8 @@ from typing import Any
 
 from google.protobuf import text_format
 
+from emulator.native.p4protos import p4info_pb2
+from emulator.native.p4protos import p4runtime_pb2 as p4
 from hostagent.controller.drivers.connected import ConnectedDriver
 from hostagent.controller.drivers.driver import (
     DROPS,
@@ -28,8 +30,6 @@ from hostagent.controller.drivers.driver import (
 from hostagent.controller.drivers.p4.client import P4Client, SwitchAway, SwitchRefused
 from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.controller.drivers.p4.names import DROP_COUNTER, VERDICT_COUNTER, P4Names, WrongProgram
-from hostagent.controller.drivers.p4.protos import p4info_pb2
-from hostagent.controller.drivers.p4.protos import p4runtime_pb2 as p4
 from hostagent.controller.drivers.p4.tables import SwitchTables
 
 NO_SERVICES = (

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from emulator.native.p4protos import p4runtime_pb2 as p4
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import VERDICTS_PER_ROW
 from hostagent.controller.drivers.p4.entries import TableEntry
-from hostagent.controller.drivers.p4.protos import p4runtime_pb2 as p4
 
 VERDICT_COUNTER, DROP_COUNTER = "AllreduceIngress.verdicts", "AllreduceIngress.drops"
 STATE_REGISTER = "AllreduceIngress.set_epoch"

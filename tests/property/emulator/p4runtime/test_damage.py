@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
-from tests.clients.p4runtime_client import make_package
+from tests.clients.p4runtime_scenario import make_package
 from tests.fakes.fake_switch import DROPS, FILTER, FORWARD, JOBS, ROUTES, SUMS, fake_target
 
 PARAMS = 'params { param_id: 1 value: "1" } params { param_id: 2 value: "2" }'

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.errors import Code
-from tests.clients.p4runtime_bench import Bench, bench, call, error_of, exact, packet, value_of
+from tests.labs.p4runtime_device import Bench, bench, call, error_of, exact, packet, value_of
 
 __all__ = ["bench"]
 

@@ -11,7 +11,7 @@ import pytest
 from emulator.bmv2json.program import load_json
 from emulator.p4runtime.errors import BatchError
 from tests.bmv2_writer.writer import write_bmv2
-from tests.clients.p4runtime_bench import Bench
+from tests.labs.p4runtime_device import Bench
 from tests.programs.text import compile_text, program
 
 SOURCE = program(

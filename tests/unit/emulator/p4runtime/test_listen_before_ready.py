@@ -12,7 +12,7 @@ import pytest
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.listen_before_ready import Early, Listening
 from emulator.p4runtime.server import P4RuntimeServer
-from tests.clients.p4runtime_client import TIMEOUT_S, Controller
+from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller
 from tests.fakes.fake_switch import fake_target
 
 ADDRESS = "127.0.0.1:0"

@@ -16,8 +16,8 @@ from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.pipeline.compilation import PackageReader, compile_config
 from emulator.p4runtime.pipeline.package import Package, pack, unpack
 from emulator.v1model.compiled import ENGINES
-from tests.clients.p4runtime_bench import Bench
-from tests.clients.p4runtime_client import make_package
+from tests.clients.p4runtime_scenario import make_package
+from tests.labs.p4runtime_device import Bench
 
 PROGRAM = Path(__file__).resolve().parents[3] / "programs" / "small.p4"
 SET = p4rt.SetForwardingPipelineConfigRequest

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.p4runtime.errors import BatchError, Code
 from emulator.switch.profiles import MOST_CHOICES
-from tests.clients.p4runtime_bench import Bench, bench, call, exact
+from tests.labs.p4runtime_device import Bench, bench, call, exact
 
 __all__ = ["bench"]
 

@@ -19,7 +19,7 @@ from emulator.p4runtime import statuses
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.server import MAX_STREAMS, P4RuntimeServer, ServerError
-from tests.clients.p4runtime_client import TIMEOUT_S, Controller, details_of, make_package, scenario
+from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller, details_of, make_package, scenario
 from tests.fakes.fake_switch import JOBS, fake_target
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -71,7 +71,7 @@ def test_it_goes_the_same_way_under_the_old_protobuf() -> None:
     if not SHELL_PYTHON.exists():
         pytest.skip("no .venv-shell (p4runtime 1.4.1 with protobuf 3.20): run `make setup`")
     done = subprocess.run(
-        [SHELL_PYTHON, "-m", "tests.clients.p4runtime_client"], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [SHELL_PYTHON, "-m", "tests.clients.p4runtime_scenario"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == list(scenario())
@@ -114,8 +114,8 @@ def test_a_cancelled_stream_frees_its_election_id(connect: Connect) -> None:
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
-        ({"low": 1, "device_id": 9}, grpc.StatusCode.NOT_FOUND),
-        ({"low": 5}, grpc.StatusCode.INVALID_ARGUMENT),
+        ({"election_id": 1, "device_id": 9}, grpc.StatusCode.NOT_FOUND),
+        ({"election_id": 5}, grpc.StatusCode.INVALID_ARGUMENT),
     ],
 )
 def test_a_bad_first_update_ends_the_stream(connect: Connect, fields: dict[str, Any], code: grpc.StatusCode) -> None:
@@ -185,7 +185,7 @@ def test_each_update_has_its_error_in_the_trailer(connect: Connect) -> None:
     controller.set_pipeline(make_package())
     table = f"table_entry {{ table_id: {JOBS} is_default_action: true }}"
     with pytest.raises(grpc.RpcError) as caught:
-        controller.write(("MODIFY", table), ("INSERT", table), ("MODIFY", "extern_entry {}"))
+        controller.write_texts(("MODIFY", table), ("INSERT", table), ("MODIFY", "extern_entry {}"))
     assert caught.value.code() == grpc.StatusCode.UNKNOWN
     details = details_of(caught.value)
     assert [d.canonical_code for d in details] == [Code.OK, Code.INVALID_ARGUMENT, Code.UNIMPLEMENTED]
@@ -208,7 +208,7 @@ def test_read_errors_come_after_the_answers(connect: Connect) -> None:
 
 def test_a_refusal_of_the_whole_request_has_no_details(connect: Connect) -> None:
     with pytest.raises(grpc.RpcError) as caught:
-        connect().write(("INSERT", "table_entry {}"))
+        connect().write_texts(("INSERT", "table_entry {}"))
     assert caught.value.code() == grpc.StatusCode.FAILED_PRECONDITION
     assert "grpc-status-details-bin" not in dict(caught.value.trailing_metadata())
 
@@ -227,7 +227,7 @@ def test_a_batch_of_many_failures_fits_a_default_client(connect: Connect) -> Non
     controller.set_pipeline(make_package())
     for count in (1, 20, 150):
         with pytest.raises(grpc.RpcError) as caught:
-            controller.write(*[("INSERT", f"table_entry {{ table_id: {JOBS} is_default_action: true }}")] * count)
+            controller.write_texts(*[("INSERT", f"table_entry {{ table_id: {JOBS} is_default_action: true }}")] * count)
         assert [d.canonical_code for d in details_of(caught.value)] == [Code.INVALID_ARGUMENT] * count
 
 
@@ -322,7 +322,7 @@ def test_writes_race_with_a_change_of_primary(connect: Connect) -> None:
         for turn in range(20):
             controller.ask(turn * 4 + number + 10)
             try:
-                controller.write(("MODIFY", f"table_entry {{ table_id: {JOBS} is_default_action: true }}"))
+                controller.write_texts(("MODIFY", f"table_entry {{ table_id: {JOBS} is_default_action: true }}"))
             except grpc.RpcError as error:
                 if error.code() != grpc.StatusCode.PERMISSION_DENIED:
                     failures.append(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from tests.clients.p4runtime_bench import Bench
+from tests.labs.p4runtime_device import Bench
 
 
 def test_a_replaced_program_leaves_its_memory_at_once() -> None:

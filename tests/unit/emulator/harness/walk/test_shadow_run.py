@@ -8,7 +8,7 @@ from emulator.harness.walk.events import Kind, Walk
 from emulator.harness.walk.log import log_lines
 from emulator.harness.walk.shadow_run import WatchedSwitch
 from emulator.v1model.compiled import WITH_SOURCE
-from tests.clients.p4runtime_bench import Bench, call, exact, packet
+from tests.labs.p4runtime_device import Bench, call, exact, packet
 
 
 class Told:

@@ -11,7 +11,7 @@ from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.batches import MANY
 from emulator.p4runtime.bulk import bulk
 from emulator.p4runtime.errors import BatchError
-from tests.clients.p4runtime_bench import Bench, bits, call, exact
+from tests.labs.p4runtime_device import Bench, bits, call, exact
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.p4runtime.errors import Code
 from emulator.v1model.compiled import ENGINES
-from tests.clients.p4runtime_bench import Bench, packet
+from tests.labs.p4runtime_device import Bench, packet
 
 PROGRAM = Path(__file__).resolve().parents[4] / "programs" / "metered.p4"
 GREEN, YELLOW, RED = 0, 1, 2

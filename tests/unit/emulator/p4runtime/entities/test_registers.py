@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.p4runtime.errors import Code
-from tests.clients.p4runtime_bench import Bench
+from tests.labs.p4runtime_device import Bench
 
 PROGRAM = """
 #include <core.p4>

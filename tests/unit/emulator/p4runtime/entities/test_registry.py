@@ -8,7 +8,7 @@ import pytest
 from google.protobuf import text_format
 
 from emulator.p4runtime.errors import BatchError, Code
-from tests.clients.p4runtime_bench import ENTITIES_PROGRAM, Bench, bench, bits, call, exact, packet, value_of
+from tests.labs.p4runtime_device import ENTITIES_PROGRAM, Bench, bench, bits, call, exact, packet, value_of
 
 __all__ = ["bench"]
 

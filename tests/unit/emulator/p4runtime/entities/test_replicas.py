@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.p4runtime.stream import notifications
-from tests.clients.p4runtime_bench import Bench, bench, packet
+from tests.labs.p4runtime_device import Bench, bench, packet
 
 __all__ = ["bench"]
 

@@ -17,7 +17,7 @@ from emulator.p4runtime.pipeline.device_config import JsonConfig, read_device_co
 from emulator.p4runtime.pipeline.package import Package, PackageError
 from emulator.p4runtime.pipeline.pipeline import Target
 from emulator.switch.core import Switch
-from tests.clients.p4runtime_client import make_package
+from tests.clients.p4runtime_scenario import make_package
 from tests.programs.bmv2_documents import Json
 from tests.unit.emulator.bmv2json.test_programs import with_table
 

@@ -12,7 +12,7 @@ from emulator.p4runtime.errors import Code
 from emulator.p4runtime.stream import notifications
 from emulator.p4runtime.stream.digests import DigestBatch, DigestBuffer, DigestConfig
 from emulator.p4runtime.stream.idle import IdleTimers
-from tests.clients.p4runtime_bench import CPU_PORT, Bench, bits, call, error_of, exact, packet, value_of
+from tests.labs.p4runtime_device import CPU_PORT, Bench, bits, call, error_of, exact, packet, value_of
 
 
 @pytest.fixture(params=("interpreter", "llvm"))

@@ -1,13 +1,12 @@
-"""A plain P4Runtime client for tests, and a scenario that must come out the same under every protobuf.
+"""P4Runtime in text format for tests, and a scenario that must come out the same under every protobuf.
 
-Run as a program (``python -m tests.clients.p4runtime_client``) it plays the scenario and prints the outcome as JSON.
+Run as a program (``python -m tests.clients.p4runtime_scenario``) it plays the scenario and prints the outcome as JSON.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import queue
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -17,68 +16,22 @@ from google.protobuf import text_format
 from google.rpc import status_pb2
 
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
-from emulator.native.p4protos import p4runtime_pb2_grpc
+from emulator.native.p4runtime_client import StreamClient, errors_of
 
 TIMEOUT_S = 20
 """For answers that come at once: only a hang runs into it."""
 
 
-class Controller:
-    """One StreamChannel and the unary calls beside it."""
+class Controller(StreamClient):
+    """The product's client with entities in protobuf's text format."""
 
     def __init__(self, address: str, device_id: int = 0, stream_s: float = 120) -> None:
-        self.channel = grpc.insecure_channel(address)
-        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
-        self.device_id = device_id
-        self.election_id: Any = None
-        self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.stream = self.stub.StreamChannel(iter(self._requests.get, None), timeout=stream_s)
-
-    def send(self, request: Any) -> None:
-        self._requests.put(request)
-
-    def arbitrate(self, low: int | None, **fields: Any) -> Any:
-        """Send an update and return the next one received."""
-        self.ask(low, **fields)
-        return self.next()
-
-    def ask(self, low: int | None, device_id: int | None = None, role: str = "") -> None:
-        request = p4rt.StreamMessageRequest()
-        request.arbitration.device_id = self.device_id if device_id is None else device_id
-        if role:
-            request.arbitration.role.name = role
-        if low is not None:
-            request.arbitration.election_id.high, request.arbitration.election_id.low = divmod(low, 1 << 64)
-            self.election_id = request.arbitration.election_id
-        self.send(request)
-
-    def next(self) -> Any:
-        return next(self.stream)
-
-    def end(self) -> None:
-        self._requests.put(None)
-
-    def close(self) -> None:
-        self.end()
-        self.channel.close()
-
-    def request(self, kind: Any, **fields: Any) -> Any:
-        request = kind(device_id=self.device_id, **fields)
-        if self.election_id is not None:
-            request.election_id.CopyFrom(self.election_id)
-        return request
-
-    def set_pipeline(self, device_config: bytes, action: str = "VERIFY_AND_COMMIT") -> None:
-        request = self.request(p4rt.SetForwardingPipelineConfigRequest)
-        request.action = p4rt.SetForwardingPipelineConfigRequest.Action.Value(action)
-        request.config.p4_device_config = device_config
-        self.stub.SetForwardingPipelineConfig(request, timeout=TIMEOUT_S)
+        super().__init__(address, device_id, stream_s=stream_s, timeout_s=TIMEOUT_S, pipeline_timeout_s=TIMEOUT_S)
 
     def p4info(self) -> Any:
-        request = p4rt.GetForwardingPipelineConfigRequest(device_id=self.device_id)
-        return self.stub.GetForwardingPipelineConfig(request, timeout=TIMEOUT_S).config.p4info
+        return (self.pipeline() or p4rt.ForwardingPipelineConfig()).p4info
 
-    def write(self, *updates: tuple[str, str]) -> None:
+    def write_texts(self, *updates: tuple[str, str]) -> None:
         self.write_as(self.request(p4rt.WriteRequest), *updates)
 
     def write_as(self, request: Any, *updates: tuple[str, str]) -> None:
@@ -89,10 +42,8 @@ class Controller:
             request.updates.add(type=p4rt.Update.Type.Value(update_type), entity=entity)
         self.stub.Write(request, timeout=TIMEOUT_S)
 
-    def read(self, *texts: str) -> list[Any]:
-        request = p4rt.ReadRequest(device_id=self.device_id)
-        request.entities.extend(text_format.Parse(text, p4rt.Entity()) for text in texts)
-        return [e for response in self.stub.Read(request, timeout=TIMEOUT_S) for e in response.entities]
+    def read_texts(self, *texts: str) -> list[Any]:
+        return self.read([text_format.Parse(text, p4rt.Entity()) for text in texts])
 
 
 def details_of(error: grpc.RpcError) -> list[Any]:
@@ -100,12 +51,9 @@ def details_of(error: grpc.RpcError) -> list[Any]:
     (packed,) = (value for key, value in error.trailing_metadata() if key == "grpc-status-details-bin")
     status = status_pb2.Status.FromString(packed)
     assert (status.code, status.message) == (error.code().value[0], error.details())
-    found = []
-    for detail in status.details:
-        message = p4rt.Error()
-        assert detail.Unpack(message)
-        found.append(message)
-    return found
+    details = errors_of(error)
+    assert len(details) == len(status.details)
+    return details
 
 
 def make_package(text: str = "") -> bytes:
@@ -135,17 +83,17 @@ def scenario() -> Iterator[str]:
         group = "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 3 "
         group += "replicas { egress_port: 4 instance: 5 } } }"
         register = f'register_entry {{ register_id: {SUMS} index {{ index: 1 }} data {{ bitstring: "\\007" }} }}'
-        controller.write(("INSERT", entry), ("INSERT", group), ("MODIFY", register))
-        for entity in controller.read(
+        controller.write_texts(("INSERT", entry), ("INSERT", group), ("MODIFY", register))
+        for entity in controller.read_texts(
             "table_entry {}", group, register, f"counter_entry {{ counter_id: {DROPS} index {{ index: 7 }} }}"
         ):
             yield " ".join(text_format.MessageToString(entity, as_one_line=True).split())
         try:
-            controller.write(("INSERT", entry), ("DELETE", group))
+            controller.write_texts(("INSERT", entry), ("DELETE", group))
         except grpc.RpcError as error:
             yield f"{error.code().name}: {[(e.canonical_code, e.message) for e in details_of(error)]}"
         controller.set_pipeline(make_package(), "RECONCILE_AND_COMMIT")
-        yield str(len(controller.read("table_entry {}")))
+        yield str(len(controller.read_texts("table_entry {}")))
     finally:
         controller.close()
         server.stop()
