@@ -136,7 +136,7 @@ def compiler_digest() -> str:
     """SHA-256 over this compiler's own sources and the machine."""
     digest = hashlib.sha256(machine_key().encode())
     root = Path(__file__).resolve().parents[1]
-    for folder in ("p4", "v1model", "bmv2json", "ports"):
+    for folder in ("native", "p4", "v1model", "bmv2json", "ports"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".py", ".p4") and "__pycache__" not in path.parts:
                 digest.update(path.read_bytes())
@@ -163,6 +163,28 @@ def _fetch(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
+
+
+def fetch_program(path: Path) -> CompiledProgram | None:
+    """A program kept by `store_program`; None where there is none, or the file is damaged or of something else."""
+    content = _fetch(path)
+    if content is None:
+        return None
+    try:
+        compiled = pickle.loads(content)
+    except Exception:  # whatever a damaged file makes pickle raise
+        return None
+    return compiled if isinstance(compiled, CompiledProgram) else None
+
+
+def store_program(path: Path, compiled: CompiledProgram) -> None:
+    """Keep a program for `fetch_program`. A cache that cannot be written is no error."""
+    _store(path, with_room(lambda: pickle.dumps(compiled)))
+
+
+def program_file(*settings: object) -> Path:
+    """Where a program is kept that this compiler, in its present version, makes from ``settings`` (by their repr)."""
+    return _folder() / f"{hashlib.sha256(repr((compiler_digest(), settings)).encode()).hexdigest()}.program"
 
 
 def _cached_object(text: str) -> bytes:
@@ -192,7 +214,7 @@ def load(
         return known
     compiled = _compile_file(found, defines or {}, include_paths, engine, cache=cache)
     if cache:
-        _store(index, with_room(lambda: pickle.dumps(compiled)))
+        store_program(index, compiled)
     return compiled
 
 
@@ -204,27 +226,19 @@ def load_checked(
     if (known := _warm(index)) is not None:
         return known
     compiled = compile_program(checked)
-    _store(index, with_room(lambda: pickle.dumps(compiled)))
+    store_program(index, compiled)
     return compiled
 
 
 def _index(path: Path, engine: str, defines: Mapping[str, str], include_paths: Sequence[str | Path]) -> Path:
     """Where the program made with these settings is kept."""
-    settings = (str(path), engine, tuple(sorted(defines.items())), tuple(map(str, include_paths)))
-    return _folder() / f"{hashlib.sha256(repr((compiler_digest(), settings)).encode()).hexdigest()}.index"
+    return program_file("file", str(path), engine, tuple(sorted(defines.items())), tuple(map(str, include_paths)))
 
 
 def _warm(index: Path) -> CompiledProgram | None:
     """The cached program, if every file it was made from still has the same content."""
-    content = _fetch(index)
-    if content is None:
-        return None
-    try:
-        compiled = pickle.loads(content)
-    except Exception:
-        # written by something else, or cut short: as good as absent
-        return None
-    if not isinstance(compiled, CompiledProgram) or not compiled.sources:
+    compiled = fetch_program(index)
+    if compiled is None or not compiled.sources:
         return None
     return compiled if all(_unchanged(Path(p), digest) for p, digest in compiled.sources) else None
 

@@ -20,10 +20,10 @@ from hostagent.controller.core.core import Controller
 from hostagent.controller.core.effects import Disconnect, Effect, Install, Log, Remove, Save, Send
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorUnavailable, Driver
-from hostagent.controller.heartbeats import HeartbeatReceiver
 from hostagent.controller.persistence import write_state
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import add_SessionServicer_to_server
+from hostagent.transport.session.terms import HEARTBEAT, HEARTBEAT_MAGIC
 
 LISTEN_ATTEMPTS = 20
 """A free UDP port whose number is free for TCP too is found at the first attempt nearly always."""
@@ -251,3 +251,17 @@ class ControllerServer:
                 self._driver.remove(job)
             case Log(text):
                 log.info(text)
+
+
+class HeartbeatReceiver(asyncio.DatagramProtocol):
+    """Calls `heard(token)` for each heartbeat datagram of a rank; any other datagram is ignored."""
+
+    def __init__(self, heard: Callable[[int], None]):
+        self._heard = heard
+
+    def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
+        """A datagram from anyone."""
+        if len(data) == HEARTBEAT.size:
+            magic, token, _counter = HEARTBEAT.unpack(data)
+            if magic == HEARTBEAT_MAGIC:
+                self._heard(token)

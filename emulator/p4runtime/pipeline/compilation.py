@@ -8,20 +8,16 @@ file. Programs are cached on disk by content, so a controller that pushes the sa
 from __future__ import annotations
 
 import hashlib
-import os
-import pickle
 import posixpath
 from dataclasses import dataclass
-from pathlib import Path
 
 from emulator.bmv2json.document import Bmv2JsonError
-from emulator.native.folders import cache_root
 from emulator.p4.errors import CompileError
 from emulator.p4runtime.pipeline.device_config import DeviceConfig, JsonConfig
 from emulator.p4runtime.pipeline.package import Package
 from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure
 from emulator.v1model.architecture import V1MODEL
-from emulator.v1model.compiled import CompiledProgram, compile_program, compiler_digest
+from emulator.v1model.compiled import CompiledProgram, compile_program, fetch_program, program_file, store_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +33,11 @@ class PackageReader:
 
 def compile_config(config: DeviceConfig, engine: str = "llvm") -> Compiled:
     """Compile, or take from the cache. Raises CompileFailure with all diagnostics."""
-    cached = cache_root() / "packages" / f"{_content_key(config, engine)}.pickle"
-    program = _fetch(cached)
+    kept = program_file("config", engine, _content(config))
+    program = fetch_program(kept)
     if program is None:
         program = _compile_json(config, engine) if isinstance(config, JsonConfig) else _compile(config, engine)
-        _store(cached, program)
+        store_program(kept, program)
     return Compiled(program.p4info, program)
 
 
@@ -74,36 +70,13 @@ def _compile(package: Package, engine: str) -> CompiledProgram:
     return compile_program(checked, engine=engine)
 
 
-def _content_key(config: DeviceConfig, engine: str) -> str:
+def _content(config: DeviceConfig) -> tuple[object, ...]:
+    """All of a config that decides what is compiled from it, with digests in place of long texts."""
     if isinstance(config, JsonConfig):
-        texts = tuple(hashlib.sha256(text).hexdigest() for text in (config.content, config.p4info))
-        return hashlib.sha256(repr((compiler_digest(), engine, "json", texts)).encode()).hexdigest()
-    package = config
-    parts = (
-        compiler_digest(),
-        engine,
-        package.main,
-        sorted(package.defines.items()),
-        package.include_paths,
-        sorted((name, hashlib.sha256(text).hexdigest()) for name, text in package.files.items()),
-    )
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+        return "json", _digest(config.content), _digest(config.p4info)
+    files = tuple(sorted((name, _digest(text)) for name, text in config.files.items()))
+    return "package", config.main, tuple(sorted(config.defines.items())), config.include_paths, files
 
 
-def _fetch(path: Path) -> CompiledProgram | None:
-    try:
-        program = pickle.loads(path.read_bytes())
-    except Exception:  # absent, cut short, or written by something else: as good as absent
-        return None
-    return program if isinstance(program, CompiledProgram) else None
-
-
-def _store(path: Path, program: CompiledProgram) -> None:
-    """All or nothing; a cache that cannot be written is no error."""
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(pickle.dumps(program))
-        temporary.replace(path)
-    except OSError:
-        return
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()

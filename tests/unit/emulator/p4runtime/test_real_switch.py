@@ -256,7 +256,7 @@ def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     first = compile_config(package)
     monkeypatch.delattr(emulator.p4.frontend, "compile_source")
     assert compile_config(package).p4info == first.p4info
-    (cached,) = (tmp_path / "packages").iterdir()
+    (cached,) = (tmp_path / "programs").glob("*.program")
     cached.write_bytes(b"junk")
     with pytest.raises(ImportError):
         compile_config(package)
