@@ -17,6 +17,11 @@ def annotation_text(annotations: s.Annotations, name: str) -> str | None:
     return None
 
 
+def control_name(type_: t.StructLike) -> str:
+    """Of a declared struct or header."""
+    return (type_.control_name or type_.name).removeprefix(".")
+
+
 def written_key(cx: Context, node: s.Expr, value: r.Expr | None) -> str | None:
     """A path of names, ``h.$valid$``, ``s[1]``, ``x[7:4]``, ``x & 0xf``; None for what needs a ``@name``."""
     number = known.number_text(cx, node)

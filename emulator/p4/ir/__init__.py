@@ -23,10 +23,8 @@ from emulator.p4.ir.blocks import (
     Action,
     ActionCall,
     ActionScope,
-    Annotation,
     Between,
     Control,
-    ExternInstance,
     Goto,
     KeySet,
     Masked,
@@ -52,15 +50,24 @@ from emulator.p4.ir.expressions import (
     Expr,
     FieldRef,
     FieldRun,
+    Header,
+    HeaderField,
+    HeaderRef,
+    HeaderStack,
+    HeaderType,
     IsValid,
     LaneField,
     Mux,
     PacketLength,
     Place,
     Slice,
+    StackAt,
+    StackLast,
     StackLastIndex,
+    StackNext,
     Unary,
     UnaryOp,
+    Variable,
 )
 from emulator.p4.ir.statements import (
     LOOP_LIMIT,
@@ -75,6 +82,7 @@ from emulator.p4.ir.statements import (
     CopyHeader,
     Emit,
     Exit,
+    ExternInstance,
     Extract,
     If,
     LaneInstances,
@@ -92,18 +100,7 @@ from emulator.p4.ir.statements import (
     Text,
     Verify,
 )
-from emulator.p4.ir.storage import (
-    Header,
-    HeaderField,
-    HeaderRef,
-    HeaderStack,
-    HeaderType,
-    StackAt,
-    StackLast,
-    StackNext,
-    Variable,
-)
-from emulator.p4.ir.types import BOOL, INDEX, Bits, Bool, Scalar, Span, Type, VarBits, width_of
+from emulator.p4.ir.types import BOOL, INDEX, Annotation, Bits, Bool, Scalar, Span, Type, VarBits, width_of
 
 __all__ = [
     "BOOL",

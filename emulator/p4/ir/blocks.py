@@ -1,4 +1,4 @@
-"""Parsers, controls, tables, actions, extern objects, and the program that holds them."""
+"""Parsers, controls, tables, actions, and the program that holds them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from emulator.p4.ir.expressions import Expr
-from emulator.p4.ir.statements import Block
-from emulator.p4.ir.storage import Header, HeaderStack, Variable
-from emulator.p4.ir.types import Span, Type
+from emulator.p4.ir.expressions import Expr, Header, HeaderStack, Variable
+from emulator.p4.ir.statements import Block, ExternInstance
+from emulator.p4.ir.types import Annotation, Span, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +94,6 @@ class Parser:
 
 
 @dataclass(frozen=True, slots=True)
-class Annotation:
-    """``@name(body)``; ``body`` is the argument text as P4Info prints it, None without parentheses."""
-
-    name: str
-    body: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Action:
     """An action that tables can run; ``parameters`` are the control plane's, bound as variables before the body."""
 
@@ -180,20 +171,6 @@ class Table:
     span: Span | None = field(default=None, compare=False)
     support_timeout: bool = False
     """Entries may have an idle time-out, so the time of each entry's last hit is kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExternInstance:
-    """An instantiated extern object, e.g. ``register<bit<32>>(1024) sums``."""
-
-    name: str
-    """Control-plane name."""
-    extern: str
-    type_arguments: tuple[Type, ...]
-    arguments: tuple[int | str, ...]
-    """Constructor arguments: numbers, or an enum member's name."""
-    annotations: tuple[Annotation, ...] = ()
-    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

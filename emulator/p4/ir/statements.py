@@ -1,16 +1,12 @@
-"""Statements, and what they act on."""
+"""Statements, and the extern objects that they call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from emulator.p4.ir.expressions import Expr, FieldRef, LaneField, Place
-from emulator.p4.ir.storage import HeaderRef, HeaderStack, Variable
-from emulator.p4.ir.types import Span
-
-if TYPE_CHECKING:
-    from emulator.p4.ir.blocks import ExternInstance
+from emulator.p4.ir.expressions import Expr, FieldRef, HeaderRef, HeaderStack, LaneField, Place, Variable
+from emulator.p4.ir.types import Annotation, Span, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +98,20 @@ class LaneInstances:
     """Only in a ``Repeat``: in turn i, the i-th of these; they are neighbours in one of ``Program.groups``."""
 
     instances: tuple[ExternInstance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExternInstance:
+    """An instantiated extern object, e.g. ``register<bit<32>>(1024) sums``."""
+
+    name: str
+    """Control-plane name."""
+    extern: str
+    type_arguments: tuple[Type, ...]
+    arguments: tuple[int | str, ...]
+    """Constructor arguments: numbers, or an enum member's name."""
+    annotations: tuple[Annotation, ...] = ()
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

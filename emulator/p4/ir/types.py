@@ -1,4 +1,4 @@
-"""Types of values, and places in the source text."""
+"""Types of values, places in the source text, and annotations: what all other nodes use."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ class Span:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """``@name(body)``; ``body`` is the argument text as P4Info prints it, None without parentheses."""
+
+    name: str
+    body: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

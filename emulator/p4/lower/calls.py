@@ -1,49 +1,74 @@
-"""Calls: built-in methods, and which part of the lowering takes each of the others."""
+"""Calls of built-in methods, and of functions and actions: regions with copy-in and copy-out (section 6.8)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from emulator.p4 import ir
 from emulator.p4.check import resolved as r
-from emulator.p4.lower.externs import ExternLowering
+from emulator.p4.check import type_system as t
+from emulator.p4.lower import arguments, storage, values
+from emulator.p4.lower.arguments import Passing
+from emulator.p4.lower.context import Context
 from emulator.p4.lower.operators import is_valid
-from emulator.p4.lower.storage import Value
+from emulator.p4.lower.shapes import Value
 
 
-class CallLowering(ExternLowering):
-    def call(self, expr: Any) -> Value:
-        return _CALLS[type(expr)](self, expr)
-
-    def _builtin(self, expr: r.BuiltinCall) -> Value:
-        base = self.value(expr.base)
-        span = self.tokens.span(expr.at)
-        if expr.method == "isValid":
-            return is_valid(base)
-        if expr.method in ("setValid", "setInvalid"):
-            self.set_validity(base, expr.method == "setValid", span)
-        elif expr.count:
-            self.shift_stack(base, expr.count if expr.method == "push_front" else -expr.count, span)
-        return None
-
-    # --- defined by the blocks -----------------------------------------------------------------------------------
-
-    def call_action(self, expr: r.ActionCall) -> Value:
-        raise NotImplementedError
-
-    def apply_table(self, expr: r.TableApply | r.ApplyResult) -> Value:
-        raise NotImplementedError
-
-    def apply_block(self, expr: r.BlockApply) -> Value:
-        raise NotImplementedError
+def builtin(cx: Context, expr: r.BuiltinCall) -> Value:
+    base = cx.value(expr.base)
+    span = cx.tokens.span(expr.at)
+    if expr.method == "isValid":
+        return is_valid(base)
+    if expr.method in ("setValid", "setInvalid"):
+        values.set_validity(cx, base, expr.method == "setValid", span)
+    elif expr.count:
+        values.shift_stack(cx, base, expr.count if expr.method == "push_front" else -expr.count, span)
+    return None
 
 
-_CALLS: dict[type, Any] = {
-    r.BuiltinCall: CallLowering._builtin,
-    r.ExternCall: CallLowering.extern,
-    r.FunctionCall: CallLowering.call_function,
-    r.ActionCall: lambda lowering, expr: lowering.call_action(expr),
-    r.TableApply: lambda lowering, expr: lowering.apply_table(expr),
-    r.ApplyResult: lambda lowering, expr: lowering.apply_table(expr),
-    r.BlockApply: lambda lowering, expr: lowering.apply_block(expr),
-    r.Literal: lambda lowering, expr: None,  # static_assert
-}
+def function(cx: Context, expr: r.FunctionCall) -> Value:
+    callee = expr.function
+    known = {v: cx.type(type_) for v, type_ in expr.type_arguments.items()}
+    name = f"{cx.path}.{callee.name}"
+    span = cx.tokens.span(expr.at)
+    names = [f"{name}.{s.name}" for s in callee.parameters]
+    passing = arguments.pass_in(cx, names, expr.arguments, by_reference=True, span=span)
+    result_type = cx.type(expr.type)
+    outer = cx.types, cx.result
+    cx.result = None if result_type is t.VOID else storage.allocate(cx, f"{name}.result", result_type)
+    cx.types = {**cx.types, **known}
+    _region(cx, name, callee.parameters, passing, callee.body, span)
+    result = cx.result
+    cx.types, cx.result = outer
+    return result
+
+
+def inline(
+    cx: Context,
+    name: str,
+    symbols: Sequence[r.VariableSymbol],
+    bound: Sequence[r.Bound],
+    body: r.Block,
+    node: Any,
+    *,
+    by_reference: bool,
+) -> None:
+    """A call as a region: bound in, body, bound out."""
+    span = cx.tokens.span(node.at)
+    names = [f"{name}.{s.name}" for s in symbols]
+    passing = arguments.pass_in(cx, names, bound, by_reference=by_reference, span=span)
+    _region(cx, name, symbols, passing, body, span)
+
+
+def _region(
+    cx: Context, name: str, symbols: Sequence[r.VariableSymbol], passing: Passing, body: r.Block, span: ir.Span
+) -> None:
+    for symbol, place in zip(symbols, passing.storage, strict=True):
+        cx.env[symbol] = place
+    outer_path, cx.path = cx.path, name
+    inner = cx.body(body)
+    cx.path = outer_path
+    if inner and isinstance(inner[-1], ir.Return):
+        inner = inner[:-1]
+    cx.out.append(ir.Region(name, inner, arguments.copy_out(cx, passing, span), span))

@@ -1,13 +1,56 @@
-"""Keysets as bit patterns."""
+"""Table entries, and keysets as bit patterns."""
 
 from __future__ import annotations
 
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
+from emulator.p4.check.priorities import has_priorities, ir_priorities
+from emulator.p4.errors import Kind
+from emulator.p4.lower import actions, erasure
+from emulator.p4.lower.context import Context
+from emulator.p4.syntax.lexer import integer_value
 
 
-def all_ones(type_: ir.Type) -> int:
-    return (1 << type_.width_bits) - 1 if isinstance(type_, ir.Bits) else 1
+def table_entries(
+    cx: Context, symbol: r.TableSymbol, listed: dict[r.ActionSymbol, r.TableAction]
+) -> tuple[ir.TableEntry, ...]:
+    priorities = [0] * len(symbol.entries)
+    if has_priorities(symbol):
+        priorities = ir_priorities(symbol, [_position(cx, entry) for entry in symbol.entries])
+    found: list[ir.TableEntry] = []
+    seen: set[object] = set()
+    for entry, priority in zip(symbol.entries, priorities, strict=True):
+        keysets = tuple(
+            _entry_keyset(cx, shape, erasure.scalar(cx, cx.type(key.value.type)), key.match_kind)
+            for shape, key in zip(entry.keyset, symbol.keys, strict=True)
+        )
+        if (keysets, priority) in seen:
+            cx.warn(entry.at, "an entry with these keys stands before this one, which can never match")
+            continue
+        seen.add((keysets, priority))
+        span = cx.span(entry)
+        found.append(ir.TableEntry(keysets, actions.choice(cx, entry.choice, listed), priority, entry.is_const, span))
+    return tuple(found)
+
+
+def _entry_keyset(cx: Context, shape: r.Expr, type_: ir.Type, match_kind: str) -> ir.KeySet:
+    found = keyset(tuple(cx.value(part) for part in keyset_parts(shape)), shape, type_, match_kind)
+    if found is None and isinstance(shape, r.Range):
+        cx.fail(shape, "an entry: the target takes no range of signed numbers across zero", Kind.TARGET)
+    if found is None:
+        cx.fail(shape, "an entry: the value must be known at compile time", Kind.CONSTANT)
+    return found
+
+
+def _position(cx: Context, entry: r.Entry) -> int | None:
+    """``@priority(n)``, which bmv2's entries carry in place of their position."""
+    for annotation in entry.annotations:
+        if annotation.name == "priority":
+            literal = integer_value(annotation.tokens[0]) if annotation.tokens else None
+            if literal is None or len(annotation.tokens or ()) != 1:
+                cx.fail(annotation, "@priority takes one number", Kind.CONSTANT)
+            return literal[0]
+    return None
 
 
 def keyset(values: tuple[ir.Expr, ...], shape: r.Expr, type_: ir.Type, match_kind: str = "") -> ir.KeySet | None:
@@ -16,7 +59,7 @@ def keyset(values: tuple[ir.Expr, ...], shape: r.Expr, type_: ir.Type, match_kin
 
     Keys of kind ``range`` are matched with ranges even where one value is meant.
     """
-    ones = all_ones(type_)
+    ones = _all_ones(type_)
     if isinstance(shape, r.DontCare):
         return ir.Between(0, ones) if match_kind == "range" else ir.Masked(0, 0)
     numbers = [value.value & ones for value in values if isinstance(value, ir.Constant)]
@@ -27,3 +70,23 @@ def keyset(values: tuple[ir.Expr, ...], shape: r.Expr, type_: ir.Type, match_kin
     if isinstance(shape, r.Range):
         return ir.Between(numbers[0], numbers[1]) if numbers[0] <= numbers[1] else None
     return ir.Between(numbers[0], numbers[0]) if match_kind == "range" else ir.Masked(numbers[0], ones)
+
+
+def _all_ones(type_: ir.Type) -> int:
+    return (1 << type_.width_bits) - 1 if isinstance(type_, ir.Bits) else 1
+
+
+def keyset_parts(shape: r.Expr) -> tuple[r.Expr, ...]:
+    """The numbers in a checked keyset."""
+    if isinstance(shape, r.DontCare):
+        return ()
+    if isinstance(shape, r.Mask):
+        return shape.value, shape.mask
+    return (shape.low, shape.high) if isinstance(shape, r.Range) else (shape,)
+
+
+def unsigned(value: ir.Expr) -> ir.Expr:
+    """Keys are compared as bit patterns."""
+    if isinstance(value.type, ir.Bits) and value.type.signed:
+        return ir.Cast(value, ir.Bits(value.type.width_bits))
+    return value

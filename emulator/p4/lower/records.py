@@ -1,14 +1,16 @@
-"""What the lowering remembers of instances; P4Info is made from it."""
+"""What the lowering remembers of instances, and the digests they send; P4Info is made from it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.lower.storage import Value
+from emulator.p4.check.key_names import control_name
+from emulator.p4.lower.shapes import Value
 
 Types: TypeAlias = dict[t.TypeVariable, t.Type]
 
@@ -95,3 +97,46 @@ def count_applications(block: Any, counts: dict[Any, int], weight: int = 1) -> N
             count_applications(getattr(statement, name, None) or (), counts, 2 * weight)
         for case in getattr(statement, "cases", ()):
             count_applications(case.body, counts, weight)
+
+
+def digest_names(blocks: Iterable[tuple[str, BlockInstance]]) -> dict[r.ExternCall, str]:
+    """What the control plane calls each digest: its struct, else ``digest_N``, numbered in the order of the calls."""
+    found: dict[r.ExternCall, str] = {}
+    unnamed = 0
+    for call in digest_calls(blocks):
+        name = digest_name(call.type_arguments[0])
+        if name is None:
+            name, unnamed = f"digest_{unnamed}", unnamed + 1
+        found[call] = name
+    return found
+
+
+def digest_name(type_: t.Type) -> str | None:
+    """Control-plane name of a struct; None for types without a name."""
+    return control_name(type_) if isinstance(type_, t.StructLike) and type_.name else None
+
+
+def digest_calls(blocks: Iterable[tuple[str, BlockInstance]]) -> Iterator[r.ExternCall]:
+    """Calls in controls and their actions, sub-controls' too, in order of declaration."""
+    for _, instance in blocks:
+        yield from _calls_in(instance)
+
+
+def _calls_in(instance: BlockInstance) -> Iterator[r.ExternCall]:
+    for member in instance.members:
+        if isinstance(member, BlockInstance):
+            yield from _calls_in(member)
+        elif isinstance(getattr(member, "symbol", None), r.ActionSymbol):
+            yield from _in_statements(member.symbol.body)  # type: ignore[union-attr]
+    yield from _in_statements(instance.symbol.body or [])
+
+
+def _in_statements(block: Any) -> Iterator[r.ExternCall]:
+    for statement in block:
+        call = getattr(statement, "call", None)
+        if isinstance(call, r.ExternCall) and call.name == "digest":
+            yield call
+        for name in ("then", "otherwise", "body"):
+            yield from _in_statements(getattr(statement, name, None) or ())
+        for case in getattr(statement, "cases", ()):
+            yield from _in_statements(case.body)

@@ -6,13 +6,13 @@ from typing import Any
 
 from emulator.native.p4protos import p4info_pb2
 from emulator.p4.check import type_system as t
-from emulator.p4.check.key_names import annotation_text
+from emulator.p4.check.key_names import annotation_text, control_name
 from emulator.p4.errors import Kind
 from emulator.p4.lower.records import ExternRecord, ValueSetRecord
 from emulator.p4.p4info import ids
 from emulator.p4.p4info.symbols import EXTERN_PREFIXES, ControllerHeader, Digest, is_hidden
 from emulator.p4.p4info.tables import TableWriter
-from emulator.p4.p4info.types import control_name, field_name, flattened
+from emulator.p4.p4info.types import field_name, flattened
 from emulator.p4.syntax import tree as s
 
 _UNITS = {"packets": "PACKETS", "bytes": "BYTES", "packets_and_bytes": "BOTH"}

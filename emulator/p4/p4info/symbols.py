@@ -9,14 +9,21 @@ from typing import Any
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.key_names import annotation_text
+from emulator.p4.check.key_names import annotation_text, control_name
 from emulator.p4.errors import Kind
-from emulator.p4.lower.digests import digest_calls, digest_name
 from emulator.p4.lower.lowering import Lowered
-from emulator.p4.lower.records import ActionRecord, BlockInstance, ExternRecord, TableRecord, ValueSetRecord
+from emulator.p4.lower.records import (
+    ActionRecord,
+    BlockInstance,
+    ExternRecord,
+    TableRecord,
+    ValueSetRecord,
+    digest_calls,
+    digest_name,
+)
 from emulator.p4.p4info import ids
 from emulator.p4.p4info.annotations import AnnotationWriter
-from emulator.p4.p4info.types import control_name, declared_annotations
+from emulator.p4.p4info.types import declared_annotations
 from emulator.p4.syntax import tree as s
 
 EXTERN_PREFIXES = {

@@ -7,7 +7,7 @@ from typing import Any
 from emulator.native.p4protos import p4types_pb2
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.key_names import annotation_text
+from emulator.p4.check.key_names import annotation_text, control_name
 from emulator.p4.errors import Kind
 from emulator.p4.p4info.annotations import AnnotationWriter, split_at_commas
 from emulator.p4.syntax import tree as s
@@ -197,10 +197,6 @@ def declared_annotations(type_: t.Type) -> s.Annotations:
     """Annotations of a struct's or header's declaration."""
     declaration = getattr(type_, "declaration", None)
     return declaration.annotations if isinstance(declaration, s.Struct) else ()
-
-
-def control_name(type_: t.StructLike) -> str:
-    return (type_.control_name or type_.name).removeprefix(".")
 
 
 def field_name(field: t.Field | r.VariableSymbol) -> str:

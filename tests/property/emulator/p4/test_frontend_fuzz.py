@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.p4.lower import storage
+from emulator.p4.lower import context
 from emulator.p4.preprocess import macros as preprocess_macros
 from tests.programs.text import program
 from tests.soaks.p4_fuzz import damaged, outcome, sources
@@ -67,7 +67,7 @@ def doubling(first: str, following: str, count: int = 40) -> str:
 )
 def test_what_doubles_is_bounded(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preprocess_macros, "MAX_WORK", 1 << 12)
-    monkeypatch.setattr(storage, "MAX_WRITTEN_OUT", 1 << 10)
+    monkeypatch.setattr(context, "MAX_WRITTEN_OUT", 1 << 10)
     assert outcome(text + "\n") == "error"
 
 
