@@ -102,7 +102,7 @@ def copy_out(cx: Context, passing: Passing, span: ir.Span | None) -> ir.Block:
 
 
 def evaluate(cx: Context, arguments: Sequence[r.Bound]) -> list[Evaluated]:
-    """In the order they were written; in the order of the parameters."""
+    """Evaluated in the order in which they were written; returned in the order of the parameters."""
     done: list[Evaluated] = []
     for bound in sorted(arguments, key=lambda b: b.position):
         before = len(cx.out)

@@ -54,7 +54,7 @@ def inline(
     *,
     by_reference: bool,
 ) -> None:
-    """A call as a region: bound in, body, bound out."""
+    """A call as a region: arguments in, body, arguments out."""
     span = cx.tokens.span(node.at)
     names = [f"{name}.{s.name}" for s in symbols]
     passing = arguments.pass_in(cx, names, bound, by_reference=by_reference, span=span)

@@ -148,8 +148,8 @@ class Context(Reporter):
         self.shared: dict[str, Value] = {}
         """The storage that blocks share, by its root: the architecture's names for the blocks' parameters."""
         self.effects: dict[int, tuple[ir.Statement, frozenset[str] | None]] = {}
-        """What compound statements write (``evaluation.written``), by identity; the statement is kept with it, so that
-        no other one gets its identity."""
+        """What compound statements write (``evaluation.written``), by identity. The statement is kept with it, so that
+        no other one can get its identity."""
 
         # the place in the program
         self.at = 0

@@ -145,7 +145,7 @@ def _program(cx: Context, program: r.Program, name: str) -> Lowered:
 
 
 def _package(cx: Context, main: r.InstanceSymbol) -> r.Construct:
-    """What ``main`` is made of: an instance of the architecture's package, with the architecture's types."""
+    """What ``main`` is made of: an instance of the architecture's package, with the architecture's blocks."""
     package, architecture = main.type, cx.architecture
     assert isinstance(package, t.BlockType)
     if package.name != architecture.package:

@@ -11,6 +11,8 @@ from emulator.p4.lower import arguments, erasure, evaluation, storage, values
 from emulator.p4.lower.context import Context
 from emulator.p4.lower.shapes import HeaderParts, Parts, Value
 
+_HEADERS = (ir.Header, ir.StackAt, ir.StackNext, ir.StackLast, ir.HeaderStack, HeaderParts)
+
 
 def _extract(cx: Context, expr: r.ExternCall) -> Value:
     type_ = cx.type(expr.arguments[0].parameter.type)
@@ -96,9 +98,6 @@ def _emit_value(cx: Context, value: Value, span: ir.Span) -> None:
             cx.out.append(ir.Emit(header, span))
     else:
         cx.out.append(ir.Emit(value, span))
-
-
-_HEADERS = (ir.Header, ir.StackAt, ir.StackNext, ir.StackLast, ir.HeaderStack, HeaderParts)
 
 
 def _headers(value: Value) -> Iterator[Value]:
