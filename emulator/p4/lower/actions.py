@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.reporting import fail
 from emulator.p4.errors import Kind
 from emulator.p4.lower import calls, erasure, instances
 from emulator.p4.lower.context import Context
@@ -64,7 +65,7 @@ def choice(cx: Context, chosen: r.ActionChoice, listed: dict[r.ActionSymbol, r.T
     for argument in chosen.arguments:
         value = cx.value(argument)
         if not isinstance(value, ir.Constant):
-            cx.fail(argument, "the argument must be known at compile time", Kind.CONSTANT)
+            fail(cx, argument, "the argument must be known at compile time", Kind.CONSTANT)
         numbers.append(value.value)
     return ir.ActionCall(table_action(cx, listed[chosen.action]).name, tuple(numbers))
 
@@ -96,7 +97,7 @@ def _made(cx: Context, record: ActionRecord, listed: r.TableAction, name: str) -
 def _data_parameter(cx: Context, record: ActionRecord, parameter: r.VariableSymbol) -> ir.Variable:
     type_ = cx.type(parameter.type)
     if not t.is_scalar(type_):
-        cx.fail(parameter.at, f"the control plane cannot give a parameter of type {type_}")
+        fail(cx, parameter.at, f"the control plane cannot give a parameter of type {type_}")
     variable = ir.Variable(cx.names.unique(f"{record.name}.{parameter.name}"), erasure.scalar(cx, type_))
     cx.env[parameter] = variable
     return variable

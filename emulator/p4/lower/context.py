@@ -15,8 +15,8 @@ from emulator.p4 import ir
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.reporting import Reporter
-from emulator.p4.errors import Diagnostics, Kind
+from emulator.p4.check.reporting import fail
+from emulator.p4.errors import Diagnostic, Diagnostics, Kind
 from emulator.p4.lower.records import ActionRecord, BlockInstance
 from emulator.p4.lower.shapes import Value
 from emulator.p4.syntax.source import Tokens
@@ -119,75 +119,70 @@ class Scope(NamedTuple):
     result: Value | None
 
 
-class Context(Reporter):
-    """The state of one run of the lowering."""
+@dataclass(slots=True)
+class Context:
+    tokens: Tokens
+    diagnostics: Diagnostics
+    architecture: Architecture
+    expression_table: Expressions
+    statement_table: Statements
 
-    def __init__(
-        self,
-        tokens: Tokens,
-        diagnostics: Diagnostics,
-        architecture: Architecture,
-        expressions: Expressions,
-        statements: Statements,
-    ) -> None:
-        super().__init__(tokens, diagnostics)
-        self.architecture = architecture
-        self._expressions = expressions
-        self._statements = statements
-        self._spent = 0
+    # the whole program's
+    refusals: list[Diagnostic] = field(default_factory=list)
+    """Legal constructs that the architecture's engines lack."""
+    made: Made = field(default_factory=Made)
+    names: Names = field(default_factory=Names)
+    erased: Erased = field(default_factory=Erased)
+    unions: Unions = field(default_factory=Unions)
+    errors: dict[str, int] = field(default_factory=dict)
+    """Error numbers by name."""
+    data_names: dict[r.ExternCall, str] = field(default_factory=dict)
+    """Control-plane names of the data that calls of form NAMED send."""
+    shared: dict[str, Value] = field(default_factory=dict)
+    """The storage that blocks share, by its root: the architecture's names for the blocks' parameters."""
+    effects: dict[int, tuple[ir.Statement, frozenset[str] | None]] = field(default_factory=dict)
+    """What compound statements write (``evaluation.written``), by identity. The statement is kept with it, so that no
+    other one can get its identity."""
+    spent: int = 0
+    """Parts written out so far (`spend`)."""
 
-        # the whole program's
-        self.made = Made()
-        self.names = Names()
-        self.erased = Erased()
-        self.unions = Unions()
-        self.errors: dict[str, int] = {}
-        """Error numbers by name."""
-        self.data_names: dict[r.ExternCall, str] = {}
-        """Control-plane names of the data that calls of form NAMED send."""
-        self.shared: dict[str, Value] = {}
-        """The storage that blocks share, by its root: the architecture's names for the blocks' parameters."""
-        self.effects: dict[int, tuple[ir.Statement, frozenset[str] | None]] = {}
-        """What compound statements write (``evaluation.written``), by identity. The statement is kept with it, so that
-        no other one can get its identity."""
-
-        # the place in the program
-        self.at = 0
-        """The token that errors without a better place are reported at."""
-        self.out: list[ir.Statement] = []
-        """Statements of the block being lowered; what expressions hoist goes there, too."""
-        self.block_name = ""
-        """The package parameter whose block is being lowered."""
-        self.instance: BlockInstance | None = None
-        """The instance being lowered."""
-        self.path = ""
-        """Prefix of the names made now."""
-        self.env: dict[Any, Any] = {}
-        """What each symbol stands for now: storage, a value, an extern instance, a block instance."""
-        self.types: dict[t.TypeVariable, t.Type] = {}
-        """Type arguments of the functions and blocks being inlined."""
-        self.result: Value | None = None
-        """Where the function being inlined puts its result."""
-        self.action_depth = 0
-        """Actions around the statements being lowered."""
-        self.states = States()
+    # the place in the program
+    at: int = 0
+    """The token that errors without a better place are reported at."""
+    out: list[ir.Statement] = field(default_factory=list)
+    """Statements of the block being lowered; what expressions hoist goes there, too."""
+    block_name: str = ""
+    """The package parameter whose block is being lowered."""
+    instance: BlockInstance | None = None
+    """The instance being lowered."""
+    path: str = ""
+    """Prefix of the names made now."""
+    env: dict[Any, Any] = field(default_factory=dict)
+    """What each symbol stands for now: storage, a value, an extern instance, a block instance."""
+    types: dict[t.TypeVariable, t.Type] = field(default_factory=dict)
+    """Type arguments of the functions and blocks being inlined."""
+    result: Value | None = None
+    """Where the function being inlined puts its result."""
+    action_depth: int = 0
+    """Actions around the statements being lowered."""
+    states: States = field(default_factory=States)
 
     # --- constructs in constructs --------------------------------------------------------------------------------
 
     def value(self, expr: r.Expr) -> Value:
         """An expression's value; what has side effects goes into ``out`` first."""
         self.at = expr.at
-        return self._expressions[type(expr)](self, expr)
+        return self.expression_table[type(expr)](self, expr)
 
     def call(self, expr: r.Expr) -> Value:
         """A call as a statement: errors without a better place are reported at the statement before."""
-        return self._expressions[type(expr)](self, expr)
+        return self.expression_table[type(expr)](self, expr)
 
     def statements(self, block: r.Block) -> None:
         """Into ``out``; what follows a return is left out, as p4c does: its tables and actions are not in P4Info."""
         for statement in block:
             self.spend(statement.at)
-            self._statements[type(statement)](self, statement)
+            self.statement_table[type(statement)](self, statement)
             if returns(self.out):
                 break
 
@@ -200,10 +195,10 @@ class Context(Reporter):
 
     def spend(self, at: int) -> None:
         """Called for everything that is written out; refuses programs that double with each call or instance."""
-        self._spent += 1
-        if self._spent > MAX_WRITTEN_OUT:
+        self.spent += 1
+        if self.spent > MAX_WRITTEN_OUT:
             text = f"with its calls and instances written out this program has more than {MAX_WRITTEN_OUT} parts"
-            self.fail(at, text, Kind.TARGET)
+            fail(self, at, text, Kind.TARGET)
 
     # --- scope ---------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check.priorities import has_priorities, ir_priorities
+from emulator.p4.check.reporting import fail, warn
 from emulator.p4.errors import Kind
 from emulator.p4.lower import actions, erasure
 from emulator.p4.lower.context import Context
@@ -25,7 +26,7 @@ def table_entries(
             for shape, key in zip(entry.keyset, symbol.keys, strict=True)
         )
         if (keysets, priority) in seen:
-            cx.warn(entry.at, "an entry with these keys stands before this one, which can never match")
+            warn(cx, entry.at, "an entry with these keys stands before this one, which can never match")
             continue
         seen.add((keysets, priority))
         span = cx.span(entry)
@@ -36,9 +37,9 @@ def table_entries(
 def _entry_keyset(cx: Context, shape: r.Expr, type_: ir.Type, match_kind: str) -> ir.KeySet:
     found = keyset(tuple(cx.value(part) for part in keyset_parts(shape)), shape, type_, match_kind)
     if found is None and isinstance(shape, r.Range):
-        cx.fail(shape, "an entry: the target takes no range of signed numbers across zero", Kind.TARGET)
+        fail(cx, shape, "an entry: the target takes no range of signed numbers across zero", Kind.TARGET)
     if found is None:
-        cx.fail(shape, "an entry: the value must be known at compile time", Kind.CONSTANT)
+        fail(cx, shape, "an entry: the value must be known at compile time", Kind.CONSTANT)
     return found
 
 
@@ -48,7 +49,7 @@ def _position(cx: Context, entry: r.Entry) -> int | None:
         if annotation.name == "priority":
             literal = integer_value(annotation.tokens[0]) if annotation.tokens else None
             if literal is None or len(annotation.tokens or ()) != 1:
-                cx.fail(annotation, "@priority takes one number", Kind.CONSTANT)
+                fail(cx, annotation, "@priority takes one number", Kind.CONSTANT)
             return literal[0]
     return None
 

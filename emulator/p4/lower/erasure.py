@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emulator.p4 import ir
 from emulator.p4.check import type_system as t
+from emulator.p4.check.reporting import fail
 from emulator.p4.errors import Kind
 from emulator.p4.lower.context import Context
 from emulator.p4.lower.shapes import Parts, Value
@@ -33,9 +34,9 @@ def header_type(cx: Context, type_: t.StructLike) -> ir.HeaderType:
         offset = fields[-1].offset_bits + fields[-1].width_bits if fields else 0
         at = type_.declaration.name_at if hasattr(type_.declaration, "name_at") else cx.at
         if offset % 8:
-            cx.fail(at, f"header {type_} has {offset} bits: the target takes whole bytes only", Kind.TARGET)
+            fail(cx, at, f"header {type_} has {offset} bits: the target takes whole bytes only", Kind.TARGET)
         if sum(isinstance(f.type, ir.VarBits) for f in fields) > 1:
-            cx.fail(at, f"header {type_} has two varbit fields: the target takes one", Kind.TARGET)
+            fail(cx, at, f"header {type_} has two varbit fields: the target takes one", Kind.TARGET)
         found = cx.erased.header_types[type_] = ir.HeaderType(str(type_), tuple(fields))
         cx.erased.fields[id(found)] = {f.name: f for f in fields}
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.reporting import fail
 from emulator.p4.errors import Kind
 from emulator.p4.lower import erasure, evaluation, storage, values
 from emulator.p4.lower.context import Context
@@ -38,7 +39,7 @@ def element_of(cx: Context, expr: r.ElementOf) -> Value:
     if isinstance(index, ir.Constant):
         items = base.items if isinstance(base, Parts) else base.headers
         if not 0 <= index.value < len(items):  # of a parameter that is known now
-            cx.fail(expr.index, f"index {index.value} is outside {cx.type(expr.base.type)}", Kind.CONSTANT)
+            fail(cx, expr.index, f"index {index.value} is outside {cx.type(expr.base.type)}", Kind.CONSTANT)
         return items[index.value]
     if not isinstance(base, ir.HeaderStack | UnionStack):  # a value without storage, like {h1, h2}
         made = storage.allocate(cx, f"{cx.path}.tmp", cx.type(expr.base.type))
@@ -102,4 +103,4 @@ def invalid_header(cx: Context, expr: r.InvalidHeader) -> Value:
 
 
 def construct(cx: Context, expr: r.Construct) -> Value:
-    cx.fail(expr, "an instance cannot be made here", Kind.PLACE)
+    fail(cx, expr, "an instance cannot be made here", Kind.PLACE)

@@ -6,6 +6,7 @@ from emulator.p4 import ir
 from emulator.p4.architecture import CallForm
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.reporting import fail, refuse, unsupported, warn
 from emulator.p4.errors import Kind
 from emulator.p4.lower import arguments, packets, places, storage, values
 from emulator.p4.lower.arguments import Evaluated
@@ -21,7 +22,7 @@ def call(cx: Context, expr: r.ExternCall) -> Value:
     _check_block(cx, expr)
     known = cx.architecture.functions if expr.instance is None else cx.architecture.methods
     if expr.name not in known:
-        cx.refuse(expr, f"the extern function {expr.name}()" if expr.instance is None else f"{expr.name}()")
+        refuse(cx, expr, f"the extern function {expr.name}()" if expr.instance is None else f"{expr.name}()")
     span = cx.tokens.span(expr.at)
     if expr.instance is None and expr.name in cx.architecture.setters:
         _set_fields(cx, expr, span)
@@ -30,7 +31,7 @@ def call(cx: Context, expr: r.ExternCall) -> Value:
     if expr.instance is not None:
         instance = cx.value(expr.instance)
         if not isinstance(instance, ir.ExternInstance):
-            cx.unsupported(expr, f"{expr.name}() of this object")
+            unsupported(cx, expr, f"{expr.name}() of this object")
     after: list[ir.Statement] = []
     passed = tuple(_extern_argument(cx, e, after) for e in arguments.evaluate(cx, expr.arguments))
     passed = _in_form(cx, expr, passed, span)
@@ -49,7 +50,7 @@ def _set_fields(cx: Context, expr: r.ExternCall, span: ir.Span) -> None:
     root, fields = cx.architecture.setters[expr.name]
     target: Value = arguments.evaluate(cx, expr.arguments)[0].place if expr.arguments else cx.shared.get(root)
     if not isinstance(target, Parts) or not target.names.keys() >= fields.keys():
-        cx.unsupported(expr, f"{expr.name}() of anything without the fields {' and '.join(fields)}")
+        unsupported(cx, expr, f"{expr.name}() of anything without the fields {' and '.join(fields)}")
     for name, value in fields.items():
         place = target.part(name)
         cx.out.append(ir.Assign(place, ir.Constant(value, place.type), span))
@@ -64,11 +65,11 @@ def _check_block(cx: Context, expr: r.ExternCall) -> None:
         if isinstance(type_, t.EnumType) and any(f"{expr.name}({member})" in rules for member in type_.members):
             value = bound.value
             if not isinstance(value, r.Literal):
-                cx.fail(value or expr, f"{expr.name}(): {bound.parameter.name!r} must be constant", Kind.TARGET)
+                fail(cx, value or expr, f"{expr.name}(): {bound.parameter.name!r} must be constant", Kind.TARGET)
             names.append(f"{expr.name}({list(type_.members)[value.value]})")
     for name in names:
         if name in rules and cx.block_name not in rules[name]:
-            cx.fail(expr, f"{name.removesuffix('()')} cannot be called in this block", Kind.TARGET)
+            fail(cx, expr, f"{name.removesuffix('()')} cannot be called in this block", Kind.TARGET)
 
 
 def _extern_argument(cx: Context, argument: Evaluated, after: list[ir.Statement]) -> ir.Argument:
@@ -76,7 +77,7 @@ def _extern_argument(cx: Context, argument: Evaluated, after: list[ir.Statement]
     parameter, place = argument.bound.parameter, argument.place
     if not argument.is_written:
         if argument.value is None:
-            cx.unsupported(cx.at, f"leaving out the argument {parameter.name!r}")
+            unsupported(cx, cx.at, f"leaving out the argument {parameter.name!r}")
         return _argument(argument.value)
     if place is not None and not isinstance(place, SlicePlace):
         return _argument(place)
@@ -110,7 +111,7 @@ def _in_form(
 def _formatted(cx: Context, expr: r.ExternCall, arguments: tuple[ir.Argument, ...]) -> tuple[ir.Argument, ...]:
     text = arguments[0]
     if not isinstance(text, ir.Text):
-        cx.fail(expr, f"{expr.name}(): the text must be known at compile time", Kind.CONSTANT)
+        fail(cx, expr, f"{expr.name}(): the text must be known at compile time", Kind.CONSTANT)
     if len(arguments) == 1:
         return (text, ())
     type_ = cx.type(expr.arguments[1].parameter.type)
@@ -121,7 +122,7 @@ def _formatted(cx: Context, expr: r.ExternCall, arguments: tuple[ir.Argument, ..
         parts = list(type_.items)
     if text.text.count("{}") != len(parts):
         text_says = f"{text.text.count('{}')} times {{}} in the text, but {len(parts)} values"
-        cx.warn(expr, f"{expr.name}(): {text_says}")
+        warn(cx, expr, f"{expr.name}(): {text_says}")
         return (text, _as_list(arguments[1]))
     return (ir.Text(_unfolded(text.text, parts)), _as_list(arguments[1]))
 

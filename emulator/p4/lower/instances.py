@@ -8,6 +8,7 @@ from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.key_names import annotation_text
+from emulator.p4.check.reporting import declared_at, fail, refuse, unsupported
 from emulator.p4.errors import Kind
 from emulator.p4.lower import erasure
 from emulator.p4.lower.context import Context
@@ -52,7 +53,7 @@ def _construct_with(
     """A constructor's argument; an instance made for a parameter is called like it (section 18.3.1.6)."""
     value = bound.value
     if value is None:
-        cx.fail(cx.at, f"the constructor's parameter {parameter.name!r} needs a value")
+        fail(cx, cx.at, f"the constructor's parameter {parameter.name!r} needs a value")
     made: Any
     if isinstance(value, r.Construct) and value.block is not None:
         made = make_instance(cx, value, f"{instance.path}.{parameter.name}", application_count)
@@ -76,7 +77,7 @@ def _make_member(cx: Context, instance: BlockInstance, member: r.Symbol, counts:
         instance.members.append(ExternRecord(made, member, cx.types))
     elif isinstance(member, r.InstanceSymbol):
         if member.construct.block is None:
-            cx.unsupported(member, f"an instance of {member.type}")
+            unsupported(cx, member, f"an instance of {member.type}")
         name = control_name(member.annotations, path, member.name)
         inner = make_instance(cx, member.construct, name, counts.get(member, 0))
         instance.env[member] = inner
@@ -101,7 +102,7 @@ def extern_instance(cx: Context, symbol: r.InstanceSymbol, path: str) -> ir.Exte
     name = control_name(symbol.annotations, path, symbol.name)
     claim(cx, "extern instance", name, symbol.at, object())
     if type_.name not in cx.architecture.externs:
-        cx.refuse(symbol, f"the extern {type_.name}")
+        refuse(cx, symbol, f"the extern {type_.name}")
     arguments = tuple(_constructor_argument(cx, bound) for bound in symbol.construct.arguments)
     type_arguments = tuple(erasure.scalar(cx, a) for a in type_.arguments if _is_storable(cx, symbol, a))
     instance = ir.ExternInstance(
@@ -114,7 +115,7 @@ def extern_instance(cx: Context, symbol: r.InstanceSymbol, path: str) -> ir.Exte
 
 def _is_storable(cx: Context, symbol: r.InstanceSymbol, argument: t.Type) -> bool:
     if not t.is_scalar(argument):
-        cx.refuse(symbol, f"{symbol.type} (cells are numbers, bool, error or enums)")
+        refuse(cx, symbol, f"{symbol.type} (cells are numbers, bool, error or enums)")
     return t.is_scalar(argument)
 
 
@@ -123,7 +124,7 @@ def _constructor_argument(cx: Context, bound: r.Bound) -> int | str:
     if isinstance(value, ir.Text):
         return value.text
     if not isinstance(value, ir.Constant):
-        cx.fail(bound.value or cx.at, "a constructor's argument must be known at compile time", Kind.CONSTANT)
+        fail(cx, bound.value or cx.at, "a constructor's argument must be known at compile time", Kind.CONSTANT)
     type_ = bound.parameter.type
     if isinstance(type_, t.EnumType) and type_.base is None:
         return list(type_.members)[value.value]
@@ -175,9 +176,9 @@ def known_number(cx: Context, expr: r.Expr, what: str, least: int) -> int:
     """A number that is known now that constructor parameters are."""
     value = cx.value(expr)
     if not isinstance(value, ir.Constant):
-        cx.fail(expr, f"{what} must be known at compile time", Kind.CONSTANT)
+        fail(cx, expr, f"{what} must be known at compile time", Kind.CONSTANT)
     if value.value < least:
-        cx.fail(expr, f"{what} must be at least {least}, not {value.value}", Kind.CONSTANT)
+        fail(cx, expr, f"{what} must be at least {least}, not {value.value}", Kind.CONSTANT)
     return value.value
 
 
@@ -195,8 +196,8 @@ def claim(cx: Context, kind: str, name: str, at: int, owner: object) -> None:
     """Two objects of one kind cannot share a control-plane name; the owner may claim it again."""
     known_at, known = cx.names.control.setdefault(f"{kind} {name}", (at, owner))
     if known is not owner:
-        notes = cx.declared_at(known_at)
-        cx.fail(at, f"two {kind}s have the control-plane name {name!r}", Kind.DUPLICATE, notes)
+        notes = declared_at(cx, known_at)
+        fail(cx, at, f"two {kind}s have the control-plane name {name!r}", Kind.DUPLICATE, notes)
 
 
 def ir_annotations(annotations: s.Annotations) -> tuple[ir.Annotation, ...]:

@@ -9,6 +9,7 @@ from emulator.p4 import ir
 from emulator.p4.architecture import PACKET_IN, PACKET_OUT, Architecture
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.reporting import fail
 from emulator.p4.errors import Abandoned, Diagnostic, Diagnostics, Kind
 from emulator.p4.lower import (
     actions,
@@ -150,13 +151,13 @@ def _package(cx: Context, main: r.InstanceSymbol) -> r.Construct:
     assert isinstance(package, t.BlockType)
     if package.name != architecture.package:
         text = f"main must be a {architecture.package} on {architecture.name}, not a {package.name}"
-        cx.fail(main.at, text, Kind.TARGET)
+        fail(cx, main.at, text, Kind.TARGET)
     types = {bound.parameter.name: bound.parameter.type for bound in main.construct.arguments}
     for name, roots in architecture.blocks.items():
         type_ = types.get(name)
         if not isinstance(type_, t.BlockType) or len(type_.apply.parameters) != len(roots):
             text = f"this {package.name} is not the one of {architecture.name}: include its file"
-            cx.fail(main.at, text, Kind.TARGET)
+            fail(cx, main.at, text, Kind.TARGET)
     return main.construct
 
 
@@ -174,7 +175,7 @@ def _instance(cx: Context, bound: r.Bound) -> BlockInstance:
     while isinstance(value, r.Ref) and isinstance(value.symbol, r.InstanceSymbol):
         value = value.symbol.construct
     if not isinstance(value, r.Construct) or value.block is None:
-        cx.fail(value or cx.at, "a package's argument must be an instance of a parser or control")
+        fail(cx, value or cx.at, "a package's argument must be an instance of a parser or control")
     return instances.make_instance(cx, value, value.block.name)
 
 

@@ -8,6 +8,7 @@ from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.constants import FoldError, cast_value, fold_binary, fold_unary
+from emulator.p4.check.reporting import fail
 from emulator.p4.errors import Kind
 from emulator.p4.lower import erasure, evaluation, storage, values
 from emulator.p4.lower.context import Context
@@ -46,9 +47,9 @@ def binary(cx: Context, expr: r.Binary) -> Value:
         try:
             return erasure.constant(cx, fold_binary(expr.op, left.value, right.value, *types), type_)
         except FoldError as error:
-            cx.fail(expr, str(error), Kind.CONSTANT)
+            fail(cx, expr, str(error), Kind.CONSTANT)
     if expr.op in ("/", "%") and isinstance(right, ir.Constant) and not right.value:
-        cx.fail(expr, "division by zero" if expr.op == "/" else "modulo by zero", Kind.CONSTANT)
+        fail(cx, expr, "division by zero" if expr.op == "/" else "modulo by zero", Kind.CONSTANT)
     if expr.op in SHIFTS and isinstance(right, ir.Constant):
         right = _shift_amount(cx, expr, right)
     if expr.op == "++":
@@ -58,7 +59,7 @@ def binary(cx: Context, expr: r.Binary) -> Value:
 
 def _shift_amount(cx: Context, expr: r.Binary, amount: ir.Constant) -> ir.Constant:
     if amount.value < 0:
-        cx.fail(expr.right, "a shift's amount cannot be negative", Kind.CONSTANT)
+        fail(cx, expr.right, "a shift's amount cannot be negative", Kind.CONSTANT)
     if isinstance(amount.type, ir.Bits) and not amount.type.signed:
         return amount
     return ir.Constant(amount.value, ir.Bits(max(amount.value.bit_length(), 1)))
@@ -72,7 +73,7 @@ def _whole(cx: Context, expr: r.Binary, left: Value, right: Value) -> Value:
     if expr.op in ("<", ">", "<=", ">="):
         return ir.Constant(int(expr.op in ("<=", ">=")), ir.BOOL)
     if expr.op in ("/", "%"):
-        cx.fail(expr, f"a division by {cx.type(expr.right.type)}, which is always 0", Kind.CONSTANT)
+        fail(cx, expr, f"a division by {cx.type(expr.right.type)}, which is always 0", Kind.CONSTANT)
     if expr.op != "++":
         return left
     remaining = right if isinstance(left, Parts) else left

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.reporting import fail
 from emulator.p4.lower import arguments, erasure, evaluation, storage, values
 from emulator.p4.lower.context import Context
 from emulator.p4.lower.shapes import HeaderParts, Parts, Value
@@ -17,7 +18,7 @@ _HEADERS = (ir.Header, ir.StackAt, ir.StackNext, ir.StackLast, ir.HeaderStack, H
 def _extract(cx: Context, expr: r.ExternCall) -> Value:
     type_ = cx.type(expr.arguments[0].parameter.type)
     if not isinstance(type_, t.StructLike) or type_.kind != "header":
-        cx.fail(expr, f"extract() takes a header, not {type_}")
+        fail(cx, expr, f"extract() takes a header, not {type_}")
     evaluated = arguments.evaluate(cx, expr.arguments)
     header: Value = evaluated[0].place
     if header is None:  # extract(_) or extract<T>(_): skip a header
@@ -30,7 +31,7 @@ def _extract(cx: Context, expr: r.ExternCall) -> Value:
 def _lookahead(cx: Context, expr: r.ExternCall) -> Value:
     type_ = cx.type(expr.type)
     if t.width_bits(type_) is None:
-        cx.fail(expr, f"lookahead() cannot give {type_}: it needs a fixed width")
+        fail(cx, expr, f"lookahead() cannot give {type_}: it needs a fixed width")
     targets: list[tuple[ir.Variable, int]] = []
     value, total = _ahead(cx, type_, 0, targets)
     cx.out.append(ir.Lookahead(tuple(targets), total, cx.tokens.span(expr.at)))
@@ -81,7 +82,7 @@ def _emit(cx: Context, expr: r.ExternCall) -> Value:
     assert bound.value is not None
     value = cx.value(bound.value)
     if not all(isinstance(header, _HEADERS) for header in _headers(value)):
-        cx.fail(expr, f"emit() cannot take {cx.type(bound.parameter.type)}")
+        fail(cx, expr, f"emit() cannot take {cx.type(bound.parameter.type)}")
     if _is_made(value):
         made = storage.allocate(cx, f"{cx.path}.tmp", cx.type(bound.parameter.type))
         values.store(cx, made, value)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
+from emulator.p4.check.reporting import unsupported
 from emulator.p4.lower import arguments, blocks, evaluation, statements
 from emulator.p4.lower.context import Context, States
 from emulator.p4.lower.entries import keyset, keyset_parts, unsigned
@@ -103,7 +104,7 @@ def _select(cx: Context, node: r.State, targets: dict[str, str]) -> ir.Select | 
         kept = [(i, shape) for i, (shape, has) in enumerate(zip(shapes, has_bits, strict=True)) if has]
         cases.append(ir.SelectCase(tuple(_keysets(cx, kept, operands, keys)), target))
     if any(case.value_set for case in cases) and len(keys) != width:
-        cx.unsupported(node.select_at, "a value set beside labels that are known at run time only")
+        unsupported(cx, node.select_at, "a value set beside labels that are known at run time only")
     cases = [_widened(case, len(keys)) for case in cases]
     if cx.architecture.any_case_is_last:
         cases = _any_case_last(cases)
@@ -151,7 +152,7 @@ def if_(cx: Context, node: r.If) -> None:
 
 def apply_parser(cx: Context, expr: r.BlockApply, instance: BlockInstance) -> None:
     if cx.states.out is None or cx.out is not cx.states.out:
-        cx.unsupported(expr, "a parser applied here")
+        unsupported(cx, expr, "a parser applied here")
     span = cx.tokens.span(expr.at)
     names = [f"{instance.path}.{p.name}" for p in instance.symbol.parameters]
     passing = arguments.pass_in(cx, names, expr.arguments, by_reference=True, span=span)

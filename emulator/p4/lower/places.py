@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
+from emulator.p4.check.reporting import unsupported
 from emulator.p4.lower import evaluation, values
 from emulator.p4.lower.context import Context
 from emulator.p4.lower.evaluation import reads
@@ -55,7 +56,7 @@ def place_of(cx: Context, expr: r.Expr) -> Value | SlicePlace:
         if isinstance(low, Parts):  # bit<0>
             low = 0
         if isinstance(base_place, SlicePlace):
-            cx.unsupported(expr, "a slice at a run-time place of another slice as an l-value")
+            unsupported(cx, expr, "a slice at a run-time place of another slice as an l-value")
         return SlicePlace(base_place, low, expr.width)
     return cx.value(expr)
 

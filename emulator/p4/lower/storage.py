@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from emulator.p4 import ir
 from emulator.p4.check import type_system as t
+from emulator.p4.check.reporting import unsupported
 from emulator.p4.lower import erasure
 from emulator.p4.lower.context import Context
 from emulator.p4.lower.shapes import Parts, UnionParts, UnionStack, Value, union_stack
@@ -33,7 +34,7 @@ def allocate(cx: Context, name: str, type_: t.Type) -> Value:  # noqa: RET503
         return Parts({str(i): i for i in range(len(items))}, items)
     if isinstance(type_, t.StackType) and isinstance(type_.element, t.StructLike):
         return _stack(cx, cx.names.unique(name), type_.element, type_.size)
-    cx.unsupported(cx.at, f"a variable of type {type_}")
+    unsupported(cx, cx.at, f"a variable of type {type_}")
 
 
 def variable(cx: Context, name: str, type_: ir.Type) -> ir.Variable:

@@ -6,6 +6,7 @@ from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.key_names import annotation_text
+from emulator.p4.check.reporting import fail
 from emulator.p4.lower import actions, entries, evaluation, instances, storage
 from emulator.p4.lower.context import Context
 from emulator.p4.lower.entries import unsigned
@@ -71,7 +72,7 @@ def _hoisted(cx: Context, key: r.KeyElement) -> tuple[list[ir.Statement], ir.Exp
 def _key(cx: Context, key: r.KeyElement) -> ir.Expr:
     type_ = cx.type(key.value.type)
     if not t.is_scalar(type_):
-        cx.fail(key.node, f"a key cannot have type {type_}")
+        fail(cx, key.node, f"a key cannot have type {type_}")
     found: ir.Expr = cx.value(key.value)
     return found
 
@@ -114,7 +115,7 @@ def _attached(cx: Context, record: TableRecord) -> tuple[ir.ExternInstance, ...]
         else:
             instance = cx.value(value)
         if not isinstance(instance, ir.ExternInstance):
-            cx.fail(at, f"{name} must be an extern's instance")
+            fail(cx, at, f"{name} must be an extern's instance")
         found.append(instance)
     return tuple(found)
 
@@ -128,7 +129,7 @@ def _made_in_property(
     """
     text = annotation_text(annotations, "name")
     if text is None:
-        cx.fail(at, "an instance made in a table's property needs a @name annotation on the property")
+        fail(cx, at, "an instance made in a table's property needs a @name annotation on the property")
     symbol = r.InstanceSymbol(text, value.type, at, value, annotations, at)
     instance = instances.extern_instance(cx, symbol, "")
     assert cx.instance is not None
