@@ -1,80 +1,95 @@
-"""``netsum compile``."""
+"""``netsum compile``. A program that was compiled before is answered from the cache, without loading the compiler."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hostagent.cli.compiled import parse_defines, print_summary
-from hostagent.cli.options import AsJson, Define, Include, Undefine
+from hostagent.cli.options import AS_JSON, DEFINE, INCLUDE, UNDEFINE, parse_defines
+from hostagent.cli.parsing import UsageError, argument, command, flag, option
 
 if TYPE_CHECKING:
     from emulator.p4runtime.pipeline.device_config import JsonConfig
+    from emulator.v1model.summaries import Summary
 
 
+@command(
+    argument("program", nargs="?", help="P4 source file, name of a shipped program, or bmv2 JSON file."),
+    option("--dump-after", metavar="PASS", help="Stage or pass to print the program after; see --list-passes."),
+    option("--p4info", metavar="FILE", type=Path, help="File to write P4Info to: .txtpb, .bin or .json."),
+    DEFINE,
+    UNDEFINE,
+    INCLUDE,
+    flag("--check-only", help="Check of syntax and types only, for any architecture; no code is generated."),
+    flag("--strict-bmv2", help="Rejection of what p4c's bmv2 back end rejects, too."),
+    flag("--list-passes", help="List of the passes in their order."),
+    AS_JSON,
+)
 def compile_program(
-    program: Annotated[
-        str, typer.Argument(help="P4 source (a file, or the name of a shipped program), or bmv2's JSON.")
-    ] = "",
-    dump_after: Annotated[
-        str | None, typer.Option(metavar="PASS", help="Print what this stage or pass leaves; see --list-passes.")
-    ] = None,
-    p4info: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write P4Info: .txtpb, .bin or .json, as the suffix says.")
-    ] = None,
-    define: Define = None,
-    undefine: Undefine = None,
-    include: Include = None,
-    check_only: Annotated[
-        bool,
-        typer.Option(
-            "--check-only",
-            help="Only say whether the program is right P4, for any architecture; not whether the switch can run it.",
-        ),
-    ] = False,
-    strict_bmv2: Annotated[
-        bool, typer.Option("--strict-bmv2", help="Refuse what p4c's bmv2 back end refuses, too.")
-    ] = False,
-    list_passes: Annotated[bool, typer.Option("--list-passes", help="Print the passes in their order.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Compile a P4 program for v1model; errors come with file, line, column and a caret.
+    program: str = "",
+    *,
+    dump_after: str | None = None,
+    p4info: Path | None = None,
+    define: list[str] | None = None,
+    undefine: list[str] | None = None,
+    include: list[Path] | None = None,
+    check_only: bool = False,
+    strict_bmv2: bool = False,
+    list_passes: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Compile a P4 program for v1model; errors are shown with file, line, column and a caret.
 
-    \b
     Example:
       netsum compile p4src/allreduce.p4 -D LANES=256 --dump-after reroll
     """
-    from emulator.p4.preprocess.preprocessor import UNDEFINED
-    from emulator.p4runtime.pipeline.device_config import read_json_file
-    from emulator.v1model.command import run_compile
-
+    started = time.perf_counter()
     if list_passes:
         from emulator.v1model.stages import PASSES
 
         print("\n".join(PASSES))
-        return
+        return 0
     if not program:
-        raise typer.BadParameter("which program? Give a P4 file, or the name of a shipped one", param_hint="PROGRAM")
-    started = time.perf_counter()
+        raise UsageError("missing: a P4 file, or the name of a shipped program", "PROGRAM")
+    folders = [str(folder) for folder in include or ()]
+
+    def report(summary: Summary) -> None:
+        print_summary(program, summary, time.perf_counter() - started, as_json)
+
+    if not (dump_after or undefine or check_only):
+        from emulator.v1model.command import run_warm
+
+        status = run_warm(
+            program,
+            p4info=str(p4info) if p4info else None,
+            defines=parse_defines(define),
+            include_paths=folders,
+            strict_bmv2=strict_bmv2,
+            report=report,
+        )
+        if status is not None:
+            return status
+    from emulator.p4.preprocess.preprocessor import UNDEFINED
+    from emulator.p4runtime.pipeline.device_config import read_json_file
+    from emulator.v1model.command import run_compile
+
     if (config := read_json_file(program)) is not None:
         if define or undefine or include or dump_after or check_only or strict_bmv2:
-            raise typer.BadParameter("bmv2's JSON is compiled already: only --p4info and --json go with it")
-        raise typer.Exit(_compile_json(program, config, p4info, as_json))
-    status = run_compile(
+            raise UsageError("bmv2 JSON is compiled already: only --p4info and --json apply to it")
+        return _compile_json(program, config, p4info, as_json)
+    return run_compile(
         program,
         dump_after=dump_after,
         p4info=str(p4info) if p4info else None,
         defines={**parse_defines(define), **dict.fromkeys(undefine or (), UNDEFINED)},
-        include_paths=[str(folder) for folder in include or ()],
+        include_paths=folders,
         check_only=check_only,
         strict_bmv2=strict_bmv2,
-        report=lambda summary: print_summary(program, summary, time.perf_counter() - started, as_json),
+        report=report,
     )
-    raise typer.Exit(status)
 
 
 def _compile_json(path: str, config: JsonConfig, p4info: Path | None, as_json: bool) -> int:
@@ -102,6 +117,22 @@ def _compile_json(path: str, config: JsonConfig, p4info: Path | None, as_json: b
     return 0
 
 
-def register(app: typer.Typer) -> None:
-    """Add this file's command."""
-    app.command("compile")(compile_program)
+def print_summary(program: str, summary: Summary, seconds: float, as_json: bool) -> None:
+    """A line for people, or an object for programs; ``program`` as the user named it."""
+    from emulator.p4.errors import counted
+
+    counts: dict[str, Any] = {
+        "tables": summary.tables,
+        "actions": summary.actions,
+        "counters": summary.counters,
+        "registers": summary.registers,
+        "machine_code_bytes": summary.machine_code_bytes,
+        "load_s": round(seconds, 3),
+    }
+    if as_json:
+        print(json.dumps({"program": summary.name, **counts}))
+        return
+    kinds = ("table", "action", "counter", "register")
+    objects = ", ".join(counted(counts[f"{kind}s"], kind) for kind in kinds)
+    code = summary.machine_code_bytes / 1024
+    print(f"{program}: {objects}; {code:.1f} KiB of machine code, loaded in {seconds:.2f} s")

@@ -1,27 +1,143 @@
-"""The ``netsum`` command's door: what needs no typer, a third of a second of CPU, is done without it."""
+"""The ``netsum`` command: the table of its commands, each in a module that is imported only when it runs."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hostagent.cli.parsing import USAGE_STATUS, WIDTH, Command, nearest, run_command, sentence
+
+SUMMARY = "Sum gradients in an emulated network: a P4 switch on your laptop, under an unmodified torch script."
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as of a shell."""
+
+
+class Entry(NamedTuple):
+    """Where a command is, and its line in the help."""
+
+    place: str
+    """``module:name`` below hostagent.cli."""
+    help: str
+
+
+class Group(NamedTuple):
+    """Several commands behind one word."""
+
+    help: str
+    commands: Mapping[str, Entry]
+
+
+PSPIN = Group(
+    "The model of a PsPIN switch: cores in the packet path, simulated cycle by cycle.",
+    {
+        "run": Entry("pspin.flare:run", "Simulate the reductions of a file, next to the cost model."),
+        "sweep": Entry("pspin.flare:sweep", "Simulate a grid of reductions, next to the cost model."),
+        "example": Entry("pspin.example:example", "Run one of PsPIN's examples on the model."),
+        "compare": Entry("pspin.example:compare", "Compare the model with measurements of the RTL."),
+        "riscv": Entry("pspin.riscv:riscv", "Run handlers in C by instructions, next to their Python versions."),
+    },
+)
+BENCH = Group(
+    "Measure; each figure is next to its baseline from the same run.",
+    {
+        "allreduce": Entry("bench.command:allreduce", "Allreduce through the P4 switch, next to gloo."),
+        "switch": Entry("bench.command:switch", "Compiled P4 programs on one core, next to hand-written loops."),
+        "tables": Entry(
+            "bench.command:tables", "Table lookups by kind of key and size, next to a loop without tables."
+        ),
+        "ports": Entry("bench.command:ports", "Rings, wake-ups and datagrams between processes, next to system calls."),
+        "forward": Entry("bench.command:forward", "Forwarding over veth pairs (root only), next to a bare forwarder."),
+        "server": Entry(
+            "bench.command:server", "The rack server, next to plain copies, and to gloo with a local Adam."
+        ),
+        "load": Entry("bench.command:load", "Compilation and start-up times, next to torchrun with gloo."),
+        "pspin": Entry("bench.command:pspin", "Simulation speed of the PsPIN model, next to its RTL."),
+        "all": Entry("bench.command:everything", "All of the benchmarks, one after the other: BENCHMARKS.md."),
+    },
+)
+COMMANDS: Mapping[str, Entry | Group] = {
+    "demo": Entry("demo.command:demo", "Train a small CNN through the P4 switch, then on gloo, and compare."),
+    "run": Entry("run:run", "Run a torch script on N ranks; a switch or server sums its gradients."),
+    "status": Entry("run:status", "Show a controller's jobs and their members, its ports and slots."),
+    "doctor": Entry("run:doctor", "Show what this machine lacks for netsum, and why it matters."),
+    "switch": Entry("network:switch", "Run a P4 program as a switch with a P4Runtime server."),
+    "controller": Entry("network:controller", "Control one aggregator, and admit ranks to it."),
+    "shell": Entry("network:shell", "Open p4runtime-shell on a running switch."),
+    "package": Entry("network:package", "Pack a P4 program as a P4Runtime device config."),
+    "aggregator": Entry("aggregators.command:aggregator", "Run an aggregator that is not a P4 switch."),
+    "server": Entry("rack.command:server", "Run the rack server: sums, weights and optimizer steps for its tenants."),
+    "racks": Entry("rack.command:racks", "Simulate a training step over racks of workers, flat and hierarchical."),
+    "compile": Entry("compile:compile_program", "Compile a P4 program for v1model."),
+    "stf": Entry("programs:stf", "Run STF packet tests of a P4 program."),
+    "trace": Entry("programs:trace", "Show what a P4 program does with packets, by source line."),
+    "ptf": Entry("programs:ptf", "Run PTF with P4Runtime's messages (p4.v1) ready to import."),
+    "warm": Entry("warm:warm", "Compile into the cache what the first run would compile."),
+    "pspin": PSPIN,
+    "bench": BENCH,
+}
+"""In the order of ``netsum --help``."""
 
 
 def main() -> None:
     """Entry point of the ``netsum`` script."""
-    if sys.argv[1:2] == ["compile"]:
-        from hostagent.cli.quick import answer_from_cache
+    sys.exit(run(sys.argv[1:]))
 
-        status = answer_from_cache(sys.argv[1:])
-        if status is not None:
-            sys.exit(status)
-    if "--die-with-parent" in sys.argv[1:]:
-        from hostagent.cli.started import run_started
 
-        status = run_started(sys.argv[1:])
-        if status is not None:
-            sys.exit(status)
-    from hostagent.cli.app import run_app
+def run(words: Sequence[str]) -> int:
+    """Do what the command line says; the exit status."""
+    try:
+        if list(words[:1]) == ["--version"]:
+            from importlib.metadata import version
 
-    run_app()
+            print(f"netsum {version('netsum')}")
+            return 0
+        return _run_one("netsum", Group(SUMMARY, COMMANDS), words)  # type: ignore[arg-type]
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run_one(path: str, group: Group, words: Sequence[str]) -> int:
+    name = words[0] if words else ""
+    if name in ("", "-h", "--help"):
+        print(help_of(path, group))
+        return 0 if name else USAGE_STATUS
+    if name not in group.commands:
+        kind = "option" if name.startswith("-") else "command"
+        guess = nearest(name, list(group.commands))
+        text = sentence(f"{path}: unknown {kind} {name}{guess}")
+        print(f"{text} See `{path} --help`.", file=sys.stderr)
+        return USAGE_STATUS
+    chosen: Entry | Group = group.commands[name]
+    if isinstance(chosen, Group):
+        return _run_one(f"{path} {name}", chosen, words[1:])
+    return run_command(f"{path} {name}".removeprefix("netsum "), load(chosen), words[1:])
+
+
+def load(entry: Entry) -> Command:
+    """Import its module."""
+    import importlib
+
+    module, _, name = entry.place.partition(":")
+    found: Command = getattr(importlib.import_module(f"hostagent.cli.{module}"), name)
+    return found
+
+
+def help_of(path: str, group: Group) -> str:
+    """The help text of ``netsum`` itself, or of one of its groups."""
+    import textwrap
+
+    own = ["  -h, --help  Show this message and exit."]
+    if path == "netsum":
+        own.append("  --version   Show the version and exit.")
+    lines = [f"usage: {path} COMMAND [OPTIONS]", "", textwrap.fill(group.help, WIDTH), "", "options:", *own]
+    width = max(map(len, group.commands)) + 4
+    lines += ["", "commands:"]
+    for name, chosen in group.commands.items():
+        lines += textwrap.wrap(
+            chosen.help, WIDTH, initial_indent=f"  {name:<{width - 2}}", subsequent_indent=" " * width
+        )
+    return "\n".join([*lines, "", f"See `{path} COMMAND --help` for the options of a command."])
 
 
 if __name__ == "__main__":

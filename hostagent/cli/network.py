@@ -1,57 +1,60 @@
-"""``netsum switch``, ``controller`` and ``shell``: the parts of a network, each started by itself."""
+"""``netsum switch``, ``controller``, ``shell`` and ``package``: the parts of a network, each started by itself."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from hostagent.cli.options import DEFINE, DEVICE_ID, DIE_WITH_PARENT, INCLUDE, QUIET, WAY, parse_defines
+from hostagent.cli.parsing import argument, command, flag, integer, option, refuse, repeated
 
-from hostagent.cli.compiled import parse_defines
-from hostagent.cli.options import Define, Include, refuse
-from hostagent.cli.programs import load_program, packed
-
-DieWithParent = Annotated[bool, typer.Option("--die-with-parent", help="End when the process that started this does.")]
+if TYPE_CHECKING:
+    from hostagent.controller.drivers.p4.driver import Program
 
 
+@command(
+    argument(
+        "program",
+        nargs="?",
+        help="P4 source file, bmv2 JSON file of p4c, or name of a shipped program. Default: none; P4Runtime loads one.",
+    ),
+    repeated(
+        "--port",
+        metavar="N=SPEC",
+        help="Port N: udp:LOCAL[,REMOTE], tcp:LOCAL[,REMOTE], shm:NAME, if:INTERFACE or pcap:IN,OUT; impairments "
+        "follow a '?'. Repeatable.",
+    ),
+    DEFINE,
+    INCLUDE,
+    option("--p4runtime", "--grpc-server-addr", metavar="HOST:PORT", help="Listening address of the P4Runtime server."),
+    DEVICE_ID,
+    option("--longest-frame", metavar="BYTES", type=integer(64, 65536), help="Frame size that shm ports hold."),
+    option("--cpu-port", metavar="N", type=integer(), help="Number of the port for packet-in and packet-out."),
+    option("--engine", metavar="ENGINE", help="Execution engine: llvm, or interpreter (slow, for comparison)."),
+    QUIET,
+    DIE_WITH_PARENT,
+)
 def switch(
-    program: Annotated[
-        str | None,
-        typer.Argument(
-            help="P4 source, or the JSON that p4c writes for bmv2: a file, or the name of a shipped program. "
-            "None: wait for P4Runtime."
-        ),
-    ] = None,
-    port: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="N=SPEC",
-            help="N=udp:LOCAL[,REMOTE], N=tcp:LOCAL[,REMOTE], N=shm:NAME, N=if:INTERFACE or N=pcap:IN,OUT, "
-            "with impairments behind a '?'; repeat.",
-        ),
-    ] = None,
-    define: Define = None,
-    include: Include = None,
-    server: Annotated[
-        str, typer.Option("--p4runtime", "--grpc-server-addr", metavar="HOST:PORT", help="Where P4Runtime listens.")
-    ] = "127.0.0.1:9559",
-    device_id: Annotated[int, typer.Option(help="P4Runtime's device id.")] = 0,
-    longest_frame: Annotated[
-        int | None, typer.Option(metavar="BYTES", min=64, max=65536, help="What shm ports have room for.")
-    ] = None,
-    cpu_port: Annotated[
-        int | None, typer.Option(metavar="N", help="Port N is the controllers': packet-in and packet-out.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="llvm, or interpreter (slow: the oracle).")] = "llvm",
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only the JSON line that says it is ready.")] = False,
-    die_with_parent: DieWithParent = False,
-) -> None:
+    program: str | None = None,
+    *,
+    port: list[str] | None = None,
+    define: list[str] | None = None,
+    include: list[Path] | None = None,
+    p4runtime: str = "127.0.0.1:9559",
+    device_id: int = 0,
+    longest_frame: int | None = None,
+    cpu_port: int | None = None,
+    engine: str = "llvm",
+    quiet: bool = False,
+    die_with_parent: bool = False,
+) -> int:
     """Run a P4 program as a switch with a P4Runtime server, until SIGTERM; over capture files alone, until their end.
 
-    \b
     Example:
-      netsum switch p4src/router.p4 --port 1=udp:127.0.0.1:5001 --port 2=udp:127.0.0.1:5002
+      netsum switch p4src/router.p4 --port 1=udp:127.0.0.1:5001 \\
+        --port 2=udp:127.0.0.1:5002
     """
     from emulator.p4runtime.process import SwitchOptions, run_switch
 
@@ -60,7 +63,7 @@ def switch(
         ports=tuple(port or ()),
         defines=parse_defines(define),
         include_paths=tuple(str(folder) for folder in include or ()),
-        grpc_server_addr=server,
+        grpc_server_addr=p4runtime,
         device_id=device_id,
         longest_frame_bytes=longest_frame,
         cpu_port=cpu_port,
@@ -68,59 +71,67 @@ def switch(
         die_with_parent=die_with_parent,
         quiet=quiet,
     )
-    raise typer.Exit(run_switch(options))
+    return run_switch(options)
 
 
+@command(
+    option(
+        "--aggregator",
+        metavar="KIND://HOST:PORT",
+        help="Aggregator to control: p4runtime:// a P4 switch, netsum:// a netsum aggregator or netsum server, "
+        "netsum://A,B the servers of several racks. KIND://-: read HOST:PORT from stdin.",
+    ),
+    repeated("--port", metavar="N=SPEC", help="Port of the aggregator, in the syntax of netsum switch. Repeatable."),
+    option("--program", metavar="FILE", help="P4 source to load into the switch. Default: the program it runs."),
+    DEFINE,
+    INCLUDE,
+    option("--p4info", metavar="FILE", type=Path, help="P4Info file of p4c for bmv2; requires --device-config."),
+    option("--device-config", metavar="FILE", type=Path, help="JSON file of bmv2 to load; requires --p4info."),
+    option("--listen", metavar="HOST:PORT", help="Listening address for ranks; port 0: any free port."),
+    DEVICE_ID,
+    option(
+        "--max-window",
+        metavar="SLOTS",
+        type=integer(),
+        help="Maximum slots of one job, a power of two. Default: 512; over shm 512 / ports, at most 128. bmv2: 32.",
+    ),
+    flag("--full-length-no-data", help="Padding of no-data frames to full length (bmv2 cannot grow packets)."),
+    option("--state", metavar="FILE", type=Path, help="File that keeps epochs unique across restarts."),
+    WAY,
+    DIE_WITH_PARENT,
+)
 def controller(
-    context: typer.Context,
-    aggregator: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND://HOST:PORT",
-            help="What to control: p4runtime:// a P4 switch, netsum:// what netsum aggregator or netsum server runs; "
-            "netsum://A,B: servers of several racks. KIND://- is told HOST:PORT by a line on standard input.",
-        ),
-    ] = "p4runtime://127.0.0.1:9559",
-    port: Annotated[
-        list[str] | None,
-        typer.Option(metavar="N=SPEC", help="A port of the switch, written as for the switch; repeat."),
-    ] = None,
-    program: Annotated[
-        str | None, typer.Option(help="P4 source to load into the switch. None: use what it runs.")
-    ] = None,
-    define: Define = None,
-    include: Include = None,
-    p4info: Annotated[Path | None, typer.Option(help="With --device-config: what p4c wrote, for bmv2.")] = None,
-    device_config: Annotated[Path | None, typer.Option(help="bmv2's JSON.")] = None,
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where ranks find it; port 0: any.")] = "127.0.0.1:0",
-    device_id: Annotated[int, typer.Option(help="P4Runtime's device id.")] = 0,
-    max_window: Annotated[
-        int | None,
-        typer.Option(
-            help="Most slots for one job, a power of two; default 512, over shm 512 / ports, at most 128. bmv2: 32."
-        ),
-    ] = None,
-    full_length_no_data: Annotated[
-        bool, typer.Option("--full-length-no-data", help="For bmv2, which cannot lengthen frames at will.")
-    ] = False,
-    state: Annotated[Path | None, typer.Option(help="File that keeps epochs unique over restarts.")] = None,
-    way: Annotated[str, typer.Option(help="Several racks: ring, sharded or tree.")] = "ring",
-    die_with_parent: DieWithParent = False,
-) -> None:
-    """Control one aggregator and serve its ranks, until SIGTERM.
+    *,
+    aggregator: str = "p4runtime://127.0.0.1:9559",
+    port: list[str] | None = None,
+    program: str | None = None,
+    define: list[str] | None = None,
+    include: list[Path] | None = None,
+    p4info: Path | None = None,
+    device_config: Path | None = None,
+    listen: str = "127.0.0.1:0",
+    device_id: int = 0,
+    max_window: int | None = None,
+    full_length_no_data: bool = False,
+    state: Path | None = None,
+    way: str = "ring",
+    die_with_parent: bool = False,
+    given: Mapping[str, str],
+) -> int:
+    """Control one aggregator and admit ranks to it, until SIGTERM.
 
-    \b
     Example:
-      netsum controller --port 1=shm:a --port 2=shm:b --program allreduce.p4 -D LANES=256
+      netsum controller --port 1=shm:a --port 2=shm:b \\
+        --program allreduce.p4 -D LANES=256
     """
     from hostagent.controller.process import ControllerOptions, run_controller
 
     where = aggregator.partition("://")[2]
     if "," not in where and where != "-":
-        refuse(context, "one aggregator has no others to exchange sums with: name several, netsum://A,B", "way")
+        refuse(given, "applies to the servers of several racks only: --aggregator netsum://A,B", "way")
     loaded = load_program(program, define, include, p4info, device_config)
     if loaded is None:
-        raise typer.Exit(1)
+        return 1
     options = ControllerOptions(
         aggregator=aggregator,
         ports=tuple(port or ()),
@@ -133,38 +144,36 @@ def controller(
         die_with_parent=die_with_parent,
         way=way,
     )
-    raise typer.Exit(run_controller(options))
+    return run_controller(options)
 
 
-def shell(
-    server: Annotated[
-        str, typer.Option("--p4runtime", "--grpc-addr", metavar="HOST:PORT", help="The switch's P4Runtime server.")
-    ] = "127.0.0.1:9559",
-    device_id: Annotated[int, typer.Option(help="P4Runtime's device id.")] = 0,
-    election_id: Annotated[
-        str, typer.Option(metavar="HIGH,LOW", help="Larger than the controller's to take over.")
-    ] = "0,1",
-) -> None:
+@command(
+    option("--p4runtime", "--grpc-addr", metavar="HOST:PORT", help="Address of the switch's P4Runtime server."),
+    DEVICE_ID,
+    option(
+        "--election-id", metavar="HIGH,LOW", help="Election id; a higher one than the controller's becomes primary."
+    ),
+)
+def shell(*, p4runtime: str = "127.0.0.1:9559", device_id: int = 0, election_id: str = "0,1") -> int:
     """Open p4runtime-shell on a running switch.
 
-    \b
     Example:
       netsum shell --p4runtime 127.0.0.1:9559
     """
     from emulator.p4runtime.shell import run_shell
 
-    raise typer.Exit(run_shell(server, device_id, election_id))
+    return run_shell(p4runtime, device_id, election_id)
 
 
-def package(
-    program: Annotated[str, typer.Argument(help="P4 source: a file, or the name of a shipped program.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.zip", help="Where to write it.")],
-    define: Define = None,
-    include: Include = None,
-) -> None:
+@command(
+    argument("program", help="P4 source file, or name of a shipped program."),
+    option("-o", "--output", metavar="FILE.zip", type=Path, required=True, help="File to write."),
+    DEFINE,
+    INCLUDE,
+)
+def package(program: str, *, output: Path, define: list[str] | None = None, include: list[Path] | None = None) -> int:
     """Pack a P4 program and its includes as the device config of SetForwardingPipelineConfig.
 
-    \b
     Example:
       netsum package p4src/router.p4 -o router.zip
     """
@@ -175,10 +184,34 @@ def package(
         output.write_bytes(packed(program, define, include))
     except (PackageError, ProgramNotFound, OSError) as error:
         print(f"netsum package: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
+        return 1
+    return 0
 
 
-def register(app: typer.Typer) -> None:
-    """Add this file's commands."""
-    for command in (switch, controller, shell, package):
-        app.command()(command)
+def packed(program: str, defines: Sequence[str] | None, includes: Sequence[Path] | None) -> bytes:
+    """The program and its includes as a device config package. Raises ProgramNotFound, PackageError, OSError."""
+    from emulator.p4.library import find_program
+    from emulator.p4runtime.pipeline.package import pack
+
+    return pack(find_program(program), parse_defines(list(defines or ())), tuple(includes or ()))
+
+
+def load_program(
+    program: str | None,
+    defines: Sequence[str] | None = None,
+    includes: Sequence[Path] | None = None,
+    p4info: Path | None = None,
+    device_config: Path | None = None,
+) -> Program | None:
+    """The program that ``netsum controller`` loads; None after an error, which is then on stderr."""
+    from emulator.p4.library import ProgramNotFound
+    from emulator.p4runtime.pipeline.package import PackageError
+    from hostagent.controller.drivers.p4.driver import Program, ProgramError, read_program
+
+    try:
+        if program is not None:
+            return Program(packed(program, defines, includes))
+        return read_program(None, p4info, device_config)
+    except (ProgramError, PackageError, ProgramNotFound, OSError) as error:
+        print(f"netsum controller: {error}", file=sys.stderr)
+        return None

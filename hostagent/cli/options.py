@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from hostagent.cli.parsing import UsageError, flag, integer, number, option, repeated, switchable
 
-Define = Annotated[
-    list[str] | None, typer.Option("-D", "--define", metavar="NAME[=VALUE]", help="Preprocessor definition; repeat.")
-]
-Undefine = Annotated[
-    list[str] | None, typer.Option("-U", "--undefine", metavar="NAME", help="Forget a preprocessor definition; repeat.")
-]
-Include = Annotated[
-    list[Path] | None, typer.Option("-I", "--include", metavar="FOLDER", help="Where to look for includes; repeat.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-CheckpointSeconds = Annotated[
-    float | None, typer.Option(metavar="S", min=0.0, help="Or so often; with neither every 30 s, and at the end.")
-]
-Restore = Annotated[bool, typer.Option("--restore/--no-restore", help="Begin with what is in --checkpoint's folder.")]
+DEFINE = repeated("-D", "--define", metavar="NAME[=VALUE]", help="Preprocessor definition. Repeatable.")
+UNDEFINE = repeated("-U", "--undefine", metavar="NAME", help="Preprocessor definition to remove. Repeatable.")
+INCLUDE = repeated("-I", "--include", metavar="DIR", type=Path, help="Folder to search for includes. Repeatable.")
+AS_JSON = flag("--json", dest="as_json", help="JSON output instead of a table.")
+QUIET = flag("-q", "--quiet", help="No output except the JSON line that reports readiness.")
+DIE_WITH_PARENT = flag("--die-with-parent", help="End of the process together with the process that started it.")
+DEVICE_ID = option("--device-id", metavar="N", type=integer(), help="P4Runtime device id.")
+CHECKPOINT_SECONDS = option(
+    "--checkpoint-seconds",
+    metavar="S",
+    type=number(0),
+    help="Seconds between checkpoints. Default: 30 unless --checkpoint-every is given. One is written at exit, too.",
+)
+RESTORE = switchable("--restore", help="Restart from the checkpoints in the --checkpoint folder.")
+WAY = option("--way", metavar="WAY", help="Exchange of partial sums between racks: ring, sharded or tree.")
+
+
+def parse_defines(definitions: list[str] | None) -> dict[str, str]:
+    """``["LANES=256"]`` to ``{"LANES": "256"}``; a bare name is defined as 1, as cpp does."""
+    pairs = (text.partition("=") for text in definitions or [])
+    return {name: value if separator else "1" for name, separator, value in pairs}
 
 
 def check_checkpoint(folder: Path | None, every: int | None, seconds: float | None, restore: bool) -> None:
-    """Raises typer.BadParameter for words about checkpoints that have no folder."""
+    """Raises UsageError for options about checkpoints without a folder for them."""
     if folder is None and (every or seconds or not restore):
-        raise typer.BadParameter("it needs --checkpoint DIR", param_hint="--checkpoint-every, -seconds, --no-restore")
-
-
-def refuse(context: typer.Context, why: str, *names: str) -> None:
-    """Raises typer.BadParameter if the command line has one of these options, by their parameters' names."""
-    given = [
-        max(parameter.opts, key=len)
-        for parameter in context.command.params
-        if parameter.name in names and _is_given(context, parameter.name)
-    ]
-    if given:
-        raise typer.BadParameter(why, param_hint=", ".join(given))
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+        raise UsageError("requires --checkpoint DIR", "--checkpoint-every, --checkpoint-seconds, --no-restore")

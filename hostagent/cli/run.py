@@ -4,69 +4,106 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from hostagent.cli import run_options as given
-from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint, refuse
+from hostagent.cli.options import AS_JSON, CHECKPOINT_SECONDS, RESTORE, WAY, check_checkpoint
+from hostagent.cli.parsing import UsageError, argument, command, flag, integer, option, refuse
 
 if TYPE_CHECKING:
     from hostagent.launch.aggregators import Aggregator
 
-OF_WHAT_IS_STARTED = (
+OF_THE_AGGREGATOR = (
     *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "rack_of", "way", "report", "verbose"),
     *("checkpoint", "checkpoint_every", "checkpoint_seconds", "restore"),
 )
-"""Parameters of `run` that are about the aggregator and its controller."""
+"""Parameters of `run` that configure the aggregator and its controller."""
 
 
+@command(
+    argument("script", help="Training script; all words after it are its own arguments."),
+    option("-n", "--nproc", dest="ranks", metavar="N", type=integer(1), help="Number of training processes."),
+    option("--aggregator", metavar="KIND", help="Place to sum: p4, p4:PROGRAM.p4, pspin or server."),
+    option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 (default) or 2048."),
+    option("--controller", metavar="HOST:PORT", help="Address of a running controller; only ranks are started then."),
+    flag("-m", "--module", help="SCRIPT as the name of a module, as in python -m."),
+    flag("--prefix", help="Rank at the start of each line of output."),
+    option("--impair", metavar="TEXT", help="Impairments of every port, e.g. 'loss=0.05&delay=1ms&seed=7'."),
+    option(
+        "--max-window",
+        metavar="SLOTS",
+        type=integer(),
+        help="Maximum slots of the job, a power of two. Default: 512 / N, at most 128.",
+    ),
+    option("--cores", metavar="N", type=integer(1, 64), help="Worker threads of --aggregator server."),
+    option(
+        "--racks",
+        metavar="N",
+        type=integer(1, 16),
+        help="Number of rack servers (--aggregator server); ranks are split into contiguous blocks.",
+    ),
+    option("--rack-of", metavar="RACK,RACK,...", help="Rack of each rank, as in 0,0,1,1, instead of --racks."),
+    WAY,
+    option(
+        "--checkpoint",
+        metavar="DIR",
+        type=Path,
+        help="Folder for the weights, optimizer state and step of every service (--aggregator server).",
+    ),
+    option("--checkpoint-every", metavar="STEPS", type=integer(1), help="Optimizer steps between checkpoints."),
+    CHECKPOINT_SECONDS,
+    RESTORE,
+    option("--report", metavar="FILE", type=Path, help="File for the counters of aggregator and ranks, as JSON."),
+    flag("-v", "--verbose", help="Logs of aggregator and controller on stderr."),
+    forwards="arguments",
+)
 def run(
-    context: typer.Context,
-    script: given.Script,
-    ranks: given.Ranks = 2,
-    aggregator: given.Where = "p4",
-    lanes: given.Lanes = None,
-    controller: given.Controller = None,
-    module: given.Module = False,
-    prefix: given.Prefix = False,
-    impair: given.Impair = "",
-    max_window: given.MaxWindow = None,
-    cores: given.Cores = None,
-    racks: given.Racks = 1,
-    rack_of: given.RackOf = None,
-    way: given.Way = "ring",
-    checkpoint: given.Checkpoint = None,
-    checkpoint_every: given.CheckpointEvery = None,
-    checkpoint_seconds: CheckpointSeconds = None,
-    restore: Restore = True,
-    report: given.Report = None,
-    verbose: given.Verbose = False,
-) -> None:
-    """Run a torch script on N ranks, its gradients summed in a switch or server of its own.
+    script: str,
+    arguments: list[str],
+    *,
+    ranks: int = 2,
+    aggregator: str = "p4",
+    lanes: int | None = None,
+    controller: str | None = None,
+    module: bool = False,
+    prefix: bool = False,
+    impair: str = "",
+    max_window: int | None = None,
+    cores: int | None = None,
+    racks: int = 1,
+    rack_of: str | None = None,
+    way: str = "ring",
+    checkpoint: Path | None = None,
+    checkpoint_every: int | None = None,
+    checkpoint_seconds: float | None = None,
+    restore: bool = True,
+    report: Path | None = None,
+    verbose: bool = False,
+    given: Mapping[str, str],
+) -> int:
+    """Run a torch script on N ranks; a switch or a server that is started for the run sums its gradients.
 
     The script calls init_process_group("netsum"); the environment is torchrun's. Every aggregator gives the same bits
     at the same --lanes: a P4 switch (p4), the model of a PsPIN switch (pspin), or a rack server (server).
 
-    \b
     Examples:
       netsum run -n 4 train.py --epochs 3
       netsum run -n 4 --aggregator server train.py
-      netsum run -n 4 --aggregator server --checkpoint state --checkpoint-every 100 train.py
+      netsum run -n 4 --aggregator server --checkpoint state \\
+        --checkpoint-every 100 train.py
     """
-    from hostagent.cli.rack.checkpoint_layout import check_layout
-    from hostagent.cli.rack.placing import place_ranks
+    from hostagent.cli.rack.layout import check_layout, place_ranks
     from hostagent.launch.aggregators import DEFAULT_LANES
     from hostagent.launch.launcher import RunOptions, run_training
     from hostagent.protocol.window import default_max_window
 
     if controller is not None:
-        why = f"of what a run starts itself, and with --controller that is only ranks; see `netsum status {controller}`"
-        refuse(context, why, *OF_WHAT_IS_STARTED)
+        why = f"configures the aggregator, which is not started with --controller; see `netsum status {controller}`"
+        refuse(given, why, *OF_THE_AGGREGATOR)
     rack_of_rank = place_ranks(ranks, racks, rack_of)
     if not rack_of_rank:
-        refuse(context, "one server has no others to exchange sums with: add --racks N", "way")
+        refuse(given, "applies to several rack servers only: add --racks N", "way")
     if checkpoint is not None and restore:
         check_layout(checkpoint, 1 + max(rack_of_rank, default=0))
 
@@ -74,7 +111,7 @@ def run(
     options = RunOptions(
         ranks=ranks,
         script=script,
-        arguments=tuple(context.args),
+        arguments=tuple(arguments),
         aggregator=aggregator,
         lanes=lanes or DEFAULT_LANES,
         controller=controller,
@@ -85,12 +122,12 @@ def run(
         controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank))),
         rack_of=rack_of_rank,
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
-        at_end=lambda where: _tell(where, report),
+        at_end=lambda where: _print_summary(where, report),
     )
-    raise typer.Exit(run_training(options))
+    return run_training(options)
 
 
-def _tell(where: Aggregator, report: Path | None) -> None:
+def _print_summary(where: Aggregator, report: Path | None) -> None:
     """At the end: a summary, and the report's file."""
     from hostagent.cli.measured import summary, write
 
@@ -101,33 +138,33 @@ def _tell(where: Aggregator, report: Path | None) -> None:
 
 
 def _ways(way: str, is_needed: bool) -> tuple[str, ...]:
-    """The controller's options about racks. Raises typer.BadParameter."""
+    """The controller's options about racks. Raises UsageError."""
     from hostagent.protocol.services.aggregator import WAYS
 
     if way not in WAYS:
-        raise typer.BadParameter(f"choose {', '.join(WAYS)}", param_hint="--way")
+        raise UsageError(f"{way!r} is none of {', '.join(WAYS)}", "--way")
     return ("--way", way) if is_needed else ()
 
 
 def _server_options(
     cores: int | None, checkpoint: Path | None, every: int | None, seconds: float | None, restore: bool
 ) -> tuple[str, ...]:
-    """What of it is `netsum server`'s, in its words. Raises typer.BadParameter."""
+    """The options that are passed on to `netsum server`. Raises UsageError."""
     check_checkpoint(checkpoint, every, seconds, restore)
-    given = {"cores": cores, "checkpoint": checkpoint, "checkpoint-every": every, "checkpoint-seconds": seconds}
-    words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+    passed = {"cores": cores, "checkpoint": checkpoint, "checkpoint-every": every, "checkpoint-seconds": seconds}
+    words = [word for name, value in passed.items() if value is not None for word in (f"--{name}", str(value))]
     return (*words, *(() if restore else ("--no-restore",)))
 
 
-def status(
-    controller: Annotated[
-        str | None, typer.Argument(metavar="[HOST:PORT]", help="The controller; default: NETSUM_CONTROLLER.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """What a controller knows: jobs and their members, ports, slots.
+@command(
+    argument(
+        "controller", metavar="HOST:PORT", nargs="?", help="Address of the controller. Default: NETSUM_CONTROLLER."
+    ),
+    AS_JSON,
+)
+def status(controller: str | None = None, *, as_json: bool = False) -> int:
+    """Show what a controller knows: jobs and their members, ports, slots.
 
-    \b
     Example:
       netsum status 127.0.0.1:50100
     """
@@ -135,25 +172,17 @@ def status(
 
     address = controller or os.environ.get("NETSUM_CONTROLLER")
     if not address:
-        print("netsum status: which controller? Give HOST:PORT, or set NETSUM_CONTROLLER.", file=sys.stderr)
-        raise typer.Exit(2)
-    raise typer.Exit(run_status(address, as_json))
+        raise UsageError("missing: give HOST:PORT, or set NETSUM_CONTROLLER", "HOST:PORT")
+    return run_status(address, as_json)
 
 
-def doctor(as_json: AsJson = False) -> None:
-    """What this machine lacks for netsum, and why it matters.
+@command(AS_JSON)
+def doctor(*, as_json: bool = False) -> int:
+    """Show what this machine lacks for netsum, and why it matters.
 
-    \b
     Example:
       netsum doctor
     """
     from hostagent.launch.doctor import run_doctor
 
-    raise typer.Exit(run_doctor(as_json))
-
-
-def register(app: typer.Typer) -> None:
-    """Add this file's commands. What follows SCRIPT is the script's, options included."""
-    app.command(context_settings={"allow_interspersed_args": False, "allow_extra_args": True})(run)
-    app.command()(status)
-    app.command()(doctor)
+    return run_doctor(as_json)

@@ -7,22 +7,21 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
 
-import typer
-
-from hostagent.cli.options import AsJson
+from hostagent.cli.options import AS_JSON
+from hostagent.cli.parsing import command, flag
 
 READY_TIMEOUT_S = 300.0
 
 
-def warm(
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
-    as_json: AsJson = False,
-) -> None:
+class WarmError(Exception):
+    """A process did not start; why is on stderr."""
+
+
+@command(flag("-q", "--quiet", help="No output."), AS_JSON)
+def warm(*, quiet: bool = False, as_json: bool = False) -> int:
     """Compile the loops of ranks and aggregators and the P4 program into the cache; `make setup` does this.
 
-    \b
     Example:
       netsum warm
     """
@@ -37,21 +36,26 @@ def warm(
     if not quiet and not as_json:
         print("compiling loops and the aggregation program, once for this version (a minute or two)", flush=True)
     switch, *others = starts()
-    with ThreadPoolExecutor() as pool:  # of processes, so that every core compiles
-        started_switch = pool.submit(start_once, switch)
-        ensure_warm(say=False)
-        compile_loops()
-        compile_bulk_loops()
-        started_switch.result()  # it has compiled the ports' loops, which the others load
-        started_others = [pool.submit(start_once, words) for words in others]
-        compile_services()
-        for future in started_others:
-            future.result()
+    try:
+        with ThreadPoolExecutor() as pool:  # of processes, so that every core compiles
+            started_switch = pool.submit(start_once, switch)
+            ensure_warm(say=False)
+            compile_loops()
+            compile_bulk_loops()
+            started_switch.result()  # it has compiled the ports' loops, which the others load
+            started_others = [pool.submit(start_once, words) for words in others]
+            compile_services()
+            for future in started_others:
+                future.result()
+    except WarmError as error:
+        print(f"netsum warm: {error}", file=sys.stderr)
+        return 1
     seconds = time.monotonic() - started
     if as_json:
         print(json.dumps({"seconds": round(seconds, 2)}))
     elif not quiet:
         print(f"done in {seconds:.0f} s")
+    return 0
 
 
 def starts() -> list[tuple[str, ...]]:
@@ -68,7 +72,7 @@ def starts() -> list[tuple[str, ...]]:
 
 
 def start_once(words: tuple[str, ...]) -> None:
-    """Start a process until it says that it is ready: then all its loops are in the cache."""
+    """Start a process and end it when it is ready: then all its loops are in the cache. Raises WarmError."""
     from hostagent.launch.processes import netsum_command
 
     command = netsum_command(*words)
@@ -78,10 +82,4 @@ def start_once(words: tuple[str, ...]) -> None:
         process.terminate()
         process.wait(READY_TIMEOUT_S)
     if not line:
-        print(f"netsum warm: netsum {' '.join(words[:2])} did not start; see above", file=sys.stderr)
-        raise typer.Exit(1)
-
-
-def register(app: typer.Typer) -> None:
-    """Add this file's command."""
-    app.command()(warm)
+        raise WarmError(f"netsum {' '.join(words[:2])} did not start; its error is above")

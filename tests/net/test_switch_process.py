@@ -244,7 +244,7 @@ def test_udp_port_in_use() -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "complaint"),
     [
-        (["--color"], 2, "No such option: --color"),
+        (["--color"], 2, "netsum switch: unknown option --color"),
         (["--engine", "jvm"], 1, "--engine jvm: choose one of llvm, interpreter"),
         (["--port", "1"], 1, "netsum switch: port '1'"),
         (["--port", "1=tin:can"], 1, "unknown kind 'tin'"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from hostagent.cli.options import AsJson
+from hostagent.cli.options import AS_JSON
+from hostagent.cli.parsing import UsageError, argument, command, flag, integer, number, option
+from hostagent.cli.pspin import mistakes
 
 OTHER_NAMES = {"ooorb": "out_of_order"}
 """PsPIN's own, where they are others."""
@@ -23,28 +23,38 @@ HEADINGS = {
 
 WIDE = 200
 FAULTS_SHOWN = 5
-COSTS = "Cost table: rtl (measured) or flare (the paper's)."
 
 
+@command(
+    argument("name", nargs="?", help="Name of the example (ooorb: out_of_order). Default: a list of the names."),
+    option("--messages", metavar="N", type=integer(1), help="Messages of each execution context."),
+    option("--packets", metavar="N", type=integer(1), help="Packets of a message."),
+    option("--size", metavar="BYTES", type=integer(40, 2048), help="Packet size."),
+    option("--delay-ns", metavar="NS", type=integer(0), help="Inter-packet gap, ns; 0: back to back."),
+    option("--clusters", metavar="N", type=integer(1), help="Clusters of the machine."),
+    option("--cores", metavar="N", type=integer(1), help="Cores of a cluster."),
+    option("--costs", metavar="NAME", help="Cost table: rtl (measured) or flare (the paper's)."),
+    flag("--riscv", help="Payload handler in C, executed by instructions."),
+    AS_JSON,
+    mistakes=mistakes,
+)
 def example(
-    name: Annotated[
-        str | None, typer.Argument(help="Which example (ooorb: out_of_order); without it, their names.")
-    ] = None,
-    messages: Annotated[int, typer.Option(min=1, help="Messages of each execution context.")] = 1,
-    packets: Annotated[int, typer.Option(min=1, help="Packets of a message.")] = 32,
-    size: Annotated[int, typer.Option(min=40, max=2048, help="Bytes of a packet.")] = 1024,
-    delay_ns: Annotated[int, typer.Option(min=0, help="From a packet to the next; 0: as fast as they go in.")] = 20,
-    clusters: Annotated[int, typer.Option(min=1, help="Clusters of the machine.")] = 4,
-    cores: Annotated[int, typer.Option(min=1, help="Cores of a cluster.")] = 8,
-    costs: Annotated[str, typer.Option(help=COSTS)] = "rtl",
-    riscv: Annotated[bool, typer.Option("--riscv", help="Its payload handler in C, run by instructions.")] = False,
-    as_json: AsJson = False,
-) -> None:
+    name: str | None = None,
+    *,
+    messages: int = 1,
+    packets: int = 32,
+    size: int = 1024,
+    delay_ns: int = 20,
+    clusters: int = 4,
+    cores: int = 8,
+    costs: str = "rtl",
+    riscv: bool = False,
+    as_json: bool = False,
+) -> int:
     """Run one of PsPIN's examples on the model: throughput, latencies, cycles and instructions of its handlers.
 
-    \b
     Example:
-      netsum pspin example ping_pong --messages 4 --packets 256 --size 1024 --delay-ns 0
+      netsum pspin example ping_pong --messages 4 --packets 256 --delay-ns 0
     """
     from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.run import as_json as in_json
@@ -54,7 +64,7 @@ def example(
 
     if name is None:
         print(json.dumps({"examples": list(EXAMPLES)}) if as_json else "\n".join(EXAMPLES))
-        return
+        return 0
     name = _known(name, EXAMPLES)
     if costs not in TABLES:
         raise ConfigError(f"no cost table {costs!r}; there are {', '.join(TABLES)}")
@@ -68,27 +78,34 @@ def example(
     rows, run, _ = run_example(name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs], parts=parts)
     if as_json:
         print(json.dumps(in_json(rows, run.faults)))
-        return
+        return 0
     show([figures(row) for row in rows], name)
     for fault in run.faults[:FAULTS_SHOWN]:
-        typer.echo(f"error: {fault}", err=True)
+        print(f"error: {fault}", file=sys.stderr)
     wrong = int((run.packets["fault"] != 0).sum())
     if wrong > FAULTS_SHOWN:
-        typer.echo(f"error: .. and {wrong - FAULTS_SHOWN} handlers more", err=True)
+        print(f"error: .. and {wrong - FAULTS_SHOWN} handlers more", file=sys.stderr)
+    return 0
 
 
+@command(
+    argument("measured", type=Path, nargs="?", help="CSV file of RTL measurements. Default: ours."),
+    option("--only", metavar="EXAMPLE", help="Example to compare; the others are left out."),
+    option("--limit", metavar="F", type=number(0), help="Relative error above which a row is shown."),
+    flag("--all", dest="every", help="List of all rows."),
+    AS_JSON,
+    mistakes=mistakes,
+)
 def compare(
-    measured: Annotated[
-        Path | None, typer.Argument(exists=True, dir_okay=False, help="CSV of figures of the RTL; default: ours.")
-    ] = None,
-    only: Annotated[str | None, typer.Option(help="One example only.")] = None,
-    limit: Annotated[float, typer.Option(help="Relative error above which a row is shown.")] = 0.1,
-    every: Annotated[bool, typer.Option("--all", help="Show all rows.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Play every row of a table of RTL figures on the model, and show how far off it is.
+    measured: Path | None = None,
+    *,
+    only: str | None = None,
+    limit: float = 0.1,
+    every: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Simulate every row of a table of RTL measurements, and show the relative errors.
 
-    \b
     Example:
       netsum pspin compare --only ping_pong
     """
@@ -97,8 +114,10 @@ def compare(
     from pspin_model.examples.compare import compare as rows_of
     from pspin_model.machine import ConfigError
 
+    if measured is not None and not measured.is_file():
+        raise UsageError(f"there is no file {measured}", "MEASURED")
     only = None if only is None else _known(only, EXAMPLES)
-    told: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     worst: dict[str, tuple[float, str]] = {}
     try:
         compared = list(rows_of(measured or RTL, only))
@@ -113,15 +132,16 @@ def compare(
             worst[m["example"]] = (error, f"{figure}, {shape}")
         if every or abs(error) > limit:
             row = {"example": m["example"], "shape": shape, "handler": handler_of(m)}
-            told.append({**row, **{key: round(value, 4) for key, value in each.errors().items()}})
+            rows.append({**row, **{key: round(value, 4) for key, value in each.errors().items()}})
     summary = [{"example": name, "worst_error": round(e, 4), "where": w} for name, (e, w) in sorted(worst.items())]
     if as_json:
-        print(json.dumps({"rows": told, "worst": summary}))
-        return
-    if told:
-        show(told, f"relative errors{'' if every else f' of rows with one above {limit:.0%}'}")
+        print(json.dumps({"rows": rows, "worst": summary}))
+        return 0
+    if rows:
+        show(rows, f"relative errors{'' if every else f' of rows with one above {limit:.0%}'}")
     if summary:
         show(summary, "worst relative error of each example")
+    return 0
 
 
 def _known(name: str, examples: Iterable[str]) -> str:

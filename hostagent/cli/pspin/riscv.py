@@ -5,36 +5,44 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from hostagent.cli.options import AsJson
+from hostagent.cli.options import AS_JSON
+from hostagent.cli.parsing import argument, command, integer, option
+from hostagent.cli.pspin import mistakes
 from hostagent.cli.pspin.example import show
 
 if TYPE_CHECKING:
     from pspin_model.riscv.twins import Twin
 
-WHICH = "A C file of your own, or one of ours: aggregate, reduce, histogram. Default: all of ours."
-TWIN = "The same handler in Python: its module (found beside the C file or here) and name."
 HEADINGS = {
     "size_bytes": "bytes", "same_result": "same result", "c_instructions": "C instructions", "c_cycles": "C cycles",
     "python_instructions": "Python instructions", "python_cycles": "Python cycles",
 }  # fmt: skip
 
 
-def riscv(
-    handler: Annotated[str | None, typer.Argument(metavar="NAME|FILE.c", help=WHICH)] = None,
-    twin: Annotated[str | None, typer.Option(metavar="MODULE:HANDLER", help=TWIN)] = None,
-    size: Annotated[int, typer.Option(min=40, max=2048, help="Bytes of the packet.")] = 1024,
-    as_json: AsJson = False,
-) -> None:
-    """Compile C handlers for the cores, run them instruction by instruction, and compare with their Python twins.
+@command(
+    argument(
+        "handler",
+        metavar="NAME|FILE.c",
+        nargs="?",
+        help="C file of your own, or one of ours: aggregate, reduce, histogram. Default: all of ours.",
+    ),
+    option(
+        "--twin",
+        metavar="MODULE:HANDLER",
+        help="Python version of the handler; its module is in the folder of the C file or the current one.",
+    ),
+    option("--size", metavar="BYTES", type=integer(40, 2048), help="Packet size."),
+    AS_JSON,
+    mistakes=mistakes,
+)
+def riscv(handler: str | None = None, *, twin: str | None = None, size: int = 1024, as_json: bool = False) -> int:
+    """Compile C handlers for the cores, run them instruction by instruction, and compare with their Python versions.
 
-    Both get the same packet and the same memories; what they leave there, send and write to the host must be the same.
-    Exits with 1 if it is not.
+    Both get the same packet and the same memories; what they write there, send, and write to the host must be equal,
+    or the exit status is 1.
 
-    \b
     Example:
       netsum pspin riscv aggregate --size 1024
       netsum pspin riscv sums.c --twin sums:sums --json
@@ -42,11 +50,10 @@ def riscv(
     twins = _compared(handler, twin, size)
     rows = [each.row() for each in twins]
     if as_json:
-        typer.echo(json.dumps({"rows": rows}))
+        print(json.dumps({"rows": rows}))
     else:
         show([_shown(row) for row in rows], "handlers in C (rv32ima, gcc -O2) and in Python, undisturbed")
-    if any(each.same_result is False for each in twins):
-        raise typer.Exit(1)
+    return 1 if any(each.same_result is False for each in twins) else 0
 
 
 def _compared(handler: str | None, twin: str | None, size: int) -> list[Twin]:

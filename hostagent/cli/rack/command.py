@@ -2,58 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from hostagent.cli.network import DieWithParent
-from hostagent.cli.options import AsJson, CheckpointSeconds, Restore, check_checkpoint, refuse
-from hostagent.cli.rack import server_options as given
+from hostagent.cli.options import AS_JSON, CHECKPOINT_SECONDS, DIE_WITH_PARENT, QUIET, RESTORE, check_checkpoint
+from hostagent.cli.parsing import UsageError, command, flag, integer, number, option, refuse, repeated, switchable
 
 
+@command(
+    repeated(
+        "--port",
+        metavar="N=SPEC",
+        help="Port N: shm:NAME, udp:LOCAL[,REMOTE] or tcp:LOCAL[,REMOTE]; impairments follow a '?'. Repeatable.",
+    ),
+    option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 or 2048."),
+    option("--slots", metavar="N", type=integer(), help="Slots, of two sets each, of all jobs together."),
+    option("--cores", metavar="N", type=integer(1, 64), help="Number of worker threads."),
+    switchable("--pin", help="Pinning of the threads to CPUs of one NUMA node; requires several --cores."),
+    option("--rack", metavar="RACK", type=integer(0, 63), help="Number of this server among those of several racks."),
+    repeated(
+        "--peer", metavar="RACK=SPEC", help="Link to the server of another rack, as udp:LOCAL,REMOTE. Repeatable."
+    ),
+    option(
+        "--services",
+        metavar="FILE.toml",
+        type=Path,
+        help="File of services with nonces, weights, quotas; all other services are rejected.",
+    ),
+    option("--memory", metavar="SIZE", help="Memory limit for all services. Default: half of RAM."),
+    option("--metrics", metavar="HOST:PORT", help="Listening address for Prometheus."),
+    option(
+        "--checkpoint",
+        metavar="DIR",
+        type=Path,
+        help="Folder for the weights, optimizer state and step of every service, one file each.",
+    ),
+    option("--checkpoint-every", metavar="STEPS", type=integer(0), help="Optimizer steps between checkpoints."),
+    CHECKPOINT_SECONDS,
+    RESTORE,
+    option("--listen", metavar="HOST:PORT", help="Listening address for the controller; port 0: any free port."),
+    flag("--report", help="Report at exit: bytes and chunks by core and port, times, queues."),
+    option("--of", metavar="HOST:PORT", help="Address of a running server to print the report of, now."),
+    QUIET,
+    DIE_WITH_PARENT,
+    AS_JSON,
+)
 def server(
-    context: typer.Context,
-    port: given.Ports = None,
-    lanes: given.Lanes = 1024,
-    slots: given.Slots = 4096,
-    cores: given.Cores = 1,
-    pin: given.Pin = True,
-    rack: given.Rack = None,
-    peer: given.Peers = None,
-    services: given.Services = None,
-    memory: given.Memory = None,
-    metrics: given.Metrics = None,
-    checkpoint: given.Checkpoint = None,
-    checkpoint_every: given.CheckpointEvery = 0,
-    checkpoint_seconds: CheckpointSeconds = None,
-    restore: Restore = True,
-    listen: given.Listen = "127.0.0.1:48865",
-    report: given.Report = False,
-    of: given.Of = None,
-    quiet: given.Quiet = False,
-    die_with_parent: DieWithParent = False,
-    as_json: AsJson = False,
-) -> None:
+    *,
+    port: list[str] | None = None,
+    lanes: int = 1024,
+    slots: int = 4096,
+    cores: int = 1,
+    pin: bool = True,
+    rack: int | None = None,
+    peer: list[str] | None = None,
+    services: Path | None = None,
+    memory: str | None = None,
+    metrics: str | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_every: int = 0,
+    checkpoint_seconds: float | None = None,
+    restore: bool = True,
+    listen: str = "127.0.0.1:48865",
+    report: bool = False,
+    of: str | None = None,
+    quiet: bool = False,
+    die_with_parent: bool = False,
+    as_json: bool = False,
+    given: Mapping[str, str],
+) -> int:
     """Run the rack server until SIGTERM: it sums, keeps weights and steps optimizers for its tenants.
 
-    \b
     Examples:
-      netsum server --port 1=shm:a --port 2=tcp:0.0.0.0:9001 --metrics 127.0.0.1:9464 --report
+      netsum server --port 1=shm:a --port 2=tcp:0.0.0.0:9001 \\
+        --metrics 127.0.0.1:9464 --report
       netsum server --port 1=shm:a --checkpoint state --checkpoint-every 100
       netsum server --report --of 127.0.0.1:48865
-      netsum server --port 1=shm:a --rack 0 --peer 1=udp:10.0.0.1:7000,10.0.0.2:7000
+      netsum server --port 1=shm:a --rack 0 \\
+        --peer 1=udp:10.0.0.1:7000,10.0.0.2:7000
     """
     if of is not None:
-        others = [str(name) for name in context.params if name not in ("of", "report", "as_json")]
-        refuse(context, "of a server that is started, and --of asks one that runs", *others)
-        raise typer.Exit(_report_of(of, as_json))
+        others = [name for name in given if name not in ("of", "report", "as_json")]
+        refuse(given, "configures a server that is started; --of asks a running one", *others)
+        return _report_of(of, as_json)
     if cores == 1:
-        refuse(context, "one core is the system's to place: add --cores N", "pin")
+        refuse(given, "applies to several cores only: add --cores N", "pin")
     check_checkpoint(checkpoint, checkpoint_every, checkpoint_seconds, restore)
     from hostagent.cli.aggregators.process import AggregatorOptions
-    from hostagent.cli.rack.checkpoint_layout import check_server_folder
     from hostagent.cli.rack.checkpointing import Pace
+    from hostagent.cli.rack.layout import check_server_folder
     from hostagent.cli.rack.process import ServerOptions, run_server
 
     if checkpoint is not None and restore:
@@ -61,7 +98,7 @@ def server(
     options = ServerOptions(
         AggregatorOptions("server", tuple(port or ()), lanes, slots, listen, die_with_parent, quiet),
         cores=cores,
-        memory_bytes=given.memory_bytes(memory),
+        memory_bytes=memory_bytes(memory),
         services=services,
         metrics=metrics,
         report=report,
@@ -70,10 +107,10 @@ def server(
         pace=Pace(checkpoint_every, checkpoint_seconds or 0.0),
         restore=restore,
         rack=rack,
-        peers=given.peers_from(rack, peer or []),
+        peers=peers_from(rack, peer or []),
         pin=pin,
     )
-    raise typer.Exit(run_server(options))
+    return run_server(options)
 
 
 def _report_of(address: str, as_json: bool) -> int:
@@ -86,37 +123,51 @@ def _report_of(address: str, as_json: bool) -> int:
     from hostagent.controller.drivers.driver import AggregatorUnavailable
 
     try:
-        told = read_statistics(address, 5.0).get("report")
+        found = read_statistics(address, 5.0).get("report")
     except AggregatorUnavailable as error:
         print(f"netsum server: {error}", file=sys.stderr)
         return 1
-    if told is None:
-        print(f"netsum server: {address} is no `netsum server`; name one's --listen address", file=sys.stderr)
+    if found is None:
+        print(f"netsum server: {address} is not a `netsum server`; give the --listen address of one", file=sys.stderr)
         return 1
     if as_json:
-        print(json.dumps(told))
+        print(json.dumps(found))
     else:
-        print_report(told, sys.stdout)
+        print_report(found, sys.stdout)
     return 0
 
 
+@command(
+    option("--racks", dest="count", metavar="N", type=integer(2, 16), help="Number of racks."),
+    option("-n", "--workers", metavar="N", type=integer(1, 32), help="Workers in each rack."),
+    option("--worker-gbit", metavar="GBIT", type=number(0.001), help="Rate of a worker's link, Gbit/s."),
+    option(
+        "--server-gbit",
+        metavar="GBIT",
+        type=number(0.001),
+        help="Rate of all links together from a rack's server to its workers, Gbit/s.",
+    ),
+    option("--chunks", metavar="N", type=integer(8, 1024), help="Frames of a worker in the simulated step."),
+    option("--lanes", metavar="N", type=integer(), help="Integers in a frame."),
+    option("-o", "--plot", metavar="FILE", type=Path, help="Picture to draw, .svg or .png."),
+    AS_JSON,
+)
 def racks(
-    count: Annotated[int, typer.Option("--racks", min=2, max=16, help="Racks.")] = 4,
-    workers: Annotated[int, typer.Option("-n", "--workers", min=1, max=32, help="Workers in each.")] = 4,
-    worker_gbit: Annotated[float, typer.Option(min=0.001, help="A worker's link.")] = 10.0,
-    server_gbit: Annotated[
-        float, typer.Option(min=0.001, help="All links of a rack's server to its workers together.")
-    ] = 80.0,
-    chunks: Annotated[int, typer.Option(min=8, max=1024, help="Frames of a worker in the step that is played.")] = 48,
-    lanes: Annotated[int, typer.Option(help="32-bit numbers in a frame.")] = 256,
-    plot: Annotated[Path | None, typer.Option("-o", "--plot", metavar="FILE", help="Draw it, as .svg or .png.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Play a training step over racks of workers in virtual time: every worker to all servers, or rack by rack.
+    *,
+    count: int = 4,
+    workers: int = 4,
+    worker_gbit: float = 10.0,
+    server_gbit: float = 80.0,
+    chunks: int = 48,
+    lanes: int = 256,
+    plot: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    """Simulate a training step over racks of workers: every worker to all servers (flat), or rack by rack.
 
-    Beside each step is what the model says; it ends with the uplink's rate below which the hierarchy pays.
+    Each simulated step is next to the model's prediction; the last line is the uplink rate below which the hierarchy
+    pays.
 
-    \b
     Example:
       netsum racks --racks 4 -n 4 --plot racks.svg
     """
@@ -128,12 +179,12 @@ def racks(
     from hostagent.cli.rack import sweep as sweeping
 
     if count * workers > 64:
-        raise typer.BadParameter(f"{count} racks of {workers} workers: a flat server has 64 children at most")
+        raise UsageError(f"{count} racks of {workers} workers: a flat server has at most 64 children", "--racks")
     if plot is not None and (plot.suffix not in (".svg", ".png") or not plot.parent.is_dir()):
-        raise typer.BadParameter(f"{plot}: name a .svg or .png in a folder that there is", param_hint="--plot")
+        raise UsageError(f"{plot}: give a .svg or .png file in an existing folder", "--plot")
     sweep = sweeping.Sweep(count, workers, worker_gbit, server_gbit, chunks, lanes)
     points = []
-    table = Table("scheme", "uplink Gbit/s", "played ms", "model ms", "bytes out of a rack", "formula", "sums")
+    table = Table("scheme", "uplink Gbit/s", "simulated ms", "model ms", "bytes out of a rack", "formula", "sums")
     for point in sweeping.play_all(sweep):
         points.append(point)
         table.add_row(
@@ -145,20 +196,39 @@ def racks(
             f"{point.formula_bytes:,}",
             "right" if point.right else "WRONG",
         )
-    told = sweeping.as_json(sweep, points)
+    summary = sweeping.as_json(sweep, points)
     if as_json:
-        print(json.dumps(told))
+        print(json.dumps(summary))
     else:
         Console().print(table)
-        limit, published = told["switch_over_gbit"], told["switch_over_without_answers_gbit"]
+        limit, published = summary["switch_over_gbit"], summary["switch_over_without_answers_gbit"]
         pays = f"A hierarchy pays below {limit:g} Gbit/s of uplink" if limit else "A hierarchy never pays"
         print(f"{pays} ({f'{published:g}' if published else 'never'} with the flat answers left out).")
     if plot is not None:
         sweeping.draw(sweep, points, plot)
-    raise typer.Exit(0 if all(point.right for point in points) else 1)
+    return 0 if all(point.right for point in points) else 1
 
 
-def register(app: typer.Typer) -> None:
-    """Add this file's commands."""
-    for command in (server, racks):
-        app.command()(command)
+def memory_bytes(text: str | None) -> int:
+    """Of --memory; 0 where it is not given. Raises UsageError."""
+    from hostagent.cli.rack.tenants_file import size_of
+
+    try:
+        return size_of(text) if text is not None else 0
+    except ValueError as error:
+        raise UsageError(str(error), "--memory") from None
+
+
+def peers_from(rack: int | None, texts: list[str]) -> tuple[tuple[int, str], ...]:
+    """(rack, SPEC) of each --peer. Raises UsageError."""
+    peers: dict[int, str] = {}
+    for text in texts:
+        number, _, spec = text.partition("=")
+        if not number.isdecimal() or not spec or int(number) > 63 or int(number) in (rack, *peers):
+            raise UsageError(f"{text!r}: give RACK=SPEC, each RACK once, 0 to 63, and not this server's own", "--peer")
+        peers[int(number)] = spec
+    if peers and rack is None:
+        raise UsageError("requires --rack", "--peer")
+    if rack is not None and not peers:
+        raise UsageError("requires at least one --peer", "--rack")
+    return tuple(sorted(peers.items()))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from emulator.ports.port import SwitchPort
 from hostagent.cli.aggregators.cores import CoreOptions
 from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, run_aggregator
 from hostagent.cli.rack.checkpointing import Checkpointer, Pace
-from hostagent.cli.rack.queues import QueueWatch
 from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
 from hostagent.protocol.services import aggregator_pb2 as pb
@@ -22,9 +24,12 @@ from hostagent.rackserver.hierarchy.routes import Peer, Place
 from hostagent.rackserver.services.checkpoint import CheckpointError
 from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.tenants.metrics import MetricsEndpoint, MetricsError
-from hostagent.rackserver.tenants.report import Figures, figures_of
+from hostagent.rackserver.tenants.report import Figures, figures_of, queued_in
 from hostagent.rackserver.tenants.tenants import Registry
 from hostagent.rackserver.thread_pool import Crew
+
+SAMPLE_S = 0.05
+"""Between two samples of the queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,32 @@ class ServerOptions:
     """Other racks, and the cable to each: (number, SPEC)."""
     pin: bool = True
     """Several cores: each on a processor of its own, where there are as many."""
+
+
+class QueueWatch:
+    """Samples the depths of the ports' transmit queues until `stop`, without pausing the loop."""
+
+    def __init__(self, ports: Sequence[SwitchPort]) -> None:
+        self._ports = ports
+        self.deepest: dict[int, int] = {port.number: 0 for port in ports}
+        """By port."""
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="queues", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Before the ports are closed."""
+        self._stopping.set()
+        self._thread.join()
+
+    def sample(self) -> None:
+        """Take one sample."""
+        for port in self._ports:
+            self.deepest[port.number] = max(self.deepest[port.number], queued_in(port))
+
+    def _run(self) -> None:
+        while not self._stopping.wait(SAMPLE_S):
+            self.sample()
 
 
 class RunningServer(RunningAggregator):

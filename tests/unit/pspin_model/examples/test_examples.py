@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from hostagent.cli.app import app
-from hostagent.cli.pspin import command
 from pspin_model.examples.catalogue import EXAMPLES, OUT_OF_ORDER
 from pspin_model.examples.compare import RTL, Compared, handler_of, read_rows
 from pspin_model.examples.run import FIGURES, run_example
+from tests.clients.command import netsum
 
 LIMIT = 0.1
 
@@ -94,9 +92,8 @@ def test_the_stock_aggregate_is_ended_by_memory_protection() -> None:
 
 
 def test_the_command_prints_the_columns_of_the_rtl_table() -> None:
-    command.register(app)
     options = ["pspin", "example", "empty", "--packets", "4", "--size", "64", "--delay-ns", "250", "--json"]
-    done = CliRunner().invoke(app, options)
+    done = netsum(*options)
     assert done.exit_code == 0, done.output
     (row,) = json.loads(done.stdout)["rows"]
     assert set(FIGURES) <= set(row)
@@ -104,8 +101,7 @@ def test_the_command_prints_the_columns_of_the_rtl_table() -> None:
 
 
 def call(*options: str) -> Any:
-    command.register(app)
-    return CliRunner().invoke(app, ["pspin", "example", *options])
+    return netsum("pspin", "example", *options)
 
 
 def test_json_has_null_where_one_packet_gives_no_throughput() -> None:

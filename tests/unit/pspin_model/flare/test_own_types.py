@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from hostagent.cli.pspin import command
 from pspin_model.flare.config import FlareConfig, Reduction, flare_machine, make_config
 from pspin_model.flare.dense_run import DenseRun
 from pspin_model.flare.element_cost import element_price
@@ -24,6 +21,7 @@ from pspin_model.flare.simulate import Report, simulate
 from pspin_model.flare.tree_report import reduce_in_time
 from pspin_model.machine.config import ConfigError
 from pspin_model.machine.costs import ELEMENT_UNIT, FLARE_COSTS, RTL_COSTS
+from tests.clients.command import netsum
 
 README = Path(__file__).resolve().parents[4] / "pspin_model" / "flare" / "README.md"
 MACHINE = flare_machine(clusters=2)
@@ -119,9 +117,7 @@ def test_own_types_run_with_every_algorithm(
 
 def test_the_readmes_types_run_dense_sparse_and_through_trees(tmp_path: Path) -> None:
     (tmp_path / "flare.toml").write_text("[machine]\nclusters = 2\n" + block("toml").replace("64KiB", "2KiB"))
-    app = typer.Typer()
-    command.register(app)
-    done = CliRunner().invoke(app, ["pspin", "run", str(tmp_path / "flare.toml")])
+    done = netsum("pspin", "run", str(tmp_path / "flare.toml"))
     assert done.exit_code == 0, done.output
     assert done.output.count("exact") == 2
     given = {"machine": {"clusters": 2}, "tree": {"fan_in": [2, 2], "loss": 0.1, "seed": 1}}

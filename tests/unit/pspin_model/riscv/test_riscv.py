@@ -9,10 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
-from hostagent.cli.app import app
-from hostagent.cli.pspin import command
 from pspin_model.examples.run import run_example
 from pspin_model.machine import RTL_COSTS, Context, Machine, MachineConfig, Run
 from pspin_model.riscv.emulator import Emulator
@@ -20,6 +17,7 @@ from pspin_model.riscv.handler import MOST_TEXTS, CProgram, c_handler
 from pspin_model.riscv.timed import timed_in_c
 from pspin_model.riscv.toolchain import ToolchainError, missing
 from pspin_model.riscv.twins import TWINS, TwinError, compare, compare_twin
+from tests.clients.command import Result, netsum
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -35,8 +33,7 @@ def written(folder: Path, body: str) -> Path:
 
 def call(*options: str) -> Result:
     """`netsum pspin riscv` in this process."""
-    command.register(app)
-    return CliRunner().invoke(app, ["pspin", "riscv", *options])
+    return netsum("pspin", "riscv", *options)
 
 
 def played(program: CProgram, packets: int, *, kinds: bool = False) -> tuple[Run, Context]:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from hostagent.cli.app import app
-from hostagent.cli.rack import command
+from tests.clients.command import netsum
 
 
 def test_played_steps_cross_as_many_bytes_as_the_formula_and_a_plot_is_drawn(tmp_path: Path) -> None:
-    command.register(app)
     plot = tmp_path / "racks.svg"
     options = ["racks", "--racks", "2", "-n", "2", "--chunks", "8", "--lanes", "64", "--plot", str(plot), "--json"]
-    done = CliRunner().invoke(app, options)
+    done = netsum(*options)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert len(told["points"]) == 18
@@ -28,11 +24,10 @@ def test_played_steps_cross_as_many_bytes_as_the_formula_and_a_plot_is_drawn(tmp
 
 
 def test_more_workers_than_a_flat_server_can_have_are_refused() -> None:
-    command.register(app)
-    done = CliRunner().invoke(app, ["racks", "--racks", "9", "-n", "8"])
+    done = netsum("racks", "--racks", "9", "-n", "8")
     assert done.exit_code == 2
-    assert "64 children" in done.output
+    assert "at most 64 children" in done.output
     for plot in ("racks.txt", "no/such/folder/racks.svg"):
-        done = CliRunner().invoke(app, ["racks", "--plot", plot])
+        done = netsum("racks", "--plot", plot)
         assert done.exit_code == 2
-        assert "name a .svg or .png" in done.output
+        assert "give a .svg or .png" in done.output

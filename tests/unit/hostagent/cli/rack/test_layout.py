@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from hostagent.cli import run
-from hostagent.cli.app import app
-from hostagent.cli.rack.checkpoint_layout import FILES, check_layout, check_server_folder
+from hostagent.cli.parsing import UsageError
+from hostagent.cli.rack.layout import FILES, check_layout, check_server_folder
 from hostagent.rackserver.services.checkpoint_folder import file_name
+from tests.clients.command import netsum
 
 
 def keep(folder: Path, *names: str) -> Path:
@@ -30,13 +28,13 @@ def keep(folder: Path, *names: str) -> Path:
         (["rack-0/a.npz", "rack-2/a.npz"], 2, r"\(rack-0, rack-2\), and these are 2 racks: give --racks 3 "),
         (["a.npz"], 2, r"one server \(a.npz\), and these are 2 racks: leave out --racks"),
         (["a.npz", "b.npz", "c.npz"], 2, r"\(a.npz, b.npz, ...\)"),
-        (["a.npz", "rack-0/a.npz", "rack-1/a.npz"], 2, "of one server .* and of racks .*: move away"),
+        (["a.npz", "rack-0/a.npz", "rack-1/a.npz"], 2, "of one server .* and of racks .*: remove those"),
     ],
 )
 def test_checkpoints_of_another_number_of_servers_are_refused_with_what_to_do(
     tmp_path: Path, names: list[str], racks: int, what: str
 ) -> None:
-    with pytest.raises(typer.BadParameter, match=f"{what}.*, or --no-restore, or another folder"):
+    with pytest.raises(UsageError, match=f"{what}.*, or --no-restore, or another folder"):
         check_layout(keep(tmp_path, *names), racks)
 
 
@@ -57,13 +55,12 @@ def test_other_checkpoints_are_gone_on_from(tmp_path: Path, names: list[str], ra
 
 
 def test_a_run_looks_before_it_starts_and_not_where_it_begins_anew(tmp_path: Path) -> None:
-    run.register(app)
     folder = keep(tmp_path / "kept", "rack-0/a.npz", "rack-1/a.npz")
     words = ["run", "--aggregator", "server", "--checkpoint", str(folder), str(tmp_path / "none.py")]
-    refused = CliRunner().invoke(app, words)
+    refused = netsum(*words)
     assert refused.exit_code == 2
-    assert "--checkpoint" in refused.output.partition("Invalid value for ")[2]
-    assert CliRunner().invoke(app, [*words[:-1], "--no-restore", words[-1]]).exit_code == 1  # there is no such script
+    assert refused.stderr.startswith("netsum run: --checkpoint: ")
+    assert netsum(*words[:-1], "--no-restore", words[-1]).exit_code == 1  # there is no such script
 
 
 @pytest.mark.parametrize(("rack", "own"), [(None, "rack-1"), (0, "rack-0"), (1, "rack-1")])
@@ -71,7 +68,7 @@ def test_a_server_by_itself_is_refused_the_folder_above_the_racks_folders(
     tmp_path: Path, rack: int | None, own: str
 ) -> None:
     keep(tmp_path, "rack-1/a.npz")
-    with pytest.raises(typer.BadParameter, match=f"of racks .rack-1., .*: give --checkpoint {tmp_path / own} to go on"):
+    with pytest.raises(UsageError, match=f"of racks .rack-1., .*: give --checkpoint {tmp_path / own} to continue"):
         check_server_folder(tmp_path, rack)
     check_server_folder(tmp_path / "rack-1", rack)
     check_server_folder(keep(tmp_path / "alone", "a.npz"), rack)

@@ -1,4 +1,4 @@
-"""Services are started from their launcher's words as typer would start them."""
+"""Command lines that launchers write, and options that are refused where they would have no effect."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from hostagent.cli.app import app
-from hostagent.cli.network import register
-from hostagent.cli.started import run_started
 from hostagent.launch import launcher
 from hostagent.launch.aggregators import choose, in_runs, make_services
 from hostagent.launch.launcher import RunOptions
+from tests.clients.command import netsum
 
 WHERE = {"p4runtime": "127.0.0.1:7001", "service": "127.0.0.1:7002", "address": "127.0.0.1:7003"}
 
@@ -31,40 +28,34 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["p4", "server"])
-def test_a_run_starts_its_services_without_typer_and_with_the_same_options(
-    kind: str, tmp_path: Path, started: list[Any]
-) -> None:
-    from hostagent.cli.aggregators import command as aggregators
-
-    register(app)
-    aggregators.register(app)
-    for service in make_services(tmp_path, 2, choose(kind), 256, "loss=0.1&seed=7", ("--max-window", "32")):
-        words = list(service.command(WHERE))[3:]
-        assert run_started(words) == 0
-        assert CliRunner().invoke(app, words).exit_code == 0
-        plain, by_typer = started[-2:]
-        assert plain == by_typer
-    assert len(started) == 4
+def test_a_runs_services_get_their_launchers_options(tmp_path: Path, started: list[Any]) -> None:
+    for kind in ("p4", "pspin"):
+        for service in make_services(tmp_path, 2, choose(kind), 256, "loss=0.1&seed=7", ("--max-window", "32")):
+            assert netsum(*list(service.command(WHERE))[3:]).exit_code == 0
+    switch, of_p4, aggregator, of_pspin = started
+    assert (switch.program, switch.grpc_server_addr, len(switch.ports)) == (None, WHERE["p4runtime"], 2)
+    assert of_p4.program is not None
+    assert (aggregator.core, aggregator.lanes, aggregator.listen) == ("pspin", 256, WHERE["service"])
+    assert all("loss=0.1&seed=7" in port for port in (*switch.ports, *aggregator.ports))
+    assert all(one.die_with_parent for one in started)
+    assert [one.max_window for one in (of_p4, of_pspin)] == [32, 32]
+    assert [one.listen for one in (of_p4, of_pspin)] == [WHERE["address"]] * 2
 
 
 def test_a_runs_rack_server_is_given_the_options_of_netsum_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hostagent.cli import run
-    from hostagent.cli.rack import command, process
+    from hostagent.cli.rack import process
     from hostagent.cli.rack.checkpointing import Pace
 
     runs: list[Any] = []
     servers: list[Any] = []
     monkeypatch.setattr(launcher, "run_training", lambda options: runs.append(options) or 0)
     monkeypatch.setattr(process, "run_server", lambda options: servers.append(options) or 0)
-    for module in (run, command):
-        module.register(app)
     given = ("--cores", "2", "--checkpoint", "kept", "--checkpoint-every", "5", "--no-restore")
-    assert CliRunner().invoke(app, ["run", "--aggregator", "server", *given, "train.py"]).exit_code == 0
+    assert netsum("run", "--aggregator", "server", *given, "train.py").exit_code == 0
     services = make_services(tmp_path, 2, choose("server"), 256, server_options=runs[0].server_options)
-    assert CliRunner().invoke(app, list(services[0].command(WHERE))[3:]).exit_code == 0
+    assert netsum(*list(services[0].command(WHERE))[3:]).exit_code == 0
     told = servers[0]
     assert (told.cores, told.checkpoint, told.pace, told.restore) == (2, Path("kept"), Pace(5), False)
     assert (told.common.lanes, told.common.listen, len(told.common.ports)) == (256, WHERE["service"], 2)
@@ -73,15 +64,14 @@ def test_a_runs_rack_server_is_given_the_options_of_netsum_server(
 def test_racks_servers_are_each_others_peers_and_share_the_ports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hostagent.cli.rack import command, process
+    from hostagent.cli.rack import process
 
     servers: list[Any] = []
     monkeypatch.setattr(process, "run_server", lambda options: servers.append(options) or 0)
-    command.register(app)
     keep = ("--checkpoint", str(tmp_path))
     *racks, _ = make_services(tmp_path, 5, choose("server"), 256, server_options=keep, rack_of=in_runs(5, 3))
     for service in racks:
-        assert CliRunner().invoke(app, list(service.command(WHERE))[3:]).exit_code == 0
+        assert netsum(*list(service.command(WHERE))[3:]).exit_code == 0
     assert [told.rack for told in servers] == [0, 1, 2]
     assert [len(told.common.ports) for told in servers] == [1, 2, 2]
     assert [told.checkpoint.name for told in servers] == ["rack-0", "rack-1", "rack-2"]
@@ -96,10 +86,7 @@ def test_racks_servers_are_each_others_peers_and_share_the_ports(
 
 @pytest.mark.parametrize("words", [("--peer", "1=udp:a"), ("--rack", "1"), ("--rack", "1", "--peer", "1=udp:a")])
 def test_a_racks_place_is_refused_where_it_makes_no_sense(words: tuple[str, ...]) -> None:
-    from hostagent.cli.rack import command
-
-    command.register(app)
-    assert CliRunner().invoke(app, ["server", *words]).exit_code == 2
+    assert netsum("server", *words).exit_code == 2
 
 
 @pytest.mark.parametrize(("aggregator", "controller"), [("p4", None), ("server", "127.0.0.1:1")])
@@ -125,49 +112,27 @@ def test_a_servers_options_are_refused_where_none_is_started(
         (["run", "-n", "2", "--aggregator", "server", "--rack-of", "0,0", "train.py"], "--rack-of"),
         (["run", "--controller", "127.0.0.1:1", "--racks", "2", "train.py"], "--racks"),
         (["run", "--controller", "127.0.0.1:1", "--aggregator", "server", "--lanes", "64", "train.py"], "--lanes"),
-        (["run", "--controller", "127.0.0.1:1", "--no-restore", "train.py"], "--restore"),
+        (["run", "--controller", "127.0.0.1:1", "--no-restore", "train.py"], "--no-restore"),
         (["server", "--of", "127.0.0.1:1", "--cores", "2"], "--cores"),
-        (["server", "--port", "1=shm:a", "--no-pin"], "--pin"),
+        (["server", "--port", "1=shm:a", "--no-pin"], "--no-pin"),
         (["controller", "--aggregator", "netsum://127.0.0.1:1", "--way", "ring"], "--way"),
     ],
 )
 def test_an_option_that_would_do_nothing_or_can_not_be_done_is_refused_by_name(words: list[str], named: str) -> None:
-    from hostagent.cli import network, run
-    from hostagent.cli.rack import command
-
-    for module in (run, command, network):
-        module.register(app)
-    refused = CliRunner().invoke(app, words)
+    refused = netsum(*words)
     assert refused.exit_code == 2
-    assert named in refused.output.partition("Invalid value for ")[2]
+    assert named in refused.stderr.split(": ")[1].split(", ")
 
 
 def test_a_checkpoints_pace_needs_a_folder() -> None:
-    from hostagent.cli import run
-
-    run.register(app)
-    refused = CliRunner().invoke(app, ["run", "--aggregator", "server", "--checkpoint-every", "5", "train.py"])
+    refused = netsum("run", "--aggregator", "server", "--checkpoint-every", "5", "train.py")
     assert refused.exit_code == 2
     assert "--checkpoint DIR" in refused.output
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["switch", "--port", "1=shm:a"],
-        ["switch", "--die-with-parent", "--colour"],
-        ["switch", "router.p4", "--die-with-parent"],
-        ["aggregator", "server", "--lanes", "many", "--die-with-parent"],
-        ["run", "train.py", "--die-with-parent"],
-    ],
-)
-def test_other_words_are_left_to_typer(words: list[str], started: list[Any]) -> None:
-    assert run_started(words) is None
-    assert not started
-
-
-def test_a_controllers_missing_program_is_named(capsys: pytest.CaptureFixture[str], started: list[Any]) -> None:
+def test_a_controllers_missing_program_is_named(started: list[Any]) -> None:
     words = ["controller", "--aggregator", "p4runtime://-", "--program", "no-such.p4", "--die-with-parent"]
-    assert run_started(words) == 1
-    assert "no-such.p4" in capsys.readouterr().err
+    refused = netsum(*words)
+    assert refused.exit_code == 1
+    assert "no-such.p4" in refused.stderr
     assert not started

@@ -8,12 +8,10 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 
 import pytest
-import typer
 from numba.core import event
-from typer.testing import CliRunner, Result
 
-from hostagent.cli.pspin import command
 from pspin_model.flare.compiling import Teller
+from tests.clients.command import Result, netsum
 
 CONFIG = """
 [machine]
@@ -32,9 +30,7 @@ density = 0.1
 
 
 def pspin(*words: str | Path) -> Result:
-    app = typer.Typer()
-    command.register(app)
-    return CliRunner().invoke(app, ["pspin", *map(str, words)])
+    return netsum("pspin", *words)
 
 
 def test_a_run_takes_operators_from_the_configs_folder_and_writes_rows(tmp_path: Path) -> None:
@@ -81,7 +77,7 @@ def test_a_sweep_that_cannot_be_is_refused_before_it_starts(words: tuple[str, ..
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("run",), "Missing argument"),
+        (("run",), "missing: CONFIG"),
         (("run", "/no/such.toml"), "/no/such.toml: No such file"),
         (("sweep", "--cores", "many"), "--cores"),
         (("sweep", "--many"), "--many"),

@@ -1,0 +1,145 @@
+"""The netsum command's table of commands, its help texts, and how command lines are read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+
+import pytest
+
+from hostagent.cli.main import COMMANDS, Entry, Group, load
+from hostagent.cli.parsing import Parser
+from tests.clients.command import netsum
+
+HEAVY = ("rich", "numpy", "numba", "google.protobuf", "torch")
+
+
+def entries(
+    commands: Mapping[str, Entry | Group] | Mapping[str, Entry] = COMMANDS, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Entry]]:
+    for name, entry in commands.items():
+        if isinstance(entry, Group):
+            yield from entries(entry.commands, (*path, name))
+        else:
+            yield (*path, name), entry
+
+
+def test_the_version_is_the_packages() -> None:
+    result = netsum("--version")
+    assert (result.exit_code, result.output) == (0, f"netsum {version('netsum')}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["trian"], "netsum: unknown command trian; did you mean trace? See `netsum --help`."),
+        (["pspin", "exampel"], "netsum pspin: unknown command exampel; did you mean example?"),
+        (["--verison"], "netsum: unknown option --verison."),
+        (["run", "--nprocs", "3", "x"], "netsum run: unknown option --nprocs; did you mean --nproc?"),
+        (["run"], "netsum run: missing: SCRIPT."),
+        (["run", "--racks", "50", "x"], "netsum run: --racks: 50 is out of range: 1 to 16."),
+        (["run", "-n", "two", "x"], "netsum run: -n/--nproc: 'two' is not an integer."),
+        (["status", "a", "b"], "netsum status: unexpected argument b."),
+        (["switch", "--port"], "netsum switch: --port: expected one argument."),
+        (["compile"], "netsum compile: PROGRAM: missing"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_that_says_what_and_names_what_is_near(words: list[str], text: str) -> None:
+    result = netsum(*words)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert text in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [[], ["bench"]])
+def test_without_a_command_the_commands_are_listed(words: list[str]) -> None:
+    result = netsum(*words)
+    assert result.exit_code == 2
+    assert "\ncommands:\n" in result.stdout
+
+
+def test_helps_fit_a_terminal_with_every_option_whole_and_end_with_an_example() -> None:
+    told = dict(entries())
+    assert {("run",), ("pspin", "sweep"), ("bench", "all")} <= told.keys()
+    for path, entry in told.items():
+        result = netsum(*path, "--help")
+        assert result.exit_code == 0
+        example = result.stdout.rpartition("\nExample")[2]
+        assert f"netsum {' '.join(path)}" in example, path
+        for option in load(entry).options:
+            assert option.settings["help"][0].isupper(), (path, option.names)
+            assert all(name in result.stdout for name in option.names if not option.is_argument), (path, option.names)
+        text = result.stdout.partition("Lines of a test")[0]
+        assert max(map(len, (text + example).split("\n"))) <= 80, path
+
+
+@pytest.mark.parametrize("words", [["--help"], ["bench", "--help"], ["pspin", "--help"]])
+def test_lists_of_commands_fit_a_terminal(words: list[str]) -> None:
+    assert max(map(len, netsum(*words).stdout.split("\n"))) <= 80
+
+
+def test_every_option_is_a_parameter_of_its_function() -> None:
+    for path, entry in entries():
+        command = load(entry)
+        options = {action.dest for action in Parser(" ".join(path), command)._actions} - {"help"}
+        assert options == set(command.parameters) - {"given", command.forwards}, path
+
+
+def test_the_help_imports_no_commands_and_no_libraries() -> None:
+    code = (
+        "import sys; from hostagent.cli.main import run; run(['--help']);"
+        f"print([name for name in {HEAVY} if name in sys.modules],"
+        "sorted(name for name in sys.modules if name.startswith('hostagent.cli.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[] ['hostagent.cli.main', 'hostagent.cli.parsing']", done
+
+
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        (["train.py", "--epochs", "3", "--nproc", "7"], (1, "train.py", ("--epochs", "3", "--nproc", "7"))),
+        (["-n", "2", "-m", "train", "--", "-x"], (2, "train", ("--", "-x"))),
+        (["-n2", "--impair", "loss=0.1", "train.py", "a"], (2, "train.py", ("a",))),
+        (["--nproc=3", "--", "train.py", "--help"], (3, "train.py", ("--help",))),
+    ],
+)
+def test_what_follows_the_script_is_the_scripts(
+    words: list[str], passed: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hostagent.launch import launcher
+
+    runs: list[launcher.RunOptions] = []
+    monkeypatch.setattr(launcher, "run_training", lambda options: runs.append(options) or 0)
+    assert netsum("run", *(["-n", "1"] if words[0] == "train.py" else []), *words).exit_code == 0
+    assert (runs[0].ranks, runs[0].script, runs[0].arguments) == passed
+
+
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        (["--test-dir", "mine", "--interface", "1@v"], ["--test-dir", "mine", "--interface", "1@v"]),
+        (["--", "--help"], ["--help"]),
+        ([], []),
+    ],
+)
+def test_ptf_gets_all_options_unchanged(words: list[str], passed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from hostagent.cli import programs
+
+    monkeypatch.setattr(programs, "find_ptf", lambda: "ptf")
+    monkeypatch.setattr(programs.runpy, "run_path", lambda path, run_name: None)
+    monkeypatch.setattr(sys, "argv", [])
+    assert netsum("ptf", *words).exit_code == 0
+    assert sys.argv == ["ptf", *passed]
+
+
+def test_options_and_arguments_may_be_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from emulator.harness.stf import command
+
+    calls: list[tuple[object, ...]] = []
+    monkeypatch.setattr(command, "run_stf", lambda *words, **options: calls.append((words, options["engine"])) or 0)
+    assert netsum("stf", "-D", "A=1", "r.p4", "a.stf", "--engine", "both", "b.stf").exit_code == 0
+    assert calls == [(("r.p4", ["a.stf", "b.stf"]), "both")]
