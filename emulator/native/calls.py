@@ -27,7 +27,7 @@ call_compiled: Integer = _code("call_compiled")
 
 
 def entry_address(function: Any) -> int:
-    """Address of a compiled function of five int64 that returns one, for ``call_compiled``.
+    """Address of a compiled function of int64 that returns one, for ``call_compiled``.
 
     Calling by address keeps large loops out of the machine code of their callers: numba compiles a function again
     as part of every function that calls it, at every level.

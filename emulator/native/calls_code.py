@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from llvmlite import ir
@@ -24,26 +25,26 @@ call_address = of_integers(
 
 
 @inlined
-def call_compiled(
-    typing_context: Any, function: Any, first: Any, second: Any, third: Any, fourth: Any, fifth: Any
-) -> Any:
-    """Call machine code, int64 of five int64, by its address (see ``entry_address``)."""
+def call_compiled(typing_context: Any, function: Any, *arguments: Any) -> Any:
+    """Call machine code, int64 of as many int64, by its address (see ``entry_address``)."""
+    count = len(arguments)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         number = ir.IntType(64)
-        pointer = builder.inttoptr(arguments[0], ir.FunctionType(number, [number] * 5).as_pointer())
-        return builder.call(pointer, arguments[1:])
+        pointer = builder.inttoptr(values[0], ir.FunctionType(number, [number] * count).as_pointer())
+        return builder.call(pointer, [builder.extract_value(values[1], place) for place in range(count)])
 
-    return types.int64(*([types.int64] * 6)), generate
+    values_type: Any = types.StarArgUniTuple
+    return types.int64(types.int64, values_type(types.int64, count)), generate
 
 
 def entry_address(function: Any) -> int:
-    """Address of a compiled function of five int64 that returns one, for ``call_compiled``.
+    """Address of a compiled function of int64 that returns one, for ``call_compiled``.
 
     Calling by address keeps large loops out of the machine code of their callers: numba compiles a function again
     as part of every function that calls it, at every level.
     """
-    arguments = (types.int64,) * 5
+    arguments = (types.int64,) * len(inspect.signature(function.py_func).parameters)
     function.compile(types.int64(*arguments))
     result = function.overloads[arguments]
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))

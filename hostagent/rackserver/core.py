@@ -33,9 +33,9 @@ from hostagent.rackserver.entry import PROGRAM, program_address
 from hostagent.rackserver.frames.answers import answer
 from hostagent.rackserver.frames.lanes import combine
 from hostagent.rackserver.frames.tx_slots import RUNS
+from hostagent.rackserver.hierarchy.entries import add_resync_state, add_transferred_state
 from hostagent.rackserver.hierarchy.memory import TierMemory, Traffic, compile_tiers, totals_for
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place
-from hostagent.rackserver.hierarchy.sharing import give_share, say_standing
 from hostagent.rackserver.records import (
     CHILD,
     COUNTERS,
@@ -54,7 +54,7 @@ from hostagent.rackserver.records import (
 )
 from hostagent.rackserver.services.checkpoint import CheckpointError
 from hostagent.rackserver.services.optimizer_step import step_chunk
-from hostagent.rackserver.services.served import complete_control, complete_data, data_owner, release
+from hostagent.rackserver.services.served import complete_control, complete_data, data_owner, release_core
 from hostagent.rackserver.services.services import NO_JOB, ServiceMemory
 from hostagent.rackserver.tenants.fair_queueing import Shares
 from hostagent.rackserver.tenants.tenants import Registry
@@ -63,12 +63,12 @@ SERVICE_ENTRIES = {
     "data_owner": data_owner,
     "complete_data": complete_data,
     "complete_control": complete_control,
-    "release_core": release,
-    "step": step_chunk,
-    "say_standing": say_standing,
-    "give_share": give_share,
+    "release_core": release_core,
+    "step_chunk": step_chunk,
+    "add_resync_state": add_resync_state,
+    "add_transferred_state": add_transferred_state,
 }
-"""Called by address, compiled when the first service comes."""
+"""Called through ``entries``, compiled when the first service comes."""
 DEFAULT_SLOTS = 4096
 SCRATCH_ROWS = 4
 """Frames' worth of private memory of a core: an answer's words, a gradient, and room."""
@@ -218,7 +218,9 @@ class RackServer:
             raise AggregatorRefused(f"job {terms.job}: {terms.lanes} lanes a frame; here it is {self.capacity.lanes}")
         first, end = terms.first_slot, terms.first_slot + terms.window
         if end > self.capacity.slots:
-            raise AggregatorRefused(f"job {terms.job}: slots {first} to {end - 1}; here are {self.capacity.slots}")
+            raise AggregatorRefused(
+                f"job {terms.job}: requests slots {first}-{end - 1}, but the server has {self.capacity.slots}"
+            )
         for job, other in self._terms.items():
             if job != terms.job and first < other.first_slot + other.window and other.first_slot < end:
                 raise AggregatorRefused(f"job {terms.job}: slots {first} to {end - 1} overlap with those of job {job}")

@@ -33,8 +33,9 @@ SERVER = np.dtype(
         *integers("address", "lanes", "slots", "cores"),
         *integers("job_rows", "jobs", "children", "headers", "sets", "sums", "tx", "counters", "counter_bytes"),
         *integers("answer", "combine", "data_owner", "complete_data", "complete_control", "release_core"),
-        *integers("step", "say_standing", "give_share"),
-        *integers("full_route", "take_part", "ask_again", "tell_racks", "take_beside", "is_read"),
+        *integers("step_chunk", "add_resync_state", "add_transferred_state"),
+        *integers("full_bitmap", "forward_full_set", "answer_duplicate"),
+        *integers("propagate_error", "take_rack_frame", "may_be_replaced"),
         *integers(
             "heads",
             "heads_bytes",
@@ -62,8 +63,7 @@ tx         the TX_RINGs of all ports
 counters   counters of core 0; those of core i are i * counter_bytes further
 heads      of core 0: HEAD_BYTES for each child, as children; those of core i are i * heads_bytes further
 loads      bytes of services' blocks that each core owns
-answer to is_read   addresses of entries: large functions that their callers do not contain, see
-           ``core.SERVICE_ENTRIES`` and ``hierarchy.memory.TIER_ENTRIES``
+answer to may_be_replaced   addresses of large functions that are called through ``entries``
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
 pending    PENDING of core 0, those of core i are i * pending_bytes further
 release    not 0: a service has withheld results that may go now

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
 from emulator.native.memory import load_be16, load_be32, load_i64, load_u8, store_i64
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
+from hostagent.protocol.worker import entries
 from hostagent.protocol.worker.header import (
     CHILD_AT,
     CHUNK_AT,
@@ -184,12 +184,9 @@ def store_first(core: Any, chunk: Any, lanes: int) -> None:
     core.chunks_stored += 1
     operation.stored += 1
     place = core.operations + chunk.operation_slot * OPERATION_BYTES
-    if is_served(operation):
-        status = call_compiled(core.served_store_function, core.address, place, chunk.part, chunk.index, lanes)
-        if status != 0:
-            refuse(core, operation.sequence, status)
-    else:
-        call_compiled(core.store_function, core.address, place, chunk.part, chunk.index, lanes)
+    status = entries.store_lanes(core, is_served(operation), place, chunk.part, chunk.index, lanes)
+    if status != 0:
+        refuse(core, operation.sequence, status)
     if chunk.part == EXPONENT and operation.exponents_stored == operation.groups:
         number_operations(core)
     low = core.low

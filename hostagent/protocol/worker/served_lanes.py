@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
 from emulator.native.memory import load_i16, load_i32, load_lane, store_i32, store_lane, zero_bytes
 from hostagent.protocol.quantizer.floats import narrow, widen
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
+from hostagent.protocol.worker import entries
 from hostagent.protocol.worker.operations import FLAGGED, PUSH, PUSH_PULL, WRITE, flagged_list
 from hostagent.protocol.worker.records import (
     ANNOUNCED,
@@ -36,23 +36,23 @@ from hostagent.protocol.worker.spans import (
 
 @njit
 def fill_served(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> Any:
-    """As ``fill.fill_lanes``, of a served operation. Called by address."""
+    """As ``quantize_contribution.fill_lanes``, of a served operation."""
     core, operation = core_at(core_address), operation_at(operation_address)
     if part == ANNOUNCED:
         return fill_announcement(core, operation, lanes)
     if operation.kind >= WRITE:
         return fill_write(core, operation, index, lanes)
-    return call_compiled(core.fill_function, core_address, operation_address, part, index, lanes)
+    return entries.fill_lanes(core, False, operation_address, part, index, lanes)
 
 
 @njit
 def store_served(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> Any:
-    """As ``store.store_lanes``, of a served operation; returns the server's reason to refuse it. Called by address."""
+    """As ``dequantize_result.store_lanes``, of a served operation; returns the server's reason to refuse it."""
     core, operation = core_at(core_address), operation_at(operation_address)
     if part == ANNOUNCED:
         return store_answer(operation, lanes)
     if part in (EXPONENT, TAIL_EXPONENT):
-        return call_compiled(core.store_function, core_address, operation_address, part, index, lanes)
+        return entries.store_lanes(core, False, operation_address, part, index, lanes)
     if brings_weights(operation, part, index):
         place = load_i32(flagged_list(operation), index) if part == TAIL_DATA else index
         store_weights(core, operation, place, lanes)

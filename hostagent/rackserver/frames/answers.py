@@ -16,6 +16,7 @@ from hostagent.protocol.worker.header import (
     OPERATOR_AT,
     write_checksum,
 )
+from hostagent.rackserver.entries import CORE_SHIFT, NO_LANES, OPERATOR_SHIFT, RECEIVER_SHIFT, TO_ALL
 from hostagent.rackserver.frames.tx_slots import take_cell
 from hostagent.rackserver.records import (
     CHILD_BYTES,
@@ -28,7 +29,6 @@ from hostagent.rackserver.records import (
 )
 
 RESULT, WAITING, ERROR = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
-TO_ALL, NO_LANES, CORE_SHIFT = 1 << 24, 1 << 25, 32
 
 
 @njit(forceinline=True)
@@ -42,7 +42,7 @@ def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_shor
         return 0
     copy_bytes(cell, server.headers + place * HEADER_STRIDE + (SHORT_HEADER_AT if is_short else 0), LANES_AT)
     store_u8(cell + KIND_AT, 0, what & 0xFF)
-    store_u8(cell + OPERATOR_AT, 0, what >> 8 & 0xFF)
+    store_u8(cell + OPERATOR_AT, 0, what >> OPERATOR_SHIFT & 0xFF)
     store_be32(cell + CHUNK_AT, about)
     store_be32(cell + OPERATION_AT, about >> 32)
     return cell
@@ -68,15 +68,13 @@ def answer_child(server: Any, job: Any, bit: int, what: int, about: int, payload
 
 @njit
 def answer(server_address: int, job_address: int, what: int, about: int, payload: int) -> int:
-    """Answer one child, or all. An entry: called by address.
+    """Answer one child, or all. Called through ``entries.answer``, which packs ``what`` and ``about``.
 
-    ``what``     kind | operator << 8 | the child's bit << 16 (or TO_ALL) | NO_LANES | the answering core << CORE_SHIFT
-    ``about``    chunk | operation << 32
-    ``payload``  address of the lanes as they travel; 0 for zeros
+    ``payload`` is the address of the lanes in network byte order; 0 for zeros.
     """
     server, job = server_at(server_address), job_at(job_address)
-    if what & TO_ALL == 0:
-        answer_child(server, job, what >> 16 & 0x3F, what, about, payload)
+    if what >> RECEIVER_SHIFT & TO_ALL == 0:
+        answer_child(server, job, what >> RECEIVER_SHIFT & 0x3F, what, about, payload)
         return 0
     left = job.full
     while left != 0:

@@ -11,8 +11,7 @@ import numpy as np
 
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i32, load_i64, load_lane, store_i32, store_lane
-
-HAS_DATA, IS_LAST, IS_MAXIMUM, COUNT_SHIFT = 1, 2, 4, 3
+from hostagent.rackserver.entries import COUNT_SHIFT, HAS_DATA, IS_LAST, IS_MAXIMUM
 
 
 @njit
@@ -112,7 +111,7 @@ def put_one(held: int, given: int, how: int, first: int, end: int) -> None:
 
 @njit
 def combine(held: int, table: int, how: int, first: int, end: int) -> int:
-    """Put contributions' lanes to a set's. An entry: called by address.
+    """Combine contributions' lanes with a set's. Called through ``entries.combine``, which packs ``how``.
 
     ``table``: addresses of as many contributions' lanes as ``how >> COUNT_SHIFT`` says, four at most (four or two are
     added in one pass). ``how`` also has HAS_DATA, others were here before; IS_LAST; IS_MAXIMUM, else they are added.

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
 from emulator.native.memory import (
     load_be16,
@@ -30,8 +29,9 @@ from emulator.native.syscalls import monotonic_ns
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
 from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
-from hostagent.rackserver.frames.answers import CORE_SHIFT, ERROR, NO_LANES, RESULT, TO_ALL, WAITING
-from hostagent.rackserver.frames.lanes import COUNT_SHIFT, HAS_DATA, IS_LAST, IS_MAXIMUM
+from hostagent.rackserver import entries
+from hostagent.rackserver.entries import TO_ALL
+from hostagent.rackserver.frames.answers import ERROR, RESULT, WAITING
 from hostagent.rackserver.frames.validate import ANNOUNCE, CONTRIBUTION, MAX, SERVED, row_of, sender
 from hostagent.rackserver.records import (
     COUNTERS,
@@ -102,7 +102,7 @@ def owner_of(server: Any, frame: int, length: int) -> Any:
     if job.service:
         if load_u8(frame + OPERATOR_AT, 0) != SERVED:
             return job.home
-        return call_compiled(server.data_owner, job.service, frame, job.tier, 0, 0)
+        return entries.data_owner(server, job, frame)
     slot = job.first_slot + (load_be32(frame + CHUNK_AT) & (job.window - 1))
     return (slot >> job.block_log2) % server.cores
 
@@ -171,7 +171,7 @@ def take_frame(server: Any, core: int, frame: int, length: int, port: int) -> No
     elif load_u8(frame + KIND_AT, 0) == CONTRIBUTION:
         contribute(server, core, row, bit, frame, length)
     else:
-        call_compiled(server.take_beside, server.address, core, frame, length, bit)
+        entries.take_rack_frame(server, core, frame, length, bit)
 
 
 @njit
@@ -181,7 +181,7 @@ def finish(address: int, core: int) -> None:
     for row in range(MAX_JOBS):
         job = job_at(server.jobs + row * JOB_BYTES)
         if job.service:
-            call_compiled(server.release_core, server.address, job.address, core, 0, 0)
+            entries.release_core(server, job, core)
 
 
 @njit(forceinline=True)
@@ -194,7 +194,7 @@ def contribute(server: Any, core: int, row: int, bit: int, frame: int, length: i
     held = set_at(server.sets + index * SET_BYTES)
     accepts, fresh = takes(job, held, chunk)
     if accepts and fresh and job.tier and job.service and held.operator == MAX and held.epoch == job.epoch:
-        accepts = call_compiled(server.is_read, server.address, job.address, index, 0, 0) != 0
+        accepts = entries.may_be_replaced(server, job, index)
     if not accepts:
         count(counters, job, bit, OUTSIDE_WINDOW, length)
         return
@@ -245,34 +245,32 @@ def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fra
     """A contribution to the set that it belongs to."""
     counters = server.counters + core * server.counter_bytes
     operation, operator = load_be32(frame + OPERATION_AT), wide(load_u8(frame + OPERATOR_AT, 0))
-    about = wide(held.chunk) | operation << 32
-    back = operator << 8 | bit << 16 | core << CORE_SHIFT
     words = server.scratch + core * server.scratch_bytes
     if held.failed:
         count(counters, job, bit, FAILED, length)
         write_error(words, held)
-        call_compiled(server.answer, server.address, job.address, ERROR | back, about, words)
+        entries.answer(server, job, core, ERROR, bit, operator, held.chunk, operation, words, False)
     elif operation != held.operation or operator != held.operator:
         held.failed = 1
         held.other_operation = operation
         held.other_child = load_be16(frame + CHILD_AT)
         count(counters, job, bit, MISMATCH, length)
         write_error(words, held)
-        call_compiled(server.answer, server.address, job.address, ERROR | TO_ALL | back, about, words)
+        entries.answer(server, job, core, ERROR, TO_ALL, operator, held.chunk, operation, words, False)
         if job.tier:
-            call_compiled(server.tell_racks, server.address, job.address, index, core, NOBODY)
+            entries.propagate_error(server, job, index, core, NOBODY)
     elif held.came >> bit & 1 == 0:
         take(server, core, job, held, index, bit, frame, length)
     elif job.tier:
         count(counters, job, bit, SERVED_AGAIN if held.complete else WAITED, length)
-        call_compiled(server.ask_again, server.address, job.address, index, core, bit)
+        entries.answer_duplicate(server, job, index, core, bit)
     elif held.complete:
         count(counters, job, bit, SERVED_AGAIN, length)
-        answer_result(server, job, held, index, back)
+        answer_result(server, job, core, held, index, bit)
     else:
         count(counters, job, bit, WAITED, length)
         write_words(words, held.came >> 32, held.came, 0, 0)
-        call_compiled(server.answer, server.address, job.address, WAITING | back, about, words)
+        entries.answer(server, job, core, WAITING, bit, operator, held.chunk, operation, words, False)
 
 
 @njit
@@ -303,16 +301,16 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA != 0
     count(counters, job, bit, ACCEPTED_NO_DATA if no_data else ACCEPTED, length)
     held.came |= wide(1) << bit
-    full = call_compiled(server.full_route, job.address, held.chunk, 0, 0, 0) if job.tier else job.full
+    full = entries.full_bitmap(server, job, wide(held.chunk)) if job.tier else job.full
     is_last = held.came == full
     if not no_data:
         held.has_data = 1
         note(server, core, held, index, frame + LANES_AT)
     if not is_last:
         return
-    settle(server, core, held, index, IS_LAST)
+    settle(server, core, held, index, True)
     if job.tier:
-        call_compiled(server.take_part, server.address, job.address, index, core, 0)
+        entries.forward_full_set(server, job, index, core)
     else:
         count(counters, job, bit, COMPLETED, length)
         conclude(server, core, job, held, index)
@@ -322,12 +320,15 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
 def conclude(server: Any, core: int, job: Any, held: Any, index: int) -> None:
     """All contributions are in: answer, or let the service say when."""
     if job.service:
-        entry = server.complete_data if held.operator == SERVED else server.complete_control
-        if call_compiled(entry, server.address, job.address, index, core, 0) == WITHHOLD:
+        if held.operator == SERVED:
+            verdict = entries.complete_data(server, job, index, core)
+        else:
+            verdict = entries.complete_control(server, job, index, core)
+        if verdict == WITHHOLD:
             held.withheld = 1
             return
     held.complete = 1
-    answer_result(server, job, held, index, wide(held.operator) << 8 | TO_ALL | core << CORE_SHIFT)
+    answer_result(server, job, core, held, index, TO_ALL)
 
 
 @njit(forceinline=True)
@@ -348,10 +349,10 @@ def note(server: Any, core: int, held: Any, index: int, lanes: int) -> None:
 
 
 @njit
-def settle(server: Any, core: int, held: Any, index: int, is_last: int) -> None:
-    """Add a set's contributions of this batch to its lanes, several in one pass; IS_LAST: they are what travels."""
+def settle(server: Any, core: int, held: Any, index: int, is_last: Any) -> None:
+    """Add a set's contributions of this batch to its lanes, several per pass; ``is_last``: into network order."""
     pending = pending_at(server.pending + core * server.pending_bytes)
-    maximum = IS_MAXIMUM if held.operator == MAX or held.operator == ANNOUNCE else 0
+    is_maximum = held.operator == MAX or held.operator == ANNOUNCE
     lanes, number = server.sums + index * 4 * server.lanes, wide(held.pending)
     while True:
         count = 0
@@ -360,8 +361,8 @@ def settle(server: Any, core: int, held: Any, index: int, is_last: int) -> None:
             store_i64(pending.address + TABLE + 8 * count, load_i64(entry))
             number = load_i64(entry + 16)
             count += 1
-        how = (HAS_DATA if held.begun else 0) | (is_last if number == 0 else 0) | maximum | count << COUNT_SHIFT
-        call_compiled(server.combine, lanes, pending.address + TABLE, how, 0, server.lanes)
+        table, ends = pending.address + TABLE, is_last and number == 0
+        entries.combine(server, lanes, table, count, held.begun, ends, is_maximum)
         if count > 0:
             held.begun = 1
         if number == 0:
@@ -379,15 +380,14 @@ def settle_all(server: Any, core: int) -> None:
         index = load_i64(pending.address + ENTRIES + ENTRY_BYTES * number + 8)
         held = set_at(server.sets + index * SET_BYTES)
         if held.pending != 0:
-            settle(server, core, held, index, 0)
+            settle(server, core, held, index, False)
     add_to(server.counters + core * server.counter_bytes + LANE_BYTES, 4 * server.lanes * pending.count)
     pending.count = 0
 
 
 @njit
-def answer_result(server: Any, job: Any, held: Any, index: int, back: int) -> None:
-    """A complete set's lanes, to one child or all."""
+def answer_result(server: Any, job: Any, core: int, held: Any, index: int, receiver: int) -> None:
+    """A complete set's lanes, to the child with the bit ``receiver``, or TO_ALL."""
     lanes = server.sums + index * 4 * server.lanes if held.has_data else 0
-    what = RESULT | back | (NO_LANES if held.short_result else 0)
-    about = wide(held.chunk) | wide(held.operation) << 32
-    call_compiled(server.answer, server.address, job.address, what, about, lanes)
+    short = held.short_result
+    entries.answer(server, job, core, RESULT, receiver, held.operator, held.chunk, held.operation, lanes, short)

@@ -9,7 +9,7 @@ There are no timers here. Losses are mended by workers' repeats: a repeat to a p
 again, where it is a repeat in its turn; to a final one it is answered from the store. What a rack above knows of who
 has come is told to those who wait.
 
-All are entries, called by address, for sets of jobs with a TIER.
+The functions of addresses are called through ``rackserver.entries``, for sets of jobs with a TIER.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.native.arithmetic import trailing_zeros
-from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_be16, load_be32, load_i64, load_u8, store_i64
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
-from hostagent.rackserver.frames.answers import CORE_SHIFT, NO_LANES, TO_ALL
+from hostagent.rackserver import entries
+from hostagent.rackserver.entries import TO_ALL
 from hostagent.rackserver.frames.loops import (
     MASK,
     answer_result,
@@ -61,7 +61,7 @@ def route_of(job: Any, chunk: int) -> Any:
 
 
 @njit
-def full_route(job_address: int, chunk: int, third: int, fourth: int, fifth: int) -> Any:
+def full_bitmap(job_address: int, chunk: int) -> Any:
     """The bitmap of the chunk's set when it is full."""
     return route_of(job_at(job_address), chunk).full
 
@@ -74,14 +74,12 @@ def note(job: Any, core: int, field: int, amount: int) -> None:
 
 
 @njit
-def post(server: Any, job: Any, core: int, bit: int, what: int, held: Any, lanes: int, field: int) -> None:
+def post(server: Any, job: Any, core: int, bit: int, kind: int, held: Any, lanes: int, field: int) -> None:
     """A sum to another rack; ``lanes`` 0: nobody had anything to add."""
-    what |= wide(held.operator) << 8 | (NO_LANES if lanes == 0 else 0)
-    about = wide(held.chunk) | wide(held.operation) << 32
     note(job, core, FRAMES, 1)
     if lanes != 0:
         note(job, core, field, 4 * server.lanes)
-    call_compiled(server.answer, server.address, job.address, what | bit << 16 | core << CORE_SHIFT, about, lanes)
+    entries.answer(server, job, core, kind, bit, held.operator, held.chunk, held.operation, lanes, lanes == 0)
 
 
 @njit
@@ -100,14 +98,14 @@ def send_down(server: Any, job: Any, core: int, bit: int, held: Any, index: int,
 
 
 @njit
-def take_part(server_address: int, job_address: int, index: int, core: int, fifth: int) -> int:
+def forward_full_set(server_address: int, job_address: int, index: int, core: int) -> int:
     """A set is full: its sum goes up, or is the total."""
     server, job = server_at(server_address), job_at(job_address)
     held = set_at(server.sets + index * SET_BYTES)
     if job.service and held.operator == ANNOUNCE:
-        call_compiled(server.say_standing, server.address, job.address, index, 0, 0)
+        entries.add_resync_state(server, job, index)
     elif job.service and service_at(job.service).gives and held.operator == SERVED:
-        call_compiled(server.give_share, server.address, job.address, index, 0, 0)
+        entries.add_transferred_state(server, job, index)
     if route_of(job, held.chunk).up == NOBODY:
         take_total(server, job, core, held, index)
     else:
@@ -133,30 +131,28 @@ def take_total(server: Any, job: Any, core: int, held: Any, index: int) -> None:
 
 
 @njit
-def ask_again(server_address: int, job_address: int, index: int, core: int, bit: int) -> int:
-    """A repeat, by a child of this rack or by a rack below."""
+def answer_duplicate(server_address: int, job_address: int, index: int, core: int, bit: int) -> int:
+    """A duplicate contribution, of a child of this rack or of a rack below."""
     server, job = server_at(server_address), job_at(job_address)
     held = set_at(server.sets + index * SET_BYTES)
     is_rack = job.full >> bit & 1 == 0
     if is_rack and held.total:
         send_down(server, job, core, bit, held, index, AGAIN_BYTES)
     elif not is_rack and held.complete:
-        answer_result(server, job, held, index, wide(held.operator) << 8 | bit << 16 | core << CORE_SHIFT)
+        answer_result(server, job, core, held, index, bit)
     else:
         words, come = server.scratch + core * server.scratch_bytes, who_came(job, held)
         write_words(words, come >> 32, come, 0, 0)
-        answer_frame(server, job, core, WAITING | bit << 16, held, words)
+        answer_frame(server, job, core, WAITING, bit, held, words)
     if held.partial:
         send_up(server, job, core, held, index, AGAIN_BYTES)
     return 0
 
 
 @njit
-def answer_frame(server: Any, job: Any, core: int, what: int, held: Any, words: int) -> None:
-    """``waiting`` or an error, to whom ``what`` says."""
-    about = wide(held.chunk) | wide(held.operation) << 32
-    what |= wide(held.operator) << 8 | core << CORE_SHIFT
-    call_compiled(server.answer, server.address, job.address, what, about, words)
+def answer_frame(server: Any, job: Any, core: int, kind: int, receiver: int, held: Any, words: int) -> None:
+    """``waiting`` or an error, to a child or TO_ALL."""
+    entries.answer(server, job, core, kind, receiver, held.operator, held.chunk, held.operation, words, False)
 
 
 @njit
@@ -172,8 +168,8 @@ def who_came(job: Any, held: Any) -> Any:
 
 
 @njit
-def tell_racks(server_address: int, job_address: int, index: int, core: int, teller: int) -> int:
-    """A set has failed: tell the racks next to us in its tree, but the one that told us."""
+def propagate_error(server_address: int, job_address: int, index: int, core: int, sender: int) -> int:
+    """A set has failed: send the error to the adjacent racks of its tree, except the one that reported it."""
     server, job = server_at(server_address), job_at(job_address)
     held = set_at(server.sets + index * SET_BYTES)
     route, words = route_of(job, held.chunk), server.scratch + core * server.scratch_bytes
@@ -183,15 +179,15 @@ def tell_racks(server_address: int, job_address: int, index: int, core: int, tel
     write_error(words, held)
     while left != 0:
         bit = trailing_zeros(left)
-        if bit != teller:
+        if bit != sender:
             note(job, core, FRAMES, 1)
-            answer_frame(server, job, core, ERROR | bit << 16, held, words)
+            answer_frame(server, job, core, ERROR, bit, held, words)
         left &= left - 1
     return 0
 
 
 @njit
-def is_read(server_address: int, job_address: int, index: int, fourth: int, fifth: int) -> int:
+def may_be_replaced(server_address: int, job_address: int, index: int) -> int:
     """Whether a complete MAX set may make room for its successor.
 
     Exponents of a push may be total before its announcement is, and are read when that is (`take_announcement`). Other
@@ -210,7 +206,7 @@ def is_read(server_address: int, job_address: int, index: int, fourth: int, fift
 
 
 @njit
-def take_beside(server_address: int, core: int, frame: int, length: int, bit: int) -> int:
+def take_rack_frame(server_address: int, core: int, frame: int, length: int, bit: int) -> int:
     """What another rack says, beside contributions: a total, who has come, or that the chunk has failed."""
     server = server_at(server_address)
     job = job_at(server.jobs + row_of(server, frame, length) * JOB_BYTES)
@@ -249,5 +245,5 @@ def fail(server: Any, job: Any, core: int, held: Any, index: int, frame: int, bi
     held.first_child, held.other_child = load_be16(frame + LANES_AT + 10), load_be16(frame + LANES_AT + 14)
     words = server.scratch + core * server.scratch_bytes
     write_error(words, held)
-    answer_frame(server, job, core, ERROR | TO_ALL, held, words)
-    tell_racks(server.address, job.address, index, core, bit)
+    answer_frame(server, job, core, ERROR, TO_ALL, held, words)
+    propagate_error(server.address, job.address, index, core, bit)

@@ -10,25 +10,25 @@ from emulator.native.pages import address_of, aligned_bytes, reserved_bytes
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
 from hostagent.rackserver.hierarchy.loops import (
     NOBODY,
-    ask_again,
-    full_route,
-    is_read,
-    take_beside,
-    take_part,
-    tell_racks,
+    answer_duplicate,
+    forward_full_set,
+    full_bitmap,
+    may_be_replaced,
+    propagate_error,
+    take_rack_frame,
 )
 from hostagent.rackserver.hierarchy.records import ROUTE, TIER, TRAFFIC
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place, routes
 
 TIER_ENTRIES = {
-    "full_route": full_route,
-    "take_part": take_part,
-    "ask_again": ask_again,
-    "tell_racks": tell_racks,
-    "take_beside": take_beside,
-    "is_read": is_read,
+    "full_bitmap": full_bitmap,
+    "forward_full_set": forward_full_set,
+    "answer_duplicate": answer_duplicate,
+    "propagate_error": propagate_error,
+    "take_rack_frame": take_rack_frame,
+    "may_be_replaced": may_be_replaced,
 }
-"""Called by address, compiled when the first job comes that is spread."""
+"""Called through ``entries``, compiled when the first job of several racks comes."""
 
 
 def compile_tiers() -> dict[str, int]:

@@ -64,7 +64,7 @@ def chunk_of(key: Any, buffer: int, side: int, index: int, lanes: int) -> Any:
 
 @njit
 def step_chunk(service_address: int, key_address: int, index: int, gradient: int, count: int) -> Any:
-    """Step a chunk by a gradient in private memory, which is used up; the new version. An entry: called by address."""
+    """Step a chunk by a gradient in private memory, which is used up; the new version. Called through ``entries``."""
     service, key = service_at(service_address), key_at(key_address)
     side, lanes = side_at(key, index, service.step), service.lanes
     other = 1 - side

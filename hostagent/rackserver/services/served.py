@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.native.atomics import atomic_add64
-from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
 from emulator.native.memory import (
     copy_bytes,
@@ -33,7 +32,8 @@ from hostagent.protocol.worker.header import CHUNK_AT, OPERATION_AT
 from hostagent.protocol.worker.operations import FLAGGED
 from hostagent.protocol.worker.plan import exponent_position, group_count, grouped_part
 from hostagent.protocol.worker.quantize_contribution import unpacked_exponent
-from hostagent.rackserver.frames.answers import CORE_SHIFT, TO_ALL
+from hostagent.rackserver import entries
+from hostagent.rackserver.entries import TO_ALL
 from hostagent.rackserver.frames.lane_codec import MASK
 from hostagent.rackserver.frames.loops import ANSWER, STEPS_DONE, STEPS_NS, WITHHOLD, answer_result, set_index
 from hostagent.rackserver.frames.validate import ANNOUNCE, MAX, SERVED
@@ -60,7 +60,6 @@ from hostagent.rackserver.services.optimizer_step import (
 from hostagent.rackserver.services.records import ALONE, STEPS, TAKES, UNDECIDED, key_at, operation_at, service_at
 
 NOT_DATA = -1
-TO_ALL_SERVED = SERVED << 8 | TO_ALL
 
 
 @njit
@@ -260,7 +259,7 @@ def give_words(
 def step(server: Any, service: Any, key_address: int, part: int, gradient: int, count: int, core: int) -> Any:
     """The optimizer on a chunk, timed; the new version."""
     started_ns = monotonic_ns()
-    side = call_compiled(server.step, service.address, key_address, part, gradient, count)
+    side = entries.step_chunk(server, service, key_address, part, gradient, count)
     counters = server.counters + core * server.counter_bytes
     store_i64(counters + STEPS_NS, load_i64(counters + STEPS_NS) + monotonic_ns() - started_ns)
     store_i64(counters + STEPS_DONE, load_i64(counters + STEPS_DONE) + 1)
@@ -343,8 +342,8 @@ def keep_settled(kept: int, gradient: int, count: int) -> None:
 
 
 @njit
-def data_owner(service_address: int, frame: int, tier: int, fourth: int, fifth: int) -> Any:
-    """The core of a data frame. An entry, as the next ones: called by address.
+def data_owner(service_address: int, frame: int, tier: int) -> Any:
+    """The core of a data frame. Called through ``entries``, as the next ones.
 
     Another rack's partial sum may be here before this rack knows what it is of: then it is nobody's, and comes again.
     """
@@ -363,7 +362,7 @@ def pass_release(server: Any, service: Any) -> None:
 
 
 @njit
-def complete_data(server_address: int, job_address: int, index: int, core: int, fifth: int) -> Any:
+def complete_data(server_address: int, job_address: int, index: int, core: int) -> Any:
     """A complete data chunk, by its set: ANSWER or WITHHOLD."""
     server = server_at(server_address)
     service = service_at(job_at(job_address).service)
@@ -373,7 +372,7 @@ def complete_data(server_address: int, job_address: int, index: int, core: int, 
 
 
 @njit
-def complete_control(server_address: int, job_address: int, index: int, core: int, fifth: int) -> int:
+def complete_control(server_address: int, job_address: int, index: int, core: int) -> int:
     """A complete announcement or exponent chunk: ANSWER."""
     server = server_at(server_address)
     service = service_at(job_at(job_address).service)
@@ -388,7 +387,7 @@ def complete_control(server_address: int, job_address: int, index: int, core: in
 
 
 @njit
-def release(server_address: int, job_address: int, core: int, fourth: int, fifth: int) -> int:
+def release_core(server_address: int, job_address: int, core: int) -> int:
     """Answer what was withheld of the blocks that a core owns, if a decision has been made."""
     server, job = server_at(server_address), job_at(job_address)
     service = service_at(job.service)
@@ -401,7 +400,7 @@ def release(server_address: int, job_address: int, core: int, fourth: int, fifth
             continue
         if owner(service, held.operation, held.chunk) != core:
             continue
-        if call_compiled(server.complete_data, server_address, job_address, index, core, 0) == ANSWER:
+        if entries.complete_data(server, job, index, core) == ANSWER:
             held.withheld, held.complete = 0, 1
-            answer_result(server, job, held, index, TO_ALL_SERVED | core << CORE_SHIFT)
+            answer_result(server, job, core, held, index, TO_ALL)
     return 0

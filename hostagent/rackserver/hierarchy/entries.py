@@ -1,7 +1,4 @@
-"""What a rack's server adds to a full set of a service before it goes to the next rack: where it stands, and words.
-
-Entries, called by address.
-"""
+"""What a rack's server adds to a full set of a service before it goes to the next rack; called through ``entries``."""
 
 from __future__ import annotations
 
@@ -15,15 +12,15 @@ from hostagent.rackserver.services.served import answer_chunk, place_of
 
 
 @njit
-def say_standing(server_address: int, job_address: int, index: int, fourth: int, fifth: int) -> int:
-    """An announcement."""
+def add_resync_state(server_address: int, job_address: int, index: int) -> int:
+    """An announcement: this rack's resynchronization state."""
     server = server_at(server_address)
     add_standing(service_at(job_at(job_address).service), server.sums + index * 4 * server.lanes)
     return 0
 
 
 @njit
-def give_share(server_address: int, job_address: int, index: int, fourth: int, fifth: int) -> int:
+def add_transferred_state(server_address: int, job_address: int, index: int) -> int:
     """Data of a service that gives words to other racks: put them there, if the chunk is one of those."""
     server = server_at(server_address)
     service = service_at(job_at(job_address).service)
