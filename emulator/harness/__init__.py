@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from emulator.native.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from emulator.harness.calls import call as call
     from emulator.harness.errors import ExpectationFailed as ExpectationFailed
     from emulator.harness.errors import WrongTest as WrongTest
-    from emulator.harness.meters import Meter as Meter
+    from emulator.harness.externs import Meter as Meter
     from emulator.harness.network import P4Network as P4Network
+    from emulator.harness.profiles import call as call
     from emulator.harness.switch import P4Switch as P4Switch
 
 __all__ = ["ExpectationFailed", "Meter", "P4Network", "P4Switch", "WrongTest", "call"]
@@ -24,7 +24,7 @@ __all__ = ["ExpectationFailed", "Meter", "P4Network", "P4Switch", "WrongTest", "
 __getattr__ = lazy_exports(
     __name__,
     {
-        "ExpectationFailed": "errors", "Meter": "meters", "P4Network": "network", "P4Switch": "switch",
-        "WrongTest": "errors", "call": "calls",
+        "ExpectationFailed": "errors", "Meter": "externs", "P4Network": "network", "P4Switch": "switch",
+        "WrongTest": "errors", "call": "profiles",
     },
 )  # fmt: skip

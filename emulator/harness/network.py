@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from emulator.harness.errors import WrongTest
-from emulator.harness.places import test_place
-from emulator.harness.sent import Sent
+from emulator.harness.sent import Sent, test_place
 from emulator.harness.switch import P4Switch
 from emulator.harness.target import Target, World
 from emulator.harness.values import duration_ns

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from emulator.harness.places import Place
 from emulator.harness.target import Received, Target, World
 from emulator.harness.walk.events import Left, Walk
 from emulator.harness.walk.summary import summary_lines
 from emulator.harness.walk.text import MOST_LINES, WIDTH, shown_path, walk_lines
+
+OWN = str(Path(__file__).resolve().parents[1])
+Place = tuple[str, int]
+
+
+def test_place() -> Place:
+    """(file, line) of the innermost frame that is not ours."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+test_place.__test__ = False  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from emulator.harness.cells import Counter, MeterArray, Register
-from emulator.harness.controller import PACKET_IN, PACKET_OUT
+from emulator.harness.catalogue import PACKET_IN, PACKET_OUT
 from emulator.harness.errors import ExpectationFailed, NotSupported, WrongTest
+from emulator.harness.externs import Counter, MeterArray, Register
 from emulator.harness.failures import other_packet, unexpected_packets, unmet
 from emulator.harness.packets import Expected, Ignored, Packet, content_of, expected, names_headers
-from emulator.harness.places import test_place
 from emulator.harness.profiles import Profile
-from emulator.harness.sent import Sent
+from emulator.harness.sent import Sent, test_place
 from emulator.harness.tables import Table
 from emulator.harness.target import Received, Target, World
 from emulator.harness.values import duration_ns, number

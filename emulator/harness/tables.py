@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from emulator.harness.calls import ActionCall, GroupOf, MemberOf, as_call
 from emulator.harness.catalogue import Catalogue
 from emulator.harness.errors import WrongTest
+from emulator.harness.externs import Meter, config_of
 from emulator.harness.matches import entry_match, match_text
-from emulator.harness.meters import Meter, config_of
+from emulator.harness.profiles import ActionCall, GroupOf, MemberOf, as_call
 from emulator.harness.values import duration_ns, shown
 from emulator.switch.control import (
     Control,

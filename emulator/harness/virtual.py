@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,18 +10,39 @@ from typing import Protocol
 from emulator.harness.catalogue import Catalogue
 from emulator.harness.errors import ExpectationFailed, WrongTest
 from emulator.harness.journal import Journal, one_frame
-from emulator.harness.quick import QuickSwitch
 from emulator.harness.stf.rings import Rings
 from emulator.harness.target import Received
 from emulator.harness.walk.engine import TracedSwitch
 from emulator.harness.walk.events import Left, Walk
 from emulator.network.simulation import End, EndlessCircle, Simulation
 from emulator.p4runtime.pipeline.programs import load_program
+from emulator.ports.batch import FrameBatch
 from emulator.ports.errors import PortError
 from emulator.ports.spec import Impairments, parse_port
 from emulator.switch.core import Switch
+from emulator.switch.engines import CompiledEngine, Engine
 from emulator.switch.tables.tables import Table
 from emulator.v1model.compiled import CompiledProgram
+
+PROCESS = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_uint64] * 4, ctypes.c_int64, ctypes.c_int64)
+"""See `Switch.program_address`."""
+
+
+class QuickEngine(CompiledEngine):
+    """Calls machine code through ctypes: the compiled loop needs numba, and its first call in a process takes seconds,
+    which would be most of a small test run."""
+
+    def process(self, batch: FrameBatch, now_ns: int) -> None:
+        words = [int(batch.record[name][0]) for name in ("addresses", "lengths", "ports", "count")]
+        PROCESS(self.program_address)(self.context_address, *words, now_ns)
+
+
+class QuickSwitch(Switch):
+    """A `Switch` that answers the first packet at once, and is slower than one with many."""
+
+    def _make_engine(self, program: CompiledProgram) -> Engine:
+        return QuickEngine(program, self.ports) if program.engine == "llvm" else super()._make_engine(program)
+
 
 ALL_PORTS = range(1 << 9)
 START_NS = 1_000_000_000

@@ -34,6 +34,7 @@ from emulator.ports.batch import CELL_BYTES
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.stale import clean_stale
 from emulator.ports.errors import PortError
+from emulator.ports.loop.core_runner import CoreRunner
 from emulator.ports.loop.live import LiveLoop
 from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.loop.switch_loops import adopt_switch_loops
@@ -43,7 +44,6 @@ from emulator.ports.sockets.tcp import TcpSwitchPort
 from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_ports
 from emulator.switch.core import Switch
-from emulator.switch.interpreted_runner import InterpretedRunner
 from emulator.v1model.compiled import ENGINES, WITH_SOURCE, load
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
@@ -77,6 +77,10 @@ class SwitchOptions:
     die_with_parent: bool = False
     quiet: bool = False
     """No line for people on stderr beside the JSON line."""
+
+
+LONGEST_TURN_NS = 20_000_000
+"""Of an interpreted switch: the control plane waits for a turn."""
 
 
 class OptionError(Exception):
@@ -123,7 +127,7 @@ class RunningSwitch:
         self.cpu = self._make_cpu_port(bell)
         served = [*self.ports, *([self.cpu.port] if self.cpu is not None else [])]
         self._numbers = {port.number for port in served}
-        runner = _compiled_runner if options.engine == ENGINES[0] else InterpretedRunner
+        runner = _compiled_runner if options.engine == ENGINES[0] else _interpreted_runner
         self.runner = runner(self.switch, served, bell)
         self.device = Device(options.device_id, self._target())
         if self._compiled is not None:
@@ -209,6 +213,18 @@ class RunningSwitch:
 
 def _compiled_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) -> SwitchRunner:
     return SwitchRunner(switch, ports, bell, lock=switch.lock)
+
+
+def _interpreted_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) -> SwitchRunner:
+    return CoreRunner(
+        switch,
+        ports,
+        bell,
+        lock=switch.lock,
+        spin_ns=0,
+        is_loaded=lambda: switch.program is not None,
+        longest_turn_ns=LONGEST_TURN_NS,
+    )
 
 
 def _port_statistics(port: SwitchPort) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_u32, record_at, store_i64, store_u32
 from emulator.native.pages import address_of, aligned_bytes
-from emulator.ports.limits import MAX_PORTS as MAX_PORTS
+from emulator.ports.spec import MAX_PORTS as MAX_PORTS
 
 FRAME_HEADROOM_BYTES = 62
 """Where a frame starts in its cell: lanes follow 66 bytes of headers (14 + 20 + 8 + 24), so they start a cache line."""

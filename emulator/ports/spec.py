@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from emulator.ports.errors import PortError
-from emulator.ports.limits import MAX_PORTS
+
+MAX_PORTS = 512
+"""v1model's egress_spec has 9 bits."""
 
 TIME_UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 RATE_UNITS_BPS = {"bit": 1, "kbit": 1_000, "mbit": 1_000_000, "gbit": 1_000_000_000}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import FrameBatch
-from emulator.ports.limits import MAX_PORTS
+from emulator.ports.spec import MAX_PORTS
 
 GUARD_BYTES = 64
 """Noise behind each frame: who reads beyond its end gets other bytes each time."""

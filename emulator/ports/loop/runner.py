@@ -1,10 +1,10 @@
 """The live loop: frames from all ports to the program's machine code and back, without Python and without the GIL.
 
-``turns`` has the loop itself. Control changes happen between slices of it: ``paused()`` makes the loop return to
-Python, holds the switch's lock, and lets the loop go on. The loop itself holds that lock during a slice, so nobody else
-ever sees the switch in mid batch.
+``turns`` has the loop itself. Control operations happen between slices of it: ``paused()`` makes the loop return to
+Python, takes the switch's lock, and lets the loop continue. The loop itself holds that lock during a slice, so nobody
+else ever sees the switch within a batch.
 
-Where all ports are on capture files time is the files', and the loop ends when no frame is to come.
+Where all ports are capture files, time is that of the files, and the loop ends after the last frame.
 """
 
 from __future__ import annotations
@@ -25,19 +25,6 @@ from emulator.ports.host import SPIN_NS
 from emulator.ports.loop.turns import PER_PORT, RUN, run_slice
 from emulator.ports.port import SwitchPort, port_has_input
 from emulator.ports.spec import PortKind
-
-
-def serve_in_time(ports: Sequence[SwitchPort]) -> bool:
-    """Whether a loop's time is its capture files'; where it isn't all ports are told so."""
-    virtual = bool(ports) and all(port.spec.kind is PortKind.PCAP for port in ports)
-    if not virtual:
-        for port in ports:
-            port.go_live()
-    return virtual
-
-
-def packets_may_wait(ports: Sequence[SwitchPort]) -> bool:
-    return any(port.spec.kind in (PortKind.UDP, PortKind.TCP) or port_has_input(port.address) for port in ports)
 
 
 def warm_loop() -> None:
@@ -105,7 +92,10 @@ class SwitchRunner:
         self._batch = FrameBatch(max(1, len(self.ports)) * PER_PORT)
         self._addresses = np.array([port.address for port in self.ports], np.int64)
         self._record: Any = aligned_bytes(RUN.itemsize).view(RUN)
-        self._virtual = serve_in_time(self.ports)
+        self._virtual = bool(self.ports) and all(port.spec.kind is PortKind.PCAP for port in self.ports)
+        if not self._virtual:
+            for port in self.ports:
+                port.go_live()
         self._start_ns = time.monotonic_ns() + max((port.spec.start_ns for port in self.ports), default=0)
         self._address = address_of(self._record)
         # looking around sees memory only: cables and interfaces' rings
@@ -148,15 +138,12 @@ class SwitchRunner:
         while not self._stopping:
             self._changed.wait_for(lambda: self._stopping or not self._pauses)
             left_ns = self._start_ns - time.monotonic_ns() if self._virtual else 0
-            if self._virtual and not self._has_program():
+            if self._virtual and not self.switch.program_address:
                 self._changed.wait()
             elif left_ns > 0:
                 self._changed.wait(left_ns / 1e9)
             else:
                 return
-
-    def _has_program(self) -> bool:
-        return self.switch.program_address != 0
 
     def _run_slice(self) -> None:
         """Serve until something else is wanted. The program may be another one since the last slice."""
@@ -211,8 +198,9 @@ class SwitchRunner:
         self._changed.notify_all()
 
     def packets_wait(self) -> bool:
-        """Whether frames may be waiting: memory tells of those in rings, and nothing of those in sockets."""
-        return packets_may_wait(self.ports)
+        """Whether frames may be waiting: true for every socket, which only a system call can tell."""
+        sockets = (PortKind.UDP, PortKind.TCP)
+        return any(port.spec.kind in sockets or port_has_input(port.address) for port in self.ports)
 
     def now_ns(self) -> int:
         """The time that packets are given to the program with."""

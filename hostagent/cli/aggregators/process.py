@@ -21,7 +21,7 @@ from emulator.ports.batch import TxPortTable
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.stale import clean_stale
 from emulator.ports.errors import PortError
-from emulator.ports.loop.batch_runner import BatchRunner
+from emulator.ports.loop.core_runner import CoreRunner
 from emulator.ports.loop.live import LiveLoop
 from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.opening import cable_for, make_switch_bell, open_switch_ports
@@ -142,7 +142,7 @@ def make_runner(core: Aggregator, ports: Sequence[SwitchPort], bell: Bell) -> Sw
     """The compiled loop where the core is machine code, else the one that calls Python once a batch."""
     if isinstance(core, CompiledAggregator):
         return SwitchRunner(core, ports, bell, timers=True, allowances=core.allowances_address)
-    return BatchRunner(core, ports, bell)
+    return CoreRunner(core, ports, bell)
 
 
 def spec_of(port: SwitchPort) -> str:

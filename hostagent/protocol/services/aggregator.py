@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from emulator.ports.limits import MAX_PORTS
+from emulator.ports.spec import MAX_PORTS
 from hostagent.protocol.counters import Drop, Verdict
 
 if TYPE_CHECKING:  # a controller lives without numpy

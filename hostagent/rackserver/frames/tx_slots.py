@@ -31,7 +31,7 @@ from emulator.ports.batch import (
     TX_STRIDE,
     TX_TAIL,
 )
-from emulator.ports.limits import MAX_PORTS
+from emulator.ports.spec import MAX_PORTS
 from hostagent.rackserver.records import integers, server_at
 
 RUN_CELLS = 8

@@ -20,8 +20,8 @@ import numpy as np
 from emulator.native.jit import njit
 from emulator.native.memory import load_i16, load_u8, load_u32, record_at, store_i32
 from emulator.native.pages import address_of, aligned_bytes
-from emulator.ports.limits import MAX_PORTS
 from emulator.ports.loop.turns import PER_PORT as MOST_FRAMES
+from emulator.ports.spec import MAX_PORTS
 from hostagent.protocol.wire import LANES_AT
 from hostagent.protocol.worker.header import OPERATOR_AT
 from hostagent.rackserver.frames.validate import SERVED

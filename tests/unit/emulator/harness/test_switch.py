@@ -9,10 +9,10 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from emulator.harness.calls import call
 from emulator.harness.errors import ExpectationFailed, WrongTest
-from emulator.harness.meters import Meter
+from emulator.harness.externs import Meter
 from emulator.harness.network import P4Network
+from emulator.harness.profiles import call
 from emulator.harness.switch import P4Switch
 from emulator.p4.errors import CompileError
 

@@ -10,9 +10,8 @@ import numpy as np
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.cable.memory import MemoryPort
-from emulator.ports.limits import MAX_PORTS
 from emulator.ports.loop.turns import PER_PORT, RUN, gather, hand_on
-from emulator.ports.spec import parse_port
+from emulator.ports.spec import MAX_PORTS, parse_port
 
 
 def test_a_port_gives_as_many_frames_a_turn_as_it_is_allowed() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.cable.memory import MemoryPort
-from emulator.ports.loop.batch_runner import BatchRunner
+from emulator.ports.loop.core_runner import CoreRunner
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.spec import parse_ports
 
@@ -43,11 +43,11 @@ class Answering:
 
 
 @contextmanager
-def running(core: Answering) -> Iterator[tuple[BatchRunner, list[MemoryPort]]]:
+def running(core: Answering) -> Iterator[tuple[CoreRunner, list[MemoryPort]]]:
     specs = parse_ports(["1=memory:a", "2=memory:b"])
     bell = make_switch_bell(specs)
     ports = open_switch_ports(specs, core.table, bell)
-    runner = BatchRunner(core, ports, bell, spin_ns=0)
+    runner = CoreRunner(core, ports, bell, spin_ns=0)
     try:
         yield runner.start(), ports
     finally:
