@@ -13,7 +13,7 @@ algorithm = "auto"        # single, multi, tree
 density = 0.01            # of non-zeros: makes it sparse
 storage = "hash"          # or "array"
 
-[tree]                    # levels of switches: see `tree_config`
+[tree]                    # levels of switches: see `tree.config`
 fan_in = [8, 8]
 """
 
@@ -28,12 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.flare.cost_model import LINE_RATE_GBPS, Algorithm, choose_algorithm
 from pspin_model.flare.elements import OPERATORS, ElementType
-from pspin_model.flare.named import element_kind
-from pspin_model.flare.sparse import STORAGES
-from pspin_model.flare.sparse_wire import EMPTY_BYTES, block_span, pairs_per_packet
-from pspin_model.flare.tree_config import MOST_CHILDREN, RATES_GBPS, TreeConfig, make_tree, usual_children
+from pspin_model.flare.models.dense import LINE_RATE_GBPS, Algorithm, choose_algorithm
+from pspin_model.flare.sparse.reference import STORAGES
+from pspin_model.flare.sparse.wire import EMPTY_BYTES, block_span, pairs_per_packet
+from pspin_model.flare.tree.config import MOST_CHILDREN, RATES_GBPS, TreeConfig, make_tree, usual_children
+from pspin_model.flare.user_objects import element_kind
 from pspin_model.machine.config import ConfigError, MachineConfig
 from pspin_model.machine.costs import TABLES, CostTable
 

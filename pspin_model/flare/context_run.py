@@ -1,4 +1,5 @@
-"""What a dense and a sparse reduction share on a machine: a context, its parameters, packets to it, its instruments."""
+"""What a dense and a sparse reduction share on a machine: a context, its parameters, packets to it, its instruments,
+and the switch's role in a tree."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.flare.chosen import ChosenOperator, chosen_operator
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.element_cost import element_price
+from pspin_model.flare.operators import ChosenOperator, chosen_operator
 from pspin_model.flare.placement import Placement
 from pspin_model.flare.records import (
     A_ADDRESS,
@@ -39,10 +40,28 @@ from pspin_model.flare.records import (
     A_ROWS,
     WORD_BYTES,
 )
-from pspin_model.flare.role import Role
 from pspin_model.flare.traffic import Inbound, Numbers
 from pspin_model.handlers import Handler
 from pspin_model.machine.machine import Context, Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What the manager tells a switch beside the reduction and its children."""
+
+    number: int = 0
+    """Its own among its parent's children."""
+    is_root: bool = True
+    address: int = 0
+    """Its own among all members of the tree."""
+    most_fragments: int = 1
+    """Of a sparse block, from a child."""
+    kept: int = 0
+    """Packets of a sparse block that it keeps, so that it can send them again; 0: a lost one is gone."""
+    pause_cycles: int = 0
+    """In which it asks for a block, or sends its packets up again, a bounded number of times, however often it is
+    asked (`retransmission`)."""
+
 
 REMOTE_L1_CYCLES = 4
 """More for a word in another cluster's L1, where a handler goes through a whole row with several words under way; one

@@ -20,8 +20,8 @@ import numpy as np
 from pspin_model.flare.combine import compile_operator, compiled_rows
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.elements import ElementError, random_values
-from pspin_model.flare.named import element_kind
 from pspin_model.flare.operators import function_of
+from pspin_model.flare.user_objects import element_kind
 from pspin_model.flare.user_source import definition_of
 from pspin_model.handlers.decorator import HandlerError
 from pspin_model.handlers.rewrite import priced

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from pspin_model.flare.config import Reduction
-from pspin_model.flare.cost_model import Algorithm
-from pspin_model.flare.manager import ReductionRefused
+from pspin_model.flare.models.dense import Algorithm
 from pspin_model.flare.records import BLOCK_BITS, CHILDREN_A_WORD, W_CAME, WORD_BYTES
 from pspin_model.flare.traffic import Numbers, core_group, slots_in_cluster
+from pspin_model.flare.tree.manager import ReductionRefused
 from pspin_model.machine.config import ConfigError, MachineConfig
 
 

@@ -42,7 +42,7 @@ def _echo() -> dict[str, Any]:
 
 def _dense() -> dict[str, Any]:
     from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
-    from pspin_model.flare.simulate import simulate
+    from pspin_model.flare.study.simulate import simulate
     from pspin_model.machine.costs import FLARE_COSTS
 
     reduction = Reduction(256 * KIB, algorithm="tree")
@@ -73,9 +73,9 @@ def _best(play: Any) -> dict[str, Any]:
 def _ceilings() -> list[dict[str, Any]]:
     """What 512 cores reach, by element type, beside the paper's ceilings."""
     from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
-    from pspin_model.flare.cost_model import LINE_RATE_GBPS, ceiling_gbps
-    from pspin_model.flare.settings import add_cycles
-    from pspin_model.flare.simulate import simulate
+    from pspin_model.flare.models.dense import LINE_RATE_GBPS, ceiling_gbps
+    from pspin_model.flare.models.settings import add_cycles
+    from pspin_model.flare.study.simulate import simulate
     from pspin_model.machine.costs import FLARE_COSTS
 
     rows = []
@@ -97,7 +97,7 @@ def _ceilings() -> list[dict[str, Any]]:
 def _crossovers() -> list[dict[str, Any]]:
     """Which algorithm is fastest at what size, beside the paper's choice: below 128 KiB a tree, from 512 KiB on one
     buffer, several between."""
-    from pspin_model.flare.cost_model import Algorithm, choose_algorithm
+    from pspin_model.flare.models.dense import Algorithm, choose_algorithm
 
     rows = []
     for size in (64, 96, 128, 256, 512):
@@ -118,7 +118,7 @@ def _staggering() -> dict[str, float]:
 def _gbps(message_bytes: int, algorithm: str, **options: Any) -> float:
     """Of 512 cores with 64 children."""
     from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
-    from pspin_model.flare.simulate import simulate
+    from pspin_model.flare.study.simulate import simulate
     from pspin_model.machine.costs import FLARE_COSTS
 
     reduction = Reduction(message_bytes, algorithm=algorithm, **options)

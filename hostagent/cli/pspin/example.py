@@ -56,10 +56,10 @@ def example(
     Example:
       netsum pspin example ping_pong --messages 4 --packets 256 --delay-ns 0
     """
+    from pspin_model.compile_notice import tell_compiling
     from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.run import as_json as in_json
     from pspin_model.examples.run import figures, run_example
-    from pspin_model.flare.compiling import tell_compiling
     from pspin_model.machine import TABLES, ConfigError, MachineConfig
 
     if name is None:

@@ -31,9 +31,9 @@ def run(config: Path, *, plot: Path | None = None, csv: Path | None = None, as_j
     Example:
       netsum pspin run flare.toml --plot flare.png
     """
-    from pspin_model.flare.compiling import tell_compiling
+    from pspin_model.compile_notice import tell_compiling
     from pspin_model.flare.config import read_config
-    from pspin_model.flare.simulate import simulate
+    from pspin_model.flare.study.simulate import simulate
 
     tell_compiling()
     _check_outputs(plot, csv)
@@ -52,7 +52,7 @@ def run(config: Path, *, plot: Path | None = None, csv: Path | None = None, as_j
     if csv is not None:
         csv.write_text(_csv_of(report))
     if plot is not None and report.run is not None:
-        from pspin_model.flare.plots import plot_report
+        from pspin_model.flare.study.plots import plot_report
 
         plot_report(report, plot)
     return _status(report.outcomes)
@@ -61,8 +61,8 @@ def run(config: Path, *, plot: Path | None = None, csv: Path | None = None, as_j
 def _run_tree(config: Any, plot: Path | None, csv: Path | None, as_json: bool) -> int:
     """Trees of switches: a line for each reduction, and one for each of its levels."""
     from hostagent.cli.pspin.tables import show_trees, wide_console
-    from pspin_model.flare.sweep import as_csv
-    from pspin_model.flare.tree_report import level_rows, reduce_in_time
+    from pspin_model.flare.study.sweep import as_csv
+    from pspin_model.flare.study.tree_report import level_rows, reduce_in_time
 
     outcome = reduce_in_time(config, config.tree)
     if as_json:
@@ -72,7 +72,7 @@ def _run_tree(config: Any, plot: Path | None, csv: Path | None, as_json: bool) -
     if csv is not None:
         csv.write_text(as_csv(level_rows(outcome.reports)))
     if plot is not None and any(report.levels for report in outcome.reports):
-        from pspin_model.flare.plots_tree import plot_tree
+        from pspin_model.flare.study.plots_tree import plot_tree
 
         plot_tree(outcome, plot)
     return _status(outcome.reports)
@@ -142,7 +142,7 @@ def sweep(
       netsum pspin sweep --density 0.001 --density 0.01 --plot sparse.png
     """
     from pspin_model.flare.config import Reduction, parse_bytes
-    from pspin_model.flare.sweep import as_csv, grid, settings_of, sparse_grid
+    from pspin_model.flare.study.sweep import as_csv, grid, settings_of, sparse_grid
     from pspin_model.machine.config import ConfigError
 
     _check_outputs(plot, csv)
@@ -179,8 +179,8 @@ def sweep(
 
 
 def _plot_rows(rows: Any, plot: Path, buffers: int, *, sparse: bool) -> None:
-    from pspin_model.flare.plots import plot_sweep
-    from pspin_model.flare.plots_sparse import plot_sparse_sweep
+    from pspin_model.flare.study.plots import plot_sweep
+    from pspin_model.flare.study.plots_sparse import plot_sparse_sweep
 
     if sparse:
         plot_sparse_sweep(rows, plot)
@@ -203,7 +203,7 @@ def _with_progress(points: Any, workers: int | None) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from pspin_model.flare.sweep import run_points
+    from pspin_model.flare.study.sweep import run_points
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
@@ -221,7 +221,7 @@ def _json(value: Any) -> str:
 def _csv_of(report: Any) -> str:
     from dataclasses import asdict
 
-    from pspin_model.flare.sweep import as_csv
+    from pspin_model.flare.study.sweep import as_csv
 
     rows = []
     for outcome in report.outcomes:

@@ -10,7 +10,7 @@ from types import FunctionType, SimpleNamespace
 import pytest
 from numba.core import event
 
-from pspin_model.flare.compiling import Teller
+from pspin_model.compile_notice import Teller
 from tests.clients.command import Result, netsum
 
 CONFIG = """
