@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emulator.p4.check import (
-    coerce,
-    known,
-    types,
-)
+from emulator.p4.check import coerce, known, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where

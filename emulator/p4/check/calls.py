@@ -1,11 +1,8 @@
-"""Calls: which overload, which type arguments, and what each argument may be (sections 6.8, 8.15, 8.20)."""
+"""Calls of functions, actions and constructors (sections 6.8, 8.20, 11.3); `methods` has those behind a dot."""
 
 from __future__ import annotations
 
-from emulator.p4.check import (
-    arguments,
-    methods,
-)
+from emulator.p4.check import arguments, methods
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where

@@ -1,7 +1,8 @@
 """The checker: names, types and rules for a whole program; syntax tree in, resolved tree out.
 
 Declarations are taken in order, so a name is found only after its declaration (parser states are the exception). An
-error abandons the statement or declaration it is in and checking goes on with the next one."""
+error abandons the statement or declaration it is in and checking goes on with the next one.
+"""
 
 from __future__ import annotations
 

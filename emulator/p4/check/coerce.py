@@ -1,48 +1,24 @@
-"""Implicit and explicit conversions (sections 8.11, 8.12), l-values, and operators on scalars."""
+"""Implicit and explicit conversions (sections 8.11, 8.12), and l-values (section 6.6)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from emulator.p4.check import (
-    known,
-    types,
-)
+from emulator.p4.check import known, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.constants import (
-    cast_value,
-    fits,
-    wrap,
-)
+from emulator.p4.check.constants import cast_value, fits, wrap
 from emulator.p4.check.context import Context
 from emulator.p4.check.reporting import fail, warn
 from emulator.p4.errors import Abandoned, Kind
 from emulator.p4.syntax import tree as s
 
-
-def literal_in(cx: Context, literal: r.Literal, target: t.BitsType) -> r.Literal:
-    """An ``int`` value in a fixed width: cut with a warning when it does not fit, as p4c does."""
-    if not fits(literal.value, target):
-        value = wrap(literal.value, target)
-        warn(cx, literal, f"{literal.value} does not fit in {target}: it becomes {value}")
-        return r.Literal(literal.at, target, value)
-    return r.Literal(literal.at, target, literal.value)
+_PLACES = (r.Ref, r.FieldOf, r.ElementOf, r.SliceOf, r.SliceAt, r.StackProperty)
 
 
 def typed(cx: Context, node: s.Expr, target: t.Type, what: str) -> r.Expr:
     """An expression as a value of that type, by implicit casts."""
     return assign(cx, cx.value(node), target, node, what)
-
-
-def operand(expr: r.Expr) -> r.Expr:
-    """A serializable enum becomes its representation in arithmetic (section 8.3)."""
-    if isinstance(expr.type, t.EnumType) and expr.type.base is not None:
-        return converted(expr, expr.type.base)
-    return expr
-
-
-_PLACES = (r.Ref, r.FieldOf, r.ElementOf, r.SliceOf, r.SliceAt, r.StackProperty)
 
 
 def assign(cx: Context, expr: r.Expr, target: t.Type, at: Any, what: str) -> r.Expr:  # noqa: RET503
@@ -72,9 +48,26 @@ def assign(cx: Context, expr: r.Expr, target: t.Type, at: Any, what: str) -> r.E
 
 
 def converted(expr: r.Expr, target: t.Type) -> r.Expr:
+    """A cast that was found to be legal, folded when the value is known."""
     if isinstance(expr, r.Literal):
         return r.Literal(expr.at, target, cast_value(expr.value, target))
     return r.Cast(expr.at, target, expr)
+
+
+def literal_in(cx: Context, literal: r.Literal, target: t.BitsType) -> r.Literal:
+    """An ``int`` value in a fixed width: cut with a warning when it does not fit, as p4c does."""
+    if not fits(literal.value, target):
+        value = wrap(literal.value, target)
+        warn(cx, literal, f"{literal.value} does not fit in {target}: it becomes {value}")
+        return r.Literal(literal.at, target, value)
+    return r.Literal(literal.at, target, literal.value)
+
+
+def operand(expr: r.Expr) -> r.Expr:
+    """A serializable enum becomes its representation in arithmetic (section 8.3)."""
+    if isinstance(expr.type, t.EnumType) and expr.type.base is not None:
+        return converted(expr, expr.type.base)
+    return expr
 
 
 def _aggregate(cx: Context, expr: r.Aggregate, target: t.Type, at: Any, what: str) -> r.Expr:

@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from emulator.p4.check import (
-    calls,
-    coerce,
-    known,
-    operators,
-    types,
-)
+from emulator.p4.check import calls, coerce, known, operators, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.constants import (
-    MAX_INT_BITS,
-    MAX_WIDTH,
-)
+from emulator.p4.check.constants import MAX_INT_BITS, MAX_WIDTH
 from emulator.p4.check.context import Context, Where
 from emulator.p4.check.reporting import fail
 from emulator.p4.errors import Kind

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.p4.check import (
-    arguments,
-    coerce,
-    known,
-)
+from emulator.p4.check import arguments, coerce, known
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from emulator.p4.check import (
-    coerce,
-    known,
-)
+from emulator.p4.check import coerce, known
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.constants import (
-    MAX_WIDTH,
-    FoldError,
-    fold_binary,
-    fold_unary,
-)
+from emulator.p4.check.constants import MAX_WIDTH, FoldError, fold_binary, fold_unary
 from emulator.p4.check.context import Context
 from emulator.p4.check.reporting import fail, warn
 from emulator.p4.errors import Kind
@@ -82,7 +74,7 @@ def _folded(cx: Context, node: s.Node, op: str, left: r.Expr, right: r.Expr, res
     if op in ("&&", "||") and isinstance(left, r.Literal):
         return r.Literal(node.at, t.BOOL, op == "||") if bool(left.value) == (op == "||") else right
     if op in ("==", "!="):
-        same = same_value(left, right)
+        same = _same_value(left, right)
         if same is not None:
             return r.Literal(node.at, t.BOOL, same == (op == "=="))
     return r.Binary(node.at, result, op, left, right)
@@ -109,13 +101,13 @@ def _equality(cx: Context, node: s.Node, op: str, left: r.Expr, right: r.Expr) -
     if isinstance(left.type, t.ListLiteralType) and isinstance(right.type, t.ListLiteralType):
         return _equal_literals(cx, node, op, left, right)
     if left.type is not right.type:
-        if adapts(left, coerce.operand(right).type):
+        if _adapts(left, coerce.operand(right).type):
             left = coerce.assign(cx, left, coerce.operand(right).type, node, what)
-        elif adapts(right, coerce.operand(left).type):
+        elif _adapts(right, coerce.operand(left).type):
             right = coerce.assign(cx, right, coerce.operand(left).type, node, what)
     if left.type is not right.type:
         left, right = coerce.operand(left), coerce.operand(right)
-    if left.type is not right.type or not is_comparable(left.type):
+    if left.type is not right.type or not _is_comparable(left.type):
         _bad_operands(cx, node, op, left, right)
     return left, right
 
@@ -194,7 +186,7 @@ def mux(cx: Context, node: s.Mux) -> r.Expr:
     condition = coerce.typed(cx, node.condition, t.BOOL, "the condition of '?'")
     then, otherwise = cx.value(node.then), cx.value(node.otherwise)
     if then.type is not otherwise.type:
-        if adapts(then, otherwise.type):
+        if _adapts(then, otherwise.type):
             then = coerce.assign(cx, then, otherwise.type, node.then, "'?'")
         elif isinstance(then.type, t.EnumType) and then.type.base is otherwise.type:
             then = coerce.operand(then)
@@ -231,7 +223,7 @@ def tuple_keyset(cx: Context, node: s.TupleKeyset) -> r.Expr:
     fail(cx, node, "a keyset can only stand in a select's case or a table's entry")
 
 
-def adapts(expr: r.Expr, target: t.Type) -> bool:
+def _adapts(expr: r.Expr, target: t.Type) -> bool:
     """Whether a literal's type is open, so that it takes the one of what it stands beside."""
     if expr.type is t.INT:
         return isinstance(target, t.BitsType)
@@ -240,28 +232,28 @@ def adapts(expr: r.Expr, target: t.Type) -> bool:
     return False
 
 
-def is_comparable(type_: t.Type) -> bool:
+def _is_comparable(type_: t.Type) -> bool:
     """Whether ``==`` is defined: not for strings, lists, sets and objects.
 
     Values of one type variable may be compared, as with p4c; section 8.24 gives them assignment only.
     """
     if isinstance(type_, t.StructLike):
-        return all(is_comparable(f.type) for f in type_.fields.values())
+        return all(_is_comparable(f.type) for f in type_.fields.values())
     if isinstance(type_, t.TupleType):
-        return all(map(is_comparable, type_.items))
+        return all(map(_is_comparable, type_.items))
     if isinstance(type_, t.StackType):
-        return is_comparable(type_.element)
+        return _is_comparable(type_.element)
     if isinstance(type_, t.BitsType | t.VarbitType | t.EnumType | t.NewType | t.TypeVariable):
         return True
     return type_ in (t.BOOL, t.INT, t.ERROR, t.MATCH_KIND)
 
 
-def same_value(left: r.Expr, right: r.Expr) -> bool | None:
+def _same_value(left: r.Expr, right: r.Expr) -> bool | None:
     """Whether two values of one type are equal; None where that is not known now."""
     if isinstance(left, r.Literal) and isinstance(right, r.Literal):
         return bool(left.value == right.value)
     if isinstance(left, r.Aggregate) and isinstance(right, r.Aggregate):
-        found = [same_value(a, b) for a, b in zip(left.items, right.items, strict=True)]
+        found = [_same_value(a, b) for a, b in zip(left.items, right.items, strict=True)]
         return None if None in found else all(found)
     if isinstance(left, r.InvalidHeader) and isinstance(right, r.InvalidHeader):
         return True

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.p4.check import (
-    keysets,
-    known,
-    statements,
-    types,
-)
+from emulator.p4.check import keysets, known, statements, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where
@@ -15,16 +10,16 @@ from emulator.p4.check.reporting import declared_at, fail, report, unsupported, 
 from emulator.p4.errors import Abandoned, Kind
 from emulator.p4.syntax import tree as s
 
-FINAL = ("accept", "reject")
+_FINAL = ("accept", "reject")
 
 
-Case = tuple[tuple[r.Expr, ...], str]
+_Case = tuple[tuple[r.Expr, ...], str]
 
 
 def states(cx: Context, symbol: r.BlockSymbol, node: s.Parser) -> None:
     names: dict[str, int] = {}
     for state in node.states:
-        if state.name in FINAL:
+        if state.name in _FINAL:
             report(cx, state.name_at, f"a state cannot be called {state.name!r}", Kind.DUPLICATE)
         if state.name in names:
             notes = declared_at(cx, names[state.name])
@@ -58,7 +53,7 @@ def _state(cx: Context, node: s.State, names: dict[str, int]) -> r.State:
 
 
 def _target(cx: Context, node: s.Name, names: dict[str, int]) -> str:
-    if node.name not in names and node.name not in FINAL:
+    if node.name not in names and node.name not in _FINAL:
         fail(cx, node, f"there is no state {node.name!r}", Kind.NAME)
     return node.name
 
@@ -66,11 +61,11 @@ def _target(cx: Context, node: s.Name, names: dict[str, int]) -> str:
 # --- select ------------------------------------------------------------------------------------------------------
 
 
-def _select(cx: Context, node: s.Select, names: dict[str, int]) -> tuple[tuple[r.Expr, ...], tuple[Case, ...]]:
+def _select(cx: Context, node: s.Select, names: dict[str, int]) -> tuple[tuple[r.Expr, ...], tuple[_Case, ...]]:
     keys = tuple(part for key in node.keys for part in _select_keys(cx, key))
     if not node.cases:
         warn(cx, node, "this select has no cases")
-    cases: list[Case] = []
+    cases: list[_Case] = []
     saw_default = False
     for case in node.cases:
         try:

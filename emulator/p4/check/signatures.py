@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from emulator.p4.check import (
-    arguments,
-    coerce,
-    known,
-    types,
-)
+from emulator.p4.check import arguments, coerce, known, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context
@@ -19,29 +14,13 @@ from emulator.p4.errors import Kind
 from emulator.p4.syntax import tree as s
 
 
-def symbols(
-    cx: Context, parameters: tuple[t.Parameter, ...], *, is_constructor: bool = False
-) -> tuple[r.VariableSymbol, ...]:
-    found = []
-    for parameter in parameters:
-        is_writable = parameter.direction in ("out", "inout")
-        symbol = r.VariableSymbol(
-            parameter.name, parameter.type, parameter.at, parameter.direction, is_writable, is_constructor,
-            parameter.annotations,
-        )  # fmt: skip
-        if parameter.name not in cx.scopes[-1]:  # else reported with the parameters
-            cx.declare(parameter.name, symbol, parameter.at)
-        found.append(symbol)
-    return tuple(found)
-
-
-@contextmanager
-def type_parameters(cx: Context, variables: Iterable[t.TypeVariable]) -> Iterator[None]:
-    """A scope with type parameters."""
-    with cx.scope():
-        for variable in variables:
-            cx.scopes[-1][variable.name] = variable
-        yield
+def signature(cx: Context, node: s.Prototype, result: t.Type | None = None) -> t.Signature:
+    variables = tuple(t.TypeVariable(name) for name in node.type_parameters)
+    with type_parameters(cx, variables):
+        found = parameters(cx, node.parameters)
+        if node.return_type is not None:
+            result = types.type_of(cx, node.return_type)
+    return t.Signature(node.name, variables, found, result or t.VOID, node, node.is_abstract)
 
 
 def parameters(
@@ -92,10 +71,27 @@ def _check_direction(cx: Context, node: s.Parameter, type_: t.Type, *, of_packag
         report(cx, node, "a package's parameter has no direction", Kind.DIRECTION)
 
 
-def signature(cx: Context, node: s.Prototype, result: t.Type | None = None) -> t.Signature:
-    variables = tuple(t.TypeVariable(name) for name in node.type_parameters)
-    with type_parameters(cx, variables):
-        found = parameters(cx, node.parameters)
-        if node.return_type is not None:
-            result = types.type_of(cx, node.return_type)
-    return t.Signature(node.name, variables, found, result or t.VOID, node, node.is_abstract)
+@contextmanager
+def type_parameters(cx: Context, variables: Iterable[t.TypeVariable]) -> Iterator[None]:
+    """A scope with type parameters."""
+    with cx.scope():
+        for variable in variables:
+            cx.scopes[-1][variable.name] = variable
+        yield
+
+
+def symbols(
+    cx: Context, parameters: tuple[t.Parameter, ...], *, is_constructor: bool = False
+) -> tuple[r.VariableSymbol, ...]:
+    """The variables that parameters are inside, declared in the innermost scope."""
+    found = []
+    for parameter in parameters:
+        is_writable = parameter.direction in ("out", "inout")
+        symbol = r.VariableSymbol(
+            parameter.name, parameter.type, parameter.at, parameter.direction, is_writable, is_constructor,
+            parameter.annotations,
+        )  # fmt: skip
+        if parameter.name not in cx.scopes[-1]:  # else reported with the parameters
+            cx.declare(parameter.name, symbol, parameter.at)
+        found.append(symbol)
+    return tuple(found)

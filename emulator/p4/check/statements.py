@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from emulator.p4.check import (
-    calls,
-    coerce,
-    known,
-    operators,
-    types,
-)
+from emulator.p4.check import calls, coerce, known, operators, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where
@@ -20,12 +14,6 @@ from emulator.p4.errors import Abandoned, Kind
 from emulator.p4.syntax import tree as s
 
 _CALLS = (r.BuiltinCall, r.ExternCall, r.FunctionCall, r.ActionCall, r.TableApply, r.BlockApply)
-
-
-# CLASSATTR return_type: t.Type = t.VOID
-
-
-# CLASSATTR loop_depth = 0
 
 
 def block(cx: Context, node: s.BlockStatement) -> r.Block:

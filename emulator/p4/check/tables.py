@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
-from emulator.p4.check import (
-    arguments,
-    coerce,
-    keysets,
-    known,
-)
+from emulator.p4.check import arguments, coerce, keysets, known
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where
@@ -45,11 +41,8 @@ def table(cx: Context, node: s.Table) -> r.TableSymbol:
 
 
 def _property(cx: Context, check: PropertyCheck, symbol: r.TableSymbol, node: s.Property) -> None:
-    try:
+    with suppress(Abandoned):
         check(cx, symbol, node)
-    except Abandoned:
-        if node.name == "default_action":
-            symbol.default = symbol.default or None
 
 
 def _properties(cx: Context, node: s.Table) -> dict[str, s.Property]:
@@ -170,8 +163,8 @@ def _without_bound(
     else:
         repeated = tuple(a for a in given if a.name in names)
         rest = tuple(a for a in given if a.name not in names)
-    for argument, listed_one in zip(repeated, listed.written, strict=False):
-        if _words(cx, argument) != _words(cx, listed_one):
+    for argument, written in zip(repeated, listed.written, strict=False):
+        if _words(cx, argument) != _words(cx, written):
             fail(cx, argument, f"{what}: this argument must be the same as in the table's action list")
     return rest
 

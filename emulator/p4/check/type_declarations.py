@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from emulator.p4.check import (
-    coerce,
-    signatures,
-    types,
-)
+from emulator.p4.check import coerce, signatures, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.constants import (
-    fits,
-)
+from emulator.p4.check.constants import fits
 from emulator.p4.check.context import Context
 from emulator.p4.check.reporting import fail, report
 from emulator.p4.errors import Kind

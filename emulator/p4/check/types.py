@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from emulator.p4.check import (
-    known,
-)
+from emulator.p4.check import known
 from emulator.p4.check import type_system as t
-from emulator.p4.check.constants import (
-    MAX_WIDTH,
-)
+from emulator.p4.check.constants import MAX_WIDTH
 from emulator.p4.check.context import Context
 from emulator.p4.check.reporting import fail
 from emulator.p4.errors import Kind, counted
