@@ -41,14 +41,14 @@ def struct(cx: Context, node: s.Struct) -> t.Type | t.Generic:
 
 def _struct_type(cx: Context, node: s.Struct, declaration: object, arguments: tuple[t.Type, ...]) -> t.StructLike:
     fields: dict[str, t.Field] = {}
-    for field in node.fields:
-        with cx.within(unfinished_type=node.name):
+    with cx.within(unfinished_type=node.name):
+        for field in node.fields:
             type_ = types.type_of(cx, field.type)
-        if field.name in fields:
-            report(cx, field.name_at, f"{node.name} has two fields {field.name!r}", Kind.DUPLICATE)
-            continue
-        _check_field(cx, node, field, type_)
-        fields[field.name] = t.Field(field.name, type_, field.annotations, field.name_at)
+            if field.name in fields:
+                report(cx, field.name_at, f"{node.name} has two fields {field.name!r}", Kind.DUPLICATE)
+                continue
+            _check_field(cx, node, field, type_)
+            fields[field.name] = t.Field(field.name, type_, field.annotations, field.name_at)
     control_name = _control_plane_name(node.annotations, node.name)
     return t.StructLike(node.kind, node.name, fields, arguments, declaration, control_name)
 
