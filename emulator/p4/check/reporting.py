@@ -73,32 +73,3 @@ def _diagnostic(cx: Reports, at: int | s.Node | Any, message: str, kind: Kind, n
         notes = (*notes, f"in a macro's expansion: {cx.tokens.texts[first]!r} at {cx.tokens.sources.span(spelled)}")
     line = cx.tokens.sources.line_at(place)
     return Diagnostic(kind, message, cx.tokens.span(first, last), line, notes)
-
-
-class Reporter:
-    """The functions above as methods, for stages whose context is an object that inherits them."""
-
-    def __init__(self, tokens: Tokens, diagnostics: Diagnostics) -> None:
-        self.tokens = tokens
-        self.diagnostics = diagnostics
-        self.refusals: list[Diagnostic] = []
-
-    def report(self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()) -> None:
-        report(self, at, message, kind, notes)
-
-    def refuse(self, at: int | s.Node | Any, construct: str) -> None:
-        refuse(self, at, construct)
-
-    def fail(
-        self, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()
-    ) -> NoReturn:
-        fail(self, at, message, kind, notes)
-
-    def warn(self, at: int | s.Node | Any, message: str) -> None:
-        warn(self, at, message)
-
-    def unsupported(self, at: int | s.Node | Any, construct: str) -> NoReturn:
-        unsupported(self, at, construct)
-
-    def declared_at(self, at: int) -> tuple[str, ...]:
-        return declared_at(self, at)

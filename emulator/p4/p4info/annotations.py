@@ -12,7 +12,7 @@ from emulator.p4.architecture import Architecture
 from emulator.p4.check import resolved as r
 from emulator.p4.check.checker import new_context
 from emulator.p4.check.key_names import annotation_text
-from emulator.p4.check.reporting import Reporter
+from emulator.p4.check.reporting import fail, report
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
 from emulator.p4.syntax import expressions
 from emulator.p4.syntax import tree as s
@@ -29,13 +29,14 @@ WITH_EXPRESSIONS = frozenset(("deprecated", "noWarn", "length", "match", "field_
 _INT64 = 1 << 63
 
 
-class AnnotationWriter(Reporter):
+class AnnotationWriter:
     """Prints annotations of one program; errors are about bodies that P4Info cannot hold."""
 
     def __init__(
         self, program: r.Program, tokens: Tokens, diagnostics: Diagnostics, architecture: Architecture
     ) -> None:
-        super().__init__(tokens, diagnostics)
+        self.tokens = tokens
+        self.diagnostics = diagnostics
         self._constants = new_context(tokens, diagnostics, architecture)
         scope = self._constants.scopes[0]
         scope.update({d.name: d for d in program.declarations if isinstance(d, r.ConstantSymbol)})
@@ -75,7 +76,7 @@ class AnnotationWriter(Reporter):
             return None
         value = values[0].value if len(values) == 1 else None
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            self.report(annotation, f"@{annotation.name} takes one unsigned number")
+            report(self, annotation, f"@{annotation.name} takes one unsigned number")
             return None
         return value
 
@@ -122,7 +123,7 @@ class AnnotationWriter(Reporter):
     def _constant(self, node: s.Expr) -> r.Literal:
         found = self._constants.expression(node)
         if not isinstance(found, r.Literal):
-            self.fail(node, "a value in an annotation must be known at compile time", Kind.CONSTANT)
+            fail(self, node, "a value in an annotation must be known at compile time", Kind.CONSTANT)
         return found
 
     def _value(self, message: Any, literal: r.Literal) -> None:
@@ -134,7 +135,7 @@ class AnnotationWriter(Reporter):
         elif -_INT64 <= value < _INT64:
             message.int64_value = value
         else:
-            self.fail(literal, f"{value} does not fit in the 64 bits that P4Info has for it", Kind.CONSTANT)
+            fail(self, literal, f"{value} does not fit in the 64 bits that P4Info has for it", Kind.CONSTANT)
 
 
 def split_at_commas(tokens: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ from typing import Any
 from emulator.native.p4protos import p4info_pb2
 from emulator.p4.check import type_system as t
 from emulator.p4.check.key_names import annotation_text, control_name
+from emulator.p4.check.reporting import report, warn
 from emulator.p4.errors import Kind
 from emulator.p4.lower.records import ExternRecord, ValueSetRecord
 from emulator.p4.p4info import ids
@@ -66,7 +67,7 @@ class ExternWriter(TableWriter):
             message.sum_of_members.SetInParent()
         elif semantics:
             text = f'@selector_size_semantics takes "sum_of_weights" or "sum_of_members", not {semantics!r}'
-            self.annotations.report(record.symbol.at, text)
+            report(self.annotations, record.symbol.at, text)
 
     # --- value sets, digests -------------------------------------------------------------------------------------
 
@@ -87,7 +88,7 @@ class ExternWriter(TableWriter):
                 self._match(message, number, name, element)
         elif isinstance(element, t.TupleType):
             text = "P4Info has no form for a value set of tuples, p4c writes none: here its fields are 0, 1, ..."
-            self.annotations.warn(record.symbol.at, text)
+            warn(self.annotations, record.symbol.at, text)
             for number, item in enumerate(element.items):
                 self._match(message, number + 1, str(number), item)
         else:
@@ -112,8 +113,8 @@ class ExternWriter(TableWriter):
                 kind = annotation.tokens[0].upper()
                 if kind in p4info_pb2.MatchField.MatchType.keys():  # noqa: SIM118  (an enum wrapper, no mapping)
                     return kind
-                self.annotations.report(
-                    annotation, f"a value set cannot match by {annotation.tokens[0]!r}", Kind.TARGET
+                report(
+                    self.annotations, annotation, f"a value set cannot match by {annotation.tokens[0]!r}", Kind.TARGET
                 )
         return "EXACT"
 
@@ -137,7 +138,7 @@ class ExternWriter(TableWriter):
             found.bitwidth = self.types.bit_width(field.type)
             if not found.bitwidth and not isinstance(field.type, t.NewType):
                 text = f"the control plane cannot read a field of type {field.type}"
-                self.annotations.report(field.at, text, Kind.TARGET)
+                report(self.annotations, field.at, text, Kind.TARGET)
             type_name = self.types.type_name(field.type)
             if type_name:
                 found.type_name.name = type_name

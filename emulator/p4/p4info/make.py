@@ -8,6 +8,7 @@ from emulator.native.p4protos import p4info_pb2
 from emulator.p4 import ir
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import resolved as r
+from emulator.p4.check.reporting import report, warn
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
 from emulator.p4.lower.lowering import Lowered
 from emulator.p4.p4info.annotations import AnnotationWriter, split_at_commas
@@ -48,7 +49,7 @@ def make_p4info(
                 continue
             except ValueError as error:  # protobuf's word for a number that its field cannot hold
                 at = getattr(getattr(record, "symbol", None), "at", 0)
-                writer.report(at, f"P4Info cannot hold a number of this: {error}", Kind.TARGET)
+                report(writer, at, f"P4Info cannot hold a number of this: {error}", Kind.TARGET)
     if _has_types(info, symbols) or lowered.calls_setter or _calls_extern(lowered.program):
         info.type_info.SetInParent()
     return info
@@ -84,18 +85,18 @@ def _package(message: Any, annotations: s.Annotations, writer: AnnotationWriter)
         if annotation.name == "pkginfo":
             for key, value in _pairs(annotation):
                 if key == "arch":
-                    writer.warn(annotation, "@pkginfo: the architecture is known without it")
+                    warn(writer, annotation, "@pkginfo: the architecture is known without it")
                 if key in _PACKAGE_TEXTS:
                     setattr(message, key, "".join(token[1:-1] for token in value if token.startswith('"')))
                 else:
-                    writer.warn(annotation, f"@pkginfo: the key {key!r} is not known")
+                    warn(writer, annotation, f"@pkginfo: the key {key!r} is not known")
         elif annotation.name == "platform_property":
             for key, value in _pairs(annotation):
                 number = integer_value(value[0]) if len(value) == 1 else None
                 if key in _PLATFORM_NUMBERS and number is not None and number[0] < 1 << 31:
                     setattr(message.platform_properties, key, number[0])
                 else:
-                    writer.warn(annotation, f"@platform_property: {key!r} is not known, or its value is no number")
+                    warn(writer, annotation, f"@platform_property: {key!r} is not known, or its value is no number")
     writer.copy(message, annotations, frozenset(("pkginfo", "platform_property")))
 
 

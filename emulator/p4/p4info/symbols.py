@@ -10,6 +10,7 @@ from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.key_names import annotation_text, control_name
+from emulator.p4.check.reporting import declared_at, report, warn
 from emulator.p4.errors import Kind
 from emulator.p4.lower.lowering import Lowered
 from emulator.p4.lower.records import (
@@ -128,7 +129,7 @@ class Symbols:
                 if instance.name in found:
                     at = next(iter(record.symbol.properties.values()))[1]
                     text = f"{instance.name} belongs to table {found[instance.name].name} already"
-                    self.writer.report(at, text, Kind.TARGET)
+                    report(self.writer, at, text, Kind.TARGET)
                 found.setdefault(instance.name, record)
         return found
 
@@ -140,7 +141,7 @@ class Symbols:
             name = digest_name(type_)
             if name is None:
                 name, unnamed = f"digest_{unnamed}", unnamed + 1
-                self.writer.warn(call.at, f"the digest's type {type_} has no name: P4Info calls it {name!r}")
+                warn(self.writer, call.at, f"the digest's type {type_} has no name: P4Info calls it {name!r}")
             found.setdefault(name, Digest(name, type_))
         return list(found.values())
 
@@ -175,9 +176,9 @@ class Symbols:
         seen: dict[tuple[int, str], int] = {}
         for prefix, name, _, at in self._named():
             if (prefix, name) in seen and at:
-                notes = self.writer.declared_at(seen[prefix, name])
+                notes = declared_at(self.writer, seen[prefix, name])
                 text = f"two objects of one kind have the control-plane name {name!r}"
-                self.writer.report(at, text, Kind.DUPLICATE, notes)
+                report(self.writer, at, text, Kind.DUPLICATE, notes)
             seen.setdefault((prefix, name), at)
 
     def _assign(self) -> dict[tuple[int, str], int]:
@@ -188,7 +189,7 @@ class Symbols:
             number = self._explicit(written, prefix)
             if number is not None:
                 if number in explicit.values():
-                    self.writer.report(at, f"@id({number:#x}) is used twice", Kind.DUPLICATE)
+                    report(self.writer, at, f"@id({number:#x}) is used twice", Kind.DUPLICATE)
                 explicit[prefix, name] = number
         return ids.assign_ids(named, explicit)
 
@@ -201,7 +202,7 @@ class Symbols:
                 return None
             full = number if number >> 24 else prefix << 24 | number
             if full >> 24 != prefix:
-                self.writer.report(annotation, f"@id({number:#x}): wrong 8-bit prefix, it must be {prefix:#04x}")
+                report(self.writer, annotation, f"@id({number:#x}): wrong 8-bit prefix, it must be {prefix:#04x}")
             return full & ids.WORD
         return None
 

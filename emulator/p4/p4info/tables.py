@@ -7,6 +7,7 @@ from typing import Any
 from emulator.native.p4protos import p4info_pb2
 from emulator.p4 import ir
 from emulator.p4.check import type_system as t
+from emulator.p4.check.reporting import fail, report
 from emulator.p4.errors import Kind
 from emulator.p4.lower.records import ActionRecord, TableRecord
 from emulator.p4.p4info import ids
@@ -113,7 +114,7 @@ class TableWriter:
             base = t.unwrapped(type_)
             if not (isinstance(base, t.BitsType | t.EnumType) or base is t.BOOL):
                 text = f"the control plane cannot give a parameter of type {type_}"
-                self.annotations.fail(parameter.at, text, Kind.TARGET)
+                fail(self.annotations, parameter.at, text, Kind.TARGET)
             found = message.params.add()
             found.id = number
             found.name = field_name(parameter)
@@ -131,7 +132,7 @@ class TableWriter:
             number = None if annotation is None else self.annotations.number(annotation)
             if annotation is not None and number is not None and (number == 0 or number in explicit):
                 text = "@id cannot be 0" if number == 0 else f"@id({number}) is used twice here"
-                self.annotations.report(annotation, text, Kind.DUPLICATE if number else Kind.CONSTANT)
+                report(self.annotations, annotation, text, Kind.DUPLICATE if number else Kind.CONSTANT)
                 number = None
             explicit.append(number)
         return inner_ids(explicit)

@@ -8,6 +8,7 @@ from emulator.native.p4protos import p4types_pb2
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.key_names import annotation_text, control_name
+from emulator.p4.check.reporting import report
 from emulator.p4.errors import Kind
 from emulator.p4.p4info.annotations import AnnotationWriter, split_at_commas
 from emulator.p4.syntax import tree as s
@@ -90,7 +91,7 @@ class TypeInfo:
             return
         if not isinstance(t.unwrapped(type_), t.BitsType):
             text = f"@{TRANSLATION} belongs on a type made of bit<W>, not {t.unwrapped(type_)}"
-            self.writer.report(type_.declaration, text, Kind.TARGET)
+            report(self.writer, type_.declaration, text, Kind.TARGET)
         spec.translated_type.uri = translated[0]
         if translated[1]:
             spec.translated_type.sdn_bitwidth = translated[1]
@@ -160,7 +161,7 @@ class TypeInfo:
         for path, field in flattened(type_):
             base = t.unwrapped(field.type)
             if not isinstance(base, t.BitsType | t.VarbitType):
-                self.writer.report(field.at, f"P4Info cannot hold a header's field of type {field.type}", Kind.TARGET)
+                report(self.writer, field.at, f"P4Info cannot hold a header's field of type {field.type}", Kind.TARGET)
                 continue
             member = self.message.headers[name].members.add()
             member.name = path

@@ -8,24 +8,25 @@ from typing import Any
 
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.reporting import Reporter
+from emulator.p4.check.reporting import report
 from emulator.p4.errors import Diagnostics, Kind
 from emulator.p4.frontend import Stages
 from emulator.p4.lower.records import ActionRecord, BlockInstance, TableRecord
 from emulator.p4.syntax import tree as s
 
 
-class StrictReporter(Reporter):
+class StrictReporter:
     def __init__(self, stages: Stages, diagnostics: Diagnostics) -> None:
         assert stages.tokens is not None
         assert stages.lowered is not None
         assert stages.resolved is not None
-        super().__init__(stages.tokens, diagnostics)
+        self.tokens = stages.tokens
+        self.diagnostics = diagnostics
         self.lowered = stages.lowered
         self.program = stages.resolved
 
     def refuse(self, at: Any, text: str) -> None:
-        self.report(at, f"bmv2's compiler refuses this: {text}", Kind.TARGET)
+        report(self, at, f"bmv2's compiler refuses this: {text}", Kind.TARGET)
 
     # --- instances -----------------------------------------------------------------------------------------------
 
