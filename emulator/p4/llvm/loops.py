@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from emulator.p4 import ir
+from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import I32, constant
-
-if TYPE_CHECKING:
-    from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 
 
 def emit_loop(e: Emitter, loop: ir.Loop) -> None:
@@ -23,7 +20,7 @@ def emit_loop(e: Emitter, loop: ir.Loop) -> None:
     b.position_at_end(tested)
     e.block(loop.prelude)
     if not b.block.is_terminated:
-        b.cbranch(e.value(loop.condition), body, end)
+        b.cbranch(expressions.value(e, loop.condition), body, end)
     e.loops.append((update, end))
     b.position_at_end(body)
     e.storage.owned = set()

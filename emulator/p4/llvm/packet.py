@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emulator.p4 import ir
 from emulator.p4.layout import WORD_BYTES, width_of
-from emulator.p4.llvm import lookup, varbits
+from emulator.p4.llvm import expressions, lookup, varbits
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load_field, resize
+from emulator.p4.llvm.context import Emitter
 from emulator.p4.llvm.storage import header_bytes
 from emulator.p4.table_layout import TABLE_WORDS
-
-if TYPE_CHECKING:
-    from emulator.p4.llvm.emitter import Emitter
 
 MAX_TRANSITIONS = 65_536
 """A parser that goes round more often ends with error.ParserTimeout; no frame has as many bytes to extract."""
@@ -87,7 +85,7 @@ def extract(e: Emitter, header: ir.Header, variable_bits: ir.Expr | None) -> Non
 def _extract_variable(e: Emitter, header: ir.Header, variable_bits: ir.Expr | None) -> None:
     """The order of the checks is bmv2's: whole bytes, then the packet's end, then the header's size."""
     b, fixed = e.b, varbits.fixed_bits(header.type)
-    width = i64(0) if variable_bits is None else resize(b, e.value(variable_bits), 64)
+    width = i64(0) if variable_bits is None else resize(b, expressions.value(e, variable_bits), 64)
     bits = b.add(i64(fixed), width)
     uneven = b.icmp_unsigned("!=", b.and_(bits, i64(7)), i64(0))
     _fail(e, uneven, constant(error_number(e.program, "ParserInvalidArgument"), 32))
@@ -104,11 +102,11 @@ def lookahead(e: Emitter, statement: ir.Lookahead) -> None:
     cursor = _need(e, i64((statement.total_bits + 7) // 8))
     here = at(e.b, e.parse.frame, cursor)
     for variable, offset in statement.targets:
-        e.assign(variable, load_field(e.b, here, offset, width_of(variable.type)))
+        expressions.assign(e, variable, load_field(e.b, here, offset, width_of(variable.type)))
 
 
 def advance(e: Emitter, bits: ir.Expr) -> None:
-    amount = resize(e.b, e.value(bits), 64)
+    amount = resize(e.b, expressions.value(e, bits), 64)
     uneven = e.b.icmp_unsigned("!=", e.b.and_(amount, i64(7)), i64(0))
     _fail(e, uneven, constant(error_number(e.program, "ParserInvalidArgument"), 32))
     size = e.b.lshr(amount, i64(3))
@@ -116,8 +114,8 @@ def advance(e: Emitter, bits: ir.Expr) -> None:
 
 
 def verify(e: Emitter, statement: ir.Verify) -> None:
-    wrong = e.b.xor(e.value(statement.condition), constant(1, 1))
-    _fail(e, wrong, resize(e.b, e.value(statement.error), 32))
+    wrong = e.b.xor(expressions.value(e, statement.condition), constant(1, 1))
+    _fail(e, wrong, resize(e.b, expressions.value(e, statement.error), 32))
 
 
 def emit(e: Emitter, header: ir.Header) -> None:
@@ -227,7 +225,7 @@ def _transition(e: Emitter, transition: ir.Select | ir.Goto, targets: dict[str, 
     if isinstance(transition, ir.Goto):
         b.branch(targets[transition.next_state])
         return
-    keys = [e.value(key) for key in transition.keys]
+    keys = [expressions.value(e, key) for key in transition.keys]
     for target, cases in _runs(transition.cases, targets):
         matches = _case_matches(e, cases[0], keys)
         for case in cases[1:]:

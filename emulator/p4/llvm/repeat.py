@@ -9,16 +9,12 @@ A header that the fast loop overwrites from first to last bit is not copied into
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from emulator.p4 import ir
 from emulator.p4.ir import walk
 from emulator.p4.layout import cell_bytes, width_of
 from emulator.p4.llvm.bits import I64, Value, constant, i64
+from emulator.p4.llvm.context import Emitter, Turn
 from emulator.p4.target import Target
-
-if TYPE_CHECKING:
-    from emulator.p4.llvm.emitter import Emitter
 
 VECTOR_BITS = 512
 """One AVX-512 register, two of AVX2; more per turn of the loop measured no faster."""
@@ -84,8 +80,6 @@ def _slow(e: Emitter, repeat: ir.Repeat) -> None:
 def _loop(
     e: Emitter, repeat: ir.Repeat, first: int, last: int, lanes: int | None, *, checked: bool, sources: dict[str, Value]
 ) -> None:
-    from emulator.p4.llvm.emitter import Turn
-
     start, body, end = e.b.block, e.new_block("turn"), e.new_block("turns.end")
     e.b.branch(body)
     e.b.position_at_end(body)

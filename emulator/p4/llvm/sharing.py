@@ -10,15 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from emulator.p4 import ir
 from emulator.p4.ir import walk
 from emulator.p4.llvm.bits import I32, constant
-
-if TYPE_CHECKING:
-    from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter, SharedAction
 
 MOST_REPEATED_STATEMENTS = 2_000
 """Statements that a program may have more by repeating actions than by sharing them: LLVM's half second or so."""
@@ -50,45 +46,31 @@ def _can_move(action: ir.Action) -> bool:
     return not any(isinstance(s, ir.Exit | ir.Loop) for s in walk.statements(action.body))
 
 
-@dataclass(slots=True)
-class _Shared:
-    action: ir.Action
-    start: Any
-    back: list[Any] = field(default_factory=list)
-    """LLVM blocks to go on in, by the place's number."""
+def run(e: Emitter, action: ir.Action) -> None:
+    """Branch to the action's code; what is emitted next follows it."""
+    shared = e.shared.get(action.name)
+    if shared is None:
+        shared = e.shared[action.name] = SharedAction(action, e.new_block(f"shared.{action.name}"))
+    e.b.store(constant(len(shared.back), 32), e.storage.slot(_place(action), I32))
+    e.b.branch(shared.start)
+    following = e.new_block("back")
+    shared.back.append(following)
+    e.b.position_at_end(following)
+    e.storage.owned = set()
 
 
-@dataclass(slots=True)
-class Sharing:
-    """The shared actions of one control."""
-
-    names: frozenset[str]
-    used: dict[str, _Shared] = field(default_factory=dict)
-
-    def run(self, e: Emitter, action: ir.Action) -> None:
-        """Branch to the action's code; what is emitted next follows it."""
-        shared = self.used.get(action.name)
-        if shared is None:
-            shared = self.used[action.name] = _Shared(action, e.new_block(f"shared.{action.name}"))
-        e.b.store(constant(len(shared.back), 32), e.storage.slot(_place(action), I32))
-        e.b.branch(shared.start)
-        following = e.new_block("back")
-        shared.back.append(following)
-        e.b.position_at_end(following)
+def finish(e: Emitter) -> None:
+    """Write the code of the actions that were used."""
+    for shared in e.shared.values():
+        e.b.position_at_end(shared.start)
         e.storage.owned = set()
-
-    def finish(self, e: Emitter) -> None:
-        """Write the code of the actions that were used."""
-        for shared in self.used.values():
-            e.b.position_at_end(shared.start)
-            e.storage.owned = set()
-            e.region(shared.action.body)
-            if e.b.block.is_terminated:
-                continue
-            node = e.b.switch(e.b.load(e.storage.slot(_place(shared.action), I32), typ=I32), shared.back[0])
-            for number, following in enumerate(shared.back[1:], 1):
-                node.add_case(constant(number, 32), following)
-        self.used = {}
+        e.region(shared.action.body)
+        if e.b.block.is_terminated:
+            continue
+        node = e.b.switch(e.b.load(e.storage.slot(_place(shared.action), I32), typ=I32), shared.back[0])
+        for number, following in enumerate(shared.back[1:], 1):
+            node.add_case(constant(number, 32), following)
+    e.shared = {}
 
 
 def _place(action: ir.Action) -> str:

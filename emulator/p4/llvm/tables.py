@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emulator.p4 import ir
 from emulator.p4.layout import WORD_BYTES, cell_bytes, width_of
-from emulator.p4.llvm import arithmetic, lookup
+from emulator.p4.llvm import arithmetic, expressions, lookup, sharing
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, i64, integer, load, resize
+from emulator.p4.llvm.context import Emitter
 from emulator.p4.table_layout import (
     ENTRY_ACTION,
     MEMBERS_COUNT,
@@ -17,9 +18,6 @@ from emulator.p4.table_layout import (
     TABLE_WORDS,
     TableLayout,
 )
-
-if TYPE_CHECKING:
-    from emulator.p4.llvm.emitter import Emitter
 
 
 def apply_table(e: Emitter, statement: ir.ApplyTable) -> None:
@@ -34,9 +32,9 @@ def apply_table(e: Emitter, statement: ir.ApplyTable) -> None:
     _count(e, table, layout, entry, hit if keys else None)
     entry, action = _chosen(e, table, layout, entry)
     if statement.hit is not None:
-        e.assign(statement.hit, hit)
+        expressions.assign(e, statement.hit, hit)
     if statement.action_run is not None:
-        e.assign(statement.action_run, resize(b, action, width_of(statement.action_run.type)))
+        expressions.assign(e, statement.action_run, resize(b, action, width_of(statement.action_run.type)))
     _run_action(e, layout, action, entry)
 
 
@@ -59,7 +57,7 @@ def _count(e: Emitter, table: ir.Table, layout: TableLayout, entry: Value, hit: 
 
 def _key_value(e: Emitter, expr: ir.Expr) -> Value:
     """As ``value``, but a field of an invalid header counts as zero (bmv2's tables do that)."""
-    value = e.value(expr)
+    value = expressions.value(e, expr)
     if isinstance(expr, ir.FieldRef):
         assert isinstance(expr.header, ir.Header)
         value = e.b.select(e.storage.valid(e.b, expr.header), value, arithmetic.like(value, 0))
@@ -122,9 +120,9 @@ def _run_action(e: Emitter, layout: TableLayout, number: Value, entry: Value) ->
         action = _action(e, shape.name)
         for parameter, cell in zip(action.parameters, shape.parameters, strict=True):
             stored = load(e.b, integer(cell_bytes(cell.width_bits) * 8), entry, cell.offset_bytes)
-            e.assign(parameter, resize(e.b, stored, cell.width_bits))
-        if shape.name in e.sharing.names:
-            e.sharing.run(e, action)
+            expressions.assign(e, parameter, resize(e.b, stored, cell.width_bits))
+        if shape.name in e.shared_names:
+            sharing.run(e, action)
         else:
             e.region(action.body)
         if not e.b.block.is_terminated:

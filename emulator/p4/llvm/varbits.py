@@ -6,15 +6,13 @@ an extract gives it) bytes are copied, else bits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llvmlite import ir as llvm
 
 from emulator.p4 import ir
 from emulator.p4.llvm.bits import I1, I8, I64, PTR, VOID, Value, at, constant, copy_bytes, i64, resize
-
-if TYPE_CHECKING:
-    from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 
 
 def field_of(header: ir.Header) -> ir.HeaderField:

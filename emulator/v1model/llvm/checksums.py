@@ -15,6 +15,7 @@ from typing import Any
 
 from emulator.p4 import ir
 from emulator.p4.layout import width_of
+from emulator.p4.llvm import expressions
 from emulator.p4.llvm.arithmetic import divide
 from emulator.p4.llvm.bits import (
     I64,
@@ -29,7 +30,8 @@ from emulator.p4.llvm.bits import (
     store,
     swap_bytes,
 )
-from emulator.p4.llvm.emitter import Emitter, is_signed
+from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.expressions import is_signed
 from emulator.v1model.layout import MAX_PAYLOAD_BYTES, Word
 from emulator.v1model.llvm import library
 from emulator.v1model.llvm.random_numbers import emit_next
@@ -171,7 +173,7 @@ def _piece_sum(e: Emitter, piece: Piece) -> tuple[Value, bool]:
         return (_swap16(b, _fold(b, share)), True) if odd else (share, True)
     lead = piece.position_bits % 16
     total = -(-(lead + piece.width_bits) // 16) * 16
-    value = b.shl(resize(b, e.value(piece.expr), total), constant(total - lead - piece.width_bits, total))
+    value = b.shl(resize(b, expressions.value(e, piece.expr), total), constant(total - lead - piece.width_bits, total))
     return _value_sum(b, value, total), False
 
 
@@ -228,7 +230,7 @@ def _gather(e: Emitter, piece: Piece, buffer: Value, position: Value) -> None:
         offset = piece.offset_bits
         assert offset is not None
         if isinstance(piece.expr.type, ir.VarBits):
-            start, width = e.varbits(piece.expr)
+            start, width = expressions.varbit_content(e, piece.expr)
             _append(e, start, width, buffer, position)
         elif offset % 8 == 0 and e.storage.in_memory(piece.header):
             start = at(b, e.storage.base(b, piece.header), offset // 8)
@@ -242,7 +244,7 @@ def _gather_value(e: Emitter, piece: Piece, buffer: Value, position: Value) -> N
     b = e.b
     total = -(-piece.width_bits // 8) * 8
     memory = e.storage.slot(f"$hash_value{total}", integer(total))
-    value = b.shl(resize(b, e.value(piece.expr), total), constant(total - piece.width_bits, total))
+    value = b.shl(resize(b, expressions.value(e, piece.expr), total), constant(total - piece.width_bits, total))
     store(b, swap_bytes(b, value), memory)
     _append(e, memory, i64(piece.width_bits), buffer, position)
 
@@ -262,19 +264,19 @@ def emit_hash(e: Emitter, call: ir.CallExtern) -> None:
     out, algorithm, data = call.place(0), call.expr(1), call.arguments[3]
     value = emit_checksum(e, algorithm, data, payload=False)
     limit = call.expr(4)
-    maximum = resize(b, e.value(limit), 64, signed=is_signed(limit.type))
+    maximum = resize(b, expressions.value(e, limit), 64, signed=is_signed(limit.type))
     maximum = b.select(b.icmp_unsigned("==", maximum, i64(0)), i64(1), maximum)
     rest = divide(b, ir.BinaryOp.MOD, value, maximum)
     base = call.expr(2)
-    result = b.add(resize(b, e.value(base), 64, signed=is_signed(base.type)), rest)
-    e.assign(out, resize(b, result, width_of(out.type)))
+    result = b.add(resize(b, expressions.value(e, base), 64, signed=is_signed(base.type)), rest)
+    expressions.assign(e, out, resize(b, result, width_of(out.type)))
 
 
 def emit_checksum16_get(e: Emitter, call: ir.CallExtern) -> None:
     out = call.place(0)
     algorithm = ir.Constant(Algorithm.CSUM16.value, ir.INDEX)
     value = emit_checksum(e, algorithm, call.arguments[1], payload=False)
-    e.assign(out, resize(e.b, value, width_of(out.type)))
+    expressions.assign(e, out, resize(e.b, value, width_of(out.type)))
 
 
 def emit_verify(e: Emitter, call: ir.CallExtern) -> None:
@@ -285,13 +287,13 @@ def emit_verify(e: Emitter, call: ir.CallExtern) -> None:
     with b.if_then(wanted):
         value = emit_checksum(e, algorithm, data, payload=call.name.endswith("_with_payload"))
         width = max(64, width_of(expected.type))
-        differs = b.icmp_unsigned("!=", resize(b, value, width), resize(b, e.value(expected), width))
+        differs = b.icmp_unsigned("!=", resize(b, value, width), resize(b, expressions.value(e, expected), width))
         error = standard("checksum_error")
-        e.assign(error, b.or_(e.value(error), differs))
+        expressions.assign(e, error, b.or_(expressions.value(e, error), differs))
 
 
 def _wanted(e: Emitter, condition: ir.Expr, expected: ir.Expr) -> Value:
-    wanted = e.value(condition)
+    wanted = expressions.value(e, condition)
     if isinstance(expected, ir.FieldRef) and isinstance(expected.header, ir.Header):
         wanted = e.b.and_(wanted, e.storage.valid(e.b, expected.header))
     return wanted
@@ -300,7 +302,7 @@ def _wanted(e: Emitter, condition: ir.Expr, expected: ir.Expr) -> Value:
 def emit_update(e: Emitter, call: ir.CallExtern) -> None:
     data, target, algorithm = call.arguments[1], call.place(2), call.expr(3)
     owned = set(e.storage.owned)
-    with e.b.if_then(e.value(call.expr(0))):
+    with e.b.if_then(expressions.value(e, call.expr(0))):
         value = emit_checksum(e, algorithm, data, payload=call.name.endswith("_with_payload"))
-        e.assign(target, resize(e.b, value, width_of(target.type)))
+        expressions.assign(e, target, resize(e.b, value, width_of(target.type)))
     e.storage.owned = owned

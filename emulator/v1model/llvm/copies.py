@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llvmlite import ir as llvm
 
 from emulator.p4.llvm.bits import I32, I64, Builder, Value, at, constant, i64, load
 from emulator.v1model.llvm.counting import drop_if
 from emulator.v1model.llvm.externs import Notes
+from emulator.v1model.llvm.packet_context import PacketContext
 from emulator.v1model.llvm.registers import (
     CLONE,
     CLONE_LIST,
@@ -23,9 +24,6 @@ from emulator.v1model.llvm.registers import (
 from emulator.v1model.llvm.transmit import Transmitter
 from emulator.v1model.metadata import DROP_PORT, Drop
 
-if TYPE_CHECKING:
-    from emulator.v1model.llvm.pipeline import _Pipeline
-
 KEPT_REGISTERS = (LENGTH, CUT, RECIRCULATE)
 """A packet's registers that egress changes: each copy starts from the packet's."""
 
@@ -33,9 +31,9 @@ KEPT_REGISTERS = (LENGTH, CUT, RECIRCULATE)
 class Copies:
     """Emits the loop over a packet's copies; ``then`` is where code goes on after the last."""
 
-    def __init__(self, pipeline: _Pipeline, then: Any) -> None:
-        self.pipeline = pipeline
-        self.e = pipeline.e
+    def __init__(self, cx: PacketContext, then: Any) -> None:
+        self.cx = cx
+        self.e = cx.e
         self.then = then
 
     def emit(self) -> None:
@@ -73,37 +71,37 @@ class Copies:
         b.branch(self.restored)
 
     def _copy(self, port: Value, rid: Value, next_copy: Any) -> None:
-        e, b, pipeline = self.e, self.e.b, self.pipeline
+        e, b, cx = self.e, self.e.b, self.cx
         e.notes[Notes.DISCARD] = next_copy
-        e.storage.scratch = pipeline.egress_scratch
+        e.storage.scratch = cx.egress_scratch
         e.storage.owned = set()
         self._start(port, rid)
-        pipeline.control("eg")
-        if pipeline.uses.clones:
+        cx.emit_block("eg")
+        if cx.uses.clones:
             self._clone()
-        spec = pipeline.get("egress_spec")
+        spec = cx.get("egress_spec")
         drop_if(e, b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.EGRESS, next_copy)
-        Transmitter(e, pipeline.uses, pipeline.queues, pipeline.control, port, next_copy).emit()
+        Transmitter(e, cx.uses, cx.queues, cx.emit_block, port, next_copy).emit()
 
     def _start(self, port: Value, rid: Value) -> None:
         """Copies that are packets of their own have no wishes yet, and a rid."""
-        e, b, pipeline = self.e, self.e.b, self.pipeline
+        e, b, cx = self.e, self.e.b, self.cx
         fresh = FRESH.get(e)
         CLONE.put(e, 0)
         RECIRCULATE.put(e, b.select(fresh, constant(0, 32), RECIRCULATE.get(e)))
         CUT.put(e, b.select(fresh, COPY_CUT.get(e), CUT.get(e)))
-        pipeline.set("egress_rid", b.select(fresh, b.trunc(rid, llvm.IntType(16)), pipeline.get("egress_rid")))
-        pipeline.set("egress_port", port)
-        pipeline.set("egress_spec", constant(0, 9))
-        pipeline.set("packet_length", LENGTH.get(e))
-        pipeline.set("egress_global_timestamp", pipeline.now_us)
-        pipeline.set("enq_timestamp", pipeline.now_us)
+        cx.set("egress_rid", b.select(fresh, b.trunc(rid, llvm.IntType(16)), cx.get("egress_rid")))
+        cx.set("egress_port", port)
+        cx.set("egress_spec", constant(0, 9))
+        cx.set("packet_length", LENGTH.get(e))
+        cx.set("egress_global_timestamp", cx.now_us)
+        cx.set("enq_timestamp", cx.now_us)
         for name in ("enq_qdepth", "deq_timedelta", "deq_qdepth"):
             # nothing waits in virtual time
-            pipeline.set(name, constant(0, 1))
+            cx.set(name, constant(0, 1))
 
     def _clone(self) -> None:
-        e, b, queues = self.e, self.e.b, self.pipeline.queues
+        e, b, queues = self.e, self.e.b, self.cx.queues
         wanted, done = e.new_block("clone"), e.new_block("no_clone")
         session = CLONE.get(e)
         b.cbranch(b.icmp_unsigned("!=", session, constant(0, 32)), wanted, done)

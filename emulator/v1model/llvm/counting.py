@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.p4.llvm.bits import Value, at
-from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 from emulator.v1model.layout import Word
 from emulator.v1model.metadata import Drop, Fault
 

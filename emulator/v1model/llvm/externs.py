@@ -7,9 +7,9 @@ from typing import Any
 
 from emulator.p4 import ir
 from emulator.p4.layout import cell_bytes, width_of
+from emulator.p4.llvm import expressions, varbits
 from emulator.p4.llvm.bits import Value, at, constant, i64, integer, load, resize, store
-from emulator.p4.llvm.emitter import Emitter, Hooks
-from emulator.p4.llvm.varbits import fixed_bits
+from emulator.p4.llvm.context import Emitter, Hooks
 from emulator.v1model.layout import CounterLayout, PipelineLayout, RegisterLayout
 from emulator.v1model.llvm import requests
 from emulator.v1model.llvm.checksums import emit_checksum16_get, emit_hash, emit_update, emit_verify
@@ -101,7 +101,7 @@ def _check_index(e: Emitter, index: Value, size: int, fault: Fault) -> tuple[Any
 
 def register_read(e: Emitter, call: ir.CallExtern) -> None:
     register = _register(e, call)
-    target, index = call.place(0), e.invariant(call.expr(1))
+    target, index = call.place(0), expressions.invariant(e, call.expr(1))
     pointer_kind = integer(_stored_width(register), e.lanes)
     guard = _guarded(e, call.expr(1), index, register.size, Fault.REGISTER_INDEX)
     turn, name = e.turn, target.name if isinstance(target, ir.Variable) else ""
@@ -109,7 +109,7 @@ def register_read(e: Emitter, call: ir.CallExtern) -> None:
     owned = set(e.storage.owned)
     stored = load(e.b, pointer_kind, _cell(e, call, register, index), 0, align=_alignment(register))
     value = resize(e.b, stored, register.width_bits)
-    e.assign(target, value)
+    expressions.assign(e, target, value)
     if guard is not None:
         past, outside = guard
         inside_end = e.b.block
@@ -125,7 +125,7 @@ def register_read(e: Emitter, call: ir.CallExtern) -> None:
 
 def register_write(e: Emitter, call: ir.CallExtern) -> None:
     register = _register(e, call)
-    index, value = e.invariant(call.expr(0)), e.value(call.expr(1))
+    index, value = expressions.invariant(e, call.expr(0)), expressions.value(e, call.expr(1))
     guard = _guarded(e, call.expr(0), index, register.size, Fault.REGISTER_INDEX)
     wide = resize(e.b, value, _stored_width(register))
     store(e.b, wide, _cell(e, call, register, index), 0, align=_alignment(register))
@@ -136,7 +136,7 @@ def register_write(e: Emitter, call: ir.CallExtern) -> None:
 
 def _register_unchecked(argument: int) -> Any:
     def condition(e: Emitter, call: ir.CallExtern) -> Value:
-        return _in_range(e, e.invariant(call.expr(argument)), _register(e, call).size)
+        return _in_range(e, expressions.invariant(e, call.expr(argument)), _register(e, call).size)
 
     return condition
 
@@ -147,7 +147,7 @@ def _register_unchecked(argument: int) -> Any:
 def counter_count(e: Emitter, call: ir.CallExtern) -> None:
     assert isinstance(call.instance, ir.ExternInstance)
     counter: CounterLayout = e.notes[Notes.COUNTERS][call.instance.name]
-    index = e.value(call.expr(0))
+    index = expressions.value(e, call.expr(0))
     past, _ = _check_index(e, index, counter.size, Fault.COUNTER_INDEX)
     record = at(e.b, e.context_word(counter.word), e.b.mul(resize(e.b, index, 64), i64(16)))
     e.add_to(record, 1)
@@ -165,11 +165,11 @@ def execute_meter(e: Emitter, call: ir.CallExtern) -> None:
     assert isinstance(call.instance, ir.ExternInstance)
     layout: PipelineLayout = e.notes[Notes.LAYOUT]
     meter = next(m for m in layout.meters if m.name == call.instance.name)
-    index, owned = e.value(call.expr(0)), set(e.storage.owned)
+    index, owned = expressions.value(e, call.expr(0)), set(e.storage.owned)
     past, _ = _check_index(e, index, meter.size, Fault.METER_INDEX)
     cell = at(b, e.context_word(meter.word), b.mul(resize(b, index, 64), i64(METER_BYTES)))
     amount = FRAME_LENGTH.get(e) if meter.in_bytes else i64(1)
-    e.assign(out, resize(b, emit_meter(b, cell, amount, e.notes[Notes.NOW]), width_of(out.type)))
+    expressions.assign(e, out, resize(b, emit_meter(b, cell, amount, e.notes[Notes.NOW]), width_of(out.type)))
     b.branch(past)
     b.position_at_end(past)
     e.storage.owned &= owned
@@ -180,14 +180,18 @@ def execute_meter(e: Emitter, call: ir.CallExtern) -> None:
 
 def assertion(e: Emitter, call: ir.CallExtern) -> None:
     """A false one drops the packet, counted; bmv2 would end the process."""
-    discard(e, e.b.xor(e.value(call.expr(0)), constant(1, 1)), Drop.ASSERTION)
+    discard(e, e.b.xor(expressions.value(e, call.expr(0)), constant(1, 1)), Drop.ASSERTION)
 
 
 def change_length(e: Emitter, header: ir.Header, valid: bool, was: Value) -> None:
     """packet_length in egress: setValid and setInvalid change it, nothing else does (bmv2). A header that becomes valid
     has nothing yet in a field of variable width."""
     b = e.b
-    size = constant(-(-fixed_bits(header.type) // 8), 32) if valid else b.neg(resize(b, e.wire_bytes(header), 32))
+    size = (
+        constant(-(-varbits.fixed_bits(header.type) // 8), 32)
+        if valid
+        else b.neg(resize(b, varbits.wire_bytes(e, header), 32))
+    )
     changes = b.xor(was, constant(1, 1)) if valid else was
     LENGTH.put(e, b.add(LENGTH.get(e), b.select(changes, size, constant(0, 32))))
 

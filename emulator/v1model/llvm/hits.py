@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from emulator.p4 import ir
 from emulator.p4.layout import width_of
+from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import I64, Value, at, constant, i64, load, resize, store
-from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 from emulator.v1model.direct import colour_targets, direct_meter_of, meters_bytes, selector_keys
 from emulator.v1model.llvm.checksums import emit_checksum
 from emulator.v1model.llvm.meters import emit_meter
@@ -54,7 +55,7 @@ def _meter(e: Emitter, table: ir.Table, entry: Value) -> None:
     amount = FRAME_LENGTH.get(e) if meters_bytes(meter) else i64(1)
     colour = emit_meter(e.b, at(e.b, entry, layout.attached), amount, e.notes[NOW])
     for target in colour_targets(e.program).get(meter.name, ()):
-        e.assign(target, resize(e.b, colour, width_of(target.type)))
+        expressions.assign(e, target, resize(e.b, colour, width_of(target.type)))
 
 
 def select_member(e: Emitter, table: ir.Table) -> Value:

@@ -18,9 +18,11 @@ from llvmlite import ir as llvm
 
 from emulator.p4 import ir
 from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
-from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 from emulator.p4.llvm.packet import emit_parser
 from emulator.p4.llvm.prefetch import GROUP, Announcer, announced
+from emulator.p4.llvm.sharing import shared_actions
+from emulator.p4.llvm.statements import emit_statement
 from emulator.p4.llvm.storage import Storage
 from emulator.p4.target import Target
 from emulator.ports.batch import MAX_PORTS
@@ -29,6 +31,7 @@ from emulator.v1model.limits import UNCUT
 from emulator.v1model.llvm.copies import Copies
 from emulator.v1model.llvm.counting import drop_if
 from emulator.v1model.llvm.externs import EXTERNS, HOOKS, Notes, note_layout
+from emulator.v1model.llvm.packet_context import PacketContext
 from emulator.v1model.llvm.queues import AGAIN, KEPT, KEPT_LIST, Queues, places_of
 from emulator.v1model.llvm.records import send_digest
 from emulator.v1model.llvm.registers import (
@@ -47,7 +50,7 @@ from emulator.v1model.llvm.registers import (
     clear_wishes,
 )
 from emulator.v1model.llvm.saved import SavedState, kept_of
-from emulator.v1model.metadata import DROP_PORT, WIDTHS_BITS, Drop, Instance, standard
+from emulator.v1model.metadata import DROP_PORT, Drop, Instance
 from emulator.v1model.uses import uses_of
 
 NANOSECONDS_PER_MICROSECOND = 1000
@@ -71,23 +74,37 @@ class _Pipeline:
         self.context, self.addresses, self.lengths, self.ports, self.count, self.now = function.args
         self.entry = function.append_basic_block("entry")
         self.allocas: Builder = llvm.IRBuilder(self.entry)
-        zero, self.ingress_scratch, self.egress_scratch, tables = (
+        zero, ingress_scratch, egress_scratch, tables = (
             load(self.allocas, PTR, self.context, word * 8, align=8)
             for word in (Word.ZERO, Word.INGRESS_SCRATCH, Word.EGRESS_SCRATCH, Word.TABLES)
         )
-        self.now_us = self.allocas.udiv(self.now, i64(NANOSECONDS_PER_MICROSECOND))
-        storage = Storage(self.allocas, layout.scratch, zero, self.ingress_scratch)
+        now_us = self.allocas.udiv(self.now, i64(NANOSECONDS_PER_MICROSECOND))
+        storage = Storage(self.allocas, layout.scratch, zero, ingress_scratch)
         by_name = {t.name: t for t in layout.tables}
         b = llvm.IRBuilder(self.entry)
         value_sets = {v.name: v for v in layout.value_sets}
-        self.e = Emitter(b, program, storage, self.context, by_name, tables, EXTERNS, HOOKS, target, value_sets)
+        self.e = Emitter(
+            b,
+            program,
+            storage,
+            self.context,
+            by_name,
+            tables,
+            EXTERNS,
+            HOOKS,
+            target,
+            emit_statement,
+            shared_actions(program),
+            value_sets,
+        )
         self.announcer = self._make_announcer()
         self.uses = uses_of(program)
         note_layout(self.e.notes, layout, self.uses)
         self.e.notes[Notes.NOW] = self.now
         kept = kept_of(self.uses)
-        self.state = SavedState(self.e, self.ingress_scratch)
+        self.state = SavedState(self.e, ingress_scratch)
         self.queues = Queues(self.e, self.uses, kept, places_of(kept), self.state)
+        self.cx = PacketContext(self.e, self.uses, self.queues, self.state, egress_scratch, now_us)
 
     def _make_announcer(self) -> Announcer | None:
         parser, ingress = self.program.block("p"), self.program.block("ig")
@@ -95,19 +112,6 @@ class _Pipeline:
         assert isinstance(ingress, ir.Control)
         tables = announced(self.program, parser, ingress.body, self.e.tables)
         return Announcer(self.allocas, tables) if tables else None
-
-    # --- Helpers ----------------------------------------------------------------------------------------------
-
-    def get(self, name: str) -> Value:
-        return self.e.value(standard(name))
-
-    def set(self, name: str, value: Value) -> None:
-        self.e.assign(standard(name), resize(self.e.b, value, WIDTHS_BITS[name]))
-
-    def control(self, name: str) -> None:
-        control = self.program.block(name)
-        assert isinstance(control, ir.Control)
-        self.e.whole_block(control.body)
 
     # --- The batch loop ---------------------------------------------------------------------------------------
 
@@ -134,7 +138,7 @@ class _Pipeline:
         self.index.add_incoming(i64(0), self.entry)
         self.index.add_incoming(index, next_frame)
         b.position_at_end(self.copies)
-        copies = Copies(self, self.following)
+        copies = Copies(self.cx, self.following)
         copies.emit()
         b.position_at_end(end)
         b.ret(self.count)
@@ -187,11 +191,11 @@ class _Pipeline:
         parser = self.program.block("p")
         assert isinstance(parser, ir.Parser)
         emit_parser(e, parser, FRAME.get(e), FRAME_LENGTH.get(e))
-        self.set("parser_error", b.load(e.storage.slot("$error", I32), typ=I32))
-        self.control("vr")
+        self.cx.set("parser_error", b.load(e.storage.slot("$error", I32), typ=I32))
+        self.cx.emit_block("vr")
         if self.uses.clones:
             self._finish_clone()
-        self.control("ig")
+        self.cx.emit_block("ig")
         self._after_ingress()
 
     def _first_metadata(self) -> None:
@@ -207,19 +211,19 @@ class _Pipeline:
         self._arrival_metadata()
         b.branch(known)
         b.position_at_end(cloned)
-        self.set("ingress_port", PORT.get(e))
+        self.cx.set("ingress_port", PORT.get(e))
         b.branch(known)
         b.position_at_end(again)
         self.queues.kept.load(e, KEPT.get(e), KEPT_LIST.get(e), self.uses.lists)
-        self.set("packet_length", FRAME_LENGTH.get(e))
-        self.set("instance_type", AGAIN.get(e))
+        self.cx.set("packet_length", FRAME_LENGTH.get(e))
+        self.cx.set("instance_type", AGAIN.get(e))
         b.branch(known)
         b.position_at_end(known)
 
     def _arrival_metadata(self) -> None:
-        self.set("ingress_port", PORT.get(self.e))
-        self.set("packet_length", FRAME_LENGTH.get(self.e))
-        self.set("ingress_global_timestamp", self.now_us)
+        self.cx.set("ingress_port", PORT.get(self.e))
+        self.cx.set("packet_length", FRAME_LENGTH.get(self.e))
+        self.cx.set("ingress_global_timestamp", self.cx.now_us)
 
     # --- Between ingress and egress (bmv2: targets/simple_switch/simple_switch.cpp, ingress_thread) ------------
 
@@ -248,7 +252,7 @@ class _Pipeline:
         """Multicast beats a drop by egress_spec."""
         e, b = self.e, self.e.b
         multicast, unicast = e.new_block("multicast"), e.new_block("unicast")
-        group = self.get("mcast_grp")
+        group = self.cx.get("mcast_grp")
         b.cbranch(b.icmp_unsigned("!=", group, constant(0, 16)), multicast, unicast)
         b.position_at_end(multicast)
         record = at(b, e.context_word(Word.MULTICAST), b.mul(resize(b, group, 64), i64(16)))
@@ -256,7 +260,7 @@ class _Pipeline:
         drop_if(e, b.icmp_unsigned("==", count, i64(0)), Drop.NO_SUCH_GROUP, decided)
         self._decide(load(b, PTR, record, 0, align=8), count, Instance.REPLICATED, decided)
         b.position_at_end(unicast)
-        spec = self.get("egress_spec")
+        spec = self.cx.get("egress_spec")
         drop_if(e, b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.INGRESS, decided)
         single = e.storage.slot("$single", I64)
         store(b, resize(b, spec, 64), single, 0, align=8)
@@ -264,9 +268,9 @@ class _Pipeline:
 
     def _decide(self, replicas: Value, count: Value, instance: Instance, decided: Any) -> None:
         e, b = self.e, self.e.b
-        queued = b.icmp_unsigned("!=", self.get("priority"), constant(0, 3))
+        queued = b.icmp_unsigned("!=", self.cx.get("priority"), constant(0, 3))
         drop_if(e, queued, Drop.PRIORITY, decided, count)
-        self.set("instance_type", constant(instance, 32))
+        self.cx.set("instance_type", constant(instance, 32))
         REPLICAS.put(e, replicas)
         COPIES.put(e, count)
         FRESH.put(e, int(instance is Instance.REPLICATED))
@@ -311,7 +315,7 @@ class _Pipeline:
     def _become_clone(self, kept: Value, number: Value, instance: Instance) -> None:
         self.state.forget()
         self.queues.kept.load(self.e, kept, number, self.uses.lists)
-        self.set("instance_type", constant(instance, 32))
+        self.cx.set("instance_type", constant(instance, 32))
         self.e.b.branch(self.copies)
 
     # --- What waits -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from emulator.p4.layout import CACHE_LINE_BYTES, round_up
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load, store
-from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 from emulator.v1model.layout import CLONE_SESSION_BYTES, CLONE_SESSIONS, Word
 from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT, UNCUT
 from emulator.v1model.llvm.counting import count_fault, drop_if

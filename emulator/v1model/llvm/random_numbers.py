@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from emulator.p4 import ir
 from emulator.p4.layout import width_of
+from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import I64, Value, constant, i64, load, resize, store
-from emulator.p4.llvm.emitter import Emitter, is_signed
+from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.expressions import is_signed
 from emulator.v1model.layout import Word
 from emulator.v1model.llvm.counting import count_fault
 from emulator.v1model.metadata import Fault
@@ -25,7 +27,7 @@ def emit_next(e: Emitter) -> Value:
 def random(e: Emitter, call: ir.CallExtern) -> None:
     """Bounds the wrong way round leave the target alone (bmv2)."""
     b, out = e.b, call.place(0)
-    low, high = (resize(b, e.value(call.expr(i)), 64, signed=is_signed(call.expr(i).type)) for i in (1, 2))
+    low, high = (resize(b, expressions.value(e, call.expr(i)), 64, signed=is_signed(call.expr(i).type)) for i in (1, 2))
     owned = set(e.storage.owned)
     with b.if_else(b.icmp_unsigned("<=", low, high)) as (sound, wrong):
         with sound:
@@ -34,7 +36,7 @@ def random(e: Emitter, call: ir.CallExtern) -> None:
             product = b.mul(resize(b, value, 128), resize(b, count, 128))
             scaled = b.add(low, resize(b, b.lshr(product, constant(64, 128)), 64))
             result = b.select(b.icmp_unsigned("==", count, i64(0)), value, scaled)
-            e.assign(out, resize(b, result, width_of(out.type)))
+            expressions.assign(e, out, resize(b, result, width_of(out.type)))
         with wrong:
             count_fault(e, Fault.RANDOM_BOUNDS)
     e.storage.owned &= owned

@@ -8,9 +8,10 @@ from llvmlite import ir as llvm
 
 from emulator.p4 import ir
 from emulator.p4.layout import Cell, cell_bytes, width_of
+from emulator.p4.llvm import expressions
 from emulator.p4.llvm.arithmetic import shift
 from emulator.p4.llvm.bits import I64, Value, at, constant, i64, integer, load, resize, store
-from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 from emulator.v1model.layout import (
     DIGEST_HEADER_BYTES,
     DIGEST_SAMPLES,
@@ -54,9 +55,9 @@ def digest(e: Emitter, call: ir.CallExtern) -> None:
 
 def _value(e: Emitter, expr: ir.Expr) -> Value:
     """Of a field of variable width the number that its bits make: they stand first in the field's full width."""
-    value = e.value(expr)
+    value = expressions.value(e, expr)
     if isinstance(expr.type, ir.VarBits):
-        unused = e.b.sub(i64(expr.type.max_width_bits), e.varbits(expr)[1])
+        unused = e.b.sub(i64(expr.type.max_width_bits), expressions.varbit_content(e, expr)[1])
         value = shift(e.b, ir.BinaryOp.SHR, value, unused, signed=False)
     return value
 
@@ -107,7 +108,7 @@ def log_message(e: Emitter, call: ir.CallExtern) -> None:
     if not message.is_sound:
         _discard_always(e, Drop.LOG_FORMAT)
         return
-    values = [(e.value(v), width_of(v.type)) for v in values_of(call)]
+    values = [(expressions.value(e, v), width_of(v.type)) for v in values_of(call)]
     log = e.context_word(Word.LOG)
     count = load(b, I64, log, LOG_COUNT, align=8)
     with b.if_else(b.icmp_unsigned("<", count, i64(LOG_CAPACITY))) as (room, full):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.p4.llvm.bits import I1, I32, I64, PTR, Value, at, constant
-from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 from emulator.v1model.limits import UNCUT
 
 

@@ -13,8 +13,9 @@ from llvmlite import ir as llvm
 
 from emulator.p4 import ir
 from emulator.p4.layout import CACHE_LINE_BYTES, Cell, cell_bytes, pack_cells, round_up, width_of
+from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import I64, PTR, Builder, Value, at, constant, copy_bytes, i64, integer, load, resize, store
-from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 from emulator.p4.llvm.storage import header_bytes
 from emulator.p4.passes.lower_varbits import holder_of
 from emulator.v1model.llvm.registers import LASTING
@@ -133,7 +134,7 @@ class Kept:
 
     def store(self, e: Emitter, memory: Value) -> None:
         for variable, cell in zip(self.fields, self.cells, strict=True):
-            value = resize(e.b, e.value(variable), cell.size_bytes * 8)
+            value = resize(e.b, expressions.value(e, variable), cell.size_bytes * 8)
             store(e.b, value, memory, cell.offset_bytes)
 
     def load(self, e: Emitter, memory: Value, number: Value, lists: tuple[tuple[ir.Variable, ...], ...]) -> None:
@@ -149,7 +150,7 @@ class Kept:
             for variable in fields:
                 cell = self.cells[self.fields.index(variable)]
                 stored = load(b, integer(cell.size_bytes * 8), memory, cell.offset_bytes)
-                e.assign(variable, resize(b, stored, cell.width_bits))
+                expressions.assign(e, variable, resize(b, stored, cell.width_bits))
             b.branch(end)
         b.position_at_end(end)
 

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load, resize, store
-from emulator.p4.llvm.emitter import Emitter
+from emulator.p4.llvm.context import Emitter
 from emulator.p4.llvm.packet import Deparsing, append
 from emulator.ports.batch import (
     MAX_PORTS,

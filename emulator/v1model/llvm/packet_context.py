@@ -1,0 +1,39 @@
+"""What the code of a packet's passes through ingress and egress shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emulator.p4 import ir
+from emulator.p4.llvm import expressions
+from emulator.p4.llvm.bits import Value, resize
+from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.statements import emit_control
+from emulator.v1model.llvm.queues import Queues
+from emulator.v1model.llvm.saved import SavedState
+from emulator.v1model.metadata import WIDTHS_BITS, standard
+from emulator.v1model.uses import Uses
+
+
+@dataclass(frozen=True, slots=True)
+class PacketContext:
+    e: Emitter
+    uses: Uses
+    queues: Queues
+    state: SavedState
+    egress_scratch: Value
+    """Where egress writes headers, so that every copy of the packet starts from the bytes that ingress left."""
+    now_us: Value
+
+    def get(self, name: str) -> Value:
+        """A field of the standard metadata."""
+        return expressions.value(self.e, standard(name))
+
+    def set(self, name: str, value: Value) -> None:
+        expressions.assign(self.e, standard(name), resize(self.e.b, value, WIDTHS_BITS[name]))
+
+    def emit_block(self, name: str) -> None:
+        """A control of the pipeline, by the short name that the IR gives it."""
+        control = self.e.program.block(name)
+        assert isinstance(control, ir.Control)
+        emit_control(self.e, control.body)
