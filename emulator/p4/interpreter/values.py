@@ -137,7 +137,7 @@ class Values:
 
 
 def width_name(variable: ir.Variable) -> str:
-    """Where the current width of a varbit variable stands among the variables."""
+    """Name of the variable that holds the current width of a varbit variable."""
     return f"{variable.name}.$width"
 
 

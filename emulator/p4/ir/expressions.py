@@ -25,7 +25,7 @@ class HeaderField:
     offset_bits: int
     """From the first bit of the header, most significant first: the wire's order, a varbit field taken as full."""
     type: Type
-    """``Bits``; a bool field is ``Bool`` and takes one bit; a varbit field stands at its largest width."""
+    """``Bits``; a bool field is ``Bool`` and takes one bit; a varbit field takes its largest width."""
 
     @property
     def width_bits(self) -> int:
@@ -39,7 +39,7 @@ class HeaderType:
 
     @property
     def length_bits(self) -> int:
-        """The largest. Fields follow each other without gaps (``verify`` checks), so the last one tells."""
+        """The largest. Fields follow each other without gaps (``verify`` checks), so the last one gives it."""
         return self.fields[-1].offset_bits + self.fields[-1].width_bits if self.fields else 0
 
     @property
@@ -199,7 +199,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Mux:
-    """Both arms are evaluated: one that a parser error stands in (``s.last`` of an empty stack) raises it."""
+    """Both arms are evaluated: a parser error in one (``s.last`` of an empty stack) is raised."""
 
     condition: Expr
     then: Expr
@@ -237,7 +237,7 @@ class Concat:
 
 @dataclass(frozen=True, slots=True)
 class LaneField:
-    """Only in a ``Repeat``: in turn i, the field that lies ``i * stride_bits`` after ``first`` in ``header``."""
+    """Only in a ``Repeat``: in turn i, the field ``i * stride_bits`` after ``first`` in ``header``."""
 
     header: Header
     first: HeaderField

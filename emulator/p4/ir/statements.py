@@ -185,7 +185,7 @@ class Repeat:
 class Region:
     """An inlined action, function or control. ``Return`` leaves the innermost region.
 
-    ``cleanup`` runs however the body is left, by ``Exit`` too: that is where copy-out stands (section 6.8).
+    ``cleanup`` runs however the body is left, by ``Exit`` too: that is where copy-out is done (section 6.8).
     """
 
     name: str

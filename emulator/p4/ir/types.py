@@ -1,4 +1,4 @@
-"""Types of values, places in the source text, and annotations: what all other nodes use."""
+"""Types of values, places in the source text, and annotations: used by all other nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going through the IR: what a node is made of, and how to make it anew from changed parts.
+"""Going through the IR: what a node is made of, and how to rebuild it from changed parts.
 
 Everything returns the node it was given when nothing below it changed, so that a pass costs what it changes.
 """

@@ -121,6 +121,8 @@ class Scope(NamedTuple):
 
 @dataclass(slots=True)
 class Context:
+    """The state of one run."""
+
     tokens: Tokens
     diagnostics: Diagnostics
     architecture: Architecture
@@ -152,7 +154,7 @@ class Context:
     out: list[ir.Statement] = field(default_factory=list)
     """Statements of the block being lowered; what expressions hoist goes there, too."""
     block_name: str = ""
-    """The package parameter whose block is being lowered."""
+    """The package parameter of the block that is being lowered."""
     instance: BlockInstance | None = None
     """The instance being lowered."""
     path: str = ""

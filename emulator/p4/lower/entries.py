@@ -55,8 +55,8 @@ def _position(cx: Context, entry: r.Entry) -> int | None:
 
 
 def keyset(values: tuple[ir.Expr, ...], shape: r.Expr, type_: ir.Type, match_kind: str = "") -> ir.KeySet | None:
-    """The keyset of a checked element, whose numbers are ``values``; None where no bit patterns say it: a number that
-    is known at run time only, a range of signed numbers across zero.
+    """The keyset of a checked element with the numbers ``values``; None where bit patterns cannot express it: a number
+    that is known at run time only, a range of signed numbers across zero.
 
     Keys of kind ``range`` are matched with ranges even where one value is meant.
     """

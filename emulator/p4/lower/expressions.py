@@ -67,7 +67,7 @@ def stack_property(cx: Context, expr: r.StackProperty) -> Value:
 
 
 def _union_stack_property(cx: Context, stack: UnionStack, expr: r.StackProperty) -> Value:
-    """The same for a stack of unions, whose next index is a variable of ours (section 8.18)."""
+    """The same for a stack of unions, with their next index in a variable that is made here (section 8.18)."""
     next_index = stack.next_index
     last = ir.Binary(ir.BinaryOp.SUB, next_index, ir.Constant(1, ir.INDEX), ir.INDEX)
     if expr.name == "lastIndex":

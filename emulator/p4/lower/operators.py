@@ -14,13 +14,13 @@ from emulator.p4.lower import erasure, evaluation, storage, values
 from emulator.p4.lower.context import Context
 from emulator.p4.lower.shapes import AGGREGATES, HEADER_REFS, HeaderParts, Parts, Value, leaves
 
-BINARY = {op.value: op for op in ir.BinaryOp}
+_BINARY = {op.value: op for op in ir.BinaryOp}
 
 
-UNARY = {op.value: op for op in ir.UnaryOp}
+_UNARY = {op.value: op for op in ir.UnaryOp}
 
 
-SHIFTS = ("<<", ">>")
+_SHIFTS = ("<<", ">>")
 
 
 def unary(cx: Context, expr: r.Unary) -> Value:
@@ -30,7 +30,7 @@ def unary(cx: Context, expr: r.Unary) -> Value:
         return erasure.constant(cx, fold_unary(expr.op, operand.value, type_), type_)
     if isinstance(operand, Parts):  # bit<0>
         return operand
-    return ir.Unary(UNARY[expr.op], operand, erasure.scalar(cx, type_))
+    return ir.Unary(_UNARY[expr.op], operand, erasure.scalar(cx, type_))
 
 
 def binary(cx: Context, expr: r.Binary) -> Value:
@@ -50,11 +50,11 @@ def binary(cx: Context, expr: r.Binary) -> Value:
             fail(cx, expr, str(error), Kind.CONSTANT)
     if expr.op in ("/", "%") and isinstance(right, ir.Constant) and not right.value:
         fail(cx, expr, "division by zero" if expr.op == "/" else "modulo by zero", Kind.CONSTANT)
-    if expr.op in SHIFTS and isinstance(right, ir.Constant):
+    if expr.op in _SHIFTS and isinstance(right, ir.Constant):
         right = _shift_amount(cx, expr, right)
     if expr.op == "++":
         return ir.Concat(left, right, erasure.scalar(cx, type_))
-    return ir.Binary(BINARY[expr.op], left, right, erasure.scalar(cx, type_))
+    return ir.Binary(_BINARY[expr.op], left, right, erasure.scalar(cx, type_))
 
 
 def _shift_amount(cx: Context, expr: r.Binary, amount: ir.Constant) -> ir.Constant:
@@ -68,8 +68,8 @@ def _shift_amount(cx: Context, expr: r.Binary, amount: ir.Constant) -> ir.Consta
 def _whole(cx: Context, expr: r.Binary, left: Value, right: Value) -> Value:
     """Comparison of structs, headers and the like; any operator on ``bit<0>``, which is always 0."""
     if expr.op in ("==", "!="):
-        is_equal = equal(cx, left, right)
-        return is_equal if expr.op == "==" else negated(is_equal)
+        is_equal = _equal(cx, left, right)
+        return is_equal if expr.op == "==" else _negated(is_equal)
     if expr.op in ("<", ">", "<=", ">="):
         return ir.Constant(int(expr.op in ("<=", ">=")), ir.BOOL)
     if expr.op in ("/", "%"):
@@ -90,10 +90,10 @@ def _logic(cx: Context, expr: r.Binary) -> Value:
         cx.out.extend(hoisted)
         return right
     if not hoisted:
-        return ir.Binary(BINARY[expr.op], left, right, ir.BOOL)
+        return ir.Binary(_BINARY[expr.op], left, right, ir.BOOL)
     result = storage.temporary(cx, ir.BOOL)
     cx.out.append(ir.Assign(result, left))
-    condition = result if expr.op == "&&" else negated(result)
+    condition = result if expr.op == "&&" else _negated(result)
     cx.out.append(ir.If(condition, (*hoisted, ir.Assign(result, right)), (), cx.span(expr)))
     return result
 
@@ -130,14 +130,14 @@ def cast(cx: Context, expr: r.Cast) -> Value:
     return operand if isinstance(operand, AGGREGATES) else cast_to(operand, erasure.scalar(cx, type_))
 
 
-def equal(cx: Context, left: Value, right: Value) -> ir.Expr:
+def _equal(cx: Context, left: Value, right: Value) -> ir.Expr:
     """``==`` of structs, tuples, headers, unions and stacks (section 8)."""
     if isinstance(left, Parts) and isinstance(right, Parts):
-        return conjunction(equal(cx, a, b) for a, b in zip(left.items, right.items, strict=True))
+        return conjunction(_equal(cx, a, b) for a, b in zip(left.items, right.items, strict=True))
     if isinstance(left, ir.HeaderStack) or isinstance(right, ir.HeaderStack):
         first = left.headers if isinstance(left, ir.HeaderStack) else left.items
         second = right.headers if isinstance(right, ir.HeaderStack) else right.items
-        return conjunction(equal(cx, a, b) for a, b in zip(first, second, strict=True))
+        return conjunction(_equal(cx, a, b) for a, b in zip(first, second, strict=True))
     if isinstance(left, (HeaderParts, *HEADER_REFS)):
         return _equal_headers(cx, left, right)
     if isinstance(left, ir.Constant) and isinstance(right, ir.Constant):
@@ -149,8 +149,8 @@ def _equal_headers(cx: Context, left: Value, right: Value) -> ir.Expr:
     """Both invalid, or both valid with equal fields."""
     valid = [is_valid(left), is_valid(right)]
     pairs = zip(leaves(left), leaves(right), strict=True)
-    both = conjunction((*valid, *(equal(cx, a, b) for a, b in pairs)))
-    neither = conjunction(negated(v) for v in valid)
+    both = conjunction((*valid, *(_equal(cx, a, b) for a, b in pairs)))
+    neither = conjunction(_negated(v) for v in valid)
     if isinstance(both, ir.Constant):
         return both if both.value else neither
     if isinstance(neither, ir.Constant):
@@ -164,10 +164,10 @@ def is_valid(value: Value) -> ir.Expr:
         return ir.Constant(int(value.valid), ir.BOOL)
     if not isinstance(value, Parts):
         return ir.IsValid(value)
-    return negated(conjunction(negated(is_valid(member)) for member in value.items))
+    return _negated(conjunction(_negated(is_valid(member)) for member in value.items))
 
 
-def negated(value: ir.Expr) -> ir.Expr:
+def _negated(value: ir.Expr) -> ir.Expr:
     if isinstance(value, ir.Constant):
         return ir.Constant(1 - value.value, ir.BOOL)
     if isinstance(value, ir.Unary) and value.op is ir.UnaryOp.NOT:
@@ -200,7 +200,7 @@ def sliced(base: ir.Expr, high: int, low: int) -> ir.Expr:
 
 
 def sliced_at(base: ir.Expr, low: Value, width: int) -> Value:
-    """``base[low +: width]``: what lies beyond the base reads as zero."""
+    """``base[low +: width]``: bits beyond the base read as zero."""
     if not width:
         return Parts({}, [])
     assert isinstance(base.type, ir.Bits)

@@ -15,7 +15,7 @@ from emulator.p4.lower.records import BlockInstance
 from emulator.p4.lower.shapes import Parts, Value
 
 _ANY = ir.Masked(0, 0)
-_TRUE, _FALSE = ir.Masked(1, 1), ir.Masked(0, 1)
+_TRUE = ir.Masked(1, 1)
 
 
 def parser(cx: Context, instance: BlockInstance, parameters: list[Value]) -> ir.Parser:

@@ -27,7 +27,7 @@ def assign(cx: Context, node: r.Assign) -> None:
     place = place_of(cx, node.target)
     before = len(cx.out)
     value = cx.value(node.value)
-    place = pinned(cx, place, before)
+    place = _pinned(cx, place, before)
     write(cx, place, value, cx.span(node))
 
 
@@ -37,7 +37,7 @@ def update(cx: Context, node: r.Update) -> None:
     cx.env[node.held] = read(cx, place)
     before = len(cx.out)
     value = cx.value(node.value)
-    place = pinned(cx, place, before)
+    place = _pinned(cx, place, before)
     write(cx, place, value, cx.span(node))
 
 
@@ -52,7 +52,7 @@ def place_of(cx: Context, expr: r.Expr) -> Value | SlicePlace:
         base_place = place_of(cx, expr.base)
         before = len(cx.out)
         low = cx.value(expr.low)
-        base_place = pinned(cx, base_place, before)
+        base_place = _pinned(cx, base_place, before)
         if isinstance(low, Parts):  # bit<0>
             low = 0
         if isinstance(base_place, SlicePlace):
@@ -98,7 +98,7 @@ def _apart(cx: Context, place: Value, value: Value) -> Value:
     return value
 
 
-def pinned(cx: Context, place: Value | SlicePlace, position: int) -> Value | SlicePlace:
+def _pinned(cx: Context, place: Value | SlicePlace, position: int) -> Value | SlicePlace:
     """The place as it was before the statements from ``position`` on, which may change what its indices read."""
     if len(cx.out) == position or (not isinstance(place, SlicePlace) and is_static(place)):
         return place

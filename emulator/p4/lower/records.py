@@ -85,7 +85,7 @@ class BlockInstance:
 
 
 def count_applications(block: Any, counts: dict[Any, int], weight: int = 1) -> None:
-    """How often each instance is applied in the statements; what stands in a loop counts twice."""
+    """How often each instance is applied in the statements; those in a loop count twice."""
     for statement in block:
         if isinstance(statement, r.CallStatement) and isinstance(statement.call, r.BlockApply):
             instance = statement.call.instance

@@ -107,7 +107,7 @@ def roots(value: Value) -> Iterator[str]:
 
 
 def is_static(value: Value) -> bool:
-    """Storage whose place does not depend on run-time values."""
+    """Storage at a place that does not depend on run-time values."""
     if isinstance(value, Parts):
         return all(map(is_static, value.items))
     if isinstance(value, ir.FieldRef):

@@ -36,7 +36,7 @@ PIPELINE: tuple[Pass, ...] = (
 def run_passes(
     program: ir.Program, target: Target, *, after: Callable[[str, ir.Program], None] | None = None
 ) -> ir.Program:
-    """Run the pipeline; ``after`` is told each pass' name and result (for dumps and for verification)."""
+    """Run the pipeline; ``after`` is called with each pass's name and result (for dumps and for verification)."""
     for step in PIPELINE:
         program = step(program, target)
         if after is not None:

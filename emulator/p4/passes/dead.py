@@ -32,7 +32,7 @@ class _Node:
 
     reads: set[str]
     parent: _Node | None
-    """The branch it stands in."""
+    """The branch that contains it."""
     seen: bool = False
 
 

@@ -24,7 +24,7 @@ def _fold_key(expr: ir.Expr) -> ir.Expr:
 
 
 def fold(expr: ir.Expr) -> ir.Expr:
-    """One node whose operands are folded already."""
+    """One node; its operands are folded already."""
     match expr:
         case ir.Unary(op, ir.Constant(value, _), kind):
             return ir.Constant(unary(op, value, kind), kind)

@@ -14,7 +14,7 @@ from emulator.p4.ir import walk
 
 Step: TypeAlias = tuple[int, int]
 AGAIN = -1
-"""As an arm: what lies behind runs more than once."""
+"""As an arm: what follows runs more than once."""
 MOST_PLACES = 4096
 """Of one program: where tables are applied in actions' every branch, nothing is claimed to exclude anything."""
 

@@ -1,4 +1,4 @@
-"""Registers side by side: what one packet touches together lies together.
+"""Registers that one packet touches become neighbours in memory.
 
 Expects ``reroll`` done. Leaves ``Program.groups``: each family of instances that a Repeat goes over is a group (one
 row of lanes per cell), and so are the other registers of one size that are indexed by the same expression (a record

@@ -44,14 +44,14 @@ class _Reroll:
     target: Target
     shaper: Any = None
     flowing: set[str] = field(default_factory=set)
-    """Variables whose value may pass from one block to another: read before written in a block, mentioned both in a
+    """Variables with values that may pass between blocks: read before written in a block, mentioned both in a
     block and inside one of its statements, keys, parameters, the architecture's own."""
     mentioning: dict[str, set[int]] = field(default_factory=dict)
     """For each variable, the blocks (by identity) that mention it."""
     occurrences: Any = None
     mentions: dict[int, list[str]] = field(default_factory=dict)
     here: Counter[str] = field(default_factory=Counter)
-    """How often each variable stands in the statements of the block at hand."""
+    """How often each variable occurs in the statements of the block at hand."""
 
     def __post_init__(self) -> None:
         self.shaper = Shaper(self.program, self.target)

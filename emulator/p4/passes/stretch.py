@@ -1,4 +1,4 @@
-"""Shapes of statements, and stretches of a block whose shapes repeat: the mechanics of ``reroll``.
+"""Shapes of statements, and stretches of a block with repeating shapes: the mechanics of ``reroll``.
 
 A statement's *shape* is what it is apart from its *holes*: which field of a header, which extern instance, which
 variable. Two statements of one shape differ only in what fills their holes.
@@ -83,7 +83,7 @@ class Stretch:
         self.block, self.shapes, self.start, self.period = block, shapes, start, period
         self.first = [s for s in shapes[start : start + period] if s is not None]
         self.names: list[dict[str, str]] = []
-        """For each turn: what stands where the first turn has a variable's name."""
+        """For each turn: what is in the place where the first turn has a variable's name."""
         self.steps: list[list[int]] = []
         """For each statement of the body: by how much each hole advances (0 for variables)."""
         self.turns = self._count() if len(self.first) == period else 0
@@ -139,7 +139,7 @@ class Stretch:
     # --- What reroll asks -----------------------------------------------------------------------------------------
 
     def variable_names(self, first_names: set[str]) -> Iterator[set[str]]:
-        """For each turn, what stands for these variables of the first."""
+        """For each turn, what corresponds to these variables of the first."""
         for names in self.names[: self.turns]:
             yield {names[name] for name in first_names}
 
