@@ -1,6 +1,7 @@
 """Worker cores around a reference aggregator, in virtual time, on links with a rate and machines that fall behind.
 
-What `protocol_lab` is for right sums, this is for time: how much is sent in vain, and how long an operation takes.
+`tests.labs.protocol` tests that sums are right; this lab measures spurious retransmissions and the time that an
+operation takes.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emulator.ports.spec import Impairments
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.frames import Addresses
 from hostagent.protocol.operation import OperationKind, Span
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
 from hostagent.protocol.worker import CoreSettings
+from tests.labs.links import NEVER_NS, Links
 from tests.labs.worker_core import WorkerCore, operation_of
 
 JOB, LANES = 7, 16
-FRAME_BITS = 8 * 1132
-"""A frame of 256 lanes over UDP: what a link is busy with, whatever the lab's frames are."""
+FRAME_BYTES = 1132
+"""A frame of 256 lanes over UDP: what a link is busy with, whatever the lab's frames are: they are padded to it."""
+FRAME_BITS = 8 * FRAME_BYTES
+LENGTH_BYTES = 2
+"""At the end of a padded frame: what it was before."""
 QUEUE_FRAMES = 1000
-NEVER_NS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,20 @@ class Outcome:
     """For each chunk of each rank."""
 
 
+def impairments_of(given: Conditions) -> Impairments:
+    """Of each direction of each rank's cable."""
+    return Impairments(
+        rate_bps=given.rate_mbit * 1_000_000,
+        delay_ns=given.delay_ns,
+        loss=given.loss,
+        duplicate=given.duplicate,
+        reorder=given.reorder,
+        reorder_by_ns=10 * given.delay_ns,
+        seed=given.seed,
+        queue_frames=QUEUE_FRAMES,
+    )
+
+
 class PacedLab:
     """All parts of a run. ``conditions`` may be changed between two plays."""
 
@@ -70,9 +89,10 @@ class PacedLab:
             addresses = Addresses(child.mac, job.switch_mac, child.ip, job.switch_ip)
             settings = CoreSettings(JOB, rank, given.ranks, 1, LANES, given.window, addresses, checksum=False)
             self.cores.append(WorkerCore(settings))
-        self._under_way: list[tuple[int, int, int, bytes]] = []
+        self._links = Links(impairments_of(given))
+        self._asleep: list[tuple[int, int, int, bytes]] = []
+        """Frames whose receiver does not run: until when, in which order they came, receiver and frame."""
         self._order = 0
-        self._link_free_ns: dict[int, int] = {}
         self._next_stall_ns = [self._draw_stall(0) for _ in range(given.ranks + 1)]
         self._finished = [0] * given.ranks
         self._repeats = 0
@@ -80,6 +100,7 @@ class PacedLab:
     def play(self) -> Outcome:
         """Float sums of ones, one after another. Raises AssertionError for a wrong sum or a hang."""
         given, start_ns = self.conditions, self.now_ns
+        self._links.change(impairments_of(given))
         for _ in range(given.operations):
             wanted = max(self._finished) + 1
             tensors = [np.full(given.chunks * LANES, 1.0, np.float32) for _ in self.cores]
@@ -98,20 +119,25 @@ class PacedLab:
     def _step(self) -> None:
         """On to the next arrival or timer."""
         timers_ns = [self._awake_ns(rank, core.next_timer()) for rank, core in enumerate(self.cores)]
-        arrival_ns = self._under_way[0][0] if self._under_way else NEVER_NS
-        next_ns = min(arrival_ns, *timers_ns)
+        arrival_ns = self._links.next_ns()
+        woken_ns = self._asleep[0][0] if self._asleep else NEVER_NS
+        next_ns = min(arrival_ns, woken_ns, *timers_ns)
         assert next_ns < NEVER_NS, "nothing is under way and no timer runs: it hangs"
         self.now_ns = max(self.now_ns, next_ns)
-        if arrival_ns <= self.now_ns:
-            self._arrive(*heapq.heappop(self._under_way))
+        if woken_ns <= self.now_ns:
+            self._arrive(*heapq.heappop(self._asleep)[1:])
+        elif arrival_ns <= self.now_ns:
+            to, padded = self._links.receive(self.now_ns)
+            self._order += 1
+            self._arrive(self._order, to, padded[: int.from_bytes(padded[-LENGTH_BYTES:], "big")])
         for rank, timer_ns in enumerate(timers_ns):
             if timer_ns <= self.now_ns:
                 self._pump(rank)
 
-    def _arrive(self, at_ns: int, order: int, to: int, frame: bytes) -> None:
-        awake_ns = self._awake_ns(to if to >= 0 else self.conditions.ranks, at_ns)
+    def _arrive(self, order: int, to: int, frame: bytes) -> None:
+        awake_ns = self._awake_ns(to if to >= 0 else self.conditions.ranks, self.now_ns)
         if awake_ns > self.now_ns:
-            heapq.heappush(self._under_way, (awake_ns, order, to, frame))
+            heapq.heappush(self._asleep, (awake_ns, order, to, frame))
         elif to >= 0:
             self.cores[to].receive(frame, self.now_ns)
             self._pump(to)
@@ -126,19 +152,8 @@ class PacedLab:
 
     def _send(self, to: int, frame: bytes) -> None:
         """To a rank, or to the aggregator (-1 - sender)."""
-        given, departs_ns = self.conditions, self.now_ns
-        if given.rate_mbit:
-            frame_ns = FRAME_BITS * 1000 // given.rate_mbit
-            free_ns = max(self.now_ns, self._link_free_ns.get(to, 0))
-            if free_ns - self.now_ns > QUEUE_FRAMES * frame_ns:
-                return
-            departs_ns = self._link_free_ns[to] = free_ns + frame_ns
-        if self._rng.random() < given.loss:
-            return
-        for _ in range(1 + (self._rng.random() < given.duplicate)):
-            late_ns = self._rng.expovariate(1 / (5 * given.delay_ns)) if self._rng.random() < given.reorder else 0
-            self._order += 1
-            heapq.heappush(self._under_way, (departs_ns + given.delay_ns + int(late_ns), self._order, to, frame))
+        padding = bytes(FRAME_BYTES - LENGTH_BYTES - len(frame))
+        self._links.send(to, frame + padding + len(frame).to_bytes(LENGTH_BYTES, "big"), self.now_ns)
 
     def _draw_stall(self, from_ns: int) -> int:
         given = self.conditions

@@ -6,19 +6,20 @@ A ``Schedule`` is everything a run depends on; the same schedule is the same run
 
 from __future__ import annotations
 
-import heapq
 import random
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
+from emulator.ports.spec import Impairments
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.frames import Addresses
 from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.protocol.quantizer.blocks import error_bound
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
 from hostagent.protocol.worker import CoreSettings
+from tests.labs.links import NEVER_NS, Links
 from tests.labs.worker_core import WorkerCore, operation_of
 
 JOB = 7
@@ -231,37 +232,13 @@ def float_problem(
 
 
 @dataclass(slots=True)
-class Network:
-    """Frames under way, in order of arrival; everything random comes from one generator."""
-
-    schedule: Schedule
-    rng: random.Random
-    queue: list[tuple[int, int, int, bytes]] = field(default_factory=list)
-    sent: int = 0
-
-    def send(self, to: int, frame: bytes, now_ns: int) -> None:
-        """To a worker, or to the aggregator (-1 - sender)."""
-        schedule, rng = self.schedule, self.rng
-        if rng.random() < schedule.loss:
-            return
-        for _ in range(1 + (rng.random() < schedule.duplicate)):
-            delay_ns = schedule.delay_ticks * TICK_NS
-            if rng.random() < schedule.reorder:
-                delay_ns += int(rng.expovariate(1 / (5 * TICK_NS)))
-            copy = bytearray(frame)
-            if rng.random() < schedule.corrupt:  # one bit: two might pass the checksum
-                at = rng.randrange(14 * 8, len(frame) * 8)
-                copy[at // 8] ^= 1 << at % 8
-            self.sent += 1
-            heapq.heappush(self.queue, (now_ns + delay_ns, self.sent, to, bytes(copy)))
-
-
-@dataclass(slots=True)
 class Lab:
     """All parts of one run."""
 
     schedule: Schedule
-    network: Network
+    network: Links
+    """To a worker, or to the aggregator (-1 - sender)."""
+    rng: random.Random
     aggregator: ReferenceAggregator
     job: ReferenceJob
     cores: list[WorkerCore]
@@ -277,13 +254,13 @@ class Lab:
     def step(self) -> bool:
         """On to the next arrival or timer; False when there is none."""
         timers = [core.next_timer() for core in self.cores]
-        arrival = self.network.queue[0][0] if self.network.queue else 2**62
+        arrival = self.network.next_ns()
         next_ns = min(arrival, *timers)
-        if next_ns >= 2**62:
+        if next_ns >= NEVER_NS:
             return False
         self.now_ns = max(self.now_ns, next_ns)
         if arrival <= self.now_ns:
-            _, _, to, frame = heapq.heappop(self.network.queue)
+            to, frame = self.network.receive(self.now_ns)
             if to >= 0:
                 self.cores[to].receive(frame, self.now_ns)
                 self.pump(to)
@@ -294,6 +271,19 @@ class Lab:
             if timer_ns <= self.now_ns:
                 self.pump(rank)
         return True
+
+
+def impairments_of(schedule: Schedule) -> Impairments:
+    """Of each direction of each worker's cable."""
+    return Impairments(
+        delay_ns=schedule.delay_ticks * TICK_NS,
+        loss=schedule.loss,
+        duplicate=schedule.duplicate,
+        reorder=schedule.reorder,
+        reorder_by_ns=10 * TICK_NS,
+        corrupt=schedule.corrupt,
+        seed=schedule.seed,
+    )
 
 
 def make_lab(schedule: Schedule) -> Lab:
@@ -323,8 +313,8 @@ def make_lab(schedule: Schedule) -> Lab:
         )
         cores.append(WorkerCore(settings))
     aggregator = ReferenceAggregator(schedule.lanes, {JOB: job})
-    network = Network(schedule, random.Random(schedule.seed))
-    return Lab(schedule, network, aggregator, job, cores, finished=[0] * schedule.workers)
+    rng = random.Random(schedule.seed)
+    return Lab(schedule, Links(impairments_of(schedule)), rng, aggregator, job, cores, finished=[0] * schedule.workers)
 
 
 @dataclass(slots=True)
@@ -339,7 +329,7 @@ class Controller:
     epoch: int = 1
 
     def act(self) -> None:
-        lab, rng = self.lab, self.lab.network.rng
+        lab, rng = self.lab, self.lab.rng
         if self.left and rng.random() < 0.01:
             self.left -= 1
             lab.aggregator.restart()
