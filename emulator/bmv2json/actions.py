@@ -7,13 +7,14 @@ any jumps, with the IR's bound on the turns of a loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from emulator.bmv2json import expressions, primitives
+from emulator.bmv2json.context import Context
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.flow import Cycle, FlowNode, structure
 from emulator.bmv2json.objects import Objects
-from emulator.bmv2json.primitives_externs import ActionPrimitives
 from emulator.bmv2json.storage import MAX_FIELD_BITS, Storage
 from emulator.p4 import ir
 
@@ -68,23 +69,21 @@ class ActionReader:
             return self._jump(op, node, following)
         if op == "exit":
             return self._exit(node, following)
-        statements = self._statements(lambda p: p.run(node))
+        cx = self._context()
+        primitives.run(cx, node)
+        statements = tuple(cx.out)
         return FlowNode((following,), lambda branches: (*statements, *branches[0]))
 
-    def _statements(self, work: Callable[[ActionPrimitives], object]) -> ir.Block:
-        primitives = ActionPrimitives(self.storage, self.objects)
-        primitives.parameters = self.parameters
-        work(primitives)
-        return tuple(primitives.out)
+    def _context(self) -> Context:
+        return expressions.new_context(self.storage, self.objects, self.parameters)
 
     def _jump(self, op: str, node: Node, following: int | None) -> FlowNode[int]:
         parameters = node["parameters"].exactly(JUMPS[op], "condition and index" if op != "_jump" else "index")
-        primitives = ActionPrimitives(self.storage, self.objects)
-        primitives.parameters = self.parameters
-        target = self._key(primitives.constant(parameters[-1], 0, len(self.primitives)))
+        cx = self._context()
+        target = self._key(cx.constant(parameters[-1], 0, len(self.primitives)))
         if op == "_jump" or target == following:
             return FlowNode((target,), lambda branches: branches[0])
-        condition, before, span = primitives.truth(parameters[0]), tuple(primitives.out), node.span()
+        condition, before, span = expressions.truth(cx, parameters[0]), tuple(cx.out), node.span()
 
         def build(branches: tuple[ir.Block, ...]) -> ir.Block:
             return (*before, ir.If(condition, branches[0], branches[1], span))

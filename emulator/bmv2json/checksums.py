@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from emulator.bmv2json import expressions, primitives
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.objects import Objects
-from emulator.bmv2json.primitives_externs import ActionPrimitives
 from emulator.bmv2json.storage import Storage
 from emulator.p4 import ir
 
@@ -32,25 +32,25 @@ def _call(node: Node, name: str, storage: Storage, objects: Objects) -> list[ir.
     if wanted not in objects.calculations:
         node["calculation"].fail(f"calculation {wanted!r} is not declared")
     calculation = objects.calculations[wanted]
-    expressions = ActionPrimitives(storage, objects)
+    cx = expressions.new_context(storage, objects)
     given = node.get("if_cond")
-    condition = expressions.truth(given) if given is not None else ir.Constant(1, ir.BOOL)
+    condition = expressions.truth(cx, given) if given is not None else ir.Constant(1, ir.BOOL)
     if calculation.with_payload:
         name += "_with_payload"
     arguments = (condition, calculation.data, slot.place, calculation.algorithm)
-    return [*expressions.out, ir.CallExtern(name, arguments, None, node.span())]
+    return [*cx.out, ir.CallExtern(name, arguments, None, node.span())]
 
 
 def deparser_block(document: Node, storage: Storage, objects: Objects) -> ir.Block:
     deparsers = document.list("deparsers")
     if len(deparsers) != 1:
         document.fail(f"must have one deparser, not {len(deparsers)}")
-    primitives = ActionPrimitives(storage, objects)
+    cx = expressions.new_context(storage, objects)
     for node in deparsers[0].list("primitives"):
-        primitives.run(node)
+        primitives.run(cx, node)
     for node in deparsers[0].list("order"):
-        primitives.out += [ir.Emit(header, deparsers[0].span()) for header in _headers(node, storage)]
-    return tuple(primitives.out)
+        cx.out += [ir.Emit(header, deparsers[0].span()) for header in _headers(node, storage)]
+    return tuple(cx.out)
 
 
 def _headers(node: Node, storage: Storage) -> tuple[ir.HeaderRef, ...]:

@@ -1,20 +1,26 @@
-"""The parser's states: extractions, assignments, and the transitions' byte strings as key sets."""
+"""The parser's states, the transitions' byte strings as key sets, and the errors by number."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from emulator.bmv2json import expressions, parser_operations
 from emulator.bmv2json import numbers as n
 from emulator.bmv2json.client_p4info import Wanted
+from emulator.bmv2json.context import Context
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.objects import Objects
-from emulator.bmv2json.primitives_externs import ActionPrimitives
-from emulator.bmv2json.storage import Storage, UnionStack
+from emulator.bmv2json.storage import Storage
 from emulator.p4 import ir
+from emulator.v1model.metadata import standard
 
 START = "start"
 ENDS = ("accept", "reject")
 MAX_VALUE_SET = 1 << 24
+CORE_ERRORS = (
+    "NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort", "ParserTimeout",
+    "ParserInvalidArgument",
+)  # fmt: skip
+"""core.p4's; those that a document leaves out come after its own, as in bmv2."""
+MAX_ERRORS = 1 << 12
 
 
 class ParserReader:
@@ -65,16 +71,16 @@ class ParserReader:
             first.fail(f"there is no state {first.text()!r}")
 
     def _state(self, node: Node) -> ir.State:
-        primitives = ParserPrimitives(self.storage, self.objects, self.errors)
+        cx = expressions.new_context(self.storage, self.objects, errors=self.errors)
         for operation in node.list("parser_ops"):
-            primitives.parser_operation(operation)
-        transition = self._transition(node, primitives)
-        return ir.State(self.names[node["name"].text()], tuple(primitives.out), transition, node.span())
+            parser_operations.run(cx, operation)
+        transition = self._transition(node, cx)
+        return ir.State(self.names[node["name"].text()], tuple(cx.out), transition, node.span())
 
     # --- transitions -------------------------------------------------------------------------------------------------
 
-    def _transition(self, node: Node, primitives: ParserPrimitives) -> ir.Select | ir.Goto:
-        keys = [self._key(each, primitives) for each in node.list("transition_key")]
+    def _transition(self, node: Node, cx: Context) -> ir.Select | ir.Goto:
+        keys = [self._key(each, cx) for each in node.list("transition_key")]
         cases: list[ir.SelectCase] = []
         default = "accept"
         for each in node.list("transitions"):
@@ -102,8 +108,8 @@ class ParserReader:
             following.fail(f"there is no state {following.text()!r}")
         return self.names[following.text()]
 
-    def _key(self, node: Node, primitives: ParserPrimitives) -> ir.Expr:
-        number = primitives.number(node)
+    def _key(self, node: Node, cx: Context) -> ir.Expr:
+        number = expressions.exact(cx, node)
         return n.cast(number.expr, ir.Bits(ir.width_of(number.expr.type)))
 
     def _case(self, node: Node, keys: list[ir.Expr], following: str) -> ir.SelectCase | None:
@@ -167,76 +173,29 @@ def _field_name(node: Node, position: int) -> str:
     return str(value[-1]) if isinstance(value, list) and isinstance(value[-1], str) else f"key{position + 1}"
 
 
-class ParserPrimitives(ActionPrimitives):
-    """What states do; primitives of actions come wrapped in ``primitive``."""
-
-    def __init__(self, storage: Storage, objects: Objects, errors: tuple[str, ...]) -> None:
-        super().__init__(storage, objects, in_parser=True)
-        self.errors = errors
-
-    def parser_operation(self, node: Node) -> None:
-        op = node["op"].text()
-        methods: Mapping[str, tuple[int, object]] = PARSER_OPERATIONS
-        if op not in methods:
-            node["op"].fail(f"parser operation {op!r} is not known")
-        count, method = methods[op]
-        method(self, node["parameters"].exactly(count, f"parameters of {op}"), node)  # type: ignore[operator]
-
-    def extract(self, parameters: list[Node], node: Node) -> None:
-        self._extract(parameters[0], None, node)
-
-    def extract_variable(self, parameters: list[Node], node: Node) -> None:
-        self._extract(parameters[0], self.low_bits(parameters[1], 32), node)
-
-    def _extract(self, what: Node, bits: ir.Expr | None, node: Node) -> None:
-        kind, value, span = what["type"].text(), what["value"], node.span()
-        unions: UnionStack | None = None
-        header: ir.HeaderRef
-        if kind == "regular":
-            header = self.storage.header(value)
-        elif kind == "stack":
-            header = ir.StackNext(self.stack_named(value))
-        elif kind == "union_stack":
-            stack, member = value.exactly(2, "stack of unions, member")
-            unions = self.union_stack_named(stack)
-            header = ir.StackAt(self.union_member(unions, member), unions.next_index)
-            self._check_room(unions, node)
-        else:
-            what["type"].fail("must be regular, stack or union_stack")
-        if (header.type.varbit is None) != (bits is None):
-            what.fail("a header with a field of variable width is extracted by extract_VL, and no other")
-        self.out.append(ir.Extract(header, bits, span))
-        self.invalidate_siblings(header, node)
-        if unions is not None:
-            following = ir.Binary(ir.BinaryOp.ADD, unions.next_index, ir.Constant(1, ir.INDEX), ir.INDEX)
-            self.out.append(ir.Assign(unions.next_index, following, span))
-
-    def _check_room(self, stack: UnionStack, node: Node) -> None:
-        room = ir.Binary(ir.BinaryOp.LT, stack.next_index, ir.Constant(stack.size, ir.INDEX), ir.BOOL)
-        error = ir.Constant(self.errors.index("StackOutOfBounds"), ir.INDEX)
-        self.out.append(ir.Verify(room, error, node.span()))
-
-    def verify(self, parameters: list[Node], node: Node) -> None:
-        condition, error = self.truth(parameters[0]), self.low_bits(parameters[1], 32)
-        self.out.append(ir.Verify(condition, error, node.span()))
-
-    def advance(self, parameters: list[Node], node: Node) -> None:
-        self.out.append(ir.Advance(self.low_bits(parameters[0], 32), node.span()))
-
-    def shift(self, parameters: list[Node], node: Node) -> None:
-        amount = 8 * self.constant(parameters[0], 0, 1 << 16)
-        self.out.append(ir.Advance(ir.Constant(amount, ir.INDEX), node.span()))
-
-    def primitive(self, parameters: list[Node], node: Node) -> None:
-        self.run(parameters[0])
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
-PARSER_OPERATIONS = {
-    "extract": (1, ParserPrimitives.extract),
-    "extract_VL": (2, ParserPrimitives.extract_variable),
-    "set": (2, ParserPrimitives.assign),
-    "verify": (2, ParserPrimitives.verify),
-    "advance": (1, ParserPrimitives.advance),
-    "shift": (1, ParserPrimitives.shift),
-    "primitive": (1, ParserPrimitives.primitive),
-}
+def read_errors(document: Node) -> tuple[str, ...]:
+    """Names by number; numbers that nobody has get a name that no program can have."""
+    numbers: dict[int, str] = {}
+    for node in document.list("errors"):
+        name, number = node.exactly(2, "name, number")
+        if number.number(0, MAX_ERRORS) in numbers or name.name() in numbers.values():
+            node.fail("this name or number is there already")
+        numbers[number.number()] = name.name()
+    known = set(numbers.values())
+    count = max(numbers, default=-1) + 1
+    names = [numbers.get(i, f"${i}") for i in range(count)]
+    return (*names, *(name for name in CORE_ERRORS if name not in known))
+
+
+def parser_error_numbers(document: Node, errors: tuple[str, ...]) -> ir.Block:
+    """The engines say 0 where parsing went well; a document may have another number for it."""
+    number = errors.index("NoError")
+    if number == 0:
+        return ()
+    place = standard("parser_error")
+    zero = ir.Constant(0, ir.INDEX)
+    went_well = ir.Binary(ir.BinaryOp.EQ, place, zero, ir.BOOL)
+    return (ir.If(went_well, (ir.Assign(place, ir.Constant(number, ir.INDEX)),)),)

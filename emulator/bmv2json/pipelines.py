@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from emulator.bmv2json import expressions
 from emulator.bmv2json.actions import JsonAction
 from emulator.bmv2json.client_p4info import Wanted
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.flow import Cycle, FlowNode, structure
 from emulator.bmv2json.objects import Objects
-from emulator.bmv2json.primitives_externs import ActionPrimitives
 from emulator.bmv2json.storage import Storage
 from emulator.bmv2json.tables import JsonTable, TableReader
 from emulator.p4 import ir
@@ -70,9 +70,9 @@ class PipelineReader:
     # --- conditions and action calls ---------------------------------------------------------------------------------
 
     def _conditional(self, node: Node) -> FlowNode[str]:
-        expressions = ActionPrimitives(self.storage, self.objects)
-        condition = expressions.truth(node["expression"])
-        before, span = tuple(expressions.out), node.span()
+        cx = expressions.new_context(self.storage, self.objects)
+        condition = expressions.truth(cx, node["expression"])
+        before, span = tuple(cx.out), node.span()
         then, otherwise = self._next(node, "true_next"), self._next(node, "false_next")
         if then == otherwise:
             return FlowNode((then,), lambda branches: (*before, *branches[0]))

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os.path
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from emulator.bmv2json.actions import read_actions
-from emulator.bmv2json.agreement import check_p4info
 from emulator.bmv2json.checksums import checksum_blocks, deparser_block
-from emulator.bmv2json.client_p4info import Wanted
+from emulator.bmv2json.client_p4info import Wanted, check_p4info
 from emulator.bmv2json.declarations import read_storage
 from emulator.bmv2json.document import Bmv2JsonError, Node, read_document
-from emulator.bmv2json.errors import parser_error_numbers, read_errors
-from emulator.bmv2json.meters import with_meter_reads
 from emulator.bmv2json.objects import Objects, read_objects
 from emulator.bmv2json.own_p4info import make_p4info
-from emulator.bmv2json.parsers import ParserReader
+from emulator.bmv2json.parsers import ParserReader, parser_error_numbers, read_errors
 from emulator.bmv2json.pipelines import PipelineReader
 from emulator.bmv2json.tables import TableReader
 from emulator.p4 import ir
@@ -88,7 +86,7 @@ def _read(document: Node, wanted: Wanted) -> tuple[ir.Program, Objects]:
             ("ck", ir.Control("compute", compute)),
             ("dep", ir.Control("deparser", deparse)),
         ),
-        actions=with_meter_reads(used, all_tables, objects),
+        actions=_with_meter_reads(used, all_tables, objects),
         tables=tuple(all_tables),
         externs=objects.instances(),
         errors=errors,
@@ -113,3 +111,21 @@ def _name(document: Node) -> str:
     program = document.get("program")
     text = program.text() if program is not None else ""
     return os.path.splitext(os.path.basename(text))[0] or "program"
+
+
+def _with_meter_reads(
+    actions: Sequence[ir.Action], tables: Sequence[ir.Table], objects: Objects
+) -> tuple[ir.Action, ...]:
+    """bmv2 knows from the document where a direct meter's colour goes, the engines from the calls of ``read``.
+
+    The actions, with a ``read`` (which itself does nothing) at the start of those of metered tables."""
+    reads: dict[str, list[ir.Statement]] = {}
+    for table in tables:
+        for instance in table.attached:
+            place = objects.meter_targets.get(instance.name)
+            if instance.extern != "direct_meter" or place is None:
+                continue
+            for reference in table.actions:
+                call = ir.CallExtern("direct_meter.read", (place,), instance, table.span)
+                reads.setdefault(reference.action, []).append(call)
+    return tuple(replace(a, body=(*reads[a.name], *a.body)) if a.name in reads else a for a in actions)
