@@ -38,7 +38,7 @@ demo: setup ## train a real model through the P4 switch, then on gloo, and compa
 JOBS ?= 2
 test: setup ## everything that CI runs: checks, then the tests
 	@$(MAKE) --no-print-directory check
-	$(BIN)/python -m pytest -n $(JOBS) tests/unit tests/property tests/conformance --durations=25
+	$(BIN)/python -m pytest -n $(JOBS) tests/unit tests/property tests/conformance tests/evidence --durations=25
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/net --durations=25
 
 check: setup ## format, lint, types, layering

@@ -20,7 +20,7 @@ from typing import Any
 
 from hostagent.launch.processes import kill_session, signal_name
 from hostagent.torch_backend.failure_report import ENABLED_BY, TIME_NS
-from hostagent.transport.requested_port import PORTS_VARIABLE
+from hostagent.transport.session.terms import PORTS_VARIABLE
 
 CONSEQUENCES = ("NetsumError", "OperationTimeoutError")
 SECOND_NS = 1_000_000_000

@@ -85,17 +85,17 @@ class Status(IntEnum):
 
 
 STATUS_TEXTS = {
-    Status.NOT_A_SERVICE: "the job is not one of a service",
-    Status.UNKNOWN_KEY: "nobody has written weights for this key",
-    Status.SHAPE: "the service's key has another number of elements",
-    Status.QUOTA: "the service's memory does not hold it",
-    Status.STEP: "it is not the step that follows the last whole one",
+    Status.NOT_A_SERVICE: "the job does not belong to a service",
+    Status.UNKNOWN_KEY: "no weights have been written for this key",
+    Status.SHAPE: "the key has a different number of elements in the service",
+    Status.QUOTA: "it does not fit into the service's memory",
+    Status.STEP: "its step does not follow the last complete step",
     Status.TWICE: "the key was pushed in this step already",
-    Status.OPTIMIZER: "the server does not have this optimizer or buffer",
-    Status.LAYOUT: "the server cannot read the announcement",
+    Status.OPTIMIZER: "the server does not implement this optimizer or buffer",
+    Status.LAYOUT: "the announcement is malformed",
     Status.BUSY: "too many operations are open",
-    Status.KEYS: "the step was begun with another number of keys, or in another way",
-    Status.RACKS: "the racks' servers do not stand together; join again",
+    Status.KEYS: "the step was started with a different number of keys, or in a different mode",
+    Status.RACKS: "rack servers are at different steps; rejoin the job",
 }
 
 

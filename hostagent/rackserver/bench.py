@@ -29,7 +29,7 @@ from hostagent.rackserver.bench_loops import PER_WORKER, make_frames, play, play
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.processors import processors_for
 from hostagent.rackserver.services.records import KEY
-from hostagent.rackserver.thread_pool import Crew
+from hostagent.rackserver.thread_pool import ThreadPool
 
 MAC, IP = 0x020000FFFFFF, 0x0A0000FE
 WINDOW_LOG2 = 7
@@ -203,17 +203,18 @@ def sum_figure(tensor_bytes: int, lanes: int = LEAST_LANES, workers: int = 4) ->
 def scaling_figures(tensor_bytes: int, lanes: int = LEAST_LANES, workers: int = 4) -> list[Figure]:
     """The same sum on two cores, against one; by the clock on the wall, for both cores' time counts.
 
-    First the server's own work: workers' frames lie in memory, nobody takes the answers, and the crew does not try
-    whether one core is faster. What bounds it is beside it: how much faster two threads copy the same frames than one,
-    each those of half of the workers. Then the crew as it is, and the workers' ends on the caller's core before and
-    after each batch. Rounds are short and many, for a batch that another process holds up is the last one together.
+    First the server's own work: workers' frames are in memory, nobody takes the answers, and the thread pool does not
+    try whether one core is faster. Its bound is measured too: how much faster two threads copy the same frames than
+    one, each those of half of the workers. Then the thread pool as it is, and the workers' ends on the caller's core
+    before and after each batch. Rounds are short and many: after a batch that another process delays, the pool uses
+    one core.
     """
     processors, tensor_bytes = processors_of(2), tensor_bytes // 5
     one, two = (Rig(lanes, workers, 1, tensor_bytes, cores) for cores in (1, 2))
-    with Crew(two.server, pin=True) as crew, staying_on(processors[:1]):
+    with ThreadPool(two.server, pin=True) as thread_pool, staying_on(processors[:1]):
 
         def together() -> float:
-            crew.stay_together()
+            thread_pool.stay_together()
             return two.own_seconds()
 
         copies = [partial(one.copy_seconds, processors[:count]) for count in (2, 1)]

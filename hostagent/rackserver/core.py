@@ -1,7 +1,7 @@
 """The rack server: an aggregator of ours on the cores of one machine. Jobs in, frames in, frames out.
 
-A core of the protocol kind: no socket, no clock. Batches are compiled loops. With ``cores`` above 1 the sets are dealt
-to that many cores; `process` alone then does their parts one after the other, a `Crew` at once, with the same bits.
+Without sockets or clocks; batches are compiled loops. With ``cores`` above 1 the sets are distributed over that many
+cores: `process` alone then does their parts one after the other, a `ThreadPool` at once, with the same bits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from hostagent.protocol.services.aggregator import (
     RefusalCode,
 )
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Header, Kind
-from hostagent.rackserver.assign import block_log2_of
 from hostagent.rackserver.entry import PROGRAM, program_address
 from hostagent.rackserver.frames.answers import answer
 from hostagent.rackserver.frames.lanes import combine
@@ -51,12 +50,13 @@ from hostagent.rackserver.records import (
     SERVER,
     SET,
     SHORT_HEADER_AT,
+    block_log2_of,
 )
 from hostagent.rackserver.services.checkpoint import CheckpointError
 from hostagent.rackserver.services.optimizer_step import step_chunk
 from hostagent.rackserver.services.served import complete_control, complete_data, data_owner, release_core
 from hostagent.rackserver.services.services import NO_JOB, ServiceMemory
-from hostagent.rackserver.tenants.fair_queueing import Shares
+from hostagent.rackserver.tenants.fair_queueing import FairQueues
 from hostagent.rackserver.tenants.tenants import Registry
 
 SERVICE_ENTRIES = {
@@ -145,7 +145,7 @@ class RackServer:
         self._picked = np.zeros((self.cores, MOST_PICKED), np.int32)
         for name in ("runs", "loads", "picked"):
             record[name] = address_of(getattr(self, f"_{name}"))
-        self.shares = Shares()
+        self.fair_queues = FairQueues()
 
     # --- Jobs -------------------------------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ class RackServer:
             tenant = self.registry.of_job(job)
             name, weight = (tenant.name, tenant.weight) if tenant is not None else (job, 1)
             tenants.setdefault(name, (weight, set()))[1].update(child.port for child in terms.children)
-        self.record["shares"] = self.shares.address if self.shares.arrange(tenants.values()) > 1 else 0
+        self.record["fair_queues"] = self.fair_queues.address if self.fair_queues.arrange(tenants.values()) > 1 else 0
 
     def _make_tier(self, terms: JobTerms) -> TierMemory | None:
         if terms.spread is None:
@@ -215,7 +215,9 @@ class RackServer:
 
     def _check(self, terms: JobTerms) -> None:
         if terms.lanes != self.capacity.lanes:
-            raise AggregatorRefused(f"job {terms.job}: {terms.lanes} lanes a frame; here it is {self.capacity.lanes}")
+            raise AggregatorRefused(
+                f"job {terms.job}: requests {terms.lanes} lanes a frame, but the server has {self.capacity.lanes}"
+            )
         first, end = terms.first_slot, terms.first_slot + terms.window
         if end > self.capacity.slots:
             raise AggregatorRefused(
@@ -339,7 +341,7 @@ class RackServer:
     @property
     def allowances_address(self) -> int:
         """See `CompiledAggregator`."""
-        return address_of(self.shares.allowances)
+        return address_of(self.fair_queues.allowances)
 
     def process(self, batch: FrameBatch, now_ns: int) -> int | None:
         """See `Aggregator`."""

@@ -10,7 +10,7 @@ from emulator.native.jit import njit
 from hostagent.rackserver.frames.loops import finish, serve
 from hostagent.rackserver.frames.tx_slots import close_runs
 from hostagent.rackserver.records import server_at
-from hostagent.rackserver.tenants.fair_queueing import share
+from hostagent.rackserver.tenants.fair_queueing import set_allowances
 from hostagent.rackserver.thread_pool import FEW_FRAMES, serve_together
 
 NEVER = -1
@@ -20,8 +20,8 @@ NEVER = -1
 def process(address: int, addresses: int, lengths: int, ports: int, frames: int, now_ns: int) -> int:
     """Every core's part of a batch, at once or one after the other; when to be called at the latest, or NEVER."""
     server = server_at(address)
-    if server.crew and frames > FEW_FRAMES:
-        serve_together(server.crew, addresses, lengths, ports, frames)
+    if server.thread_pool and frames > FEW_FRAMES:
+        serve_together(server.thread_pool, addresses, lengths, ports, frames)
     else:
         for core in range(server.cores):
             serve(address, core, addresses, lengths, ports, frames)
@@ -31,8 +31,8 @@ def process(address: int, addresses: int, lengths: int, ports: int, frames: int,
         server.release = 0
     if server.cores > 1:
         close_runs(address)
-    if server.shares:
-        share(server.shares)
+    if server.fair_queues:
+        set_allowances(server.fair_queues)
     return NEVER
 
 

@@ -23,6 +23,12 @@ BLOCK_BYTES = 32 << 10
 """The largest block: what one core owns in one piece (Parameter Hub's 8,192 float32)."""
 
 
+def block_log2_of(lanes: int, window: int) -> int:
+    """Chunks of a block, as a power of two: the most that fit in both 32 KB and half a window; at least one chunk."""
+    fits = max(1, min(BLOCK_BYTES // (4 * lanes), window // 2))
+    return fits.bit_length() - 1
+
+
 def integers(*names: str) -> list[tuple[str, type]]:
     """Fields of 64 bits."""
     return [(name, np.int64) for name in names]
@@ -45,8 +51,8 @@ SERVER = np.dtype(
             "pending",
             "pending_bytes",
             "release",
-            "crew",
-            "shares",
+            "thread_pool",
+            "fair_queues",
             "runs",
             "picked",
         ),
@@ -67,8 +73,8 @@ answer to may_be_replaced   addresses of large functions that are called through
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
 pending    PENDING of core 0, those of core i are i * pending_bytes further
 release    not 0: a service has withheld results that may go now
-crew       address of the CREW record of threads that do the cores' parts at once; 0 for none
-shares     address of the SHARES record, where there is more than one tenant to be fair to; 0 for none
+thread_pool   address of the THREAD_POOL record of threads that do the cores' parts at once; 0 for none
+fair_queues   address of the FAIR_QUEUES record, where there is more than one tenant to be fair to; 0 for none
 runs       by core the cells it has taken of ports' rings, RUNS of ``cells``
 picked     by core room for MOST_PICKED numbers of frames
 """
@@ -94,7 +100,7 @@ CHILD = np.dtype(
 """By its bit. number: the child's in frames; -1 where there is none."""
 
 HEAD_BYTES = 64
-"""What a core keeps of the last frame that it accepted of a child, see ``judge``; zeros: there was none."""
+"""What a core keeps of the last frame that it accepted of a child, see ``validate``; zeros: there was none."""
 
 SET = np.dtype(
     [

@@ -6,7 +6,7 @@ to their cores, which only look on then. A part that its thread has not begun wh
 the caller's too: a thread that the system does not let run holds nobody up.
 
 Several cores are not always faster than one: cache lines of answers go from one to the other, and a thread that is
-interrupted in its part, by another process on its processor, holds up the batch. So the crew tries: some batches
+interrupted in its part, by another process on its processor, holds up the batch. So the thread pool tries: some batches
 together, some by the caller alone, and goes on with what took less time a frame, for longer each time that it comes out
 the same. A batch that was held up ends the trial, or the time together.
 """
@@ -44,11 +44,11 @@ SHORTEST_NS, LONGEST_NS = 10_000_000, 640_000_000
 """How long a choice holds: some of the system's turns at first; at last so long that a trial costs less than a
 hundredth even where a batch of it is held up."""
 TRY_TOGETHER, TRY_ALONE, TOGETHER, ALONE = range(4)
-"""What the crew does now: a trial's two parts, and the choices."""
+"""What the thread pool does now: a trial's two parts, and the choices."""
 
 MOST_CORES, CLAIM_WORDS = 64, 8
 
-CREW = np.dtype(
+THREAD_POOL = np.dtype(
     [
         *[(name, np.int64) for name in ("server", "cores", "addresses", "lengths", "ports", "frames")],
         *[(name, np.int64) for name in ("way", "chosen", "until_ns", "holds_ns", "batches")],
@@ -74,27 +74,31 @@ left    cores that have not finished the batch; the word that the caller sleeps 
 waiting whether it does
 begun   by core, a cache line for each: the turn whose part was begun last, by whoever set it
 """
-TURN, ASLEEP, STOP = offset_of(CREW, "turn"), offset_of(CREW, "asleep"), offset_of(CREW, "stop")
-LEFT, WAITING, BEGUN = offset_of(CREW, "left"), offset_of(CREW, "waiting"), offset_of(CREW, "begun")
-crew_at = record_at(CREW)
+TURN, ASLEEP, STOP = offset_of(THREAD_POOL, "turn"), offset_of(THREAD_POOL, "asleep"), offset_of(THREAD_POOL, "stop")
+LEFT, WAITING, BEGUN = (
+    offset_of(THREAD_POOL, "left"),
+    offset_of(THREAD_POOL, "waiting"),
+    offset_of(THREAD_POOL, "begun"),
+)
+thread_pool_at = record_at(THREAD_POOL)
 
 
 @njit
 def serve_together(address: int, addresses: int, lengths: int, ports: int, frames: int) -> None:
     """A batch, by all cores or by the caller alone; returns when it is done."""
-    crew = crew_at(address)
+    pool = thread_pool_at(address)
     started_ns = monotonic_ns()
-    if crew.way == TRY_ALONE or crew.way == ALONE:
-        for core in range(crew.cores):
-            serve(crew.server, core, addresses, lengths, ports, frames)
+    if pool.way == TRY_ALONE or pool.way == ALONE:
+        for core in range(pool.cores):
+            serve(pool.server, core, addresses, lengths, ports, frames)
         ended_ns = waits_ns = monotonic_ns()
     else:
         hand_over(address, addresses, lengths, ports, frames)
         turn = load_acquire32(address + TURN)
-        serve(crew.server, 0, addresses, lengths, ports, frames)
-        for core in range(1, crew.cores):
+        serve(pool.server, 0, addresses, lengths, ports, frames)
+        for core in range(1, pool.cores):
             if begins(address, core, turn):
-                serve(crew.server, core, addresses, lengths, ports, frames)
+                serve(pool.server, core, addresses, lengths, ports, frames)
                 atomic_add32(address + LEFT, -1)
         waits_ns = monotonic_ns()
         wait_for_all(address)
@@ -105,44 +109,55 @@ def serve_together(address: int, addresses: int, lengths: int, ports: int, frame
 @njit
 def hand_over(address: int, addresses: int, lengths: int, ports: int, frames: int) -> None:
     """Show the batch to all threads."""
-    crew = crew_at(address)
-    crew.addresses, crew.lengths, crew.ports, crew.frames = addresses, lengths, ports, frames
-    store_release32(address + LEFT, crew.cores - 1)
+    pool = thread_pool_at(address)
+    pool.addresses, pool.lengths, pool.ports, pool.frames = (
+        addresses,
+        lengths,
+        ports,
+        frames,
+    )
+    store_release32(address + LEFT, pool.cores - 1)
     store_release32(address + TURN, (load_acquire32(address + TURN) + 1) & 0xFFFFFFFF)
     fence()
     if load_acquire32(address + ASLEEP) != 0:
-        futex_wake(address + TURN, crew.cores)
+        futex_wake(address + TURN, pool.cores)
 
 
 @njit
 def note_batch(address: int, frames: int, worked_ns: int, waited_ns: int, now_ns: int) -> None:
     """After a batch: how long the caller worked and then waited; the way of the next."""
-    crew = crew_at(address)
+    pool = thread_pool_at(address)
     if waited_ns > max(LATE_NS, worked_ns):
-        choose(crew, ALONE, now_ns)
-    elif crew.way == TRY_TOGETHER:
-        crew.together_ns += worked_ns + waited_ns
-        crew.together_frames += frames
-        crew.batches += 1
-        if crew.batches == TRIAL:
-            crew.way, crew.batches = TRY_ALONE, 0
-    elif crew.way == TRY_ALONE:
-        crew.alone_ns += worked_ns
-        crew.alone_frames += frames
-        crew.batches += 1
-        if crew.batches == TRIAL:
-            is_faster = crew.together_ns * crew.alone_frames < crew.alone_ns * crew.together_frames
-            choose(crew, TOGETHER if is_faster else ALONE, now_ns)
-    elif now_ns >= crew.until_ns:
-        crew.way = TRY_TOGETHER
+        choose(pool, ALONE, now_ns)
+    elif pool.way == TRY_TOGETHER:
+        pool.together_ns += worked_ns + waited_ns
+        pool.together_frames += frames
+        pool.batches += 1
+        if pool.batches == TRIAL:
+            pool.way, pool.batches = TRY_ALONE, 0
+    elif pool.way == TRY_ALONE:
+        pool.alone_ns += worked_ns
+        pool.alone_frames += frames
+        pool.batches += 1
+        if pool.batches == TRIAL:
+            is_faster = pool.together_ns * pool.alone_frames < pool.alone_ns * pool.together_frames
+            choose(pool, TOGETHER if is_faster else ALONE, now_ns)
+    elif now_ns >= pool.until_ns:
+        pool.way = TRY_TOGETHER
 
 
 @njit
-def choose(crew: Any, way: int, now_ns: int) -> None:
+def choose(pool: Any, way: int, now_ns: int) -> None:
     """TOGETHER or ALONE, until the next trial."""
-    crew.holds_ns = min(2 * crew.holds_ns, LONGEST_NS) if way == crew.chosen else SHORTEST_NS
-    crew.way, crew.chosen, crew.until_ns = way, way, now_ns + crew.holds_ns
-    crew.batches, crew.together_ns, crew.together_frames, crew.alone_ns, crew.alone_frames = 0, 0, 0, 0, 0
+    pool.holds_ns = min(2 * pool.holds_ns, LONGEST_NS) if way == pool.chosen else SHORTEST_NS
+    pool.way, pool.chosen, pool.until_ns = way, way, now_ns + pool.holds_ns
+    (
+        pool.batches,
+        pool.together_ns,
+        pool.together_frames,
+        pool.alone_ns,
+        pool.alone_frames,
+    ) = 0, 0, 0, 0, 0
 
 
 @njit
@@ -174,14 +189,21 @@ def wait_for_all(address: int) -> None:
 @njit
 def follow(address: int, core: int) -> None:
     """One core's thread: its part of every batch, until it is told to stop."""
-    crew = crew_at(address)
+    pool = thread_pool_at(address)
     seen = 0
     while True:
         seen = next_turn(address, seen)
         if load_acquire32(address + STOP) != 0:
             return
         if begins(address, core, seen):
-            serve(crew.server, core, crew.addresses, crew.lengths, crew.ports, crew.frames)
+            serve(
+                pool.server,
+                core,
+                pool.addresses,
+                pool.lengths,
+                pool.ports,
+                pool.frames,
+            )
             left = atomic_add32(address + LEFT, -1)
             if left == 1 and load_acquire32(address + WAITING) != 0:
                 futex_wake(address + LEFT, 1)
@@ -205,14 +227,14 @@ def next_turn(address: int, seen: int) -> Any:
     return turn
 
 
-class Crew:
+class ThreadPool:
     """The threads of a server with more than one core. Used as a context, or ended with `stop`."""
 
     def __init__(self, server: Any, *, pin: bool = False) -> None:
         """``server``: a RackServer. ``pin``: each core to a processor of its own, where there are as many (see
         ``processors``); the caller of the server's program is then told its own by ``pin_caller``."""
         self._server = server
-        self.record: Any = aligned_bytes(CREW.itemsize).view(CREW)
+        self.record: Any = aligned_bytes(THREAD_POOL.itemsize).view(THREAD_POOL)
         self.record["server"], self.record["cores"] = server.address, server.cores
         self.address = address_of(self.record)
         self.processors = processors_for(server.cores) if pin else []
@@ -224,7 +246,7 @@ class Crew:
         for thread in self._threads:
             thread.start()
         if self._threads:
-            server.record["crew"] = self.address
+            server.record["thread_pool"] = self.address
 
     def _follow(self, core: int) -> None:
         if self.processors:
@@ -242,14 +264,14 @@ class Crew:
 
     def stop(self) -> None:
         """End the threads; the server goes on with one. Not while a batch is processed."""
-        self._server.record["crew"] = 0
+        self._server.record["thread_pool"] = 0
         if self._threads:
             stop(self.address)
         for thread in self._threads:
             thread.join()
         self._threads = []
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> ThreadPool:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -18,9 +18,8 @@ from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
-from hostagent.transport.requested_port import wanted_port
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import Lease, SessionError
+from hostagent.transport.session.terms import Lease, SessionError, requested_port
 from hostagent.transport.warm import ensure_warm
 
 JOIN_TIMEOUT_S = 30.0
@@ -36,7 +35,7 @@ class Transport:
         self._jobs: dict[int, JobChannel] = {}
         self._engine: Engine | None = None
         self._pools: list[tuple[FramePool, int]] = []
-        self.session = SessionClient(controller_address, self, port=wanted_port())
+        self.session = SessionClient(controller_address, self, port=requested_port())
 
     def join(
         self, name: str, rank: int, size: int, timeout_s: float, service: ServiceTerms | None = None

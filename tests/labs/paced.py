@@ -112,7 +112,7 @@ class PacedLab:
             while min(self._finished) < wanted:
                 self._step()
             assert all((tensor == given.ranks).all() for tensor in tensors)
-        repeats, self._repeats = self._repeats, sum(core.statistics()["repeats_sent"] for core in self.cores)
+        repeats, self._repeats = self._repeats, sum(core.statistics()["retransmissions_sent"] for core in self.cores)
         chunks = given.ranks * given.operations * given.chunks
         return Outcome(self.now_ns - start_ns, (self._repeats - repeats) / chunks)
 

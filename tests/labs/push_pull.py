@@ -191,7 +191,7 @@ def begin(session: Session, held: dict[tuple[int, int], Array], keys: list[int])
 
 
 def bring_together(session: Session, keys: list[int], age: int) -> None:
-    """As ``rack.sharing`` does."""
+    """As ``rack.resync`` does."""
     session.run(Action.QUERY, keys[-1:], {}, terms=Hyperparameters(), age=age)
     lineage = Hyperparameters(flags=int(ServedFlag.LINEAGE), rescale=0.0)
     session.run(Action.QUERY, keys[-1:], {}, terms=lineage, age=age)

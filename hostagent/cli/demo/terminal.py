@@ -60,7 +60,7 @@ def _aggregation(report: Report) -> Table:
     table.add_row("repeats dropped (chunk still incomplete)", f"{verdicts.get('waiting', 0):,}")
     table.add_row("results re-served", f"{verdicts.get('served_again', 0):,}")
     table.add_row("outside the window", f"{verdicts.get('outside_window', 0):,}")
-    table.add_row("retransmissions by the ranks", f"{sum(rank.get('repeats_sent', 0) for rank in ranks):,}")
+    table.add_row("retransmissions by the ranks", f"{sum(rank.get('retransmissions_sent', 0) for rank in ranks):,}")
     table.add_row("frames refused", f"{sum(report.network.drops.values()):,}")
     return table
 

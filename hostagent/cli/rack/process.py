@@ -26,7 +26,7 @@ from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.tenants.metrics import MetricsEndpoint, MetricsError
 from hostagent.rackserver.tenants.report import Figures, figures_of, queued_in
 from hostagent.rackserver.tenants.tenants import Registry
-from hostagent.rackserver.thread_pool import Crew
+from hostagent.rackserver.thread_pool import ThreadPool
 
 SAMPLE_S = 0.05
 """Between two samples of the queues."""
@@ -94,7 +94,7 @@ class RunningServer(RunningAggregator):
         drawn = declare_all(options.services, self.registry) if options.services is not None else {}
         self.folder = CheckpointFolder(options.checkpoint) if options.checkpoint is not None else None
         self.checkpointer: Checkpointer | None = None
-        self.crew: Crew | None = None
+        self.thread_pool: ThreadPool | None = None
         self._rack, self._peers = options.rack, options.peers
         between = tuple(f"{peer_port(rack)}={spec}" for rack, spec in options.peers)
         common = replace(options.common, ports=(*options.common.ports, *between))
@@ -119,8 +119,8 @@ class RunningServer(RunningAggregator):
         if self.metrics is not None:
             self._stack.callback(self.metrics.close)
         if options.cores > 1:
-            self.crew = Crew(self.rack, pin=options.pin)
-            self._stack.callback(self._dismiss, self.crew)
+            self.thread_pool = ThreadPool(self.rack, pin=options.pin)
+            self._stack.callback(self._dismiss, self.thread_pool)
         compile_services()  # else the first service's job would wait for it
         if options.rack is not None:
             compile_tiers()
@@ -141,8 +141,8 @@ class RunningServer(RunningAggregator):
 
     def __enter__(self) -> RunningServer:
         super().__enter__()
-        if self.crew is not None:
-            self.crew.pin_caller(self._loop.thread)
+        if self.thread_pool is not None:
+            self.thread_pool.pin_caller(self._loop.thread)
         if self.checkpointer is not None:
             self.checkpointer.start()
         return self
@@ -179,10 +179,10 @@ class RunningServer(RunningAggregator):
         )
         return self.rack
 
-    def _dismiss(self, crew: Crew) -> None:
+    def _dismiss(self, thread_pool: ThreadPool) -> None:
         """End the other cores' threads between two batches."""
         with self.runner.paused():
-            crew.stop()
+            thread_pool.stop()
 
     def _figures(self) -> Figures:
         with self.runner.paused():
@@ -196,8 +196,8 @@ class RunningServer(RunningAggregator):
         told = {**super().ready_line(), "cores": self.rack.cores}
         if self._rack is not None:
             told["rack"] = self._rack
-        if self.crew is not None:
-            told["processors"] = self.crew.processors
+        if self.thread_pool is not None:
+            told["processors"] = self.thread_pool.processors
         metrics = getattr(self, "metrics", None)
         if metrics is not None:
             told["metrics"] = f"http://{metrics.address}/metrics"

@@ -43,11 +43,11 @@ from hostagent.protocol.worker.records import (
     core_at,
 )
 from hostagent.protocol.worker.retransmission import (
+    assess_retransmissions,
     note_duplicate,
     note_overtaken,
     note_progress,
     sample_answer,
-    weigh_repeats,
 )
 from hostagent.protocol.worker.served_lanes import brings_weights
 from hostagent.protocol.worker.transmit import clear_blocked, set_ready
@@ -66,7 +66,7 @@ def core_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
     Returns 0 when it was used, else 1 + the reason's place in REASONS.
     """
     core = core_at(address)
-    reason = judge(core, frame, length)
+    reason = validate(core, frame, length)
     if reason == 0:
         kind = load_u8(frame + KIND_AT, 0)
         if kind != ERROR:
@@ -81,7 +81,7 @@ def core_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
 
 
 @njit
-def judge(core: Any, frame: int, length: int) -> Any:
+def validate(core: Any, frame: int, length: int) -> Any:
     """Is the frame whole, unharmed, and for this rank in this epoch?"""
     reason = check_frame(frame, length, core.lanes, core.checksum != 0)
     if reason != 0:
@@ -157,7 +157,7 @@ def take_result(core: Any, number: int, frame: int, now_ns: int) -> None:
     chunk = chunk_of(core, number)
     core.results_received += 1
     sample_answer(core, chunk, False, now_ns)
-    weigh_repeats(core, now_ns)
+    assess_retransmissions(core, now_ns)
     leave_list(core, number & (core.ring - 1))
     chunk.seen_epoch = core.epoch
     note_progress(core, number)

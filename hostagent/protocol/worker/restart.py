@@ -14,7 +14,7 @@ from emulator.native.memory import zero_bytes
 from hostagent.protocol.worker.lists import chunk_in, clear_lists
 from hostagent.protocol.worker.receive import fail
 from hostagent.protocol.worker.records import FAILED, FAILED_RETENTION, FROZEN, NO_LIST, RUNNING, core_at
-from hostagent.protocol.worker.retransmission import restart_repeats
+from hostagent.protocol.worker.retransmission import reset_retransmission
 from hostagent.protocol.worker.transmit import clear_blocked, set_ready
 
 
@@ -49,7 +49,7 @@ def core_resume(address: int, epoch: int, base: int, now_ns: int) -> bool:
     clear_blocked(core)
     for number in range(base, base + core.window):
         set_ready(core, number)
-    restart_repeats(core, now_ns)
+    reset_retransmission(core, now_ns)
     return True
 
 

@@ -1,10 +1,10 @@
-"""When a chunk in flight is asked for again.
+"""When a chunk in flight is retransmitted.
 
 - UNANSWERED: after a round-trip estimate (RFC 6298's, with Karn's rule: only what was sent once is a sample). Rounds
-  in which nothing at all is answered double it, up to 1 s; so do repeats that prove to be mostly in vain.
+  in which nothing at all is answered double it, up to 1 s; so do retransmissions that prove to be mostly spurious.
 - Early, by time of sending as in RACK (RFC 8985): when the result of a chunk first sent a quarter of a round trip later
-  has come. First sent: a result may be another rank's doing, so the last of several sendings proves nothing.
-- WAITED: the aggregator has it, another rank is late. Asked for again in rounds: the lowest unfinished one, and those
+  has come. First sent: a result may be due to another rank, so the last of several transmissions proves nothing.
+- WAITED: the aggregator has it, another rank is late. Retransmitted in rounds: the lowest unfinished one, and those
   that results of later chunks have overtaken, for their own results may be lost. The rounds' interval starts at an
   estimate, doubles up to 1 s, and starts afresh at any progress.
 """
@@ -27,13 +27,13 @@ PLENTY_RTO_NS = 32_000_000
 LEAST_OF_SAMPLES = 16
 SMALLEST_WINDOW_NS = 50_000
 """Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
-PATIENCE_RESULTS = 64
-MOST_PATIENCE = 8
+ASSESSED_RESULTS = 64
+MOST_BACKOFF_SHIFT = 8
 NEVER_NS = 2**62
 
 
 @njit
-def restart_repeats(core: Any, now_ns: int) -> None:
+def reset_retransmission(core: Any, now_ns: int) -> None:
     """Forget what was learnt of the path but the round trip itself: a new epoch."""
     core.backoff = 0
     core.answered = 0
@@ -109,37 +109,39 @@ def note_duplicate(core: Any, number: int) -> None:
     core.duplicate_results += 1
     chunk = chunk_of(core, number)
     if chunk.number == number and chunk.tries > 1:
-        core.vain_repeats += 1
+        core.spurious_retransmits += 1
 
 
 @njit
 def effective_rto_ns(core: Any) -> Any:
     """The estimate with its doublings. The first silent round is common under loss and does not double it."""
-    return min(core.rto_ns << (core.patience + max(0, core.backoff - 1)), LARGEST_RTO_NS)
+    return min(core.rto_ns << (core.backoff_shift + max(0, core.backoff - 1)), LARGEST_RTO_NS)
 
 
 @njit
-def weigh_repeats(core: Any, now_ns: int) -> None:
-    """Once every PATIENCE_RESULTS results, and no sooner than any could be repeated: are repeats mostly in vain?
+def assess_retransmissions(core: Any, now_ns: int) -> None:
+    """Every ASSESSED_RESULTS results, and not before an RTO has passed: adapt the timer if most retransmissions are
+    spurious.
 
-    Each repeat that comes too early brings a duplicate result. When the path has become slower than the estimate, no
-    chunk is answered before it is repeated and none is a sample, so this is all there is to learn from. Where frames
-    are lost, most repeats bring none. A duplicate comes a round trip after its repeat: what was weighed last counts by
-    half again.
+    Each retransmission that comes too early brings a duplicate result. When the path has become slower than the
+    estimate, every chunk is retransmitted before it is answered and none gives a sample, so duplicates are the only
+    evidence. Where frames are lost, most retransmissions bring none. A duplicate arrives a round trip after its
+    retransmission, so the previous assessment counts by half.
     """
-    core.weighed_results += 1
-    if core.weighed_results < PATIENCE_RESULTS or now_ns - core.weighed_ns < effective_rto_ns(core):
+    core.assessed_results += 1
+    if core.assessed_results < ASSESSED_RESULTS or now_ns - core.assessed_ns < effective_rto_ns(core):
         return
-    vain, repeats = core.vain_repeats - core.weighed_vain, core.repeats_sent - core.weighed_repeats
-    core.recent_vain = core.recent_vain // 2 + vain
-    core.recent_repeats = core.recent_repeats // 2 + repeats
-    core.weighed_results, core.weighed_ns = 0, now_ns
-    core.weighed_vain, core.weighed_repeats = core.vain_repeats, core.repeats_sent
-    enough = max(core.recent_repeats, PATIENCE_RESULTS // 4)
-    if vain > 0 and 2 * core.recent_vain >= enough:
-        core.patience = min(core.patience + 1, MOST_PATIENCE)
-    elif vain + repeats == 0 or 4 * core.recent_vain < enough:
-        core.patience = max(core.patience - 1, 0)
+    spurious = core.spurious_retransmits - core.assessed_spurious
+    retransmits = core.retransmissions_sent - core.assessed_retransmits
+    core.recent_spurious = core.recent_spurious // 2 + spurious
+    core.recent_retransmits = core.recent_retransmits // 2 + retransmits
+    core.assessed_results, core.assessed_ns = 0, now_ns
+    core.assessed_spurious, core.assessed_retransmits = core.spurious_retransmits, core.retransmissions_sent
+    enough = max(core.recent_retransmits, ASSESSED_RESULTS // 4)
+    if spurious > 0 and 2 * core.recent_spurious >= enough:
+        core.backoff_shift = min(core.backoff_shift + 1, MOST_BACKOFF_SHIFT)
+    elif spurious + retransmits == 0 or 4 * core.recent_spurious < enough:
+        core.backoff_shift = max(core.backoff_shift - 1, 0)
 
 
 @njit
@@ -151,7 +153,7 @@ def note_overtaken(core: Any, first_sent_ns: int) -> None:
         place = head(core, which)
         while place != NONE and chunk_in(core, place).sent_ns < edge_ns:
             move_to(core, place, DUE)
-            core.repeats_by_overtaking += 1
+            core.retransmissions_by_overtaking += 1
             place = head(core, which)
 
 
@@ -163,7 +165,7 @@ def note_timeouts(core: Any, now_ns: int) -> None:
     timed_out = False
     while place != NONE and chunk_in(core, place).sent_ns + rto_ns <= now_ns:
         move_to(core, place, DUE)
-        core.repeats_by_timeout += 1
+        core.retransmissions_by_timeout += 1
         timed_out = True
         place = head(core, UNANSWERED)
     if timed_out and now_ns >= core.backoff_at_ns:
@@ -185,7 +187,7 @@ def probe(core: Any, now_ns: int) -> None:
         following = np.int64(chunk.next)
         if chunk.number == core.floor or chunk.number < core.highest:
             move_to(core, place, DUE)
-            core.repeats_by_probe += 1
+            core.retransmissions_by_probe += 1
         place = following
 
 

@@ -164,7 +164,7 @@ def emit(core: Any, out: int, count: int, place: int, now_ns: int) -> None:
     if chunk.tries == 0:
         chunk.first_sent_ns = now_ns
     else:
-        core.repeats_sent += 1
+        core.retransmissions_sent += 1
     chunk.tries += 1
     core.frames_sent += 1
     core.bytes_sent += chunk.length

@@ -17,7 +17,7 @@ from hostagent.protocol.worker.header import (
     write_checksum,
 )
 from hostagent.rackserver.entries import CORE_SHIFT, NO_LANES, OPERATOR_SHIFT, RECEIVER_SHIFT, TO_ALL
-from hostagent.rackserver.frames.tx_slots import take_cell
+from hostagent.rackserver.frames.tx_slots import take_tx_slot
 from hostagent.rackserver.records import (
     CHILD_BYTES,
     HEADER_STRIDE,
@@ -37,7 +37,7 @@ def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_shor
     place = job.row * MAX_CHILDREN + bit
     port = child_at(server.children + place * CHILD_BYTES).port
     length = LANES_AT if is_short else LANES_AT + 4 * server.lanes
-    cell = take_cell(server, what >> CORE_SHIFT, port, length)
+    cell = take_tx_slot(server, what >> CORE_SHIFT, port, length)
     if cell == 0:
         return 0
     copy_bytes(cell, server.headers + place * HEADER_STRIDE + (SHORT_HEADER_AT if is_short else 0), LANES_AT)

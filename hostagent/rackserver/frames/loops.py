@@ -113,13 +113,13 @@ def serve(address: int, core: int, addresses: int, lengths: int, ports: int, fra
     server = server_at(address)
     counters = server.counters + core * server.counter_bytes
     started_ns = monotonic_ns()
-    shares = server.shares if core == 0 else 0
+    queues = server.fair_queues if core == 0 else 0
     mine, first = 0, 0
     while first < frames:
         end, picked, count = frames, 0, frames
         if server.cores > 1:
             end, picked = min(first + MOST_PICKED, frames), picked_by(server, core)
-            count = pick(server, core, shares, addresses, lengths, ports, first, end)
+            count = pick(server, core, queues, addresses, lengths, ports, first, end)
         first_of_port, served = 0, 0
         for place in range(count):
             index = place if picked == 0 else load_u32(picked + 4 * place)
@@ -129,8 +129,8 @@ def serve(address: int, core: int, addresses: int, lengths: int, ports: int, fra
                 later = load_i64(addresses + 8 * ahead)
                 for line in range(LINES):
                     prefetch(later + CACHE_LINE_BYTES * line)
-            if shares and picked == 0:
-                first_of_port, served = count_frame(shares, ports, index, end, frame, length, first_of_port, served)
+            if queues and picked == 0:
+                first_of_port, served = count_frame(queues, ports, index, end, frame, length, first_of_port, served)
             take_frame(server, core, frame, length, load_u32(ports + 4 * index))
         mine, first = mine + count, end
     settle_all(server, core)
@@ -145,16 +145,16 @@ def picked_by(server: Any, core: int) -> Any:
 
 
 @njit
-def pick(server: Any, core: int, shares: int, addresses: int, lengths: int, ports: int, first: int, end: int) -> Any:
+def pick(server: Any, core: int, queues: int, addresses: int, lengths: int, ports: int, first: int, end: int) -> Any:
     """Note which frames from ``first`` to ``end`` are a core's; how many are. Of others' frames it reads, and fetches,
-    the one line that says whose they are. ``shares``: as in SERVER where this core counts the frames, else 0."""
+    the one line that says whose they are. ``queues``: as in SERVER where this core counts the frames, else 0."""
     count, first_of_port, served = 0, first, 0
     for index in range(first, end):
         if index + HEADS_AHEAD < end:
             prefetch(load_i64(addresses + 8 * (index + HEADS_AHEAD)) + CHUNK_AT)
         frame, length = load_i64(addresses + 8 * index), load_u32(lengths + 4 * index)
-        if shares:
-            first_of_port, served = count_frame(shares, ports, index, end, frame, length, first_of_port, served)
+        if queues:
+            first_of_port, served = count_frame(queues, ports, index, end, frame, length, first_of_port, served)
         if owner_of(server, frame, length) == core:
             store_u32(picked_by(server, core) + 4 * count, index)
             count += 1

@@ -60,7 +60,7 @@ run_at = record_at(RUN)
 
 
 @njit(forceinline=True)
-def take_cell(server: Any, core: int, port: int, length: int) -> Any:
+def take_tx_slot(server: Any, core: int, port: int, length: int) -> Any:
     """Address of a cell in a port's ring, now of that length; 0 for a counted drop. ``tx_append`` for many cores."""
     ring = server.tx + port * TX_RING_BYTES
     return take_of_run(server, core, port, length) if server.cores > 1 else take_next(ring, length)
@@ -68,7 +68,7 @@ def take_cell(server: Any, core: int, port: int, length: int) -> Any:
 
 @njit(forceinline=True)
 def take_next(ring: int, length: int) -> Any:
-    """As `take_cell`, of a ring that no other core uses."""
+    """As `take_tx_slot`, of a ring that no other core uses."""
     cells = load_i64(ring + TX_CELLS)
     if cells == 0:
         return 0
@@ -95,7 +95,7 @@ def run_address(server: Any, core: int, port: int) -> Any:
 
 @njit(forceinline=True)
 def take_of_run(server: Any, core: int, port: int, length: int) -> Any:
-    """As `take_cell`: the next cell of a core's run, of a new run, or of another core's."""
+    """As `take_tx_slot`: the next cell of a core's run, of a new run, or of another core's."""
     address = run_address(server, core, port)
     run = run_at(address)
     position = take_first(address) if length <= run.stride else NONE

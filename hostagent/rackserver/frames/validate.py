@@ -62,13 +62,13 @@ def sender(server: Any, core: int, row: int, frame: int, length: int, port: int)
     head = server.heads + core * server.heads_bytes + (row * MAX_CHILDREN + number) * HEAD_BYTES
     if number < MAX_CHILDREN and is_like(frame, length, port, head):
         return number
-    return judge_head(server, row, number, frame, length, port, head)
+    return validate_head(server, row, number, frame, length, port, head)
 
 
 @njit
-def judge_head(server: Any, row: int, number: int, frame: int, length: int, port: int, head: int) -> Any:
+def validate_head(server: Any, row: int, number: int, frame: int, length: int, port: int, head: int) -> Any:
     """As `sender`, for a frame whose head is another than the one kept, which it may take the place of."""
-    reason = judge(server, frame, length, port)
+    reason = validate(server, frame, length, port)
     if reason != ACCEPTED:
         return ~reason
     bit = bit_of(server, job_at(server.jobs + row * JOB_BYTES), number)
@@ -119,7 +119,7 @@ def bit_of(server: Any, job: Any, number: int) -> int:
 
 
 @njit
-def judge(server: Any, frame: int, length: int, port: int) -> Any:
+def validate(server: Any, frame: int, length: int, port: int) -> Any:
     """ACCEPTED, or the `Drop` reason. Cheap looks first, so that a flood of strangers costs little."""
     if length < LANES_AT or load_be16(frame + 12) != ETHERTYPE_IPV4 or load_u8(frame + IPV4_AT, 0) != 0x45:
         return NOT_OURS
@@ -137,11 +137,11 @@ def judge(server: Any, frame: int, length: int, port: int) -> Any:
     row = row_of(server, frame, length)
     if row < 0:
         return KIND if kind != CONTRIBUTION else JOB
-    return judge_child(server, job_at(server.jobs + row * JOB_BYTES), frame, length, port)
+    return validate_child(server, job_at(server.jobs + row * JOB_BYTES), frame, length, port)
 
 
 @njit
-def judge_child(server: Any, job: Any, frame: int, length: int, port: int) -> Any:
+def validate_child(server: Any, job: Any, frame: int, length: int, port: int) -> Any:
     """The rest, for a job that exists."""
     no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA
     operator = load_u8(frame + OPERATOR_AT, 0)

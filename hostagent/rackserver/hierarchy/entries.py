@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.native.jit import njit
-from hostagent.rackserver.hierarchy.resync import add_standing
+from hostagent.rackserver.hierarchy.resync import add_state
 from hostagent.rackserver.records import SET_BYTES, job_at, server_at, set_at
 from hostagent.rackserver.services.describe import find
 from hostagent.rackserver.services.optimizer_step import key_of, side_at
@@ -15,7 +15,7 @@ from hostagent.rackserver.services.served import answer_chunk, place_of
 def add_resync_state(server_address: int, job_address: int, index: int) -> int:
     """An announcement: this rack's resynchronization state."""
     server = server_at(server_address)
-    add_standing(service_at(job_at(job_address).service), server.sums + index * 4 * server.lanes)
+    add_state(service_at(job_at(job_address).service), server.sums + index * 4 * server.lanes)
     return 0
 
 

@@ -79,7 +79,7 @@ def has_age(service: Any, age: int) -> Any:
 
 
 @njit
-def add_standing(service: Any, lanes: int) -> None:
+def add_state(service: Any, lanes: int) -> None:
     """What this rack says of itself in an announcement, on its way to the other racks."""
     action, flags, age = word(lanes, 1), word(lanes, 10), word(lanes, AGE_AT)
     if word(lanes, 2) >= MAX_KEYS:
@@ -105,11 +105,11 @@ def add_standing(service: Any, lanes: int) -> None:
     elif action == WRITE:
         raise_lane(lanes, ELDER_AT, service.age)
         if flags & SHARE:
-            add_share(service, lanes, age)
+            add_transfer(service, lanes, age)
 
 
 @njit
-def add_share(service: Any, lanes: int, age: int) -> None:
+def add_transfer(service: Any, lanes: int, age: int) -> None:
     """The same in a WRITE with SHARE."""
     if has_age(service, age):
         raise_lane(lanes, SOURCE_AT, BITS - service.own_bit)
@@ -213,7 +213,7 @@ def go_back(service: Any, oldest: int) -> None:
 
 
 @njit
-def refusal_of_share(service: Any, key: Any, lanes: int) -> Any:
+def refusal_of_transfer(service: Any, key: Any, lanes: int) -> Any:
     """Why words of a rack's server are not written; OK if they are."""
     if word(lanes, SOURCE_AT) == 0 or word(lanes, UNTOLD_AT) != 0:
         return RACKS
@@ -228,7 +228,7 @@ def refusal_of_share(service: Any, key: Any, lanes: int) -> Any:
 
 
 @njit
-def part_in_share(service: Any, lanes: int) -> Any:
+def part_in_transfer(service: Any, lanes: int) -> Any:
     """What this rack does in a WRITE with SHARE."""
     if not has_age(service, word(lanes, AGE_AT)):
         service.next_skipped, service.next_not_finite = word(lanes, SKIPPED_AT), word(lanes, NOT_FINITE_AT)

@@ -1,7 +1,7 @@
-"""Words that another rack's server gives to one that is behind: until all have come, what is here stays whole.
+"""Weights and state that another rack's server sends to one that is behind; until all have arrived the old stay valid.
 
-They are written into the versions that a step would write, marked COMING: nobody reads those, and a new job forgets
-them. When the last has come they count, all at once.
+They are written into the versions that a step would write, marked TRANSFERRED: nobody reads those, and a new job
+discards them. When the last has arrived they become valid, all at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, store_i64, zero_bytes
 from hostagent.rackserver.hierarchy.lineage import has_root
 from hostagent.rackserver.services.optimizer_step import STEP, key_of
-from hostagent.rackserver.services.records import COMING, key_at
+from hostagent.rackserver.services.records import TRANSFERRED, key_at
 
 
 @njit
@@ -24,30 +24,30 @@ def can_receive(service: Any, key: Any, keys: int, elements: int) -> Any:
 
 
 @njit
-def mark_coming(key: Any, side: int, part: int) -> None:
-    """The weights of a chunk are here."""
-    store_i64(key.versions, side * key.chunks + part, COMING)
+def mark_transferred(key: Any, side: int, part: int) -> None:
+    """The weights of a chunk have arrived."""
+    store_i64(key.versions, side * key.chunks + part, TRANSFERRED)
 
 
 @njit
-def forget_coming(service: Any) -> None:
-    """What has come so far comes to nothing."""
+def discard_transfer(service: Any) -> None:
+    """Discard what has arrived of an incomplete transfer."""
     service.receives = 0
     for place in range(service.keys_known):
         key = key_at(key_of(service, load_i32(service.listed, place)))
         for index in range(2 * key.chunks):
-            if load_i64(key.versions, index) == COMING:
+            if load_i64(key.versions, index) == TRANSFERRED:
                 store_i64(key.versions, index, -1)
 
 
 @njit
-def take_coming(service: Any, step: int) -> None:
-    """All has come, and is of this step."""
+def commit_transfer(service: Any, step: int) -> None:
+    """The transfer is complete: its weights and state are those of this step."""
     service.receives = 0
     for place in range(service.keys_known):
         key = key_at(key_of(service, load_i32(service.listed, place)))
         for index in range(key.chunks):
-            side = 1 if load_i64(key.versions, key.chunks + index) == COMING else 0
+            side = 1 if load_i64(key.versions, key.chunks + index) == TRANSFERRED else 0
             store_i64(key.versions, side * key.chunks + index, step)
             store_i64(key.versions, (1 - side) * key.chunks + index, -1)
             store_i64(key.pushes, index, -1)

@@ -22,10 +22,10 @@ from hostagent.rackserver.hierarchy.resync import (
     SHARE,
     agree,
     answer_of_age,
-    part_in_share,
-    refusal_of_share,
+    part_in_transfer,
+    refusal_of_transfer,
 )
-from hostagent.rackserver.hierarchy.state_transfer import can_receive, forget_coming, take_coming
+from hostagent.rackserver.hierarchy.state_transfer import can_receive, commit_transfer, discard_transfer
 from hostagent.rackserver.services.key_memory import (
     LIMIT,
     TAKEN,
@@ -105,7 +105,7 @@ def refusal(service: Any, lanes: int) -> Any:
     if service.apart == STRANGERS:
         return RACKS
     if action == WRITE and word(lanes, 10) & SHARE:
-        return refusal_of_share(service, key, lanes)
+        return refusal_of_transfer(service, key, lanes)
     if action == WRITE and word(lanes, 10) & ANEW:
         return OK if service.step == 0 and service.open_step < 0 and word(lanes, 5) == 0 else STEP
     if key.written == 0 and (action != WRITE or word(lanes, 5) != 0):
@@ -210,7 +210,7 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
         return BUSY, 0
     key = key_at(key_of(service, number))
     key.address_of_buffers = key_of(service, number) + BUFFERS_AT
-    part = part_in_share(service, lanes) if action == WRITE and word(lanes, 10) & SHARE else ALONE
+    part = part_in_transfer(service, lanes) if action == WRITE and word(lanes, 10) & SHARE else ALONE
     writes = action == WRITE and part <= TAKES
     if writes:
         begin_words(service, key, part, lanes)
@@ -245,7 +245,7 @@ def begin_words(service: Any, key: Any, part: int, lanes: int) -> None:
         if is_anew:
             put_root(service, 0)
         if service.receives:
-            forget_coming(service)
+            discard_transfer(service)
 
 
 @njit
@@ -331,6 +331,6 @@ def finish_write(service: Any, key: Any, operation: Any) -> None:
 def take_over(service: Any, step: int) -> None:
     """Another rack's words are all here: what else it has becomes this one's."""
     if service.receives:
-        take_coming(service, step)
+        commit_transfer(service, step)
     service.skipped, service.not_finite = service.next_skipped, service.next_not_finite
     take_lineage(service)

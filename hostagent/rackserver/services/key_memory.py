@@ -127,7 +127,7 @@ def forget_keys(service: Any) -> None:
 
 @njit
 def block_log2(service: Any) -> int:
-    """See ``assign.block_log2_of``."""
+    """See ``rackserver.records.block_log2_of``."""
     fits = max(1, min(BLOCK_BYTES // (4 * service.lanes), service.window // 2))
     result = 0
     while 2 << result <= fits:

@@ -100,7 +100,7 @@ written      the weights have been written once: the key can be used
 stepped      the last step that counts in updates
 states       state tensors; born: the step that begins, or began, them
 next_updates, next_states   in a service that receives: those of the words that come
-versions     int64 for each version and chunk: the step that made it, or -1, or COMING
+versions     int64 for each version and chunk: the step that made it, or -1, or TRANSFERRED
 owners       uint8 for each block: its core
 exponents    int16 for each chunk, then for each of the tail, then int32 for the numbers of flagged chunks
 gradient     float32 of the open step; for chunks that are not finite only NaN and infinities, else 0, until the tail
@@ -121,7 +121,7 @@ OPERATION = np.dtype(
 """A served operation with data, from its announcement on; ``left`` data chunks are not complete. ``age``: the service's
 after a run of WRITEs that ends with it."""
 
-COMING = 1 << 62
+TRANSFERRED = 1 << 62
 """The version of a chunk that another rack's server gives, until all have come."""
 
 service_at = record_at(SERVICE)

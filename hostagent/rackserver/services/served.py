@@ -37,7 +37,7 @@ from hostagent.rackserver.entries import TO_ALL
 from hostagent.rackserver.frames.lane_codec import MASK
 from hostagent.rackserver.frames.loops import ANSWER, STEPS_DONE, STEPS_NS, WITHHOLD, answer_result, set_index
 from hostagent.rackserver.frames.validate import ANNOUNCE, MAX, SERVED
-from hostagent.rackserver.hierarchy.state_transfer import mark_coming
+from hostagent.rackserver.hierarchy.state_transfer import mark_transferred
 from hostagent.rackserver.records import SET_BYTES, job_at, server_at, set_at
 from hostagent.rackserver.services.describe import (
     LEFT,
@@ -202,7 +202,7 @@ def take_words(service: Any, key: Any, operation: Any, part: int, held: Any, lan
         write_version(service, key, operation.buffer, 1 - newest, part, lanes, count)
     if operation.part <= TAKES and service.receives:
         if operation.buffer == 0:
-            mark_coming(key, 1 - newest, part)
+            mark_transferred(key, 1 - newest, part)
     elif operation.part <= TAKES:
         write_version(service, key, operation.buffer, newest, part, lanes, count)
         if operation.buffer == 0:

@@ -41,38 +41,38 @@ taken    frames that it was allowed in the last turn; 0: it was not held back
 budget   work that it was allowed in the last turn
 credit   work that it may do beyond its share, or less if negative
 """
-SHARES = np.dtype(integers("groups", "count", "group_of_port", "ports", "port_count", "allowances"), align=True)
+FAIR_QUEUES = np.dtype(integers("groups", "count", "group_of_port", "ports", "port_count", "allowances"), align=True)
 """groups         GROUP records, ``count`` of them
 group_of_port  int16 for each port number, or NOBODY
 ports          int16, the numbers of all groups' ports, ``port_count`` of them
 allowances     int32 for each port number: frames of the next turn
 """
 GROUP_BYTES = GROUP.itemsize
-group_at, shares_at = record_at(GROUP), record_at(SHARES)
+group_at, fair_queues_at = record_at(GROUP), record_at(FAIR_QUEUES)
 
 
 @njit
-def share(address: int) -> None:
+def set_allowances(address: int) -> None:
     """After a turn's batch: what each port may give in the next one."""
-    shares = shares_at(address)
+    fair_queues = fair_queues_at(address)
     busy, unit = 0, 1 << 62
-    for number in range(shares.count):
-        group = group_at(shares.groups + number * GROUP_BYTES)
+    for number in range(fair_queues.count):
+        group = group_at(fair_queues.groups + number * GROUP_BYTES)
         if group.frames > 0:
             busy += 1
             # the largest round in which no busy group needs more than MOST_FRAMES of a port
             unit = min(unit, MOST_FRAMES * group.ports * group.work // group.frames // group.weight + 1)
-    for number in range(shares.count):
-        group = group_at(shares.groups + number * GROUP_BYTES)
+    for number in range(fair_queues.count):
+        group = group_at(fair_queues.groups + number * GROUP_BYTES)
         if group.frames == 0 or busy < 2:
             group.taken, group.credit = 0, 0
         else:
             allow(group, unit * group.weight)
         group.frames, group.work = 0, 0
-    for place in range(shares.port_count):
-        port = load_i16(shares.ports, place)
-        group = group_at(shares.groups + load_i16(shares.group_of_port, port) * GROUP_BYTES)
-        store_i32(shares.allowances, port, group.taken // group.ports if group.taken > 0 else MOST_FRAMES)
+    for place in range(fair_queues.port_count):
+        port = load_i16(fair_queues.ports, place)
+        group = group_at(fair_queues.groups + load_i16(fair_queues.group_of_port, port) * GROUP_BYTES)
+        store_i32(fair_queues.allowances, port, group.taken // group.ports if group.taken > 0 else MOST_FRAMES)
 
 
 @njit(forceinline=True)
@@ -98,10 +98,10 @@ def count_frame(
 @njit
 def count_frames(address: int, port: int, frames: int, served: int) -> None:
     """Frames that have come by a port, whoever sent them, and how many of them were `is_served`."""
-    shares = shares_at(address)
-    mine = load_i16(shares.group_of_port, port)
+    fair_queues = fair_queues_at(address)
+    mine = load_i16(fair_queues.group_of_port, port)
     if mine >= 0:
-        group = group_at(shares.groups + mine * GROUP_BYTES)
+        group = group_at(fair_queues.groups + mine * GROUP_BYTES)
         group.frames += frames
         group.work += (frames + served * (SERVED_WORK - 1)) * SCALE
 
@@ -119,7 +119,7 @@ def allow(group: Any, quantum: int) -> None:
     group.taken = group.ports * min(max(wanted, 1), MOST_FRAMES)
 
 
-class Shares:
+class FairQueues:
     """The records of one server."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class Shares:
         self._ports = np.zeros(MAX_PORTS, np.int16)
         self.allowances = np.full(MAX_PORTS, MOST_FRAMES, np.int32)
         """Frames of each port in the next turn."""
-        self._record: Any = aligned_bytes(SHARES.itemsize).view(SHARES)
+        self._record: Any = aligned_bytes(FAIR_QUEUES.itemsize).view(FAIR_QUEUES)
         self._record["groups"], self._record["group_of_port"] = map(address_of, (self._groups, self._group_of_port))
         self._record["ports"] = address_of(self._ports)
         self._record["allowances"] = address_of(self.allowances)

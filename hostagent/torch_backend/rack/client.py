@@ -20,7 +20,7 @@ from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.torch_backend.creation import agree_on_name, controller_address
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.rack.layout import KeyLayout
-from hostagent.torch_backend.rack.rendezvous import Meeting
+from hostagent.torch_backend.rack.rendezvous import Rendezvous
 from hostagent.torch_backend.tensors import dtype_name
 from hostagent.transport.channel import Channel
 from hostagent.transport.errors import TransportError
@@ -84,11 +84,11 @@ class RackClient:
         service: RackService,
         timeout_s: float,
         join: Callable[[], Channel],
-        meeting: Meeting | None = None,
+        rendezvous: Rendezvous | None = None,
     ) -> None:
-        """Joins at once; see ``connect``. ``meeting``: of the ranks, where there are others."""
+        """Joins at once; see ``connect``. ``rendezvous``: of the ranks, where there are others."""
         self.rank, self.size, self.service, self.timeout_s = rank, size, service, timeout_s
-        self._join, self._meeting = join, meeting
+        self._join, self._rendezvous = join, rendezvous
         self.has_failed = False
         """An operation has; ``rejoin`` begins anew."""
         self._channel = join()
@@ -97,8 +97,8 @@ class RackClient:
         """Leave the job, failed or not, and join a new one of the same service; all ranks must. Raises NetsumError,
         naming a rank that will not, as it has closed its own or ended."""
         self._channel.close()
-        if self._meeting is not None:
-            self._meeting.gather(self.timeout_s)
+        if self._rendezvous is not None:
+            self._rendezvous.gather(self.timeout_s)
         self._channel = self._join()
         self.has_failed = False
 
@@ -106,8 +106,8 @@ class RackClient:
         """Leave the job; the service stays."""
         if _held.get(self.service.name) is self:
             del _held[self.service.name]
-        if self._meeting is not None:
-            self._meeting.leave()
+        if self._rendezvous is not None:
+            self._rendezvous.leave()
         self._channel.close()
 
     def submit(self, announcement: Announcement, given: Tensor | None = None, wanted: Tensor | None = None) -> Ticket:
@@ -196,7 +196,7 @@ def connect(service: RackService | str | None, timeout_s: float, workers: int = 
     terms = ServiceTerms(agreed.name, agreed.nonce.encode(), agreed.workers, agreed.weight, agreed.quota_bytes)
 
     group = f"service {agreed.name}"
-    meeting = Meeting(store, agree_on_name(store, group, rank), rank, size) if store is not None else None
+    rendezvous = Rendezvous(store, agree_on_name(store, group, rank), rank, size) if store is not None else None
 
     def join() -> Channel:
         from hostagent.transport.process import open_job
@@ -207,7 +207,7 @@ def connect(service: RackService | str | None, timeout_s: float, workers: int = 
         except TransportError as error:
             raise NetsumError(f"netsum: rank {rank} cannot join service {agreed.name!r}: {error}") from error
 
-    client = RackClient(rank, size, agreed, timeout_s, join, meeting)
+    client = RackClient(rank, size, agreed, timeout_s, join, rendezvous)
     _held[agreed.name] = client
     return client
 

@@ -21,7 +21,7 @@ from hostagent.torch_backend.rack import state
 from hostagent.torch_backend.rack.client import RackClient, RackService, connect
 from hostagent.torch_backend.rack.keys import LocalKey
 from hostagent.torch_backend.rack.layout import layout_of
-from hostagent.torch_backend.rack.sharing import bring_together
+from hostagent.torch_backend.rack.resync import bring_together
 from hostagent.torch_backend.rack.terms import (
     Policy,
     check_groups,

@@ -20,7 +20,7 @@ WORD_S = 5.0
 """Of waiting without a word."""
 
 
-class Meeting:
+class Rendezvous:
     """One rank's view. Ranks that close, or end in whatever orderly way, have left."""
 
     def __init__(self, store: Any, name: str, rank: int, size: int) -> None:

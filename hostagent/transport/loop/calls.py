@@ -28,15 +28,17 @@ EINTR = 4
 
 @njit
 def is_done(address: int, number: int) -> Any:
-    """Whether an operation has ended. Its word may since have been given to a later one."""
+    """Whether an operation has ended. Its slot may have been reused by a later one since."""
     job = job_at(address)
     return load_acquire64(job.done + 8 * (number & job.done_mask)) >> DONE_SHIFT > number
 
 
 @njit
 def status_of(address: int, number: int) -> Any:
-    """How an ended operation ended: 0, or the failure's code. One whose word a later one has taken ended well, since
-    after a failure none does."""
+    """The status of an operation that has ended: 0, or the failure's code.
+
+    If the slot was reused by a later operation this one succeeded: after a failure slots are not reused.
+    """
     job = job_at(address)
     word = load_acquire64(job.done + 8 * (number & job.done_mask))
     return word & ((1 << DONE_SHIFT) - 1) if word >> DONE_SHIFT == number + 1 else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 
@@ -102,3 +103,20 @@ class Mismatch:
 def pack_heartbeat(token: int, counter: int) -> bytes:
     """The datagram that the transport loop sends every HEARTBEAT_INTERVAL_NS; 24 bytes."""
     return HEARTBEAT.pack(HEARTBEAT_MAGIC, token, counter)
+
+
+PORTS_VARIABLE = "NETSUM_PORTS"
+"""``1,2,3``: ports' numbers by rank, where it matters which rank has which, as where they are of several racks."""
+
+
+def requested_port() -> int:
+    """This rank's (torchrun's RANK) of NETSUM_PORTS; 0 where there is none. Raises SessionError."""
+    ports, rank = os.environ.get(PORTS_VARIABLE, ""), os.environ.get("RANK", "0")
+    if not ports:
+        return 0
+    numbers = ports.split(",")
+    if not all(number.isdecimal() and int(number) for number in numbers):
+        raise SessionError(f"{PORTS_VARIABLE}={ports!r}: write the port's number of each rank, as in 1,2,3")
+    if not rank.isdecimal() or int(rank) >= len(numbers):
+        raise SessionError(f"{PORTS_VARIABLE}={ports!r} has {len(numbers)} ports, and none for rank {rank}")
+    return int(numbers[int(rank)])

@@ -87,7 +87,7 @@ def test_thirty_percent_loss_each_way_takes_a_bounded_number_of_round_trips(work
 
 def test_nothing_is_repeated_on_a_path_without_loss() -> None:
     lab = bulk(Schedule(workers=3, window=64, lanes=4), 2048)
-    assert [core.statistics()["repeats_sent"] for core in lab.cores] == [0, 0, 0]
+    assert [core.statistics()["retransmissions_sent"] for core in lab.cores] == [0, 0, 0]
     assert lab.now_ns == 2048 // 64 * 2 * TICK_NS
 
 
@@ -95,4 +95,4 @@ def test_a_path_slower_than_the_first_estimate_is_learnt() -> None:
     """A round trip of 200 ms; the first estimate is 20."""
     lab = bulk(Schedule(workers=2, window=64, lanes=4, delay_ticks=100), 8192)
     statistics = lab.cores[0].statistics()
-    assert statistics["repeats_sent"] < 8192 / 4, statistics
+    assert statistics["retransmissions_sent"] < 8192 / 4, statistics

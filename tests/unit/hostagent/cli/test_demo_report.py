@@ -31,7 +31,7 @@ def make_report(**changes: object) -> figures.Report:
         ports=[figures.Port(n, f"shm:{n}", 10, 1000, 10, 1000, 0) for n in range(4)],
         verdicts={"accepted": accepted - 5, "accepted_no_data": 5, "completed": accepted // 4, "waiting": 2},
         drops={"checksum": 0},
-        ranks=[{"repeats_sent": 1} for _ in range(4)],
+        ranks=[{"retransmissions_sent": 1} for _ in range(4)],
         operations=[operations] * 4,
     )
     return dataclasses.replace(figures.Report(netsum, gloo, network), **changes)

@@ -17,7 +17,7 @@ from hostagent.rackserver.thread_pool import (
     TRIAL,
     TRY_ALONE,
     TRY_TOGETHER,
-    Crew,
+    ThreadPool,
     note_batch,
 )
 from tests.labs.rack_aggregator import RackAggregator, terms_of
@@ -43,7 +43,7 @@ def test_threads_answer_what_one_core_answers_in_whatever_order() -> None:
     alone, together = (RackAggregator(LANES, cores=cores, ports=WORKERS) for cores in (1, 2))
     for aggregator in (alone, together):
         aggregator.server.install(terms_of(7, JOB, LANES))
-    with Crew(together.server):
+    with ThreadPool(together.server):
         answers = sorted(together.receive_all(frames))
         again = sorted(together.receive_all(frames))
     assert answers == sorted(alone.receive_all(frames))
@@ -60,37 +60,37 @@ def test_threads_answer_what_one_core_answers_in_whatever_order() -> None:
 def test_a_server_goes_on_alone_after_its_threads_have_ended() -> None:
     aggregator = RackAggregator(LANES, cores=2, ports=WORKERS)
     aggregator.server.install(terms_of(7, JOB, LANES))
-    Crew(aggregator.server, pin=True).stop()
+    ThreadPool(aggregator.server, pin=True).stop()
     assert len(aggregator.receive_all(contributions(8))) == 8 * WORKERS
     assert aggregator.server.process(FrameBatch(1), 0) is None
 
 
 def test_a_part_whose_thread_does_not_run_is_done_by_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Crew, "_follow", lambda self, core: None)
+    monkeypatch.setattr(ThreadPool, "_follow", lambda self, core: None)
     frames = contributions(WINDOW)
     aggregator = RackAggregator(LANES, cores=3, ports=WORKERS)
     aggregator.server.install(terms_of(7, JOB, LANES))
-    with Crew(aggregator.server):
+    with ThreadPool(aggregator.server):
         for _ in range(3):
             assert len(aggregator.receive_all(frames)) == WORKERS * WINDOW
 
 
 class Trials:
-    """A crew's record without threads, and the times that its batches are said to take."""
+    """A thread pool's record without threads, and the times that its batches are said to take."""
 
     def __init__(self) -> None:
         aggregator = RackAggregator(LANES, ports=1)
-        self._crew = Crew(aggregator.server)
+        self._thread_pool = ThreadPool(aggregator.server)
         self.now_ns = 1_000_000_000
 
     @property
     def way(self) -> int:
-        return int(self._crew.record["way"][0])
+        return int(self._thread_pool.record["way"][0])
 
     def batches(self, count: int, worked_ns: int, waited_ns: int = 0) -> int:
         for _ in range(count):
             self.now_ns += worked_ns + waited_ns
-            note_batch(self._crew.address, 256, worked_ns, waited_ns, self.now_ns)
+            note_batch(self._thread_pool.address, 256, worked_ns, waited_ns, self.now_ns)
         return self.way
 
 
@@ -121,8 +121,8 @@ def test_batches_alone_and_together_give_the_same_answers() -> None:
     frames = contributions(WINDOW)
     aggregator = RackAggregator(LANES, cores=2, ports=WORKERS)
     aggregator.server.install(terms_of(7, JOB, LANES))
-    with Crew(aggregator.server) as crew:
+    with ThreadPool(aggregator.server) as thread_pool:
         first = sorted(aggregator.receive_all(frames))
         for way in (ALONE, TRY_ALONE, TOGETHER, TRY_TOGETHER):
-            crew.record["way"] = way
+            thread_pool.record["way"] = way
             assert sorted(aggregator.receive_all(frames)) == first

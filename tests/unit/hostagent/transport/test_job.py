@@ -88,7 +88,7 @@ def test_sums_are_right_under_loss():
             arrays = [np.arange(2000, dtype=np.int32) * (rank + 1) for rank in range(2)]
             run(net, [sum_of(array) for array in arrays])
             assert all(np.array_equal(array, np.arange(2000) * 3) for array in arrays)
-        assert net.channels[0].statistics()["repeats_sent"] > 0
+        assert net.channels[0].statistics()["retransmissions_sent"] > 0
 
 
 def test_a_restart_in_the_middle_is_not_noticed():

@@ -12,7 +12,7 @@ from hostagent.protocol.wire import LANES_AT, Operator
 from hostagent.protocol.worker.header import OPERATOR_AT
 from hostagent.rackserver.frames.loops import set_index
 from hostagent.rackserver.frames.validate import SERVED
-from hostagent.rackserver.tenants.fair_queueing import Shares, count_frames, share
+from hostagent.rackserver.tenants.fair_queueing import FairQueues, count_frames, set_allowances
 from tests.labs.rack_aggregator import RackAggregator, terms_of
 
 LANES, WINDOW = 64, 16
@@ -37,13 +37,13 @@ def test_frames_are_counted_for_the_tenant_whose_port_they_came_by_in_whatever_o
         aggregator.server.install(terms)
     frames = [(0, plain)] * 3 + [(2, served)] * 2 + [(0, served), (1, plain), (2, stump), (0, plain), (0, plain)]
     aggregator.receive_all(frames)
-    expected = Shares()
+    expected = FairQueues()
     expected.arrange([(1, {0}), (1, {2})])
     count_frames(expected.address, 0, 6, 1)
     count_frames(expected.address, 2, 3, 2)
-    share(expected.address)
-    assert aggregator.server.shares.allowances.tolist() == expected.allowances.tolist()
-    assert aggregator.server.shares.allowances[0] != aggregator.server.shares.allowances[2]
+    set_allowances(expected.address)
+    assert aggregator.server.fair_queues.allowances.tolist() == expected.allowances.tolist()
+    assert aggregator.server.fair_queues.allowances[0] != aggregator.server.fair_queues.allowances[2]
 
 
 @pytest.mark.parametrize("window", [1, 16])

@@ -14,7 +14,7 @@ from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.port import port_refresh
 from emulator.ports.spec import parse_port
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.frames.tx_slots import RUN_CELLS, close_runs, take_cell
+from hostagent.rackserver.frames.tx_slots import RUN_CELLS, close_runs, take_tx_slot
 from hostagent.rackserver.records import server_at
 
 LENGTH, CORES, PORTS = 80, 3, 2
@@ -31,7 +31,7 @@ def take_all(address: int, takers: int, count: int) -> int:
     """A cell for each (core, port, number), which is written into it; how many there were."""
     server, taken = server_at(address), 0
     for place in range(takers, takers + 24 * count, 24):
-        cell = take_cell(server, load_i64(place), load_i64(place + 8), LENGTH)
+        cell = take_tx_slot(server, load_i64(place), load_i64(place + 8), LENGTH)
         if cell != 0:
             store_i64(cell, load_i64(place + 16))
             taken += 1

@@ -10,7 +10,14 @@ from emulator.ports.batch import FrameBatch
 from hostagent.protocol.wire import LANES_AT, Operator
 from hostagent.protocol.worker.header import OPERATOR_AT
 from hostagent.rackserver.frames.validate import SERVED
-from hostagent.rackserver.tenants.fair_queueing import MOST_FRAMES, SERVED_WORK, Shares, count_frames, is_served, share
+from hostagent.rackserver.tenants.fair_queueing import (
+    MOST_FRAMES,
+    SERVED_WORK,
+    FairQueues,
+    count_frames,
+    is_served,
+    set_allowances,
+)
 
 PORTS = 40
 
@@ -43,7 +50,7 @@ class Sender:
 
 def play(senders: list[Sender], turns: int) -> None:
     """As the live loop: from each port as many frames as it has and may give, then the server's word for the next."""
-    shares = Shares()
+    shares = FairQueues()
     shares.arrange((sender.weight, set(sender.ports)) for sender in senders)
     for _ in range(turns):
         batch = FrameBatch(PORTS * MOST_FRAMES)
@@ -58,7 +65,7 @@ def play(senders: list[Sender], turns: int) -> None:
         for index in range(batch.count):
             served = bool(is_served(int(batch.address[index]), LANES_AT))
             count_frames(shares.address, int(batch.port[index]), 1, served)
-        share(shares.address)
+        set_allowances(shares.address)
 
 
 def test_work_is_shared_as_the_weights_tell() -> None:
@@ -98,6 +105,6 @@ def test_the_lightest_tenant_is_not_starved() -> None:
 
 
 def test_tenants_with_a_port_in_common_share_one_share() -> None:
-    shares = Shares()
+    shares = FairQueues()
     assert shares.arrange([(1, {1, 2}), (1, {3}), (5, {2, 4}), (1, {4, 6})]) == 2
     assert shares.arrange([(1, {1}), (1, {3})]) == 2

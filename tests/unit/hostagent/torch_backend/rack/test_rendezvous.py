@@ -11,7 +11,7 @@ from torch.distributed import HashStore  # type: ignore[attr-defined]
 
 from hostagent.torch_backend.errors import NetsumError
 from hostagent.torch_backend.rack.client import RackClient, RackService
-from hostagent.torch_backend.rack.rendezvous import Meeting
+from hostagent.torch_backend.rack.rendezvous import Rendezvous
 from tests.labs.rack_network import on_ranks
 
 PATIENCE_S = 60.0
@@ -28,8 +28,8 @@ class Job:
 
 
 def client(store: Any, rank: int, size: int = 2) -> RackClient:
-    meeting = Meeting(store, "a job", rank, size)
-    return RackClient(rank, size, RackService("mine"), PATIENCE_S, Job, meeting)  # type: ignore[arg-type]
+    rendezvous = Rendezvous(store, "a job", rank, size)
+    return RackClient(rank, size, RackService("mine"), PATIENCE_S, Job, rendezvous)  # type: ignore[arg-type]
 
 
 def test_all_join_again_as_often_as_the_server_is_lost() -> None:
@@ -64,10 +64,10 @@ def test_a_rank_that_ends_without_closing_has_left() -> None:
 
 def test_a_rank_that_does_nothing_is_named_at_the_time_out() -> None:
     with pytest.raises(NetsumError, match="ranks 1, 2 did not join again within 0 s"):
-        Meeting(HashStore(), "a job", 0, 3).gather(0.0)
+        Rendezvous(HashStore(), "a job", 0, 3).gather(0.0)
 
 
 def test_a_rank_that_waits_for_another_says_for_whom(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(NetsumError, match=r"ranks 0, 2 did not join again within 0\.2 s"):
-        Meeting(HashStore(), "a job", 1, 3).gather(0.2)
+        Rendezvous(HashStore(), "a job", 1, 3).gather(0.2)
     assert "rank 1 waits up to 0.2 s for ranks 0, 2 to join again" in capsys.readouterr().err

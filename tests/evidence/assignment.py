@@ -15,12 +15,6 @@ from collections.abc import Sequence
 from hostagent.rackserver.records import BLOCK_BYTES
 
 
-def block_log2_of(lanes: int, window: int) -> int:
-    """Chunks of a block, as a power of two: the most that fit in both 32 KB and half a window; at least one chunk."""
-    fits = max(1, min(BLOCK_BYTES // (4 * lanes), window // 2))
-    return fits.bit_length() - 1
-
-
 def blocks_of(size_bytes: int, block_bytes: int = BLOCK_BYTES) -> list[int]:
     """Sizes of a key's blocks: all full but the last."""
     full, rest = divmod(size_bytes, block_bytes)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hostagent.rackserver.keys import FLOAT_BYTES, PUBLISHED_PARAMETERS
+from tests.evidence.model_keys import FLOAT_BYTES, PUBLISHED_PARAMETERS
 
 PUBLISHED_ADVANTAGE = 1.25
 """The abstract of Parameter Hub (SoCC 2018): "25 % better throughput per dollar"."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostagent.rackserver.keys import PUBLISHED_PARAMETERS, model_keys, model_names, parameters
+from tests.evidence.model_keys import PUBLISHED_PARAMETERS, model_keys, model_names, parameters
 
 TENSORS = {"resnet50": 161, "alexnet": 16, "vgg16": 32, "bert-base": 199}
 

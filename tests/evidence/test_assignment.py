@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hostagent.rackserver.assign import balanced, block_log2_of, blocks_of, imbalance, loads_of, published
-from hostagent.rackserver.keys import model_keys, model_names
-from hostagent.rackserver.records import BLOCK_BYTES
+from hostagent.rackserver.records import BLOCK_BYTES, block_log2_of
+from tests.evidence.assignment import balanced, blocks_of, imbalance, loads_of, published
+from tests.evidence.model_keys import model_keys, model_names
 
 
 @pytest.mark.parametrize("model", model_names())

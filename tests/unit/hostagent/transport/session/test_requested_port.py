@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostagent.controller.core.ports import NoPort, PortBook, offer_from
-from hostagent.transport.requested_port import PORTS_VARIABLE, wanted_port
-from hostagent.transport.session.terms import SessionError
+from hostagent.transport.session.terms import PORTS_VARIABLE, SessionError, requested_port
 
 KINDS = ("shm", "udp", "tcp")
 
@@ -42,9 +41,9 @@ def test_a_port_that_can_not_be_had_is_named(wanted: int, kinds: tuple[str, ...]
 
 def test_a_rank_finds_its_port_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "2")
-    assert wanted_port() == 0
+    assert requested_port() == 0
     monkeypatch.setenv(PORTS_VARIABLE, "4,5,6")
-    assert wanted_port() == 6
+    assert requested_port() == 6
 
 
 @pytest.mark.parametrize(("told", "why"), [("4,x,5", "write the port's number"), ("0,1,2", "write"), ("4,5", "rank 2")])
@@ -52,4 +51,4 @@ def test_what_names_no_port_for_the_rank_is_refused(told: str, why: str, monkeyp
     monkeypatch.setenv("RANK", "2")
     monkeypatch.setenv(PORTS_VARIABLE, told)
     with pytest.raises(SessionError, match=why):
-        wanted_port()
+        requested_port()

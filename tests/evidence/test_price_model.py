@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hostagent.rackserver.price_model import (
+from tests.evidence.price_model import (
     PUBLISHED_ADVANTAGE,
     Link,
     Server,
