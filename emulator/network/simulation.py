@@ -23,11 +23,11 @@ Node: TypeAlias = Callable[[bytes, int, int, int], Outputs]
 """(frame, port, now_ns, origin) -> what leaves; ``origin`` is the number of the frame from outside that led to it."""
 
 MOST_AT_ONCE = 4_096
-"""Frames delivered without time going on; more of them go in a circle."""
+"""Frames delivered without time going on; more of them are a forwarding loop."""
 
 
 class EndlessCircle(Exception):
-    """Frames go round between nodes and no time passes."""
+    """A forwarding loop in which no time passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,8 @@ class Simulation:
                 return
             self._deliver(*arriving.popleft())
         raise EndlessCircle(
-            f"more than {MOST_AT_ONCE} frames were passed on at {self.now_ns} ns: they go in a circle between "
-            f"{', '.join(sorted({str(end.node) for end in self._cables}))}; give a link a delay, or look for the loop"
+            f"more than {MOST_AT_ONCE} frames were passed on at {self.now_ns} ns: a forwarding loop between "
+            f"{', '.join(sorted({str(end.node) for end in self._cables}))}; give a link a delay, or remove the loop"
         )
 
     def _due(self) -> list[tuple[End, bytes, int]]:

@@ -32,7 +32,7 @@ from emulator.p4runtime.stream.cpu_port import CpuPort
 from emulator.p4runtime.stream.log_messages import MessageLog
 from emulator.ports.batch import CELL_BYTES
 from emulator.ports.cable.bell import Bell
-from emulator.ports.cable.stale import clean_stale
+from emulator.ports.cable.stale_shm import clean_stale
 from emulator.ports.errors import PortError
 from emulator.ports.loop.core_runner import CoreRunner
 from emulator.ports.loop.live import LiveLoop

@@ -44,7 +44,7 @@ from emulator.ports.host import (
 )
 from emulator.ports.opening import open_host_port
 from emulator.ports.port import port_flush, port_has_input, port_receive, port_refresh, port_release
-from emulator.ports.sockets.messages import MESSAGES, MSG_DONTWAIT
+from emulator.ports.sockets.mmsg import MESSAGES, MSG_DONTWAIT
 from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_port
 

@@ -19,7 +19,7 @@ from emulator.native.pages import CACHE_LINE_BYTES, address_of, aligned_bytes
 from emulator.native.syscalls import monotonic_ns
 from emulator.ports.batch import FRAME_HEADROOM_BYTES, FrameBatch
 from emulator.ports.cable.bell import Bell, bell_cancel, bell_prepare, bell_sleep
-from emulator.ports.cable.cable import (
+from emulator.ports.cable.rings import (
     cable_host_consumed,
     cable_host_has_input,
     cable_host_post,
@@ -27,11 +27,11 @@ from emulator.ports.cable.cable import (
     cable_host_receive,
     cable_host_release,
 )
-from emulator.ports.cable.peer import attend_peer, leave_peer, ring_peer
+from emulator.ports.cable.wake_peer import attend_peer, leave_peer, ring_peer
 from emulator.ports.errors import PortError
 from emulator.ports.port import RETRY_BLOCKED_NS, PortStatistics, common_statistics
-from emulator.ports.sockets.tcp_wire import tcp_has_input, tcp_host_flush, tcp_receive, tcp_release
-from emulator.ports.sockets.udp_wire import udp_host_flush, udp_host_post, udp_receive, udp_release
+from emulator.ports.sockets.tcp_loops import tcp_has_input, tcp_host_flush, tcp_receive, tcp_release
+from emulator.ports.sockets.udp_loops import udp_host_flush, udp_host_post, udp_receive, udp_release
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import KIND_CABLE, KIND_TCP, PORT, WAKE_REQUESTED, port_at
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from emulator.native.pages import CACHE_LINE_BYTES
 from emulator.ports.batch import TxPortTable
 from emulator.ports.cable.bell import Bell
-from emulator.ports.cable.cable import Geometry
 from emulator.ports.cable.memory import MemoryPort
+from emulator.ports.cable.rings import Geometry
 from emulator.ports.cable.shm import ShmHostPort, ShmSwitchPort
 from emulator.ports.errors import PortError
 from emulator.ports.host import HostPort

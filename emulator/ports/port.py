@@ -25,14 +25,14 @@ from emulator.ports.batch import (
     tx_length,
     tx_ring_at,
 )
-from emulator.ports.cable.cable import (
+from emulator.ports.cable.rings import (
     cable_switch_has_input,
     cable_switch_publish,
     cable_switch_receive,
     cable_switch_refresh,
     cable_switch_release,
 )
-from emulator.ports.cable.peer import leave_peer, ring_peer
+from emulator.ports.cable.wake_peer import leave_peer, ring_peer
 from emulator.ports.errors import PortError
 from emulator.ports.impairments import (
     ImpairmentState,
@@ -43,11 +43,11 @@ from emulator.ports.impairments import (
     impair_release,
     impair_transmit,
 )
-from emulator.ports.interface.packet_wire import packet_has_input, packet_receive, packet_release, packet_settle
-from emulator.ports.pcap.pcap_wire import pcap_flush, pcap_next_ns, pcap_receive, pcap_write_out
-from emulator.ports.sockets.messages import flush_ring
-from emulator.ports.sockets.tcp_wire import tcp_has_input, tcp_receive, tcp_release, tcp_switch_flush
-from emulator.ports.sockets.udp_wire import udp_receive, udp_release, udp_switch_flush
+from emulator.ports.interface.packet_socket import packet_has_input, packet_receive, packet_release, packet_settle
+from emulator.ports.pcap.pcap_loops import pcap_flush, pcap_next_ns, pcap_receive, pcap_write_out
+from emulator.ports.sockets.mmsg import flush_ring
+from emulator.ports.sockets.tcp_loops import tcp_has_input, tcp_receive, tcp_release, tcp_switch_flush
+from emulator.ports.sockets.udp_loops import udp_receive, udp_release, udp_switch_flush
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import (
     KIND_CABLE,

@@ -2,7 +2,7 @@
 
 One record of int64 fields; loops take its address, and ``port_at`` gives them its fields. The offsets below are of
 words that are atomic, or of which the address is needed. Nothing in it is shared with another process, so a peer cannot
-change it: what is shared is in the cable (``cable``).
+change it: what is shared is in the cable (``cable.rings``).
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ class _Run:
 
 
 def _clean_shared_memory() -> None:
-    from emulator.ports.cable.stale import clean_stale
+    from emulator.ports.cable.stale_shm import clean_stale
 
     clean_stale()
 

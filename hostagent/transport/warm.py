@@ -37,7 +37,7 @@ def all_entries() -> list[tuple[Any, int]]:
 def entries() -> list[tuple[Any, int]]:
     """(function, number of int64 arguments), the largest first. A test compares this with what a rank really calls."""
     from emulator.ports import host
-    from emulator.ports.cable import peer, shm
+    from emulator.ports.cable import shm, wake_peer
     from hostagent.protocol import operation
     from hostagent.protocol.worker import restart
     from hostagent.transport.loop import calls as loop_calls
@@ -48,8 +48,8 @@ def entries() -> list[tuple[Any, int]]:
         (restart.core_resume, 4),
         (host.host_posted, 1),
         (host.host_consumed, 1),
-        (peer.ring_peer, 1),
-        (peer.leave_peer, 1),
+        (wake_peer.ring_peer, 1),
+        (wake_peer.leave_peer, 1),
         (operation.operation_hash, 6),
         (loop.announce, 1),
         (shm._load, 1),

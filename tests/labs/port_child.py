@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from emulator.ports.batch import FrameBatch
-from emulator.ports.cable.cable import Geometry
+from emulator.ports.cable.rings import Geometry
 from emulator.ports.host import FramePool, HostPort
 from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.opening import make_switch_bell, open_host_port, open_switch_ports

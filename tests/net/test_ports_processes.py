@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from emulator.ports.batch import FrameBatch
-from emulator.ports.cable.stale import clean_stale
+from emulator.ports.cable.stale_shm import clean_stale
 from emulator.ports.host import FramePool, HostPort
 from emulator.ports.opening import open_host_port
 from emulator.ports.sockets.tcp import TcpHostPort

@@ -31,7 +31,7 @@ from emulator.native.memory import load_i64, load_u16
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.native.syscalls import futex_wait, futex_wake, ppoll, read_descriptor, write_descriptor
 from emulator.ports.batch import offset_of
-from emulator.ports.cable import files
+from emulator.ports.cable import shm_files
 
 BELL_BYTES = 4096
 SEQUENCE = 0
@@ -42,7 +42,7 @@ DRAIN = 256
 """256 bytes of scratch for reading the FIFO empty."""
 DRAIN_BYTES = 256
 
-BELL_PREFIX = f"{files.PREFIX}bell-"
+BELL_PREFIX = f"{shm_files.PREFIX}bell-"
 LOCK_OWNER = 0
 
 POLL = np.dtype([("fd", "<i4"), ("events", "<i2"), ("revents", "<i2")])
@@ -126,7 +126,7 @@ class Bell:
     def __init__(self, *, shared: bool = True, poll: bool = False) -> None:
         self.identity = secrets.randbits(63) | 1
         """What peers find the bell by; never 0."""
-        self._file: files.SharedFile | None = None
+        self._file: shm_files.SharedFile | None = None
         self._memory: NDArray[np.uint8] | None = None
         if shared:
             self._file = self._create_file()
@@ -173,9 +173,9 @@ class Bell:
             self._file.unlink()
             self._file.close()
 
-    def _create_file(self) -> files.SharedFile:
-        path = files.shared_folder() / f"{BELL_PREFIX}{self.identity:016x}"
-        created = files.create(path, BELL_BYTES, BELL_BYTES, lambda file: _claim(file))
+    def _create_file(self) -> shm_files.SharedFile:
+        path = shm_files.shared_folder() / f"{BELL_PREFIX}{self.identity:016x}"
+        created = shm_files.create(path, BELL_BYTES, BELL_BYTES, lambda file: _claim(file))
         if created is None:
             raise FileExistsError(f"{path}: 63 random bits came twice")
         return created
@@ -201,5 +201,5 @@ def fifo_path(bell_path: Path) -> Path:
     return bell_path.with_name(bell_path.name + ".fifo")
 
 
-def _claim(file: files.SharedFile) -> None:
-    files.try_lock(file.descriptor, LOCK_OWNER)
+def _claim(file: shm_files.SharedFile) -> None:
+    shm_files.try_lock(file.descriptor, LOCK_OWNER)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable
 from emulator.ports.cable.bell import Bell
-from emulator.ports.cable.cable import PAGE_BYTES, Geometry, place, place_tx, write_header
+from emulator.ports.cable.rings import PAGE_BYTES, Geometry, place, place_tx, write_header
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
 from emulator.ports.port import SwitchPort

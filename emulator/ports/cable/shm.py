@@ -20,9 +20,9 @@ from typing import Any
 from emulator.native.atomics import load_acquire64, store_release64
 from emulator.native.jit import njit
 from emulator.ports.batch import TxPortTable
-from emulator.ports.cable import files
+from emulator.ports.cable import shm_files
 from emulator.ports.cable.bell import Bell
-from emulator.ports.cable.cable import (
+from emulator.ports.cable.rings import (
     DOWN_HEAD,
     DOWN_TAIL,
     END_GENERATION,
@@ -39,14 +39,14 @@ from emulator.ports.cable.cable import (
     place_tx,
     write_header,
 )
-from emulator.ports.cable.peer import bell_path_template, ring_peer
+from emulator.ports.cable.wake_peer import bell_path_template, ring_peer
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
 from emulator.ports.port import SwitchPort, port_refresh
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import WireKind
 
-PORT_PREFIX = f"{files.PREFIX}port-"
+PORT_PREFIX = f"{shm_files.PREFIX}port-"
 
 LOCK_SWITCH, LOCK_HOST, LOCK_GATE = 0, 1, 2
 """Bytes of the file: who holds each end, and who is just now taking or leaving one."""
@@ -60,7 +60,7 @@ DRAIN_STEP_S = 0.0005
 
 def port_path(name: str) -> Path:
     """The file of the port with this name."""
-    return files.shared_folder() / f"{PORT_PREFIX}{name}"
+    return shm_files.shared_folder() / f"{PORT_PREFIX}{name}"
 
 
 @njit
@@ -73,7 +73,7 @@ def _store(address: int, value: int) -> None:
     store_release64(address, value)
 
 
-def read_geometry(shared: files.SharedFile) -> Geometry:
+def read_geometry(shared: shm_files.SharedFile) -> Geometry:
     """The sizes in a file's header. Raises PortError where they are not those of such a file."""
     if len(shared.bytes) < HEADER_BYTES or int(header_of(shared.bytes)["magic"]) != MAGIC:
         raise PortError(f"{shared.path} is not a port of ours; remove it or use another name")
@@ -91,29 +91,29 @@ def _other(end: int) -> int:
     return LOCK_HOST if end == LOCK_SWITCH else LOCK_SWITCH
 
 
-def _take(spec: PortSpec, shared: files.SharedFile, end: int) -> bool:
+def _take(spec: PortSpec, shared: shm_files.SharedFile, end: int) -> bool:
     """Lock one end, through the gate; False when the file has lost its name meanwhile. The gate stays ours."""
-    files.wait_lock(shared.descriptor, LOCK_GATE)
+    shm_files.wait_lock(shared.descriptor, LOCK_GATE)
     if not shared.is_named():
         return False
-    if not files.try_lock(shared.descriptor, end):
+    if not shm_files.try_lock(shared.descriptor, end):
         owner = header_of(shared.bytes)["switch" if end == LOCK_SWITCH else "host"]["pid"]
         role = "switch" if end == LOCK_SWITCH else "host"
         raise PortError(f"port {spec} is in use by another {role}, process {owner}; end it or use another name")
     return True
 
 
-def _announce(shared: files.SharedFile, end: str, bell: Bell) -> None:
+def _announce(shared: shm_files.SharedFile, end: str, bell: Bell) -> None:
     """Tell the other end who we are; the generation last."""
     block = header_of(shared.bytes)[end]
     block["bell"] = bell.identity
     block["pid"] = os.getpid()
     offset = SWITCH_END if end == "switch" else HOST_END
     _store(shared.address + offset + END_GENERATION, int(block["generation"]) + 1)
-    files.unlock(shared.descriptor, LOCK_GATE)
+    shm_files.unlock(shared.descriptor, LOCK_GATE)
 
 
-def _leave(shared: files.SharedFile, end: int) -> None:
+def _leave(shared: shm_files.SharedFile, end: int) -> None:
     """Give an end back, and remove the file if the other end is free too.
 
     The gate makes the two ends leave one after the other, so that one of them is the last; and keeps anybody from
@@ -121,14 +121,14 @@ def _leave(shared: files.SharedFile, end: int) -> None:
     """
     if not shared.is_open:
         return
-    files.wait_lock(shared.descriptor, LOCK_GATE)
-    files.unlock(shared.descriptor, end)
-    if files.try_lock(shared.descriptor, _other(end)):
+    shm_files.wait_lock(shared.descriptor, LOCK_GATE)
+    shm_files.unlock(shared.descriptor, end)
+    if shm_files.try_lock(shared.descriptor, _other(end)):
         shared.unlink()
     shared.close()
 
 
-def _connect(state: Any, shared: files.SharedFile, geometry: Geometry, peer_end: int) -> Any:
+def _connect(state: Any, shared: shm_files.SharedFile, geometry: Geometry, peer_end: int) -> Any:
     """Fill in a PORT record; returns the memory of the path of the peer's bell, for the caller to keep."""
     state["kind"] = WireKind.CABLE
     place(state, shared.address, geometry)
@@ -153,10 +153,10 @@ class ShmSwitchPort(SwitchPort):
             _leave(self._shared, LOCK_SWITCH)
             raise
 
-    def _open(self, geometry: Geometry) -> files.SharedFile:
+    def _open(self, geometry: Geometry) -> shm_files.SharedFile:
         path = port_path(self.spec.name)
         while True:
-            shared = files.open_existing(path) or files.create(
+            shared = shm_files.open_existing(path) or shm_files.create(
                 path, geometry.total_bytes, geometry.pool_offset, lambda made: write_header(made.bytes, geometry)
             )
             if shared is None:
@@ -169,7 +169,7 @@ class ShmSwitchPort(SwitchPort):
                 raise
             shared.close()
 
-    def _replace(self, shared: files.SharedFile, geometry: Geometry) -> bool:
+    def _replace(self, shared: shm_files.SharedFile, geometry: Geometry) -> bool:
         """Remove a file left behind with other sizes or damaged; True when it was, so a new one must be made."""
         try:
             if read_geometry(shared) == geometry:
@@ -177,7 +177,7 @@ class ShmSwitchPort(SwitchPort):
             problem = f"port {self.spec} has a host attached, with other sizes; end the host first"
         except PortError as error:
             problem = str(error)
-        if not files.try_lock(shared.descriptor, LOCK_HOST):
+        if not shm_files.try_lock(shared.descriptor, LOCK_HOST):
             raise PortError(problem)
         shared.unlink()
         return True
@@ -219,10 +219,10 @@ class ShmHostPort(HostPort):
             self.close()
             raise
 
-    def _open(self) -> files.SharedFile:
+    def _open(self) -> shm_files.SharedFile:
         path = port_path(self.spec.name)
         while True:
-            shared = files.open_existing(path)
+            shared = shm_files.open_existing(path)
             if shared is None:
                 raise PortError(f"port {self.spec}: no switch offers it ({path} is not there); start the switch first")
             try:
@@ -238,10 +238,10 @@ class ShmHostPort(HostPort):
         address = self._shared.address
         deadline = time.monotonic() + DRAIN_TIMEOUT_S
         while _load(address + UP_HEAD) != _load(address + UP_TAIL):
-            if files.try_lock(self._shared.descriptor, LOCK_SWITCH):
+            if shm_files.try_lock(self._shared.descriptor, LOCK_SWITCH):
                 # nobody reads; and with the gate ours, nobody can begin to
                 _store(address + UP_HEAD, _load(address + UP_TAIL))
-                files.unlock(self._shared.descriptor, LOCK_SWITCH)
+                shm_files.unlock(self._shared.descriptor, LOCK_SWITCH)
                 return
             if time.monotonic() > deadline:
                 raise PortError(
@@ -267,7 +267,7 @@ class ShmHostPort(HostPort):
         need = -(-pool_bytes(count, stride_bytes) // 4096) * 4096
         start = self._find_room(need)
         offset = self._geometry.pool_offset + start
-        files.reserve(self._shared.descriptor, offset, need, self._shared.path.parent)
+        shm_files.reserve(self._shared.descriptor, offset, need, self._shared.path.parent)
         self._pools = sorted([*self._pools, (start, need)])
         return pool_over(self._shared.bytes[offset : offset + need], count, stride_bytes)
 

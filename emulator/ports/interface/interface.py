@@ -1,12 +1,12 @@
 """A port on a network interface of this machine: whole Ethernet frames through packet sockets (AF_PACKET).
 
-Two sockets: frames come in through a ring that the kernel fills (see ``packet_wire``), and go out by sendmmsg, straight
-from the switch's cells. Measured on veth: a ring costs a third less than recvmmsg for each frame forwarded; its newer
-format (TPACKET_V3) saves a few per cent more but holds frames back for a millisecond; a ring for sending gains nothing,
-for the kernel copies out of it there too.
+Two sockets: frames come in through a ring that the kernel fills (see ``packet_socket``), and go out by sendmmsg,
+straight from the switch's cells. Measured on veth: a ring costs a third less than recvmmsg for each frame forwarded;
+its newer format (TPACKET_V3) saves a few per cent more but holds frames back for a millisecond; a ring for sending
+gains nothing, for the kernel copies out of it there too.
 
-The interface is in promiscuous mode while the port is open. The machine's own protocols go on using it beside us: give
-it no address, or forbid them, if they should not answer.
+The interface is in promiscuous mode while the port is open. The machine's own protocols keep using it: give it no
+address, or disable them, if they should not answer.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import threading
 from emulator.native.pages import CACHE_LINE_BYTES, address_of
 from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, TxPortTable
 from emulator.ports.errors import PortError
-from emulator.ports.interface.packet_wire import OFFLOAD_BYTES, SLOT_HEADER, TAG_BYTES
+from emulator.ports.interface.packet_socket import OFFLOAD_BYTES, SLOT_HEADER, TAG_BYTES
 from emulator.ports.port import PortStatistics, SwitchPort, make_private_ring
-from emulator.ports.sockets.messages import make_messages
+from emulator.ports.sockets.mmsg import make_messages
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import WireKind
 

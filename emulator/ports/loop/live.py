@@ -1,4 +1,4 @@
-"""A live loop on a thread of its own, under a process that ends by SIGTERM."""
+"""A live loop in its own thread, in a process that ends by SIGTERM."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Protocol
 
 
 class Runs(Protocol):
-    """A loop that serves ports until it is told to stop, as ``SwitchRunner``."""
+    """A loop that serves ports until ``stop``, as ``SwitchRunner``."""
 
     def run(self) -> object: ...
     def stop(self) -> None: ...
 
 
 class LiveLoop:
-    """Runs a loop; when that ends unasked, by failure or at the end of its files, this process is sent SIGTERM."""
+    """Runs a loop; where that ends before ``stop``, by failure or after the last frame of its files, this process gets
+    SIGTERM."""
 
     def __init__(self, runner: Runs) -> None:
         self.failure: BaseException | None = None

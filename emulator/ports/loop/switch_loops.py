@@ -19,9 +19,9 @@ def adopt_switch_loops() -> None:
 def entries() -> Entries:
     """The largest first. What is missing loads numba when it is first called; `test_switch_process` looks for that."""
     from emulator.ports import host, port
-    from emulator.ports.cable import bell, peer, shm
+    from emulator.ports.cable import bell, shm, wake_peer
     from emulator.ports.loop import program, turns
-    from emulator.ports.sockets import tcp_wire
+    from emulator.ports.sockets import tcp_loops
 
     return [
         (turns.run_slice, 1),
@@ -45,10 +45,10 @@ def entries() -> Entries:
         (host.host_receive, 3),
         (host.host_release, 1),
         (host.host_flush, 1),
-        (peer.ring_peer, 1),
-        (peer.leave_peer, 1),
+        (wake_peer.ring_peer, 1),
+        (wake_peer.leave_peer, 1),
         (shm._load, 1),
         (shm._store, 2),
-        (tcp_wire.offer_socket, 2),
-        (tcp_wire.tcp_drop, 1),
+        (tcp_loops.offer_socket, 2),
+        (tcp_loops.tcp_drop, 1),
     ]

@@ -1,11 +1,11 @@
 """Compiled: the turns of the live loop. See ``runner``, which makes the record that they work on.
 
 A turn takes at most ``PER_PORT`` frames from each port, calls ``process``, gives the frames back and sends what came
-out. When a turn has moved nothing the loop looks around for ``spin_ns`` and then sleeps on the process's bell until a
-host rings, a socket has input or a timer is due; with nothing to do it costs nothing.
+out. After a turn that moved nothing the loop spins for ``spin_ns`` and then sleeps on the process's bell until a host
+rings, a socket has input or a timer is due; an idle loop takes no CPU time.
 
-Where time is the capture files' nothing is waited for: the clock goes on to the next frame's time whenever a turn has
-moved nothing.
+In the time of capture files there is no waiting: after a turn that moved nothing the clock advances to the time of the
+next frame.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _turn(run: int) -> Any:
 
 @njit
 def _wanted(run: int) -> bool:
-    """Whether there is something to do that memory tells of."""
+    """Whether there is work that is visible without a system call."""
     loop = run_at(run)
     reasons = load_acquire64(run + ATTENTION)
     ports = loop.ports
@@ -160,7 +160,7 @@ def _due_ns(run: int, now_ns: int) -> Any:
 
 @njit
 def advance(run: int) -> Any:
-    """Move the files' time on to the next frame; whether there is none."""
+    """Advance the files' time to the next frame; whether there is none."""
     loop = run_at(run)
     now_ns = loop.now_ns
     due_ns = _due_ns(run, now_ns)
@@ -182,7 +182,7 @@ def _settle(run: int) -> Any:
 
 @njit
 def idle(run: int) -> Any:
-    """Look around for a while, then sleep; whether a port wants attention. See ``bell`` for why no wake-up is lost."""
+    """Spin for a while, then sleep; whether a port wants attention. See ``bell`` for why no wake-up is lost."""
     loop = run_at(run)
     start_ns = now_ns = monotonic_ns()
     due_ns = _due_ns(run, now_ns)
@@ -211,7 +211,7 @@ def idle(run: int) -> Any:
 
 @njit
 def run_slice(run: int) -> None:
-    """Serve the ports until attention is asked for, a port asks for some, or no frame is to come."""
+    """Serve the ports until attention is requested, by Python or by a port, or until the last frame of all files."""
     while load_acquire64(run + ATTENTION) == 0:
         if _turn(run) == 0:
             enough = idle(run) if run_at(run).virtual == 0 else advance(run)

@@ -20,7 +20,7 @@ from emulator.native.pages import address_of
 from emulator.ports.batch import CELL_BYTES, TxPortTable
 from emulator.ports.errors import PortError
 from emulator.ports.pcap.capture import RECORD_HEADER_BYTES, Capture, capture_header, read_capture
-from emulator.ports.pcap.pcap_wire import NOT_STARTED, pcap_write_out
+from emulator.ports.pcap.pcap_loops import NOT_STARTED, pcap_write_out
 from emulator.ports.port import PortStatistics, SwitchPort, make_private_ring
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import WireKind

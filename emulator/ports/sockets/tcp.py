@@ -1,7 +1,7 @@
 """A port over TCP: for networks that pass nothing else. The switch listens, the host connects, and again when cut off.
 
 A stream is a greeting from each side, then frames, each behind its length (4 bytes, big endian). A thread of the port
-makes connections and greets, which is seldom; the frames themselves are the loop's (``tcp_wire``).
+makes connections and greets, which is seldom; the frames themselves are the loop's (``tcp_loops``).
 
 A connection that does not greet is a stranger's: what it has sent is dropped and counted, and it is closed. The newest
 that has greeted is the host's, as a udp port's remote is whoever sent last; name the remote where strangers can reach
@@ -20,13 +20,13 @@ import numpy as np
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import CELL_BYTES, TxPortTable
 from emulator.ports.cable.bell import Bell
-from emulator.ports.cable.cable import POST
+from emulator.ports.cable.rings import POST
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
 from emulator.ports.port import SwitchPort, make_private_ring
-from emulator.ports.sockets.messages import IOV, MESSAGE, MESSAGES
-from emulator.ports.sockets.tcp_greeting import Greeter, HostGreeter, SwitchGreeter, open_listener, resolve_host
-from emulator.ports.sockets.tcp_wire import PREFIX_BYTES, STREAM_CAPACITY_BYTES, offer_socket, tcp_drop
+from emulator.ports.sockets.mmsg import IOV, MESSAGE, MESSAGES
+from emulator.ports.sockets.tcp_connections import Greeter, HostGreeter, SwitchGreeter, open_listener, resolve_host
+from emulator.ports.sockets.tcp_loops import PREFIX_BYTES, STREAM_CAPACITY_BYTES, offer_socket, tcp_drop
 from emulator.ports.sockets.udp import HOST_POSTS, TX_CELLS
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import WireKind

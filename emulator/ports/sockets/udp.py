@@ -18,12 +18,12 @@ import numpy as np
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, TxPortTable
 from emulator.ports.cable.bell import Bell
-from emulator.ports.cable.cable import POST
+from emulator.ports.cable.rings import POST
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
 from emulator.ports.port import SwitchPort, make_private_ring
-from emulator.ports.sockets.messages import MESSAGES, make_messages
-from emulator.ports.sockets.udp_wire import SOCKADDR_BYTES
+from emulator.ports.sockets.mmsg import MESSAGES, make_messages
+from emulator.ports.sockets.udp_loops import SOCKADDR_BYTES
 from emulator.ports.spec import INHERITED, PortSpec
 from emulator.ports.state import WireKind
 

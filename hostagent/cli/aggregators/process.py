@@ -19,7 +19,7 @@ from typing import Any
 from emulator.p4runtime.shutdown import AskedToEnd, Ending, die_with_parent
 from emulator.ports.batch import TxPortTable
 from emulator.ports.cable.bell import Bell
-from emulator.ports.cable.stale import clean_stale
+from emulator.ports.cable.stale_shm import clean_stale
 from emulator.ports.errors import PortError
 from emulator.ports.loop.core_runner import CoreRunner
 from emulator.ports.loop.live import LiveLoop

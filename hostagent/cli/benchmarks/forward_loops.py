@@ -11,8 +11,8 @@ from emulator.native.syscalls import monotonic_ns, ppoll, sendmmsg
 from emulator.ports.batch import batch_at
 from emulator.ports.cable.bell import bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.host import SPIN_NS, SPINS_PER_CLOCK
-from emulator.ports.interface.packet_wire import packet_has_input, packet_receive, packet_release
-from emulator.ports.sockets.messages import MESSAGE_BYTES, MESSAGES, MSG_DONTWAIT, set_message, transmit
+from emulator.ports.interface.packet_socket import packet_has_input, packet_receive, packet_release
+from emulator.ports.sockets.mmsg import MESSAGE_BYTES, MESSAGES, MSG_DONTWAIT, set_message, transmit
 
 NAP_NS = 50_000
 """A receiver's rest when nothing has come: it shares its core with the sender, and its ring holds thousands."""

@@ -26,7 +26,7 @@ from emulator.ports.cable.bell import Bell
 from emulator.ports.interface.interface import InterfacePort
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
-from emulator.ports.sockets.messages import IOV, MESSAGE
+from emulator.ports.sockets.mmsg import IOV, MESSAGE
 from emulator.ports.spec import parse_port, parse_ports
 from hostagent.cli.benchmarks.forward_loops import count_frames, exchange, limit_loop, send_frames
 from hostagent.cli.benchmarks.forward_traffic import CHUNK_AT, contributions, load_switch, routed_frames

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from emulator.ports.batch import FrameBatch, TxPortTable, frame_at, tx_frame, tx_length
 from emulator.ports.port import make_private_ring
-from emulator.ports.sockets.messages import rewind_ring
+from emulator.ports.sockets.mmsg import rewind_ring
 from hostagent.protocol.services.aggregator import Aggregator
 
 MakeCore = Callable[[TxPortTable], Aggregator]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from emulator.ports.batch import FrameBatch, TxPortTable
-from emulator.ports.cable.cable import Geometry
 from emulator.ports.cable.memory import MemoryPort
+from emulator.ports.cable.rings import Geometry
 from emulator.ports.spec import parse_port
 
 POSTS, CELLS, POOL = 8, 4, 6

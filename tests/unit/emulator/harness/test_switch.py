@@ -320,7 +320,7 @@ def test_what_a_link_did_to_the_packet_is_said(p4_network: P4Network) -> None:
 def test_a_circle_without_delay_is_named(p4_network: P4Network) -> None:
     left, right = pair(p4_network)
     p4_network.link(right, 2, left, 1)
-    with pytest.raises(ExpectationFailed, match="they go in a circle between left, right"):
+    with pytest.raises(ExpectationFailed, match="a forwarding loop between left, right"):
         left.send(5, note())
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from emulator.native.pages import address_of
 from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, FrameBatch, TxPortTable
-from emulator.ports.cable.cable import Geometry, header_of
 from emulator.ports.cable.memory import MemoryPort
+from emulator.ports.cable.rings import Geometry, header_of
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from emulator.ports.batch import FrameBatch, TxPortTable
-from emulator.ports.cable import files
+from emulator.ports.cable import shm_files
 from emulator.ports.cable.bell import BELL_PREFIX, Bell
-from emulator.ports.cable.cable import Geometry, header_of
+from emulator.ports.cable.rings import Geometry, header_of
 from emulator.ports.cable.shm import LOCK_HOST, LOCK_SWITCH, PORT_PREFIX, ShmHostPort, ShmSwitchPort, port_path
-from emulator.ports.cable.stale import clean_stale
+from emulator.ports.cable.stale_shm import clean_stale
 from emulator.ports.errors import PortError
 from emulator.ports.opening import cable_for, open_host_port, open_switch_ports
 from emulator.ports.spec import parse_port
@@ -38,7 +38,7 @@ def open_host(name: str = "a") -> ShmHostPort:
 
 def drop(port: ShmSwitchPort | ShmHostPort, end: int) -> None:
     """What kill -9 does to an end: its lock goes, and nothing else happens."""
-    files.unlock(port._shared.descriptor, end)
+    shm_files.unlock(port._shared.descriptor, end)
     port._shared.close()
 
 
@@ -292,7 +292,7 @@ def test_only_what_is_stale_is_cleaned_up(shm_folder: Path) -> None:
 
 def test_memory_that_is_used_up_is_an_error_that_says_what_to_do(shm_folder: Path) -> None:
     with pytest.raises(PortError, match=r"is full: a port needs \d+.* MiB"):
-        files.create(shm_folder / "netsum-x", 1 << 50, 1 << 50, lambda _: None)
+        shm_files.create(shm_folder / "netsum-x", 1 << 50, 1 << 50, lambda _: None)
     assert list(shm_folder.iterdir()) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from emulator.native.pages import address_of
 from emulator.ports.errors import PortError
 from emulator.ports.interface import interface
-from emulator.ports.interface.packet_wire import complete_checksum, restore_tag
+from emulator.ports.interface.packet_socket import complete_checksum, restore_tag
 from emulator.ports.spec import parse_port
 from hostagent.protocol.frames import ones_complement_sum
 

@@ -14,7 +14,7 @@ from emulator.ports.cable.bell import Bell
 from emulator.ports.errors import PortError
 from emulator.ports.opening import open_host_port
 from emulator.ports.sockets.tcp import TcpHostPort, TcpSwitchPort
-from emulator.ports.sockets.tcp_greeting import GREETING
+from emulator.ports.sockets.tcp_connections import GREETING
 from emulator.ports.spec import parse_port
 
 PATIENCE_S = 10.0

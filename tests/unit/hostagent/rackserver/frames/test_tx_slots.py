@@ -9,8 +9,8 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i64, store_i64
 from emulator.native.pages import address_of
 from emulator.ports.batch import FrameBatch
-from emulator.ports.cable.cable import DOWN_HEAD, DOWN_TAIL
 from emulator.ports.cable.memory import MemoryPort
+from emulator.ports.cable.rings import DOWN_HEAD, DOWN_TAIL
 from emulator.ports.port import port_refresh
 from emulator.ports.spec import parse_port
 from hostagent.rackserver.core import RackServer

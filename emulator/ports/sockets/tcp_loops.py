@@ -25,8 +25,8 @@ from emulator.ports.batch import (
     tx_length,
     tx_ring_at,
 )
-from emulator.ports.cable.cable import POST_BYTES, POST_LENGTH
-from emulator.ports.sockets.messages import (
+from emulator.ports.cable.rings import POST_BYTES, POST_LENGTH
+from emulator.ports.sockets.mmsg import (
     EAGAIN,
     EINTR,
     IOV_LENGTH,

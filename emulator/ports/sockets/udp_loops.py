@@ -11,8 +11,8 @@ from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i64, load_u32, store_i64, store_u32
 from emulator.native.syscalls import recvmmsg
 from emulator.ports.batch import batch_append, batch_room, tx_ring_at
-from emulator.ports.cable.cable import POST_BYTES, POST_LENGTH
-from emulator.ports.sockets.messages import (
+from emulator.ports.cable.rings import POST_BYTES, POST_LENGTH
+from emulator.ports.sockets.mmsg import (
     EAGAIN,
     EINTR,
     MESSAGE_BYTES,

@@ -20,7 +20,7 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_u8, load_u16, load_u32, store_u16, store_u32
 from emulator.native.syscalls import read_descriptor
 from emulator.ports.batch import batch_append, batch_room, offset_of
-from emulator.ports.sockets.messages import EAGAIN, EINTR
+from emulator.ports.sockets.mmsg import EAGAIN, EINTR
 from emulator.ports.state import (
     SCRATCH_WORD,
     port_at,

@@ -10,7 +10,7 @@ from emulator.native.memory import copy_bytes, load_i64, store_u32
 from emulator.native.syscalls import write_descriptor
 from emulator.ports.batch import batch_append, batch_room, offset_of, tx_frame, tx_length, tx_ring_at
 from emulator.ports.pcap.capture import RECORD, RECORD_BYTES, RECORD_HEADER_BYTES
-from emulator.ports.sockets.messages import rewind_ring
+from emulator.ports.sockets.mmsg import rewind_ring
 from emulator.ports.state import (
     port_at,
 )
