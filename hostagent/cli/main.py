@@ -53,7 +53,7 @@ BENCH = Group(
         ),
         "load": Entry("bench.command:load", "Compilation and start-up times, next to torchrun with gloo."),
         "pspin": Entry("bench.command:pspin", "Simulation speed of the PsPIN model, next to its RTL."),
-        "all": Entry("bench.command:everything", "All of the benchmarks, one after the other: BENCHMARKS.md."),
+        "all": Entry("bench.command:everything", "All of the benchmarks but server: the tables of BENCHMARKS.md."),
     },
 )
 COMMANDS: Mapping[str, Entry | Group] = {

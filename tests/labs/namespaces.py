@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from emulator.harness.bmv2 import wire as harness_wire
-from hostagent.cli.benchmarks.veth import NoNamespaces, VethPairs
+from hostagent.cli.bench.veth import NoNamespaces, VethPairs
 
 CLONE_NEWNET = 0x4000_0000
 PATIENCE_S = 20.0

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from hostagent.cli.benchmarks.veth import PREFIX, NoNamespaces, ip, remove_left_behind, require_namespaces
+from hostagent.cli.bench.veth import PREFIX, NoNamespaces, ip, remove_left_behind, require_namespaces
 
 
 @contextmanager

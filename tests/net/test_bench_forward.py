@@ -11,8 +11,9 @@ import pytest
 from emulator.ports.batch import FrameBatch
 from emulator.ports.port import make_private_ring
 from emulator.switch.core import Switch
-from hostagent.cli.benchmarks import forward, veth
-from hostagent.cli.benchmarks.forward_traffic import FRAMES, contributions, load_switch, routed_frames
+from hostagent.cli.bench import forward, veth
+from hostagent.cli.bench.forward_traffic import FRAMES, contributions, load_switch, routed_frames
+from hostagent.cli.bench.runner import print_report
 from hostagent.protocol.frames import parse_frame
 from tests.labs.namespaces import veth_pairs
 from tests.programs.p4_programs import drain
@@ -24,15 +25,16 @@ from tests.programs.p4_programs import drain
 def test_a_short_run(capsys: pytest.CaptureFixture[str]) -> None:
     with veth_pairs():
         pass
-    measured = forward.measure(seconds=0.05, rounds=1)
-    assert [row["frame_bytes"] for row in measured["rows"]] == [98, 322]
-    for row in measured["rows"]:
-        assert row["limit"]["kpps"] > 0
-        assert row["switch"]["kpps"] > 0
-        assert row["switch"]["cpu_ns"] > 0
-        assert row["switch"]["uncounted"] == 0, "every frame came through or was dropped for a reason"
-        assert row["share"] == pytest.approx(row["switch"]["kpps"] / row["limit"]["kpps"])
-    forward.show(measured, as_json=False)
+    report = forward.measure(seconds=0.05, rounds=1)
+    assert [row.details["frame_bytes"] for row in report.rows] == [98, 322]
+    for row in report.rows:
+        switch, limit = row.details["switch"], row.details["limit"]
+        assert limit["kpps"] > 0
+        assert switch["kpps"] > 0
+        assert switch["cpu_ns"] > 0
+        assert switch["uncounted"] == 0, "every frame came through or was dropped for a reason"
+        assert row.ratio == pytest.approx(switch["kpps"] / limit["kpps"])
+    print_report(report)
     shown = capsys.readouterr().out
     assert "bmv2" in shown
     assert "0 not counted" in shown

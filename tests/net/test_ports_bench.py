@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from emulator.ports.bench import format_bench, run_bench_ports
+from hostagent.cli.bench import ports
 from tests.labs.shared_memory import shm_folder
 
 __all__ = ["shm_folder"]
 
 
 def test_a_short_benchmark(shm_folder: Path) -> None:
-    result = run_bench_ports(round_trips=50, frames=2000, udp_rounds=5)
-    assert min(result.shm_round_trip_busy_ns, result.shm_frames_per_s, result.udp_frames_per_s) > 0
-    assert len(format_bench(result).splitlines()) == 6
+    rows = ports.measure(round_trips=50, frames=2000, udp_rounds=5).rows
+    assert len(rows) == 4
+    assert min(row.value for row in rows) > 0
+    assert rows[-1].ratio == rows[-1].value / (rows[-1].baseline_value or 0)
     assert list(shm_folder.iterdir()) == []

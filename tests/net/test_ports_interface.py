@@ -20,7 +20,7 @@ from emulator.ports.interface.interface import SLOTS, InterfacePort
 from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.spec import parse_port, parse_ports
-from hostagent.cli.benchmarks.veth import VethPairs, ip
+from hostagent.cli.bench.veth import VethPairs, ip
 from hostagent.protocol.frames import ones_complement_sum
 from tests.labs.namespaces import PATIENCE_S, Wire, inside, veth_pairs
 from tests.programs.captures import read_captured, write_capture

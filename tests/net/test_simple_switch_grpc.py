@@ -20,7 +20,7 @@ from emulator.p4.frontend import compile_source
 from emulator.p4.library import find_program
 from emulator.ports.pcap.capture import read_capture
 from emulator.v1model.architecture import V1MODEL
-from hostagent.cli.benchmarks.veth import VethPairs, ip
+from hostagent.cli.bench.veth import VethPairs, ip
 from hostagent.protocol.frames import ones_complement_sum
 from tests.bmv2_writer.writer import write_bmv2
 from tests.labs.namespaces import PATIENCE_S, inside, veth_pairs

@@ -1,7 +1,8 @@
-"""``netsum bench``: every figure beside its peer, in the same run."""
+"""The commands of ``netsum bench``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from hostagent.cli.options import AS_JSON
@@ -41,23 +42,16 @@ def allreduce(
     lanes: int | None = None,
     as_json: bool = False,
 ) -> int:
-    """Allreduce through the P4 switch over shared memory, and on gloo beside it.
+    """Allreduce through the P4 switch over shared memory, next to gloo.
 
     Example:
       netsum bench allreduce --size 64MiB -n 2 -n 4
     """
-    import sys
-
-    from hostagent.cli.benchmarks import allreduce as benchmark
-    from hostagent.cli.benchmarks.training import BenchError
-
     size_bytes = parse_size(size)
-    try:
-        benchmark.show(benchmark.measure(tuple(ranks or (2, 4)), size_bytes, repeats, lanes), as_json)
-    except BenchError as error:
-        print(f"netsum bench allreduce: {error}", file=sys.stderr)
-        return 1
-    return 0
+    from hostagent.cli.bench.allreduce import measure
+    from hostagent.cli.bench.runner import run_benchmark
+
+    return run_benchmark("allreduce", lambda: measure(tuple(ranks or (2, 4)), size_bytes, repeats, lanes), as_json)
 
 
 @command(
@@ -72,22 +66,15 @@ def switch(
     as_json: bool = False,
 ) -> int:
     """Compiled programs on one core, in memory: aggregation, a router with 10,000 routes, a table of 1,000 filters.
-    Each stands beside a bare loop that does the same (or without a table as much) by hand.
+    Each is next to hand-written code that does the same (or the same without a table).
 
     Example:
       netsum bench switch --lanes 256
     """
-    import json
+    from hostagent.cli.bench.runner import run_benchmark
+    from hostagent.cli.bench.switch import measure
 
-    from emulator.switch import bench, bench_tables
-
-    rows = bench.run_bench_switch(tuple(lanes or (64, 256, 2048)), quiet=as_json)
-    forwarding = bench_tables.run_bench_forwarding()
-    if as_json:
-        print(json.dumps({**bench.report(rows), "forwarding": bench_tables.report(forwarding)}))
-    else:
-        print("\n" + bench_tables.render(forwarding))
-    return 0
+    return run_benchmark("switch", lambda: measure(tuple(lanes or (64, 256, 2048))), as_json)
 
 
 @command(
@@ -101,21 +88,15 @@ def tables(
     picture: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """What a look-up costs against the table's size, for each kind of key, beside a loop that looks nothing up.
+    """Lookup cost by table size and kind of key, next to a loop without a table.
 
     Example:
       netsum bench tables --plot tables.png
     """
-    import json
+    from hostagent.cli.bench.runner import run_benchmark
+    from hostagent.cli.bench.tables import SIZES, measure
 
-    from emulator.switch import bench_tables
-    from emulator.switch.bench_plot import plot
-
-    rows = bench_tables.run_bench_tables(tuple(sizes or bench_tables.SIZES))
-    print(json.dumps(bench_tables.report(rows)) if as_json else bench_tables.render(rows))
-    if picture is not None:
-        plot(rows, picture)
-    return 0
+    return run_benchmark("tables", lambda: measure(tuple(sizes or SIZES), picture), as_json)
 
 
 @command(
@@ -125,19 +106,15 @@ def ports(
     *,
     as_json: bool = False,
 ) -> int:
-    """Rings, wake-ups and datagrams between two processes, beside plain system calls.
+    """Rings, wake-ups and datagrams between two processes, next to plain system calls.
 
     Example:
       netsum bench ports
     """
-    import json
-    from dataclasses import asdict
+    from hostagent.cli.bench.ports import measure
+    from hostagent.cli.bench.runner import run_benchmark
 
-    from emulator.ports.bench import format_bench, run_bench_ports
-
-    result = run_bench_ports()
-    print(json.dumps(asdict(result)) if as_json else format_bench(result))
-    return 0
+    return run_benchmark("ports", lambda: measure(), as_json)
 
 
 @command(
@@ -151,7 +128,7 @@ def forward(
     rounds: int = 7,
     as_json: bool = False,
 ) -> int:
-    """Frames through real interfaces (veth, needs root), beside a loop that only receives and sends, and bmv2.
+    """Frames through real interfaces (veth, needs root), next to a loop that only receives and sends, and to bmv2.
 
     Example:
       sudo .venv/bin/netsum bench forward
@@ -159,17 +136,12 @@ def forward(
     import signal
     import sys
 
-    from hostagent.cli.benchmarks import forward as benchmark
-    from hostagent.cli.benchmarks.veth import NoNamespaces
+    from hostagent.cli.bench.forward import measure
+    from hostagent.cli.bench.runner import run_benchmark
 
     # as an exception, so that the namespaces are removed
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        benchmark.show(benchmark.measure(seconds, rounds), as_json)
-    except (NoNamespaces, benchmark.BenchFailed) as error:
-        print(f"netsum bench forward: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run_benchmark("forward", lambda: measure(seconds, rounds), as_json)
 
 
 @command(
@@ -187,23 +159,17 @@ def server(
     steps: int = 5,
     as_json: bool = False,
 ) -> int:
-    """The rack server: sums beside plain copies, two cores beside one, tall beside wide, eight tenants beside one,
-    and an Adam step in the server beside gloo with a local Adam.
+    """The rack server: sums next to plain copies, two cores to one, tall to wide, eight tenants to one, and an Adam
+    step in the server next to gloo with a local Adam.
 
     Example:
       netsum bench server --parameters 0
     """
-    import sys
+    size_bytes = parse_size(size)
+    from hostagent.cli.bench.runner import run_benchmark
+    from hostagent.cli.bench.server import measure
 
-    from hostagent.cli.benchmarks import server as benchmark
-    from hostagent.cli.benchmarks.training import BenchError
-
-    try:
-        benchmark.show(benchmark.measure(parse_size(size), ranks, parameters, steps), as_json)
-    except BenchError as error:
-        print(f"netsum bench server: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run_benchmark("server", lambda: measure(size_bytes, ranks, parameters, steps), as_json)
 
 
 @command(
@@ -213,15 +179,15 @@ def load(
     *,
     as_json: bool = False,
 ) -> int:
-    """Source to running machine code, cold and from the cache; start of a run, beside torchrun with gloo.
+    """Source to running machine code, cold and from the cache; start of a run, next to torchrun with gloo.
 
     Example:
       netsum bench load
     """
-    from hostagent.cli.benchmarks import load as benchmark
+    from hostagent.cli.bench.load import measure
+    from hostagent.cli.bench.runner import run_benchmark
 
-    benchmark.show(benchmark.measure(), as_json)
-    return 0
+    return run_benchmark("load", lambda: measure(), as_json)
 
 
 @command(
@@ -231,15 +197,15 @@ def pspin(
     *,
     as_json: bool = False,
 ) -> int:
-    """How fast the model of the PsPIN switch simulates, beside its RTL; what Flare's 512 cores reach on it.
+    """Simulation speed of the model of the PsPIN switch, next to its RTL; bandwidth of Flare's 512 cores on it.
 
     Example:
       netsum bench pspin
     """
-    from hostagent.cli.benchmarks import pspin as benchmark
+    from hostagent.cli.bench.pspin import measure
+    from hostagent.cli.bench.runner import run_benchmark
 
-    benchmark.show(benchmark.measure(), as_json)
-    return 0
+    return run_benchmark("pspin", lambda: measure(), as_json)
 
 
 @command(
@@ -249,12 +215,38 @@ def everything(
     *,
     output: Path | None = None,
 ) -> int:
-    """All of the above, one after the other: the tables of the README.
+    """All of the benchmarks but server, one after the other: the tables of BENCHMARKS.md.
 
     Example:
       netsum bench all -o bench.json
     """
-    from hostagent.cli.benchmarks.everything import run_everything
+    import json
 
-    run_everything(output)
+    from hostagent.cli.bench import allreduce, forward, load, ports, pspin, switch, tables
+    from hostagent.cli.bench.runner import BenchError, Report, machine_facts, print_report
+
+    measures: tuple[Callable[[], Report], ...] = (
+        switch.measure,
+        tables.measure,
+        ports.measure,
+        forward.measure,
+        load.measure,
+        pspin.measure,
+        allreduce.measure,
+    )
+    facts = machine_facts()
+    print("  ".join(f"{name} {value}" for name, value in facts.items()))
+    reports = []
+    for measure in measures:
+        try:
+            report = measure()
+        except BenchError as error:  # such as one that needs root
+            print(f"\n{measure.__module__.rpartition('.')[2]}: not measured: {error}")
+            continue
+        print()
+        print_report(report)
+        reports.append(report.as_json())
+    if output is not None:
+        output.write_text(json.dumps({"machine": facts, "reports": reports}, indent=1) + "\n")
+        print(f"written to {output}")
     return 0

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hostagent.cli.benchmarks.facts import machine_facts
+from hostagent.cli.bench.runner import machine_facts
 from hostagent.cli.demo import figures, terminal
 
 POLL_S = 0.1

@@ -11,7 +11,7 @@ from emulator.p4.llvm import machine, sharing
 from emulator.p4.llvm.machine import Effort
 from emulator.switch.control import Exact, TableEntry
 from emulator.v1model.compiled import generate
-from hostagent.cli.benchmarks.large_program import program_of
+from hostagent.cli.bench.large_program import program_of
 from tests.programs.p4_programs import binary, const, header_type, make_program, ref, run_both, send_to, var
 from tests.programs.text import PARSER, compile_text, program
 

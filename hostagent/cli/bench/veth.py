@@ -12,11 +12,13 @@ import subprocess
 from collections.abc import Sequence
 from types import TracebackType
 
+from hostagent.cli.bench.runner import BenchError
+
 PREFIX = "netsum-"
 HOSTS, SWITCH = "hosts", "switch"
 
 
-class NoNamespaces(Exception):
+class NoNamespaces(BenchError):
     """Namespaces can't be had here; the message says why and what to do."""
 
 

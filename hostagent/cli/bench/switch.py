@@ -1,19 +1,15 @@
-"""How fast the aggregation program runs: compiled, interpreted, and a bare loop written by hand for the same work.
+"""``netsum bench switch``: compiled programs on one core, next to loops written by hand for the same work.
 
-One core, frames in memory, no ports: four children contribute to chunk after chunk, every fourth frame completes one
-and its result leaves as four copies. The bare loop (``emulator.switch.bench_bare``) does the same by hand, without
-tables, checks of senders, counters or metadata; it is what the machine could do at best. Figures are nanoseconds per
-frame in.
+Aggregation, compiled and interpreted, frames in memory, no ports: four children contribute to chunk after chunk; every
+fourth frame completes one, and its result leaves as four copies. The bare loop (``hand_written``) does the same without
+tables, checks of senders, counters or metadata: a bound for what the machine can do. Then a router and a table of
+filters (see ``tables``). Figures are nanoseconds per frame in.
 """
 
 from __future__ import annotations
 
-import json
-import platform
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +17,12 @@ from numpy.typing import NDArray
 
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, FrameBatch
-from emulator.switch.bench_bare import bare_batch
 from emulator.switch.control import Exact, TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram, load
+from hostagent.cli.bench.hand_written import bare_batch
+from hostagent.cli.bench.runner import Report, Row
+from hostagent.cli.bench.tables import forwarding_rows
 
 CHILDREN = 4
 WINDOW = 64
@@ -37,18 +35,6 @@ INTERPRETED_CHUNKS = 4
 SEED = 20
 
 CHUNK_DTYPE = np.dtype(">u4")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One measurement."""
-
-    lanes: int
-    checksum: bool
-    engine: str
-    ns_per_frame: float
-    ratio_to_bare: float
-    """How many times the bare loop's time; the bare loop computes no checksum."""
 
 
 class Frames:
@@ -217,52 +203,26 @@ def measure_bare(lanes: int, batches: int) -> float:
     return best
 
 
-def run_bench_switch(
-    lanes: Iterable[int] = (64, 256, 2048),
-    *,
-    batches: int = 200,
-    json_path: str | Path | None = None,
-    quiet: bool = False,
-) -> list[Row]:
-    """Measure, print a table (unless ``quiet``) and write JSON where asked."""
-    rows: list[Row] = []
-    for count in lanes:
-        bare = measure_bare(count, batches)
-        rows.append(Row(count, False, "bare loop", bare, 1.0))
-        compiled = load("allreduce.p4", {"LANES": str(count)})
-        interpreted = load("allreduce.p4", {"LANES": str(count)}, engine="interpreter")
-        for checksum in (False, True):
-            for name, program, rounds in (("compiled", compiled, batches), ("interpreter", interpreted, 1)):
-                figure = measure_switch(program, count, checksum=checksum, batches=rounds)
-                rows.append(Row(count, checksum, name, figure, figure / bare))
-    if not quiet:
-        print(render(rows))
-    if json_path is not None:
-        Path(json_path).write_text(json.dumps(report(rows), indent=2) + "\n")
-    return rows
+def measure(lanes: Iterable[int] = (64, 256, 2048)) -> Report:
+    """Aggregation; then the router with 10,000 routes and a table of 1,000 filters, next to a loop without tables."""
+    rows = [row for count in lanes for row in aggregation_rows(count)]
+    details = {"children": CHILDREN}
+    title = "compiled P4 programs on one core, in memory, best batch"
+    return Report("switch", title, [*rows, *forwarding_rows()], SEED, details=details)
 
 
-def report(rows: list[Row]) -> dict[str, Any]:
-    """What the JSON file holds: the figures and what they were measured on."""
-    return {
-        "benchmark": "switch",
-        "unit": "nanoseconds per frame in, one core, best batch",
-        "children": CHILDREN,
-        "seed": SEED,
-        "machine": platform.processor() or platform.machine(),
-        "rows": [asdict(row) for row in rows],
+def aggregation_rows(lanes: int, batches: int = 200) -> list[Row]:
+    """Compiled and interpreted, without and with UDP checksums; the bare loop computes none."""
+    bare = measure_bare(lanes, batches)
+    rows = [Row(f"{lanes} lanes, bare loop", bare, "ns/frame", details={"lanes": lanes, "engine": "bare loop"})]
+    programs = {
+        engine: load("allreduce.p4", {"LANES": str(lanes)}, engine=engine) for engine in ("llvm", "interpreter")
     }
-
-
-def render(rows: list[Row]) -> str:
-    lines = [f"{'lanes':>6} {'checksum':>9} {'engine':>12} {'ns/frame':>12} {'x bare loop':>12}"]
-    for row in rows:
-        checksum = "yes" if row.checksum else "no"
-        lines.append(
-            f"{row.lanes:>6} {checksum:>9} {row.engine:>12} {row.ns_per_frame:>12,.0f} {row.ratio_to_bare:>12,.2f}"
-        )
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    run_bench_switch()
+    for checksum in (False, True):
+        for engine, program in programs.items():
+            rounds = batches if engine == "llvm" else 1
+            figure = measure_switch(program, lanes, checksum=checksum, batches=rounds)
+            name = f"{lanes} lanes, {'compiled' if engine == 'llvm' else engine}{', checksums' if checksum else ''}"
+            details = {"lanes": lanes, "engine": engine, "checksum": checksum}
+            rows.append(Row(name, figure, "ns/frame", "bare loop", bare, details=details))
+    return rows

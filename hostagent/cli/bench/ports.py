@@ -1,4 +1,4 @@
-"""What ports cost by themselves: ``run_bench_ports()``, or ``python -m emulator.ports.bench`` for a table and JSON.
+"""``netsum bench ports``: what ports cost by themselves.
 
 shm: a host in this process, a reflector (or a sink) in another, nothing but the rings and the bell between them. udp:
 both ends in one thread over loopback, beside the same datagrams by sendmmsg and recvmmsg alone, so the difference is
@@ -7,14 +7,11 @@ what our port adds to the kernel. Every figure is a median of several runs.
 
 from __future__ import annotations
 
-import json
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -47,6 +44,7 @@ from emulator.ports.port import port_flush, port_has_input, port_receive, port_r
 from emulator.ports.sockets.mmsg import MESSAGES, MSG_DONTWAIT
 from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_port
+from hostagent.cli.bench.runner import Report, Row
 
 FRAME_BYTES = 1090
 """A frame of 256 lanes: 66 bytes of headers and 1 KiB."""
@@ -54,27 +52,6 @@ FRAME_BYTES = 1090
 FULL_RING_SLEEP_NS = 5_000
 
 RUNS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class PortBench:
-    """Medians. Round trips are of one descriptor through both rings and two processes."""
-
-    shm_round_trip_busy_ns: float
-    """Both ends looking, nobody asleep."""
-    shm_round_trip_asleep_ns: float
-    """Both ends asleep at each frame: two wake-ups."""
-    shm_frames_per_s: float
-    """1,090-byte frames posted without copying, read and released by the other process."""
-    udp_frames_per_s: float
-    """Host port to switch port, send and receive in one thread, per second of its processor time."""
-    plain_udp_frames_per_s: float
-    """The same by sendmmsg and recvmmsg alone."""
-
-    @property
-    def udp_share_of_plain(self) -> float:
-        """1.0: our port costs nothing."""
-        return self.udp_frames_per_s / self.plain_udp_frames_per_s
 
 
 # --- the other process -----------------------------------------------------------------------------------------------
@@ -128,7 +105,7 @@ def _serve_process(name: str, spin_ns: int, reflect: int) -> None:
 
 class _Server:
     def __init__(self, name: str, spin_ns: int, reflect: bool) -> None:
-        command = [sys.executable, "-m", "emulator.ports.bench", "serve", name, str(spin_ns), str(int(reflect))]
+        command = [sys.executable, "-m", "hostagent.cli.bench.ports", name, str(spin_ns), str(int(reflect))]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         if self.process.stdout.readline() != "ready\n":
@@ -261,43 +238,27 @@ def _rate(work: Callable[[], int]) -> float:
     return done / (time.thread_time_ns() - start_ns) * 1e9
 
 
-def run_bench_ports(*, round_trips: int = 5000, frames: int = 300_000, udp_rounds: int = 500) -> PortBench:
-    """Measure; some seconds on two cores. On one core "busy" round trips are scheduler switches."""
+def measure(*, round_trips: int = 5000, frames: int = 300_000, udp_rounds: int = 500) -> Report:
+    """Medians; some seconds on two cores. On one core "busy" round trips are scheduler switches.
+
+    Round trips are of one descriptor through both rings and two processes: busy, both ends polling, and asleep, two
+    wake-ups. Frames of shm are posted without copying, read and released by the other process. udp is a host port to a
+    switch port, sending and receiving in one thread, per second of its CPU time.
+    """
     name = f"bench-{time.monotonic_ns():x}"
     ours, plain = _measure_udp(udp_rounds)
-    return PortBench(
-        shm_round_trip_busy_ns=_measure_round_trip(f"{name}-busy", 1_000_000, round_trips),
-        shm_round_trip_asleep_ns=_measure_round_trip(f"{name}-asleep", 0, round_trips),
-        shm_frames_per_s=_measure_stream(f"{name}-stream", frames),
-        udp_frames_per_s=ours,
-        plain_udp_frames_per_s=plain,
-    )
-
-
-def format_bench(result: PortBench) -> str:
-    """A table for people."""
+    busy = _measure_round_trip(f"{name}-busy", 1_000_000, round_trips)
+    asleep = _measure_round_trip(f"{name}-asleep", 0, round_trips)
+    stream = _measure_stream(f"{name}-stream", frames)
     rows = [
-        ("shm round trip, both awake", f"{result.shm_round_trip_busy_ns / 1e3:10.2f} us"),
-        ("shm round trip, both asleep", f"{result.shm_round_trip_asleep_ns / 1e3:10.2f} us"),
-        (f"shm, {FRAME_BYTES}-byte frames", f"{result.shm_frames_per_s / 1e6:10.2f} M/s"),
-        (f"udp loopback, {FRAME_BYTES}-byte frames", f"{result.udp_frames_per_s / 1e3:10.1f} k/s"),
-        ("  plain sendmmsg + recvmmsg", f"{result.plain_udp_frames_per_s / 1e3:10.1f} k/s"),
-        ("  our share of plain", f"{result.udp_share_of_plain:10.2f}"),
+        Row("shm round trip, both polling", busy / 1e3, "us"),
+        Row("shm round trip, both asleep", asleep / 1e3, "us"),
+        Row(f"shm, {FRAME_BYTES}-byte frames", stream / 1e6, "M/s"),
+        Row(f"udp loopback, {FRAME_BYTES}-byte frames", ours / 1e3, "k/s", "plain sendmmsg and recvmmsg", plain / 1e3),
     ]
-    return "\n".join(f"{what:34}{value}" for what, value in rows)
-
-
-def main() -> None:
-    """The command line."""
-    if sys.argv[1:2] == ["serve"]:
-        name, spin_ns, reflect = sys.argv[2:5]
-        _serve_process(name, int(spin_ns), int(reflect))
-        return
-    result = run_bench_ports()
-    values: dict[str, Any] = asdict(result) | {"udp_share_of_plain": result.udp_share_of_plain}
-    print(format_bench(result), file=sys.stderr)
-    print(json.dumps(values))
+    return Report("ports", "ports between two processes, median of several runs", rows)
 
 
 if __name__ == "__main__":
-    main()
+    channel, spin, reflects = sys.argv[1:]
+    _serve_process(channel, int(spin), int(reflects))

@@ -19,12 +19,9 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from hostagent.cli.benchmarks.facts import machine_facts
-from hostagent.cli.benchmarks.forward_traffic import WINDOW
-from hostagent.cli.benchmarks.veth import VethPairs
+from hostagent.cli.bench.forward_traffic import WINDOW
+from hostagent.cli.bench.runner import BenchError, Report, Row
+from hostagent.cli.bench.veth import VethPairs
 
 LANES = 64
 ROUTED_FRAME_BYTES = 98
@@ -45,7 +42,7 @@ TRIES = 5
 """So often a round is played again in which the ends themselves lost frames: others had their core."""
 
 
-class BenchFailed(Exception):
+class BenchFailed(BenchError):
     """A process of the benchmark failed, or a result can't be right; the message says what."""
 
 
@@ -53,7 +50,7 @@ class Role:
     """A process in a namespace; see ``forward_roles`` for what it can be told."""
 
     def __init__(self, namespace: str, role: str, **options: Any) -> None:
-        words = [sys.executable, "-m", "hostagent.cli.benchmarks.forward_roles", role, json.dumps(options)]
+        words = [sys.executable, "-m", "hostagent.cli.bench.forward_roles", role, json.dumps(options)]
         self.role = role
         self._process = subprocess.Popen(
             VethPairs.command(namespace, words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -133,17 +130,26 @@ class Forwarding:
     """False: sender or host were the bottleneck, so the figures are lower bounds."""
 
 
-def measure(seconds: float = 0.7, rounds: int = 7) -> dict[str, Any]:
+def measure(seconds: float = 0.7, rounds: int = 7) -> Report:
     """All of it. Raises NoNamespaces without root, BenchFailed."""
     with VethPairs() as network:
-        rows = [_measure_work(network, traffic, seconds, rounds) for traffic in WORK]
-    return {
-        "rows": [asdict(row) for row in rows],
-        "seconds": seconds,
-        "rounds": rounds,
-        "machine": machine_facts(),
-        "bmv2": "recorded, not measured in this run",
-    }
+        found = [_measure_work(network, traffic, seconds, rounds) for traffic in WORK]
+    remarks = ["bmv2's figures are recorded, not measured in this run"]
+    for each in found:
+        if each.switch.sent:
+            remarks.append(_accounting(each.work, each.switch))
+        if not each.saturated:
+            remarks.append(f"{each.work}: sender or receiver was the bottleneck, so both figures are lower bounds")
+    details = {"seconds": seconds, "rounds": rounds}
+    return Report("forward", "over two veth pairs, best round", [_row(each) for each in found], None, remarks, details)
+
+
+def _row(found: Forwarding) -> Row:
+    note = (
+        f"medians {found.switch_median_kpps:.0f} and {found.limit_median_kpps:.0f}; by CPU time {found.cpu_share:.0%}, "
+        f"target {found.wanted_share:.0%}; {found.switch.kpps / found.bmv2_kpps:.1f}x bmv2 ({found.bmv2_kpps:g})"
+    )
+    return Row(found.work, found.switch.kpps, "kframes/s", "bare forwarder", found.limit.kpps, note, asdict(found))
 
 
 def _measure_work(network: VethPairs, traffic: str, seconds: float, rounds: int) -> Forwarding:
@@ -234,37 +240,8 @@ def _summary(traffic: str, limits: list[Round], switches: list[Round]) -> Forwar
     )
 
 
-def show(measured: dict[str, Any], as_json: bool) -> None:
-    """Print the table."""
-    if as_json:
-        print(json.dumps(measured))
-        return
-    table = Table(title="over two veth pairs, thousand frames a second", title_justify="left")
-    for name in ("work", "limit", "switch", "share", "by cpu time", "wanted", "bmv2 (recorded)", "times bmv2"):
-        table.add_column(name, justify="left" if name == "work" else "right")
-    for row in measured["rows"]:
-        limit, switch = row["limit"]["kpps"], row["switch"]["kpps"]
-        table.add_row(
-            row["work"],
-            f"{limit:.0f} (median {row['limit_median_kpps']:.0f})",
-            f"{switch:.0f} (median {row['switch_median_kpps']:.0f})",
-            f"{row['share']:.0%}",
-            f"{row['cpu_share']:.0%}",
-            f"{row['wanted_share']:.0%}",
-            f"{row['bmv2_kpps']:g}",
-            f"{switch / row['bmv2_kpps']:.1f}x",
-        )
-    console = Console()
-    console.print(table)
-    for row in measured["rows"]:
-        if row["switch"]["sent"]:
-            console.print(_what_became(row["work"], row["switch"]))
-        if not row["saturated"]:
-            console.print(f"{row['work']}: sender or receiver was the bottleneck, so both figures are lower bounds")
-
-
-def _what_became(work: str, best: dict[str, Any]) -> str:
-    """Of what was sent in the switch's best round."""
-    drops = "".join(f"{count:,} {reason}, " for reason, count in best["drops"].items())
-    through = best["sent"] - sum(best["drops"].values()) - best["lost_at_ends"] - best["uncounted"]
-    return f"{work}: of {best['sent']:,} frames {through:,} came through; {drops}{best['uncounted']:,} not counted"
+def _accounting(work: str, best: Round) -> str:
+    """What happened to the frames sent in the switch's best round."""
+    drops = "".join(f"{count:,} {reason}, " for reason, count in best.drops.items())
+    through = best.sent - sum(best.drops.values()) - best.lost_at_ends - best.uncounted
+    return f"{work}: of {best.sent:,} frames {through:,} came through; {drops}{best.uncounted:,} not counted"

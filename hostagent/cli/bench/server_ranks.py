@@ -15,8 +15,8 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 
-from hostagent.cli.benchmarks.cpu import ROOT_VARIABLE, by_process, spent
-from hostagent.cli.benchmarks.training import tell
+from hostagent.cli.bench.cpu import ROOT_VARIABLE, by_process, spent
+from hostagent.cli.bench.runner import send_result
 
 BUCKET_ELEMENTS = 25 * (1 << 20) // 4
 """DDP's default bucket."""
@@ -80,7 +80,7 @@ def main() -> None:
     dist.barrier()
     if dist.get_rank() == 0:
         cpu = {kind: seconds / arguments.steps for kind, seconds in spent(before, by_process(root)).items()}
-        tell({"median_s": statistics.median(times), "times_s": times, "cpu_s": cpu})
+        send_result({"median_s": statistics.median(times), "times_s": times, "cpu_s": cpu})
     dist.barrier()
     dist.destroy_process_group()
 

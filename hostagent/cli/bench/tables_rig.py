@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, FrameBatch
-from emulator.switch.bench_rounds import switch_rounds
 from emulator.switch.control import FieldMatch, TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.view import TableView
+from hostagent.cli.bench.tables_rounds import switch_rounds
 
 PORTS = 4
 FRAMES = 256
@@ -107,13 +107,13 @@ class BenchSwitch:
                 program, context, batch, rings, PORTS, frames.bytes, keys.offset, keys.values, summed, times_ns
             )
 
-        timing = measure(run, batches)
+        timing = timed(run, batches)
         if self.switch.drops:
             raise RuntimeError(f"the switch dropped frames: {dict(self.switch.drops)}")
         return timing
 
 
-def measure(run: Callable[[NDArray[np.int64]], object], batches: int) -> Timing:
+def timed(run: Callable[[NDArray[np.int64]], object], batches: int) -> Timing:
     """``run`` fills in the nanoseconds of as many batches as it is given; the first ones warm up and don't count."""
     run(np.zeros(batches // 2, np.int64))
     times_ns = np.zeros(batches, np.int64)

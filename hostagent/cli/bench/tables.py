@@ -1,4 +1,4 @@
-"""What a table look-up costs, for each kind of key and against the table's size, beside a loop that looks nothing up.
+"""``netsum bench tables``: table lookups by kind of key and table size, next to a loop without a table.
 
 One core, frames in memory, no ports. Every frame hits; its key is drawn at random from all entries, and batch follows
 batch as in a live loop, without Python between. The limit is a compiled loop of ours that parses, rewrites and writes
@@ -11,20 +11,21 @@ table has entries, and that is what a table's line in the picture is to be held 
 
 from __future__ import annotations
 
-import platform
 import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.pages import aligned_bytes, table_bytes
 from emulator.ports.batch import CELL_BYTES
-from emulator.switch.bench_rig import (
+from emulator.switch.control import Exact, FieldMatch, Lpm, Range, Ternary
+from emulator.v1model.compiled import CompiledProgram, load
+from hostagent.cli.bench.runner import Report, Row
+from hostagent.cli.bench.tables_rig import (
     DESTINATION,
     FRAME_BYTES,
     FRAMES,
@@ -35,11 +36,9 @@ from emulator.switch.bench_rig import (
     Timing,
     ipv4_frame,
     ipv6_frame,
-    measure,
+    timed,
 )
-from emulator.switch.bench_rounds import limit_rounds
-from emulator.switch.control import Exact, FieldMatch, Lpm, Range, Ternary
-from emulator.v1model.compiled import CompiledProgram, load
+from hostagent.cli.bench.tables_rounds import limit_rounds
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 BATCHES = 4_000
@@ -74,7 +73,9 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Lookup:
+    """One measurement."""
+
     table: str
     entries: int
     ns_per_frame: float
@@ -209,7 +210,7 @@ def measure_limit(batches: int, lines: int = 1) -> Timing:
         if count != FRAMES * len(times_ns):
             raise RuntimeError(f"the bare loop forwarded {count} of {FRAMES * len(times_ns)} frames")
 
-    return measure(run, batches)
+    return timed(run, batches)
 
 
 def measure_router(routes: int, batches: int) -> tuple[Timing, float]:
@@ -227,16 +228,37 @@ def measure_router(routes: int, batches: int) -> tuple[Timing, float]:
     return switch.measure(frames, keys, batches, summed=True), insert_us
 
 
-def run_bench_forwarding(batches: int = BATCHES) -> list[Row]:
-    """Rows of the limit, of the router with 10,000 routes, and of a ternary table with 1,000 entries."""
+def forwarding_rows() -> list[Row]:
+    """The limit, the router with 10,000 routes, and a ternary table with 1,000 entries."""
     ternary = next(kind for kind in KINDS if kind.name == "ternary")
-    return run_bench_tables((1_000,), batches=batches, kinds=(ternary,))
+    return rows_of(look_up((1_000,), kinds=(ternary,)))
 
 
-def run_bench_tables(
-    sizes: Sequence[int] = SIZES, *, batches: int = BATCHES, kinds: Sequence[Kind] = KINDS
-) -> list[Row]:
-    """Rows of the limits, of the router with 10,000 routes, and of every kind and size."""
+def measure(sizes: Sequence[int] = SIZES, picture: Path | None = None) -> Report:
+    """Every kind and size; also drawn as ``picture``."""
+    lookups = look_up(sizes)
+    if picture is not None:
+        from hostagent.cli.bench.tables_plot import plot
+
+        plot(lookups, picture)
+    details = {"frame_bytes": FRAME_BYTES}
+    return Report("tables", "table lookups on one core, in memory, best batch", rows_of(lookups), SEED, details=details)
+
+
+def rows_of(lookups: Sequence[Lookup]) -> list[Row]:
+    """With the loop without a table as the baseline."""
+    limit = next(each for each in lookups if each.table == LIMIT).ns_per_frame
+    rows = []
+    for each in lookups:
+        name = f"{each.table}, {each.entries:,} entries" if each.entries else each.table
+        note = f"median {each.median_ns:.0f} ns, {each.million_per_second:.1f} M/s"
+        note += f", insertion {each.insert_us:.1f} us" if each.insert_us else ""
+        rows.append(Row(name, each.ns_per_frame, "ns/frame", "no table", limit, note, asdict(each)))
+    return rows
+
+
+def look_up(sizes: Sequence[int], *, batches: int = BATCHES, kinds: Sequence[Kind] = KINDS) -> list[Lookup]:
+    """The limits, the router with 10,000 routes, and every kind and size."""
     limit = measure_limit(batches)
     rows = [_row(LIMIT, 0, limit, limit, 0.0)]
     rows += [_row(TOUCH, size, measure_limit(batches, size), limit, 0.0) for size in sizes]
@@ -252,30 +274,5 @@ def _with_limit(measured: tuple[Timing, float], limit: Timing) -> tuple[Timing, 
     return measured[0], limit, measured[1]
 
 
-def _row(table: str, entries: int, timing: Timing, limit: Timing, insert_us: float) -> Row:
-    return Row(table, entries, timing.best, timing.median, 1000 / timing.best, timing.best / limit.best, insert_us)
-
-
-# --- Telling ----------------------------------------------------------------------------------------------------
-
-
-def report(rows: list[Row]) -> dict[str, Any]:
-    """What the JSON holds: the figures and what they were measured on."""
-    return {
-        "benchmark": "tables",
-        "unit": "nanoseconds per frame in, one core",
-        "frame_bytes": FRAME_BYTES,
-        "seed": SEED,
-        "machine": platform.processor() or platform.machine(),
-        "rows": [asdict(row) for row in rows],
-    }
-
-
-def render(rows: list[Row]) -> str:
-    lines = [f"{'table':>16} {'entries':>8} {'ns/frame':>9} {'median':>7} {'Mpps':>6} {'x limit':>8} {'insert us':>10}"]
-    for row in rows:
-        lines.append(
-            f"{row.table:>16} {row.entries:>8,} {row.ns_per_frame:>9.0f} {row.median_ns:>7.0f} "
-            f"{row.million_per_second:>6.1f} {row.ratio_to_limit:>8.2f} {row.insert_us:>10.1f}"
-        )
-    return "\n".join(lines)
+def _row(table: str, entries: int, timing: Timing, limit: Timing, insert_us: float) -> Lookup:
+    return Lookup(table, entries, timing.best, timing.median, 1000 / timing.best, timing.best / limit.best, insert_us)

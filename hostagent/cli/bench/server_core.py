@@ -22,10 +22,10 @@ from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.opening import cable_for
 from emulator.ports.spec import parse_port
+from hostagent.cli.bench.server_loops import PER_WORKER, make_frames, play, play_ready, step_by, sum_tall, sum_wide
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms
 from hostagent.protocol.wire import Header, Kind, full_frame_bytes
-from hostagent.rackserver.bench_loops import PER_WORKER, make_frames, play, play_ready, step_by, sum_tall, sum_wide
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.processors import processors_for
 from hostagent.rackserver.services.records import KEY

@@ -13,7 +13,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from hostagent.cli.benchmarks.training import tell
+from hostagent.cli.bench.runner import send_result
 
 
 def bandwidth(size_bytes: int, repeats: int) -> dict[str, float]:
@@ -80,7 +80,7 @@ def main() -> None:
         "after_barrier": latency(arguments.small_bytes, arguments.barrier_repeats, after_barrier=True),
     }
     if dist.get_rank() == 0:
-        tell(result)
+        send_result(result)
     dist.barrier()
     dist.destroy_process_group()
 

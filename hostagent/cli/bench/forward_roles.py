@@ -1,6 +1,6 @@
 """The processes of the forwarding benchmark, each started in a namespace by ``forward``.
 
-    python -m hostagent.cli.benchmarks.forward_roles ROLE '{"core": 0, ...}'
+    python -m hostagent.cli.bench.forward_roles ROLE '{"core": 0, ...}'
 
 A role does what the lines of its standard input say, ``open``, ``work`` and ``close`` in turn for each round, answers
 each with a line of JSON, and ends with its input. A round opens the interfaces and closes them again, so that roles
@@ -28,8 +28,8 @@ from emulator.ports.opening import make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
 from emulator.ports.sockets.mmsg import IOV, MESSAGE
 from emulator.ports.spec import parse_port, parse_ports
-from hostagent.cli.benchmarks.forward_loops import count_frames, exchange, limit_loop, send_frames
-from hostagent.cli.benchmarks.forward_traffic import CHUNK_AT, contributions, load_switch, routed_frames
+from hostagent.cli.bench.forward_loops import count_frames, exchange, limit_loop, send_frames
+from hostagent.cli.bench.forward_traffic import CHUNK_AT, contributions, load_switch, routed_frames
 
 QUIET_NS = 400_000_000
 """A receiver's round ends when nothing more has come for so long."""

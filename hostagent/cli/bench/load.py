@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from hostagent.cli.benchmarks.facts import machine_facts
-from hostagent.cli.benchmarks.large_program import program_of
+from hostagent.cli.bench.large_program import program_of
+from hostagent.cli.bench.runner import Report, Row
 
 LOAD = """
 import sys, time
@@ -37,17 +32,14 @@ dist.destroy_process_group()
 """
 
 
-def measure() -> dict[str, Any]:
-    """Seconds: programs' load, cold and cached; first collective of two ranks, netsum run and torchrun."""
-    loads = [
-        {"program": f"allreduce.p4, {lanes} lanes"} | _cold_and_cached("allreduce.p4", f"LANES={lanes}")
-        for lanes in (64, 256, 2048)
-    ]
+def measure() -> Report:
+    """Load of programs, cached and cold; start to the first collective of two ranks, netsum run and torchrun."""
+    rows = [_row(f"load of allreduce.p4, {lanes} lanes", "allreduce.p4", f"LANES={lanes}") for lanes in (64, 256, 2048)]
     with tempfile.TemporaryDirectory(prefix="netsum-bench-") as folder:
         large = Path(folder) / "large.p4"
         large.write_text(program_of())
         lines = large.read_text().count("\n")
-        loads.append({"program": f"{lines:,} lines of P4"} | _cold_and_cached(str(large)))
+        rows.append(_row(f"load of {lines:,} lines of P4", str(large)))
     with tempfile.TemporaryDirectory(prefix="netsum-bench-") as folder:
         script = Path(folder) / "first_step.py"
         script.write_text(FIRST_STEP)
@@ -57,18 +49,16 @@ def measure() -> dict[str, Any]:
         }
         # the first run warms the caches of both
         first = {name: [_first_step_s(command) for _ in range(3)][1:] for name, command in commands.items()}
-    return {
-        "program": loads,
-        "first_step_s": {name: min(times) for name, times in first.items()},
-        "machine": machine_facts(),
-    }
+    ours, gloo = (min(first[name]) for name in ("netsum", "gloo"))
+    rows.append(Row("start to first collective, 2 ranks, warm", ours, "s", "torchrun with gloo", gloo, details=first))
+    return Report("load", "time until something runs", rows)
 
 
-def _cold_and_cached(program: str, *defines: str) -> dict[str, float]:
-    """With a cache that is empty at first."""
+def _row(name: str, program: str, *defines: str) -> Row:
+    """From the cache, next to a cache that is empty at first."""
     with tempfile.TemporaryDirectory(prefix="netsum-bench-") as cache:
         cold, cached = (_load_s([program, *defines], {"NETSUM_CACHE": cache}) for _ in range(2))
-    return {"cold_s": cold, "cached_s": cached}
+    return Row(name, cached, "s", "empty cache", cold)
 
 
 def _load_s(arguments: list[str], environment: dict[str, str]) -> float:
@@ -82,21 +72,3 @@ def _first_step_s(command: list[str]) -> float:
     started = time.time()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return next(float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("FIRST")) - started
-
-
-def show(measured: dict[str, Any], as_json: bool) -> None:
-    """Print the tables."""
-    if as_json:
-        print(json.dumps(measured))
-        return
-    table = Table(title="Source to machine code", title_justify="left")
-    table.add_column("program")
-    for name in ("cold", "from the cache"):
-        table.add_column(name, justify="right")
-    for row in measured["program"]:
-        table.add_row(row["program"], f"{row['cold_s']:.2f} s", f"{1e3 * row['cached_s']:.0f} ms")
-    console = Console()
-    console.print(table)
-    ours, gloo = measured["first_step_s"]["netsum"], measured["first_step_s"]["gloo"]
-    text = f"start to first collective, 2 ranks, warm: netsum run {ours:.1f} s, torchrun with gloo {gloo:.1f} s"
-    console.print(f"{text} ({ours - gloo:+.1f} s)", highlight=False)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.switch.bench_tables import LIMIT, ROUTER, TOUCH, Row
+from hostagent.cli.bench.tables import LIMIT, ROUTER, TOUCH, Lookup
 
 
-def plot(rows: Sequence[Row], path: str | Path) -> None:
+def plot(rows: Sequence[Lookup], path: str | Path) -> None:
     """Write a picture; the path's ending says which kind (png, svg, pdf)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ def plot(rows: Sequence[Row], path: str | Path) -> None:
     figure.savefig(str(path))
 
 
-def _draw(axes: Any, rows: Sequence[Row]) -> None:
+def _draw(axes: Any, rows: Sequence[Lookup]) -> None:
     """One table's line; the band up to the median is what the machine's other users cost."""
     sizes, best = [row.entries for row in rows], [row.ns_per_frame for row in rows]
     (line,) = axes.plot(sizes, best, marker="o", label=rows[0].table)

@@ -11,7 +11,7 @@ from emulator.native.jit import njit
 from emulator.native.syscalls import monotonic_ns
 from emulator.ports.batch import TX_RING_BYTES, tx_ring_at
 from emulator.ports.loop.program import call_program
-from emulator.switch.bench_bare import bare_forward
+from hostagent.cli.bench.hand_written import bare_forward
 
 IP_AT, IP_END, SUM_AT = 14, 34, 24
 """An IPv4 header and its checksum in a frame."""

@@ -1,1 +1,0 @@
-"""What `netsum bench` measures: each figure beside its peer, in the same run, with the machine's facts."""
