@@ -92,7 +92,7 @@ def print_report(report: Report) -> None:
         table.add_column(name, justify="right" if name in ("figure", "baseline", "ratio") else "left")
     for row in report.rows:
         baseline = "" if row.baseline_value is None else f"{_figure(row.baseline_value)} {row.unit}"
-        ratio = "" if row.ratio is None else f"{row.ratio:,.2f}x"
+        ratio = "" if row.ratio is None else f"{row.ratio:,.2f}x" if row.ratio >= 0.1 else f"{row.ratio:.2g}x"
         table.add_row(row.name, f"{_figure(row.value)} {row.unit}", baseline, row.baseline, ratio, row.note)
     console = Console()
     console = console if console.is_terminal else Console(width=200)
