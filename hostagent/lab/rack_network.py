@@ -79,7 +79,7 @@ class RackNetwork:
     def __init__(self, racks: int, workers: int, rates: Rates, uplink: Impairments | None = None) -> None:
         """``uplink``: what else the uplinks do to frames, each by draws of its own."""
         if racks > MOST_WORKERS or workers > MOST_WORKERS:
-            raise ValueError(f"{racks} racks of {workers} workers: at most {MOST_WORKERS} of each")
+            raise ValueError(f"{racks} racks of {workers} workers: use at most {MOST_WORKERS} of each")
         self.now_ns = 0
         self.crossed = [Crossing() for _ in range(racks)]
         self._links: list[Link] = []

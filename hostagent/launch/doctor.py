@@ -73,7 +73,7 @@ def _torch() -> Finding:
     try:
         installed = version("torch")
     except PackageNotFoundError:
-        return Finding("torch", Verdict.BROKEN, "not installed, and it is what trains: pip install torch")
+        return Finding("torch", Verdict.BROKEN, "not installed, and needed for training: pip install torch")
     names = [point.name for point in entry_points(group="torch.backends")]
     if "netsum" not in names:
         why = "so init_process_group('netsum') is unknown to it; install netsum again (pip install -e .)"
@@ -101,7 +101,7 @@ def _cache() -> Finding:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        why = "every start compiles anew, for most of a minute; set NETSUM_CACHE to a folder that can be written"
+        why = "every start compiles for most of a minute; set NETSUM_CACHE to a writable folder"
         return Finding("cache", Verdict.LACKING, f"{folder}: {error.strerror}; {why}")
     return Finding("cache", Verdict.GOOD, str(folder))
 
@@ -111,7 +111,7 @@ def _shared_memory() -> Finding:
 
     folder = shared_folder()
     if not os.access(folder, os.W_OK):
-        why = "the shm ports that connect ranks and switch live there; set NETSUM_SHM to a folder on a tmpfs"
+        why = "shm ports between ranks and switch are files there; set NETSUM_SHM to a folder on a tmpfs"
         return Finding("shared memory", Verdict.BROKEN, f"{folder} cannot be written, and {why}")
     free = shutil.disk_usage(folder).free
     text = f"{free >> 20} MiB free in {folder}"
@@ -144,7 +144,7 @@ def _udp_buffers() -> Finding:
 def _processors() -> Finding:
     count = len(os.sched_getaffinity(0))
     if count < 2:
-        why = "switch and ranks take turns on it, so times mean little"
+        why = "switch and ranks share it, so measured times mean little"
         return Finding("processors", Verdict.LACKING, f"{count}: {why}")
     return Finding("processors", Verdict.GOOD, f"{count}")
 

@@ -108,7 +108,9 @@ def _check(options: RunOptions) -> None:
         raise LaunchError(f"--impair {options.impairments!r}: {error}") from None
     if options.server_options and (choice.kind != "server" or options.controller is not None):
         named = ", ".join(word for word in options.server_options if word.startswith("--"))
-        raise LaunchError(f"{named}: of a rack server that is started here: write --aggregator server, no --controller")
+        raise LaunchError(
+            f"{named} configures a rack server that this command starts: use --aggregator server, without --controller"
+        )
     if options.rack_of:
         _check_racks(options, choice.kind)
     if options.controller is not None:
@@ -118,12 +120,12 @@ def _check(options: RunOptions) -> None:
 def _check_racks(options: RunOptions, kind: str) -> None:
     rack_of = options.rack_of
     if kind != "server" or options.controller is not None:
-        raise LaunchError("racks are rack servers that are started here: write --aggregator server, no --controller")
+        raise LaunchError("--racks starts rack servers: use --aggregator server, without --controller")
     if len(rack_of) != options.ranks:
-        raise LaunchError(f"a rack for each of {len(rack_of)} ranks, and there are {options.ranks}")
+        raise LaunchError(f"racks are given for {len(rack_of)} ranks, but there are {options.ranks}")
     empty = sorted(set(range(max(rack_of) + 1)) - set(rack_of))
     if empty:
-        raise LaunchError(f"rack {empty[0]} of {max(rack_of) + 1} has no rank: each is to have one at least")
+        raise LaunchError(f"rack {empty[0]} of {max(rack_of) + 1} has no rank; each rack needs at least one")
 
 
 def _check_answers(address: str) -> None:
@@ -220,7 +222,7 @@ class _Run:
     def _restart(self, service: Service) -> None:
         """Once; it may be killed again before it is ready."""
         ending = service.restart()
-        print(f"netsum run: the {service.name} {ending}; started again", file=sys.stderr)
+        print(f"netsum run: the {service.name} {ending}; restarted", file=sys.stderr)
         with suppress(KilledEarlyError):
             service.wait_ready()
 

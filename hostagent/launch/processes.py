@@ -105,7 +105,7 @@ class Service:
             self.ready = self.ready | json.loads(line)
         except ValueError:
             code = self.process.wait(STOP_TIMEOUT_S) if not line else None
-            problem = f"said {line.strip()!r} where its ready line should be" if line else _ending(code)
+            problem = f"printed {line.strip()!r} instead of its ready line" if line else _ending(code)
             kind = KilledEarlyError if code is not None and code < 0 else LaunchError
             raise kind(f"the {self.name} {problem}{self._quoted_log()}") from None
         self._listener = threading.Thread(target=self._listen, args=(stdout,), name=f"{self.name} stdout", daemon=True)

@@ -227,7 +227,7 @@ class RackServer:
             if job != terms.job and first < other.first_slot + other.window and other.first_slot < end:
                 raise AggregatorRefused(f"job {terms.job}: slots {first} to {end - 1} overlap with those of job {job}")
         if terms.job not in self._rows and len(self._rows) == MAX_JOBS:
-            raise AggregatorRefused(f"job {terms.job}: {MAX_JOBS} jobs are as many as fit", RefusalCode.EXHAUSTED)
+            raise AggregatorRefused(f"job {terms.job}: {MAX_JOBS} jobs are the maximum", RefusalCode.EXHAUSTED)
 
     def _admit(self, terms: JobTerms) -> ServiceMemory | None:
         """The service of a job that has one; an older job of the same service then only sums."""

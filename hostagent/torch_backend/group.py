@@ -330,7 +330,7 @@ def _pairs(outputs: Sequence[Tensor], inputs: Sequence[Tensor], collective: str)
 
 def _no_point_to_point(name: str) -> NetsumError:
     return RefusedError(
-        f"netsum does not do {name}: an aggregator combines what all ranks of a group contribute. "
+        f"netsum does not support {name}: an aggregator combines what all ranks of a group contribute. "
         f"For messages between two ranks {OTHER_GROUP}"
     )
 

@@ -71,7 +71,7 @@ def check_reducible(tensor: Tensor, reduction: Reduction, collective: str) -> No
     else:
         advice = _ADVICE.get(dtype, "convert it first")
     raise RefusedError(
-        f"netsum's {collective} does not do {operation} of {dtype_name(tensor)}: {advice}, or {OTHER_GROUP}. "
+        f"netsum's {collective} does not support {operation} of {dtype_name(tensor)}: {advice}, or {OTHER_GROUP}. "
         f"It reduces {NAMED_DTYPES}"
     )
 
@@ -81,7 +81,7 @@ def parse_reduction(reduce_op: object, collective: str) -> Reduction:
     name = str(getattr(getattr(reduce_op, "op", reduce_op), "name", reduce_op))
     if name not in _REDUCTIONS:
         raise RefusedError(
-            f"netsum's {collective} does not do {name}: the network adds and compares (SUM, AVG, MIN and MAX). "
+            f"netsum's {collective} does not support {name}: the network adds and compares (SUM, AVG, MIN and MAX). "
             f"For {name} {OTHER_GROUP}"
         )
     return Reduction(*_REDUCTIONS[name])

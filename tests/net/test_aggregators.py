@@ -48,7 +48,7 @@ def test_every_aggregator_gives_the_same_bits_and_outlives_its_own_death(control
             os.kill(server, signal.SIGKILL)
             output, errors = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 0, errors
-    assert "netsum run: the rack server was killed by SIGKILL; started again" in errors
+    assert "netsum run: the rack server was killed by SIGKILL; restarted" in errors
     found = re.findall(r"rank (\d) aggregator (\d) digest (\w+)", output)
     assert {(rank, aggregator) for rank, aggregator, _ in found} == {(r, a) for r in "01" for a in "012"}
     assert len({told for *_, told in found}) == 1, found

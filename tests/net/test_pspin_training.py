@@ -35,7 +35,7 @@ def test_training_on_pspin_outlives_losses_and_the_switchs_death(tmp_path: Path)
         go_on.touch()
         output, errors = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 0, errors
-    assert "netsum run: the PsPIN switch was killed by SIGKILL; started again" in errors
+    assert "netsum run: the PsPIN switch was killed by SIGKILL; restarted" in errors
     found = re.findall(r"rank (\d) parameters (\w+)", output)
     assert [rank for rank, _ in sorted(found)] == ["0", "1"]
     assert len({told for _, told in found}) == 1

@@ -44,7 +44,7 @@ def test_a_rack_whose_server_is_lost_goes_on_from_the_others_step_with_the_same_
         finally:
             run.kill()
     assert run.returncode == 0, output
-    assert "the rack server of rack 1 was killed by SIGKILL; started again" in output
+    assert "the rack server of rack 1 was killed by SIGKILL; restarted" in output
     joined = {int(step) for step in re.findall(r"joins again after step (\d+)", output)}
     assert len(joined) == 1  # step 9 where the other rack had not yet all of step 10
     assert joined <= {9, 10}

@@ -154,7 +154,7 @@ def test_a_killed_service_is_started_again_and_no_sum_is_lost(shared, service):
     os.kill(victim, signal.SIGKILL)
     output, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, errors
-    assert f"the {service} was killed by SIGKILL; started again" in errors
+    assert f"the {service} was killed by SIGKILL; restarted" in errors
     assert "rank 0 of 2 has done 20 steps" in output
     assert list(shared.iterdir()) == []
 

@@ -171,7 +171,7 @@ class JobTerms:
             if not 0 <= getattr(self, name) < 1 << width_bits:
                 return f"{name} {getattr(self, name)} doesn't fit in {width_bits} bits"
         if not self.epoch:
-            return "epoch 0 is never a job's"
+            return "epoch 0 is reserved"
         if not 0 <= self.window_log2 <= 16:
             return f"a window of 2^{self.window_log2} slots; use 2^0 to 2^16"
         if self.lanes not in LANES:

@@ -91,7 +91,7 @@ def _service_from(message: pb.JobTerms) -> ServiceTerms:
     try:
         options = json.loads(told.options or "{}")
     except ValueError as error:
-        raise AggregatorRefused(f"job {message.job}: the service's options are no JSON: {error}") from None
+        raise AggregatorRefused(f"job {message.job}: the service's options are not valid JSON: {error}") from None
     if not isinstance(options, dict):
         raise AggregatorRefused(f"job {message.job}: the service's options must be a JSON object")
     return ServiceTerms(told.name, told.nonce, told.workers, told.weight or 1, told.quota_bytes, options)

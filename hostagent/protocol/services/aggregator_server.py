@@ -136,10 +136,11 @@ class AggregatorServer:
             terms = terms_from(request.terms)
             if terms.lanes != self._core.capacity.lanes:
                 raise AggregatorRefused(
-                    f"job {terms.job} has {terms.lanes} lanes a frame, this aggregator {self._core.capacity.lanes}"
+                    f"job {terms.job} requests {terms.lanes} lanes a frame, "
+                    f"but this aggregator has {self._core.capacity.lanes}"
                 )
             if terms.spread is not None and self._place is None:
-                raise AggregatorRefused(f"job {terms.job} is of several racks; a `netsum server --rack` takes those")
+                raise AggregatorRefused(f"job {terms.job} spans several racks; use `netsum server --rack`")
             with self._calls, self._paused():
                 self._core.install(terms)
                 self._ended.pop(terms.job, None)
@@ -200,7 +201,8 @@ class AggregatorServer:
     def _check_incarnation(self, meant: int) -> None:
         if meant != self.incarnation:
             raise AggregatorRefused(
-                "meant for an aggregator that ran here before; ask Watch for this one", RefusalCode.STALE
+                "addressed to an earlier aggregator at this address; Watch gives the identity of this one",
+                RefusalCode.STALE,
             )
 
     def _refusing(self, context: Any) -> _Refusing:

@@ -28,5 +28,5 @@ def reason_of(error: Any) -> str:
     if name == "UNAVAILABLE":
         return next((words for mark, words in _MARKS if mark in details), details or "it cannot be reached")
     if name == "UNIMPLEMENTED":
-        return "what answers there is another kind of server"
+        return "another kind of server answers there"
     return details or name

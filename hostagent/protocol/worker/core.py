@@ -74,7 +74,7 @@ class CoreSettings:
         if not 1 <= self.workers <= MAXIMUM_WORKERS:
             raise ValueError(f"workers is {self.workers}, must be 1 to {MAXIMUM_WORKERS}")
         if self.epoch == 0:
-            raise ValueError("epoch is 0, which no epoch is")
+            raise ValueError("epoch is 0, must be 1 or more")
 
 
 def ring_chunks(window: int) -> int:

@@ -62,7 +62,7 @@ class TierMemory:
         assert terms.spread is not None
         racks = terms.spread.racks
         if place is None:
-            raise AggregatorRefused(f"job {terms.job} is of several racks, this server stands alone: give it --rack")
+            raise AggregatorRefused(f"job {terms.job} spans several racks, but this server has none: use --rack")
         self.bits = {part.rack: _lowest(part.children) for part in racks}
         """By rack: the bit, and number in frames, by which other racks have it."""
         self._ports = {peer.rack: peer for peer in place.peers}

@@ -129,7 +129,7 @@ def read(path: Path) -> Snapshot:
             arrays = {name: file[name] for name in file.files if name != FACTS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         why = "it has pickled objects" if "allow_pickle" in str(error) else error
-        raise CheckpointError(f"{path} is no checkpoint of a service: {why}") from error
+        raise CheckpointError(f"{path} is not a checkpoint of a service: {why}") from error
     _check(path, facts, arrays)
     return Snapshot(facts, arrays)
 
@@ -137,7 +137,7 @@ def read(path: Path) -> Snapshot:
 def _check(path: Path, facts: Any, arrays: Arrays) -> None:
     if not isinstance(facts, dict) or facts.get("version") != VERSION:
         version = facts.get("version") if isinstance(facts, dict) else None
-        raise CheckpointError(f"{path}: version {version}, this server reads {VERSION}")
+        raise CheckpointError(f"{path} has version {version}, but this server reads version {VERSION}")
     try:
         int(facts["step"]), int(facts["skipped"]), int(facts.get("age", 0)), int(facts.get("not_finite", 0))
         if "lineage" in facts:
@@ -145,7 +145,7 @@ def _check(path: Path, facts: Any, arrays: Arrays) -> None:
         for number, updates in facts["updates"].items():
             int(number), int(updates), arrays[f"{number}/weights"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"{path} is no checkpoint of a service: {error!r} in what it says of itself") from error
+        raise CheckpointError(f"{path} is not a checkpoint of a service: {error!r} in its description") from error
 
 
 def identity_of(snapshot: Snapshot, path: Path) -> Identity:
@@ -155,7 +155,7 @@ def identity_of(snapshot: Snapshot, path: Path) -> Identity:
         numbers = (int(told["workers"]), int(told["weight"]), int(told["quota_bytes"]))
         return Identity(str(told["name"]), *numbers, bytes.fromhex(told["digest"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path} does not say whose service it is: {error!r}") from error
+        raise CheckpointError(f"{path} does not name its service: {error!r}") from error
 
 
 def put(snapshot: Snapshot, service: ServiceMemory, path: Path) -> None:
@@ -166,7 +166,7 @@ def put(snapshot: Snapshot, service: ServiceMemory, path: Path) -> None:
         order = STATE_NAMES.get(len(names), ())
         tensors = [arrays[f"{text}/weights"], *(arrays[f"{text}/{name}"] for name in order)]
         if not service.put(int(text), tensors, snapshot.step, int(updates)):
-            raise CheckpointError(f"{path}: key {text} does not fit the tenant's memory, or has another shape")
+            raise CheckpointError(f"{path}: key {text} does not fit into the tenant's memory, or has a different shape")
     service.record["skipped"], service.record["not_finite"] = facts["skipped"], facts.get("not_finite", 0)
     service.record["torn"] = int(facts.get("torn", 0))
     service.stand_at(snapshot.step, snapshot.age, facts.get("lineage"))

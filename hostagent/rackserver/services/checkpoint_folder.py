@@ -65,7 +65,7 @@ class CheckpointFolder:
                 snapshot = read(path)
                 identity = identity_of(snapshot, path)
             except CheckpointError as error:
-                raise CheckpointError(f"{error}; move it away, or begin without any by --no-restore") from error
+                raise CheckpointError(f"{error}; move it away, or use --no-restore") from error
             found[identity] = snapshot.step
             self._known[identity.name] = path
         return found

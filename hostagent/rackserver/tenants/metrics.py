@@ -35,15 +35,15 @@ class RackCollector(Collector):
         yield from _tenants(figures.tenants)
         yield from _cores(figures.cores)
         yield from _ports(figures.ports)
-        dropped = _counter("dropped_frames", "Frames that reached no set.", ["reason"])
+        dropped = _counter("dropped_frames", "Frames that reached no slot set.", ["reason"])
         for reason, count in figures.drops.items():
             dropped.add_metric([reason], count)
         yield dropped
-        strangers = _counter("unknown_services", "Jobs refused that name no service, or none there is.", [])
+        strangers = _counter("unknown_services", "Refused jobs that name no service, or an unknown one.", [])
         strangers.add_metric([], figures.strangers)
         yield strangers
         if figures.between_racks:
-            crossed = _counter("crossed_bytes", "Bytes of lanes that went to other racks' servers.", ["what"])
+            crossed = _counter("crossed_bytes", "Bytes of lanes sent to other racks' servers.", ["what"])
             for what in ("part", "total", "again"):
                 crossed.add_metric([what], figures.between_racks[f"{what}_bytes"])
             yield crossed
@@ -58,21 +58,21 @@ def _gauge(name: str, says: str, labels: list[str]) -> Any:
 
 
 def _tenants(tenants: Iterable[TenantFigures]) -> Iterator[Any]:
-    frames = _counter("contributions", "Contributions of a tenant, by what became of them.", ["tenant", "verdict"])
-    bytes_of = _counter("contribution_bytes", "Their bytes, of whole frames.", ["tenant", "verdict"])
-    refused = _counter("refused", "What a tenant was refused, by why.", ["tenant", "reason"])
+    frames = _counter("contributions", "Contributions of a tenant, by verdict.", ["tenant", "verdict"])
+    bytes_of = _counter("contribution_bytes", "Bytes of these contributions, whole frames.", ["tenant", "verdict"])
+    refused = _counter("refused", "Refusals of a tenant, by reason.", ["tenant", "reason"])
     counters = {
-        "steps_skipped": _counter("skipped_steps", "Steps left out because a gradient was not finite.", ["tenant"]),
+        "steps_skipped": _counter("skipped_steps", "Steps skipped because a gradient was not finite.", ["tenant"]),
         "chunks_not_finite": _counter("not_finite_chunks", "Chunks with a NaN or an infinity.", ["tenant"]),
     }
     gauges = {
         "jobs": _gauge("jobs", "Jobs of a tenant.", ["tenant"]),
-        "workers": _gauge("declared_workers", "Workers that the tenant's service has.", ["tenant"]),
-        "weight": _gauge("weight", "The tenant's share of the cores, against others.", ["tenant"]),
-        "keys": _gauge("keys", "Keys that the tenant keeps.", ["tenant"]),
+        "workers": _gauge("declared_workers", "Workers of the tenant's service.", ["tenant"]),
+        "weight": _gauge("weight", "Weight of the tenant's share of the cores.", ["tenant"]),
+        "keys": _gauge("keys", "Keys of the tenant.", ["tenant"]),
         "used_bytes": _gauge("memory_bytes", "Memory of the tenant's weights and state.", ["tenant"]),
-        "quota_bytes": _gauge("memory_quota_bytes", "What it may use; 0 for no quota.", ["tenant"]),
-        "step": _gauge("step", "Number of the tenant's last whole step.", ["tenant"]),
+        "quota_bytes": _gauge("memory_quota_bytes", "Memory quota of the tenant; 0 for none.", ["tenant"]),
+        "step": _gauge("step", "Number of the tenant's last complete step.", ["tenant"]),
     }
     for tenant in tenants:
         for verdict, count in tenant.frames.items():
@@ -88,12 +88,12 @@ def _tenants(tenants: Iterable[TenantFigures]) -> Iterator[Any]:
 
 def _cores(cores: Iterable[CoreFigures]) -> Iterator[Any]:
     families = {
-        "chunks": _counter("core_chunks", "Frames that a core took.", ["core"]),
-        "bytes": _counter("core_bytes", "Bytes of lanes that it summed.", ["core"]),
-        "steps": _counter("core_stepped_chunks", "Chunks that its optimizers stepped.", ["core"]),
-        "busy_s": _counter("core_busy_seconds", "Time in its parts of batches.", ["core"]),
+        "chunks": _counter("core_chunks", "Frames processed by a core.", ["core"]),
+        "bytes": _counter("core_bytes", "Bytes of lanes summed by a core.", ["core"]),
+        "steps": _counter("core_stepped_chunks", "Chunks stepped by a core's optimizers.", ["core"]),
+        "busy_s": _counter("core_busy_seconds", "Time that a core spent in batches.", ["core"]),
         "step_s": _counter("core_optimizer_seconds", "Of that, in optimizers.", ["core"]),
-        "owned_bytes": _gauge("core_owned_bytes", "Bytes of the keys that it owns.", ["core"]),
+        "owned_bytes": _gauge("core_owned_bytes", "Bytes of the keys that a core owns.", ["core"]),
     }
     for core in cores:
         for name, family in families.items():
@@ -103,15 +103,15 @@ def _cores(cores: Iterable[CoreFigures]) -> Iterator[Any]:
 
 def _ports(ports: Iterable[PortFigures]) -> Iterator[Any]:
     families = {
-        "frames_in": _counter("port_received_frames", "Frames that came in by a port.", ["port"]),
+        "frames_in": _counter("port_received_frames", "Frames received by a port.", ["port"]),
         "bytes_in": _counter("port_received_bytes", "Their bytes.", ["port"]),
-        "frames_out": _counter("port_sent_frames", "Frames that left by it.", ["port"]),
+        "frames_out": _counter("port_sent_frames", "Frames sent by a port.", ["port"]),
         "bytes_out": _counter("port_sent_bytes", "Their bytes.", ["port"]),
-        "queued_out": _gauge("port_queued_frames", "Answers that the other end has not taken.", ["port"]),
-        "deepest_out": _gauge("port_deepest_queue_frames", "The most of them that were seen so far.", ["port"]),
+        "queued_out": _gauge("port_queued_frames", "Answers in a port's ring that the peer has not read.", ["port"]),
+        "deepest_out": _gauge("port_deepest_queue_frames", "Maximum number of such answers so far.", ["port"]),
     }
-    dropped = _counter("port_dropped_frames", "Frames that went no further, by why.", ["port", "reason"])
-    dropped_bytes = _counter("port_dropped_bytes", "Bytes that were no frames of anybody, by why.", ["port", "reason"])
+    dropped = _counter("port_dropped_frames", "Dropped frames, by reason.", ["port", "reason"])
+    dropped_bytes = _counter("port_dropped_bytes", "Dropped bytes outside of frames, by reason.", ["port", "reason"])
     for port in ports:
         for name, family in families.items():
             family.add_metric([str(port.port)], getattr(port, name))

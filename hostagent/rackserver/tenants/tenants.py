@@ -101,7 +101,7 @@ class Registry:
         """Make a service known. Raises AggregatorRefused(INVALID), also where the namespace is taken."""
         _check_terms(terms)
         if terms.name in self._tenants:
-            raise AggregatorRefused(f"tenant {terms.name!r} is declared already; choose another namespace")
+            raise AggregatorRefused(f"tenant {terms.name!r} is already declared; choose another namespace")
         tenant = Tenant(
             terms.name,
             len(self._tenants),
@@ -158,7 +158,7 @@ class Registry:
         if self.closed:
             self._count(None, Refused.TERMS)
             raise AggregatorRefused(
-                f"job {job} has no service, and this server lets in those of its --services only: sums go elsewhere",
+                f"job {job} has no service, and this server accepts only its --services; sum elsewhere",
                 RefusalCode.FORBIDDEN,
             )
 
@@ -221,7 +221,7 @@ def _check_terms(terms: ServiceTerms) -> None:
     name = terms.name
     problem = ""
     if not 1 <= len(name) <= NAME_CHARACTERS or not name.isprintable():
-        problem = f"a namespace has 1 to {NAME_CHARACTERS} characters that can be printed"
+        problem = f"a namespace has 1 to {NAME_CHARACTERS} printable characters"
     elif len(terms.nonce) > MOST_NONCE_BYTES:
         problem = f"a nonce has {MOST_NONCE_BYTES} bytes at most"
     elif not 1 <= terms.workers <= MOST_CHILDREN * MOST_CHILDREN:
@@ -237,6 +237,6 @@ def _check_terms(terms: ServiceTerms) -> None:
 def _check_children(name: str, children: int, workers: int) -> None:
     if children > workers:
         raise AggregatorRefused(
-            f"tenant {name!r}: {children} workers came, where the job declares {workers}; declare as many as there are",
+            f"tenant {name!r}: {children} workers joined, but the job declares {workers}; declare the actual number",
             RefusalCode.FORBIDDEN,
         )

@@ -64,13 +64,13 @@ class Ticket:
     @property
     def answer(self) -> Answer:
         """The server's, once the operation has finished."""
-        assert self.operation.served is not None, "every operation here is a served one"
+        assert self.operation.served is not None, "every operation of a RackClient is a served one"
         return self.operation.served.answer
 
     @property
     def not_finite(self) -> int:
         """How many of its chunks had a NaN or an infinity on some rank, once it has finished."""
-        assert self.operation.served is not None, "every operation here is a served one"
+        assert self.operation.served is not None, "every operation of a RackClient is a served one"
         return self.operation.served.not_finite
 
 

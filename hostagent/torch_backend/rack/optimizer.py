@@ -115,8 +115,8 @@ class RackOptimizer(torch.optim.Optimizer):
         """Refused, as the server's keys are made with the optimizer."""
         if self._is_made:
             raise RefusedError(
-                "netsum's RackOptimizer: parameter groups can't be added: give all parameters when it is made, those "
-                "to be trained later with requires_grad False, which are not stepped until it is True"
+                "netsum's RackOptimizer: parameter groups cannot be added: pass all parameters to the constructor, "
+                "those to be trained later with requires_grad False, which are not stepped until it is True"
             )
         super().add_param_group(param_group)
 

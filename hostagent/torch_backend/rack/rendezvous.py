@@ -45,23 +45,23 @@ class Rendezvous:
                 gone = [rank for rank in missing if self._count("left", rank)]
                 if gone:
                     raise NetsumError(
-                        f"netsum: {_ranks(gone)} left the service before it was lost, and will not join again: "
-                        "the last step is whole on some ranks and not on others. Start all ranks anew: they go on "
-                        "after the last whole step that the server has"
+                        f"netsum: {_ranks(gone)} left the service before it was lost, and will not rejoin: "
+                        "the last step is complete on some ranks only. Restart all ranks: they continue after the last "
+                        "complete step of the server"
                     )
                 waited_s = time.monotonic() - began_s
                 if waited_s > min(WORD_S, timeout_s / 2) and not has_told:
                     has_told = True
-                    text = f"rank {self._rank} waits up to {timeout_s:g} s for {_ranks(missing)} to join again"
-                    print(f"netsum: {text}; if that can't be, start all ranks anew", file=sys.stderr, flush=True)
+                    text = f"rank {self._rank} waits up to {timeout_s:g} s for {_ranks(missing)} to rejoin"
+                    print(f"netsum: {text}; if they cannot, restart all ranks", file=sys.stderr, flush=True)
                 if waited_s > timeout_s:
-                    raise NetsumError(f"netsum: {_ranks(missing)} did not join again within {timeout_s:g} s")
+                    raise NetsumError(f"netsum: {_ranks(missing)} did not rejoin within {timeout_s:g} s")
                 time.sleep(LOOK_S)
         except RuntimeError as error:
             if isinstance(error, NetsumError):
                 raise
             raise NetsumError(
-                f"netsum: can't join again: the rank that kept torch's store has ended ({error})"
+                f"netsum: cannot rejoin: the rank that hosted torch's store has ended ({error})"
             ) from error
 
     def _count(self, what: str, rank: int) -> int:

@@ -46,7 +46,7 @@ def make_template(optim: Any, params: Any, options: Mapping[str, Any]) -> tuple[
     if isinstance(optim, torch.optim.Optimizer):
         if options:
             raise RefusedError(
-                f"netsum's RackOptimizer: {', '.join(options)} given beside an optimizer that has its own"
+                f"netsum's RackOptimizer: {', '.join(options)} given together with an optimizer that has its own"
             )
         _check_supported(type(optim))
         return optim, False
@@ -63,7 +63,7 @@ def make_template(optim: Any, params: Any, options: Mapping[str, Any]) -> tuple[
 def _check_supported(made: Any) -> None:
     if made not in NAMES.values():
         name = getattr(made, "__name__", repr(made))
-        raise RefusedError(f"netsum's RackOptimizer: the server does not do {name}; it has {', '.join(NAMES)}")
+        raise RefusedError(f"netsum's RackOptimizer: the server does not implement {name}; it has {', '.join(NAMES)}")
 
 
 def hyperparameters(template: torch.optim.Optimizer, group: Mapping[str, Any], policy: Policy) -> Hyperparameters:

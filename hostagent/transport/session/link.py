@@ -133,7 +133,8 @@ class SessionLink:
             except TimeoutError:
                 why = "nothing answers there"
             if time.monotonic() >= deadline_s:
-                self._owner.lost(f"the controller at {self._address} has been away for {self._patience_s:g} s: {why}")
+                away = f"has been unreachable for {self._patience_s:g} s"
+                self._owner.lost(f"the controller at {self._address} {away}: {why}")
                 return
             self._pause = asyncio.get_running_loop().create_future()
             if not self._stopping:

@@ -312,7 +312,7 @@ class SessionClient:
             if attach is not None:
                 attach(record.lease)
         except Exception as error:
-            failure = SessionError(f"the lease of job {told.job} came, but this rank can't use it: {error}")
+            failure = SessionError(f"the lease of job {told.job} arrived, but this rank cannot use it: {error}")
             failure.__cause__ = error
             return failure
         return None
@@ -341,7 +341,7 @@ class SessionClient:
             try:
                 self._callbacks.on_resume(message.job, message.epoch, message.base)
             except Exception as error:
-                self.fail(message.job, f"it could not go on after a restart of the aggregator: {error!r}")
+                self.fail(message.job, f"it could not resume after a restart of the aggregator: {error!r}")
                 return
         record.frozen = False
         self._link.send(pb.ClientMessage(resumed=pb.Resumed(job=message.job, round=message.round)))

@@ -116,7 +116,7 @@ def requested_port() -> int:
         return 0
     numbers = ports.split(",")
     if not all(number.isdecimal() and int(number) for number in numbers):
-        raise SessionError(f"{PORTS_VARIABLE}={ports!r}: write the port's number of each rank, as in 1,2,3")
+        raise SessionError(f"{PORTS_VARIABLE}={ports!r}: expected the port number of each rank, as in 1,2,3")
     if not rank.isdecimal() or int(rank) >= len(numbers):
-        raise SessionError(f"{PORTS_VARIABLE}={ports!r} has {len(numbers)} ports, and none for rank {rank}")
+        raise SessionError(f"{PORTS_VARIABLE}={ports!r} has {len(numbers)} ports, but none for rank {rank}")
     return int(numbers[int(rank)])

@@ -96,7 +96,7 @@ def test_a_servers_options_are_refused_where_none_is_started(
     words = ("--cores", "2", "--checkpoint", "kept")
     asked = RunOptions(1, __file__, aggregator=aggregator, controller=controller, server_options=words)
     assert launcher.run_training(asked) == 1
-    assert "--cores, --checkpoint: of a rack server that is started here" in capsys.readouterr().err
+    assert "--cores, --checkpoint configures a rack server that this command starts" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

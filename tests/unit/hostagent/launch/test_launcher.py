@@ -155,7 +155,7 @@ def run_of_killed(path: Path, kills: int) -> tuple[launcher._Run, Service]:
 def test_a_run_starts_a_service_again_that_is_killed_before_it_is_ready(tmp_path, capsys):
     run, service = run_of_killed(tmp_path, kills=3)
     assert run._supervise() == 0
-    assert capsys.readouterr().err == 3 * "netsum run: the switch was killed by SIGKILL; started again\n"
+    assert capsys.readouterr().err == 3 * "netsum run: the switch was killed by SIGKILL; restarted\n"
     assert service.running()
     service.stop()
 

@@ -181,8 +181,8 @@ REFUSALS = [
     (torch.ones(2, dtype=torch.complex64), SUM, "complex64.*view_as_real"),
     (torch.ones(2, dtype=torch.bool), SUM, "bool.*int32"),
     (torch.ones(2, dtype=torch.int32), dist.ReduceOp.AVG, "AVG of int32.*SUM and divide"),
-    (torch.ones(2), dist.ReduceOp.PRODUCT, "does not do PRODUCT"),
-    (torch.ones(2, dtype=torch.int32), dist.ReduceOp.BXOR, "does not do BXOR"),
+    (torch.ones(2), dist.ReduceOp.PRODUCT, "does not support PRODUCT"),
+    (torch.ones(2, dtype=torch.int32), dist.ReduceOp.BXOR, "does not support BXOR"),
     (torch.ones(2).to_sparse(), SUM, r"sparse.*\.to_dense\(\)"),
     (torch.ones(2, device="meta"), SUM, r"on meta.*\.cpu\(\)"),
 ]
@@ -199,7 +199,7 @@ def test_what_cannot_be_reduced_is_refused_by_name_before_anything_is_sent(tenso
 def test_point_to_point_is_refused_by_name():
     [group] = make_groups(1)
     for call in (group.send, group.recv, group.recv_anysource):
-        with pytest.raises(RefusedError, match=r"netsum does not do (send|recv).*gloo"):
+        with pytest.raises(RefusedError, match=r"netsum does not support (send|recv).*gloo"):
             call([torch.ones(1)], 0, 0)
 
 

@@ -29,7 +29,7 @@ def test_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (grpc.StatusCode.UNAVAILABLE, "errors resolving x: [hostname lookup error]", "there is no such host"),
         (grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded", "it did not answer in time"),
-        (grpc.StatusCode.UNIMPLEMENTED, "Method not found!", "what answers there is another kind of server"),
+        (grpc.StatusCode.UNIMPLEMENTED, "Method not found!", "another kind of server answers there"),
         (grpc.StatusCode.FAILED_PRECONDITION, "no job 3", "no job 3"),
     ],
 )

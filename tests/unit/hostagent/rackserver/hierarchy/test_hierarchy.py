@@ -228,7 +228,7 @@ def test_jobs_of_other_racks_or_none_are_refused_by_name() -> None:
     assert terms.spread is not None
     alone = Racks(LANES, "ring", 1).servers[0]
     alone.place = None
-    with pytest.raises(AggregatorRefused, match="several racks, this server stands alone"):
+    with pytest.raises(AggregatorRefused, match="spans several racks, but this server has none"):
         alone.install(terms)
     unreached = replace(terms, spread=Spread("ring", (terms.spread.racks[0], RackPart(7, 0b1100))))
     with pytest.raises(AggregatorRefused, match=r"racks \[7\], which have no --peer"):

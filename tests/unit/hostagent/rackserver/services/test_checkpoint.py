@@ -92,7 +92,7 @@ def test_a_lineage_that_no_server_has_written_is_an_error_that_names_the_file(
     write(held, path)
     assert read(path).facts == held.facts
     write(Snapshot(dict(held.facts) | {"lineage": held.facts["lineage"] | wrong}, held.arrays), path)
-    with pytest.raises(CheckpointError, match=r"service\.npz is no checkpoint .* what it says of itself"):
+    with pytest.raises(CheckpointError, match=r"service\.npz is not a checkpoint .* in its description"):
         read(path)
 
 
@@ -101,6 +101,6 @@ def test_a_file_that_is_no_checkpoint_is_an_error_that_names_it(tmp_path: Path) 
     service = trained(TRAINING, aggregator)
     path = tmp_path / "nothing.npz"
     path.write_bytes(b"nothing")
-    with pytest.raises(CheckpointError, match=r"nothing\.npz is no checkpoint"):
+    with pytest.raises(CheckpointError, match=r"nothing\.npz is not a checkpoint"):
         restore(service, path)
     assert service.step == 3

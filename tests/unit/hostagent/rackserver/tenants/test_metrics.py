@@ -153,7 +153,7 @@ def test_a_closed_server_takes_no_job_without_a_service() -> None:
     registry = Registry(closed=True)
     server = RackServer(LANES, slots=32, registry=registry)
     child = ChildTerms(0, 0, 1, 0x0200, 0x0A00_0000)
-    with pytest.raises(AggregatorRefused, match="job 2 has no service, and this server lets in those of its --serv"):
+    with pytest.raises(AggregatorRefused, match="job 2 has no service, and this server accepts only its --serv"):
         server.install(JobTerms(2, 7, 0, 2, 0, LANES, (child,), 0x02AA, 0x0A00_00AA))
     assert server.installed() == {}
     assert registry.strangers == 1

@@ -59,7 +59,7 @@ def test_every_refusal_compares_whole_digests_whatever_was_right(monkeypatch: py
 
 def test_a_worker_beyond_the_declared_number_is_refused_by_its_number() -> None:
     registry = Registry()
-    with pytest.raises(AggregatorRefused, match="tenant 'red': 5 workers came, where the job declares 4"):
+    with pytest.raises(AggregatorRefused, match="tenant 'red': 5 workers joined, but the job declares 4"):
         registry.admit(1, terms(workers=4), children=5)
     assert list(registry) == []
     red = registry.admit(1, terms(workers=4), children=4)
@@ -72,7 +72,7 @@ def test_a_service_has_its_first_jobs_workers_until_a_job_declares_others() -> N
     registry = Registry()
     red = registry.admit(1, terms(workers=0), children=2)
     assert red.workers == 2
-    with pytest.raises(AggregatorRefused, match="3 workers came, where the job declares 2"):
+    with pytest.raises(AggregatorRefused, match="3 workers joined, but the job declares 2"):
         registry.admit(2, terms(workers=2), children=3)
     with pytest.raises(AggregatorRefused, match="100000 workers; declare 1 to 4096"):
         registry.admit(2, terms(workers=100_000), children=3)
@@ -109,8 +109,8 @@ def test_a_service_outlives_its_jobs() -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (terms(""), "a namespace has 1 to 128 characters"),
-        (terms("a\nb"), "a namespace has 1 to 128 characters"),
+        (terms(""), "a namespace has 1 to 128 printable characters"),
+        (terms("a\nb"), "a namespace has 1 to 128 printable characters"),
         (terms(workers=0), "0 workers; declare 1 to 4096"),
         (terms(weight=1001), "weight 1001"),
         (terms(quota_bytes=-1), "a quota of -1 bytes"),

@@ -316,7 +316,7 @@ def test_gradients_that_are_changed_after_they_were_pushed_are_an_error(network:
         scaler.scale(torch.ones(()))
         with pytest.raises(NetsumError, match=r"GradScaler.*rescale=1/constant"):
             scaler.step(optimizer)
-        with pytest.raises(NetsumError, match="groups can't be added"):
+        with pytest.raises(NetsumError, match="groups cannot be added"):
             optimizer.add_param_group({"params": [torch.nn.Parameter(torch.zeros(3))]})
         optimizer.close()
 

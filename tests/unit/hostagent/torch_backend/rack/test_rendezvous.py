@@ -48,7 +48,7 @@ def test_a_server_that_dies_in_the_last_step_leaves_no_rank_waiting_for_one_that
     done, lacking = client(store, 0), client(store, 1)
     closing = threading.Timer(0.0, done.close)  # before or while the other waits
     closing.start()
-    with pytest.raises(NetsumError, match=r"rank 0 left the service .* will not join again"):
+    with pytest.raises(NetsumError, match=r"rank 0 left the service .* will not rejoin"):
         lacking.rejoin()
     closing.join()
 
@@ -63,11 +63,11 @@ def test_a_rank_that_ends_without_closing_has_left() -> None:
 
 
 def test_a_rank_that_does_nothing_is_named_at_the_time_out() -> None:
-    with pytest.raises(NetsumError, match="ranks 1, 2 did not join again within 0 s"):
+    with pytest.raises(NetsumError, match="ranks 1, 2 did not rejoin within 0 s"):
         Rendezvous(HashStore(), "a job", 0, 3).gather(0.0)
 
 
 def test_a_rank_that_waits_for_another_says_for_whom(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(NetsumError, match=r"ranks 0, 2 did not join again within 0\.2 s"):
+    with pytest.raises(NetsumError, match=r"ranks 0, 2 did not rejoin within 0\.2 s"):
         Rendezvous(HashStore(), "a job", 1, 3).gather(0.2)
-    assert "rank 1 waits up to 0.2 s for ranks 0, 2 to join again" in capsys.readouterr().err
+    assert "rank 1 waits up to 0.2 s for ranks 0, 2 to rejoin" in capsys.readouterr().err

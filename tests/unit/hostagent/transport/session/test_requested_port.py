@@ -46,7 +46,9 @@ def test_a_rank_finds_its_port_by_its_number(monkeypatch: pytest.MonkeyPatch) ->
     assert requested_port() == 6
 
 
-@pytest.mark.parametrize(("told", "why"), [("4,x,5", "write the port's number"), ("0,1,2", "write"), ("4,5", "rank 2")])
+@pytest.mark.parametrize(
+    ("told", "why"), [("4,x,5", "expected the port number"), ("0,1,2", "expected"), ("4,5", "rank 2")]
+)
 def test_what_names_no_port_for_the_rank_is_refused(told: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "2")
     monkeypatch.setenv(PORTS_VARIABLE, told)

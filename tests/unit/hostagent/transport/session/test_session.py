@@ -278,8 +278,8 @@ def test_a_controller_that_stays_away_is_an_error_within_the_bound(service: Serv
     job = rank.client.lease(rank.client.join("solo", 0, 1), WAIT_S).job
     service.stop()
     assert rank.failed.wait(WAIT_S)
-    assert "has been away for 0.3 s" in rank.cause
-    with pytest.raises(ControllerLost, match="has been away"):
+    assert "has been unreachable for 0.3 s" in rank.cause
+    with pytest.raises(ControllerLost, match="has been unreachable"):
         rank.client.join("other", 0, 1)
     assert rank.client.leave(job, 0) is False
     service.start()
