@@ -3,10 +3,10 @@
 A look-up in a large table waits for memory, several times in a row in a trie. The packets of a batch are known ahead,
 though not yet parsed; where a table's keys lie at the same place of every packet that has them, the code here begins
 their look-ups ahead, and between two steps of a look-up a group of other packets is run: so the memory that a step
-asks for is there when the next one reads it. Before each group of packets, of later groups the farthest is asked for
-its frames, the next for where its look-ups begin. That is all where a search reads one place; in tries where many read
-more, searches are done ahead whole (``lookup_ahead``): those of the groups between a step further, those of the group
-itself to their ends, which are seldom far.
+asks for is there when the next one reads it. Before each group of packets the memory where the look-ups of a later
+group begin is prefetched. That is all where a search reads one place; in tries where many read more, searches are done
+ahead whole (``lookup_pipelined``): those of the groups between a step further, those of the group itself to their ends,
+which are seldom far. Frames are not prefetched: it gains nothing, not even for frames that another core has written.
 
 Nothing depends on the result: a packet that is parsed otherwise, or changed before its look-up, has merely been
 announced in vain.
@@ -37,7 +37,6 @@ from emulator.p4.llvm.bits import (
     i64,
     load,
     load_field,
-    prefetch,
     store,
 )
 from emulator.p4.llvm.lookup import emit_announcement, emit_second_step
@@ -172,8 +171,6 @@ class Announcer:
         area, addresses, lengths, index, count, *given = self._function.args
         arguments = dict(zip(self._cells, given, strict=True))
         packets = _Packets(b, addresses, lengths, index, count, b.alloca(I64))
-        for number in packets.ahead("frames", max(table.steps for table in self._tables) + 2):
-            prefetch(b, packets.frame(number))
         for table in self._tables:
             record = at(b, area, table.layout.number * TABLE_WORDS * WORD_BYTES)
             cells = arguments.get(table.layout.name)
