@@ -25,20 +25,19 @@ BREATH_S = 20e-6
 """Between two steps: long enough for the data plane's thread to take up its work again."""
 
 MANY = 64
-"""Updates; with fewer their messages are looked at."""
+"""Updates that are worth pausing the garbage collector for."""
 
 
 Outcomes = list[RequestError | None]
 """For each update, None where it succeeded."""
 
 
-def write_batch(view: View, updates: Sequence[Any], atomicity: int, data: bytes | None = None) -> Outcomes:
-    """``data``: the bytes of the whole request, where they are known. Raises INVALID_ARGUMENT for an unknown
-    atomicity."""
+def write_batch(view: View, updates: Sequence[Any], atomicity: int) -> Outcomes:
+    """Raises INVALID_ARGUMENT for an unknown atomicity."""
     if atomicity not in (CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC):
         raise invalid(f"atomicity {atomicity} is not known")
     with gc_paused() if len(updates) >= MANY else nullcontext():
-        return _write(view, prepare_all(view, updates, data), atomicity)
+        return _write(view, [_prepare(view, update) for update in updates], atomicity)
 
 
 def _write(view: View, changes: list[Change | RequestError], atomicity: int) -> Outcomes:
@@ -47,15 +46,6 @@ def _write(view: View, changes: list[Change | RequestError], atomicity: int) -> 
     if any(isinstance(change, RequestError) for change in changes):
         return _aborted([change if isinstance(change, RequestError) else None for change in changes])
     return _run_all_or_none(view, changes, in_steps=atomicity == ROLLBACK_ON_ERROR)
-
-
-def prepare_all(view: View, updates: Sequence[Any], data: bytes | None) -> list[Change | RequestError]:
-    """Of each update what carries it out, or why not; ``data``: the bytes of a request with these updates alone."""
-    if data is None or len(updates) < MANY:
-        return [_prepare(view, update) for update in updates]
-    from emulator.p4runtime.bulk.bulk import prepare_many  # its compiled loop is nothing for small requests to wait for
-
-    return prepare_many(view, data, len(updates), lambda number: _prepare(view, updates[number]))
 
 
 def _prepare(view: View, update: Any) -> Change | RequestError:

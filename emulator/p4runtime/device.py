@@ -10,8 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from emulator.native.gc_pause import gc_paused
 from emulator.native.p4protos import p4runtime_pb2
@@ -38,21 +37,6 @@ _RESPONSE_FIELDS = {
 
 ENTITIES_PER_RESPONSE = 512
 """A ReadResponse of table entries stays well under gRPC's usual 4 MiB."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriteCall:
-    """A WriteRequest with the bytes it came in, which large batches are read from."""
-
-    DESCRIPTOR: ClassVar[Any] = p4runtime_pb2.WriteRequest.DESCRIPTOR
-
-    request: Any
-    data: bytes
-
-    @classmethod
-    def FromString(cls, data: bytes) -> WriteCall:
-        """As a message's; raises DecodeError."""
-        return cls(p4runtime_pb2.WriteRequest.FromString(data), data)
 
 
 class Device:
@@ -171,13 +155,12 @@ class Device:
 
     # --- Write and Read -----------------------------------------------------------------------------------------
 
-    def write(self, request: Any, data: bytes | None = None) -> None:
-        """``data``: the request's bytes. Raises RequestError when nothing was tried, BatchError when some updates
-        failed."""
+    def write(self, request: Any) -> None:
+        """Raises RequestError when nothing was tried, BatchError when some updates failed."""
         with self._lock:
             self._check_may_write(request)
             view = self._view()
-            errors = write_batch(view, request.updates, request.atomicity, data)
+            errors = write_batch(view, request.updates, request.atomicity)
             self._look_again()
         if any(errors):
             raise BatchError("update", errors)

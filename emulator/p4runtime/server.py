@@ -24,7 +24,7 @@ from google.protobuf.message import DecodeError
 
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime import statuses
-from emulator.p4runtime.device import Device, WriteCall
+from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 from emulator.p4runtime.stream.arbitration import MAX_STREAMS, Notification
 from emulator.p4runtime.stream.notifier import Announcer
@@ -127,7 +127,7 @@ def _try(address: str, host: str, port: int) -> None:
 
 def _service(servicer: _Servicer) -> Any:
     handlers = {
-        "Write": _unary(servicer.write, WriteCall),
+        "Write": _unary(servicer.write, p4runtime_pb2.WriteRequest),
         "Read": _unary_stream(servicer.read, p4runtime_pb2.ReadRequest),
         "SetForwardingPipelineConfig": _unary(servicer.set_pipeline, p4runtime_pb2.SetForwardingPipelineConfigRequest),
         "GetForwardingPipelineConfig": _unary(servicer.get_pipeline, p4runtime_pb2.GetForwardingPipelineConfigRequest),
@@ -213,8 +213,8 @@ class _Servicer:
             raise RequestError(Code.UNAVAILABLE, "the switch could not start; its log says why")
         return self._served
 
-    def write(self, call: WriteCall) -> Any:
-        self._device.write(call.request, call.data)
+    def write(self, request: Any) -> Any:
+        self._device.write(request)
         return p4runtime_pb2.WriteResponse()
 
     def read(self, request: Any) -> Iterator[Any]:

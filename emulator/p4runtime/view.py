@@ -55,6 +55,8 @@ class View:
     access: Callable[[], AbstractContextManager[Any]]
     """Holds the data plane still: each use of ``control`` stands inside ``with access():``, kept short."""
     notes: Notes = field(default_factory=Notes)
+    row_forms: dict[int, Any] = field(default_factory=dict)
+    """By table id, the `entities.rows.RowForm` of those written to so far; None where there is none."""
     now_ns: Callable[[], int] = time.monotonic_ns
     """The clock that entries' last hits are told in."""
     has_port: Callable[[int], bool] = lambda port: True

@@ -27,7 +27,6 @@ def warm(*, quiet: bool = False, as_json: bool = False) -> int:
     """
     import json
 
-    from emulator.p4runtime.bulk.bulk import compile_loops as compile_bulk_loops
     from emulator.switch.tables.masked_bits import compile_loops
     from hostagent.rackserver.core import compile_services
     from hostagent.transport.warm import ensure_warm
@@ -41,7 +40,6 @@ def warm(*, quiet: bool = False, as_json: bool = False) -> int:
             started_switch = pool.submit(start_once, switch)
             ensure_warm(say=False)
             compile_loops()
-            compile_bulk_loops()
             started_switch.result()  # it has compiled the ports' loops, which the others load
             started_others = [pool.submit(start_once, words) for words in others]
             compile_services()

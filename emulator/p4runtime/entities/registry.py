@@ -14,7 +14,7 @@ from emulator.p4runtime.entities import (
     profiles,
     registers,
     replication,
-    tables,
+    rows,
     tables_read,
     value_sets,
 )
@@ -32,7 +32,7 @@ class Handler:
 
 
 HANDLERS: Mapping[str, Handler] = {
-    "table_entry": Handler(tables.prepare_write, tables_read.read),
+    "table_entry": Handler(rows.prepare_write, tables_read.read),
     "action_profile_member": Handler(profiles.prepare_member_write, profiles.read_member),
     "action_profile_group": Handler(profiles.prepare_group_write, profiles.read_group),
     "counter_entry": Handler(counters.prepare_counter_write, counters.read_counter),

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from emulator.native.gc_pause import gc_paused
 from emulator.native.p4protos import p4runtime_pb2
-from emulator.p4runtime.batches import prepare_all
 from emulator.p4runtime.entities import registry
 from emulator.p4runtime.entities.tables import DELETE, INSERT, MODIFY
-from emulator.p4runtime.errors import RequestError
 from emulator.p4runtime.pipeline.schema import TableSchema
 from emulator.p4runtime.view import View, run_change
-
-AT_ONCE = 4096
-"""Updates prepared together, as those of a large batch are."""
 
 
 def carry_over(source: View, target: View) -> None:
@@ -27,18 +21,8 @@ def carry_over(source: View, target: View) -> None:
     are dropped, for they are traffic's state and not the controller's.
     """
     with gc_paused():
-        for updates in _as_requests(source, target):
-            for change in prepare_all(target, updates.updates, updates.SerializeToString()):
-                if isinstance(change, RequestError):
-                    raise change
-                run_change(change)
-
-
-def _as_requests(source: View, target: View) -> Iterator[Any]:
-    """WriteRequests; all that is said of an update before it is run needs nothing that others have done."""
-    updates = _as_updates(source, target)
-    while some := list(islice(updates, AT_ONCE)):
-        yield p4runtime_pb2.WriteRequest(updates=some)
+        for update in _as_updates(source, target):
+            run_change(registry.prepare_write(target, update))
 
 
 def _as_updates(source: View, target: View) -> Iterator[Any]:

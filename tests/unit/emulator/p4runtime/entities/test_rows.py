@@ -1,4 +1,4 @@
-"""Large batches: whatever is in them, they do what the same updates do one by one."""
+"""Updates prepared as rows: they do what the same updates do that are prepared as table entries."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
-from emulator.p4runtime.batches import MANY
-from emulator.p4runtime.bulk import bulk
+from emulator.p4runtime.entities import registry, tables, tables_read
 from emulator.p4runtime.errors import BatchError
 from tests.labs.p4runtime_device import Bench, bits, call, exact
 
-
-@pytest.fixture(scope="module", autouse=True)
-def loops() -> None:
-    bulk.compile_loops()
+AS_TABLE_ENTRIES = registry.Handler(tables.prepare_write, tables_read.read)
 
 
 @pytest.fixture
@@ -90,20 +86,23 @@ def an_update(source: random.Random) -> tuple[str, str]:
     return source.choice(["INSERT", "INSERT", "MODIFY", "DELETE"]), text
 
 
-def told(bench: Bench, updates: list[tuple[str, str]], atomicity: str, *, with_bytes: bool) -> list[object]:
+def told(bench: Bench, updates: list[tuple[str, str]], atomicity: str, *, as_rows: bool) -> list[object]:
     """What each update is told."""
     request = p4rt.WriteRequest(atomicity=p4rt.WriteRequest.Atomicity.Value(atomicity))
     request.election_id.low = 1
     for update_type, text in updates:
         request.updates.add(type=p4rt.Update.Type.Value(update_type), entity=bench.entity(text))
-    try:
-        bench.device.write(request, request.SerializeToString() if with_bytes else None)
-    except BatchError as error:
-        return [None if one is None else (one.code, one.message) for one in error.errors]
+    with pytest.MonkeyPatch.context() as patch:
+        if not as_rows:
+            patch.setitem(registry.HANDLERS, "table_entry", AS_TABLE_ENTRIES)  # type: ignore[arg-type]
+        try:
+            bench.device.write(request)
+        except BatchError as error:
+            return [None if one is None else (one.code, one.message) for one in error.errors]
     return [None] * len(updates)
 
 
-def test_a_large_batch_does_what_its_updates_do(benches: tuple[Bench, Bench]) -> None:
+def test_rows_do_what_table_entries_do(benches: tuple[Bench, Bench]) -> None:
     source, ended = random.Random(5), []
     for bench in benches:
         for profile in ("selector", "profile"):
@@ -111,10 +110,10 @@ def test_a_large_batch_does_what_its_updates_do(benches: tuple[Bench, Bench]) ->
         bench.insert(
             "action_profile_group { action_profile_id: $selector group_id: 1 members { member_id: 2 weight: 1 } }"
         )
-    for size in (MANY, 300, MANY + 1, 400):
+    for size in (1, 128, 300, 400):
         updates = [an_update(source) for _ in range(size)]
-        slow = told(benches[0], updates, "CONTINUE_ON_ERROR", with_bytes=False)
-        assert told(benches[1], updates, "CONTINUE_ON_ERROR", with_bytes=True) == slow
+        slow = told(benches[0], updates, "CONTINUE_ON_ERROR", as_rows=False)
+        assert told(benches[1], updates, "CONTINUE_ON_ERROR", as_rows=True) == slow
         assert benches[0].everything() == benches[1].everything()
         ended += slow
     assert 100 < ended.count(None) < 600
@@ -150,10 +149,10 @@ def test_a_large_batch_is_taken_back_whole(benches: tuple[Bench, Bench]) -> None
     for bench in benches:
         bench.insert(forward(3, 'metadata: "kept"'))
     before = benches[1].everything()
-    changes = [("DELETE", forward(3)), *(("INSERT", forward(number)) for number in range(MANY)), ("INSERT", forward(4))]
+    changes = [("DELETE", forward(3)), *(("INSERT", forward(number)) for number in range(64)), ("INSERT", forward(4))]
     outcomes = [
-        told(bench, changes, "ROLLBACK_ON_ERROR", with_bytes=with_bytes)
-        for bench, with_bytes in zip(benches, (False, True), strict=True)
+        told(bench, changes, "ROLLBACK_ON_ERROR", as_rows=as_rows)
+        for bench, as_rows in zip(benches, (False, True), strict=True)
     ]
     assert outcomes[0] == outcomes[1]
     assert None not in outcomes[1]
@@ -165,35 +164,19 @@ def forward(number: int, rest: str = "") -> str:
     return f"table_entry {{ table_id: $forward {key} action {{ {call('send', 1, number)} }} {rest} }}"
 
 
-def test_damaged_bytes_are_read_as_protobuf_reads_them(benches: tuple[Bench, Bench]) -> None:
-    """Fields that come twice, in another order, or that no table entry has."""
+@pytest.mark.parametrize("rest", ["", 'metadata: "m" controller_metadata: 5'])
+def test_plain_entries_are_prepared_as_rows(
+    benches: tuple[Bench, Bench], rest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bench = benches[0]
-    base = f"table_entry {{ table_id: $forward {exact(1, 1)} {exact(2, 2, 4)} action {{ {call('send', 1, 1)} }} }}"
-    entity = bench.entity(base).SerializeToString()
-    source = random.Random(9)
-    for _ in range(60):
-        parts = [
-            entity,
-            entity[: len(entity) // 2],
-            b"\x12\x00",
-            b"\x7a\x01x",
-            b"\x98\x06\x05",
-            entity[2:],
-            b"\x12\x02\x20\x05",
-        ]
-        content = b"".join(source.sample(parts, source.randrange(1, 4)))
-        update = b"\x08\x01\x12" + bytes([len(content) & 0x7F | 0x80, len(content) >> 7]) + content
-        data = b"\x1a\x02\x10\x01" + (b"\x22" + bytes([len(update) & 0x7F | 0x80, len(update) >> 7]) + update) * MANY
-        try:
-            request = p4rt.WriteRequest.FromString(data)
-        except Exception:  # the server answers that before anything of ours sees it
-            continue
-        outcomes = []
-        for one, given in zip(benches, (None, data), strict=True):
-            try:
-                one.device.write(request, given)
-                outcomes.append("")
-            except BatchError as error:
-                outcomes.append(str(error))
-        assert outcomes[0] == outcomes[1]
-        assert benches[0].everything() == benches[1].everything()
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("prepared as a table entry")
+
+    monkeypatch.setattr(tables, "prepare_write", refuse)
+    bench.insert(forward(1, rest), forward(2))
+    bench.write(("MODIFY", forward(2, rest)), ("DELETE", forward(1)))
+    (entity,) = bench.read("table_entry { table_id: $forward }")
+    assert entity.table_entry.metadata == (b"m" if rest else b"")
+    with pytest.raises(AssertionError):
+        bench.insert(forward(3, "priority: 1"))

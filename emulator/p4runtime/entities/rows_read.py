@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
-from emulator.p4runtime.bulk.rows import MATCHES, is_given, match_of
 from emulator.p4runtime.entities.canonical import encode
+from emulator.p4runtime.entities.rows import MATCHES, is_given, match_of
 from emulator.p4runtime.pipeline.schema import TableSchema
 from emulator.p4runtime.translate import add_match
 from emulator.p4runtime.translate_actions import fill_through
