@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HarnessError(Exception):
-    """Anything a test is told; the text says where to look. Its traceback ends at the test's line."""
+    """Any error of a test; the text says where to look. Its traceback ends at the test's line."""
 
 
 class ExpectationFailed(HarnessError, AssertionError):

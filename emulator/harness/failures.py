@@ -148,8 +148,8 @@ def _with_walk(lines: list[str], view: SentView, origin: int) -> str:
     if not view.sent.sendings:
         lines.append("  no packet was sent yet")
     number = origin if origin >= 0 else view.last
-    told = (*view.summary_lines(number), *view.walk_lines(number))
-    return "\n".join([*lines, *(f"  {line}" for line in told)])
+    story = (*view.summary_lines(number), *view.walk_lines(number))
+    return "\n".join([*lines, *(f"  {line}" for line in story)])
 
 
 def _summary(wanted: Expected) -> str:

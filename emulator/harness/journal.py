@@ -1,7 +1,7 @@
-"""A switch that remembers what it was told, so that any frame's walk can be had afterwards.
+"""A switch that records its inputs, so that any frame's walk can be had afterwards.
 
 The switch itself runs compiled and is not slowed: a change or a frame is one more item in a list. For a walk the
-interpreter is told the same again, up to that frame, and watches it.
+interpreter replays them, up to that frame, and watches it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def one_frame(content: bytes, port: int) -> FrameBatch:
 
 
 class Journal:
-    """What a switch was told since its program was loaded."""
+    """The inputs of a switch since its program was loaded."""
 
     def __init__(self, seed: int = 0) -> None:
         self.items: list[Item] = []

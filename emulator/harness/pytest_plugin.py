@@ -118,7 +118,7 @@ def _telling(item: pytest.Item) -> Iterator[None]:
 
 
 def _add_walk(item: pytest.Item, error: Exception) -> None:
-    """Where a test's own assert failed: beside it the walk of the packet sent last. Failed expectations have theirs."""
+    """Where a test's own assert failed: adds the walk of the packet sent last. Failed expectations have theirs."""
     network = getattr(item, "funcargs", {}).get("p4_network")
     if network is None:
         return

@@ -68,7 +68,7 @@ class Entry:
 
     @property
     def is_idle(self) -> bool:
-        """Has its ``idle_timeout`` passed since it was hit, or added? The switch tells its controller then, and keeps
+        """Has its ``idle_timeout`` passed since it was hit, or added? The switch notifies its controller, and keeps
         the entry."""
         now = self._now()
         if not now.idle_timeout_ns:
@@ -166,7 +166,7 @@ class Table:
         return priority or 0
 
     def target(self, action: Does, parameters: dict[str, Any]) -> tuple[int, tuple[int, ...], Through | None]:
-        """(action's id, its parameters, what stands in their place in tables with a profile)."""
+        """(action's id, its parameters, what replaces them in tables with a profile)."""
         if isinstance(action, MemberOf):
             return 0, (), ToMember(action.member_id)
         if isinstance(action, GroupOf):

@@ -81,7 +81,7 @@ class Source:
 
 
 class Watcher(Protocol):
-    """Is told all that happens in a switch."""
+    """Is notified of all that happens in a switch."""
 
     def watch(self, source: Source, walk: Walk) -> None:
         """A frame has passed."""
@@ -109,7 +109,7 @@ class VirtualWorld:
 
     def add(self, name: str, source: Source, seed: int) -> VirtualSwitch:
         if name in self.targets:
-            raise WrongTest(f"there is a switch {name!r} already: give each a name of its own")
+            raise WrongTest(f"there is a switch {name!r} already: give each another name")
         target = self.targets[name] = VirtualSwitch(self, name, source, seed)
         self._simulation.add(name, target.process)
         return target

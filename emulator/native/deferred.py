@@ -1,7 +1,7 @@
 """Compiled functions that are made when they are first needed, so that processes which run finished machine code
 (see ``object_code``) never import the compiler: that takes most of a second of CPU.
 
-To numba a deferred function is what it stands for; to Python it can be called, and has the same attributes.
+To numba a deferred function is the function that it defers; Python can call it, and it has the same attributes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where compiled loops are cached, and under which stamp: a loop is compiled anew when anything it may call changed.
+"""Where compiled loops are cached, and under which stamp: a loop is compiled again when anything it may call changed.
 
 numba's own stamp is a digest of the file that defines the function; a function that it calls in another file may change
 unseen. Ours covers every file of our packages that the defining file imports, directly or not, and nothing else, so
-that work on one part of the house leaves the other parts' loops alone.
+that a change in one package does not invalidate the loops of the others.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def loops_folder() -> Path:
         elif time.time() - folder.stat().st_mtime > DAY_S:
             os.utime(folder)
     except OSError:
-        pass  # no place to cache in: numba compiles anew, and says so where it matters
+        pass  # no place to cache in: numba compiles again, and says so where it matters
     return folder
 
 

@@ -86,7 +86,7 @@ class P4RuntimeClient:
 
 
 class StreamClient(P4RuntimeClient):
-    """A client with a StreamChannel of its own: for callers that take the stream's messages one by one."""
+    """A client with its own StreamChannel: for callers that take the stream's messages one by one."""
 
     def __init__(self, address: str, device_id: int = 0, *, stream_s: float | None = None, **settings: Any) -> None:
         """The stream ends after ``stream_s`` seconds; None: never by itself."""

@@ -1,5 +1,5 @@
 """Memory on large pages, for what is looked up at random: walks of page tables are what a look-up in a large table then
-mostly waits for, the more so on virtual machines. And on pages of its own: malloc would keep what a replaced program
+mostly waits for, the more so on virtual machines. And on separate pages: malloc would keep what a replaced program
 leaves, once for each thread that ever loaded one.
 
 A rack server's chunk touches its set, its lanes, its key's versions and the cells of its answers; with eight tenants'
@@ -32,7 +32,7 @@ def aligned_bytes(size_bytes: int, alignment: int = CACHE_LINE_BYTES) -> NDArray
 
 
 def address_of(array: NDArray[Any]) -> int:
-    """Where an array's first element lies. The caller keeps the array alive."""
+    """The address of an array's first element. The caller keeps the array alive."""
     return int(array.ctypes.data)
 
 

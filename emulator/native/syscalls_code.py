@@ -110,7 +110,7 @@ futex_wait = of_integers(
     _futex_wait,
 )
 futex_wake = of_integers(
-    "futex_wake", 2, "Wake up to so many sleepers on a word (address, waiters); returns how many.", _futex_wake
+    "futex_wake", 2, "Wake at most ``waiters`` sleepers on a word (address, waiters); returns how many.", _futex_wake
 )
 
 

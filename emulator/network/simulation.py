@@ -104,7 +104,7 @@ class Simulation:
         self._nodes[name] = node
 
     def connect(self, one: End, other: End, impairments: Impairments = PERFECT) -> None:
-        """A cable; both directions have the same impairments and draws of their own. ValueError for a taken port."""
+        """A cable; both directions have the same impairments and independent draws. ValueError for a taken port."""
         for end in (one, other):
             if end in self._cables:
                 raise ValueError(f"port {end.port} of {end.node} has a cable already")

@@ -24,7 +24,7 @@ FRAME_HEADROOM_BYTES = 62
 
 CELL_BYTES = 8704
 """Distance of two frames in a ring, so also the largest frame: 2,048 lanes are 8,258 bytes, the rest is room for longer
-headers. A multiple of 64, so that every frame of a ring lies on cache lines alike."""
+headers. A multiple of 64, so that every frame of a ring has the same alignment to cache lines."""
 
 TX_RING = np.dtype(
     [
@@ -210,7 +210,7 @@ class TxPortTable:
         self.address = address_of(self.rings)
 
     def ring_address(self, port: int) -> int:
-        """Where the ring of an egress port lies."""
+        """The address of an egress port's ring."""
         return self.address + port * TX_RING_BYTES
 
     def append(self, port: int, frame: bytes | Iterable[int]) -> bool:

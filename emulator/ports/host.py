@@ -1,4 +1,4 @@
-"""The host's end of a port: frames from a pool of its own, posted without copying; frames from the switch, borrowed.
+"""The host's end of a port: frames from its pool, posted without copying; frames from the switch, borrowed.
 
 Compiled loops call the njit functions with ``HostPort.address``; the methods are the same for people and tests. A frame
 of the pool must not be rewritten until ``host_consumed`` has reached the number that its latest posting had

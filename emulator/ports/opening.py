@@ -30,7 +30,7 @@ def make_switch_bell(specs: Sequence[PortSpec]) -> Bell:
 
 
 def cable_for(frame_bytes: int) -> Geometry:
-    """For a switch that sends no longer frames: cells side by side. With cells of 8.5 KiB each is on pages of its own,
+    """For a switch that sends no longer frames: adjacent cells. With cells of 8.5 KiB each is on separate pages,
     and 16 ports of 1 KiB a frame had seven times the TLB misses and took a rack server a quarter more CPU time."""
     return Geometry(stride_bytes=-(-frame_bytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES)
 

@@ -186,7 +186,7 @@ def _has_output(port: int) -> Any:
 
 @njit
 def port_has_input(port: int) -> Any:
-    """Whether frames wait in memory; a socket's are told by ppoll."""
+    """Whether frames wait in memory; a socket's are ppoll's to report."""
     kind = port_at(port).kind
     if kind == KIND_CABLE:
         return cable_switch_has_input(port)
@@ -246,7 +246,7 @@ class PortStatistics:
 
 
 def common_statistics(state: Any) -> dict[str, Any]:
-    """The fields of PortStatistics that a PORT record tells, for either end."""
+    """The fields of PortStatistics that a PORT record has, for either end."""
     return {
         "frames_in": int(state["in_frames"]),
         "bytes_in": int(state["in_bytes"]),
@@ -279,7 +279,7 @@ class SwitchPort:
         """The longest frame that impairments carry; the kinds may change it before they connect the switch."""
         self.state["number"] = spec.number
         if table.rings[spec.number]["cells"]:
-            raise PortError(f"port {spec}: number {spec.number} is in use; number ports apart")
+            raise PortError(f"port {spec}: number {spec.number} is in use; give each port another number")
 
     @property
     def descriptor(self) -> int:
@@ -358,7 +358,7 @@ class SwitchPort:
         return True
 
     def attend(self) -> None:
-        """Tell the log of what happened to the port, where the compiled loop could only note it."""
+        """Log what happened to the port, where the compiled loop could only note it."""
 
     def go_live(self) -> None:
         """A loop with the machine's clock serves the port from now on. Without that its times are its own (pcap)."""
@@ -370,7 +370,7 @@ class SwitchPort:
 
 
 def make_private_ring(ring: Any, cells: int, cell_bytes: int = CELL_BYTES) -> list[Any]:
-    """Give a TX_RING cells of its own; returns the memory, for the caller to keep."""
+    """Give a TX_RING private cells; returns the memory, for the caller to keep."""
     assert ring.dtype == TX_RING
     memory = aligned_bytes(cells * cell_bytes + FRAME_HEADROOM_BYTES)
     lengths = np.zeros(cells, np.uint32)

@@ -166,9 +166,11 @@ def parse_ports(texts: list[str]) -> list[PortSpec]:
     for spec, text in zip(specs, texts, strict=True):
         own = _claim_of(spec)
         if spec.number in numbers:
-            raise _error(text, f"port number {spec.number} is already {numbers[spec.number]!r}", "number ports apart")
+            raise _error(
+                text, f"port number {spec.number} is already {numbers[spec.number]!r}", "give each port another number"
+            )
         if own in addresses and own:
-            raise _error(text, f"its address is already {addresses[own]!r}", "give each port an address of its own")
+            raise _error(text, f"its address is already {addresses[own]!r}", "give each port another address")
         if spec.writes and os.path.realpath(spec.writes) in read:
             raise _error(text, f"it would write {spec.writes!r}, which is read too", "write into another file")
         numbers[spec.number] = addresses[own] = text

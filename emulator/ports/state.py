@@ -19,7 +19,7 @@ _FIELDS = (
     "kind",  # a WireKind
     "number",  # the switch's port number; goes into batches
     "tx",  # switch end: the TX_RING that the switch writes
-    "wire_tx",  # switch end: the TX_RING whose cells travel; the same, unless outbound impairments lie between the two
+    "wire_tx",  # switch end: the TX_RING whose cells travel; the same, unless outbound impairments are between the two
     "impair_in",  # address of an impairment record, or 0
     "impair_out",
     "scratch",  # a BATCH for frames on their way into impair_in
@@ -34,9 +34,9 @@ _FIELDS = (
     "pool",  # address and size of the host's frames
     "pool_bytes",
     "in_next",  # next entry to take, free running
-    "in_released",  # up to here the peer has been told
+    "in_released",  # up to here the peer knows that entries are free
     "out_next",  # next entry to write (the host's posts; the switch's is tx.tail)
-    "out_published",  # up to here the peer has been told
+    "out_published",  # up to here the peer can see entries
     "out_taken",  # what the peer had released when last looked at
     # the peer's bell
     "peer_block",  # address of the peer's part of the cable header; 0: the bell below never changes
@@ -67,7 +67,7 @@ _FIELDS = (
     "slot_mask",
     "slot_bytes",
     "receiver",  # the socket that the ring belongs to; "socket" is for sending
-    "notice",  # 1: something happened that people should be told; see SwitchPort.attend
+    "notice",  # 1: something to log happened; see SwitchPort.attend
     "scratch_word",
     # capture files
     "records",  # address of the frames to come, how many, and what is added to their times
@@ -103,7 +103,7 @@ _FIELDS = (
     "io_errors",  # failed socket calls, an unreachable remote among them
     "last_error",  # the errno of the latest
     "rings",  # bells rung: system calls made to wake the peer
-    "peer_changes",  # times the other end was attached anew
+    "peer_changes",  # times the other end was attached again
     "wake_requested",  # set by wake(), from any thread
 )
 

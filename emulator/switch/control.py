@@ -2,7 +2,7 @@
 
 Pure data, light to import. ``Switch`` implements `Control`; the P4Runtime server is its user. Implementations may rely
 on what the caller has checked against P4Info (ids, kinds, widths, masked-off bits zero) and raise `ControlError` for
-what only the state tells: duplicates, absences, full tables, constant entries.
+what depends on the state: duplicates, absences, full tables, constant entries.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class Member:
 class GroupMember:
     member_id: int
     weight: int = 1
-    """From 1: it counts as so many members."""
+    """From 1: it counts as that many members."""
     watch_port: int | None = None
     """Left out of the choice while this port is down, see `Control.set_ports_down`."""
 

@@ -91,7 +91,7 @@ class CompiledEngine:
         self.seed = self.memory.seed
 
     def _mirror(self, view: TableView, flat: FlatTable) -> Mirror:
-        """For those who want to see what a table is told."""
+        """For observers of a table's changes."""
         return flat
 
     def set_value_set(self, name: str, members: tuple[KeyParts, ...]) -> None:

@@ -1,7 +1,7 @@
 """Action profiles and selectors: members, groups, one-shot groups.
 
 bmv2 numbers members with handles, the smallest free one first, and a selector takes the n-th of a group's handles in
-ascending order; a weight is made of further copies of the member, each with a handle of its own (PI). Both are kept
+ascending order; a weight is made of further copies of the member, each with another handle (PI). Both are kept
 here, for they decide which packet takes which action.
 """
 
@@ -23,7 +23,7 @@ Target: TypeAlias = ToMember | ToGroup
 
 
 MOST_CHOICES = 1 << 16
-"""Of a group, weights counted: each is a copy of its action in memory, and bmv2's a member of its own."""
+"""Of a group, weights counted: each is a copy of its action in memory, and in bmv2 another member."""
 
 
 class Handles:
@@ -44,7 +44,7 @@ class Handles:
 
 
 class User(Protocol):
-    """A table that leads to the profile's actions; told of every change."""
+    """A table that leads to the profile's actions; notified of every change."""
 
     def check_call(self, call: Call) -> None: ...
     def select(self, target: Target, calls: tuple[Call, ...]) -> None: ...
@@ -86,7 +86,7 @@ class ActionProfile:
     """Ports whose watchers are left out."""
 
     def add_user(self, table: User) -> None:
-        """While the table lives it is told of every change."""
+        """While the table exists it is notified of every change."""
         self._tables.append(weakref.ref(table))
 
     def _users(self) -> Iterator[User]:

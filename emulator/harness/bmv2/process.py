@@ -1,4 +1,4 @@
-"""p4c and simple_switch_grpc as processes, on veth interfaces of their own."""
+"""p4c and simple_switch_grpc as processes, on their own veth interfaces."""
 
 from __future__ import annotations
 
@@ -61,11 +61,13 @@ class Compiled:
 
 
 def compile_program(source: Source, folder: Path) -> Compiled:
-    """Raises HarnessError with what p4c says. bmv2's JSON is taken as it is, with the P4Info beside it."""
+    """Raises HarnessError with what p4c says. bmv2's JSON is taken as it is, with the P4Info next to it."""
     if (config := read_json_file(source.path)) is not None:
         given = p4info_beside(source.path)
         if given is None:
-            raise HarnessError(f"{source.path}: bmv2 needs the program's P4Info beside it, named as p4c names it")
+            raise HarnessError(
+                f"{source.path}: bmv2 needs the program's P4Info in the same folder, named as p4c names it"
+            )
         return Compiled(p4info_pb2.P4Info.FromString(given[1]), config.content)
     info, code = folder / "p4info.txt", folder / "program.json"
     defines = [f"-D{name}={value}" for name, value in source.defines]

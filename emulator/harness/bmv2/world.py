@@ -25,7 +25,7 @@ QUIET_NS = 500_000_000
 
 
 class Bmv2World:
-    """The switches of one test, each with processes and interfaces of its own."""
+    """The switches of one test, each with its own processes and interfaces."""
 
     def __init__(self) -> None:
         require()

@@ -27,7 +27,7 @@ class Collector:
     def __init__(self) -> None:
         self.coverage = Coverage()
         self._places: dict[str, dict[str, ir.Span | None]] = {}
-        """Where the entries of a table are told to stand: at its declaration."""
+        """The place given for the entries of a table: its declaration."""
 
     def program(self, source: Source) -> ProgramCoverage:
         """Loaded now, so that a program without packets is reported too."""

@@ -19,7 +19,7 @@ class Sort(Enum):
 
 @dataclass(slots=True)
 class Item:
-    """One thing; ``file`` and ``line`` are where it stands in the source."""
+    """One thing; ``file`` and ``line`` are its place in the source."""
 
     sort: Sort
     label: str

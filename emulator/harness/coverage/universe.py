@@ -101,7 +101,7 @@ def _statement(s: ir.Statement, found: ProgramCoverage, ran: Mapping[ir.Variable
 
 
 def branch_label(outcome: str, span: ir.Span | None) -> str:
-    """Two ifs of one line are told apart by their columns."""
+    """Two ifs of one line are distinguished by their columns."""
     return f"{outcome} (column {span.column})" if span is not None else outcome
 
 
@@ -130,7 +130,7 @@ def _entry(view: TableView, entry: EntryView) -> str:
 
 
 def know(found: ProgramCoverage, sort: Sort, label: str, span: ir.Span | None, count: int = 0) -> None:
-    """Add so many times to what stands there; nothing for what the compiler made or what came with it."""
+    """Add ``count`` to the item at a place; nothing for what the compiler made or what came with it."""
     if is_own(span):
         assert span is not None
         found.know(sort, label, span.file, span.line).count += count

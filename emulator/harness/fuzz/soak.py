@@ -1,7 +1,7 @@
 """``python -m emulator.harness.fuzz.soak FOLDER_OR_PROGRAM...``: millions of packets through every program.
 
-They are tried in a process of their own, so that a crash is told as one, with the program's name. A folder's programs
-are the ``.p4`` files that have a ``.stf`` beside them; a program named itself needs none, its packets are noise then.
+Each runs in another process, so that a crash is reported with the program's name. A folder's programs are the ``.p4``
+files that have a ``.stf`` file with them; a program named by its path needs none: its packets are random bytes then.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One program under fire: prepared by its packet test, then packets without end.
 
-`compare` runs both engines beside each other; `endure` runs the compiled one alone for long, looks whether anything
+`compare` runs both engines in parallel; `endure` runs the compiled one alone for long, checks whether anything
 grew or was overwritten, and then compares again from where it got to.
 """
 

@@ -78,7 +78,7 @@ def _nibbles(number: int, text: str) -> tuple[str, str]:
     """The port, which is the leading run of decimal digits, and all that follows it."""
     wrong = _NOT_DATA.search(text)
     if wrong is not None and wrong[0] == "#":
-        raise refuse(number, "a comment stands on a line of its own, not behind a packet's data")
+        raise refuse(number, "a comment needs a separate line; it cannot follow a packet's data")
     if wrong is not None:
         raise refuse(number, f"{wrong[0]!r} among a packet's data: hex digits, and in an expect '*' and a last '$'")
     port = re.match(r"\s*([0-9]*)", text)

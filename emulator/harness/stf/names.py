@@ -1,7 +1,7 @@
 """What the names of a test mean in a program: control-plane names, whole or as a suffix.
 
 p4c's rules: a name is itself, else the one candidate that ends with it as text (``t1`` finds ``ingress.my_t1``); two
-candidates are an error. Keys have rules of their own, see `Names.key`.
+candidates are an error. Keys have other rules, see `Names.key`.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _expect(line: Line) -> s.Expect:
     port = _port(line)
     nibbles = line.nibbles.removesuffix("$").lower()
     if "$" in nibbles:
-        raise refuse(line.number, f"'$' stands at the end, once; {USAGE['expect']}")
+        raise refuse(line.number, f"'$' is allowed once, at the end; {USAGE['expect']}")
     return s.Expect(line.number, port, nibbles, line.nibbles.endswith("$"))
 
 
@@ -119,7 +119,7 @@ def _matched(cursor: Cursor, key: str) -> s.Match:
 
 
 def _member(cursor: Cursor) -> s.Call | s.MemberOf | None:
-    """``member HANDLE`` or ``group HANDLE``; None where neither stands."""
+    """``member HANDLE`` or ``group HANDLE``; None where there is neither."""
     if cursor.token.text not in ("member", "group") or cursor.peek(1).kind is Kind.SIGN:
         return None
     is_group = cursor.advance().text == "group"

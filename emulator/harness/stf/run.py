@@ -1,6 +1,6 @@
 """A plan on a switch, in virtual time.
 
-Time stands still between packets. It moves by ``wait``, and by one second before a packet that follows a word of the
+Time does not pass between packets. It moves by ``wait``, and by one second before a packet that follows a word of the
 control plane: p4c's driver sleeps as long.
 """
 

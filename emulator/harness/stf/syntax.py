@@ -1,4 +1,4 @@
-"""The commands of a test as data. Names and numbers stand as written: only the program tells what they mean."""
+"""The commands of a test as data. Names and numbers are as written: what they mean depends on the program."""
 
 from __future__ import annotations
 

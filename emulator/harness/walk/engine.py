@@ -1,4 +1,4 @@
-"""The interpreter with a `Walk` for each frame: tables, copies, drops are told here, statements by the machine."""
+"""The interpreter with a `Walk` for each frame: tables, copies, drops are noted here, statements by the machine."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TracedEngine(InterpretedEngine):
 
 
 def tracing_scan(program: ir.Program, tables: dict[str, Table], cells: dict[str, Cells], state: State) -> _TracingScan:
-    """`Scan` whose look-ups are told."""
+    """A `Scan` that records its look-ups."""
     return _TracingScan(Scan(program, tables, cells, state))
 
 

@@ -1,7 +1,7 @@
 """Walks of a switch that runs compiled: the interpreter is shown each packet before the machine code gets it.
 
 It looks up the same tables, and reads registers and meters where the machine code has them; what it writes is forgotten
-with the packet. So only packets whose walks are told cost more, and may be some among many.
+with the packet. So only packets whose walks are recorded cost more; they may be a sample.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class WatchedEngine(CompiledEngine):
             for _ in self._interpreter.process(frame, port, now_ns):
                 pass
         except Exception:  # a defect of ours must not stop packets
-            log.exception("a packet's walk could not be told")
+            log.exception("a packet's walk could not be recorded")
 
     # --- What the control plane says, once more for the interpreter -------------------------------------------------
 
@@ -140,7 +140,7 @@ class _Missing(dict[int, Any]):
 
 
 class _Both(Mirror):
-    """The machine code's mirror; the interpreter's is told of what selectors lead to, and reads the entries itself."""
+    """The machine code's mirror; the interpreter's gets what selectors lead to, and reads the entries itself."""
 
     def __init__(self, flat: FlatTable, cells: Cells) -> None:
         self._flat, self._cells = flat, cells

@@ -19,7 +19,7 @@ MOST_LINES = 200
 
 
 def walk_lines(walk: Walk, *, most: int | None = None, width: int = WIDTH) -> Iterator[str]:
-    """The walk of one frame, at most so many lines of it, folded at ``width`` columns where that is possible."""
+    """The walk of one frame, at most ``most`` lines of it, folded at ``width`` columns where that is possible."""
     lines = list(_lines(list(merged(walk.events)), max(width, NARROWEST)))
     if most is not None and len(lines) > most:
         yield from lines[:most]
@@ -78,10 +78,10 @@ def _lines(events: list[Event], width: int) -> Iterator[str]:
     shown = ""
     for event in events:
         if event.kind is Kind.ACTION and event.span is None:
-            continue  # a control's own name, which its block has told
+            continue  # a control's own name, which its block has shown
         place, head, details = _place(event), _head(event), _detail_texts(event.details)
         if event.kind is Kind.STATEMENT and place and f"{place} {head}" == shown:
-            # the line stands above already, with another of its statements
+            # the line was shown already, with another of its statements
             if not details:
                 continue
             head = event.text
@@ -126,7 +126,7 @@ def _detail_texts(details: Details) -> list[str]:
 
 
 def _fitted(head: str, details: list[str], room: str, width: int) -> Iterator[str]:
-    """Details behind the head where there is room, else on lines of their own, behind at most ``room``."""
+    """Details after the head where there is room, else on separate lines, indented by at most ``room``."""
     if not details:
         yield head
         return

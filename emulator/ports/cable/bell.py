@@ -36,7 +36,7 @@ from emulator.ports.cable import shm_files
 BELL_BYTES = 4096
 SEQUENCE = 0
 ASLEEP = 64
-"""0, or the token of the present sleep. A cache line of its own: ringers only read it while the owner is awake."""
+"""0, or the token of the present sleep. On a separate cache line: ringers only read it while the owner is awake."""
 HAS_FIFO = 128
 DRAIN = 256
 """256 bytes of scratch for reading the FIFO empty."""
@@ -197,7 +197,7 @@ class Bell:
 
 
 def fifo_path(bell_path: Path) -> Path:
-    """Where the FIFO of a bell lies."""
+    """The path of a bell's FIFO."""
     return bell_path.with_name(bell_path.name + ".fifo")
 
 

@@ -51,7 +51,7 @@ class MemoryHost(HostPort):
 
 
 class MemoryPort(SwitchPort):
-    """A switch's port whose other end is ``host``; for tests there are ``send`` and ``received``.
+    """A switch's port whose other end is ``host``; for tests it has ``send`` and ``received``.
 
     ``bell`` is the switch process's, if a live loop serves the port.
     """

@@ -5,7 +5,7 @@ what it has finished reading in ``up.head``; a frame may be rewritten once its l
 be posted any number of times without copying. Switch to host: the switch writes frames into cells, in order.
 
 All positions are free running 64-bit numbers. ``tail`` belongs to the writer of a ring and ``head`` to its reader, each
-on cache lines of its own; they live in the cable, so that either end can die at any instruction and another can take
+on separate cache lines; they are in the cable, so that either end can die at any instruction and another can take
 its place where it was: an entry exists when ``tail`` has passed it and not before, so nobody ever sees half a frame.
 
 The other process is not trusted with our memory: each descriptor and length is read once, checked, and only then used.
@@ -42,7 +42,7 @@ HEADER_BYTES = 4096
 PAGE_BYTES = 4096
 
 END = np.dtype([("generation", "<u8"), ("bell", "<u8"), ("pid", "<u8")])
-"""What one end tells of itself: how often it was attached, its bell's identity, its process (for messages only)."""
+"""What one end publishes: how often it was attached, its bell's identity, its process (for messages only)."""
 END_GENERATION = offset_of(END, "generation")
 END_BELL = offset_of(END, "bell")
 

@@ -67,7 +67,7 @@ class SharedFile:
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
         self.descriptor = descriptor
-        # mapped through a description of its own: mmap keeps a duplicate, which would keep the locks after close()
+        # mapped through another description: mmap keeps a duplicate, which would keep the locks after close()
         mapped = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
         self._map = mmap.mmap(mapped, 0)
         os.close(mapped)

@@ -1,6 +1,6 @@
 """Waking the process at the other end of a cable, whichever process that is at the moment.
 
-The cable's header tells each end's bell by a 64-bit identity, and how often the end was attached. When that generation
+The cable's header identifies each end's bell by 64 bits, and how often the end was attached. When that generation
 has changed, the bell of the new process is mapped here, in compiled code: a peer that comes back must be woken even
 while our own process holds the GIL for long. The identity becomes 16 hexadecimal digits of a path whose beginning is
 ours, so a peer can't make us open anything but a bell.

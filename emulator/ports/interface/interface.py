@@ -222,14 +222,14 @@ class InterfacePort(SwitchPort):
         if self.state["segments_joined"] and not self._warned:
             self._warned = True
             log.warning(
-                "port %s: a sender leaves it to its interface to cut data into frames; such frames are dropped: switch "
-                "that off at the sender, ethtool -K INTERFACE tso off gso off",
+                "port %s: a sender uses segmentation offload (TSO, GSO); such frames are dropped: disable it "
+                "at the sender, ethtool -K INTERFACE tso off gso off",
                 self.spec,
             )
         # by its number: another interface of that name would be another interface
         name = self._sender.getsockname()[0]
         if not name:
-            problem = "is gone; frames for it are dropped: make it anew and start the switch again"
+            problem = "is gone; frames for it are dropped: create it again and restart the switch"
         elif not interface_is_up(self._sender, name):
             problem = "is down; frames for it are dropped until it is up again"
         else:

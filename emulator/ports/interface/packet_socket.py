@@ -3,9 +3,9 @@
 The kernel copies each frame into a slot of memory that both map (TPACKET_V2) and hands the slot over by its status
 word; frames go to the switch from there, without a system call, and the slots go back when the switch has read them.
 
-What the kernel took off a frame is put back: a VLAN tag, which it keeps beside the frame, and a checksum that a sender
-on this machine left to a network card. A frame of several segments, left to a card too, never existed on any wire: it
-is dropped and counted.
+What the kernel took off a frame is put back: a VLAN tag, which it keeps in the slot's header, and a checksum that a
+sender on this machine left to a network card. A frame of several segments, left to a card too, never existed on any
+wire: it is dropped and counted.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _swap16(value: int) -> int:
 
 @njit
 def complete_checksum(frame: int, length_bytes: int, start: int, offset: int) -> bool:
-    """Finish the sum that stands at ``start + offset`` over the bytes from ``start`` on; False: they aren't there.
+    """Finish the checksum at ``start + offset`` over the bytes from ``start`` on; False: they aren't there.
 
     The field holds the pseudo header's sum. Ones' complement sums do not depend on the byte order they are made in.
     """

@@ -1,6 +1,6 @@
 """What passes on a network interface, written into two capture files: ``NAME_in.pcap`` and ``NAME_out.pcap``.
 
-It listens beside the port on a socket of its own, as tcpdump would, so it costs the live loop nothing; at rates that
+It listens on another socket than the port, as tcpdump would, so it costs the live loop nothing; at rates that
 one thread of Python cannot follow, captures have gaps. Every frame is in the file as soon as it was seen.
 """
 
@@ -110,7 +110,7 @@ class Tap:
 
 
 def _tagged(frame: bytes, ancillary: Sequence[tuple[int, int, bytes]]) -> bytes:
-    """The frame as it was on the wire: the kernel hands a VLAN tag over beside it."""
+    """The frame as it was on the wire: the kernel hands a VLAN tag over separately."""
     for level, kind, data in ancillary:
         if (level, kind) == (SOL_PACKET, PACKET_AUXDATA):
             status, _, _, _, _, tag, tag_type = AUXDATA.unpack(data[: AUXDATA.size])

@@ -59,7 +59,7 @@ class RunnerStatistics:
 
 
 class SwitchRunner:
-    """Serves a switch's ports, in a thread of its own (``start``) or the caller's (``run``).
+    """Serves a switch's ports, in another thread (``start``) or the caller's (``run``).
 
     ``lock`` is what the switch's owner holds for control changes; ``paused`` takes it.
     """

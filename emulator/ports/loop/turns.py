@@ -54,7 +54,7 @@ RUN = np.dtype(
             "timer_ns",  # that time
             "spin_ns",
             "virtual",  # 1: time is the files'
-            "now_ns",  # and stands here
+            "now_ns",  # their present time
             "finished",  # 1: no frame is to come
             "turns",
             "frames",

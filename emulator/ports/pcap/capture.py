@@ -25,7 +25,7 @@ MAGIC_US, MAGIC_NS = 0xA1B2C3D4, 0xA1B23C4D
 MAGIC_PCAPNG, MAGIC_MODIFIED = 0x0A0D0D0A, 0xA1B2CD34
 LINK_ETHERNET = 1
 LINK_TYPE_BITS = 0x03FF_FFFF
-"""Above them stands whether frames end in a checksum of the link."""
+"""The bits above them: whether frames end in a checksum of the link."""
 LONGEST_FRAME_BYTES = 0x40000
 """libpcap's MAXIMUM_SNAPLEN: a record that says more is damaged."""
 
@@ -66,7 +66,7 @@ def read_capture(path: str) -> Capture:
     if damaged >= 0:
         raise PortError(
             f"{path}: the record at byte {damaged} says its frame has more than {LONGEST_FRAME_BYTES} bytes: "
-            "the file is damaged from there on; capture it anew"
+            "the file is damaged from there on; capture it again"
         )
     return Capture(data, records, int(counts[1]), bool(counts[2]))
 

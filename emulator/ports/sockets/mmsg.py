@@ -118,7 +118,7 @@ def transmit(port: int, count: int) -> int:
             state.blocked = 1
             break
         elif sent != EINTR:
-            # a refusal or an interface gone down tells of an earlier frame; this one has not been tried yet
+            # a refusal or an interface that went down concerns an earlier frame; this one has not been tried yet
             stale = sent in (ECONNREFUSED, ENETDOWN) and refusals == 0
             refusals = 1 if stale else 0
             if not stale:

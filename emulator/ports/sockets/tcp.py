@@ -32,7 +32,7 @@ from emulator.ports.spec import PortSpec
 from emulator.ports.state import WireKind
 
 EPOLL_EVENT = np.dtype([("events", "<u4"), ("data", "<u8")])
-"""Packed, as on x86-64; elsewhere the data, which nobody reads, lies elsewhere."""
+"""Packed, as on x86-64; elsewhere the data, which nobody reads, has another offset."""
 
 
 class TcpWire:

@@ -88,7 +88,7 @@ def prepare(connection: socket.socket) -> None:
 
 
 class Greeter:
-    """A thread that can be told to end."""
+    """A thread that can be asked to end."""
 
     def __init__(self, name: str) -> None:
         self._ending, self._end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -108,7 +108,7 @@ class Greeter:
         raise NotImplementedError
 
     def _sleep(self, seconds: float) -> bool:
-        """Whether it was told to end meanwhile."""
+        """Whether it was asked to end meanwhile."""
         return bool(select.select([self._ending], [], [], seconds)[0])
 
 
@@ -220,17 +220,17 @@ class HostGreeter(Greeter):
 
     def _run(self) -> None:
         retry_s = LEAST_RETRY_S
-        told = False
+        logged = False
         while True:
             connection, problem = self._connect()
             if connection is not None:
-                retry_s, told = LEAST_RETRY_S, False
+                retry_s, logged = LEAST_RETRY_S, False
                 watched = connection.dup()
                 self._hand_over(connection)
                 if self._ends_before(watched):
                     return
-            elif not told:
-                told = True
+            elif not logged:
+                logged = True
                 log.info("port %s: %s; trying again", self._spec, problem)
             if self._sleep(retry_s):
                 return
@@ -261,7 +261,7 @@ class HostGreeter(Greeter):
         return None, problem
 
     def _ends_before(self, watched: socket.socket) -> bool:
-        """Wait for the connection's end; whether the thread was told to end before."""
+        """Wait for the connection's end; whether the thread was asked to end before."""
         with watched:
             poller = select.poll()
             poller.register(watched, select.POLLRDHUP)

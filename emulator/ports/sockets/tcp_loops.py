@@ -170,7 +170,7 @@ def tcp_release(port: int) -> None:
 
 @njit
 def tcp_has_input(port: int) -> Any:
-    """Whether a whole frame, or another connection, waits in memory; what waits in the socket is told by ppoll."""
+    """Whether a whole frame, or another connection, waits in memory; input of the socket is ppoll's to report."""
     return load_acquire64(port + NEXT_SOCKET) >= 0 or _next_length(port) >= 0
 
 

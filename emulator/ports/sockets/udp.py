@@ -2,7 +2,7 @@
 
 With a remote given the socket is connected, so only that remote's datagrams come in. Without one the remote is whoever
 sent last; name it where strangers can reach the port. Datagrams are never fragmented: a frame longer than the path
-takes is refused by the kernel and counted, and ``max_frame_bytes`` tells the limit beforehand.
+takes is refused by the kernel and counted, and ``max_frame_bytes`` is the limit.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Entries:
             self._set(larger)
 
     def replace(self, slots: int) -> memoryview:
-        """Fresh memory for that many entries beside the default one; returns the old."""
+        """New memory for that many entries and the default one; returns the old."""
         old = self.memory
         fresh = table_bytes((1 + slots) * self._stride)
         fresh[: self._stride] = self.array[: self._stride]

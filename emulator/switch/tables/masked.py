@@ -65,7 +65,7 @@ class MaskedTable(FlatTable):
         self._allocate(1)
 
     def _allocate(self, blocks: int) -> None:
-        """Room for so many blocks; what is there is kept."""
+        """Room for ``blocks`` blocks; what is there is kept."""
         summary = -(-blocks * BLOCK_WORDS // WORD_BITS)
         width = summary + blocks * BLOCK_WORDS
         rows = table_bytes(8 * width * self.layout.row_count).view(np.uint64).reshape(-1, width)

@@ -14,7 +14,7 @@ import numpy as np
 from emulator.native.jit import njit
 
 PLAIN_CHANGES = 1000
-"""A process without numba makes so many by numpy."""
+"""A process without numba makes this many by numpy."""
 
 ONE = np.uint64(1)
 ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)

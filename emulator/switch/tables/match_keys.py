@@ -69,7 +69,7 @@ class MatchKeys:
         return tuple(RowKey(key.id, key.match_kind, key.width_bits, anything) for key, anything in keys)
 
     def priority(self, parts: KeyParts, priority: int) -> int:
-        """The one to compare by: without priorities the longest prefix wins, so its length stands in."""
+        """The one to compare by: without priorities the longest prefix wins, so its length is used instead."""
         if self._has_priority:
             return priority
         return sum(parts[i][1].bit_count() for i in self._prefixes) if self._prefixes else 0

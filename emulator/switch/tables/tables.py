@@ -1,7 +1,7 @@
 """A match table as its control plane sees it: entries, rules, errors. How it is searched is somebody else's business.
 
 An entry's place in memory is its *handle*, the smallest free number from 1; of matching entries with equal priority the
-one with the smallest handle wins (bmv2's rule). A *mirror* is told of every change and keeps what packets change: the
+one with the smallest handle wins (bmv2's rule). A *mirror* gets every change and keeps what packets change: the
 compiled engine's flat memory, or `Cells` for the interpreter.
 """
 
@@ -136,7 +136,7 @@ class Table:
         action_id, is_const = self.view.actions[index].id, self.view.default_is_const
         return TableEntry((), 0, action_id, params, counter, is_const, meter=self._default_meter)
 
-    # --- What its profile tells it ----------------------------------------------------------------------------------
+    # --- Changes of its profile -------------------------------------------------------------------------------------
 
     def check_call(self, call: Call) -> None:
         self._check_action(*call, ir.ActionScope.DEFAULT_ONLY)
@@ -212,7 +212,7 @@ class Table:
         self.profile.use(through, 1)
         if isinstance(through, OneShot):
             entry.members, calls = self.profile.open_one_shot(through)
-            # a group of its own for each version of the entry, for the old one goes after the new one came
+            # another group for each version of the entry, since the old one goes after the new one came
             self.select(self._one_shot_key(entry), calls)
             entry.selection = self._selections[self._one_shot_key(entry)]
         else:
@@ -246,7 +246,7 @@ class Table:
             raise self._error(Code.PERMISSION_DENIED, "its entries are constant")
 
     def _check_may_change(self, entry: Entry, action: int, given: TableEntry | Row) -> None:
-        """A constant entry takes resources from one that is told to be constant, and so has the action it had."""
+        """A constant entry takes resources from one that is declared constant, and so has the action it had."""
         if entry.is_const and not (given.is_const and (action, given.params) == (entry.action, entry.params)):
             raise self._error(Code.PERMISSION_DENIED, self._constant())
 

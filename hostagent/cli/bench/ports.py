@@ -1,8 +1,8 @@
 """``netsum bench ports``: what ports cost by themselves.
 
 shm: a host in this process, a reflector (or a sink) in another, nothing but the rings and the bell between them. udp:
-both ends in one thread over loopback, beside the same datagrams by sendmmsg and recvmmsg alone, so the difference is
-what our port adds to the kernel. Every figure is a median of several runs.
+both ends in one thread over loopback, compared with the same datagrams by sendmmsg and recvmmsg alone, so the
+difference is what our port adds to the kernel. Every figure is a median of several runs.
 """
 
 from __future__ import annotations
