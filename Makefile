@@ -51,7 +51,7 @@ format: setup ## write the format
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 
-bench: setup ## the measured tables of the README, each figure beside its peer
+bench: setup ## the measured tables of BENCHMARKS.md, each figure next to its baseline
 	$(BIN)/netsum bench all
 
 FUZZ_SECONDS ?= 300
@@ -59,10 +59,10 @@ FUZZ_SEED ?= $(shell date +%s)
 fuzz: setup ## damage programs for FUZZ_SECONDS (300): the compiler must answer with an error or a program
 	$(BIN)/python -m tests.soaks.p4_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-fuzz-server: setup ## fifty clients send damaged P4Runtime for FUZZ_SECONDS: canonical errors, the state whole, no leak
+fuzz-server: setup ## fifty clients send damaged P4Runtime for FUZZ_SECONDS: canonical errors, consistent state, no leak
 	$(BIN)/python -m tests.soaks.p4runtime_soak --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-fuzz-rack: setup ## a hostile tenant on the rack server for FUZZ_SECONDS: the other tenants' bits stay
+fuzz-rack: setup ## a hostile tenant on the rack server for FUZZ_SECONDS: the other tenants' results do not change
 	$(BIN)/python -m tests.soaks.rack_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 SOAK_STEPS ?= 10000
@@ -73,7 +73,7 @@ soak-rack: setup ## two tenants, SOAK_STEPS steps (10000), 1 % loss, kills, a re
 soak: setup ## a million random and damaged packets through every program, both engines compared
 	$(BIN)/python -m emulator.harness.fuzz.soak tests/conformance/stf
 
-protos: setup ## generate the stubs of our gRPC services anew (needs grpcio-tools)
+protos: setup ## generate the stubs of our gRPC services (needs grpcio-tools)
 	$(BIN)/python -m hostagent.protocol.services.generate
 	$(BIN)/ruff check hostagent/protocol/services
 
