@@ -32,7 +32,7 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
     if len(aggregator.controls) > 1:
         racks = [
             {
-                "ranks": [rank for rank, whose in enumerate(aggregator.rack_of) if whose == rack],
+                "ranks": [rank for rank, own in enumerate(aggregator.rack_of) if own == rack],
                 **(statistics(replace(aggregator, control=control)) or {}),
             }
             for rack, control in enumerate(aggregator.controls)
@@ -42,7 +42,7 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
 
 
 def statistics(aggregator: Aggregator) -> dict[str, Any] | None:
-    """What the aggregator tells about itself: GetStatistics of a switch of ours, Statistics of aggregator.proto. None
+    """The aggregator's statistics: GetStatistics of a switch of ours, Statistics of aggregator.proto. None
     where it doesn't answer: an aggregator need not be one of ours."""
     try:
         if aggregator.choice.is_p4:
@@ -53,11 +53,11 @@ def statistics(aggregator: Aggregator) -> dict[str, Any] | None:
 
 
 def summary(aggregator: Aggregator) -> list[str]:
-    """What the aggregator has to say to people when a run ends; see `Aggregator.statistics`."""
+    """Lines for people at the end of a run; see `Aggregator.statistics`."""
     if aggregator.choice.is_p4:
         return []
-    told = statistics(aggregator) or {}
-    return [str(line) for line in told.get("core", {}).get("summary", [])]
+    found = statistics(aggregator) or {}
+    return [str(line) for line in found.get("core", {}).get("summary", [])]
 
 
 def _job(job: Any) -> dict[str, Any]:

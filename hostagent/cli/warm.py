@@ -61,7 +61,7 @@ def starts() -> list[tuple[str, ...]]:
     from hostagent.launch.aggregators import DEFAULT_LANES, DEFAULT_PROGRAM, OUR_AGGREGATORS
 
     def common(name: str) -> tuple[str, ...]:
-        own = f"warm-{os.getpid()}-{name}"  # another installation may be warming up beside this one
+        own = f"warm-{os.getpid()}-{name}"  # another installation may be warming up at the same time
         return ("--port", f"1=shm:{own}", "--port", "2=udp:127.0.0.1:0", "--quiet", "--die-with-parent")
 
     program = ("switch", DEFAULT_PROGRAM, "-D", f"LANES={DEFAULT_LANES}", "--p4runtime", "127.0.0.1:0")

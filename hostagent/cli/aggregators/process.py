@@ -1,4 +1,4 @@
-"""An aggregator of ours in a process of its own: ports, live loop, gRPC service.
+"""An aggregator of ours in a separate process: ports, live loop, gRPC service.
 
 When it is ready it prints one JSON line on stdout; everything else goes to stderr. SIGTERM and SIGINT end it in order.
 
@@ -34,14 +34,14 @@ from hostagent.protocol.services.aggregator_server import AggregatorServer, Aggr
 from hostagent.protocol.wire import full_frame_bytes
 
 DEFAULT_ADDRESS = "127.0.0.1:48865"
-"""The service's, beside the frames' UDP port. Not all interfaces: there is no authentication."""
+"""Of the gRPC service: the port after the frames' UDP port. Not all interfaces: there is no authentication."""
 
 MakeCore = Callable[[CoreOptions], Aggregator]
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatorOptions:
-    """Everything an aggregator's process is told."""
+    """The options of an aggregator's process."""
 
     core: str
     """A name that `cores.make_core` knows; for messages where `make` is given."""
@@ -52,7 +52,7 @@ class AggregatorOptions:
     listen: str = DEFAULT_ADDRESS
     die_with_parent: bool = False
     quiet: bool = False
-    """No line for people on stderr beside the JSON line."""
+    """No line for people on stderr in addition to the JSON line."""
 
 
 class LoopFailure(Exception):
@@ -96,7 +96,7 @@ class RunningAggregator:
         self._stack.callback(self.server.stop)
 
     def place(self) -> Place | None:
-        """Among servers of other racks; None: it stands alone."""
+        """Among servers of other racks; None: there are none."""
         return None
 
     def _child_ports(self) -> list[int]:
@@ -132,10 +132,10 @@ class RunningAggregator:
         }
 
     def statistics(self) -> dict[str, Any]:
-        """The core's under "core", beside those of ports and loop."""
-        told = {key: value for key, value in self.ready_line().items() if key != "ready"}
+        """The core's under "core", and those of ports and loop."""
+        facts = {key: value for key, value in self.ready_line().items() if key != "ready"}
         ports = {str(port.number): {"spec": spec_of(port), **asdict(port.statistics())} for port in self.ports}
-        return {**told, "ports": ports, "loop": asdict(self.runner.statistics()), "core": self.core.statistics()}
+        return {**facts, "ports": ports, "loop": asdict(self.runner.statistics()), "core": self.core.statistics()}
 
 
 def make_runner(core: Aggregator, ports: Sequence[SwitchPort], bell: Bell) -> SwitchRunner:
@@ -175,8 +175,8 @@ def run_aggregator(
             print(json.dumps(running.ready_line()), flush=True)
             if not options.quiet:
                 ports = ", ".join(map(spec_of, running.ports)) or "none"
-                told = f"{running.core.kind}: {options.lanes} lanes, {running.core.capacity.slots} slots"
-                print(f"{told}; service on {running.server.address}; ports: {ports}", file=sys.stderr, flush=True)
+                facts = f"{running.core.kind}: {options.lanes} lanes, {running.core.capacity.slots} slots"
+                print(f"{facts}; service on {running.server.address}; ports: {ports}", file=sys.stderr, flush=True)
             ending.wait()
             if at_end is not None:
                 at_end(running)

@@ -24,7 +24,7 @@ def by_process(root: int) -> dict[int, tuple[str, float]]:
         pid = int(folder.name)
         parents[pid] = int(fields[1])
         found[pid] = (command, (int(fields[11]) + int(fields[12])) / TICKS)
-    return {pid: told for pid, told in found.items() if _descends(pid, root, parents)}
+    return {pid: found for pid, found in found.items() if _descends(pid, root, parents)}
 
 
 def _descends(pid: int, root: int, parents: dict[int, int]) -> bool:

@@ -1,4 +1,4 @@
-"""``netsum bench forward``: packets a second through real interfaces, beside the most that these sockets allow.
+"""``netsum bench forward``: packets a second through real interfaces, next to the most that these sockets allow.
 
 Two veth pairs join two network namespaces. In one stand a sender and a receiver (for the router) or a host that is two
 children of a job (for aggregation), in the other the switch, or in its place the limit: a compiled loop that only
@@ -47,7 +47,7 @@ class BenchFailed(BenchError):
 
 
 class Role:
-    """A process in a namespace; see ``forward_roles`` for what it can be told."""
+    """A process in a namespace; see ``forward_roles`` for its commands."""
 
     def __init__(self, namespace: str, role: str, **options: Any) -> None:
         words = [sys.executable, "-m", "hostagent.cli.bench.forward_roles", role, json.dumps(options)]

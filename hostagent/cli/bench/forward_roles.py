@@ -124,7 +124,7 @@ def seen(results: Any, frames_each: int) -> dict[str, Any]:
 
 
 class Forwarder:
-    """What both forwarders share: they work in a thread until they are closed, and tell its processor time."""
+    """What both forwarders share: they work in a thread until they are closed, and report its CPU time."""
 
     def start(self, work: Callable[[], object]) -> dict[str, Any]:
         self._cpu_s = 0.0

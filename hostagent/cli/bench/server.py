@@ -1,4 +1,4 @@
-"""``netsum bench server``: the rack server's core beside its peers, and a training step beside DDP on gloo."""
+"""``netsum bench server``: the rack server's core next to its baselines, and a training step next to DDP on gloo."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _row(figure: Figure) -> Row:
 def _step_row(ranks: int, parameters: int, steps: int) -> Row:
     """One training step's gradients and optimizer: both run in turn, and each one's better median counts.
 
-    In turn, because the speed of a shared machine drifts by more than the two differ. CPU time is told beside it: with
+    In turn, because the speed of a shared machine drifts by more than the two differ. CPU time is in the note: with
     other work on the machine it is the fairer figure.
     """
     options = ["--parameters", str(parameters), "--steps", str(steps)]

@@ -1,4 +1,4 @@
-"""What the server's core does on this machine, each figure beside its peer of the same run. No process but this one.
+"""What the server's core does on this machine, each figure next to its baseline, in this process only.
 
 Workers are rings: contributions of a whole tensor lie ready in the pools of memory ports (the cables of shared memory,
 with both ends here), so the server reads what no cache holds and writes the cells that a host would read.
@@ -86,7 +86,7 @@ class Rig:
         make_frames(pool.address, pool.stride_bytes, self.frames, address_of(template), self.length)
 
     def _install(self) -> None:
-        """The jobs anew, for another round with the same frames: nothing of the last round is left in the sets."""
+        """Install the jobs again, for another round with the same frames; the sets are empty then."""
         self.server.forget_sets()
         for job in range(self.jobs):
             children = tuple(
@@ -100,7 +100,7 @@ class Rig:
         """One round of all tensors. Raises RuntimeError where answers are missing.
 
         Nothing here sleeps, so one core's CPU time is what it takes where no other process is in its way; with more
-        cores the caller also waits for the others, and only ``time.perf_counter`` tells.
+        cores the caller also waits for the others, so ``time.perf_counter`` is needed.
         """
         self._install()
         count = self.workers * self.jobs
@@ -251,7 +251,7 @@ def tenants_figure(tensor_bytes: int, tenants: int = 8, lanes: int = LEAST_LANES
 def tall_figure(tensor_bytes: int, arrays: int = 4, cores: int = 2, block: int = 8192) -> Figure:
     """Blocks to cores (tall), against all cores on each array of each block (wide). Plain loops without frames.
 
-    An array is a block's of 32 KB, as the published server's are; wide on what a frame brings is told beside it.
+    An array is a block's of 32 KB, as the published server's are; the note has wide on the lanes of one frame.
     """
     count = tensor_bytes // 4 // block * block
     sources = [np.ones(count, ">i4") for _ in range(arrays)]

@@ -139,7 +139,7 @@ def lpm6_entries(count: int, source: random.Random) -> Drawn:
 
 
 def ternary_entries(count: int, source: random.Random) -> Drawn:
-    """Filters over addresses, protocol and ports (104 bits, from byte 23 on); every entry has masks of its own."""
+    """Filters over addresses, protocol and ports (104 bits, from byte 23 on); every entry has its own masks."""
     entries, keys = [], []
     for priority in range(count, 0, -1):
         values = [source.getrandbits(32), source.getrandbits(32), source.getrandbits(8), source.getrandbits(16)]
@@ -197,7 +197,7 @@ def measure_table(kind: Kind, count: int, batches: int) -> tuple[Timing, float]:
 
 
 def measure_limit(batches: int, lines: int = 1) -> Timing:
-    """The compiled loop that only parses and rewrites, and reads one of so many cache lines for each frame."""
+    """The compiled loop that only parses and rewrites, and reads one of ``lines`` cache lines for each frame."""
     frames, keys = Frames(ipv4_frame()), exact_entries(1000, random.Random(SEED)).keys
     out = aligned_bytes(FRAMES * CELL_BYTES).reshape(FRAMES, CELL_BYTES)
     counters, touched = np.zeros((PORTS, 2), np.uint64), np.zeros(FRAMES, np.int64)
@@ -215,7 +215,7 @@ def measure_limit(batches: int, lines: int = 1) -> Timing:
 
 
 def measure_router(routes: int, batches: int) -> tuple[Timing, float]:
-    """The shipped router: checksums, TTL, MAC addresses, counters, and so many routes."""
+    """The shipped router: checksums, TTL, MAC addresses, counters, and ``routes`` routes."""
     size = max(4096, 1 << routes.bit_length())
     switch, frames = BenchSwitch(load("router.p4", {"ROUTES": str(size)})), Frames(ipv4_frame())
     prefixes, addresses = _prefixes(routes, random.Random(SEED), 32, ROUTE_LENGTHS)

@@ -44,7 +44,7 @@ class Formatter(logging.Formatter):
 
 
 def start_logging(options: Options) -> None:
-    """Before the switch sets up its own, which then stands back. Raises OSError for a file that cannot be written."""
+    """Before the switch configures logging, which then keeps this. Raises OSError for a file that cannot be written."""
     handler: logging.Handler = logging.StreamHandler(sys.stdout if options.log_console else sys.stderr)
     if options.log_file is not None:
         handler = _file(options, options.log_file)

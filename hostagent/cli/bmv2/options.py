@@ -15,24 +15,24 @@ Usage: simple_switch_grpc [options] [-- target options] PROGRAM
 
 PROGRAM is what p4c writes for bmv2 (.json), or P4 source (.p4), which netsum compiles itself.
 
-  -i, --interface PORT@INTERFACE  a port on a network interface; repeat
-  --pcap [FOLDER]                 record INTERFACE_in.pcap and INTERFACE_out.pcap there (default: here)
+  -i, --interface PORT@INTERFACE  port on a network interface; repeatable
+  --pcap [FOLDER]                 folder for INTERFACE_in.pcap and INTERFACE_out.pcap (default: current)
   --use-files SECONDS             PORT@NAME reads NAME_in.pcap and writes NAME_out.pcap, after SECONDS
   --device-id N                   P4Runtime's device id (default 0)
-  --no-p4                         no program: wait for P4Runtime
-  --thrift-port N                 listens there, so that scripts see the switch has started; calls get an error
-  --log-console, --log-file FILE  log there what each packet meets; FILE.txt is written, as bmv2 does
+  --no-p4                         no program; P4Runtime loads one
+  --thrift-port N                 port to listen on, so that scripts see that the switch is ready; calls get an error
+  --log-console, --log-file FILE  destination of the packet log; FILE.txt is written, as by bmv2
   -L, --log-level LEVEL           trace (statements, too), debug, info (no packets), warn, error or off; where none is
                                   named it is trace, for as many packets as do not slow the others
-  --dump-packet-data N            log the first N bytes of each packet
+  --dump-packet-data N            number of bytes of each packet to log
   --log-file-max-size BYTES, --log-file-max-files N
-                                  begin another file then (default 5242880), and keep so many beside it (3)
+                                  size at which a new file is begun (5242880), number of old ones kept (3)
   --version, --json-version, --help
 
 Target options:
-  --grpc-server-addr HOST:PORT    where P4Runtime listens (default 0.0.0.0:9559)
-  --cpu-port N                    the port of packet-in and packet-out
-  --drop-port N                   only 511 here
+  --grpc-server-addr HOST:PORT    listening address of P4Runtime (default 0.0.0.0:9559)
+  --cpu-port N                    number of the port for packet-in and packet-out
+  --drop-port N                   drop port; only 511 is supported
 
 Accepted, and without effect here: --nanolog, --debugger, --debugger-addr, --notifications-addr,
 --log-flush, --max-port-count, --priority-queues, --max-mc-groups, --max-l1-entries, --max-l2-entries,
@@ -60,7 +60,7 @@ class Options:
     log_file: str | None = None
     log_file_max_bytes: int = 5 << 20
     log_file_max_files: int = 3
-    """That are kept beside the one being written."""
+    """Number of old files to keep."""
     log_level: str | None = None
     """As named; bmv2's is trace otherwise."""
     dump_packet_data: int = 0
@@ -145,7 +145,7 @@ def _check(options: Options) -> None:
     if options.log_console and options.log_file is not None:
         raise OptionError("--log-console and --log-file exclude each other")
     if options.use_files_s is not None and options.pcap_folder is not None:
-        options.warnings.append("--pcap does nothing beside --use-files, which writes all that goes out")
+        options.warnings.append("--pcap has no effect with --use-files, which writes all packets sent")
 
 
 # --- One function for each option that has an effect --------------------------------------------------------------
@@ -260,7 +260,7 @@ FLAGS: Mapping[str, Setter] = {
     "-v": _asks("version"),
     "--json-version": _asks("json-version"),
     "--log-flush": _without_effect("--log-flush", ""),
-    "--debugger": _without_effect("--debugger", "there is no debugger; `netsum trace` shows a packet's way"),
+    "--debugger": _without_effect("--debugger", "there is no debugger; `netsum trace` shows the path of a packet"),
     "--enable-swap": _without_effect("--enable-swap", ""),
     "--disable-swap": _without_effect("--disable-swap", "P4Runtime may always replace the program"),
     "--grpc-server-ssl": _impossible("--grpc-server-ssl", "the server speaks plain text"),
@@ -289,7 +289,7 @@ VALUES: Mapping[str, Setter] = {
     "--max-l1-entries": _without_effect("--max-l1-entries", ""),
     "--max-l2-entries": _without_effect("--max-l2-entries", ""),
     "--log-max-file-size": _without_effect("--log-max-file-size", "it is --log-file-max-size"),
-    "--trace-dir": _impossible("--trace-dir", "--log-file tells each packet's way"),
+    "--trace-dir": _impossible("--trace-dir", "--log-file shows the path of each packet"),
     "--packet-in": _impossible("--packet-in", NO_CHANNEL),
     "--restore-state": _impossible("--restore-state", "write the state over P4Runtime"),
     "--dp-grpc-server-addr": _impossible("--dp-grpc-server-addr", "use interfaces, or --cpu-port"),

@@ -59,8 +59,8 @@ def _serve(options: Options) -> int:
     from emulator.p4runtime.process import run_switch
     from emulator.ports.interface.tap import Tap
 
-    with ExitStack() as beside:
-        listens_for_thrift = functools.cache(lambda: _listen(options.thrift_port, beside))
+    with ExitStack() as stack:
+        listens_for_thrift = functools.cache(lambda: _listen(options.thrift_port, stack))
 
         def ready(running: Any) -> None:
             for number, interface in options.interfaces.items():
@@ -68,7 +68,7 @@ def _serve(options: Options) -> int:
             log.info("Program: %s", options.program or "none yet, waiting for P4Runtime")
             if options.pcap_folder is not None and options.use_files_s is None:
                 for interface in options.interfaces.values():
-                    beside.enter_context(Tap(interface, options.pcap_folder))
+                    stack.enter_context(Tap(interface, options.pcap_folder))
             listens_for_thrift()
             print(f"Server listening on {running.server.address}", flush=True)
 
@@ -76,20 +76,20 @@ def _serve(options: Options) -> int:
         return run_switch(switch_options(options), name=NAME, ready=ready, early=early)
 
 
-def _listen(port: int | None, beside: ExitStack) -> None:
+def _listen(port: int | None, stack: ExitStack) -> None:
     """Last of all: scripts take it for the sign that the switch is ready."""
     if port is None:
         return
     from hostagent.cli.bmv2.thrift_port import ThriftPort
 
     try:
-        beside.enter_context(ThriftPort(port))
+        stack.enter_context(ThriftPort(port))
     except OSError as error:
         print(f"{NAME}: warning: --thrift-port {port}: {error.strerror}", file=sys.stderr)
 
 
 def switch_options(options: Options) -> SwitchOptions:
-    """As ``netsum switch`` would be told."""
+    """The same options for ``netsum switch``."""
     from emulator.p4runtime.process import SwitchOptions
 
     looked_into: dict[str, Any] = {}

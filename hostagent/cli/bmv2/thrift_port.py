@@ -1,7 +1,7 @@
 """The port of bmv2's Thrift server, which scripts look at to see whether a switch has started.
 
-There is no such server here. Whoever calls it (simple_switch_CLI does) is told so, by Thrift's own answer for a method
-that is not known, and need not guess why a connection ends.
+There is no such server here. A client (such as simple_switch_CLI) gets Thrift's own error for an unknown method, with a
+text that says so, rather than a connection that ends without a reason.
 """
 
 from __future__ import annotations

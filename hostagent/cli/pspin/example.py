@@ -1,4 +1,4 @@
-"""``netsum pspin example`` and ``compare``: PsPIN's examples on the model, and the model beside the RTL."""
+"""``netsum pspin example`` and ``compare``: PsPIN's examples on the model, and the model next to the RTL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``netsum pspin riscv``: handlers in C, instruction by instruction, beside their Python twins."""
+"""``netsum pspin riscv``: handlers in C, instruction by instruction, next to their Python versions."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def show_sparse_rows(rows: Any) -> None:
 
 
 def _print_with_refusals(table: Any, rows: Any) -> None:
-    """Why rows were refused stands below the table, where a line has room for it."""
+    """Reasons of refusals are printed below the table, where a line has room."""
     console = wide_console()
     console.print(table)
     for why in dict.fromkeys(row["refused"] for row in rows if row["refused"]):

@@ -1,4 +1,4 @@
-"""Checkpoints of a running server: a thread that looks for steps, copies between two batches, and writes beside them.
+"""Checkpoints of a running server: a thread that polls steps, copies between two batches, and writes concurrently.
 
 Only the copying stops the server's loop; the file is written from the copy.
 """
@@ -20,7 +20,7 @@ from hostagent.rackserver.services.services import NO_STEP, ServiceMemory
 LOOK_S = 0.05
 """Between two looks at the services' steps."""
 DEFAULT_SECONDS = 30.0
-"""Where neither steps nor seconds are told."""
+"""If neither steps nor seconds are given."""
 
 log = logging.getLogger("netsum.server")
 
@@ -55,7 +55,7 @@ class Checkpointer:
         pace: Pace,
         tell: Callable[[str], None] = lambda problem: None,
     ) -> None:
-        """``paused``: the server's loop stands still inside. ``tell``: called with the first of several failures in a
+        """``paused``: the server's loop is paused inside. ``tell``: called with the first of several failures in a
         row to write a checkpoint, and with those at the end."""
         self._rack, self._paused, self._folder, self._tell = rack, paused, folder, tell
         self._pace = pace if pace.steps or pace.seconds else Pace(seconds=DEFAULT_SECONDS)
@@ -78,7 +78,7 @@ class Checkpointer:
             self.look(time.monotonic())
 
     def look(self, now_s: float) -> None:
-        """Save the services whose time has come."""
+        """Save the services that are due."""
         for name, service in self._rack.services():
             if self._is_due(name, service, now_s):
                 self._save(name, service, now_s)

@@ -1,4 +1,4 @@
-"""A rack server in a process of its own: `RunningAggregator` with tenants, metrics and a report."""
+"""A rack server in a separate process: `RunningAggregator` with tenants, metrics and a report."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ SAMPLE_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """What a rack server is told besides what every aggregator is."""
+    """Options of a rack server, in addition to those of every aggregator."""
 
     common: AggregatorOptions
     cores: int = 1
     memory_bytes: int = 0
-    """That services may use together; 0: half of the machine's."""
+    """Memory limit for all services; 0: half of RAM."""
     services: Path | None = None
-    """File of declared services: nobody else is let in then."""
+    """File of declared services; all others are rejected."""
     metrics: str | None = None
-    """Where Prometheus finds them; None: nowhere."""
+    """Listening address for Prometheus; None: no metrics."""
     report: bool = False
-    """Print one at the end."""
+    """Print one at exit."""
     as_json: bool = False
     checkpoint: Path | None = None
     """Folder of the services' checkpoints; None: they end with the server."""
@@ -53,11 +53,11 @@ class ServerOptions:
     restore: bool = True
     """Begin with what is in that folder."""
     rack: int | None = None
-    """Of several; None: it stands alone."""
+    """Number among several; None: the only one."""
     peers: tuple[tuple[int, str], ...] = ()
     """Other racks, and the cable to each: (number, SPEC)."""
     pin: bool = True
-    """Several cores: each on a processor of its own, where there are as many."""
+    """Several cores: each pinned to a CPU, if there are enough."""
 
 
 class QueueWatch:
@@ -110,7 +110,7 @@ class RunningServer(RunningAggregator):
             self.__exit__()
             raise
         for name, nonce in drawn.items():
-            print(f"service {name!r}: its nonce is {nonce.decode()}; it is told once", file=sys.stderr, flush=True)
+            print(f"service {name!r}: nonce {nonce.decode()} (not printed again)", file=sys.stderr, flush=True)
 
     def _add_parts(self, options: ServerOptions) -> None:
         self.queues = QueueWatch(self.ports)
@@ -136,7 +136,10 @@ class RunningServer(RunningAggregator):
             if self.registry.restore(*astuple(identity)):
                 found[identity.name] = step
             else:
-                print(f"service {identity.name!r} has a checkpoint, and is not in --services", file=sys.stderr)
+                print(
+                    f"service {identity.name!r} has a checkpoint but is not in --services; it is not restored",
+                    file=sys.stderr,
+                )
         return found
 
     def __enter__(self) -> RunningServer:
@@ -193,25 +196,25 @@ class RunningServer(RunningAggregator):
 
     def ready_line(self) -> dict[str, Any]:
         """See `RunningAggregator`."""
-        told = {**super().ready_line(), "cores": self.rack.cores}
+        found = {**super().ready_line(), "cores": self.rack.cores}
         if self._rack is not None:
-            told["rack"] = self._rack
+            found["rack"] = self._rack
         if self.thread_pool is not None:
-            told["processors"] = self.thread_pool.processors
+            found["processors"] = self.thread_pool.processors
         metrics = getattr(self, "metrics", None)
         if metrics is not None:
-            told["metrics"] = f"http://{metrics.address}/metrics"
+            found["metrics"] = f"http://{metrics.address}/metrics"
         if self.folder is not None:
-            told["checkpoint"] = {"folder": str(self.folder.path), "steps": self.found}
-        return told
+            found["checkpoint"] = {"folder": str(self.folder.path), "steps": self.found}
+        return found
 
     def statistics(self) -> dict[str, Any]:
-        """See `RunningAggregator`; asked for while the loop stands still."""
+        """See `RunningAggregator`; called while the loop is paused."""
         return {**super().statistics(), "report": self._told()}
 
     def _told(self) -> dict[str, Any]:
-        told = self._figures_now().as_json()
-        return told if self.checkpointer is None else {**told, "checkpoints": self.checkpointer.as_json()}
+        found = self._figures_now().as_json()
+        return found if self.checkpointer is None else {**found, "checkpoints": self.checkpointer.as_json()}
 
     def report(self) -> dict[str, Any]:
         """For the end, when nobody asks for statistics any more."""

@@ -13,7 +13,7 @@ WIDTH = 120
 
 
 def print_report(report: Mapping[str, Any], out: TextIO) -> None:
-    """``report``: what `Figures.as_json` tells."""
+    """``report``: what `Figures.as_json` returns."""
     console = Console(file=out, width=None if out.isatty() else WIDTH)
     for table in (_tenants(report), _cores(report), _ports(report)):
         if table.row_count:
@@ -22,7 +22,7 @@ def print_report(report: Mapping[str, Any], out: TextIO) -> None:
     if between:
         console.print(
             f"to other racks: {between['part_bytes']:,} bytes of partial sums, {between['total_bytes']:,} of totals, "
-            f"{between['again_bytes']:,} again; {between['dropped']:,} frames of theirs came too late"
+            f"{between['again_bytes']:,} retransmitted; {between['dropped']:,} of their frames came too late"
         )
     lost = [f"{count:,} {reason}" for reason, count in report["drops"].items()]
     if report["strangers"]:
@@ -39,7 +39,9 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _tenants(report: Mapping[str, Any]) -> Table:
-    table = _table("tenants", "tenant", "jobs", "keys", "memory", "step", "chunks", "bytes", "repeats", "refused")
+    table = _table(
+        "tenants", "tenant", "jobs", "keys", "memory", "step", "chunks", "bytes", "retransmissions", "refused"
+    )
     for tenant in report["tenants"]:
         frames, bytes_of = tenant["frames"], tenant["bytes"]
         taken = sum(frames.get(name, 0) for name in ("accepted", "accepted_no_data"))

@@ -1,4 +1,4 @@
-"""When a hierarchy of rack servers pays: the model's lines, and steps played in virtual time beside them."""
+"""When a hierarchy of rack servers pays: the model's lines, next to steps simulated in virtual time."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 [[service]]
 name = "vision"
-nonce = "4f1c..."      # what RackOptimizer(server="vision:4f1c...") says; if absent one is drawn, and told on stderr
+nonce = "4f1c..."      # what RackOptimizer(server="vision:4f1c...") sends; default: a random one, printed on stderr
 workers = 4
 weight = 2             # share of the cores, against other services; 1 if absent
 quota = "2GiB"         # of memory; none if absent
@@ -60,7 +60,7 @@ def declare_all(path: Path, registry: Registry) -> dict[str, bytes]:
 def _check(service: Mapping[str, Any]) -> None:
     for field, value in service.items():
         if field not in FIELDS:
-            raise ValueError(f"there is no {field!r}; the fields are {', '.join(FIELDS)}")
+            raise ValueError(f"unknown field {field!r}; the fields are {', '.join(FIELDS)}")
         if not isinstance(value, FIELDS[field]) or isinstance(value, bool):
             shown = field if field == "nonce" else f"{field} = {value!r}"  # a nonce is a secret
             raise ValueError(f"{shown} should be of type {FIELDS[field].__name__}")
