@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pspin_model.machine  # first: it takes the decorator from here, and the calls take its layout  # noqa: F401
 from pspin_model.handlers.calls import (
     atomic_add,
     atomic_add_elements,
@@ -31,6 +30,7 @@ from pspin_model.handlers.calls import (
     write_unlock,
     yield_core,
 )
+from pspin_model.handlers.check.subset import register_machine_calls
 from pspin_model.handlers.core import charge, charge_cycles, charge_elements
 from pspin_model.handlers.decorator import Handler, HandlerError, handler, helper
 from pspin_model.handlers.memory import (
@@ -59,3 +59,5 @@ __all__ = [
     "packet_l2", "read_lock", "read_unlock", "scratchpad", "send_packet", "source", "tag", "test", "try_lock",
     "unlock", "wait", "write_lock", "write_to_host", "write_unlock", "yield_core",
 ]  # fmt: skip
+
+register_machine_calls((globals()[name] for name in __all__), coreless=(address_of,))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core import types
-from numba.extending import overload
 
 from pspin_model.handlers.core import argue, charge, checked, costs, fault, row, spend, stop
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.jit import njit
+from pspin_model.handlers.jit import njit, stand_in
 from pspin_model.handlers.memory import address_of, allowed, contiguous
 from pspin_model.machine.costs import LOCK
 from pspin_model.machine.layout import (
@@ -111,13 +110,9 @@ def read_unlock(h: int, index: int) -> None:
     stop(h, OP_READ_UNLOCK)
 
 
+@stand_in
 def one_axis(array: Any) -> Any:
-    """``array``, whose places are elements."""
-    raise NotImplementedError
-
-
-@overload(one_axis)
-def _one_axis(array):  # type: ignore[no-untyped-def]  # numba compares signatures with the lambda's
+    """``array``, an index of which is an element."""
     if not isinstance(array, types.Array) or array.ndim != 1 or not isinstance(array.dtype, types.Number):
         raise HandlerError(f"an atomic is on an element of a view of numbers with one axis, not on {array}")
     return lambda array: array

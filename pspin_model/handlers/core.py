@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.jit import njit
+from pspin_model.handlers.jit import CHECKED, njit
 from pspin_model.machine.costs import (
     CLASSES,
     ELEMENT_CYCLES,
@@ -44,9 +44,6 @@ from pspin_model.machine.switching import carray, switch_stacks, words_at
 (ALU, LOAD, LOAD_USE, STORE, MUL, DIV, JUMP, BRANCH_TAKEN, BRANCH, FP, L2_LOAD, L2_STORE, REGISTER, ATOMIC) = range(
     len(CLASSES)
 )
-
-CHECKED: dict[str, Any] = {"boundscheck": True, "error_model": "python"}
-"""Indexes out of bounds and divisions by zero end a handler with an error."""
 
 
 def checked(function: Any) -> Any:

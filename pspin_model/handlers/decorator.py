@@ -2,7 +2,7 @@
 
 Every turn of a ``while`` loop is counted, and the length of every ``range`` that a loop goes over, so that a handler
 that never returns is ended with an error instead of stopping the simulation. With ``cost="derived"`` each operation of
-the function is charged as well (`derive`).
+the function is charged as well (`cost.derive`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any, Literal, overload
 
 import numba
 
-from pspin_model.handlers.allowed import objection
-from pspin_model.handlers.core import CHECKED
+from pspin_model.handlers.check.subset import Charging, objection
+from pspin_model.handlers.code_cache import compiled
 from pspin_model.handlers.errors import HandlerError as HandlerError
 from pspin_model.handlers.errors import while_compiling
-from pspin_model.handlers.kept import Charging, compiled
+from pspin_model.handlers.jit import CHECKED
 from pspin_model.handlers.rewrite import rewritten
+from pspin_model.machine.machine import HandlerCode
 
 Cost = Literal["declared", "derived"]
 
@@ -26,7 +27,7 @@ UNKNOWN_CODE_BYTES = 128
 """Size taken for a handler that declares none: what a short one has."""
 
 
-class Handler:
+class Handler(HandlerCode):
     """A handler, compiled when a context first uses it."""
 
     def __init__(self, function: Callable[..., Any], cost: Cost, code_bytes: int | None) -> None:
@@ -34,7 +35,7 @@ class Handler:
             raise HandlerError(f"a handler is made of a function, not of {function!r}")
         self.name = function.__name__
         self.__doc__ = function.__doc__
-        self._code_bytes = UNKNOWN_CODE_BYTES if code_bytes is None else code_bytes
+        self.code_bytes = UNKNOWN_CODE_BYTES if code_bytes is None else code_bytes
         if function.__code__.co_argcount != 1:
             raise HandlerError(f"handler {self.name} must take one argument, the core it runs on")
         self._compiled: Any = compiled(*rewritten(function, derived=cost == "derived"), **CHECKED)
@@ -55,13 +56,6 @@ class Handler:
         if found.signature.return_type != numba.types.none:
             raise HandlerError(f"handler {self.name} returns {found.signature.return_type}; a handler returns nothing")
         return int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
-
-    def forget(self) -> None:
-        """Give up what was kept for the faults of runs that are over."""
-
-    def lines(self, line_bytes: int) -> int:
-        """Lines of the instruction cache that its code takes."""
-        return -(-self._code_bytes // line_bytes)
 
 
 @overload

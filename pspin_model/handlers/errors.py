@@ -35,10 +35,14 @@ def told(node: ast.AST) -> str:
     return getattr(node, "told", "") or ast.unparse(node).splitlines()[0]
 
 
+def place_in(function: Any, line: int) -> str:
+    """File and line of a line of a function's source, from its first, in parentheses."""
+    return _place(function.__code__.co_filename, function.__code__.co_firstlineno - 1 + line)
+
+
 def placed(function: Any, error: HandlerError) -> HandlerError:
     """The error of a function, with its name and the line in its file."""
-    code = function.__code__
-    line = "" if error.line is None else f" ({Path(code.co_filename).name}:{code.co_firstlineno - 1 + error.line})"
+    line = "" if error.line is None else place_in(function, error.line)
     return HandlerError(f"{function.__name__}{line}: {error}")
 
 

@@ -7,11 +7,15 @@ many small functions that no other code calls: without both they take half the t
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from emulator.native.deferred import Deferred
 from emulator.native.jit import njit as plain_njit
+
+CHECKED: Any = {"boundscheck": True, "error_model": "python"}
+"""Indexes out of bounds and divisions by zero end a handler with an error."""
 
 
 def njit(function: Any = None, **options: Any) -> Any:
@@ -34,4 +38,18 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         )
 
     made.get_call_template = get_call_template
+    return made
+
+
+def stand_in(implement: Callable[..., Any]) -> Any:
+    """A function that only compiled code calls: ``implement`` gets the types of its arguments and returns the function
+    to compile for them (numba's overload, with checks)."""
+    from numba.extending import overload
+
+    names = ", ".join(inspect.signature(implement).parameters)
+    space: dict[str, Any] = {"__name__": implement.__module__}
+    exec(f"def {implement.__name__}({names}):\n    raise NotImplementedError\n", space)
+    made = space[implement.__name__]
+    made.__doc__ = implement.__doc__
+    overload(made, strict=False, jit_options=CHECKED)(implement)
     return made

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 from numba.core import types
 
 from pspin_model.handlers.core import fault, row
-from pspin_model.handlers.jit import njit
+from pspin_model.handlers.jit import njit, stand_in
 from pspin_model.machine.layout import (
     FAULT_MEMORY,
     FAULT_NO_CLUSTER,
@@ -131,13 +130,9 @@ def address_of(array: Any) -> int:
     return int(array.ctypes.data)
 
 
-def contiguous(array: Any) -> bool:
-    """Whether a view's elements lie side by side in their order, as a command moves them."""
-    raise NotImplementedError
-
-
-@numba.extending.overload(contiguous)
-def _contiguous(array):  # type: ignore[no-untyped-def]  # numba compares signatures with the lambdas'
+@stand_in
+def contiguous(array: Any) -> Any:
+    """Whether a view's elements are adjacent and in order, as a command moves them."""
     if not isinstance(array, types.Array):
         return None
     if array.layout == "C":

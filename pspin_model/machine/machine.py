@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pspin_model.handlers.decorator import Handler
 from pspin_model.machine.arguments import MachineError as MachineError
 from pspin_model.machine.arguments import packet_bytes, whole_numbers, words
 from pspin_model.machine.config import MachineConfig
@@ -46,15 +46,35 @@ MOST_MESSAGES = 1 << 62
 """Of a message's number, so that home clusters can be reckoned with it."""
 
 
+class HandlerCode(ABC):
+    """What the machine needs of a handler: `pspin_model.handlers.handler` makes one of a Python function,
+    `pspin_model.riscv.handler.c_handler` of one in C."""
+
+    name: str
+    code_bytes: int
+    """Size of its code on the machine."""
+
+    @abstractmethod
+    def code(self) -> int:
+        """Address of its machine code on the host: a function of one int64, the core."""
+
+    def forget(self) -> None:  # noqa: B027
+        """Drop what was kept for the faults of runs that are over."""
+
+    def lines(self, line_bytes: int) -> int:
+        """Lines of the instruction cache that its code takes."""
+        return -(-self.code_bytes // line_bytes)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """An execution context: handlers and their memories, which may be filled and read between runs."""
 
     name: str
     index: int
-    header: Handler | None
-    payload: Handler | None
-    completion: Handler | None
+    header: HandlerCode | None
+    payload: HandlerCode | None
+    completion: HandlerCode | None
     scratchpads: NDArray[np.uint8]
     """(clusters, bytes)"""
     handler_memory: NDArray[np.uint8]
@@ -112,9 +132,9 @@ class Machine:
         self,
         name: str,
         *,
-        payload: Handler | None,
-        header: Handler | None = None,
-        completion: Handler | None = None,
+        payload: HandlerCode | None,
+        header: HandlerCode | None = None,
+        completion: HandlerCode | None = None,
         scratchpad_bytes: int = 0,
         handler_memory_bytes: int = 0,
         host_bytes: int = 0,
@@ -124,7 +144,7 @@ class Machine:
         if payload is None and header is None and completion is None:
             raise MachineError(f"context {name!r} has no handler")
         for handler in (header, payload, completion):
-            if handler is not None and not isinstance(handler, Handler):
+            if handler is not None and not isinstance(handler, HandlerCode):
                 raise MachineError(f"context {name!r}: {handler!r} is no handler; decorate it with @handler")
         index = len(self.contexts)
         row = self.memory.new_context(name, index, scratchpad_bytes, handler_memory_bytes, host_bytes, locks)

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from emulator.native.jit import njit
 from pspin_model.handlers import calls
-from pspin_model.handlers.core import CHECKED, charge_all, checked, fault, row
+from pspin_model.handlers.core import charge_all, checked, fault, row
 from pspin_model.handlers.decorator import Handler
+from pspin_model.handlers.jit import CHECKED
 from pspin_model.handlers.memory import view
 from pspin_model.machine import layout as at
 from pspin_model.machine.costs import CLASSES
@@ -214,7 +215,7 @@ class CHandler(Handler):
         self.name = program.program.source.stem if function == ENTRY else function
         self.program = program
         self.entry = program.program.entry(function)
-        self._code_bytes = program.program.code_bytes
+        self.code_bytes = program.program.code_bytes
         _handlers[id(self)] = self
         number = id(self)
         address = int(ctypes.cast(_callback, ctypes.c_void_p).value or 0)

@@ -21,7 +21,7 @@ FOR_EVERYONE = ("emulator.native", "emulator.ports")  # a cable has two ends
 FOR_PLANS = ("hostagent.planner", "hostagent.collectives")  # a plan is made for a topology: emulator.network
 ASSEMBLERS = ("hostagent.cli", "hostagent.lab")
 
-KNOWN_CIRCLES = ({"pspin_model.handlers", "pspin_model.machine"},)
+KNOWN_CIRCLES: tuple[set[str], ...] = ()
 """Circles that are still there, by files or by the folders that they are in; none is added."""
 
 LARGEST_FOLDER = 28

@@ -21,7 +21,7 @@ from pspin_model.handlers import (
     scratchpad,
     tag,
 )
-from pspin_model.handlers.prices import FUNCTIONS
+from pspin_model.handlers.cost.prices import FUNCTIONS
 from pspin_model.machine import FLARE_COSTS, CostTable, Machine
 
 WORDS = 64

@@ -13,7 +13,7 @@ import pytest
 
 from pspin_model.examples import kernels
 from pspin_model.handlers import HandlerError, charge, handler, helper, scratchpad
-from pspin_model.handlers.kept import UnknownValue, key_of
+from pspin_model.handlers.code_cache import UnknownValue, key_of
 from pspin_model.machine import Machine
 
 SCRIPT = """

@@ -22,10 +22,10 @@ from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 
 from emulator.native.deferred import Deferred
-from emulator.native.jit_cache import PACKAGES, source_stamp
+from emulator.native.jit_cache import source_stamp
 from emulator.native.jit_locator import our_cache
+from pspin_model.handlers.check.subset import Charging, Uses, ours
 from pspin_model.handlers.jit import njit
-from pspin_model.handlers.syntax import Uses
 
 CONSTANT_MODULES = ("builtins", "math", "cmath", "operator", "numpy", "numba")
 """Their functions and types are what their names say, for one version of the compiler."""
@@ -35,13 +35,6 @@ _MISSING = object()
 
 class UnknownValue(Exception):
     """Something a function uses may change without being seen."""
-
-
-class Charging(Deferred):
-    """A handler or helper to be compiled: it charges what it does."""
-
-    uses: Uses
-    """What it needs from outside."""
 
 
 def compiled(function: Callable[..., Any], uses: Uses, **options: Any) -> Charging:
@@ -83,11 +76,6 @@ def _called(value: Any) -> Any:
     wrapped = getattr(value, "__wrapped__", None) if isinstance(value, Deferred) else getattr(value, "py_func", None)
     compiled_one = isinstance(value, Deferred | Dispatcher) and isinstance(wrapped, types.FunctionType)
     return wrapped if compiled_one else None
-
-
-def ours(thing: Any) -> bool:
-    """Whether something is defined in our packages."""
-    return str(getattr(thing, "__module__", None)).split(".")[0] in PACKAGES
 
 
 def _function(function: Any, seen: set[int]) -> Iterator[str]:

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload
 
-from pspin_model.handlers.core import CHECKED, charge_all, charge_elements
+from pspin_model.handlers.check.runtime import arange, fits, into1, into2
+from pspin_model.handlers.core import charge_all, charge_elements
+from pspin_model.handlers.cost.remote_memory_cost import reads, write_one, writes
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.far import reads, write_one, writes
-from pspin_model.handlers.loops import arange
-from pspin_model.handlers.shapes import fits, into1, into2
+from pspin_model.handlers.jit import stand_in as compiled_stand_in
 from pspin_model.machine.costs import CLASSES
 
 PREFIX = "_netsum_"
@@ -46,13 +45,6 @@ PRODUCT = Kind({"mul": 1}, {"fp": 1}, {})
 DIVISION = Kind({"div": 1}, {"div": 1}, {"div": 1})
 CHOICE = Kind({"alu": 1, "branch": 1}, {"fp": 1}, {})
 ABSOLUTE = Kind({"alu": 3}, {"fp": 1}, {})
-
-
-def overloaded(stand_in: Any, implement: Callable[..., Any]) -> Any:
-    """Let compiled code that calls ``stand_in`` run what ``implement`` makes for the types."""
-    options: Any = {"strict": False, "jit_options": CHECKED}
-    overload(stand_in, **options)(implement)
-    return stand_in
 
 
 def charge_text(**counts: str | int) -> str:
@@ -194,100 +186,33 @@ METHODS: dict[str, tuple[Price, tuple[int, ...]]] = {
 }  # fmt: skip
 
 
-def _stand_in(name: str, arity: int, label: str, expression: str, price: Price) -> Any:
-    """A function that charges and does ``expression`` of its operands x0, x1, .."""
-    operands = "".join(f", x{place}" for place in range(arity))
-
-    def body(*kinds: Any) -> Any:
-        charged = price(label, kinds)
-        text = f"def impl(h{operands}):\n    result = {expression}\n    {charged}\n    return result\n"
-        made_of: dict[str, Any] = {}
-        exec(text, NAMESPACE, made_of)
-        return made_of["impl"]
-
-    text = f"def {name}(h{operands}):\n    raise NotImplementedError\n"
-    text += f"def implement(h{operands}):\n    return body({operands[2:]})\n"
-    space: dict[str, Any] = {"body": body, "__name__": __name__}
-    exec(text, space)
-    overloaded(space[name], space["implement"])
-    return space[name]
-
-
-def _in_place(name: str, sign: str, kind: Kind) -> Any:
-    """``x0 sign= x1`` for what was read from ``a[i]``: into a view at once, else back to its place."""
-
-    def stand_in(h: Any, x0: Any, x1: Any, a: Any, i: Any) -> Any:
-        raise NotImplementedError
-
-    stand_in.__name__ = stand_in.__qualname__ = name
-
-    def implement(h: Any, x0: Any, x1: Any, a: Any, i: Any) -> Any:
-        charged = each(kind)(f"{sign}=", (x0, x1)).replace("result.size", "x0.size")
-        do = (
-            f"writes(h, x0, x0.size); x0 {sign}= fits(x0, x1)"
-            if isinstance(x0, types.Array)
-            else f"write_one(h, a); a[i] = x0 {sign} x1"
-        )
-        made_of: dict[str, Any] = {}
-        exec(f"def impl(h, x0, x1, a, i):\n    {charged}\n    {do}\n", NAMESPACE, made_of)
-        return made_of["impl"]
-
-    return overloaded(stand_in, implement)
-
-
-def _update(name: str, sign: str, kind: Kind) -> Any:
-    """What ``x0 sign= x1`` costs where x0 is a variable."""
-
-    def stand_in(h: Any, x0: Any, x1: Any) -> Any:
-        raise NotImplementedError
-
-    stand_in.__name__ = stand_in.__qualname__ = name
-
-    def implement(h: Any, x0: Any, x1: Any) -> Any:
-        size = "x0.size" if isinstance(x0, types.Array) else "x1.size"
-        made_of: dict[str, Any] = {}
-        charged = each(kind)(f"{sign}=", (x0, x1)).replace("result.size", size)
-        exec(f"def impl(h, x0, x1):\n    {charged}\n", NAMESPACE, made_of)
-        return made_of["impl"]
-
-    return overloaded(stand_in, implement)
-
-
-def _between(name: str, first: tuple[str, Kind], second: tuple[str, Kind]) -> Any:
-    """``x0 first x1 second x2``."""
-
-    def stand_in(h: Any, x0: Any, x1: Any, x2: Any) -> Any:
-        raise NotImplementedError
-
-    stand_in.__name__ = stand_in.__qualname__ = name
-
-    def implement(h: Any, x0: Any, x1: Any, x2: Any) -> Any:
-        if not all(map(_number, (x0, x1, x2))):
-            raise cannot_price(f"a decision by {x0}, {x1}, {x2}")
-        costs = [each(kind)(sign, operands) for (sign, kind), operands in ((first, (x0, x1)), (second, (x1, x2)))]
-        text = (
-            f"def impl(h, x0, x1, x2):\n    {costs[0]}\n"
-            f"    if x0 {first[0]} x1:\n        {charge_text(branch=1)}; {costs[1]}\n        return x1 {second[0]} x2\n"
-            f"    {charge_text(branch_taken=1)}\n    return False\n"
-        )
-        made_of: dict[str, Any] = {}
-        exec(text, NAMESPACE, made_of)
-        return made_of["impl"]
-
-    return overloaded(stand_in, implement)
-
-
 STAND_INS: dict[str, Any] = {}
 """By the name under which a rewritten handler calls them."""
 
 
-def stand_in(label: str, arity: int, expression: str, price: Price) -> str:
-    """Name of the stand-in for an expression of x0, x1, ..; made when it is first wanted."""
-    plain = "".join(letter if letter.isalnum() else "_" for letter in label)
-    name = f"{PREFIX}{plain}_{arity}"
+def _stand_in(name: str, operands: str, lines: Callable[..., str]) -> str:
+    """``name``, of the stand-in of ``operands`` whose code is ``lines`` of their types; made when first needed."""
     if name not in STAND_INS:
-        STAND_INS[name] = _stand_in(name, arity, label, expression, price)
+
+        def body(*kinds: Any) -> Any:
+            made_of: dict[str, Any] = {}
+            exec(f"def impl(h, {operands}):\n{lines(*kinds)}", NAMESPACE, made_of)
+            return made_of["impl"]
+
+        space: dict[str, Any] = {"body": body, "__name__": __name__}
+        exec(f"def {name}(h, {operands}):\n    return body({operands})\n", space)
+        STAND_INS[name] = compiled_stand_in(space[name])
     return name
+
+
+def stand_in(label: str, arity: int, expression: str, price: Price) -> str:
+    """Name of the stand-in that charges and does an expression of x0, x1, .."""
+    plain = "".join(letter if letter.isalnum() else "_" for letter in label)
+
+    def lines(*kinds: Any) -> str:
+        return f"    result = {expression}\n    {price(label, kinds)}\n    return result\n"
+
+    return _stand_in(f"{PREFIX}{plain}_{arity}", ", ".join(f"x{place}" for place in range(arity)), lines)
 
 
 def binary(operator: str) -> str:
@@ -297,11 +222,19 @@ def binary(operator: str) -> str:
 
 
 def between(first: str, second: str) -> str:
-    """Of two comparisons, the second only if the first holds."""
-    name = f"{PREFIX}{first}_and_{second}"
-    if name not in STAND_INS:
-        STAND_INS[name] = _between(name, BINARY[first], BINARY[second])
-    return name
+    """Of two comparisons, ``x0 first x1 second x2``, the second only if the first holds."""
+    (sign, kind), (other, after) = BINARY[first], BINARY[second]
+
+    def lines(x0: Any, x1: Any, x2: Any) -> str:
+        if not all(map(_number, (x0, x1, x2))):
+            raise cannot_price(f"a decision by {x0}, {x1}, {x2}")
+        return (
+            f"    {each(kind)(sign, (x0, x1))}\n    if x0 {sign} x1:\n"
+            f"        {charge_text(branch=1)}; {each(after)(other, (x1, x2))}\n        return x1 {other} x2\n"
+            f"    {charge_text(branch_taken=1)}\n    return False\n"
+        )
+
+    return _stand_in(f"{PREFIX}{first}_and_{second}", "x0, x1, x2", lines)
 
 
 def unary(operator: str) -> str:
@@ -318,16 +251,24 @@ def power(exponent: int) -> str:
 
 
 def in_place(operator: str) -> str:
-    """Of an operation in place on an element or a part of a view."""
-    name = f"{PREFIX}in_place_{operator}"
-    if name not in STAND_INS:
-        STAND_INS[name] = _in_place(name, *BINARY[operator])
-    return name
+    """Of ``x0 sign= x1`` for what was read from ``a[i]``: into a view at once, else back to its place."""
+    sign, kind = BINARY[operator]
+
+    def lines(x0: Any, x1: Any, a: Any, i: Any) -> str:
+        charged = each(kind)(f"{sign}=", (x0, x1)).replace("result.size", "x0.size")
+        if isinstance(x0, types.Array):
+            return f"    {charged}\n    writes(h, x0, x0.size); x0 {sign}= fits(x0, x1)\n"
+        return f"    {charged}\n    write_one(h, a); a[i] = x0 {sign} x1\n"
+
+    return _stand_in(f"{PREFIX}in_place_{operator}", "x0, x1, a, i", lines)
 
 
 def update(operator: str) -> str:
-    """Of an operation in place on a variable: the charge alone."""
-    name = f"{PREFIX}update_{operator}"
-    if name not in STAND_INS:
-        STAND_INS[name] = _update(name, *BINARY[operator])
-    return name
+    """Of ``x0 sign= x1`` where x0 is a variable: the charge alone."""
+    sign, kind = BINARY[operator]
+
+    def lines(x0: Any, x1: Any) -> str:
+        size = "x0.size" if isinstance(x0, types.Array) else "x1.size"
+        return "    " + each(kind)(f"{sign}=", (x0, x1)).replace("result.size", size) + "\n"
+
+    return _stand_in(f"{PREFIX}update_{operator}", "x0, x1", lines)

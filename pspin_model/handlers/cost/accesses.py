@@ -9,24 +9,19 @@ from typing import Any
 from numba.core import types
 
 from pspin_model.handlers.core import charge, charge_elements
-from pspin_model.handlers.far import read_one, reads, write_one, writes
-from pspin_model.handlers.prices import PREFIX, cannot_price, overloaded
+from pspin_model.handlers.cost.prices import PREFIX, cannot_price
+from pspin_model.handlers.cost.remote_memory_cost import read_one, reads, write_one, writes
+from pspin_model.handlers.jit import stand_in
 
 ACCESSES: dict[str, Any] = {}
 """Stand-ins by the name under which a rewritten handler calls them."""
 COUNTED = (types.Integer, types.Boolean)
 
 
-def _stand_in(implement: Callable[..., Any]) -> Any:
-    """A function of the same arguments that compiled code calls."""
-    count = implement.__code__.co_argcount
-    names = ", ".join(implement.__code__.co_varnames[:count])
-    space: dict[str, Any] = {"__name__": __name__}
-    name = f"{PREFIX}{implement.__name__}"
-    exec(f"def {name}({names}):\n    raise NotImplementedError\n", space)
-    overloaded(space[name], implement)
-    ACCESSES[name] = space[name]
-    return space[name]
+def _access(implement: Callable[..., Any]) -> Any:
+    """A stand-in that rewritten handlers call."""
+    made = ACCESSES[f"{PREFIX}{implement.__name__}"] = stand_in(implement)
+    return made
 
 
 def _kinds(places: Any) -> tuple[Any, ...]:
@@ -46,7 +41,7 @@ def _part(i: Any) -> bool:
     return all(isinstance(each, types.SliceType | types.Integer) for each in places)
 
 
-@_stand_in
+@_access
 def load(h: Any, a: Any, i: Any) -> Any:
     """``a[i]``: an element, a part (free), or a copy of those that i names."""
     if isinstance(a, types.UniTuple):
@@ -72,7 +67,7 @@ def load(h: Any, a: Any, i: Any) -> Any:
     return copy
 
 
-@_stand_in
+@_access
 def loaded(h: Any, a: Any) -> Any:
     """``a``, of which an element at a constant place is read next; of a tuple, that is free."""
     if isinstance(a, types.BaseTuple) or (isinstance(a, types.Array) and a.ndim > 1):
@@ -87,7 +82,7 @@ def loaded(h: Any, a: Any) -> Any:
     return element
 
 
-@_stand_in
+@_access
 def store(h: Any, v: Any, a: Any, i: Any) -> Any:
     """``a[i] = v``."""
     if not isinstance(a, types.Array):
@@ -124,7 +119,7 @@ def _decision(text: str, test: Any) -> None:
         raise cannot_price(f"{text} {test}")
 
 
-@_stand_in
+@_access
 def decide(h: Any, test: Any) -> Any:
     """A branch that is taken where the test fails."""
     _decision("a decision by", test)
@@ -139,7 +134,7 @@ def decide(h: Any, test: Any) -> Any:
     return implement
 
 
-@_stand_in
+@_access
 def decide_not(h: Any, test: Any) -> Any:
     """A branch that is taken where the test holds."""
     _decision("a decision by", test)
@@ -154,7 +149,7 @@ def decide_not(h: Any, test: Any) -> Any:
     return implement
 
 
-@_stand_in
+@_access
 def each_turn(h: Any, over: Any) -> Any:
     """A turn of a loop over a view."""
     if isinstance(over, types.UniTuple | types.RangeType):
@@ -164,7 +159,7 @@ def each_turn(h: Any, over: Any) -> Any:
     return lambda h, over: read_one(h, over)
 
 
-@_stand_in
+@_access
 def to_integer(h: Any, x: Any) -> Any:
     """``x``, which is made another integer next."""
     if isinstance(x, types.Float):
@@ -179,7 +174,7 @@ def to_integer(h: Any, x: Any) -> Any:
     raise cannot_price(f"a number made of {x}")
 
 
-@_stand_in
+@_access
 def to_real(h: Any, x: Any) -> Any:
     """``x``, which is made a float next."""
     if isinstance(x, (*COUNTED, types.Float)):

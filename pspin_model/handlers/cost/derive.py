@@ -13,24 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from pspin_model.handlers import loops, prices
-from pspin_model.handlers.accesses import ACCESSES
+from emulator.native.deferred import Deferred
+from pspin_model.handlers.check.guards import ARANGE, GONE_OVER, ROOM, TURN, calls, index_value, sliced, variable
+from pspin_model.handlers.check.subset import NOTHING, Charging, Names
 from pspin_model.handlers.core import charge_all
+from pspin_model.handlers.cost import prices
+from pspin_model.handlers.cost.accesses import ACCESSES
+from pspin_model.handlers.cost.prices import FUNCTIONS, METHODS, PREFIX, SELF
 from pspin_model.handlers.errors import HandlerError, refused, told
-from pspin_model.handlers.names import NOTHING, Names
-from pspin_model.handlers.pieces import (
-    among,
-    assigned,
-    charges_itself,
-    counts_a_turn,
-    holds_array,
-    listed,
-    named,
-    simple,
-    sliced,
-    variable,
-)
-from pspin_model.handlers.prices import FUNCTIONS, METHODS, PREFIX, SELF
 from pspin_model.machine.costs import CLASSES
 
 SHAPE = ("size", "shape", "itemsize", "ndim", "nbytes", "dtype", "strides", "T")
@@ -38,7 +28,7 @@ SHAPE = ("size", "shape", "itemsize", "ndim", "nbytes", "dtype", "strides", "T")
 VIEWS = ("view", "reshape")
 FREE = (len, slice, np.empty, np.empty_like)
 WITH_DTYPE = (np.zeros, np.ones, np.full)
-COUNTERS = (loops.GONE_OVER, loops.ROOM)
+COUNTERS = (GONE_OVER, ROOM)
 """Calls that count turns, of what is their second argument."""
 
 
@@ -69,7 +59,7 @@ class _Costs(ast.NodeTransformer):
         return not any(
             isinstance(each, ast.Call)
             or (isinstance(each, ast.Name) and each.id in self._own)
-            or holds_array(self._known(each))
+            or _holds_array(self._known(each))
             for each in ast.walk(node)
         )
 
@@ -93,10 +83,10 @@ class _Costs(ast.NodeTransformer):
         """A block, charged."""
         made: list[ast.stmt] = []
         for statement in body:
-            if counts_a_turn(statement):
+            if _counts_a_turn(statement):
                 made.append(statement)
                 continue
-            for each in listed(self.visit(statement)):
+            for each in _listed(self.visit(statement)):
                 made.append(ast.copy_location(each, statement))
         return made
 
@@ -159,11 +149,11 @@ class _Costs(ast.NodeTransformer):
         vain."""
         operands = [node.left, *node.comparators]
         operators = [type(each).__name__ for each in node.ops]
-        if all(map(simple, operands[1:-1])):
+        if all(map(_simple, operands[1:-1])):
             pairs = zip(operands, node.ops, operands[1:], strict=False)
             parts: list[ast.expr] = [ast.copy_location(ast.Compare(x, [op], [y]), node) for x, op, y in pairs]
             return self._expression(ast.copy_location(ast.BoolOp(ast.And(), parts), node))
-        if len(operands) != 3 or not simple(operands[2]) or not set(operators) <= set(prices.BINARY):
+        if len(operands) != 3 or not _simple(operands[2]) or not set(operators) <= set(prices.BINARY):
             raise _cannot_price(node)
         return self._call(prices.between(*operators), *map(self.visit, operands))
 
@@ -201,10 +191,9 @@ class _Costs(ast.NodeTransformer):
     def _place(self, node: ast.expr) -> ast.expr:
         """An index as a value."""
         if isinstance(node, ast.Slice):
-            parts = [node.lower, node.upper, *([node.step] if node.step else [])]
-            return ast.Call(
-                variable("slice"), [ast.Constant(None) if not each else self.visit(each) for each in parts], []
-            )
+            bounds = (node.lower, node.upper, node.step)
+            node.lower, node.upper, node.step = (each and self._expression(each) for each in bounds)
+            return index_value(node)
         if isinstance(node, ast.Tuple):
             return ast.Tuple([self._place(each) for each in node.elts], ast.Load())
         return self._expression(node)
@@ -212,10 +201,10 @@ class _Costs(ast.NodeTransformer):
     # --- calls -----------------------------------------------------------------------------------------------------
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if isinstance(node.func, ast.Name) and node.func.id in COUNTERS:
+        if calls(node, *COUNTERS):
             node.args[1] = self.visit(node.args[1])
             return node
-        if isinstance(node.func, ast.Name) and node.func.id == loops.ARANGE:
+        if calls(node, ARANGE):
             arguments = [self.visit(each) for each in node.args[1:]]
             return self._call(prices.stand_in("np.arange", 4, "arange(h, x0, x1, x2, x3)", prices.made), *arguments)
         called = self._known(node.func)
@@ -224,7 +213,7 @@ class _Costs(ast.NodeTransformer):
             return self._method(node)
         if any(isinstance(each, ast.Starred) for each in node.args) or any(not each.arg for each in node.keywords):
             raise _cannot_price(node)
-        if charges_itself(called) or among(called, FREE):
+        if _charges_itself(called) or any(called is each for each in FREE):
             node.args = [self.visit(each) for each in node.args]
             for keyword in node.keywords:
                 keyword.value = self.visit(keyword.value)
@@ -232,7 +221,7 @@ class _Costs(ast.NodeTransformer):
         if isinstance(called, type) and issubclass(called, int | float | np.number | np.bool_):
             return self._conversion(node, called)
         arguments = [self.visit(each) for each in node.args]
-        if among(called, WITH_DTYPE) and [each.arg for each in node.keywords] == ["dtype"]:
+        if any(called is each for each in WITH_DTYPE) and [each.arg for each in node.keywords] == ["dtype"]:
             arguments.append(node.keywords.pop().value)
         known = FUNCTIONS.get(called) if isinstance(called, Hashable) and not node.keywords else None
         if known is None or len(arguments) not in known[2]:
@@ -279,7 +268,7 @@ class _Costs(ast.NodeTransformer):
         if len(node.targets) == 1:
             return self._assign(node.targets[0], value)
         name = self._temporary()
-        made: list[ast.stmt] = [assigned(name, value)]
+        made: list[ast.stmt] = [_assigned(name, value)]
         for target in node.targets:
             made += self._assign(target, variable(name))
         return made
@@ -307,15 +296,15 @@ class _Costs(ast.NodeTransformer):
         operator, value = type(node.op).__name__, self._temporary()
         if operator not in prices.BINARY or not isinstance(node.target, ast.Name | ast.Subscript):
             raise _cannot_price(node)
-        keep = assigned(value, self.visit(node.value))
+        keep = _assigned(value, self.visit(node.value))
         if isinstance(node.target, ast.Name):
             cost = self._call(prices.update(operator), variable(node.target.id), variable(value))
             return [keep, ast.Expr(cost), ast.AugAssign(node.target, node.op, variable(value))]
         whole, place, old = self._temporary(), self._temporary(), self._temporary()
         return [
-            assigned(whole, self.visit(node.target.value)),
-            assigned(place, self._place(node.target.slice)),
-            assigned(old, self._access("load", variable(whole), variable(place))),
+            _assigned(whole, self.visit(node.target.value)),
+            _assigned(place, self._place(node.target.slice)),
+            _assigned(old, self._access("load", variable(whole), variable(place))),
             keep,
             ast.Expr(self._call(prices.in_place(operator), *map(variable, (old, value, whole, place)))),
         ]
@@ -335,7 +324,7 @@ class _Costs(ast.NodeTransformer):
         head: list[ast.stmt] = [self.charge(alu=1, branch_taken=1)]
         before: list[ast.stmt] = []
         over = node.iter
-        inner = over.args[1] if isinstance(over, ast.Call) and named(over, loops.GONE_OVER) else over
+        inner = over.args[1] if isinstance(over, ast.Call) and calls(over, GONE_OVER) else over
         if isinstance(inner, ast.Call) and self._known(inner.func) is range:
             inner.args = [self.visit(each) for each in inner.args]
         else:
@@ -350,7 +339,7 @@ class _Costs(ast.NodeTransformer):
     def _over(self, node: ast.expr, before: list[ast.stmt], head: list[ast.stmt]) -> ast.expr:
         """What a loop goes over: each view is kept ``before`` it, and read in its ``head``."""
         called = self._known(node.func) if isinstance(node, ast.Call) else NOTHING
-        if isinstance(node, ast.Call) and among(called, (enumerate, zip)) and not node.keywords:
+        if isinstance(node, ast.Call) and any(called is each for each in (enumerate, zip)) and not node.keywords:
             several = len(node.args) if called is zip else 1
             given = [self._over(each, before, head) for each in node.args[:several]]
             node.args = [*given, *(self.visit(each) for each in node.args[several:])]
@@ -358,7 +347,7 @@ class _Costs(ast.NodeTransformer):
                 head.append(self.charge(alu=1))
             return node
         name = self._temporary()
-        before.append(assigned(name, self.visit(node)))
+        before.append(_assigned(name, self.visit(node)))
         head.append(ast.Expr(self._access("each_turn", variable(name))))
         return variable(name)
 
@@ -381,3 +370,37 @@ class _Costs(ast.NodeTransformer):
 
     def visit_Pass(self, node: ast.Pass) -> ast.AST:
         return node
+
+
+def _simple(node: ast.expr) -> bool:
+    """Whether an expression may be read twice, or in vain."""
+    return isinstance(node, ast.Name | ast.Constant) or (isinstance(node, ast.Attribute) and _simple(node.value))
+
+
+def _counts_a_turn(node: ast.stmt) -> bool:
+    """Whether a statement is the count of a while loop's turns."""
+    return (isinstance(node, ast.Expr) and calls(node.value, TURN)) or (
+        isinstance(node, ast.If) and calls(node.test, TURN)
+    )
+
+
+def _charges_itself(called: Any) -> bool:
+    """Whether it is a helper, or a call of the machine."""
+    if isinstance(called, Charging):
+        return True
+    return isinstance(called, Deferred) and str(getattr(called, "__module__", "")).startswith("pspin_model.handlers.")
+
+
+def _holds_array(value: Any) -> bool:
+    """Whether something is an array, or a tuple with one."""
+    return isinstance(value, np.ndarray) or (isinstance(value, tuple) and any(map(_holds_array, value)))
+
+
+def _assigned(name: str, value: ast.expr) -> ast.Assign:
+    """What gives a variable its value."""
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _listed(made: Any) -> list[Any]:
+    """What a visit returns: one statement, or several."""
+    return made if isinstance(made, list) else [made]

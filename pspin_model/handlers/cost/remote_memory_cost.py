@@ -7,10 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core import types
-from numba.extending import overload
 
 from pspin_model.handlers.core import (
-    CHECKED,
     L2_LOAD,
     L2_STORE,
     LOAD,
@@ -21,7 +19,7 @@ from pspin_model.handlers.core import (
     row,
     spend,
 )
-from pspin_model.handlers.jit import njit
+from pspin_model.handlers.jit import njit, stand_in
 from pspin_model.handlers.memory import address_of
 from pspin_model.machine.costs import ELEMENT_INSTRUCTIONS, ELEMENT_UNIT
 from pspin_model.machine.layout import (
@@ -36,7 +34,6 @@ from pspin_model.machine.layout import (
     H_SCRATCH_BYTES,
 )
 
-OPTIONS: Any = {"strict": False, "jit_options": CHECKED}
 WORD = 4
 """Bytes that an access moves."""
 UNPACKED = 4 * ELEMENT_UNIT
@@ -73,7 +70,9 @@ def _away(array: Any) -> Any:
     return njit(lambda h, a: far_away(h, address_of(a)))
 
 
-def _beyond(near: int, far: int) -> Any:
+def _beyond(name: str, near: int, far: int) -> Any:
+    """A stand-in that charges what accesses to ``count`` elements of ``a`` take more than in the core's own L1."""
+
     def implement(h: Any, a: Any, count: Any) -> Any:
         if not isinstance(a, types.Array):
             return lambda h, a, count: None
@@ -85,38 +84,19 @@ def _beyond(near: int, far: int) -> Any:
 
         return charged
 
-    return implement
+    implement.__name__ = name
+    return stand_in(implement)
 
 
-def reads(h: Any, a: Any, count: Any) -> None:
-    """Charge what reading ``count`` elements of ``a`` takes more than from the core's own L1."""
-    raise NotImplementedError
+reads, writes = _beyond("reads", LOAD, L2_LOAD), _beyond("writes", STORE, L2_STORE)
 
 
-def writes(h: Any, a: Any, count: Any) -> None:
-    """Charge what writing ``count`` elements of ``a`` takes more than to the core's own L1."""
-    raise NotImplementedError
-
-
-def read_one(h: Any, a: Any) -> None:
+@stand_in
+def read_one(h: Any, a: Any) -> Any:
     """Charge the load of an element of ``a``, and its address."""
-    raise NotImplementedError
-
-
-def write_one(h: Any, a: Any) -> None:
-    """Charge the store of an element of ``a``."""
-    raise NotImplementedError
-
-
-overload(reads, **OPTIONS)(_beyond(LOAD, L2_LOAD))
-overload(writes, **OPTIONS)(_beyond(STORE, L2_STORE))
-
-
-@overload(read_one, **OPTIONS)
-def _read_one(h, a):  # type: ignore[no-untyped-def]  # numba compares signatures with the lambdas'
     away = _away(a)
 
-    def implement(h, a):  # type: ignore[no-untyped-def]
+    def implement(h: Any, a: Any) -> None:
         if away(h, a):
             charge(h, l2_load=1, load_use=1, alu=1)
         else:
@@ -125,11 +105,12 @@ def _read_one(h, a):  # type: ignore[no-untyped-def]  # numba compares signature
     return implement
 
 
-@overload(write_one, **OPTIONS)
-def _write_one(h, a):  # type: ignore[no-untyped-def]
+@stand_in
+def write_one(h: Any, a: Any) -> Any:
+    """Charge the store of an element of ``a``."""
     away = _away(a)
 
-    def implement(h, a):  # type: ignore[no-untyped-def]
+    def implement(h: Any, a: Any) -> None:
         if away(h, a):
             charge(h, l2_store=1)
         else:

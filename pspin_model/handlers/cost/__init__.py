@@ -1,0 +1,1 @@
+"""Costs derived from a handler's source."""
