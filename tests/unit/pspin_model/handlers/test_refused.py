@@ -15,6 +15,7 @@ from pspin_model.handlers import (
     HandlerError,
     atomic_add,
     charge,
+    charge_elements,
     handler,
     helper,
     lock,
@@ -24,6 +25,8 @@ from pspin_model.handlers import (
     yield_core,
 )
 from pspin_model.machine import Machine
+
+PAIR = np.dtype([("index", np.uint16), ("value", np.float32)])
 
 
 @numba.njit
@@ -203,7 +206,18 @@ def on_a_row(h):
     atomic_add(h, packet(h, np.int64).reshape(4, -1), 1, 1)
 
 
+def unpriced(h):
+    charge_elements(h, PAIR, 1)
+
+
+def renamed_ufunc(h):
+    add = np.add
+    add(packet(h, np.int64), 1, scratchpad(h, 0, np.int64))
+
+
 REFUSED = [
+    (unpriced, "no price for elements of Record"),
+    (renamed_ufunc, "add is a variable; functions are called by their own names"),
     (on_a_row, "an atomic is on an element of a view of numbers with one axis"),
     (directly, "plain is compiled by numba alone: make it a helper"),
     (by_a_helper, "its helper goes_on .*: plain is compiled by numba alone: make it a helper"),
@@ -247,4 +261,4 @@ def test_what_no_handler_can_be_is_refused_in_a_line(function: Any, text: str) -
     with pytest.raises(HandlerError, match=rf"^{function.__name__}[ ,:].*{text}") as refused:
         Machine().context("bad", payload=handler(function))
     assert "\n" not in str(refused.value)
-    assert "(test_unchecked.py:" in str(refused.value)
+    assert "(test_refused.py:" in str(refused.value)
