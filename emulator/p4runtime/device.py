@@ -213,7 +213,7 @@ class Device:
 
     def _commit_saved(self, request: Any) -> None:
         if request.HasField("config"):
-            raise invalid("COMMIT takes the config that VERIFY_AND_SAVE saved, and none of its own")
+            raise invalid("COMMIT uses the config of VERIFY_AND_SAVE: leave out the config of this request")
         with self._lock:
             self._check_may_write(request)
             if not self._pipeline.has_saved:
@@ -264,7 +264,7 @@ class Device:
         return view
 
     def hold_still(self) -> AbstractContextManager[Any]:
-        """Keeps every request waiting, for readers of the switch beside P4Runtime."""
+        """Blocks every request, for readers of the switch outside P4Runtime."""
         return self._lock
 
 

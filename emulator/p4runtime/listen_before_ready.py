@@ -40,7 +40,7 @@ class Listening:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Where nothing came of it, those who wait are told so."""
+        """Where the start failed, waiting calls fail with its error."""
         with self._lock:
             self._is_over = True
             if self._server is not None:

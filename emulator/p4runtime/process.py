@@ -1,4 +1,4 @@
-"""A switch in a process of its own: what ``netsum switch`` runs.
+"""The process of a switch: what ``netsum switch`` runs.
 
 When it is ready it prints one JSON line on stdout; everything else goes to stderr. SIGTERM and SIGINT end it in order.
 
@@ -47,7 +47,7 @@ from emulator.switch.core import Switch
 from emulator.v1model.compiled import ENGINES, WITH_SOURCE, load
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
-"""9559 is P4Runtime's port with IANA. Not all interfaces, as bmv2 has it: there is no authentication."""
+"""9559 is P4Runtime's port with IANA. Loopback only, unlike bmv2, since there is no authentication."""
 
 DROP_PORT = 511
 """v1model's, so no port for controllers."""
@@ -57,7 +57,7 @@ log = logging.getLogger("netsum.switch")
 
 @dataclass(frozen=True, slots=True)
 class SwitchOptions:
-    """Everything ``netsum switch`` is told."""
+    """The options of ``netsum switch``."""
 
     program: str | None = None
     """P4 source or bmv2's JSON: a path, or a shipped program's name. None: start without, and wait for P4Runtime."""
@@ -70,13 +70,13 @@ class SwitchOptions:
     longest_frame_bytes: int | None = None
     """What cells of shared memory have room for; fewer pages hold shorter ones. None: as long as any frame of ours."""
     cpu_port: int | None = None
-    """Number of the port by which packets go to controllers and come from them; None: there is no such port."""
+    """Number of the CPU port (packet-in, packet-out); None: no CPU port."""
     engine: str = "llvm"
     make_switch: Callable[[], Switch] = Switch
     """With engine `WITH_SOURCE`: a kind of switch that looks into its program."""
     die_with_parent: bool = False
     quiet: bool = False
-    """No line for people on stderr beside the JSON line."""
+    """Only the JSON line; no text on stderr."""
 
 
 LONGEST_TURN_NS = 20_000_000

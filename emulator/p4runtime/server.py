@@ -65,7 +65,7 @@ class P4RuntimeServer:
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),  # two switches on one address are a mistake, not load balancing
-                # A controller whose machine vanished must not stay primary: it is asked for a sign of life.
+                # A controller whose machine vanished must not stay primary: keepalive pings detect it.
                 ("grpc.keepalive_time_ms", 10_000),
                 ("grpc.keepalive_timeout_ms", 5_000),
                 ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
@@ -109,13 +109,13 @@ def _bind(server: Any, address: str) -> str:
 
 
 def _try(address: str, host: str, port: int) -> None:
-    """Bind and let go: the operating system names the cause, where gRPC only logs it in words of its own."""
+    """Bind and close: the operating system names the cause of a failure, which gRPC only logs."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
-            probe.listen()  # Linux tells of a listener with the same option only here
+            probe.listen()  # on Linux a listener with SO_REUSEPORT fails only here
     except socket.gaierror as error:
         raise ServerError(f"cannot listen on {address}: no host {host!r} ({error.strerror})") from None
     except OSError as error:
@@ -280,7 +280,7 @@ class _Servicer:
     def _handle(self, stream: _Stream, request: Any) -> None:
         kind = request.WhichOneof("update")
         if kind == "arbitration":
-            with self._lock:  # notifications leave in the order of the changes they tell of
+            with self._lock:  # notifications are sent in the order of the changes
                 if stream.number in self._streams:
                     self._notify(self._device.arbitrate(stream.number, request.arbitration))
             return

@@ -1,7 +1,7 @@
 """``netsum shell``: p4runtime-shell on a running switch.
 
-p4runtime-shell needs a protobuf of its own time (``.constraints-shell.txt`` says why), so it is run as a program, from
-``.venv-shell`` beside the checkout (``make setup``) or from this environment (the extra ``netsum[shell]``).
+p4runtime-shell needs an old protobuf (``.constraints-shell.txt`` says why), so it is run as a program, from
+``.venv-shell`` in the checkout (``make setup``) or from this environment (the extra ``netsum[shell]``).
 """
 
 from __future__ import annotations

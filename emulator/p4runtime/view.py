@@ -1,6 +1,6 @@
 """What Read and Write act on: a program's schema and a switch that runs it, with what only controllers care about.
 
-There are two at most: the live switch, and after VERIFY_AND_SAVE a spare one that stands for the program to come.
+There are two at most: the live switch, and after VERIFY_AND_SAVE a spare one for the saved program.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class View:
     schema: Schema
     control: RowControl
     access: Callable[[], AbstractContextManager[Any]]
-    """Holds the data plane still: each use of ``control`` stands inside ``with access():``, kept short."""
+    """Holds the data plane still: each use of ``control`` is inside ``with access():``, and short."""
     notes: Notes = field(default_factory=Notes)
     row_forms: dict[int, Any] = field(default_factory=dict)
     """By table id, the `entities.rows.RowForm` of those written to so far; None where there is none."""
     now_ns: Callable[[], int] = time.monotonic_ns
-    """The clock that entries' last hits are told in."""
+    """The clock of entries' last hits."""
     has_port: Callable[[int], bool] = lambda port: True
     packets_wait: Callable[[], bool] = lambda: False
     """Whether packets may be waiting; asked inside ``access``."""

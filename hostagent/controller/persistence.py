@@ -77,7 +77,7 @@ def _service(terms: ServiceTerms | None) -> dict[str, Any] | None:
 
 
 def new_world(settings: Settings, ports: tuple[PortOffer, ...], now_ns: int, wall_s: int) -> World:
-    """A controller's world before anybody came."""
+    """The state of a new controller."""
     return World(
         settings=settings,
         ports=PortBook({offer.number: offer for offer in ports}),

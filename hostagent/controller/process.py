@@ -51,7 +51,7 @@ log = logging.getLogger("netsum.controller")
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """Everything a controller is told."""
+    """The options of a controller."""
 
     aggregator: str
     """p4runtime://HOST:PORT of a P4 switch, netsum://HOST:PORT of an aggregator of ours, with several HOST:PORT and

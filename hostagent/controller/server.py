@@ -127,7 +127,7 @@ class ControllerServer:
         self._timer = self._loop.call_later(delay_s, self._on_timer)
 
     async def Attach(self, requests: AsyncIterator[pb.ClientMessage], context: Any) -> AsyncIterator[pb.ServerMessage]:
-        """A process' stream. Its end, however it comes, is told to the core."""
+        """A process' stream. Its end, for whatever reason, is an event of the core."""
         connection = next(self._connections)
         outgoing: asyncio.Queue[pb.ServerMessage | None] = asyncio.Queue()
         self._streams[connection] = outgoing
@@ -217,7 +217,7 @@ class ControllerServer:
     # --- what the core wants ---
 
     def _perform(self) -> None:
-        """In order; of snapshots that nothing stands between, only the last is written."""
+        """In order; of consecutive snapshots only the last is written."""
         unsaved: Save | None = None
         for effect in self._core.take_effects():
             if isinstance(effect, Save):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 class BytestringError(ValueError):
-    """Bytes that stand for no value of the type; the text says why and names no field."""
+    """Bytes that encode no value of the type; the text gives the reason without the field."""
 
 
 def encode(value: int) -> bytes:

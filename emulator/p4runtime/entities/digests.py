@@ -43,7 +43,7 @@ def _config_from_proto(digest: DigestSchema, config: Any) -> DigestConfig:
 def _insert(view: View, digest: DigestSchema, config: DigestConfig) -> None:
     if digest.id in view.notes.digests:
         raise RequestError(Code.ALREADY_EXISTS, f"digest {digest.name} is switched on already")
-    view.control.take_digests(digest.id, DRAIN)  # what was said while nobody wanted to hear it
+    view.control.take_digests(digest.id, DRAIN)  # samples from before the digest was configured
     _set(view, digest.id, config)
 
 

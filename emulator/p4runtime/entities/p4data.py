@@ -94,9 +94,9 @@ def value_of(message: Any, schema: Schema, spec: Any, where: str) -> int:
     """Of a P4Data of such a type, as the switch holds it: signed ones in two's complement. Raises INVALID_ARGUMENT."""
     spec = _plain(schema, spec)
     kind, given = spec.WhichOneof("type_spec"), message.WhichOneof("data")
-    wanted = _FIELDS[kind]
-    if given != wanted:
-        raise invalid(f"{where}: its elements are written as {wanted}, the message gives {given or 'no data'}")
+    expected = _FIELDS[kind]
+    if given != expected:
+        raise invalid(f"{where}: its elements are written as {expected}, the message gives {given or 'no data'}")
     if kind == "bool":
         return int(message.bool)
     if kind == "enum":

@@ -72,7 +72,7 @@ def has_backups(chains: Chains) -> bool:
 
 
 def in_use(chains: Chains, view: View) -> Replicas:
-    """Of each replica the first whose port is up, as far as is known; where none is, the replica itself."""
+    """For each replica, the first backup with a port that is up; the replica itself where none is."""
     return tuple(next((pair for pair in chain if _is_up(pair[0], view)), chain[0]) for chain in chains)
 
 

@@ -18,18 +18,18 @@ Form = tuple[int, bool, type | None, bool, tuple[bool, ...]]
 """(action, whether it is constant, what it leads to, whether it has a time-out, for each key whether it is given)"""
 
 
-def suits_rows(view: View, table: TableSchema, wanted: Any) -> bool:
+def suits_rows(view: View, table: TableSchema, query: Any) -> bool:
     """Whether all entries of a table are asked for, with nothing that rows do not hold."""
     return bool(view.control.row_keys(table.id)) and not (
-        wanted.match
-        or wanted.priority
-        or wanted.HasField("action")
-        or wanted.controller_metadata
-        or wanted.metadata
-        or wanted.is_default_action
-        or (wanted.HasField("counter_data") and table.direct_counter_id)
-        or (wanted.HasField("meter_config") and table.direct_meter_id)
-        or (wanted.HasField("time_since_last_hit") and table.has_idle_timeout)
+        query.match
+        or query.priority
+        or query.HasField("action")
+        or query.controller_metadata
+        or query.metadata
+        or query.is_default_action
+        or (query.HasField("counter_data") and table.direct_counter_id)
+        or (query.HasField("meter_config") and table.direct_meter_id)
+        or (query.HasField("time_since_last_hit") and table.has_idle_timeout)
     )
 
 

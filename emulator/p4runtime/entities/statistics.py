@@ -1,4 +1,4 @@
-"""What a running switch has counted, over gRPC beside P4Runtime: ``/netsum.switch.v1.Switch/GetStatistics``.
+"""Counters of a running switch, over a gRPC service next to P4Runtime: ``/netsum.switch.v1.Switch/GetStatistics``.
 
 The request is a google.protobuf.Empty, the answer a google.protobuf.Struct, so a client needs no generated code;
 numbers are exact up to 2**53. The answer's keys:

@@ -35,16 +35,16 @@ def read(view: View, message: Any) -> Iterator[Any]:
                 yield entity
 
 
-def select_entries(view: View, table: TableSchema, wanted: Any) -> Iterator[TableEntry]:
+def select_entries(view: View, table: TableSchema, query: Any) -> Iterator[TableEntry]:
     """By the ``match`` and ``priority`` of a TableEntry filter."""
-    if not wanted.match:
-        return (e for e in _all_entries(view, table) if wanted.priority in (0, e.priority))
-    match = match_from_proto(table, wanted.match)
-    if table.needs_priority and not wanted.priority:
+    if not query.match:
+        return (e for e in _all_entries(view, table) if query.priority in (0, e.priority))
+    match = match_from_proto(table, query.match)
+    if table.needs_priority and not query.priority:
         return (entry for entry in _all_entries(view, table) if entry.match == match)
-    if wanted.priority and not table.needs_priority:
+    if query.priority and not table.needs_priority:
         return iter(())  # its entries have none
-    return _one_entry(view, (table.id, match, wanted.priority))
+    return _one_entry(view, (table.id, match, query.priority))
 
 
 def _one_entry(view: View, key: EntryKey) -> Iterator[TableEntry]:
@@ -89,10 +89,10 @@ def _selected_tables(view: View, message: Any) -> Iterable[TableSchema]:
     return [table]
 
 
-def _filter_of(table: TableSchema, wanted: Any) -> Callable[[Any], bool] | None:
+def _filter_of(table: TableSchema, query: Any) -> Callable[[Any], bool] | None:
     """By what match and priority do not say."""
-    number, metadata = wanted.controller_metadata, wanted.metadata
-    action = wanted.action if wanted.HasField("action") else None
+    number, metadata = query.controller_metadata, query.metadata
+    action = query.action if query.HasField("action") else None
     if not number and not metadata and action is None:
         return None
 
@@ -104,28 +104,28 @@ def _filter_of(table: TableSchema, wanted: Any) -> Callable[[Any], bool] | None:
     return passes
 
 
-def _same_action(wanted: Any, answer: Any) -> bool:
-    kind = wanted.WhichOneof("type")
+def _same_action(query: Any, answer: Any) -> bool:
+    kind = query.WhichOneof("type")
     if kind is None:
         return True
     if kind != answer.WhichOneof("type"):
         return False
     if kind == "action":
-        return wanted.action.action_id in (0, answer.action.action_id)
+        return query.action.action_id in (0, answer.action.action_id)
     if kind == "action_profile_action_set":
-        return bool(wanted.action_profile_action_set == answer.action_profile_action_set)
-    return getattr(wanted, kind) in (0, getattr(answer, kind))
+        return bool(query.action_profile_action_set == answer.action_profile_action_set)
+    return getattr(query, kind) in (0, getattr(answer, kind))
 
 
 class _Filler:
     """Fills TableEntry messages with what one request asks for."""
 
-    def __init__(self, view: View, wanted: Any) -> None:
+    def __init__(self, view: View, query: Any) -> None:
         self._schema, self._notes = view.schema, view.notes.entries
-        self._is_default = wanted.is_default_action
-        self._counter = wanted.HasField("counter_data")
-        self._meter = wanted.HasField("meter_config")
-        self._idle = wanted.HasField("time_since_last_hit")
+        self._is_default = query.is_default_action
+        self._counter = query.HasField("counter_data")
+        self._meter = query.HasField("meter_config")
+        self._idle = query.HasField("time_since_last_hit")
         self._now_ns = view.now_ns()
 
     def __call__(self, message: Any, table: TableSchema, entry: TableEntry) -> None:

@@ -15,7 +15,7 @@ from emulator.p4runtime.pipeline.pipeline import CompileFailure
 from emulator.v1model.compiled import CompiledProgram, load
 
 P4INFO_ENDINGS = (".p4info.txtpb", ".p4info.txt", ".p4info.bin", ".p4info.json")
-"""Of the file that p4c writes beside ``PROGRAM.json`` when it is asked for P4Info."""
+"""Suffix of the P4Info file that p4c writes next to ``PROGRAM.json`` with --p4runtime-files."""
 
 
 class WrongJson(CompileError):
@@ -33,7 +33,7 @@ class WrongJson(CompileError):
 def load_program(
     path: str, defines: Mapping[str, str] | None = None, *, engine: str = "llvm", include_paths: Sequence[str] = ()
 ) -> CompiledProgram:
-    """`compiled.load`, and bmv2's JSON with the P4Info that lies beside it, if any. Raises CompileError and
+    """`compiled.load`, and bmv2's JSON with the P4Info next to it, if any. Raises CompileError and
     ProgramNotFound."""
     found = find_program(path)
     config = read_json_file(found)
@@ -48,8 +48,8 @@ def load_json_file(path: str, config: JsonConfig, engine: str = "llvm") -> Compi
     try:
         compiled = compile_config(replace(config, p4info=given[1]) if given else config, engine)
     except CompileFailure as error:
-        beside = f" (with the P4Info of {given[0]})" if given else ""
-        raise WrongJson(f"{path}{beside}: {error}") from None
+        with_p4info = f" (with the P4Info of {given[0]})" if given else ""
+        raise WrongJson(f"{path}{with_p4info}: {error}") from None
     program: CompiledProgram = compiled.program
     return program
 

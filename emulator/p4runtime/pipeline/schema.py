@@ -71,7 +71,7 @@ class TableSchema:
     fields: Mapping[int, FieldSchema]
     """By id, in key order."""
     scopes: Mapping[int, Scope]
-    """Allowed actions: id -> where the action may stand."""
+    """Allowed actions: id -> where the action may be used."""
     size: int
     is_const: bool
     default_is_const: bool

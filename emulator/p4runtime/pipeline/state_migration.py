@@ -42,8 +42,8 @@ def _as_updates(source: View, target: View) -> Iterator[Any]:
         if constants and table.id in target.schema.tables:
             yield from _of_constants(constants, target, target.schema.tables[table.id])
         if table.id in source.notes.defaults:
-            wanted = p4runtime_pb2.TableEntry(table_id=table.id, is_default_action=True)
-            for entity in _read(source, table_entry=wanted):
+            query = p4runtime_pb2.TableEntry(table_id=table.id, is_default_action=True)
+            for entity in _read(source, table_entry=query):
                 yield _update(MODIFY, entity)
         if table.id in target.schema.tables:
             yield from _default_resources(source, table, target.schema.tables[table.id])
@@ -60,10 +60,10 @@ def _as_updates(source: View, target: View) -> Iterator[Any]:
 
 
 def _entries(view: View, table: TableSchema) -> Iterator[Any]:
-    wanted = p4runtime_pb2.TableEntry(table_id=table.id)
-    wanted.counter_data.SetInParent()
-    wanted.meter_config.SetInParent()
-    return _read(view, table_entry=wanted)
+    query = p4runtime_pb2.TableEntry(table_id=table.id)
+    query.counter_data.SetInParent()
+    query.meter_config.SetInParent()
+    return _read(view, table_entry=query)
 
 
 def _of_constants(registry: list[Any], target: View, theirs: TableSchema) -> Iterator[Any]:
@@ -100,17 +100,17 @@ def _cells(source: View, target: View, kind: str) -> Iterator[Any]:
     for object_id in ours.keys() & theirs.keys():
         if kind == "register" and ours[object_id].type_spec != theirs[object_id].type_spec:
             continue
-        wanted = p4runtime_pb2.Entity()
-        setattr(getattr(wanted, f"{kind}_entry"), f"{kind}_id", object_id)
-        for entity in registry.read(source, wanted):
+        query = p4runtime_pb2.Entity()
+        setattr(getattr(query, f"{kind}_entry"), f"{kind}_id", object_id)
+        for entity in registry.read(source, query):
             if getattr(entity, f"{kind}_entry").index.index < theirs[object_id].size:
                 yield _update(MODIFY, entity)
 
 
 def _read_all(view: View, kind: str) -> Iterator[Any]:
-    wanted = p4runtime_pb2.Entity()
-    getattr(wanted, kind).SetInParent()
-    return registry.read(view, wanted)
+    query = p4runtime_pb2.Entity()
+    getattr(query, kind).SetInParent()
+    return registry.read(view, query)
 
 
 def _read(view: View, **kind: Any) -> Iterator[Any]:

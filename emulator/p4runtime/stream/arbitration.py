@@ -6,8 +6,8 @@ Rules (P4Runtime, "Client Arbitration and Controller Replication"):
   Election ids are unique among a role's live streams.
 * The highest election id ever seen for a role is remembered. The live stream that holds it is the primary; when that
   stream has gone there is none, until an update brings an id at least as high. A stream without an id never is.
-* Whenever the primary changes, goes or repeats itself, every live stream of the role is told; a new backup is told
-  alone.
+* Whenever the primary changes, leaves or repeats its update, every stream of the role is notified; a new backup is
+  notified alone.
 
 An update that breaks a rule raises and ends its stream; the caller then reports `disconnect`. Roles come into being
 with their first stream and stay. ``role.config`` has no agreed scheme here, so none is accepted and every role has
@@ -116,7 +116,7 @@ class Arbiter:
         return role.notify_all() if was_primary else []
 
     def check_may_write(self, role_name: str, election_id: int | None) -> None:
-        """Raises NOT_FOUND for a role nobody has announced, PERMISSION_DENIED unless the id is the primary's.
+        """Raises NOT_FOUND for an unknown role, PERMISSION_DENIED unless the id is the primary's.
 
         As on bmv2, who sends no election id may write while no stream is open: scripts that only fill tables do.
         """

@@ -1,4 +1,4 @@
-"""The port by which packets go to controllers and come from them: a cable whose other end is in this process."""
+"""The CPU port (packet-in, packet-out): a cable with its other end in this process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger("netsum.switch")
 
 
 class CpuPort:
-    """``port`` is the switch's end, for the live loop; ``on_frame`` is told of every frame sent to it, on a thread."""
+    """``port`` is the switch's end, for the live loop; ``on_frame`` takes each frame sent to it, by a thread."""
 
     def __init__(self, number: int, table: TxPortTable, bell: Bell, on_frame: Callable[[bytes], bool]) -> None:
         self.port = MemoryPort(parse_port(f"{number}=memory:controllers"), table, bell)

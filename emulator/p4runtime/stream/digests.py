@@ -72,7 +72,7 @@ class DigestBuffer:
         return batches
 
     def acknowledge(self, list_id: int) -> None:
-        """A list nobody waits for is no fault: it may have timed out."""
+        """An acknowledgement of an unknown list is ignored: the list may have timed out."""
         for sent in self._unacknowledged:
             if sent.list_id == list_id:
                 self._unacknowledged.remove(sent)

@@ -38,7 +38,7 @@ class IdleTimers(Generic[Key]):
         self._tickets.pop(key, None)
 
     def take_due(self, now_ns: int) -> Iterator[Key]:
-        """The keys whose time has come, each once; they have no date until ``set`` gives them one."""
+        """The keys that are due, each once; a key is due again only after ``set``."""
         while self._calendar and self._calendar[0][0] <= now_ns:
             _, ticket, key = heapq.heappop(self._calendar)
             if self._tickets.get(key) == ticket:

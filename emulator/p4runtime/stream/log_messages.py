@@ -25,7 +25,7 @@ class Speaker(Protocol):
 
 
 class MessageLog:
-    """A thread of its own from ``start`` to ``stop``; what is left is written at the end.
+    """A thread from ``start`` to ``stop``, which writes what remains at the end.
 
     ``still`` keeps the control plane away from the switch, ``paused`` the data plane.
     """

@@ -1,4 +1,4 @@
-"""What goes on without being asked for: digests, entries nobody has hit for too long, ports that go up and down.
+"""Notifications to controllers: digests, idle time-outs of entries, and what ports that go up or down change.
 
 Looked for again and again by whoever calls `collect`, on the live program only; a saved one sees no packets.
 """

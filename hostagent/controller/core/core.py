@@ -106,12 +106,12 @@ class Controller:
     # --- the aggregator ---
 
     def aggregator_ready(self, capacity: Capacity, wiped: bool, now_ns: int) -> None:
-        """It can be told things; `wiped`: it knows none of the jobs told to it before."""
+        """The aggregator is reachable; `wiped`: it has lost the jobs installed before."""
         self._at(now_ns)
         restart.aggregator_ready(self.world, capacity, wiped)
 
     def aggregator_lost(self, why: str, now_ns: int) -> None:
-        """It can't be told things for now."""
+        """The aggregator is not reachable."""
         self._at(now_ns)
         restart.aggregator_lost(self.world, why)
 

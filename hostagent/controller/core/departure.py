@@ -1,4 +1,4 @@
-"""How members leave a job, and how a job ends when nobody is in it any more."""
+"""How members leave a job, and how a job ends when its last member has left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
 
 ENDED_KEPT = 64
-"""Jobs that the report still tells of after their end."""
+"""Ended jobs that reports still contain."""
 
 
 def find(world: World, process: int, number: int) -> tuple[Job, Member] | None:
@@ -20,7 +20,7 @@ def find(world: World, process: int, number: int) -> tuple[Job, Member] | None:
 
 
 def leave(world: World, process: int, request: int, message: pb.Leave) -> None:
-    """A rank needs nothing more, and lingers until it is told that nobody needs anything of it."""
+    """A rank has all its results, and lingers until no other rank needs a retransmission from it."""
     found = find(world, process, message.job)
     if found is None or found[1].presence in (Presence.LEFT, Presence.DEAD):
         world.send(process, _left(message.job, request))
@@ -33,7 +33,7 @@ def leave(world: World, process: int, request: int, message: pb.Leave) -> None:
         member.leaving_ns = world.now_ns
         others = (other for other in job.members.values() if other.takes_part and other is not member)
         peer_left = pb.PeerLeft(job=job.job, rank=member.rank, next_chunk=member.next_chunk)
-        world.tell(others, pb.ServerMessage(peer_left=peer_left))
+        world.send_all(others, pb.ServerMessage(peer_left=peer_left))
         if job.state is JobState.GATHERING:
             release(world, job, member)
         save(world)
@@ -41,7 +41,7 @@ def leave(world: World, process: int, request: int, message: pb.Leave) -> None:
 
 
 def settle(world: World, job: Job) -> None:
-    """Releases whoever need not linger any more, and ends a job that nobody is in."""
+    """Releases ranks that need not linger, and ends a job without members."""
     everyone_leaves = all(member.presence is not Presence.JOINED for member in job.members.values())
     for member in job.members.values():
         if member.presence is Presence.LEAVING:

@@ -1,4 +1,4 @@
-"""How a job ends before its time: a cause is found once, kept, and told to every rank."""
+"""Failure of a job: the cause is determined once, kept, and sent to every rank."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fail_job(world: World, job: Job, cause: str) -> None:
     job.investigation = None
     world.log(f"job {job.job} has failed: {cause}")
     refuse_waiters(world, job)
-    world.tell((m for m in job.members.values() if m.takes_part), messages.failed(job))
+    world.send_all((m for m in job.members.values() if m.takes_part), messages.failed(job))
     save(world)
     departure.settle(world, job)
 
@@ -33,7 +33,7 @@ def refuse_waiters(world: World, job: Job) -> None:
 
 
 def lease_timed_out(world: World, job: Job, rank: int) -> None:
-    """A rank has waited for its lease as long as it wanted to."""
+    """A rank's time-out for its lease has passed."""
     waiter = job.waiters.pop(rank)
     reason, missing = Reason.UNAVAILABLE, job.missing_ranks
     if missing:

@@ -14,14 +14,14 @@ class JobState(Enum):
     GATHERING = "gathering"
     """Members are joining; nothing is leased."""
     INSTALLING = "installing"
-    """Slots are leased and the aggregator is being told, for the first time."""
+    """Slots are leased, and the job is being installed for the first time."""
     RUNNING = "running"
     FREEZING = "freezing"
     """The aggregator lost its state; ranks are asked to stop and to say how far they are."""
     REINSTALLING = "reinstalling"
-    """All ranks stand still; the aggregator is being told the new epoch and its base."""
+    """All ranks are frozen; the new epoch and its base are being installed."""
     RESUMING = "resuming"
-    """Ranks are being told the new epoch; some already send under it."""
+    """Ranks are being resumed; some already send under the new epoch."""
     FAILED = "failed"
     """The cause is kept for whoever asks. Nothing leads out; the job goes when its members have gone."""
 
@@ -44,7 +44,7 @@ _S, _E = JobState, JobEvent
 TRANSITIONS: dict[tuple[JobState, JobEvent], JobState] = {
     (_S.GATHERING, _E.COMPLETE): _S.INSTALLING,
     (_S.INSTALLING, _E.INSTALLED): _S.RUNNING,
-    (_S.INSTALLING, _E.RESTART): _S.INSTALLING,  # no rank has sent yet: only the aggregator must be told again
+    (_S.INSTALLING, _E.RESTART): _S.INSTALLING,  # no rank has sent yet: only the aggregator has to be installed again
     (_S.RUNNING, _E.RESTART): _S.FREEZING,
     (_S.FREEZING, _E.RESTART): _S.FREEZING,
     (_S.REINSTALLING, _E.RESTART): _S.FREEZING,

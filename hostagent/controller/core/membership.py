@@ -152,7 +152,7 @@ def _kinds(world: World, host: str, transports: tuple[str, ...]) -> tuple[str, .
 
 
 def install(world: World, job: Job) -> None:
-    """Asks for the job to be told to the aggregator under a fresh epoch, now or when the aggregator is ready."""
+    """Installs the job under a new epoch, now or when the aggregator is ready."""
     if not world.ready:
         return
     job.epoch = world.take_epoch()

@@ -1,4 +1,4 @@
-"""What the controller's core knows: processes, jobs and their members. Plain data; the rules are in the modules beside.
+"""What the controller's core knows: processes, jobs and their members. Plain data; the other modules have the rules.
 
 Times are nanoseconds of whatever monotonic clock the shell passes in.
 """
@@ -215,7 +215,7 @@ class World:
     next_job: int = 1
     capacity: Capacity | None = None
     ready: bool = False
-    """The aggregator can be told things."""
+    """The aggregator is reachable."""
     problem: str = "not connected yet"
     lost_ns: int = 0
     """Since when it isn't ready."""
@@ -227,12 +227,12 @@ class World:
     effects: list[Effect] = field(default_factory=list)
 
     def send(self, process: int, message: ServerMessage) -> None:
-        """To a process that may be away: what it must know is told again when it comes back."""
+        """To a process that may be disconnected: it is sent the current state when it reconnects."""
         known = self.processes.get(process)
         if known is not None and known.connection is not None:
             self.effects.append(Send(known.connection, message))
 
-    def tell(self, members: Iterable[Member], message: ServerMessage) -> None:
+    def send_all(self, members: Iterable[Member], message: ServerMessage) -> None:
         """To several members of a job."""
         for member in members:
             self.send(member.process, message)

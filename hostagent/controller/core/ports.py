@@ -100,7 +100,7 @@ class PortBook:
         if had is not None:
             return had
         if wanted:
-            return self._assign_wanted(process, kinds, wanted)
+            return self._assign_requested(process, kinds, wanted)
         free = [offer for number, offer in sorted(self.offers.items()) if number not in self.owner]
         for kind in kinds:
             for offer in free:
@@ -113,18 +113,18 @@ class PortBook:
             "start the aggregator and the controller with one --port for each process"
         )
 
-    def _assign_wanted(self, process: int, kinds: tuple[str, ...], wanted: int) -> PortOffer:
+    def _assign_requested(self, process: int, kinds: tuple[str, ...], wanted: int) -> PortOffer:
         offer = self.offers.get(wanted)
         if offer is None:
-            why = f"the ports here are {', '.join(map(str, sorted(self.offers)))}"
+            why = f"does not exist; available: {', '.join(map(str, sorted(self.offers)))}"
         elif wanted in self.owner:
-            why = "another process has it"
+            why = "is in use by another process"
         elif offer.kind not in kinds:
-            why = f"it is of kind {offer.kind}, and the process can attach to {' or '.join(kinds) or 'none'} from there"
+            why = f"is of kind {offer.kind}; the process can attach to {' or '.join(kinds) or 'none'}"
         else:
             self.owner[wanted] = process
             return offer
-        raise NoPort(f"it is to have port {wanted}, and {why}")
+        raise NoPort(f"requested port {wanted} {why}")
 
     def reserve(self, process: int, number: int) -> bool:
         """Gives a process the port it had before the controller's restart; False where that can't be."""

@@ -1,4 +1,4 @@
-"""Which processes are there: streams that come and go, heartbeats, and what a process is told when it comes back.
+"""Which processes are alive: streams, heartbeats, and the messages to a process that reconnects.
 
 A process is dead when its stream has been broken for 2 s and its heartbeats have stopped too, when its heartbeats alone
 have been missing for 5 s, or when it said goodbye. A stream that breaks while heartbeats go on is a controller or a
@@ -171,7 +171,7 @@ def forgive(world: World, late_ns: int) -> None:
 
 
 def start_again(world: World) -> None:
-    """After `restore`: restarts that the old controller didn't finish begin anew; the rest goes on by itself."""
+    """After `restore`: restarts that the old controller did not finish are repeated."""
     for job in list(world.jobs.values()):
         for member in job.members.values():
             member.leaving_ns = world.now_ns

@@ -16,7 +16,7 @@ from hostagent.protocol.services import session_pb2 as pb
 
 
 def aggregator_lost(world: World, why: str) -> None:
-    """Nothing can be told to the aggregator; its data path may well go on, so ranks aren't stopped."""
+    """The aggregator is not reachable; its data path may still work, so ranks are not stopped."""
     if world.ready:
         world.lost_ns = world.now_ns
         world.log(f"aggregator lost: {why}")
@@ -25,7 +25,7 @@ def aggregator_lost(world: World, why: str) -> None:
 
 
 def aggregator_ready(world: World, capacity: Capacity, wiped: bool) -> None:
-    """The aggregator can be told things again; `wiped`: it has forgotten every job."""
+    """The aggregator is reachable again; `wiped`: it has lost every job."""
     problem = membership.learn_capacity(world, capacity)
     world.ready, world.problem = True, ""
     world.log(f"aggregator ready{', without state' if wiped else ''}: {capacity.slots} slots, {capacity.lanes} lanes")
@@ -54,12 +54,12 @@ def start_round(world: World, job: Job) -> None:
     deadline_ns = world.now_ns + world.settings.limits.answer_ns
     job.round = Round(number=job.round.number + 1, deadline_ns=deadline_ns)
     save(world)
-    world.tell(job.participants, messages.freeze(job))
+    world.send_all(job.participants, messages.freeze(job))
     check(world, job)
 
 
 def frozen(world: World, process: int, message: pb.Frozen) -> None:
-    """A rank stands still."""
+    """A rank is frozen."""
     found = departure.find(world, process, message.job)
     if found is None or found[0].state is not JobState.FREEZING or message.round != found[0].round.number:
         return
@@ -68,7 +68,7 @@ def frozen(world: World, process: int, message: pb.Frozen) -> None:
 
 
 def resumed(world: World, process: int, message: pb.Resumed) -> None:
-    """A rank goes on under the new epoch."""
+    """A rank has resumed under the new epoch."""
     found = departure.find(world, process, message.job)
     if found is None or found[0].state is not JobState.RESUMING or message.round != found[0].round.number:
         return
@@ -110,7 +110,7 @@ def installed(world: World, number: int, epoch: int) -> None:
     job.round.deadline_ns = world.now_ns + world.settings.limits.answer_ns
     save(world)
     if job.state is JobState.RESUMING:
-        world.tell(job.participants, messages.resume(job))
+        world.send_all(job.participants, messages.resume(job))
         check(world, job)
     else:
         _supersede(world, job)
@@ -127,14 +127,14 @@ def _supersede(world: World, job: Job) -> None:
 
 
 def install_failed(world: World, number: int, epoch: int, why: str) -> None:
-    """The aggregator refused a job. Where it is merely away, `aggregator_ready` comes later and installs anew."""
+    """The aggregator refused a job. Where it is only unreachable, `aggregator_ready` follows."""
     job = world.jobs.get(number)
     if job is not None and job.epoch == epoch and job.state in AWAITS_INSTALLATION and world.ready:
         failure.fail_job(world, job, f"the aggregator refused {job}: {why}")
 
 
 def overdue(world: World, job: Job) -> None:
-    """Ends a job whose restart hangs on a rank or on the aggregator."""
+    """Fails a job with a restart that a rank or the aggregator holds up beyond its bound."""
     limits = world.settings.limits
     if job.state in (JobState.FREEZING, JobState.RESUMING) and world.now_ns >= job.round.deadline_ns:
         answered = job.round.frozen.keys() if job.state is JobState.FREEZING else job.round.resumed

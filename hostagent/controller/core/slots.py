@@ -24,7 +24,7 @@ class SlotAllocator:
 
     @property
     def free(self) -> int:
-        """Slots that nobody has leased."""
+        """Slots that are not leased."""
         return self.total - sum(self.leased.values())
 
     def lease(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Cables between racks' servers by which nothing arrives: told in the log, and with the cause of the jobs that fail.
+"""Links between rack servers that deliver nothing: named in the log, and in the cause of jobs that fail.
 
 For a rank such a cable is a time-out, and another rank, which did its part, is missing.
 """
@@ -36,7 +36,7 @@ class Cable:
     receiver: int
 
     def text(self, frames: int) -> str:
-        """What is wrong with it, when so many frames were sent and lost."""
+        """The fault of a link, from the frames sent and lost; None: no fault."""
         return (
             f"rack {self.sender}'s server has sent rack {self.receiver}'s {frames} frames, and none has come: look at "
             f"--peer {self.receiver}=... of rack {self.sender}, --peer {self.sender}=... of rack {self.receiver}, and "

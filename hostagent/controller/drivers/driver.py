@@ -46,13 +46,13 @@ class AggregatorCounters:
 
 
 class DriverEvents(Protocol):
-    """What a driver tells the controller."""
+    """Events of a driver for the controller."""
 
     def ready(self, capacity: Capacity, wiped: bool) -> None:
-        """It can be told jobs; `wiped`: it has forgotten those it was told before."""
+        """The aggregator accepts jobs; `wiped`: it has lost those installed before."""
 
     def lost(self, why: str, *, hopeless: bool = False) -> None:
-        """It can't be told jobs. `hopeless`: trying again won't help unless the operator changes something."""
+        """The aggregator accepts no jobs. `hopeless`: retrying cannot help before the operator changes something."""
 
     def installed(self, job: int, epoch: int) -> None:
         """The answer to `install`."""

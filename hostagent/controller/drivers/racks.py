@@ -36,7 +36,7 @@ class _Rack:
     """What is known of one server."""
 
     capacity: Capacity | None = None
-    """None: it can't be told anything now."""
+    """None: it is not reachable."""
     wiped: bool = False
 
 
@@ -69,7 +69,7 @@ class RacksDriver:
         self._told: dict[int, _Told] = {}
         self._events: DriverEvents | None = None
         self._lock = threading.Lock()
-        """Drivers' threads tell what happens to them."""
+        """Events of the drivers, on their threads."""
 
     @property
     def name(self) -> str:
@@ -126,7 +126,7 @@ class RacksDriver:
         for driver in self._drivers:
             driver.stop()
 
-    # --- what the servers' drivers tell -------------------------------------------------------------------------------
+    # --- events of the servers' drivers -------------------------------------------------------------------------------
 
     @property
     def _tell(self) -> DriverEvents:
@@ -145,7 +145,7 @@ class RacksDriver:
         return places
 
     def _ready(self, index: int, capacity: Capacity, wiped: bool) -> None:
-        """One server can be told jobs; once all can, the racks can."""
+        """One server accepts jobs; the racks do once all servers do."""
         with self._lock:
             self._racks[index].capacity = capacity
             self._racks[index].wiped |= wiped

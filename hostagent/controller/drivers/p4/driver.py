@@ -159,7 +159,7 @@ class P4RuntimeDriver(ConnectedDriver):
             events.install_failed(entries.job, entries.epoch, NO_SERVICES)
             return
         try:
-            tables.tell(entries)
+            tables.install(entries)
         except SwitchRefused as error:
             events.install_failed(entries.job, entries.epoch, str(error))
             return
@@ -167,7 +167,7 @@ class P4RuntimeDriver(ConnectedDriver):
         events.installed(entries.job, entries.epoch)
 
     def _look(self, client: P4Client, tables: SwitchTables) -> None:
-        """Finds a program or a job that went away though the stream stands."""
+        """Finds a program or a job that disappeared although the stream is open."""
         if self._program.device_config:
             running = client.pipeline("COOKIE_ONLY")
             if running is None or running.cookie.cookie != self._program.cookie:

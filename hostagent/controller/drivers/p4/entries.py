@@ -1,4 +1,4 @@
-"""What one job needs in a P4 aggregator, by the names of its P4Info; `driver` modules write it, nobody else knows how.
+"""What one job needs in a P4 aggregator, by the names of its P4Info; only the `driver` modules write it.
 
 Which keys and parameters exist is the P4 program's choice (p4src/allreduce); a test compares the names with it.
 """

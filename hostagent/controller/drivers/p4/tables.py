@@ -35,7 +35,7 @@ class SwitchTables:
         found = self._read_table("AllreduceIngress.jobs")
         return all(found.get(entry.key) == entry for entry in wanted)
 
-    def tell(self, job: JobEntries) -> None:
+    def install(self, job: JobEntries) -> None:
         """Makes the switch know a job; its entry in `jobs` comes last, so no frame meets a half-told job.
         Raises SwitchRefused."""
         self._write_group(job.group, job.replicas)
@@ -56,7 +56,7 @@ class SwitchTables:
         for group in groups:
             del self._groups[group]
         for job in kept:
-            self.tell(job)
+            self.install(job)
 
     def _delete(self, updates: list[tuple[Any, Any]]) -> None:
         """What is gone already need not be deleted."""

@@ -26,9 +26,9 @@ def test_a_process_has_the_port_that_it_is_to_have_and_keeps_it() -> None:
 @pytest.mark.parametrize(
     ("wanted", "kinds", "why"),
     [
-        (2, KINDS, "port 2, and another process has it"),
-        (7, KINDS, "port 7, and the ports here are 1, 2, 3"),
-        (1, ("udp", "tcp"), "port 1, and it is of kind shm, and the process can attach to udp or tcp"),
+        (2, KINDS, "requested port 2 is in use by another process"),
+        (7, KINDS, "requested port 7 does not exist; available: 1, 2, 3"),
+        (1, ("udp", "tcp"), "requested port 1 is of kind shm; the process can attach to udp or tcp"),
     ],
 )
 def test_a_port_that_can_not_be_had_is_named(wanted: int, kinds: tuple[str, ...], why: str) -> None:
