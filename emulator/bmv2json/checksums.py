@@ -19,7 +19,7 @@ def checksum_blocks(document: Node, storage: Storage, objects: Objects) -> tuple
             kind.fail("must be generic")
         for flag, block in (("verify", verify), ("update", update)):
             given = node.get(flag)
-            if given is None or given.flag():  # bmv2 does both unless it is told
+            if given is None or given.flag():  # bmv2 does both where the document does not say
                 block.extend(_call(node, f"{flag}_checksum", storage, objects))
     return tuple(verify), tuple(update)
 

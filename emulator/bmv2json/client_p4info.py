@@ -44,7 +44,7 @@ class Wanted:
         return kind if kind in SET_KINDS else EXACT
 
     def scopes(self, table: str) -> Mapping[str, int]:
-        """Where actions may stand, by their names."""
+        """Where actions may be used, by their names."""
         refs = self.tables[table].action_refs if table in self.tables else ()
         return {self.action_names.get(ref.id, ""): ref.scope for ref in refs}
 

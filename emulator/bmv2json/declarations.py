@@ -145,7 +145,7 @@ class _Reader:
         return stack
 
     def _unions(self) -> None:
-        """Names of all parts first: whether a union stands alone or in a stack decides what its members are called."""
+        """Names of all parts first: whether a union is alone or in a stack decides what its members are called."""
         for node in self.document.list("header_union_stacks"):
             name = _new(node["name"], self.storage.stacks, "stack of header unions")
             for i, each in enumerate(node["header_union_ids"].items()):

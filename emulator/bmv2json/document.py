@@ -31,7 +31,7 @@ class Node:
     value: Any
     path: str = ""
     owner: Node | None = field(default=None, compare=False, repr=False)
-    """The value that it stands in."""
+    """The value that contains it."""
 
     def fail(self, message: str) -> NoReturn:
         raise Bmv2JsonError(self.path, message)
@@ -60,7 +60,7 @@ class Node:
         return [Node(value, f"{self.path}[{i}]", self) for i, value in enumerate(self.value)]
 
     def exactly(self, count: int, what: str) -> list[Node]:
-        """The items of a list that has so many."""
+        """The items of a list of that length."""
         found = self.items()
         if len(found) != count:
             self.fail(f"must have {count} items ({what}), not {len(found)}")
@@ -118,7 +118,7 @@ class Node:
     # --- places in the source ----------------------------------------------------------------------------------------
 
     def span(self) -> ir.Span | None:
-        """Where in the P4 source the compiler says this, or what it stands in, comes from."""
+        """Where in the P4 source the compiler says this, or what contains it, comes from."""
         node: Node | None = self
         while node is not None:
             if isinstance(node.value, dict) and isinstance(node.value.get("source_info"), dict):

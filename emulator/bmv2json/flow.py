@@ -1,7 +1,7 @@
-"""From nodes that name their successors to statements that stand inside each other.
+"""From nodes that name their successors to nested statements.
 
 A graph without cycles becomes nested ``if`` and ``switch``: where the ways from a node meet again (its immediate
-postdominator) the nesting ends. Ways that cross, so that a node would stand in two places, are led by a variable
+postdominator) the nesting ends. Ways that cross, so that a node would be in two places, are led by a variable
 instead, node after node in topological order; nothing is ever copied.
 """
 
@@ -32,7 +32,7 @@ class Cycle(Exception):
 
 
 class _Tangled(Exception):
-    """A node would have to stand in two places, or too deep."""
+    """A node would have to be in two places, or too deep."""
 
 
 def structure(entry: Key | None, nodes: Mapping[Key, FlowNode[Key]], guard: Callable[[], ir.Variable]) -> ir.Block:

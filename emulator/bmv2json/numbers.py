@@ -1,6 +1,6 @@
 """Arithmetic on whole numbers without bounds, as bmv2 does it, in the IR's fixed widths.
 
-A `Number` knows the range that its value lies in; every operation chooses a type that holds all results, so nothing
+A `Number` knows the range of its value; every operation chooses a type that holds all results, so nothing
 ever wraps. Where only the low bits of a result count, the caller asks for them (`low_bits`), which keeps widths small.
 """
 
@@ -22,7 +22,7 @@ class TooWide(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """``expr`` has exactly the value meant, which lies in ``low .. high``; its type holds all of that range."""
+    """``expr`` has exactly the value meant, which is in ``low .. high``; its type holds all of that range."""
 
     expr: ir.Expr
     low: int

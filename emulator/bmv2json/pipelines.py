@@ -20,7 +20,7 @@ SYNTHESISED = "tbl_"
 
 
 class PipelineReader:
-    """One pipeline; tables that only wrap statements are left out, their action stands where they are applied."""
+    """One pipeline; tables that only wrap statements are left out, their action is put where they are applied."""
 
     def __init__(
         self, node: Node, storage: Storage, objects: Objects, actions: Mapping[int, JsonAction], wanted: Wanted,

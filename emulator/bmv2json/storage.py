@@ -26,7 +26,7 @@ SYSTEM = ("standard_metadata", "intrinsic_metadata", "queueing_metadata")
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A field: where its value lies, and the type that the document gives it (the place may be wider or narrower)."""
+    """A field: where its value is, and the type that the document gives it (the place may be wider or narrower)."""
 
     place: ir.Variable | ir.FieldRef
     type: ir.Type

@@ -143,7 +143,7 @@ class TableReader:
         return shape
 
     def _wanted_kind(self, kind: str, wanted: str, node: Node) -> str:
-        """P4Info tells optional keys from ternary ones, for bmv2 they are one."""
+        """P4Info distinguishes optional keys from ternary ones, for bmv2 they are one."""
         if kind == wanted or {kind, wanted} == {"ternary", "optional"}:
             return wanted
         if kind == "valid" and wanted == "exact":

@@ -115,7 +115,7 @@ def _cover(offset_bits: int, width_bits: int) -> tuple[int, int, int]:
 
 
 def load_field(b: Builder, base: Value, offset_bits: int, width_bits: int) -> Value:
-    """The field of a header that lies at ``base``, reading no byte that the field does not touch."""
+    """The field of a header at ``base``, reading no byte that the field does not touch."""
     first, size, right = _cover(offset_bits, width_bits)
     value = swap_bytes(b, load(b, ir.IntType(size * 8), base, first))
     if right:

@@ -43,7 +43,7 @@ class Hooks:
     select_member: Callable[[Emitter, ir.Table], Value] = lambda emitter, table: i64(0)
     """Hash of a table's selector keys, unsigned, at most 64 bits: which member of a group, modulo their number."""
     unchecked: Mapping[str, Callable[[Emitter, ir.CallExtern], Value]] = field(default_factory=dict)
-    """For externs that may stand in a ``Repeat``: emits the condition under which all its turns stay in range."""
+    """For externs that are allowed in a ``Repeat``: emits the condition under which all its turns stay in range."""
 
 
 @dataclass(slots=True)

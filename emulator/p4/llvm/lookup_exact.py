@@ -105,8 +105,8 @@ def probe(
     words: list[Value],
 ) -> Value:
     """Index of the slot that holds exactly these words, -1 if none does before a free one: at ``first``, then at what
-    ``following`` emits for so many steps, 1 and so on. Leaves ``b`` at the block where it is known. A slot is free when
-    its ``taken`` at ``taken_at`` is 0."""
+    ``following`` emits for that number of steps, from 1 on. Leaves ``b`` at the block where it is known. A slot is
+    free when its ``taken`` at ``taken_at`` is 0."""
     before = b.block
     loop, check, done = (b.function.append_basic_block(n) for n in ("probe", "compare", "probed"))
     b.branch(loop)

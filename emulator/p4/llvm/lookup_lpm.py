@@ -1,6 +1,6 @@
 """Lpm tables: down a trie, remembering the longest prefix seen; see ``emulator.p4.table_layout``.
 
-The key stands in words, the first bit on top; keys of more than one word lie in memory for the time of the search, for
+The key is in words, the first bit on top; keys of more than one word are in memory for the time of the search, for
 a branch may look at any bits of them.
 """
 

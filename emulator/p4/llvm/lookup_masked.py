@@ -2,7 +2,7 @@
 
 Rows are read by their summaries first: a block of four words is looked at only if in one of them every row has a bit.
 Of a word's positions the first counts (ranks fall within a word), of several words the best; positions with ranges are
-checked against their bounds, for rows tell those only roughly.
+checked against their bounds, for rows give those only roughly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Look-ups in lpm tables done ahead, for a group of packets side by side, so that their waits for memory overlap.
 
-Each packet has a *cell*: the key, where its search stands, in the end the entry's number. The look-up in the packet's
-turn then only compares keys; a packet whose key is another by then is looked up as if nothing had been done.
+Each packet has a *cell*: the key, the place that its search has reached, in the end the entry's number. The look-up in
+the packet's turn then only compares keys; a packet whose key is another by then is looked up as if nothing had been
+done.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from emulator.p4.llvm.lookup_lpm import Place, find_root, first_root, outside, r
 from emulator.p4.table_layout import SLOTS_FROM, TABLE_ENTRIES, TableLayout
 
 CELL_PLACE = 0
-"""Where the search stands, a slot's or entry's number; `FOUND` at its end."""
+"""The place that the search has reached, a slot's or entry's number; `FOUND` at its end."""
 CELL_NUMBER = 1
 """The longest prefix so far."""
 CELL_KEY = 2

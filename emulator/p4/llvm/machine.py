@@ -109,7 +109,7 @@ def _merged(module: Any) -> int:
 
 
 def _parse(module_text: str, machine: Any) -> Any:
-    """The module, told what machine it is for: passes reason about byte order and alignment."""
+    """The module, with the machine that it is for: passes reason about byte order and alignment."""
     try:
         module = binding.parse_assembly(module_text)
         module.triple = machine.triple

@@ -138,7 +138,7 @@ def append(e: Emitter, source: Value, size: Value) -> None:
 
 
 def _room_for(e: Emitter, size: Value) -> Value:
-    """Where the next bytes go, if the cell has room for so many."""
+    """Where the next bytes go, if the cell has room for them."""
     b, state = e.b, e.parse
     out = b.load(e.storage.slot("$out", PTR), typ=PTR)
     room = b.sub(b.ptrtoint(state.limit, I64), b.ptrtoint(out, I64))
@@ -149,7 +149,7 @@ def _room_for(e: Emitter, size: Value) -> Value:
 
 
 def emit_parser(e: Emitter, parser: ir.Parser, frame: Value, length: Value) -> None:
-    """The whole state graph; afterwards ``$cursor`` tells where the payload starts and ``$error`` what went wrong."""
+    """The whole state graph; afterwards ``$cursor`` is where the payload starts and ``$error`` what went wrong."""
     b = e.b
     end = e.new_block("parsed")
     e.parse = Parsing(frame, length, end)

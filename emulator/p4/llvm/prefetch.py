@@ -9,7 +9,7 @@ ahead whole (``lookup_pipelined``): those of the groups between a step further, 
 which are seldom far. Frames are not prefetched: it gains nothing, not even for frames that another core has written.
 
 Nothing depends on the result: a packet that is parsed otherwise, or changed before its look-up, has merely been
-announced in vain.
+announced without use.
 
     void announce(ptr tables, ptr addresses, ptr lengths, i64 index, i64 count, ptr cells...)
 """
@@ -54,12 +54,12 @@ CELLS = GROUP * (STEPS + 2)
 """Searches under way."""
 MOST_TABLES = 4
 MOST_PATHS = 1000
-"""Of a parser, to find out where headers lie."""
+"""Of a parser, to find out where headers are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """A table and where its keys lie in a packet."""
+    """A table and where its keys are in a packet."""
 
     layout: TableLayout
     offsets_bits: tuple[int, ...]
@@ -95,7 +95,7 @@ def announced(
 
 
 def _offsets(keys: list[ir.Expr], places: Mapping[str, int]) -> tuple[int, ...]:
-    """Where the keys lie; empty if not all of them are fields of headers with a place."""
+    """Where the keys are; empty if not all of them are fields of headers with a place."""
     offsets = []
     for key in keys:
         if not (isinstance(key, ir.FieldRef) and isinstance(key.header, ir.Header) and key.header.name in places):
@@ -199,7 +199,7 @@ class _Packets:
         return self.b.load(self.b.gep(self.addresses, [number], source_etype=PTR), typ=PTR)
 
     def ahead(self, name: str, steps: int) -> Iterator[Value]:
-        """A loop over the group so many steps on; before the batch's first group, over those between too."""
+        """A loop over the group that number of steps on; before the batch's first group, over those between too."""
         b = self.b
         is_first = b.icmp_unsigned("==", self.index, i64(0))
         last = b.add(self.index, i64(steps * GROUP))

@@ -136,7 +136,7 @@ def _lane_fields(body: ir.Block) -> list[ir.LaneField]:
 
 
 def vector_lanes(repeat: ir.Repeat) -> int | None:
-    """How many turns a vector register takes; None when fields or cells don't lie as a vector's lanes do."""
+    """How many turns a vector register takes; None when fields or cells are not laid out as a vector's lanes."""
     widths = {width_of(x.type) for x in _lane_fields(repeat.body)}
     for statement in repeat.body:
         if isinstance(statement, ir.CallExtern) and isinstance(statement.instance, ir.LaneInstances):

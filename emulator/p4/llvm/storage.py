@@ -66,7 +66,7 @@ class ScratchLayout:
 
 
 def types_in_memory(program: ir.Program) -> set[str]:
-    """Names of the header types whose headers live in memory."""
+    """Names of the header types with headers in memory."""
     found = {
         h.type.name
         for h in program.headers
@@ -244,7 +244,7 @@ class Storage:
         return b.load(self._base_slot(header), typ=PTR)
 
     def set_base(self, b: Builder, header: ir.Header, pointer: Value) -> None:
-        """The header now lies at ``pointer``, which it may not write (see ``own``)."""
+        """The header is now at ``pointer``, which it may not write (see ``own``)."""
         self.owned.discard(header.name)
         b.store(pointer, self._base_slot(header))
 

@@ -1,4 +1,4 @@
-"""Fields of variable width: their bits stand first in the field's full width, and a slot holds how many count.
+"""Fields of variable width: their bits come first in the field's full width, and a slot holds how many count.
 
 Such headers always live in memory. Where the field begins and its full width are whole bytes (then so is every width
 an extract gives it) bytes are copied, else bits.

@@ -186,7 +186,7 @@ class Expander:
     def _object(self, macro: Macro, name: Token) -> list[Token]:
         if macro.special is not None:
             place = name[3] if self._origin <= name[3] and same_file(self._origin, name[3]) else self._origin
-            text = macro.special(place)  # what stands in a macro's body is where the macro is invoked
+            text = macro.special(place)  # what is in a macro's body is placed where the macro is invoked
             return [(STRING if text[0] == '"' else NUMBER, text, name[2], name[3])]
         if len(macro.ops) > 1:
             return self._substitute(macro, [], name)

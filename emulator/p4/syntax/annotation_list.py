@@ -157,7 +157,7 @@ def _structured(annotation: s.Annotation, report: Report) -> None:
 
 
 def parts(tokens: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """What stands between the commas of a body, brackets respected; a comma at the end adds nothing."""
+    """What is between the commas of a body, brackets respected; a comma at the end adds nothing."""
     found: list[list[str]] = []
     depth = 0
     for token in tokens:

@@ -108,7 +108,7 @@ class Cursor:
         self.diagnostics.report(Diagnostic(kind, message, self.tokens.span(at), line))
 
     def undeclared_type(self, at: int) -> NoReturn:
-        """Told once of each name: a declaration that is missing or wrong is one mistake."""
+        """Reported once for each name: a declaration that is missing or wrong is one mistake."""
         name = self.texts[at]
         if name not in self.undeclared:
             self.undeclared.add(name)

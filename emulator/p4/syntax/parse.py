@@ -1,8 +1,8 @@
 """Recursive descent over the P4_16 1.2.5 grammar: the entry point.
 
-As in p4c, names of types are told from other names by what was declared before (`cursor.Names`); that decides casts,
-declarations against expressions, and whether ``<`` opens type arguments. After a syntax error parsing goes on behind
-the construct, so that one run finds several errors.
+As in p4c, names of types are distinguished from other names by what was declared before (`cursor.Names`); that decides
+casts, declarations against expressions, and whether ``<`` opens type arguments. After a syntax error parsing goes on
+behind the construct, so that one run finds several errors.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class SourceFile:
     path: str
     """As the user named it, or as ``#line`` renamed it."""
     text: str
-    """As it stands in the file."""
+    """As it is in the file."""
     is_system: bool = False
     """One of the include files that come with us."""
     first_line: int | None = None
@@ -104,7 +104,7 @@ class Tokens:
 
     ``kinds`` holds ``ID``, ``INTEGER``, ``STRING``, ``EOF`` or, for keywords and punctuation, the text itself.
     ``places`` is where the user wrote it: for what macros made, the outermost macro's name. ``spelled`` is where the
-    characters stand, inside the macro's definition.
+    characters are, inside the macro's definition.
     """
 
     sources: Sources

@@ -14,7 +14,7 @@ NO_STATEMENTS = frozenset((
     "action", "table", "control", "parser", "package", "extern", "struct", "header", "header_union", "enum",
     "value_set",
 ))  # fmt: skip
-"""Words that begin declarations which never stand among statements."""
+"""Words that begin declarations which are never among statements."""
 ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "|+|=", "|-|="])
 
 
@@ -134,7 +134,7 @@ def assignment_or_call(cx: Cursor) -> s.Assign | s.CallStatement:
 
 
 def branch(cx: Cursor) -> s.Statement:
-    """What stands behind ``if``, ``else`` or a loop's head: a statement, no declaration."""
+    """What follows ``if``, ``else`` or a loop's head: a statement, no declaration."""
     start = cx.position
     found = parse(cx)
     if isinstance(found, s.Variable | s.Instantiation | s.Constant):

@@ -97,7 +97,7 @@ class Name(Node):
 
 @dataclass(frozen=True, slots=True)
 class TypeName(Node):
-    """A type where an expression may stand: ``E.member``, ``error.NoError``, a constructor."""
+    """A type where an expression may be: ``E.member``, ``error.NoError``, a constructor."""
 
     type: TypeNode
 

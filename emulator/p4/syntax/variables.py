@@ -1,4 +1,4 @@
-"""Variables, constants and instances: declarations that also stand among statements."""
+"""Variables, constants and instances: declarations that may also be among statements."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A list of fields is hashed as one bit string without gaps; fields of invalid headers are left out (bmv2). Two ways:
 
-* csum16 is a sum, so where each piece's position in its 16-bit word is known, pieces are summed where they lie, and a
+* csum16 is a sum, so where each piece's position in its 16-bit word is known, pieces are summed in place, and a
   long run of fields as one stretch of memory. Positions are known if no piece is of variable width, and if the headers
   that would shift the rest (their part isn't a whole number of words) are valid; that is asked at run time.
 * Otherwise the bit string is gathered in a buffer and a small function of the run-time library goes over it.
@@ -55,7 +55,7 @@ class Piece:
 
     @property
     def offset_bits(self) -> int | None:
-        """Where the piece lies in its header; None for a computed value."""
+        """Where the piece is in its header; None for a computed value."""
         match self.expr:
             case ir.FieldRef(_, field):
                 return field.offset_bits
@@ -86,7 +86,7 @@ def _name(piece: Piece) -> str | None:
 
 
 def shifting_headers(pieces: list[Piece]) -> list[ir.Header]:
-    """Headers without which the pieces after theirs would lie otherwise in their 16-bit words."""
+    """Headers without which the pieces after theirs would be at other places in their 16-bit words."""
     found: dict[str, ir.Header] = {}
     run = 0
     for i, piece in enumerate(pieces):

@@ -25,7 +25,7 @@ from emulator.v1model.uses import Uses
 
 
 class Notes:
-    """What the pipeline tells the externs; kept in ``Emitter.notes``."""
+    """What the pipeline gives the externs; kept in ``Emitter.notes``."""
 
     LAYOUT = "layout"
     USES = "uses"

@@ -1,4 +1,4 @@
-"""A meter's arithmetic as LLVM code; see ``emulator.v1model.meters`` for what it does and where a cell's parts lie."""
+"""A meter's arithmetic as LLVM code; see ``emulator.v1model.meters`` for what it does and where a cell's parts are."""
 
 from __future__ import annotations
 

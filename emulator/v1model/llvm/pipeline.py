@@ -6,7 +6,7 @@ For each frame: parser, verify, ingress; then the copies it becomes (none, one, 
 from the state that ingress left: egress, compute, deparser straight into the egress port's ring. Headers that egress
 writes go to a scratch of their own, so that every copy starts from ingress' bytes.
 
-Programs that clone, resubmit or recirculate go through the same code again: what waits lies in the queues of
+Programs that clone, resubmit or recirculate go through the same code again: what waits is in the queues of
 ``emulator.v1model.llvm.queues``, and is finished before the next frame is taken.
 """
 
@@ -155,7 +155,7 @@ class _Pipeline:
         return size
 
     def _announce(self, announcer: Announcer) -> None:
-        """Every GROUP frames, tell the tables of later ones."""
+        """Every GROUP frames, announce later ones to the tables."""
         b = self.e.b
         place = b.urem(self.index, i64(GROUP))
         with b.if_then(b.icmp_unsigned("==", place, i64(0))):

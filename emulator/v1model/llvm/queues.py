@@ -223,7 +223,7 @@ class Queues:
 
     def next_leaving(self, otherwise: Any) -> tuple[Value, Value]:
         """The first waiting packet becomes this one; none: go to ``otherwise``. Returns whether it is a clone, i1, and
-        the index of its field list, i32; its kept variables lie at KEPT."""
+        the index of its field list, i32; its kept variables are at KEPT."""
         e, b = self.e, self.e.b
         first = LEAVING_FIRST.get(e)
         some = e.new_block("leaving")

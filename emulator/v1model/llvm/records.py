@@ -54,7 +54,7 @@ def digest(e: Emitter, call: ir.CallExtern) -> None:
 
 
 def _value(e: Emitter, expr: ir.Expr) -> Value:
-    """Of a field of variable width the number that its bits make: they stand first in the field's full width."""
+    """Of a field of variable width the number that its bits make: they come first in the field's full width."""
     value = expressions.value(e, expr)
     if isinstance(expr.type, ir.VarBits):
         unused = e.b.sub(i64(expr.type.max_width_bits), expressions.varbit_content(e, expr)[1])

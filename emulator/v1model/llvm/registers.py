@@ -1,4 +1,4 @@
-"""A packet's registers: what the switch itself remembers of it, beside the program's variables and headers.
+"""A packet's registers: what the switch itself remembers of it, in addition to the program's variables and headers.
 
 They are stack slots like the rest of a packet's state, under names with a ``$`` in front: a new packet's are set here,
 not zeroed with the program's. What a program doesn't use, LLVM removes.
@@ -40,7 +40,7 @@ LENGTH = Register("$length", I32)
 PORT = Register("$port", I32)
 """Where the frame arrived, also in later passes."""
 OWN_CELL = Register("$own_cell", I1)
-"""The frame lies in a cell of the re-injection queue, not in memory of the batch."""
+"""The frame is in a cell of the re-injection queue, not in memory of the batch."""
 
 # Wishes, as simple_switch keeps them: the last call wins, a new packet has none.
 CLONE = Register("$clone", I32)
