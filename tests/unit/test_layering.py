@@ -21,13 +21,8 @@ FOR_EVERYONE = ("emulator.native", "emulator.ports")  # a cable has two ends
 FOR_PLANS = ("hostagent.planner", "hostagent.collectives")  # a plan is made for a topology: emulator.network
 ASSEMBLERS = ("hostagent.cli", "hostagent.lab")
 
-KNOWN_CIRCLES: tuple[set[str], ...] = ()
-"""Circles that are still there, by files or by the folders that they are in; none is added."""
-
 LARGEST_FOLDER = 28
 """Modules directly in one folder: what a reader can survey, a little above the 25 that are aimed at."""
-CROWDED_FOLDERS: dict[str, int] = {}
-"""Folders above the limit, each with the number of modules that it may not exceed; none is added."""
 
 
 def part(module: str, depth: int = 2) -> str:
@@ -160,14 +155,8 @@ def circles(graph: dict[str, frozenset[str]]) -> list[set[str]]:
 
 
 def test_no_import_circles_between_files() -> None:
-    def is_known(circle: set[str]) -> bool:
-        return any(all(is_in(module, known) for module in circle) for known in KNOWN_CIRCLES)
-
-    def is_in(module: str, known: set[str]) -> bool:
-        return any(f"{module}.".startswith(f"{name}.") for name in known)
-
-    new = [sorted(circle) for circle in circles(import_graph()) if not is_known(circle)]
-    assert not new, "these files import each other: " + "; ".join(" <-> ".join(circle) for circle in new)
+    found = [sorted(circle) for circle in circles(import_graph())]
+    assert not found, "these files import each other: " + "; ".join(" <-> ".join(circle) for circle in found)
 
 
 def test_a_circle_is_found() -> None:
@@ -178,9 +167,7 @@ def test_a_circle_is_found() -> None:
 
 def test_no_folder_is_crowded() -> None:
     folders = Counter(".".join(path.relative_to(ROOT).parent.parts) for _, path in modules() if path.stem != "__init__")
-    crowded = {
-        folder: count for folder, count in folders.items() if count > CROWDED_FOLDERS.get(folder, LARGEST_FOLDER)
-    }
+    crowded = {folder: count for folder, count in folders.items() if count > LARGEST_FOLDER}
     assert not crowded, (
         f"more than {LARGEST_FOLDER} modules directly in {crowded}: make folders for what belongs together"
     )
