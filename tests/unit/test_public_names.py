@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("emulator", "emulator.harness", "hostagent")
+PACKAGES = ("emulator", "emulator.harness", "hostagent", "pspin_model", "pspin_model.flare", "pspin_model.riscv")
 
 
 def listed() -> dict[str, set[str]]:
@@ -46,6 +46,8 @@ def test_every_exported_name_can_be_had(package: str) -> None:
 
 def test_importing_a_package_loads_none_of_what_it_exports() -> None:
     heavy = "numba", "torch", "scapy", "grpc"
-    program = f"import sys, emulator.harness, hostagent; print([m for m in {heavy} if m in sys.modules])"
+    program = (
+        f"import sys, emulator.harness, hostagent, pspin_model.flare; print([m for m in {heavy} if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
