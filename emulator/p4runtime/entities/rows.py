@@ -56,7 +56,8 @@ class RowForm:
 
 def prepare_write(view: View, update_type: int, message: Any) -> Change:
     """Validate an update of a table entry. Raises RequestError."""
-    form = _form(view, message.table_id)
+    table_id = message.table_id
+    form = view.row_forms[table_id] if table_id in view.row_forms else _new_form(view, table_id)
     change = None if form is None else _prepare_row(view, form, update_type, message)
     return change or tables.prepare_write(view, update_type, message)
 
@@ -141,12 +142,11 @@ def _through(schema: Schema, table: TableSchema, action: Any) -> Through | None:
 # --- Forms --------------------------------------------------------------------------------------------------------
 
 
-def _form(view: View, table_id: int) -> RowForm | None:
-    forms = view.row_forms
-    if table_id not in forms:
-        table = view.schema.tables.get(table_id)
-        forms[table_id] = None if table is None else _form_of(table, view.schema, view.control)
-    form: RowForm | None = forms[table_id]
+def _new_form(view: View, table_id: int) -> RowForm | None:
+    table = view.schema.tables.get(table_id)
+    if table is None:
+        return None
+    form = view.row_forms[table_id] = _form_of(table, view.schema, view.control)
     return form
 
 
