@@ -101,8 +101,8 @@ class ExpressionWriter:
                 return self.cut(shifted, ir.Bits(high - low + 1))
             case ir.Concat(left, right, kind):
                 width = ir.width_of(right.type)
-                low = self.cut(self.number(right), ir.Bits(width))
-                return self.cut(node("|", node("<<", self.number(left), hexstr(width)), low), kind)
+                lower = self.cut(self.number(right), ir.Bits(width))
+                return self.cut(node("|", node("<<", self.number(left), hexstr(width)), lower), kind)
         raise Unwritable(f"{type(expr).__name__} as a number")
 
     def binary(self, op: str, left: Json, right: Json, kind: ir.Type) -> Json:

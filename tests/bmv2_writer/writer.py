@@ -326,7 +326,8 @@ class _Document(ParserWriter):
         ]
         scalars += [[name, width, signed] for name, (width, signed) in self.scalars.items()]
         standard = [[name, width, False] for name, width in WIDTHS_BITS.items()]
-        more = [("scalars", "scalars_t", scalars), *((name, STANDARD, standard) for name in sorted(self.standard))]
+        more: list[tuple[str, str, list[Any]]] = [("scalars", "scalars_t", scalars)]
+        more += [(name, STANDARD, standard) for name in sorted(self.standard)]
         headers: list[Json] = []
         for name, type_name, fields in more:
             types.setdefault(f"${type_name}", {"name": type_name, "id": len(types), "fields": fields})

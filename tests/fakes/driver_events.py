@@ -42,6 +42,9 @@ class Events:
     def install_failed(self, job: int, epoch: int, why: str) -> None:
         self._seen.put(("install_failed", job, epoch, why))
 
+    def troubled(self, job: int, why: str) -> None:
+        self._seen.put(("troubled", job, why))
+
     def next(self, kind: str) -> tuple[Any, ...]:
         """The next event of a kind; `lost` may come any number of times while there is nothing to connect to."""
         while True:

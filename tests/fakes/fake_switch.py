@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf import text_format
 
 from emulator.native.p4protos import p4info_pb2
+from emulator.p4runtime.pipeline.device_config import DeviceConfig
 from emulator.p4runtime.pipeline.package import Package
 from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure, Target
 from emulator.switch.control import CloneSession, Code, ControlError, CounterValue, Replicas, TableEntry
@@ -186,8 +187,9 @@ class FakeSwitch:
         self.cells[register_id, index] = value
 
 
-def compile_p4info(package: Package) -> Compiled:
+def compile_p4info(package: DeviceConfig) -> Compiled:
     """Takes a P4Info in text form for P4 source; ``#error`` in it does not compile."""
+    assert isinstance(package, Package)
     text = package.files[package.main].decode()
     if "#error" in text:
         raise CompileFailure(f"{package.main}:1:1: error: as asked\n#error\n^")
@@ -196,5 +198,6 @@ def compile_p4info(package: Package) -> Compiled:
 
 
 def fake_target() -> Target:
-    switch = FakeSwitch()
-    return Target(switch, lambda: switch.lock, compile_p4info, FakeSwitch)
+    make: Any = FakeSwitch  # it lacks the methods that no test calls
+    switch = make()
+    return Target(switch, lambda: switch.lock, compile_p4info, make)

@@ -54,7 +54,8 @@ def header_refs(draw: st.DrawFn, scope: Scope) -> ir.HeaderRef:
     if draw(st.booleans()):
         return draw(st.sampled_from(stack.headers))
     kind = ir.Bits(draw(st.sampled_from((1, 3, 8, 32, 33))))
-    index = draw(st.sampled_from([p for p in scope.places() if p.type == kind] or [const(1, kind.width_bits)]))
+    indices: list[ir.Expr] = [p for p in scope.places() if p.type == kind]
+    index = draw(st.sampled_from(indices or [const(1, kind.width_bits)]))
     small = binary(Op.AND, index, const(min(3, (1 << kind.width_bits) - 1), kind.width_bits))
     return ir.StackAt(stack, small if draw(st.integers(0, 3)) else index)
 

@@ -69,7 +69,8 @@ def statements(draw: st.DrawFn, scope: Scope, depth: int, *, tables: bool) -> ir
         index = binary(Op.AND, draw(expressions(scope, ir.Bits(32), 1)), const(3, 32))
         return ir.CallExtern("counter.count", (index,), scope.counters[0])
     if choice == 8 and scope.stacks:
-        kind = draw(st.sampled_from((ir.PushFront, ir.PopFront)))
+        kinds: list[type[ir.PushFront] | type[ir.PopFront]] = [ir.PushFront, ir.PopFront]
+        kind = draw(st.sampled_from(kinds))
         return kind(draw(st.sampled_from(scope.stacks)), draw(st.integers(1, 4)))
     if choice == 9 and scope.varbit_places():
         first = draw(st.sampled_from(scope.varbit_places()))

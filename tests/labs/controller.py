@@ -332,7 +332,12 @@ class Laboratory:
     def _deliver(self, connection: int, message: pb.ServerMessage) -> None:
         rank = self.ranks_by_connection.get(connection)
         if rank is not None:
-            self._in_order("down", connection, lambda: rank.connection == connection and rank.receive(message))
+
+            def receive() -> None:
+                if rank.connection == connection:
+                    rank.receive(message)
+
+            self._in_order("down", connection, receive)
 
     def _install(self, entries: JobEntries, incarnation: int) -> None:
         assert entries.epoch not in self.epochs, "an epoch is used once"

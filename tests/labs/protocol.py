@@ -151,7 +151,7 @@ def expected_whole(collective: Collective, inputs: list[np.ndarray[Any, Any]]) -
     """The virtual tensor that must come: exact for all but float sums, which come as float64."""
     kind, dtype = collective.kind, collective.dtype
     if kind == OperationKind.RAW:
-        whole = np.zeros(collective.elements, NUMPY[dtype])
+        whole: np.ndarray[Any, Any] = np.zeros(collective.elements, NUMPY[dtype])
         for values, (first, count) in zip(inputs, collective.input_ranges, strict=True):
             whole[first : first + count] = values
         return whole

@@ -101,10 +101,10 @@ class Session:
                 if action in (Action.PUSH, Action.PUSH_PULL):
                     given = training.gradient(more["step"], key, rank)
                 dtype = DType.FLOAT32 if target is not None and target.dtype == np.float32 else training.dtype
-                spans = [
+                source, output = (
                     NOTHING if array is None else Span(array.ctypes.data, 0, array.size) for array in (given, target)
-                ]
-                operation = served_operation(announcement, dtype.name.lower(), ELEMENT_BYTES[dtype], *spans)
+                )
+                operation = served_operation(announcement, dtype.name.lower(), ELEMENT_BYTES[dtype], source, output)
                 core.submit(operation)
                 served = operation.served
                 assert served is not None

@@ -77,7 +77,7 @@ class Pusher:
         first = self.begin_push(key, gradient.size, step, terms=terms)
         return self.send_all(first, SERVED, self.words(gradient)).view(np.float32)[: gradient.size]
 
-    def write(self, key: int, weights: Array, **more: int) -> None:
+    def write(self, key: int, weights: Array, **more: Any) -> None:
         """The key's weights, from worker 0 to the server and all."""
         first = self.begin(Announcement(Action.WRITE, key, weights.size, **more))
         for index in range(self.chunks_of(weights.size)):

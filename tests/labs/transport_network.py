@@ -126,7 +126,12 @@ class Session:
             first = self.network.sessions[mismatch.first_child].described[mismatch.first_hash]()
             second = self.network.sessions[mismatch.second_child].described[mismatch.second_hash]()
             cause = f"rank {mismatch.first_child} does {first}, rank {mismatch.second_child} does {second}"
-        threading.Thread(target=lambda: [channel.on_failed(cause) for channel in self.network.channels]).start()
+
+        def fail_all() -> None:
+            for channel in self.network.channels:
+                channel.on_failed(cause)
+
+        threading.Thread(target=fail_all).start()
 
     def report(self, job: int, statistics: dict[str, int]) -> None:
         self.reports = dict(statistics)

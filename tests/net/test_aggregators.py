@@ -38,8 +38,7 @@ def test_every_aggregator_gives_the_same_bits_and_outlives_its_own_death(control
     with running_aggregator(2, "pspin", lanes=LANES) as pspin:
         words = ["run", "-n", "2", "--lanes", str(LANES), "--aggregator", "server", str(SCRIPTS / "digest.py")]
         command = [sys.executable, "-m", "hostagent.cli.main", *words, "slow", controller, pspin.address]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        with subprocess.Popen(command, **pipes) as run:  # type: ignore[call-overload]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
             assert run.stdout is not None
             for line in run.stdout:
                 if line.startswith("step 2"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -55,11 +56,11 @@ def test_namespaces_are_removed_also_after_failures_and_those_of_the_dead() -> N
 
 
 def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(veth.shutil, "which", lambda name: f"/usr/sbin/{name}")
-    monkeypatch.setattr(veth.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/sbin/{name}")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(veth.NoNamespaces, match="need root: run it again with sudo"):
         veth.VethPairs().__enter__()
-    monkeypatch.setattr(veth.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(veth.NoNamespaces, match="install iproute2"):
         veth.VethPairs().__enter__()
 

@@ -9,6 +9,7 @@ import pytest
 
 from emulator.p4runtime import shell
 from emulator.p4runtime.process import RunningSwitch
+from emulator.ports.cable.memory import MemoryPort
 from tests.labs.p4runtime_device import CPU_PORT, packet, running_entities
 from tests.net.test_netsum_shell import needs_shell, play
 
@@ -133,5 +134,7 @@ def test_packets_digests_and_time_outs(running: RunningSwitch, tmp_path: Path) -
     printed = play(running.server.address, tmp_path, STREAM)
     assert "digest config 1" in printed, printed
     assert "idle 1" in printed, printed
-    assert [frame[9:13] for frame in running.ports[2].received()] == [(77).to_bytes(4, "big")]
+    port = running.ports[2]
+    assert isinstance(port, MemoryPort)
+    assert [frame[9:13] for frame in port.received()] == [(77).to_bytes(4, "big")]
     assert shell.DEFAULT_ELECTION_ID

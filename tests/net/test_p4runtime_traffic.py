@@ -94,8 +94,8 @@ def test_changes_under_traffic_lose_and_mix_up_nothing(running: RunningSwitch, c
             frames = exchange(running, *(packet(key=1, flow=(start + i) % FLOWS) for i in range(WINDOW)))
             assert len(frames) == WINDOW
             values = [value_of(frame) for frame in frames]
-            flows = [int.from_bytes(frame[5:9], "big") for frame in frames]
-            assert flows == [(start + i) % FLOWS for i in range(WINDOW)]
+            received = [int.from_bytes(frame[5:9], "big") for frame in frames]
+            assert received == [(start + i) % FLOWS for i in range(WINDOW)]
             assert all(1000 <= value <= written[-1] for value in values)
             if atomicity == 2:
                 assert values == sorted(values)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,10 @@ def network() -> Iterator[VethPairs]:
 def frame(length: int, fill: int = 7) -> bytes:
     """Not of any protocol that the kernel would answer."""
     return (MACS + b"\x88\xb5" + bytes([fill]) * length)[:length]
+
+
+def has_sent(port: InterfacePort, frames: int) -> bool:
+    return port.statistics().frames_out == frames
 
 
 @contextmanager
@@ -106,7 +111,7 @@ def test_frames_of_all_lengths_pass_both_ways_and_our_own_do_not_come_back(netwo
             right.send(frame(length, 9))
             assert left.receive() == frame(length, 9)
         for port in ports:
-            until(lambda port=port: port.statistics().frames_out == 9)
+            until(partial(has_sent, port, 9))
             assert (port.statistics().frames_in, port.statistics().drops) == (9, {})
     left.close()
     right.close()

@@ -22,8 +22,7 @@ def test_training_on_pspin_outlives_losses_and_the_switchs_death(tmp_path: Path)
     go_on = tmp_path / "go-on"
     words = ["run", "-n", "2", "--lanes", "64", "--aggregator", "pspin", "--impair", IMPAIR]
     command = [sys.executable, "-m", "hostagent.cli.main", *words, str(SCRIPTS / "noisy_training.py"), str(go_on)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as run:  # type: ignore[call-overload]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         for line in run.stdout:
             if line.startswith("half-way"):

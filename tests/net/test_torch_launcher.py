@@ -36,8 +36,8 @@ def command(*arguments: str, script: str = "steps.py", ranks: int = 2) -> list[s
 
 
 def start(*arguments: str, ranks: int = 2) -> subprocess.Popen[str]:
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command(*arguments, ranks=ranks), **pipes)
+    words = command(*arguments, ranks=ranks)
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def descendants(pid: int) -> dict[int, str]:

@@ -52,8 +52,15 @@ def ranks(size: int, controller: str, script: str, *arguments: str) -> Iterator[
             "OMP_NUM_THREADS": "1",
         }
         command = [sys.executable, "-u", str(SCRIPTS / script), *arguments]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.PIPE, "text": True}
-        started.append(Rank(number, subprocess.Popen(command, env=environment, **pipes)))
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        started.append(Rank(number, process))
     try:
         yield started
     finally:

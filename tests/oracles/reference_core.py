@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from emulator.ports.batch import FrameBatch, TxPortTable
+from hostagent.protocol.counters import Verdict
 from hostagent.protocol.frames import parse_frame
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
 from hostagent.protocol.services.aggregator import (
@@ -93,7 +94,7 @@ class ReferenceCore:
             self._count(frame, before)
         return None
 
-    def _count(self, frame: bytes, before: Mapping[object, int]) -> None:
+    def _count(self, frame: bytes, before: Mapping[tuple[int, Verdict], int]) -> None:
         """Puts the verdicts that a frame got into the counters of its job and child."""
         for (job, verdict), count in self.rule.verdicts.items():
             if count == before.get((job, verdict), 0):

@@ -75,7 +75,7 @@ class Served:
     optimizer: int
     flags: int
     divisor: int
-    numbers: Floats
+    numbers: np.ndarray[Any, np.dtype[np.float64]]
     """lr, momentum or beta1, dampening or beta2, eps, weight decay, rescale, max norm: float64."""
     updates: int
     lanes: int

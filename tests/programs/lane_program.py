@@ -45,7 +45,7 @@ def lane_program(lanes: int, slots: int = 16, *, width: int = 32, prefix_bytes: 
         actions[3].append(write(cell, index, const(0, width)))
         actions[4].append(read(cell, x[i], index))
     sum16 = var("Ingress.sum16", 16)
-    items = (ref(head, "op"), ref(head, "slot"), const(3, 8), *x)
+    items: tuple[ir.Expr, ...] = (ref(head, "op"), ref(head, "slot"), const(3, 8), *x)
     actions[5] = [
         ir.CallExtern("hash", (sum16, const(6, 32), const(0, 16), items, const(65536, 32))),
         ir.Assign(ref(head, "slot"), ir.Cast(sum16, ir.Bits(32))),

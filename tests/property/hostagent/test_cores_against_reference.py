@@ -69,9 +69,9 @@ class Rig:
         while due_ns is not None and due_ns < now_ns + BATCH_INTERVAL_NS:
             due_ns = self.core.process(FrameBatch(), due_ns)
         answers = []
-        for number, port in enumerate(self.ports):
-            port.flush()
-            answers += [(number, frame) for frame in port.received()]
+        for number, memory_port in enumerate(self.ports):
+            memory_port.flush()
+            answers += [(number, frame) for frame in memory_port.received()]
         return answers
 
 

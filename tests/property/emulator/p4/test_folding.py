@@ -6,6 +6,7 @@ The front end's arithmetic on constants and the engines' on values must agree, a
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -36,7 +37,8 @@ class Maker:
     def make(self, kind: Kind, depth: int) -> tuple[str, str]:
         if depth == 0:
             return self.leaf(kind)
-        makers = [self.leaf, self.unary, self.binary, self.binary, self.binary, self.shift, self.cast, self.mux]
+        makers: list[Callable[..., tuple[str, str]]] = [self.leaf, self.unary, *[self.binary] * 3]
+        makers += [self.shift, self.cast, self.mux]
         if not kind.is_signed:
             makers += [self.slice, self.concat]
         maker = self.random.choice(makers)

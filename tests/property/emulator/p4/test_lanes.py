@@ -51,7 +51,8 @@ def lane_programs(draw: st.DrawFn) -> ir.Program:
 
     def body() -> ir.Block:
         """Like statements for each lane, lane by lane or statement by statement."""
-        index: ir.Expr = draw(st.sampled_from((INDEX, INDEX, const(draw(st.integers(0, SLOTS)), 32))))
+        indices: list[ir.Expr] = [INDEX, INDEX, const(draw(st.integers(0, SLOTS)), 32)]
+        index = draw(st.sampled_from(indices))
         leaves: list[Callable[[int], ir.Expr]] = [
             lambda i: ref(data, f"x{i}"),
             lambda i: ref(data, f"y{i}"),

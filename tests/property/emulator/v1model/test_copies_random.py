@@ -93,7 +93,7 @@ def wishes(draw: st.DrawFn, *, ingress: bool) -> ir.Statement:
     session = const(draw(st.sampled_from((1, 2, 3, 4))), 32)
     kind = const(0 if ingress else 1, 32)
     again = "resubmit_preserving_field_list" if ingress else "recirculate_preserving_field_list"
-    calls = [
+    calls: list[ir.Statement] = [
         ir.CallExtern("clone", (kind, session)),
         ir.CallExtern("clone_preserving_field_list", (kind, session, number)),
         ir.CallExtern(again, (number,)),

@@ -44,8 +44,8 @@ def test_ranks_that_differ_in_an_option_are_told_so() -> None:
         terms = Hyperparameters(lr=0.1 * (rank + 1))
         announcement = Announcement(Action.PUSH_PULL, 0, 40, step=1, terms=terms)
         arrays = TRAINING.gradient(1, 0, rank), np.zeros(40, np.float32)
-        spans = [Span(array.ctypes.data, 0, 40) for array in arrays]
-        operation = served_operation(announcement, "float32", 4, *spans)
+        source, output = (Span(array.ctypes.data, 0, 40) for array in arrays)
+        operation = served_operation(announcement, "float32", 4, source, output)
         core.submit(operation)
         kept.append((operation, arrays))
         session.lab.pump(rank)

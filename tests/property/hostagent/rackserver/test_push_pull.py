@@ -6,6 +6,7 @@ The schedules are those that the reference server of weights is tried with, jobs
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def test_the_weights_do_not_depend_on_cores_kills_or_the_network(seed: int) -> N
     still = replace(training, kills=0, schedule=replace(training.schedule, loss=0, duplicate=0, reorder=0, corrupt=0))
     tensors = []
     for run, cores in ((training, 3), (still, 1)):
-        _, aggregator, _ = train(run, lambda lanes, cores=cores: RackAggregator(lanes, cores=cores))
+        _, aggregator, _ = train(run, partial(RackAggregator, cores=cores))
         service = aggregator.server.service("service")
         tensors.append([service.tensor(number).tobytes() for number in range(len(training.sizes))])
     assert tensors[0] == tensors[1]

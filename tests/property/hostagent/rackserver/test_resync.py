@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,12 @@ def test_whichever_servers_are_started_again_all_end_with_an_undisturbed_runs_we
     terms = replace(training.terms, divisor=workers if training.terms.divisor > 1 else 1)
     schedule = replace(training.schedule, workers=workers)
     training = replace(training, terms=terms, schedule=schedule, kills=KILLS, steps=4)
-    options = {"keeps": seed % 3 > 0, "cores": 1 + seed // 3 % 3, "rough": (seed % 4) * 0.05, "seed": seed}
+    options: dict[str, Any] = {
+        "keeps": seed % 3 > 0,
+        "cores": 1 + seed // 3 % 3,
+        "rough": (seed % 4) * 0.05,
+        "seed": seed,
+    }
     held, made, _ = train(training, lambda lanes: Perishable(lanes, WAYS[seed % len(WAYS)], racks, **options))
     still = replace(training, kills=0, schedule=replace(schedule, loss=0, duplicate=0, reorder=0, corrupt=0))
     alone = train(still, lambda lanes: RackAggregator(lanes, ports=5))[1].server.service("service")

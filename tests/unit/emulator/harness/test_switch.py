@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scapy.layers.inet import IP, UDP
@@ -38,8 +39,8 @@ def note(kind: int = 1, hops: int = 0, port: int = 5, value: int = 9) -> str:
 def test_a_packet_is_expected_as_scapy_makes_it(switch: P4Switch) -> None:
     packet = Ether(dst=HOST, src="02:00:00:00:00:01", type=0x0800) / IP(src="1.2.3.4", dst="5.6.7.8") / UDP()
     switch.send(1, packet)
-    received = switch.expect(2, packet)
-    assert received.packet[IP].dst == "5.6.7.8"
+    received: Any = switch.expect(2, packet).packet
+    assert received[IP].dst == "5.6.7.8"
     switch.expect_no_other()
 
 

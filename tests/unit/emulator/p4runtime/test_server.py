@@ -18,7 +18,8 @@ from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime import statuses
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import Code, RequestError
-from emulator.p4runtime.server import MAX_STREAMS, P4RuntimeServer, ServerError
+from emulator.p4runtime.server import P4RuntimeServer, ServerError
+from emulator.p4runtime.stream.arbitration import MAX_STREAMS
 from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller, details_of, make_package, scenario
 from tests.fakes.fake_switch import JOBS, fake_target
 

@@ -337,6 +337,7 @@ def test_what_egress_finds_in_its_metadata() -> None:
     names = ("egress_spec", "enq_qdepth", "deq_qdepth", "deq_timedelta", "enq_timestamp", "egress_global_timestamp")
     fields = [(name, 48) for name in names]
     told = ir.Header("hdr.told", header_type("told_t", *fields))
+    ingress: tuple[ir.Statement, ...]
     ingress = (ir.SetValidity(told, True), send_to(3), *(ir.Assign(standard(n), const(77, w)) for n, w in (
         ("enq_qdepth", 19), ("deq_qdepth", 19), ("deq_timedelta", 32), ("enq_timestamp", 32))))  # fmt: skip
     egress = tuple(ir.Assign(ref(told, n), ir.Cast(standard(n), ir.Bits(48))) for n in names)

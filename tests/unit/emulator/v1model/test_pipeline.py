@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable
 
 import pytest
 
@@ -170,11 +171,12 @@ def test_registers_of_any_width_and_indices_out_of_range() -> None:
     old = [var(f"old{w}", w) for w in (1, 9, 48, 72)]
     body: list[ir.Statement] = [send_to(1)]
     for cell, local in zip(cells, old, strict=True):
+        assert isinstance(local.type, ir.Bits)
         width = local.type.width_bits
         body.append(ir.Assign(local, const(1, width)))
         body.append(read(cell, local, ref(head, "index")))
         body.append(write(cell, ref(head, "index"), ir.Cast(ref(head, "v"), ir.Bits(width))))
-    total = ir.Cast(old[0], ir.Bits(72))
+    total: ir.Expr = ir.Cast(old[0], ir.Bits(72))
     for local in old[1:]:
         total = binary(Op.ADD, total, ir.Cast(local, ir.Bits(72)))
     body.append(ir.Assign(ref(head, "v"), total))
@@ -204,7 +206,7 @@ def test_counters() -> None:
 
 # --- Checksums ----------------------------------------------------------------------------------------------------
 
-PLAIN = {
+PLAIN: dict[Algorithm, Callable[[bytes], int]] = {
     Algorithm.CSUM16: csum16,
     Algorithm.CRC16: crc16,
     Algorithm.CRC32: zlib.crc32,

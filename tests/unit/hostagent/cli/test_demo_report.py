@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -16,7 +17,7 @@ PARAMETERS = 1000
 STEPS = 30
 
 
-def make_report(**changes: object) -> figures.Report:
+def make_report(**changes: Any) -> figures.Report:
     losses = [2.0 / (step + 1) for step in range(STEPS)]
     netsum = figures.Training("netsum", losses, [0.01] * STEPS, 0.98, PARAMETERS)
     gloo = dataclasses.replace(netsum, backend="gloo", losses=[loss * (1 + 1e-6) for loss in losses])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,16 @@ from hostagent.cli.parsing import Parser
 from tests.clients.command import netsum
 
 HEAVY = ("rich", "numpy", "numba", "google.protobuf", "torch")
+
+
+def kept_in(found: list[Any]) -> Callable[..., int]:
+    """In the place of a function that runs something: keeps its options, and ends well."""
+
+    def keep(options: Any) -> int:
+        found.append(options)
+        return 0
+
+    return keep
 
 
 def entries(
@@ -113,7 +125,7 @@ def test_what_follows_the_script_is_the_scripts(
     from hostagent.launch import launcher
 
     runs: list[launcher.RunOptions] = []
-    monkeypatch.setattr(launcher, "run_training", lambda options: runs.append(options) or 0)
+    monkeypatch.setattr(launcher, "run_training", kept_in(runs))
     assert netsum("run", *(["-n", "1"] if words[0] == "train.py" else []), *words).exit_code == 0
     assert (runs[0].ranks, runs[0].script, runs[0].arguments) == passed
 
@@ -130,7 +142,7 @@ def test_ptf_gets_all_options_unchanged(words: list[str], passed: list[str], mon
     from hostagent.cli import programs
 
     monkeypatch.setattr(programs, "find_ptf", lambda: "ptf")
-    monkeypatch.setattr(programs.runpy, "run_path", lambda path, run_name: None)
+    monkeypatch.setattr(runpy, "run_path", lambda path, run_name: None)
     monkeypatch.setattr(sys, "argv", [])
     assert netsum("ptf", *words).exit_code == 0
     assert sys.argv == ["ptf", *passed]
@@ -140,6 +152,11 @@ def test_options_and_arguments_may_be_mixed(monkeypatch: pytest.MonkeyPatch) -> 
     from emulator.harness.stf import command
 
     calls: list[tuple[object, ...]] = []
-    monkeypatch.setattr(command, "run_stf", lambda *words, **options: calls.append((words, options["engine"])) or 0)
+
+    def run_stf(*words: Any, **options: Any) -> int:
+        calls.append((words, options["engine"]))
+        return 0
+
+    monkeypatch.setattr(command, "run_stf", run_stf)
     assert netsum("stf", "-D", "A=1", "r.p4", "a.stf", "--engine", "both", "b.stf").exit_code == 0
     assert calls == [(("r.p4", ["a.stf", "b.stf"]), "both")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,16 @@ from tests.clients.command import netsum
 WHERE = {"p4runtime": "127.0.0.1:7001", "service": "127.0.0.1:7002", "address": "127.0.0.1:7003"}
 
 
+def kept_in(found: list[Any]) -> Callable[..., int]:
+    """In the place of a function that runs something: keeps its options, and ends well."""
+
+    def keep(options: Any) -> int:
+        found.append(options)
+        return 0
+
+    return keep
+
+
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The options that services were started with."""
@@ -24,7 +35,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         "hostagent.cli.aggregators.process.run_aggregator",
         "hostagent.controller.process.run_controller",
     ):
-        monkeypatch.setattr(target, lambda options: found.append(options) or 0)
+        monkeypatch.setattr(target, kept_in(found))
     return found
 
 
@@ -50,8 +61,8 @@ def test_a_runs_rack_server_is_given_the_options_of_netsum_server(
 
     runs: list[Any] = []
     servers: list[Any] = []
-    monkeypatch.setattr(launcher, "run_training", lambda options: runs.append(options) or 0)
-    monkeypatch.setattr(process, "run_server", lambda options: servers.append(options) or 0)
+    monkeypatch.setattr(launcher, "run_training", kept_in(runs))
+    monkeypatch.setattr(process, "run_server", kept_in(servers))
     given = ("--cores", "2", "--checkpoint", "kept", "--checkpoint-every", "5", "--no-restore")
     assert netsum("run", "--aggregator", "server", *given, "train.py").exit_code == 0
     services = make_services(tmp_path, 2, choose("server"), 256, server_options=runs[0].server_options)
@@ -67,7 +78,7 @@ def test_racks_servers_are_each_others_peers_and_share_the_ports(
     from hostagent.cli.rack import process
 
     servers: list[Any] = []
-    monkeypatch.setattr(process, "run_server", lambda options: servers.append(options) or 0)
+    monkeypatch.setattr(process, "run_server", kept_in(servers))
     keep = ("--checkpoint", str(tmp_path))
     *racks, _ = make_services(tmp_path, 5, choose("server"), 256, server_options=keep, rack_of=in_runs(5, 3))
     for service in racks:

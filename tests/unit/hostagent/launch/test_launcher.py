@@ -12,8 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch.distributed as dist
-from torch._C._distributed_c10d import Backend
+from torch._C._distributed_c10d import Backend, HashStore
 
 from hostagent.launch import doctor, launcher, rank_launcher
 from hostagent.launch.processes import RESTARTS, LaunchError, Service
@@ -24,9 +23,7 @@ from hostagent.torch_backend.untraced import untraced
 
 
 def options(size: int = 1) -> SimpleNamespace:
-    return SimpleNamespace(
-        store=dist.HashStore(), group_rank=0, group_size=size, timeout=timedelta(seconds=5), group_id="0"
-    )
+    return SimpleNamespace(store=HashStore(), group_rank=0, group_size=size, timeout=timedelta(seconds=5), group_id="0")
 
 
 def test_a_group_of_one_needs_no_controller(monkeypatch):
@@ -53,7 +50,7 @@ def test_options_of_another_backend_are_refused():
 
 
 def test_members_agree_on_a_name_and_the_next_group_of_the_same_name_has_another():
-    store = dist.HashStore()
+    store = HashStore()
     first = [agree_on_name(store, "0", rank) for rank in range(3)]
     second = [agree_on_name(store, "0", rank) for rank in (2, 0, 1)]
     assert len(set(first)) == len(set(second)) == 1
@@ -61,7 +58,7 @@ def test_members_agree_on_a_name_and_the_next_group_of_the_same_name_has_another
 
 
 def test_a_rank_that_begins_again_early_does_not_join_the_old_group():
-    store = dist.HashStore()
+    store = HashStore()
     early = [agree_on_name(store, "0", 0), agree_on_name(store, "0", 0)]
     late = [agree_on_name(store, "0", 1), agree_on_name(store, "0", 1)]
     assert early == late

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
-import torch.distributed as dist
+from torch._C._distributed_c10d import HashStore
 
 from hostagent.torch_backend.group import NetsumProcessGroup
 from hostagent.transport.loopback import LoopbackHub
@@ -19,7 +19,7 @@ TIMEOUT = timedelta(seconds=20)
 def make_groups(size: int, timeout: timedelta = TIMEOUT) -> list[NetsumProcessGroup]:
     """One group object per rank."""
     hub = LoopbackHub(size)
-    return [NetsumProcessGroup(dist.HashStore(), rank, size, timeout, hub.channel(rank)) for rank in range(size)]
+    return [NetsumProcessGroup(HashStore(), rank, size, timeout, hub.channel(rank)) for rank in range(size)]
 
 
 def run_ranks(body: Callable[[NetsumProcessGroup, int], Any], size: int = 3, timeout: timedelta = TIMEOUT) -> list[Any]:

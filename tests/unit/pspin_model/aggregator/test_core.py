@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,8 +55,8 @@ class Rig:
         due_ns = self.core.process(batch, now_ns)
         while due_ns is not None:
             due_ns = self.core.process(FrameBatch(), due_ns)
-        for port in self.ports:
-            port.flush()
+        for memory_port in self.ports:
+            memory_port.flush()
         return sorted((port.number, frame) for port in self.ports for frame in port.received())
 
 
@@ -115,13 +116,13 @@ def test_a_batch_is_summed_on_many_cores_to_the_same_bits_whatever_its_order() -
         ]
         random.Random(seed).shuffle(frames)
         results.append(rig.answers(frames, 0))
-        told = rig.core.statistics()
+        told: Any = rig.core.statistics()
         assert told["packets"] == told["sent"] == len(frames)
         assert told["faults"] == 0
-        what, cost = told["summary"]  # type: ignore[misc]
+        what, cost = told["summary"]
         assert what.startswith(f"{len(frames)} packets of {len(frames[0][1])} bytes ({LANES} lanes) in ")
         assert "waiting for its slot's lock and for the results that it sends included" in cost
-        assert sum(cycles > 0 for cycles in told["core_busy_cycles"]) > 1  # type: ignore[attr-defined]
+        assert sum(cycles > 0 for cycles in told["core_busy_cycles"]) > 1
     assert results[0] == results[1]
     assert len(results[0]) == WINDOW * len(CHILDREN)
 
@@ -139,11 +140,11 @@ def test_sets_and_figures_outlive_the_clock_of_a_machine() -> None:
             later_ns = now_ns + 1800 * 10**9
             assert len(answers := rig.answers(late, later_ns)) == len(CHILDREN)
             assert answers == twin.answers(late, later_ns)
-    told = rig.core.statistics()
+    told: Any = rig.core.statistics()
     assert told["packets"] == 3 * 2 * len(CHILDREN)
     assert 2.5 * 3600 * 10**9 < int(str(told["cycle"])) < 2.6 * 3600 * 10**9
     assert int(str(told["latency_max_cycles"])) < 10 * MICROSECOND_NS
-    assert sum(told["core_busy_cycles"]) >= 3 * 2 * len(CHILDREN)  # type: ignore[call-overload]
+    assert sum(told["core_busy_cycles"]) >= 3 * 2 * len(CHILDREN)
 
 
 def test_a_new_epoch_voids_sets_and_a_removed_job_is_not_known() -> None:

@@ -25,6 +25,7 @@ from pspin_model.handlers import (
     yield_core,
 )
 from pspin_model.machine import Machine
+from pspin_model.machine.switching import carray
 
 PAIR = np.dtype([("index", np.uint16), ("value", np.float32)])
 
@@ -71,7 +72,7 @@ def strided_far(h):
 
 
 def pointed(h):
-    numba.carray(scratchpad(h, 0, np.uint8).ctypes, 1000)[500] = 3
+    carray(scratchpad(h, 0, np.uint8).ctypes, 1000)[500] = 3
 
 
 def in_place(h):
@@ -115,7 +116,7 @@ def python_called(h):
 
 
 def unknown(h):
-    nowhere(h)  # noqa: F821
+    nowhere(h)  # type: ignore[name-defined]  # noqa: F821
 
 
 def prints(h):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ def allreduce(
     kind, random = np.dtype(dtype), np.random.default_rng(network.seed)
     shape = SparseShape(block_span(kind, density), fan_in[0], kind, slots=4, storage=storage)
     tree = SparseTree(shape, operator(which), fan_in)
+    vectors: list[tuple[Any, Any]]
     vectors, dense = [], np.zeros(LENGTH, kind)
     for _ in range(tree.hosts):
         indices = np.flatnonzero(random.random(LENGTH) < density)

@@ -135,7 +135,7 @@ def unary_program(width: int) -> ir.Program:
             (f"o{i}", out.type.width_bits),
         ]
     results = ir.Header("hdr.o", header_type("o_t", *fields))
-    body = [send_to(1), ir.SetValidity(results, True), ir.SetValidity(head, False)]
+    body: list[ir.Statement] = [send_to(1), ir.SetValidity(results, True), ir.SetValidity(head, False)]
     body += [ir.Assign(ref(results, f"o{i}"), out) for i, out in enumerate(outs)]
     parser = ir.Parser("P", (ir.State("start", (ir.Extract(head),), ir.Goto("accept")),))
     return make_program([head, results], body, parser=parser)

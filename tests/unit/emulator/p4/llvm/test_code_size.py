@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,12 @@ def test_where_too_many_values_meet_they_stay_in_memory(most: int, monkeypatch: 
     monkeypatch.setattr(machine, "MOST_MERGED", most)
     taken: list[tuple[str, ...]] = []
     run = machine._run
-    monkeypatch.setattr(machine, "_run", lambda names, *rest: (taken.append(names), run(names, *rest)))
+
+    def noted(names: tuple[str, ...], *rest: Any) -> Any:
+        taken.append(names)
+        return run(names, *rest)
+
+    monkeypatch.setattr(machine, "_run", noted)
     run_both(many_tables(3), [bytes([k]) + bytes(range(8)) for k in range(3)])
     assert (machine.MEMORY_PASSES in taken) == (most == 0)
 

@@ -81,7 +81,7 @@ def test_announcing_changes_nothing(kind: str, width: int, bits: int) -> None:
     """A table large enough, frames of any length: what comes out is what the interpreter says."""
     source = random.Random(f"{kind}{width}")
     ones = (1 << width) - 1
-    entries = {}
+    entries: dict[tuple[int, int], int] = {}
     while len(entries) * 32 <= NEAR_BYTES:
         length = width if kind == "exact" else source.choice([3, width // 2, width - 3, width])
         value = source.getrandbits(width) & bits & ones | source.getrandbits(3) << (width - 3)

@@ -25,12 +25,12 @@ def options_program(kind: ir.HeaderType, body: list[ir.Statement]) -> tuple[ir.P
     parser = ir.Parser("P", (ir.State("start", (ir.Extract(HEAD), ir.Extract(first, bits)), ir.Goto("accept")),))
     crc = var("crc", 32)
     items = (ref(first, "before"), ref(first, "options"), KEPT, const(0, 8))
-    start = [
+    start: list[ir.Statement] = [
         send_to(1),
         ir.SetValidity(CODE, True),
         ir.Assign(ref(CODE, "error"), ir.Slice(standard("parser_error"), 7, 0)),
     ]
-    end = [
+    end: list[ir.Statement] = [
         ir.CallExtern("hash", (crc, const(0, 32), const(0, 32), items, const(1 << 32, 64))),
         ir.Assign(ref(CODE, "crc"), crc),
     ]
@@ -82,7 +82,7 @@ def test_copies_and_comparison(kind: ir.HeaderType) -> None:
     first, second = ir.Header("hdr.first", kind), ir.Header("hdr.second", kind)
     same = binary(ir.BinaryOp.EQ, ref(first, "options"), ref(second, "options"))
     mode = ref(HEAD, "mode")
-    body = [
+    body: list[ir.Statement] = [
         ir.SetValidity(second, True),
         ir.If(binary(ir.BinaryOp.EQ, mode, const(1, 8)), (ir.CopyHeader(second, first),)),
         ir.If(
@@ -108,6 +108,6 @@ def test_copies_and_comparison(kind: ir.HeaderType) -> None:
 
 def test_a_header_made_valid_has_no_variable_bits() -> None:
     first = ir.Header("hdr.first", KIND)
-    body = [ir.SetValidity(first, False), ir.SetValidity(first, True)]
+    body: list[ir.Statement] = [ir.SetValidity(first, False), ir.SetValidity(first, True)]
     program, _, _ = options_program(KIND, body)
     assert answers(program, b"\x10\0\x11\x22\xaa\xbb\x33rest")[0][5:] == b"\x10\0\0\0\0rest"

@@ -126,7 +126,7 @@ def test_parsers(name: str) -> None:
     assert parse(states, *values, rest=rest) == found
 
 
-SELECTS = {
+SELECTS: dict[str, tuple[str, list[tuple[tuple[int, ...], int]]]] = {
     "numbers, ranges, masks": ("select(a) { 1: one; 5 .. 9: two; 0x100 &&& 0x300: three; }", [((1,), 1), ((7,), 2), ((0x501,), 3), ((2,), 0)]),
     "several keys": ("select(a, b) { (1, 2): one; (1, _): two; (_, 3 .. 4): three; default: one; }",
                      [((1, 2), 1), ((1, 3), 2), ((2, 3), 3), ((2, 2), 1)]),
@@ -203,6 +203,7 @@ def test_value_sets_are_empty_at_first() -> None:
 def test_value_sets_of_each_kind() -> None:
     piece = value_sets()
     for rig in piece.rigs.values():
+        assert rig.switch.program is not None
         ids = {view.name: view.id for view in rig.switch.program.view.value_sets}
         assert set(ids) == {"P_.vs", "P_.renamed", "P_.ss", "P_.kinds"}
         rig.switch.set_value_set(ids["P_.vs"], [ValueSetMember((5,)), ValueSetMember((6,))])
@@ -235,6 +236,7 @@ def test_value_sets_match_as_their_fields_say() -> None:
     )
     piece = Piece(source(KINDS).replace("error { Mine }", structs))
     for rig in piece.rigs.values():
+        assert rig.switch.program is not None
         ids = {view.name: view.id for view in rig.switch.program.view.value_sets}
         ones = 0xFFFF_FFFF
         rig.switch.set_value_set(ids["P_.prefixes"], [ValueSetMember((0x0A00_0000,), (0xFF00_0000,))])

@@ -100,7 +100,7 @@ ZERO = const(0, 32)
 NOT_INDEPENDENT: dict[str, list[ir.Statement]] = {
     "a lane reads its neighbour, which was written before": [ir.Assign(X[i + 1], X[i]) for i in range(7)],
     "a sum over lanes": [ir.Assign(T[0], binary(Op.ADD, T[0], X[i])) for i in range(8)],
-    "a temporary used later": [ir.Assign(T[i], X[i]) for i in range(8)] + [ir.Assign(X[0], T[5])],
+    "a temporary used later": [*(ir.Assign(T[i], X[i]) for i in range(8)), ir.Assign(X[0], T[5])],
     "a temporary read before it is written": [
         s for i in range(8) for s in (ir.Assign(X[i], T[0]), ir.Assign(T[0], X[i]))
     ],

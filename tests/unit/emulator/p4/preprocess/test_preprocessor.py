@@ -158,7 +158,7 @@ def test_include_of_itself_is_an_error() -> None:
 
 
 def test_defines_from_the_command_line() -> None:
-    assert texts("LANES f(3)", LANES="64", **{"f(x)": "[x]"}) == "64 [ 3 ]"
+    assert texts("LANES f(3)", None, LANES="64", **{"f(x)": "[x]"}) == "64 [ 3 ]"
 
 
 def test_conditional_must_end_in_its_file() -> None:

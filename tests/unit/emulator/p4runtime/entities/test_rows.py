@@ -94,7 +94,7 @@ def told(bench: Bench, updates: list[tuple[str, str]], atomicity: str, *, as_row
         request.updates.add(type=p4rt.Update.Type.Value(update_type), entity=bench.entity(text))
     with pytest.MonkeyPatch.context() as patch:
         if not as_rows:
-            patch.setitem(registry.HANDLERS, "table_entry", AS_TABLE_ENTRIES)  # type: ignore[arg-type]
+            patch.setitem(registry.HANDLERS, "table_entry", AS_TABLE_ENTRIES)
         try:
             bench.device.write(request)
         except BatchError as error:

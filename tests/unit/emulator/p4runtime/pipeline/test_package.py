@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from emulator.p4runtime.pipeline import package as subject
 from emulator.p4runtime.pipeline.package import PackageError, pack, unpack
 
 
-def make_zip(members: dict[str, bytes | str], manifest: object = None, **options: int) -> bytes:
+def make_zip(members: dict[str, bytes | str], manifest: object = None, **options: Any) -> bytes:
     if manifest is None:
         manifest = {"version": 1, "main": "main.p4", "defines": {}}
     buffer = io.BytesIO()

@@ -53,7 +53,7 @@ def test_without_the_right_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: object) -> socket.socket:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(interface.socket, "socket", refuse)
+    monkeypatch.setattr(socket, "socket", refuse)
     with pytest.raises(PortError, match=r"1=if:veth0: .* run it as root, or .* setcap cap_net_raw"):
         interface._open_socket(parse_port("1=if:veth0"))
 

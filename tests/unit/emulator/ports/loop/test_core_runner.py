@@ -49,7 +49,8 @@ def running(core: Answering) -> Iterator[tuple[CoreRunner, list[MemoryPort]]]:
     ports = open_switch_ports(specs, core.table, bell)
     runner = CoreRunner(core, ports, bell, spin_ns=0)
     try:
-        yield runner.start(), ports
+        runner.start()
+        yield runner, [port for port in ports if isinstance(port, MemoryPort)]
     finally:
         runner.stop()
         for port in ports:

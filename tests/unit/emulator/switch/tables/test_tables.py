@@ -82,6 +82,7 @@ class Model:
 def test_against_a_naive_model(kind: str, width: int, engine: str) -> None:
     source = random.Random(f"{kind}{width}")
     rig, model = Rig(table_program(kind, width), engine, ports=[1], cells=64), Model()
+    assert rig.switch.program is not None
     table = rig.switch.program.view.tables[0].id
     ones = (1 << width) - 1
     pool = [source.getrandbits(width) for _ in range(12)] + [i for i in range(12)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 
@@ -439,7 +440,7 @@ def test_a_restart_after_a_rank_was_released_fails_only_if_it_is_needed() -> Non
         ranks[0].places["world"].progress = 10
         ranks[1].places["world"].progress = progress
         ranks[0].leave("world")
-        lab.until(lambda ranks=ranks: ranks[0].places["world"].left)
+        lab.until(partial(getattr, ranks[0].places["world"], "left"))
         lab.break_aggregator()
         lab.mend_aggregator()
         lab.run(5 * SECOND_NS)

@@ -43,7 +43,9 @@ class FakeDriver:
     """A server's driver, by hand."""
 
     def __init__(self, number: int, place: Place | None) -> None:
-        told = {} if place is None else {"place": pb.Place(rack=place.rack, peers=place.peers), "ports": place.ports}
+        told: dict[str, Any] = (
+            {} if place is None else {"place": pb.Place(rack=place.rack, peers=place.peers), "ports": place.ports}
+        )
         self.description = pb.Description(**told)
         self.name = f"netsum://{number}"
         self.orders: list[Any] = []

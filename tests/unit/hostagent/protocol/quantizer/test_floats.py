@@ -52,7 +52,7 @@ def test_error_stays_within_the_bound(workers: int, scale: float) -> None:
 def test_integers_below_2_to_the_24_are_exact(workers: int) -> None:
     random = np.random.default_rng(workers)
     chunks = [random.integers(-(2**24) + 1, 2**24, COUNT).astype(F32) for _ in range(workers)]
-    exact = sum(chunk.astype(np.int64) for chunk in chunks)
+    exact = np.sum([chunk.astype(np.int64) for chunk in chunks], axis=0)
     assert (aggregate(chunks) == exact.astype(F32)).all()
 
 
@@ -77,7 +77,7 @@ def test_zeros_and_subnormals() -> None:
 def test_an_average_is_rounded_once(workers: int) -> None:
     random = np.random.default_rng(workers)
     chunks = [random.integers(-(2**24) + 1, 2**24, COUNT).astype(F32) for _ in range(workers)]
-    total = sum(chunk.astype(np.int64) for chunk in chunks)
+    total = np.sum([chunk.astype(np.int64) for chunk in chunks], axis=0)
     expected = [F32(0) if t == 0 else nearest(Fraction(int(t), workers), 24) for t in total]
     assert (aggregate(chunks, workers) == np.array(expected, F32)).all()
 

@@ -365,7 +365,7 @@ def test_integer_valued_floats_of_64_workers_are_exact() -> None:
     lab = lab_of(workers=64, window=8)
     rng = np.random.default_rng(1)
     inputs = [rng.integers(-(2**24) + 1, 2**24, 3 * LANES).astype(np.float32) for _ in range(64)]
-    expected = sum(array.astype(np.int64) for array in inputs).astype(np.float32)
+    expected = np.sum([array.astype(np.int64) for array in inputs], axis=0).astype(np.float32)
     for core, array in zip(lab.cores, inputs, strict=True):
         core.submit(sum_of(array, DType.FLOAT32))
     exchange(lab, rounds=100_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,8 +142,9 @@ def test_a_service_that_has_taken_no_step_can_be_emptied_and_one_that_has_can_no
     pusher = Pusher()
     for key in range(3):
         pusher.write(key, numbers(200))
-    used, owned = pusher.service.used_bytes, pusher.aggregator.server.statistics()["cores"][0]["owned_bytes"]
-    assert owned == 3 * 4 * 200
+    used = pusher.service.used_bytes
+    cores: Any = pusher.aggregator.server.statistics()["cores"]
+    assert cores[0]["owned_bytes"] == 3 * 4 * 200
     anew = Announcement(Action.WRITE, 0, 64, terms=Hyperparameters(flags=ServedFlag.ANEW))
     first = pusher.begin(anew)
     weights = numbers(64)
@@ -150,7 +152,8 @@ def test_a_service_that_has_taken_no_step_can_be_emptied_and_one_that_has_can_no
     pusher.chunk += 1
     assert list(pusher.service.numbers()) == [0]
     assert pusher.service.used_bytes < used
-    assert pusher.aggregator.server.statistics()["cores"][0]["owned_bytes"] == 4 * 64
+    cores = pusher.aggregator.server.statistics()["cores"]
+    assert cores[0]["owned_bytes"] == 4 * 64
     assert pusher.read(0, 64).tobytes() == weights.tobytes()
     first = pusher.begin_push(0, 64, 1)
     pusher.send_all(first, SERVED, pusher.words(numbers(64)))

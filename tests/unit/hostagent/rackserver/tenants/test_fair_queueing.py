@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from emulator.ports.batch import FrameBatch
+from emulator.ports.loop.turns import PER_PORT as MOST_FRAMES
 from hostagent.protocol.wire import LANES_AT, Operator
 from hostagent.protocol.worker.header import OPERATOR_AT
 from hostagent.rackserver.frames.validate import SERVED
 from hostagent.rackserver.tenants.fair_queueing import (
-    MOST_FRAMES,
     SERVED_WORK,
     FairQueues,
     count_frames,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from hostagent.protocol.services.aggregator import AggregatorRefused, RefusalCod
 from hostagent.rackserver.tenants.tenants import Refused, Registry
 
 
-def terms(name: str = "red", nonce: bytes = b"secret", workers: int = 4, **more: int) -> ServiceTerms:
+def terms(name: str = "red", nonce: bytes = b"secret", workers: int = 4, **more: Any) -> ServiceTerms:
     return ServiceTerms(name, nonce, workers, **more)
 
 

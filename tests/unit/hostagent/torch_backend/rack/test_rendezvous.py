@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from torch.distributed import HashStore  # type: ignore[attr-defined]
+from torch._C._distributed_c10d import HashStore
 
 from hostagent.torch_backend.errors import NetsumError
 from hostagent.torch_backend.rack.client import RackClient, RackService

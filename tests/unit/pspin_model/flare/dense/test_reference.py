@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ CHILDREN, ELEMENTS = 7, 16
 
 
 def reduce_in_order(
-    rows: Values, order: Sequence[int], algorithm: Algorithm, which: object = "sum", buffers: int = 3
+    rows: Values, order: Iterable[int], algorithm: Algorithm, which: object = "sum", buffers: int = 3
 ) -> Values:
     shape = Shape(1, len(rows), rows.shape[1], rows.dtype, algorithm, buffers)
     blocks = DenseBlocks(shape, operator(which))  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -96,8 +97,9 @@ def test_a_block_lives_from_its_first_child_to_its_last() -> None:
 
 @pytest.mark.parametrize("name", ["cores", "children", "add_cycles"])
 def test_a_setting_without_anything_is_refused_by_name(name: str) -> None:
+    change: dict[str, Any] = {name: 0}
     with pytest.raises(ConfigError, match=f"{name} = 0"):
-        replace(REFERENCE, **{name: 0})
+        replace(REFERENCE, **change)
 
 
 def test_traffic_of_a_host_is_the_message_once_against_almost_twice_on_a_ring() -> None:

@@ -57,7 +57,8 @@ def test_no_pair_is_lost_in_the_formulas() -> None:
     assert of.inserted + of.merged + of.spilled == pytest.approx(of.pairs)
     assert of.extra_bytes > 0
     array = filling(replace(SHAPE, storage="array"), 0.01, SHAPE.span)
-    assert (array.spilled, array.extra_bytes) == (0, pytest.approx(0))
+    assert array.spilled == 0
+    assert array.extra_bytes == pytest.approx(0)
 
 
 def test_what_bounds_a_setting_is_said() -> None:

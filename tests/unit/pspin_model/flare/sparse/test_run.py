@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,8 +101,9 @@ def test_a_lost_fragment_leaves_its_block_open_until_its_host_repeats_the_block(
     _, at = made.results(first)
     assert np.flatnonzero(at < 0).tolist() == [lost]
     again = np.flatnonzero((made.traffic.block == lost) & (made.traffic.source == child))
-    repeat = {name: [value[place] for place in again] for name, value in packets.items()}
-    machine.inject(made.context, **{**repeat, "at": machine.now})
+    repeat: dict[str, Any] = {name: [value[place] for place in again] for name, value in packets.items()}
+    repeat["at"] = machine.now
+    machine.inject(made.context, **repeat)
     rows, at = made.results(join_runs([first, machine.run()]))
     assert (at > 0).all()
     assert made.is_right(rows)
