@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hostagent.launch.aggregators import running_aggregator
-from tests.net.torch_jobs import PATIENCE_S, SCRIPTS
+from tests.labs.torch_jobs import PATIENCE_S, SCRIPTS
 
 LANES = 64
 

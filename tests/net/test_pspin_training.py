@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.labs.torch_jobs import PATIENCE_S, SCRIPTS
 from tests.net.test_aggregators import children_of
-from tests.net.torch_jobs import PATIENCE_S, SCRIPTS
 
 IMPAIR = "loss=0.02&duplicate=0.02&reorder=0.02&seed=5"
 

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.net.torch_jobs import PATIENCE_S, SCRIPTS
+from tests.labs.torch_jobs import PATIENCE_S, SCRIPTS
 
 STEPS = 30
 WEIGHTS = re.compile(r"has weights (\w+) after step (\d+)")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hostagent.launch.processes import Service, netsum_command
-from tests.net.torch_jobs import Rank, free_port, ranks
+from tests.labs.torch_jobs import Rank, free_port, ranks
 
 SCRIPT, STEPS = "rack_training.py", 300
 OPTIONS = ("--hidden", "40", "--steps", str(STEPS))

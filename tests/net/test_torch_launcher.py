@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.net.torch_jobs import SCRIPTS
+from tests.labs.torch_jobs import SCRIPTS
 
 PATIENCE_S = 100.0
 LANES = "64"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.net.torch_jobs import ranks, run
+from tests.labs.torch_jobs import ranks, run
 
 
 def test_every_collective_equals_gloos(controller):

@@ -8,7 +8,7 @@ import torch._C._distributed_c10d as c10d
 import torch.distributed as dist
 
 from hostagent.torch_backend.errors import NetsumError, RefusedError
-from tests.unit.hostagent.torch_backend.torch_ranks import make_groups, run_ranks
+from tests.labs.torch_ranks import make_groups, run_ranks
 
 SIZE = 3
 SUM = dist.ReduceOp.SUM

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from hostagent.torch_backend.errors import NetsumError, OperationTimeoutError
-from tests.unit.hostagent.torch_backend.torch_ranks import make_groups, run_ranks
+from tests.labs.torch_ranks import make_groups, run_ranks
 
 
 def start(group, tensor, timeout=None):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-SCRIPTS = Path(__file__).with_name("torch_scripts")
+SCRIPTS = Path(__file__).parents[1] / "net/torch_scripts"
 PATIENCE_S = 100.0
 
 
