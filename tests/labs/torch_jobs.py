@@ -79,3 +79,18 @@ def run(size: int, controller: str, script: str, *arguments: str) -> list[str]:
     for number, (code, output) in enumerate(ends):
         assert code == 0, f"rank {number} ended with {code}:\n{output}"
     return [output for _, output in ends]
+
+
+def children_of(pid: int) -> dict[int, str]:
+    """Processes whose parent is that one, with their command lines."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                line = (folder / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue
+            if parent == pid:
+                found[int(folder.name)] = line
+    return found

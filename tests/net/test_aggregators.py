@@ -7,29 +7,13 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from hostagent.launch.aggregators import running_aggregator
-from tests.labs.torch_jobs import PATIENCE_S, SCRIPTS
+from tests.labs.torch_jobs import PATIENCE_S, SCRIPTS, children_of
 
 LANES = 64
-
-
-def children_of(pid: int) -> dict[int, str]:
-    """Processes whose parent is that one, with their command lines."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-                line = (folder / "cmdline").read_text().replace("\0", " ")
-            except OSError:
-                continue
-            if parent == pid:
-                found[int(folder.name)] = line
-    return found
 
 
 @pytest.mark.timeout(400)  # starts ten processes

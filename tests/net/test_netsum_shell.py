@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,12 +18,7 @@ from emulator.ports.batch import FrameBatch
 from emulator.switch.core import Switch
 from tests.clients.p4runtime_scenario import Controller, make_package
 from tests.fakes.fake_switch import DROPS, fake_target
-
-ROOT = Path(__file__).resolve().parents[2]
-
-needs_shell = pytest.mark.skipif(
-    not (shell.SHELL_VENV / "bin" / "python").exists(), reason="no .venv-shell: run `make setup`"
-)
+from tests.labs.shell import needs_shell, play
 
 
 @pytest.fixture
@@ -38,22 +30,6 @@ def server() -> Iterator[P4RuntimeServer]:
     yield server
     loader.close()
     server.stop(grace_s=0)
-
-
-def play(address: str, folder: Path, script: str, *more: str) -> str:
-    """Type a script into ``netsum shell``; returns all it printed."""
-    arguments = [address, 0, shell.DEFAULT_ELECTION_ID, list(more)]
-    done = subprocess.run(
-        [sys.executable, "-c", f"from emulator.p4runtime.shell import run_shell; exit(run_shell(*{arguments!r}))"],
-        input=script + "\nexit\n",
-        cwd=ROOT,
-        env={**os.environ, "IPYTHONDIR": str(folder), "IPY_TEST_SIMPLE_PROMPT": "1", "TERM": "dumb", "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
 
 
 @pytest.fixture

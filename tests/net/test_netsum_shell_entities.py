@@ -11,7 +11,7 @@ from emulator.p4runtime import shell
 from emulator.p4runtime.process import RunningSwitch
 from emulator.ports.cable.memory import MemoryPort
 from tests.labs.p4runtime_device import CPU_PORT, packet, running_entities
-from tests.net.test_netsum_shell import needs_shell, play
+from tests.labs.shell import needs_shell, play
 
 pytestmark = needs_shell
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.labs.torch_jobs import PATIENCE_S, SCRIPTS
-from tests.net.test_aggregators import children_of
+from tests.labs.torch_jobs import PATIENCE_S, SCRIPTS, children_of
 
 IMPAIR = "loss=0.02&duplicate=0.02&reorder=0.02&seed=5"
 

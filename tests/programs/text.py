@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from emulator.p4.frontend import Checked, compile_source
 from emulator.v1model.architecture import V1MODEL
 
@@ -43,3 +45,12 @@ def line_of(text: str, marker: str = "/*!*/") -> tuple[int, int]:
     """Line and column just behind the marker, both from 1."""
     before = text[: text.index(marker) + len(marker)]
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+
+
+WHOLE = replace(
+    V1MODEL,
+    externs=V1MODEL.externs | {"meter", "direct_meter", "action_profile", "action_selector"},
+    methods=V1MODEL.methods | {"meter.execute_meter", "direct_meter.read"},
+    match_kinds=V1MODEL.match_kinds | {"range", "optional", "selector"},
+)
+"""The whole of v1model, whether the engines have it or not."""

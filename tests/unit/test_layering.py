@@ -198,3 +198,17 @@ def test_no_folder_is_crowded() -> None:
 )
 def test_the_rule_itself(importer: str, target: str, expected: bool) -> None:
     assert allowed(importer, target) is expected
+
+
+TESTS = sorted(path for path in (ROOT / "tests").rglob("test_*.py"))
+
+
+def test_no_test_module_imports_another() -> None:
+    """What they share is in tests/programs, tests/labs, tests/oracles or tests/generators."""
+    found = []
+    for path in TESTS:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            found += [f"{path.relative_to(ROOT)}: {name}" for name in names if "test_" in name and name[:6] == "tests."]
+    assert not found, "\n".join(found)

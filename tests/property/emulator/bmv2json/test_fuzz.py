@@ -18,7 +18,7 @@ from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.bmv2_writer.writer import write_bmv2
 from tests.generators.bmv2_damage import damaged
-from tests.unit.emulator.bmv2json.test_programs import with_table, with_unions
+from tests.programs.bmv2_documents import with_table, with_unions
 
 STF = Path(__file__).resolve().parents[3] / "conformance" / "stf"
 SOURCES = ("router.p4", *(str(STF / "tables" / name) for name in ("computed_keys.p4",)))

@@ -8,8 +8,8 @@ import pytest
 
 from emulator.switch.control import TableEntry
 from emulator.switch.tables.flat_table import NEAR_BYTES
+from tests.programs.keyed_table import SET, frame, match, table_program
 from tests.programs.p4_programs import Rig
-from tests.unit.emulator.switch.tables.test_tables import SET, frame, match, table_program
 
 ENTRIES, ROUNDS, CHANGES, FRAMES = 5 * NEAR_BYTES // 4 // 64, 5, 40, 60
 """Enough entries for look-ups to be begun ahead."""

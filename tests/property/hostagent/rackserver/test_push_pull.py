@@ -11,16 +11,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.labs.push_pull import Training, expected, train
+from tests.generators.push_pull_trainings import drawn, equal
+from tests.labs.push_pull import expected, train
 from tests.labs.rack_aggregator import RackAggregator
-from tests.property.hostagent.protocol.test_push_pull_schedules import draw, equal
-
-LANES = 64
-
-
-def drawn(seed: int) -> Training:
-    training = draw(seed)
-    return replace(training, schedule=replace(training.schedule, lanes=LANES))
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # numpy's word on a NaN that is meant

@@ -10,11 +10,10 @@ import pytest
 
 from hostagent.protocol.services.aggregator import WAYS
 from hostagent.rackserver.services.checkpoint import Snapshot, take
+from tests.generators.push_pull_trainings import drawn, equal
 from tests.labs.push_pull import train
 from tests.labs.rack_aggregator import RackAggregator
 from tests.labs.rack_racks import Racks
-from tests.property.hostagent.protocol.test_push_pull_schedules import equal
-from tests.property.hostagent.rackserver.test_push_pull import drawn
 
 KILLS = 8
 COUNTED = ("skipped", "not_finite")

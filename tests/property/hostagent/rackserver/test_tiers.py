@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from hostagent.protocol.services.aggregator import WAYS
+from tests.generators.push_pull_trainings import drawn, equal
 from tests.labs.push_pull import expected, train
 from tests.labs.rack_aggregator import RackAggregator
 from tests.labs.rack_racks import Racks
-from tests.property.hostagent.protocol.test_push_pull_schedules import equal
-from tests.property.hostagent.rackserver.test_push_pull import drawn
 
 KILLED_BETWEEN = (99, 113)
 """Jobs that end when one rack knows the last key, or has taken the last step, and another has not."""

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from emulator.v1model.compiled import ENGINES
 from tests.programs.bmv2_documents import (
     EGRESS_SPEC,
+    A,
+    B,
+    C,
     Json,
     Running,
+    X,
+    assign,
     document,
     extract,
     field,
+    follow,
     header,
     hexstr,
     keyless,
     op,
     primitive,
     state,
+    with_table,
+    with_unions,
 )
 
-A, B, C, X = field("h", "a"), field("h", "b"), field("h", "c"), field("scalars", "x")
 WIDE, SIGNED = field("scalars", "wide"), field("scalars", "s")
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-def follow(made: Json, table: int, name: str) -> None:
-    """After that table of ingress comes what is called so."""
-    found = made["pipelines"][0]["tables"][table]
-    found["base_default_next"] = name
-    found["next_tables"] = dict.fromkeys(found["next_tables"], name)
-
-
-def assign(target: Json, value: Json) -> Json:
-    return primitive("assign", target, value)
 
 
 @pytest.mark.parametrize(
@@ -171,48 +165,6 @@ def test_an_action_call_stands_for_its_action(engine: str) -> None:
 # --- Unions and stacks ------------------------------------------------------------------------------------------------
 
 
-def with_unions() -> Json:
-    """A stack ``us`` of two unions {one: 1 byte, two: 2 bytes}; a zero byte in front of each says one, else two."""
-    made = document()
-    made["header_types"] += [
-        {"name": "tag_t", "id": 3, "fields": [["t", 8]]},
-        {"name": "one_t", "id": 4, "fields": [["v", 8]]},
-        {"name": "two_t", "id": 5, "fields": [["v", 16]]},
-    ]
-    names = ["us[0].one", "us[0].two", "us[1].one", "us[1].two"]
-    made["headers"] += [
-        {"name": n, "id": 10 + i, "header_type": n.partition(".")[2] + "_t"} for i, n in enumerate(names)
-    ]
-    made["headers"].append({"name": "tag", "id": 20, "header_type": "tag_t"})
-    made["header_union_types"] = [{"name": "u_t", "id": 0, "headers": [["one", "one_t"], ["two", "two_t"]]}]
-    made["header_unions"] = [
-        {"name": f"us[{i}]", "id": i, "union_type": "u_t", "header_ids": [10 + 2 * i, 11 + 2 * i]} for i in range(2)
-    ]
-    made["header_union_stacks"] = [{"name": "us", "id": 0, "union_type": "u_t", "size": 2, "header_union_ids": [0, 1]}]
-    choose = [
-        {"type": "hexstr", "value": "0x00", "mask": None, "next_state": "get_one"},
-        {"type": "hexstr", "value": "0x01", "mask": None, "next_state": "get_two"},
-    ]
-    last = {"type": "union_stack_field", "value": ["us", "one", "v"]}
-    made["parsers"][0]["parse_states"] = [
-        state("start", [extract("h")], "tagged"),
-        {
-            "name": "tagged",
-            "parser_ops": [extract("tag")],
-            "transitions": choose,
-            "transition_key": [field("tag", "t")],
-        },
-        state("get_one", [union_extract("one"), {"op": "set", "parameters": [A, last]}], "tagged"),
-        state("get_two", [union_extract("two")], "tagged"),
-    ]
-    made["deparsers"][0]["order"] = ["h", "us"]
-    return made
-
-
-def union_extract(member: str) -> Json:
-    return {"op": "extract", "parameters": [{"type": "union_stack", "value": ["us", member]}]}
-
-
 US = {"type": "header_union_stack", "value": "us"}
 
 
@@ -256,24 +208,6 @@ def test_a_union_becomes_another_and_stacks_move(engine: str) -> None:
 
 
 # --- Tables and keys -------------------------------------------------------------------------------------------
-
-
-def with_table(kind: str, entries: list[Json], mask: str | None = None, name: str = "h.a", **more: Any) -> Json:
-    made = document()
-    made["actions"].append(
-        {"name": "put", "id": 5, "runtime_data": [{"name": "v", "bitwidth": 16}],
-         "primitives": [assign(C, {"type": "runtime_data", "value": 0})]}
-    )  # fmt: skip
-    table = {
-        "name": "t", "id": 3, "key": [{"match_type": kind, "name": name, "target": ["h", "a"], "mask": mask}],
-        "match_type": kind, "type": "simple", "max_size": 16, "action_ids": [5, 0], "actions": ["put", "run"],
-        "base_default_next": None, "next_tables": {"put": None, "run": None}, "entries": entries,
-        "default_entry": {"action_id": 0, "action_const": False, "action_data": []}, **more,
-    }  # fmt: skip
-    ingress = made["pipelines"][0]
-    ingress["tables"] = [ingress["tables"][0], table]
-    follow(made, 0, "t")
-    return made
 
 
 def entry(key: Json, value: int, priority: int | None = None) -> Json:

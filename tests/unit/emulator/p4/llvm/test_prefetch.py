@@ -11,9 +11,9 @@ from emulator.p4.llvm.prefetch import announced, fixed_places
 from emulator.p4.table_layout import Search, lay_out_table
 from emulator.switch.control import Exact, Lpm, TableEntry
 from emulator.switch.tables.flat_table import NEAR_BYTES
+from tests.programs.keyed_table import SET, frame, match, table_program
 from tests.programs.p4_programs import const, header_type, ref, run_both
 from tests.programs.run import Piece, around
-from tests.unit.emulator.switch.tables.test_tables import SET, frame, match, table_program
 
 A = ir.Header("hdr.a", header_type("a_t", ("kind", 8), ("key", 16)))
 B = ir.Header("hdr.b", header_type("b_t", ("key", 32)))

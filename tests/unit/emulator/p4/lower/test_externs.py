@@ -9,8 +9,7 @@ from emulator.p4 import ir
 from emulator.p4.errors import CompileError, Kind
 from emulator.p4.frontend import compile_source
 from emulator.p4.ir.printer import print_block
-from tests.programs.text import HEAD, TYPES, line_of, program
-from tests.unit.emulator.p4.lower.test_tables import WHOLE
+from tests.programs.text import HEAD, TYPES, WHOLE, line_of, program
 
 
 def ingress(apply: str, **pieces: str) -> list[str]:

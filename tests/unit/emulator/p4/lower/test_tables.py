@@ -3,24 +3,13 @@
 # ruff: noqa: E501 (a program on one line reads better than one that is folded)
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from emulator.p4 import ir
 from emulator.p4.frontend import Checked, compile_source
 from emulator.p4.ir.verify import verify
-from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.target import V1MODEL_TARGET
-from tests.programs.text import program
-
-WHOLE = replace(
-    V1MODEL,
-    externs=V1MODEL.externs | {"meter", "direct_meter", "action_profile", "action_selector"},
-    methods=V1MODEL.methods | {"meter.execute_meter", "direct_meter.read"},
-    match_kinds=V1MODEL.match_kinds | {"range", "optional", "selector"},
-)
-"""The whole of v1model, whether the engines have it or not."""
+from tests.programs.text import WHOLE, program
 
 
 def compiled(local: str, apply: str = "t.apply();", **pieces: str) -> Checked:

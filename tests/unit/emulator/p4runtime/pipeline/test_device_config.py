@@ -18,8 +18,7 @@ from emulator.p4runtime.pipeline.package import Package, PackageError
 from emulator.p4runtime.pipeline.pipeline import Target
 from emulator.switch.core import Switch
 from tests.clients.p4runtime_scenario import make_package
-from tests.programs.bmv2_documents import Json
-from tests.unit.emulator.bmv2json.test_programs import with_table
+from tests.programs.bmv2_documents import Json, with_table
 
 
 def config(content: bytes, p4info: Any = None) -> Any:

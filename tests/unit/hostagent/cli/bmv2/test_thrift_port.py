@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from hostagent.cli.bmv2.log import LOG_ENDING
+from hostagent.cli.bmv2.options import parse
 from hostagent.cli.bmv2.thrift_port import TEXT, ThriftPort
-from tests.unit.hostagent.cli.bmv2.test_options import of
 
 
 def connected(port: ThriftPort) -> socket.socket:
@@ -51,8 +51,8 @@ def test_a_taken_port_is_an_error() -> None:
 
 
 def test_options() -> None:
-    assert of("--no-p4 --thrift-port 9090").thrift_port == 9090
-    both = of("--no-p4 -- --grpc-server-addr 127.0.0.1:50051 build/x.json")
+    assert parse(["--no-p4", "--thrift-port", "9090"]).thrift_port == 9090
+    both = parse(["--no-p4", "--", "--grpc-server-addr", "127.0.0.1:50051", "build/x.json"])
     assert both.program is None
     assert both.warnings == ["build/x.json is not loaded: --no-p4 says to wait for P4Runtime"]
     assert LOG_ENDING == ".txt"
