@@ -1,7 +1,7 @@
 """What a program asks of the switch about a packet (clone it, send it round again, cut it), for the interpreter.
 
-simple_switch keeps these wishes in registers of its packet object: the last call of a kind wins, nothing happens before
-the block ends, and copies start without any.
+simple_switch keeps a pending clone, resubmit or recirculate in registers of its packet object: the last call of a kind
+wins, nothing happens before the block ends, and copies start without any.
 """
 
 from __future__ import annotations

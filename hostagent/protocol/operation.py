@@ -1,6 +1,6 @@
 """A collective operation: what a caller asks for, its REQUEST record, its hash, and what makes it illegal.
 
-The process group makes an ``Operation``; the transport writes it with ``write_request`` to a record that the compiled
+The process group makes an ``Operation``; the transport turns it with ``request_of`` into the record that the compiled
 worker core reads (``worker.operations.core_submit``).
 """
 

@@ -75,7 +75,8 @@ SCRATCH_ROWS = 4
 
 
 class RackServer:
-    """A `CompiledAggregator`. ``slots`` slots of ``lanes`` lanes for all jobs together, dealt to ``cores`` cores."""
+    """A `CompiledAggregator`. ``slots`` slots of ``lanes`` lanes for all jobs together, divided among
+    ``cores`` cores."""
 
     kind = "server"
 

@@ -75,7 +75,7 @@ pending    PENDING of core 0, those of core i are i * pending_bytes further
 release    not 0: a service has withheld results that may go now
 thread_pool   address of the THREAD_POOL record of threads that do the cores' parts at once; 0 for none
 fair_queues   address of the FAIR_QUEUES record, where there is more than one tenant to be fair to; 0 for none
-runs       by core the cells it has taken of ports' rings, RUNS of ``cells``
+runs       by core the cells it has taken of ports' rings, ``frames.tx_slots.RUNS``
 picked     by core room for MOST_PICKED numbers of frames
 """
 

@@ -174,10 +174,12 @@ class PspinAggregator:
         if terms.service is not None:
             raise AggregatorRefused(f"job {terms.job}: a switch keeps no weights; use the rack server for services")
         if terms.lanes != self.capacity.lanes:
-            raise AggregatorRefused(f"job {terms.job}: {terms.lanes} lanes a frame; here it is {self.capacity.lanes}")
+            text = f"job {terms.job}: requests {terms.lanes} lanes per frame, but the switch has {self.capacity.lanes}"
+            raise AggregatorRefused(text)
         first, end = terms.first_slot, terms.first_slot + terms.window
         if end > self.capacity.slots:
-            raise AggregatorRefused(f"job {terms.job}: slots {first} to {end - 1}; here are {self.capacity.slots}")
+            text = f"job {terms.job}: requests slots {first}-{end - 1}, but the switch has {self.capacity.slots}"
+            raise AggregatorRefused(text)
         others = [other for other in self._terms.values() if other.job != terms.job]
         for other in others:
             if first < other.first_slot + other.window and other.first_slot < end:

@@ -45,7 +45,7 @@ MOST_CYCLES = 1 << 36
 """That sending may take: the machine counts to 2**39. [ours]"""
 MOST_ELEMENT_CYCLES = 10_000
 LEAST_SPARSE_PACKET = EMPTY_BYTES + 512
-"""So that the pairs that block sizes leave free (`sparse_wire.SLACK`) are a part of a packet only."""
+"""So that the pairs that block sizes leave free (`sparse.wire.SLACK`) are a part of a packet only."""
 
 FLARE_MACHINE: Mapping[str, int] = {
     "clusters": 64,

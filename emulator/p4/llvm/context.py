@@ -97,7 +97,7 @@ class Emitter:
     value_sets: Mapping[str, TableLayout] = field(default_factory=dict)
     """Parser value sets, in the table area too."""
     ahead: dict[str, Value] = field(default_factory=dict)
-    """By table, where the packet's look-up may have been done already (``lookup_ahead``)."""
+    """By table, where the packet's look-up may have been done already (``lookup_pipelined``)."""
     notes: dict[str, Any] = field(default_factory=dict)
     """The architecture's own values, for its externs."""
     exit_block: Any = None

@@ -57,8 +57,8 @@ def begin_below(b: Builder, layout: TableLayout, record: Value, cell: Value, wor
 def _go_on(
     b: Builder, layout: TableLayout, record: Value, cell: Value, number: Value, best: Value, words: list[Value]
 ) -> Value:
-    """A step from a slot or an entry that has come: the place to go on from, FOUND when it is known what matches. No
-    processor could foretell what it finds, so this takes no branch."""
+    """A step from a slot or an entry that has come: the place to go on from, FOUND when it is known what matches. A
+    branch on what it finds would be mispredicted, so there is none."""
     entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
     place = Place(b, layout, entries, number, words)
     below = place.below(words, at(b, cell, (CELL_KEY + layout.other_words) * WORD_BYTES))

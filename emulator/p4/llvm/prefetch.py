@@ -1,4 +1,4 @@
-"""Bringing tables into the cache before their packets come: what is announced is not waited for.
+"""Software prefetch of table entries for later packets of the batch.
 
 A look-up in a large table waits for memory, several times in a row in a trie. The packets of a batch are known ahead,
 though not yet parsed; where a table's keys lie at the same place of every packet that has them, the code here begins
@@ -8,8 +8,8 @@ group begin is prefetched. That is all where a search reads one place; in tries 
 ahead whole (``lookup_pipelined``): those of the groups between a step further, those of the group itself to their ends,
 which are seldom far. Frames are not prefetched: it gains nothing, not even for frames that another core has written.
 
-Nothing depends on the result: a packet that is parsed otherwise, or changed before its look-up, has merely been
-announced without use.
+Nothing depends on the result: for a packet that is parsed otherwise, or changed before its look-up, the prefetch has
+no use and no other effect.
 
     void announce(ptr tables, ptr addresses, ptr lengths, i64 index, i64 count, ptr cells...)
 """

@@ -1,4 +1,4 @@
-"""TableEntry: writing entries and default entries (P4Runtime, "TableEntry"); `entity_tables_read` reads them."""
+"""TableEntry: writing entries and default entries (P4Runtime, "TableEntry"); `tables_read` reads them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The forwarding pipeline config of a device: the one that runs and, after VERIFY_AND_SAVE, the one to come.
 
 State is carried from program to program as P4Runtime itself would: read out as entities, written in as updates
-(``carrying``). COMMIT does so from the spare switch that has taken the writes since VERIFY_AND_SAVE, and
+(``state_migration``). COMMIT does so from the spare switch that has taken the writes since VERIFY_AND_SAVE, and
 RECONCILE_AND_COMMIT from the live one, by way of a spare one, so that a state the new program cannot hold is found
 before anything changes.
 """

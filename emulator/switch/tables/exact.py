@@ -1,10 +1,10 @@
 """Exact tables in flat memory: one hash table with open addressing whose slots are the entries.
 
-A search should find its key at once, for no processor foretells where else it is, and in one cache line, for a second
-one was not announced. So at most a quarter of the slots is taken (in tables of more than FULL_AT entries, half), and a
-search that finds another key goes on in the other slot of the pair, which for small entries is the same line: nine keys
-in ten lie in their own slots, and one in thirty beyond its pair. A deletion closes the gap it leaves: no search ever
-passes a deleted entry.
+A search should find its key at the first probe and in one cache line: a second probe mispredicts and misses the cache;
+only the first line is prefetched. So at most a quarter of the slots is taken (in tables of more than FULL_AT entries,
+half), and a search that finds another key goes on in the other slot of the pair, which for small entries is the same
+line: nine keys in ten lie in their own slots, and one in thirty beyond its pair. A deletion closes the gap it leaves:
+no search ever passes a deleted entry.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Copies:
         Transmitter(e, cx.uses, cx.queues, cx.emit_block, port, next_copy).emit()
 
     def _start(self, port: Value, rid: Value) -> None:
-        """Copies that are packets of their own have no wishes yet, and a rid."""
+        """Copies that are separate packets have no pending clone, resubmit or recirculate, and a rid."""
         e, b, cx = self.e, self.e.b, self.cx
         fresh = FRESH.get(e)
         CLONE.put(e, 0)

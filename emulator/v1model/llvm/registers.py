@@ -42,7 +42,8 @@ PORT = Register("$port", I32)
 OWN_CELL = Register("$own_cell", I1)
 """The frame is in a cell of the re-injection queue, not in memory of the batch."""
 
-# Wishes, as simple_switch keeps them: the last call wins, a new packet has none.
+# Pending clone, resubmit, recirculate and digest, as simple_switch keeps them: the last call wins, a new packet has
+# none.
 CLONE = Register("$clone", I32)
 """0: no clone; else CLONE_WANTED + session."""
 CLONE_WANTED = 1 << 16
@@ -63,7 +64,7 @@ REPLICAS = Register("$replicas", PTR)
 """Address of {u32 port, u32 rid} of each copy."""
 COPIES = Register("$copies", I64)
 FRESH = Register("$fresh", I1)
-"""Copies are packets of their own, without the packet's wishes, and get their rid."""
+"""Copies are separate packets, without the packet's pending clone, resubmit or recirculate, and get their rid."""
 COPY_CUT = Register("$copy_cut", I32)
 """What CUT is for fresh copies."""
 
@@ -72,6 +73,7 @@ LASTING = (FRAME, FRAME_LENGTH, CURSOR, LENGTH, RECIRCULATE, CUT, REPLICAS, COPI
 
 
 def clear_wishes(e: Emitter, cut: Value | int = UNCUT) -> None:
+    """No clone, resubmit, recirculate or digest is pending; the frame is cut at ``cut``."""
     for wish in WISHES:
         wish.put(e, 0)
     CUT.put(e, cut)

@@ -1,7 +1,7 @@
 """What the benches of tables share: frames in memory, rings for what comes out, and honest timing.
 
 A frame is in a cell as ports hand them over. Between two timed batches the frames get new keys, drawn from all of the
-table's entries, so the look-ups of a large table miss the caches as they would live (``bench_rounds``).
+table's entries, so the look-ups of a large table miss the caches as they would live (``tables_rounds``).
 """
 
 from __future__ import annotations

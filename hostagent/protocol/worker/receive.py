@@ -1,7 +1,7 @@
 """What a core does with a frame from the aggregator.
 
 A frame is trusted only when everything about it fits a chunk in flight; anything else is counted by reason and
-otherwise without effect, whoever sent it.
+otherwise without effect, whoever sent it. A result frame of an old epoch is dropped and counted (``REJECT_EPOCH``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a core sends: repeats that are due, then new chunks as far as the window, their inputs and frame memory allow.
+"""What a core sends: due retransmissions, then new chunks as far as the window, their inputs and frame memory allow.
 
 Chunk c + W may go when result c has come (a bit in ``ready``), up to ``ahead`` windows beyond the lowest unfinished
 one. Some wait for a result of their own operation (a data chunk for its exponents); such are marked in ``blocked``

@@ -1,4 +1,4 @@
-"""A key's memory in its service's arena, and the cores that its blocks are dealt to.
+"""A key's memory in its service's arena, and the cores that its blocks are assigned to.
 
 Memory comes from the arena and is zero. Only the home core of the service's job gives and takes it.
 """

@@ -56,7 +56,7 @@ skipped, not_finite   steps, and chunks of gradients, of whole steps; of the ope
 torn          a run of WRITEs has begun and not ended
 revertible    the last change was a step made of pushes and the next has not begun, so the version before is still here;
               2: the step was skipped
-age, apart, gives, own_bit   see ``hierarchy.standing``: how often the service has changed; its racks' servers are not
+age, apart, gives, own_bit   see ``hierarchy.resync``: how often the service has changed; its racks' servers are not
               of one age (APART) or of one training (STRANGERS); this one gives words to others; the lowest bit of this
               rack's children
 receives      another's words come into the versions that don't count, and what was here is whole until the last;

@@ -129,7 +129,7 @@ class ServiceMemory:
 
     @property
     def age(self) -> int:
-        """How often the service has changed; see ``hierarchy.standing``."""
+        """How often the service has changed; see ``hierarchy.resync``."""
         return int(self.record["age"][0])
 
     @property

@@ -31,7 +31,7 @@ MOST_HOSTS = 4096
 """[ours]"""
 ROUND_TRIPS = 4
 """Of a packet of the usual size on empty links up to the root and down: what a host waits. The cores' work and queues
-are in the other three; where they take longer hosts learn it (`timed_host.Patience`). [ours]"""
+are in the other three; where they take longer hosts learn it (`host.Patience`). [ours]"""
 
 
 @dataclass(frozen=True, slots=True)

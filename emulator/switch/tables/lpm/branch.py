@@ -6,7 +6,7 @@ and slots lie side by side, so a branch of a few prefixes is a few entries large
 chain, or its best prefix, if that has no slot yet; so most searches end in the slot.
 
 Prefixes are Python numbers of the key's full width; positions count bits from the most significant one. Nothing here
-touches memory: that is ``flat_branches``.
+touches memory: that is ``branches``.
 """
 
 from __future__ import annotations

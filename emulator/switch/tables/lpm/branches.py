@@ -1,4 +1,4 @@
-"""Branches of tries in flat memory: where ``flat_branch`` lies for packets to read."""
+"""Branches of tries in flat memory: how a ``branch.Branch`` is laid out for packets to read."""
 
 from __future__ import annotations
 

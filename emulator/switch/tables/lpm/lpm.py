@@ -194,7 +194,7 @@ class _Roots:
         return slot
 
     def _close_gap(self, gap: int) -> None:
-        """As in ``flat_exact``."""
+        """As in ``exact``."""
         if not self._view[gap * self._width]:
             return
         self._count -= 1

@@ -1,6 +1,6 @@
 """Tries over prefixes in flat memory: what lpm tables search (layout: ``emulator.p4.table_layout``).
 
-At the top of a trie is a root with many slots (``flat_root``), or a branch (``flat_branch``) for the key's first bits.
+At the top of a trie is a root with many slots (``root``), or a branch (``branch``) for the key's first bits.
 From one of its slots there is nothing, or a branch, or a chain: up to ``CHAIN`` prefixes, longest first, each compared
 whole. A longer chain becomes a branch, which skips the bits that all its prefixes share. A prefix that leaves these
 bits has the branch made anew if it is small, else it gets one above, which ends where the other begins. A prefix that

@@ -165,7 +165,7 @@ def test_a_new_epoch_voids_sets_and_a_removed_job_is_not_known() -> None:
     ("change", "why"),
     [
         ({"lanes": 256}, "256 lanes"),
-        ({"first_slot": 60}, "slots 60 to 67; here are 64"),
+        ({"first_slot": 60}, "requests slots 60-67, but the switch has 64"),
         ({"job": 301}, "overlap with those of job 300"),
         ({"service": ServiceTerms("tenant")}, "keeps no weights"),
     ],
