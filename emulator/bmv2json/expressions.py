@@ -191,7 +191,7 @@ def _lookahead(cx: Context, value: Node) -> ir.Variable:
     offset_node, width_node = value.exactly(2, "offset, bits")
     offset, width = offset_node.number(0, n.MAX_BITS), width_node.number(1, n.MAX_BITS)
     if not cx.errors:
-        value.fail("lookahead stands outside a parser")
+        value.fail("lookahead is outside a parser")
     variable = cx.storage.temporary(ir.Bits(width))
     cx.out.append(ir.Lookahead(((variable, offset),), offset + width, value.span()))
     return variable
@@ -222,7 +222,7 @@ def fixed_slot(cx: Context, node: Node) -> Slot:
     """The field of fixed width that a node names, to be read or written."""
     slot = headers.find_slot(cx, node)
     if isinstance(slot.type, ir.VarBits):
-        node.fail("a field of variable width cannot stand here")
+        node.fail("a field of variable width is not allowed here")
     return slot
 
 

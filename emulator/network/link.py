@@ -16,7 +16,6 @@ from emulator.ports.impairments import (
     impair_next_ns,
     impair_pop,
     impair_push,
-    impair_push_batch,
     impair_release,
 )
 from emulator.ports.spec import Impairments
@@ -47,10 +46,6 @@ class Link:
         """Put a copy of a frame on the link; ``now_ns`` never goes back."""
         content = np.frombuffer(bytes(frame) or b"\0", np.uint8)
         impair_push(self.address, address_of(content), len(bytes(frame)), now_ns)
-
-    def send_batch(self, now_ns: int, batch: FrameBatch) -> None:
-        """Put copies of all frames of a batch on the link, and empty the batch."""
-        impair_push_batch(self.address, batch.record_address, now_ns)
 
     def next_timer_ns(self) -> int | None:
         """When the next frame is due; None when the link is empty."""

@@ -61,7 +61,7 @@ def match(
     ]
     for parameter, argument, value in values:
         if argument is not None and value is None and parameter.direction != "out":
-            text = f"{what}: argument {parameter.name!r}: '_' can only stand for an out parameter"
+            text = f"{what}: argument {parameter.name!r}: '_' is only allowed for an out parameter"
             fail(cx, argument, text, Kind.DIRECTION)
         if argument is not None and value is not None and parameter.direction in ("out", "inout"):
             coerce.require_lvalue(cx, value, argument.value, f"{what}: argument {parameter.name!r}")

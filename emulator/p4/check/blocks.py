@@ -147,5 +147,5 @@ def _check_action_parameters(cx: Context, node: s.Action, parameters: tuple[t.Pa
         if parameter.default is not None or parameter.is_optional:
             fail(cx, written, "an action's parameter cannot be optional or have a default value")
         if parameter.direction and saw_data:
-            fail(cx, written, "an action's parameters without direction stand last", Kind.DIRECTION)
+            fail(cx, written, "an action's parameters without direction must come last", Kind.DIRECTION)
         saw_data = saw_data or not parameter.direction

@@ -32,7 +32,7 @@ def element(cx: Context, node: s.Expr, target: t.Type, what: str, *, must_be_kno
     if isinstance(found, r.Mask | r.Range):
         return _set_for(cx, node, found, target, what, must_be_known)
     if isinstance(found.type, t.SetType):
-        fail(cx, node, f"{what}: a value set cannot stand here")
+        fail(cx, node, f"{what}: a value set is not allowed here")
     return _known(cx, coerce.assign(cx, found, target, node, what), node, what, must_be_known)
 
 

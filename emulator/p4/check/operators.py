@@ -220,7 +220,7 @@ def range_of(cx: Context, node: s.RangeOf) -> r.Expr:
 
 
 def tuple_keyset(cx: Context, node: s.TupleKeyset) -> r.Expr:
-    fail(cx, node, "a keyset can only stand in a select's case or a table's entry")
+    fail(cx, node, "a keyset is only allowed in a select's case or a table's entry")
 
 
 def _adapts(expr: r.Expr, target: t.Type) -> bool:

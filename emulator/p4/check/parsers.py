@@ -74,7 +74,7 @@ def _select(cx: Context, node: s.Select, names: dict[str, int]) -> tuple[tuple[r
         except Abandoned:
             continue
         if saw_default:
-            warn(cx, case.keyset, "this case cannot be reached: a default stands before it")
+            warn(cx, case.keyset, "this case cannot be reached: a default is before it")
             continue
         cases.append(found)
         saw_default = isinstance(case.keyset, s.DontCare)

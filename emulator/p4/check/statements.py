@@ -224,7 +224,7 @@ def _switch(cx: Context, node: s.Switch, out: r.Block) -> None:
         else:
             label = _action_label(cx, case.label, value.type) if on_actions else _label(cx, case.label, value.type)
             if label in seen:
-                fail(cx, case.label, "this label stands twice in the switch", Kind.DUPLICATE)
+                fail(cx, case.label, "this label occurs twice in the switch", Kind.DUPLICATE)
             seen.add(label)
             labels.append(label)
         if case.body is not None:

@@ -58,7 +58,7 @@ def _check_order(cx: Context, properties: dict[str, s.Property]) -> None:
     """What names actions stands behind ``actions`` (14.2.1.3), entries behind ``key`` (as p4c has it)."""
     for later, earlier in (("default_action", "actions"), ("entries", "key"), ("entries", "actions")):
         if later in properties and earlier in properties and properties[later].at < properties[earlier].at:
-            report(cx, properties[later].name_at, f"{later!r} must stand behind {earlier!r}")
+            report(cx, properties[later].name_at, f"{later!r} must come after {earlier!r}")
             return
 
 
@@ -118,7 +118,7 @@ def _actions(cx: Context, symbol: r.TableSymbol, node: s.Property) -> None:
         try:
             action = _find_action(cx, ref.name)
             if any(listed.action.name == action.name for listed in symbol.actions):
-                fail(cx, ref, f"an action {action.name!r} stands twice in the list", Kind.DUPLICATE)
+                fail(cx, ref, f"an action {action.name!r} occurs twice in the list", Kind.DUPLICATE)
             if {"tableonly", "defaultonly"} <= {a.name for a in ref.annotations}:
                 fail(cx, ref, "an action cannot be both @tableonly and @defaultonly")
             bound = _bound_arguments(cx, ref, action)

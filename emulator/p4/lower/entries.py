@@ -26,7 +26,7 @@ def table_entries(
             for shape, key in zip(entry.keyset, symbol.keys, strict=True)
         )
         if (keysets, priority) in seen:
-            warn(cx, entry.at, "an entry with these keys stands before this one, which can never match")
+            warn(cx, entry.at, "an entry with these keys is before this one, which can never match")
             continue
         seen.add((keysets, priority))
         span = cx.span(entry)

@@ -88,12 +88,12 @@ def _check_shapes(annotations: s.Annotations, report: Report) -> None:
             )
         elif known is not annotation and annotation.is_structured:
             report(
-                f"the structured annotation @{annotation.name} stands twice on the same element",
+                f"the structured annotation @{annotation.name} occurs twice on the same element",
                 annotation.at,
                 Kind.DUPLICATE,
             )
         elif known is not annotation and annotation.name in ("name", "id"):
-            report(f"@{annotation.name} stands twice on the same element", annotation.at, Kind.DUPLICATE)
+            report(f"@{annotation.name} occurs twice on the same element", annotation.at, Kind.DUPLICATE)
         if annotation.is_structured:
             _structured(annotation, report)
         else:

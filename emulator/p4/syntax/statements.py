@@ -75,7 +75,7 @@ def parse(cx: Cursor) -> s.Statement:
     if types.is_start(cx) and _is_declaration(cx):
         return variables.with_semicolon(cx, annotations)
     if annotations:
-        cx.fail("annotations can stand before blocks, loops and declarations, not before this")
+        cx.fail("annotations are allowed before blocks, loops and declarations, not before this")
     _check_undeclared(cx)
     simple = assignment_or_call(cx)
     cx.expect(";", "after a statement")
@@ -91,7 +91,7 @@ def _is_block(cx: Cursor, kind: str) -> bool:
 
 def lose_braces(cx: Cursor, kind: str) -> NoReturn:
     """Behind a brace that is missing all declarations are in a block."""
-    cx.lose(f"{kind!r} cannot stand here: is a closing brace missing above?")
+    cx.lose(f"{kind!r} is not allowed here: is a closing brace missing above?")
 
 
 def _is_declaration(cx: Cursor) -> bool:
@@ -138,7 +138,7 @@ def branch(cx: Cursor) -> s.Statement:
     start = cx.position
     found = parse(cx)
     if isinstance(found, s.Variable | s.Instantiation | s.Constant):
-        cx.report("a declaration cannot stand here alone: put it in braces", start)
+        cx.report("a declaration is not allowed here alone: put it in braces", start)
     return found
 
 

@@ -49,14 +49,6 @@ class Package:
     defines: Mapping[str, str] = field(default_factory=dict)
     include_paths: tuple[str, ...] = ()
 
-    def write_to(self, folder: Path) -> Path:
-        """Lay the files out under an existing folder; returns the program's path."""
-        for name, text in self.files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text)
-        return folder / self.main
-
 
 # --- Packing ----------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,6 @@ LOCK_OWNER = 0
 
 POLL = np.dtype([("fd", "<i4"), ("events", "<i2"), ("revents", "<i2")])
 """struct pollfd."""
-POLL_BYTES = POLL.itemsize
 POLL_REVENTS = offset_of(POLL, "revents")
 POLLIN = 1
 MAX_POLLED = 513

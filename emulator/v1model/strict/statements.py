@@ -30,11 +30,11 @@ def check_statements(reporter: StrictReporter) -> None:
         elif isinstance(node, r.Binary) and node.op in ("<<", ">>"):
             _check_shift(reporter, node, node.right)
         elif isinstance(node, r.Switch) and is_action:
-            reporter.refuse(node, "a switch cannot stand in an action")
+            reporter.refuse(node, "a switch is not allowed in an action")
         elif isinstance(node, r.ForIn):
             reporter.refuse(node, "a loop over a range or list is not supported")
         elif isinstance(node, r.For) and not is_action:
-            reporter.refuse(node, "a loop can only stand in an action")
+            reporter.refuse(node, "a loop is only allowed in an action")
 
 
 def _check_shift(reporter: StrictReporter, node: Any, amount: r.Expr) -> None:

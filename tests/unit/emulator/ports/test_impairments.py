@@ -9,6 +9,7 @@ import pytest
 from emulator.network.link import Link
 from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable
 from emulator.ports.cable.memory import MemoryPort
+from emulator.ports.impairments import impair_push_batch
 from emulator.ports.spec import Impairments, parse_port
 
 END_NS = 1 << 60
@@ -155,7 +156,7 @@ def test_batches_pass_whole() -> None:
     batch = FrameBatch(8)
     for frame in frames(6):
         batch.append(frame, 0)
-    link.send_batch(0, batch)
+    impair_push_batch(link.address, batch.record_address, 0)
     assert batch.count == 0
     assert link.receive_into(5, batch) == 6
     assert list(batch.frames()) == [(4, frame) for frame in frames(6)]

@@ -127,7 +127,7 @@ APPLY = [
     (DIRECTION, "not an l-value", "change(/*!*/meta.m8 + 1);"),
     (DIRECTION, "not an l-value", "/*!*/constant_pair.x = 1;"),
     (DIRECTION, "not an l-value", "(/*!*/(one_t){ 1, 2, 3 }).setInvalid();"),
-    (DIRECTION, "'_' can only stand for an out parameter", "change(/*!*/_);"),
+    (DIRECTION, "'_' is only allowed for an out parameter", "change(/*!*/_);"),
     # unions, headers, structs
     (NAME, "u_t has no member 'setValid'", "u_t u; u./*!*/setValid();"),
     (TYPE, "a list where u_t is needed", "u_t u = /*!*/{ hdr.one, hdr.two };"),
@@ -164,7 +164,7 @@ APPLY = [
     (TYPE, "a switch cannot be made on inner_t", "switch (/*!*/meta.inner) { }"),
     (CONSTANT, "label must be known", "switch (meta.m8) { /*!*/meta.m8: { } }"),
     (TYPE, "where bit<8> is needed", "switch (meta.m8) { /*!*/true: { } }"),
-    (DUPLICATE, "this label stands twice", "switch (meta.m8) { ser_t.a: { } /*!*/1: { } }"),
+    (DUPLICATE, "this label occurs twice", "switch (meta.m8) { ser_t.a: { } /*!*/1: { } }"),
 ]  # fmt: skip
 PARSER_STATES = [
     (PLACE, "a loop cannot be used in a parser", "/*!*/for (bit<8> i in 0..3) { }"),
