@@ -42,7 +42,7 @@ def root_bits(layout: TableLayout) -> int:
 
 
 class RootSlots:
-    """See ``flat_trie.Root``. Parts are the key's first bits, shared ones included; only what begins with those has
+    """See ``trie.Root``. Parts are the key's first bits, shared ones included; only what begins with those has
     slots."""
 
     def __init__(self, layout: TableLayout, record: NDArray[np.uint64], entries: Entries, branches: Branches) -> None:
@@ -78,7 +78,7 @@ class RootSlots:
         """How many slots a search for the prefix's keys may read."""
         return min(self.count, 1 << max(0, self.end - prefix.length))
 
-    # --- flat_trie.Root ---------------------------------------------------------------------------------------------
+    # --- trie.Root --------------------------------------------------------------------------------------------------
 
     def part(self, value: int) -> int:
         return value >> self._shift
