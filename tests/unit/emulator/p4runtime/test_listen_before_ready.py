@@ -1,4 +1,4 @@
-"""A server that listens before its switch is ready: calls wait, and go on or are told that nothing came of it."""
+"""A server that listens before its switch is ready: calls wait until it is, or fail if it cannot start."""
 
 from __future__ import annotations
 
@@ -37,11 +37,21 @@ def test_calls_wait_for_the_device(server: P4RuntimeServer) -> None:
     controller.close()
 
 
-def test_calls_are_told_when_there_will_be_none(server: P4RuntimeServer) -> None:
+def test_waiting_calls_fail_when_the_switch_cannot_start(
+    server: P4RuntimeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     controller = Controller(server.address)
+    ready, is_waiting = server._servicer._ready, threading.Event()
+    wait = ready.wait
+
+    def observed(timeout_s: float | None = None) -> bool:
+        is_waiting.set()
+        return wait(timeout_s)
+
+    monkeypatch.setattr(ready, "wait", observed)
     with ThreadPoolExecutor() as pool:
         call = pool.submit(controller.p4info)
-        grpc.channel_ready_future(controller.channel).result(TIMEOUT_S)
+        assert is_waiting.wait(TIMEOUT_S)  # a call that no handler has taken yet ends with CANCELLED instead
         server.stop(grace_s=TIMEOUT_S)
         with pytest.raises(grpc.RpcError) as caught:
             call.result(TIMEOUT_S)
