@@ -186,14 +186,10 @@ def _print_json(findings: list[Finding]) -> None:
 
 
 def _print_table(findings: list[Finding]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
+
+    from hostagent.launch.terminal import print_table
 
     colours = {Verdict.GOOD: "green", Verdict.LACKING: "yellow", Verdict.BROKEN: "red"}
-    table = Table(box=None, pad_edge=False)
-    for heading in ("what", "", "found"):
-        table.add_column(heading)
-    for finding in findings:
-        colour = colours[finding.verdict]
-        table.add_row(finding.subject, f"[{colour}]{finding.verdict.value}[/]", finding.text)
-    Console().print(table)
+    rows = [(f.subject, Text(f.verdict.value, style=colours[f.verdict]), f.text) for f in findings]
+    print_table(("check", "", "result"), rows)

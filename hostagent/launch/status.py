@@ -7,6 +7,9 @@ from typing import Any
 
 TIMEOUT_S = 5.0
 
+JOB_COLUMNS = ("job", "group", "state", "ranks", "window", "first slot", "epoch", "restarts", "cause")
+PORT_COLUMNS = ("port", "spec", "process")
+
 
 def run_status(address: str, as_json: bool = False) -> int:
     """Ask the controller at HOST:PORT and print what it says; exit code 1 where it does not answer."""
@@ -41,37 +44,28 @@ def fetch_status(address: str) -> Any:
 
 def print_status(address: str, reply: Any) -> None:
     """For people: the aggregator in a line, then tables of jobs and ports."""
-    from rich.console import Console
+    from hostagent.launch.terminal import print_table, wide_console
 
-    console = Console()
+    console = wide_console()
     state = "ready" if reply.aggregator_ready else f"not ready: {reply.aggregator_problem or 'starting'}"
     used = reply.slots - reply.slots_free
     console.print(f"controller {address}, aggregator {reply.aggregator} ({state}), ", end="", highlight=False)
     console.print(f"{reply.lanes} lanes a frame, {used} of {reply.slots} slots leased", highlight=False)
-    console.print(_jobs(reply.jobs) if reply.jobs else "no jobs", highlight=False)
-    console.print(_ports(reply.ports) if reply.ports else "no ports", highlight=False)
+    for name, columns, rows in (("jobs", JOB_COLUMNS, _jobs(reply.jobs)), ("ports", PORT_COLUMNS, _ports(reply.ports))):
+        if rows:
+            print_table(columns, rows, console=console)
+        else:
+            console.print(f"no {name}")
 
 
-def _table(*headings: str) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading)
-    return table
-
-
-def _jobs(jobs: Any) -> Any:
-    table = _table("job", "group", "state", "ranks", "window", "first slot", "epoch", "restarts", "cause")
+def _jobs(jobs: Any) -> list[list[str]]:
+    rows = []
     for job in jobs:
         ranks = " ".join(f"{member.rank}:{member.state}" for member in job.members)
         cells = (job.job, job.group, job.state, ranks, job.window, job.first_slot, job.epoch, job.restarts, job.cause)
-        table.add_row(*map(str, cells))
-    return table
+        rows.append([str(cell) for cell in cells])
+    return rows
 
 
-def _ports(ports: Any) -> Any:
-    table = _table("port", "spec", "process")
-    for port in ports:
-        table.add_row(str(port.number), port.spec, str(port.pid) if port.pid else "free")
-    return table
+def _ports(ports: Any) -> list[tuple[str, str, str]]:
+    return [(str(port.number), port.spec, str(port.pid) if port.pid else "free") for port in ports]

@@ -84,19 +84,15 @@ def run_benchmark(name: str, measure: Callable[[], Report], as_json: bool) -> in
 
 def print_report(report: Report) -> None:
     """Print the table."""
-    from rich.console import Console
-    from rich.table import Table
+    from hostagent.launch.terminal import print_table, wide_console
 
-    table = Table(title=report.title, title_justify="left", box=None, pad_edge=False)
-    for name in ("what", "figure", "baseline", "", "ratio", "note"):
-        table.add_column(name, justify="right" if name in ("figure", "baseline", "ratio") else "left")
+    rows = []
     for row in report.rows:
         baseline = "" if row.baseline_value is None else f"{_figure(row.baseline_value)} {row.unit}"
         ratio = "" if row.ratio is None else f"{row.ratio:,.2f}x" if row.ratio >= 0.1 else f"{row.ratio:.2g}x"
-        table.add_row(row.name, f"{_figure(row.value)} {row.unit}", baseline, row.baseline, ratio, row.note)
-    console = Console()
-    console = console if console.is_terminal else Console(width=200)
-    console.print(table)
+        rows.append((row.name, f"{_figure(row.value)} {row.unit}", baseline, row.baseline, ratio, row.note))
+    console = wide_console()
+    print_table(("what", ">figure", ">baseline", "", ">ratio", "note"), rows, title=report.title, console=console)
     for line in report.remarks:
         console.print(line, highlight=False, soft_wrap=True)
 

@@ -21,7 +21,6 @@ HEADINGS = {
 }  # fmt: skip
 """Columns in few letters."""
 
-WIDE = 200
 FAULTS_SHOWN = 5
 
 
@@ -155,16 +154,12 @@ def _known(name: str, examples: Iterable[str]) -> str:
 
 
 def show(rows: list[dict[str, object]], title: str) -> None:
-    """A table of rows of the same columns; into a file or pipe it goes whole."""
-    from rich.console import Console
-    from rich.table import Table
+    """Print rows of the same columns as a table."""
+    from hostagent.launch.terminal import print_table
 
-    table = Table(title=title)
-    for column in rows[0]:
-        table.add_column(HEADINGS.get(column, column), justify="left" if isinstance(rows[0][column], str) else "right")
-    for row in rows:
-        table.add_row(*("-" if value is None else str(value) for value in row.values()))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDE)
-    console.print(table)
+    columns = [
+        ("" if isinstance(value, str) else ">") + HEADINGS.get(name, name) for name, value in rows[0].items()
+    ]  # fmt: skip
+    print_table(
+        columns, [["-" if value is None else str(value) for value in row.values()] for row in rows], title=title
+    )

@@ -60,7 +60,8 @@ def run(config: Path, *, plot: Path | None = None, csv: Path | None = None, as_j
 
 def _run_tree(config: Any, plot: Path | None, csv: Path | None, as_json: bool) -> int:
     """Trees of switches: a line for each reduction, and one for each of its levels."""
-    from hostagent.cli.pspin.tables import show_trees, wide_console
+    from hostagent.cli.pspin.tables import show_trees
+    from hostagent.launch.terminal import wide_console
     from pspin_model.flare.study.sweep import as_csv
     from pspin_model.flare.study.tree_report import level_rows, reduce_in_time
 

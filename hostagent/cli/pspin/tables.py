@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from hostagent.launch.terminal import print_table, wide_console
 
 PAIRS = (
     (("bandwidth_gbps", "model_gbps"), 1),
@@ -16,27 +15,31 @@ PAIRS = (
 """A sweep's figures and the model's, and what they are divided by in the table."""
 SPARSE_PAIRS = ((("dense_gbps", "model_dense_gbps"), 1), *PAIRS[1:3])
 
-LEVEL_COLUMNS = ("level", "switches", "children", "algorithm", "done µs", "packets", "duplicates", "retransmitted",
-           "cycles a packet", "busy", "input KiB", "working KiB", "booked KiB")  # fmt: skip
-SPARSE_LEVEL_COLUMNS = ("of the result", "merged", "spilled", "KiB up", "extra KiB")
-
-WIDE = 260
+REDUCTION_COLUMNS = ("reduction", "algorithm", ">KiB", ">children", ">Gbit/s", ">model", ">µs", ">cycles a packet",
+           ">block µs", ">working KiB", "result")  # fmt: skip
+SPARSE_COLUMNS = ("sparse", ">density", ">of the result", ">pairs in", ">merged", ">spilled", ">flushes", ">KiB in",
+           ">KiB out", ">extra KiB", ">dense Gbit/s")  # fmt: skip
+SWEEP_COLUMNS = ("algorithm", ">KiB", ">cores", ">children", ">Gbit/s", ">model", ">service", ">model", ">block µs",
+           ">model", ">working KiB", ">model", ">busy", "why the model deviates")  # fmt: skip
+SPARSE_SWEEP_COLUMNS = ("storage", ">buffers", ">density", ">KiB", ">cores", ">children", ">dense Gbit/s", ">model",
+           ">service", ">model", ">block µs", ">model", ">of the result", ">spilled", ">model", ">KiB out",
+           ">extra KiB", ">model", ">busy", "why the model deviates")  # fmt: skip
+LEVEL_COLUMNS = (">level", ">switches", ">children", "algorithm", ">done µs", ">packets", ">duplicates",
+           ">retransmitted", ">cycles a packet", ">busy", ">input KiB", ">working KiB", ">booked KiB")  # fmt: skip
+SPARSE_LEVEL_COLUMNS = (">of the result", ">merged", ">spilled", ">KiB up", ">extra KiB")
 
 
 def show_report(report: Any) -> None:
     console = wide_console()
-    table = Table(box=None, pad_edge=False)
-    for name in ("reduction", "algorithm", "KiB", "children", "Gbit/s", "model", "µs", "cycles a packet", "block µs",
-                 "working KiB", "result"):  # fmt: skip
-        table.add_column(name, justify="left" if name in ("reduction", "algorithm", "result") else "right")
+    rows = []
     for o in report.outcomes:
         result = "refused" if o.refused else "exact" if o.exact else f"WRONG, {o.faults} faults"
-        table.add_row(
+        rows.append((
             o.name, o.algorithm, _kib(o.message_bytes), str(o.children), f"{o.bandwidth_gbps:,.1f}",
             f"{o.model.bandwidth_gbps:,.1f}" if o.model else "", f"{o.cycles / 1000:,.1f}", f"{o.service_cycles:,.0f}",
             f"{o.block_latency_cycles / 1000:,.1f}", _kib(o.working_peak_bytes), result,
-        )  # fmt: skip
-    console.print(table)
+        ))  # fmt: skip
+    print_table(REDUCTION_COLUMNS, rows, console=console)
     for o in report.outcomes:
         if o.refused:
             ring = f"On a ring of the hosts: {o.fallback_cycles / 1000:,.1f} µs or more"
@@ -53,68 +56,52 @@ def _show_sparse(console: Any, outcomes: Any) -> None:
     """What became of the pairs of sparse reductions."""
     if not outcomes:
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("sparse", "density", "of the result", "pairs in", "merged", "spilled", "flushes", "KiB in", "KiB out",
-                 "extra KiB", "dense Gbit/s"):  # fmt: skip
-        table.add_column(name, justify="left" if name == "sparse" else "right")
+    rows = []
     for o in outcomes:
         s = o.sparse
-        table.add_row(
+        rows.append((
             o.name, f"{o.density:.2%}", f"{s.result_density:.2%}", f"{s.pairs_in:,}", f"{s.merged:,}", f"{s.spilled:,}",
             f"{s.flushes:,}", _kib(s.bytes_in), _kib(s.bytes_out), _kib(s.extra_bytes), f"{o.dense_gbps:,.1f}",
-        )  # fmt: skip
-    console.print(table)
+        ))  # fmt: skip
+    print_table(SPARSE_COLUMNS, rows, console=console)
 
 
 def show_rows(rows: Any) -> None:
-    table = Table(box=None, pad_edge=False)
-    for name in ("algorithm", "KiB", "cores", "children", "Gbit/s", "model", "service", "model", "block µs", "model",
-                 "working KiB", "model", "busy", "why the model parts from it"):  # fmt: skip
-        table.add_column(name, justify="left" if name in ("algorithm", "why the model parts from it") else "right")
+    lines: list[tuple[str, ...]] = []
     for row in rows:
         start = (row["algorithm"], _kib(row["message_bytes"]), str(row["cores"]), str(row["children"]))
         if row["refused"]:
-            table.add_row(*start, *[""] * 9, "refused")
+            lines.append((*start, *[""] * 9, "refused"))
             continue
         figures = [_figure(row[name], scale) for pair, scale in PAIRS for name in pair]
         why = row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults"
-        table.add_row(*start, *figures, f"{row['core_use']:.0%}", why)
-    _print_with_refusals(table, rows)
+        lines.append((*start, *figures, f"{row['core_use']:.0%}", why))
+    _print_with_refusals(SWEEP_COLUMNS, lines, rows)
 
 
 def show_sparse_rows(rows: Any) -> None:
-    table = Table(box=None, pad_edge=False)
-    for name in ("storage", "buffers", "density", "KiB", "cores", "children", "dense Gbit/s", "model", "service",
-                 "model", "block µs", "model", "of the result", "spilled", "model", "KiB out", "extra KiB", "model",
-                 "busy", "why the model parts from it"):  # fmt: skip
-        table.add_column(name, justify="left" if name in ("storage", "why the model parts from it") else "right")
+    lines: list[tuple[str, ...]] = []
     for row in rows:
         start = (row["storage"], str(row["buffers"]), f"{row['density']:.2%}", _kib(row["message_bytes"]),
                  str(row["cores"]), str(row["children"]))  # fmt: skip
         if row["refused"]:
-            table.add_row(*start, *[""] * 13, "refused")
+            lines.append((*start, *[""] * 13, "refused"))
             continue
         figures = [_figure(row[name], scale) for pair, scale in SPARSE_PAIRS for name in pair]
-        table.add_row(
+        lines.append((
             *start, *figures, f"{row['result_density']:.1%}", f"{row['spilled']:,}", f"{row['model_spilled']:,.0f}",
             _kib(row["bytes_out"]), _kib(row["extra_bytes"]), _kib(row["model_extra_bytes"]), f"{row['core_use']:.0%}",
             row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults",
-        )  # fmt: skip
-    _print_with_refusals(table, rows)
+        ))  # fmt: skip
+    _print_with_refusals(SPARSE_SWEEP_COLUMNS, lines, rows)
 
 
-def _print_with_refusals(table: Any, rows: Any) -> None:
+def _print_with_refusals(columns: Any, lines: Any, rows: Any) -> None:
     """Reasons of refusals are printed below the table, where a line has room."""
     console = wide_console()
-    console.print(table)
+    print_table(columns, lines, console=console)
     for why in dict.fromkeys(row["refused"] for row in rows if row["refused"]):
         console.print(f"refused: {why}", highlight=False, soft_wrap=True)
-
-
-def wide_console() -> Any:
-    """The terminal; files and pipes get whole tables, 260 columns wide."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDE)
 
 
 def _figure(value: float | None, scale: float) -> str:
@@ -152,15 +139,14 @@ def _show_tree(console: Any, report: Any) -> None:
         f"{what} to {report.root}: {result}, {_us(report.cycles)} µs, a block {_us(report.block_latency_cycles)} µs, "
         f"{report.host_gbps:,.1f} Gbit/s of a host{again}"
     )
-    console.print(_levels(report))
+    _print_levels(console, report)
     for text in report.faults[:20]:
         console.print(text)
 
 
-def _levels(report: Any) -> Any:
-    table = Table(box=None, pad_edge=False)
-    for name in (*LEVEL_COLUMNS, *(SPARSE_LEVEL_COLUMNS if report.density else ())):
-        table.add_column(name, justify="left" if name == "algorithm" else "right")
+def _print_levels(console: Any, report: Any) -> None:
+    columns = (*LEVEL_COLUMNS, *(SPARSE_LEVEL_COLUMNS if report.density else ()))
+    rows = []
     for level in report.levels:
         row = [
             str(level.level), str(level.switches), str(level.children), level.algorithm, _us(level.done_cycles),
@@ -177,8 +163,8 @@ def _levels(report: Any) -> Any:
                 _kib(s.bytes_out),
                 _kib(s.extra_bytes),
             ]
-        table.add_row(*row)
-    return table
+        rows.append(row + [""] * (len(columns) - len(row)))
+    print_table(columns, rows, console=console)
 
 
 def _us(cycles: float) -> str:

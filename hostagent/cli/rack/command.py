@@ -173,34 +173,35 @@ def racks(
     """
     import json
 
-    from rich.console import Console
-    from rich.table import Table
-
     from hostagent.cli.rack import sweep as sweeping
+    from hostagent.launch.terminal import print_table
 
     if count * workers > 64:
         raise UsageError(f"{count} racks of {workers} workers: a flat server has at most 64 children", "--racks")
     if plot is not None and (plot.suffix not in (".svg", ".png") or not plot.parent.is_dir()):
         raise UsageError(f"{plot}: give a .svg or .png file in an existing folder", "--plot")
     sweep = sweeping.Sweep(count, workers, worker_gbit, server_gbit, chunks, lanes)
-    points = []
-    table = Table("scheme", "uplink Gbit/s", "simulated ms", "model ms", "bytes out of a rack", "formula", "sums")
-    for point in sweeping.play_all(sweep):
-        points.append(point)
-        table.add_row(
-            point.scheme,
-            f"{point.uplink_gbit:g}",
-            f"{point.time_ms:.3f}",
-            f"{point.model_ms:.3f}",
-            f"{point.crossed_bytes:,}",
-            f"{point.formula_bytes:,}",
-            "right" if point.right else "WRONG",
-        )
+    points = list(sweeping.play_all(sweep))
     summary = sweeping.as_json(sweep, points)
     if as_json:
         print(json.dumps(summary))
     else:
-        Console().print(table)
+        columns = (
+            "scheme", ">uplink Gbit/s", ">simulated ms", ">model ms", ">bytes out of a rack", ">formula", "sums"
+        )  # fmt: skip
+        rows = [
+            (
+                point.scheme,
+                f"{point.uplink_gbit:g}",
+                f"{point.time_ms:.3f}",
+                f"{point.model_ms:.3f}",
+                f"{point.crossed_bytes:,}",
+                f"{point.formula_bytes:,}",
+                "right" if point.right else "WRONG",
+            )
+            for point in points
+        ]
+        print_table(columns, rows)
         limit, published = summary["switch_over_gbit"], summary["switch_over_without_answers_gbit"]
         pays = f"A hierarchy pays below {limit:g} Gbit/s of uplink" if limit else "A hierarchy never pays"
         print(f"{pays} ({f'{published:g}' if published else 'never'} with the flat answers left out).")

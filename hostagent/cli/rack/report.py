@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from rich.console import Console
-from rich.table import Table
+from hostagent.launch.terminal import print_table, wide_console
 
-WIDTH = 120
-"""Of tables in files."""
+TENANT_COLUMNS = ("tenant", ">jobs", ">keys", ">memory", ">step", ">chunks", ">bytes", ">retransmissions", ">refused")
+CORE_COLUMNS = ("core", ">chunks", ">bytes", ">owned bytes", ">busy s", ">sum ns/chunk", ">optimizer ns/chunk")
+PORT_COLUMNS = (
+    "port", ">frames in", ">bytes in", ">frames out", ">bytes out", ">queued", ">most seen", ">dropped"
+)  # fmt: skip
 
 
 def print_report(report: Mapping[str, Any], out: TextIO) -> None:
     """``report``: what `Figures.as_json` returns."""
-    console = Console(file=out, width=None if out.isatty() else WIDTH)
-    for table in (_tenants(report), _cores(report), _ports(report)):
-        if table.row_count:
-            console.print(table)
+    console = wide_console(out)
+    for title, columns, rows in (
+        ("tenants", TENANT_COLUMNS, _tenants(report)),
+        ("cores", CORE_COLUMNS, _cores(report)),
+        ("ports", PORT_COLUMNS, _ports(report)),
+    ):
+        if rows:
+            print_table(columns, rows, title=title, console=console)
     between = report["between_racks"]
     if between:
         console.print(
@@ -31,22 +37,13 @@ def print_report(report: Mapping[str, Any], out: TextIO) -> None:
         console.print(f"refused or dropped: {', '.join(lost)}")
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right")
-    return table
-
-
-def _tenants(report: Mapping[str, Any]) -> Table:
-    table = _table(
-        "tenants", "tenant", "jobs", "keys", "memory", "step", "chunks", "bytes", "retransmissions", "refused"
-    )
+def _tenants(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for tenant in report["tenants"]:
         frames, bytes_of = tenant["frames"], tenant["bytes"]
         taken = sum(frames.get(name, 0) for name in ("accepted", "accepted_no_data"))
         again = sum(frames.get(name, 0) for name in ("served_again", "waiting"))
-        table.add_row(
+        row = (
             tenant["name"] or "(only sums)",
             f"{tenant['jobs']}",
             f"{tenant['keys']}",
@@ -57,14 +54,13 @@ def _tenants(report: Mapping[str, Any]) -> Table:
             f"{again:,}",
             f"{sum(tenant['refused'].values())}",
         )
-    return table
+        rows.append(row)
+    return rows
 
 
-def _cores(report: Mapping[str, Any]) -> Table:
-    balance = report["balance"]
-    table = _table("cores", "core", "chunks", "bytes", "owned bytes", "busy s", "sum ns/chunk", "optimizer ns/chunk")
-    for core in report["cores"]:
-        table.add_row(
+def _cores(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        (
             f"{core['core']}",
             f"{core['chunks']:,}",
             f"{core['bytes']:,}",
@@ -73,18 +69,16 @@ def _cores(report: Mapping[str, Any]) -> Table:
             f"{core['aggregation_ns_per_chunk']:.0f}",
             f"{core['optimizer_ns_per_chunk']:.0f}",
         )
-    shares = [balance[name] for name in ("core_chunks", "core_bytes", "core_owned_bytes")]
-    table.add_row("max / mean", *(f"{share:.3f}" for share in shares), "", "", "")
-    return table
+        for core in report["cores"]
+    ]
+    shares = [report["balance"][name] for name in ("core_chunks", "core_bytes", "core_owned_bytes")]
+    return [*rows, ("max / mean", *(f"{share:.3f}" for share in shares), "", "", "")]
 
 
-def _ports(report: Mapping[str, Any]) -> Table:
+def _ports(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
     balance = report["balance"]
-    table = _table(
-        "ports", "port", "frames in", "bytes in", "frames out", "bytes out", "queued", "most seen", "dropped"
-    )
-    for port in report["ports"]:
-        table.add_row(
+    rows: list[tuple[str, ...]] = [
+        (
             f"{port['port']}",
             f"{port['frames_in']:,}",
             f"{port['bytes_in']:,}",
@@ -94,6 +88,9 @@ def _ports(report: Mapping[str, Any]) -> Table:
             f"{port['deepest_out']}",
             ", ".join(f"{count:,} {reason}" for reason, count in port["drops"].items()) or "0",
         )
-    if table.row_count:
-        table.add_row("max / mean", "", f"{balance['port_bytes_in']:.3f}", "", f"{balance['port_bytes_out']:.3f}")
-    return table
+        for port in report["ports"]
+    ]
+    if rows:
+        means = (f"{balance['port_bytes_in']:.3f}", "", f"{balance['port_bytes_out']:.3f}")
+        rows.append(("max / mean", "", *means, "", "", ""))
+    return rows
