@@ -64,15 +64,18 @@ def run_trace(request: TraceRequest, *, output: TextIO | None = None, errors: Te
         )
         for number, walk in enumerate(_walks(program, request, frames)):
             _print(walk, number, request.as_json, output)
-    except (ProgramNotFound, CompileError, WrongTest, PortError, ControlError) as error:
+    except CompileError as error:
         print(error, file=errors)
+        return 2
+    except (ProgramNotFound, WrongTest, PortError, ControlError) as error:
+        print(f"netsum trace: {error}", file=errors)
         return 2
     except StfError as error:
         for complaint in error.complaints:
             print(f"{request.entries}:{complaint.line}: {complaint.message}", file=errors)
         return 2
     except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=errors)
+        print(f"netsum trace: {error.filename}: {error.strerror}", file=errors)
         return 2
     return 0
 

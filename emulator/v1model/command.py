@@ -57,12 +57,12 @@ def run_compile(
     request = Request(program, dump_after, p4info, defines, include_paths, check_only, strict_bmv2)
     output, errors = output or sys.stdout, errors or sys.stderr
     if p4info is not None and Path(p4info).suffix not in P4INFO_SUFFIXES:
-        print(f"{p4info}: the suffix says the format, one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
+        print(f"netsum compile: {p4info}: the suffix says the format, one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
         return 2
     try:
         path = find_program(program)
     except ProgramNotFound as error:
-        print(error, file=errors)
+        print(f"netsum compile: {error}", file=errors)
         return 2
     needs_all_checks = strict_bmv2 or p4info is not None
     if check_only and needs_all_checks:
@@ -171,13 +171,13 @@ def write_p4info(texts: Mapping[str, str], path: str, errors: TextIO) -> int:
     """In the format that the suffix says, of ``texts`` by suffix. The exit status: 0, or 2 with the reason told."""
     suffix = Path(path).suffix
     if suffix not in P4INFO_SUFFIXES:
-        print(f"{path}: the suffix says the format, one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
+        print(f"netsum compile: {path}: the suffix says the format, one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
         return 2
     text = texts[".txtpb" if suffix == ".txt" else suffix]
     try:
         Path(path).write_bytes(bytes.fromhex(text) if suffix == ".bin" else text.encode())
     except OSError as error:
-        print(f"{path}: {error.strerror}", file=errors)
+        print(f"netsum compile: {path}: {error.strerror}", file=errors)
         return 2
     return 0
 
@@ -199,7 +199,10 @@ def _stages(path: str, request: Request, output: TextIO, errors: TextIO) -> int:
             print(warning, file=errors)
         return 0
     if request.dump_after not in PASSES:
-        print(f"there is no pass {request.dump_after!r}; choose one of {', '.join(PASSES)}", file=errors)
+        print(
+            f"netsum compile: --dump-after: there is no pass {request.dump_after!r}; choose one of {', '.join(PASSES)}",
+            file=errors,
+        )
         return 2
     dump(path, request.dump_after, request.defines, request.include_paths, output)
     return 0

@@ -26,6 +26,7 @@ class Group(NamedTuple):
 
     help: str
     commands: Mapping[str, Entry]
+    example: str
 
 
 PSPIN = Group(
@@ -37,6 +38,7 @@ PSPIN = Group(
         "compare": Entry("pspin.example:compare", "Compare the model with measurements of the RTL."),
         "riscv": Entry("pspin.riscv:riscv", "Run handlers in C by instructions, next to their Python versions."),
     },
+    "netsum pspin example ping_pong --packets 256",
 )
 BENCH = Group(
     "Measure; each figure is next to its baseline from the same run.",
@@ -53,8 +55,14 @@ BENCH = Group(
         ),
         "load": Entry("bench.command:load", "Compilation and start-up times, next to torchrun with gloo."),
         "pspin": Entry("bench.command:pspin", "Simulation speed of the PsPIN model, next to its RTL."),
-        "all": Entry("bench.command:everything", "All of the benchmarks but server: the tables of BENCHMARKS.md."),
+        "worker": Entry("bench.command:worker", "A host's cost of a frame, next to a plain copy of its lanes."),
+        "entries": Entry("bench.command:entries", "Table entries over P4Runtime, next to a server that ignores them."),
+        "all": Entry(
+            "bench.command:everything",
+            "All of the benchmarks but server, worker and entries: the tables of BENCHMARKS.md.",
+        ),
     },
+    "netsum bench switch --lanes 256 --json",
 )
 COMMANDS: Mapping[str, Entry | Group] = {
     "demo": Entry("demo.command:demo", "Train a small CNN through the P4 switch, then on gloo, and compare."),
@@ -92,7 +100,7 @@ def run(words: Sequence[str]) -> int:
 
             print(f"netsum {version('netsum')}")
             return 0
-        return _run_one("netsum", Group(SUMMARY, COMMANDS), words)  # type: ignore[arg-type]
+        return _run_one("netsum", Group(SUMMARY, COMMANDS, "netsum run -n 4 train.py"), words)  # type: ignore[arg-type]
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -137,6 +145,7 @@ def help_of(path: str, group: Group) -> str:
         lines += textwrap.wrap(
             chosen.help, WIDTH, initial_indent=f"  {name:<{width - 2}}", subsequent_indent=" " * width
         )
+    lines += ["", "Example:", f"  {group.example}"]
     return "\n".join([*lines, "", f"See `{path} COMMAND --help` for the options of a command."])
 
 

@@ -15,9 +15,10 @@ PTF_MISSING = "netsum ptf: PTF is not installed here: pip install ptf"
 
 
 def _stf_commands() -> str:
-    from emulator.harness.stf.usage import USAGE
+    from emulator.harness.stf.usage import TARGET, USAGE
 
-    return "Lines of a test ('#' starts a comment):\n  " + "\n  ".join(USAGE.values())
+    lines = "\n  ".join(USAGE.values())
+    return f"Lines of a test ('#' starts a comment):\n  {lines}\n\n{TARGET}"
 
 
 @command(

@@ -32,16 +32,22 @@ def run_stf(
     """
     output, errors = output or sys.stdout, errors or sys.stderr
     if engine not in ENGINE_CHOICES:
-        print(f"there is no engine {engine!r}; choose one of {', '.join(ENGINE_CHOICES)}", file=errors)
+        print(
+            f"netsum stf: --engine: there is no engine {engine!r}; choose one of {', '.join(ENGINE_CHOICES)}",
+            file=errors,
+        )
         return 2
     try:
         runner = Runner(program, engine=engine, defines=defines, include_paths=include_paths)
         results = [result for test in tests for result in runner.run_file(test)]
-    except (ProgramNotFound, CompileError) as error:
+    except CompileError as error:
         print(error, file=errors)
         return 2
+    except ProgramNotFound as error:
+        print(f"netsum stf: {error}", file=errors)
+        return 2
     except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=errors)
+        print(f"netsum stf: {error.filename}: {error.strerror}", file=errors)
         return 2
     if as_json:
         print(json.dumps({"program": runner.program, "tests": [_as_data(r) for r in results]}), file=output)

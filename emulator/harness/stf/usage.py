@@ -7,7 +7,7 @@ USAGE = {
     "expect": "expect PORT [NIBBLES, '*' for any, '$' at the end for nothing more]",
     "no_packet": "no_packet [PORT]",
     "wait": "wait [SECONDS]",
-    "add": "add TABLE [PRIORITY] KEY:VALUE ... ACTION(PARAMETER:VALUE, ...) | member M | group G [= HANDLE]",
+    "add": "add TABLE [PRIORITY] KEY:VALUE ... TARGET [= HANDLE]",
     "setdefault": "setdefault TABLE ACTION(PARAMETER:VALUE, ...)",
     "remove": "remove all | HANDLE",
     "add_member": "add_member PROFILE ACTION(PARAMETER:VALUE, ...) = HANDLE",
@@ -38,5 +38,7 @@ USAGE = {
 }
 """Rates are in units (packets or bytes) per microsecond, committed before peak, bursts in units. A CELL is an index, or
 the handle of an entry that has a direct meter."""
+
+TARGET = "TARGET is ACTION(PARAMETER:VALUE, ...), member M or group G."
 
 OPERATORS = ("==", "!=", "<=", ">=", "<", ">")

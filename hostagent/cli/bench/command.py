@@ -209,18 +209,61 @@ def pspin(
 
 
 @command(
+    option("--lanes", metavar="N", type=integer(2), help="Integers in a frame."),
+    AS_JSON,
+)
+def worker(
+    *,
+    lanes: int = 256,
+    as_json: bool = False,
+) -> int:
+    """A host's cost of a frame: quantize, send, receive and dequantize, next to a plain copy of its lanes.
+
+    Example:
+      netsum bench worker --lanes 2048
+    """
+    from hostagent.cli.bench.runner import run_benchmark
+    from hostagent.cli.bench.worker import measure
+
+    return run_benchmark("worker", lambda: measure(lanes), as_json)
+
+
+@command(
+    option("--entries", metavar="N", type=integer(1, 150_000), help="Number of table entries."),
+    AS_JSON,
+)
+def entries(
+    *,
+    entries: int = 100_000,
+    as_json: bool = False,
+) -> int:
+    """Table entries inserted, modified, read and deleted over P4Runtime, next to a server that ignores them.
+
+    Example:
+      netsum bench entries --entries 10000
+    """
+    from hostagent.cli.bench.entries import measure
+    from hostagent.cli.bench.runner import run_benchmark
+
+    return run_benchmark("entries", lambda: measure(entries), as_json)
+
+
+@command(
     option("-o", "--output", metavar="FILE", type=Path, help="JSON file for all results."),
+    AS_JSON,
 )
 def everything(
     *,
     output: Path | None = None,
+    as_json: bool = False,
 ) -> int:
-    """All of the benchmarks but server, one after the other: the tables of BENCHMARKS.md.
+    """All of the benchmarks but server, worker and entries, one after the other: the tables of BENCHMARKS.md.
 
     Example:
       netsum bench all -o bench.json
     """
     import json
+    import sys
 
     from hostagent.cli.bench import allreduce, forward, load, ports, pspin, switch, tables
     from hostagent.cli.bench.runner import BenchError, Report, machine_facts, print_report
@@ -235,18 +278,24 @@ def everything(
         allreduce.measure,
     )
     facts = machine_facts()
-    print("  ".join(f"{name} {value}" for name, value in facts.items()))
+    if not as_json:
+        print("  ".join(f"{name} {value}" for name, value in facts.items()))
     reports = []
     for measure in measures:
         try:
             report = measure()
         except BenchError as error:  # such as one that needs root
-            print(f"\n{measure.__module__.rpartition('.')[2]}: not measured: {error}")
+            print(f"\n{measure.__module__.rpartition('.')[2]}: not measured: {error}", file=sys.stderr)
             continue
-        print()
-        print_report(report)
+        if not as_json:
+            print()
+            print_report(report)
         reports.append(report.as_json())
+    text = json.dumps({"machine": facts, "reports": reports}, indent=1)
     if output is not None:
-        output.write_text(json.dumps({"machine": facts, "reports": reports}, indent=1) + "\n")
+        output.write_text(text + "\n")
+    if as_json:
+        print(text)
+    elif output is not None:
         print(f"written to {output}")
     return 0

@@ -9,7 +9,7 @@ from hostagent.cli.parsing import command, integer, option
 
 
 @command(
-    option("-n", "--workers", metavar="N", type=integer(2, 16), help="Number of training processes."),
+    option("-n", "--nproc", dest="workers", metavar="N", type=integer(2, 16), help="Number of training processes."),
     option("--epochs", metavar="N", type=integer(2), help="Passes over the digits."),
     option("--lanes", metavar="N", type=integer(), help="Integers in a frame."),
     option("-o", "--output", metavar="DIR", type=Path, help="Folder for the report."),

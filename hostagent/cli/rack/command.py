@@ -139,7 +139,7 @@ def _report_of(address: str, as_json: bool) -> int:
 
 @command(
     option("--racks", dest="count", metavar="N", type=integer(2, 16), help="Number of racks."),
-    option("-n", "--workers", metavar="N", type=integer(1, 32), help="Workers in each rack."),
+    option("--workers", metavar="N", type=integer(1, 32), help="Workers in each rack."),
     option("--worker-gbit", metavar="GBIT", type=number(0.001), help="Rate of a worker's link, Gbit/s."),
     option(
         "--server-gbit",
@@ -169,7 +169,7 @@ def racks(
     pays.
 
     Example:
-      netsum racks --racks 4 -n 4 --plot racks.svg
+      netsum racks --racks 4 --workers 4 --plot racks.svg
     """
     import json
 

@@ -10,7 +10,20 @@ from tests.clients.command import netsum
 
 def test_played_steps_cross_as_many_bytes_as_the_formula_and_a_plot_is_drawn(tmp_path: Path) -> None:
     plot = tmp_path / "racks.svg"
-    options = ["racks", "--racks", "2", "-n", "2", "--chunks", "8", "--lanes", "64", "--plot", str(plot), "--json"]
+    options = [
+        "racks",
+        "--racks",
+        "2",
+        "--workers",
+        "2",
+        "--chunks",
+        "8",
+        "--lanes",
+        "64",
+        "--plot",
+        str(plot),
+        "--json",
+    ]
     done = netsum(*options)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
@@ -24,7 +37,7 @@ def test_played_steps_cross_as_many_bytes_as_the_formula_and_a_plot_is_drawn(tmp
 
 
 def test_more_workers_than_a_flat_server_can_have_are_refused() -> None:
-    done = netsum("racks", "--racks", "9", "-n", "8")
+    done = netsum("racks", "--racks", "9", "--workers", "8")
     assert done.exit_code == 2
     assert "at most 64 children" in done.output
     for plot in ("racks.txt", "no/such/folder/racks.svg"):

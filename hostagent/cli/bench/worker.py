@@ -1,4 +1,4 @@
-"""What a frame costs a host, in nanoseconds: ``python -m tests.labs.worker_core_bench [lanes]``.
+"""``netsum bench worker``: what a frame costs a host, next to a plain copy of its lanes.
 
 Times the compiled core end to end (numbers, windows, lists, headers and all) by looping its own contributions back as
 results: a job of one worker, whose sum is its own contribution. The 64 MiB are beyond the caches.
@@ -6,7 +6,6 @@ results: a job of one worker, whose sum is its own contribution. The 64 MiB are 
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
@@ -15,9 +14,10 @@ import numpy as np
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i64, store_i64, store_u8
 from emulator.native.syscalls import monotonic_ns
+from hostagent.cli.bench.runner import Report, Row
 from hostagent.protocol.dtypes import ELEMENT_BYTES, DType
 from hostagent.protocol.frames import Addresses
-from hostagent.protocol.operation import REQUEST, OperationKind, Span, request_of
+from hostagent.protocol.operation import REQUEST, Operation, OperationKind, Span, request_of
 from hostagent.protocol.quantizer.blocks import dequantize, exponent_of, quantize
 from hostagent.protocol.worker import (
     NEVER_NS,
@@ -28,14 +28,16 @@ from hostagent.protocol.worker import (
     core_submit,
     frame_stride_bytes,
     ring_chunks,
+    scratch_bytes,
     transmit_at,
 )
 from hostagent.protocol.worker.header import KIND_AT, udp_sum
 from hostagent.protocol.worker.operations import core_take_completion
 from hostagent.protocol.worker.records import TRANSMIT, TRANSMIT_BYTES
-from tests.labs.worker_core import operation_of, scratch_for
 
 WINDOW = 256
+SEED = 1
+TIMES = 200_000
 BATCH = 64
 """Frames between two polls, as a ring would deliver them."""
 
@@ -61,6 +63,13 @@ def repeat_exponent(values: int, count: int, times: int) -> Any:
     for _ in range(times):
         total += exponent_of(values, count)
     return total
+
+
+@njit
+def repeat_copy(source: int, target: int, length: int, times: int) -> None:
+    """The baseline: the bytes of a frame's lanes, copied in the first-level cache."""
+    for _ in range(times):
+        copy_bytes(target, source, length)
 
 
 @njit
@@ -120,8 +129,9 @@ def core_nanoseconds(lanes: int, dtype: DType, tensor_bytes: int) -> tuple[float
     target, copies = np.zeros(tensor_bytes, np.uint8), np.zeros(BATCH * stride, np.uint8)
     out, request = np.zeros(BATCH, TRANSMIT), np.zeros(1, REQUEST)
     spans = Span(source.ctypes.data, 0, elements), Span(target.ctypes.data, 0, elements)
-    operation = operation_of(OperationKind.SUM, dtype, elements, *spans)
-    scratch = scratch_for(operation, lanes)
+    operation = Operation("", OperationKind.SUM, dtype.name.lower(), ELEMENT_BYTES[dtype], elements, *spans)
+    kind, factor = operation.core_type()
+    scratch = np.empty(scratch_bytes(operation.kind, kind, elements * factor, lanes), np.uint8)
     request[0] = request_of(operation, scratch.ctypes.data)
     best = [float("inf")] * 2
     for _ in range(5 if tensor_bytes > 1 << 20 else 200):
@@ -132,21 +142,24 @@ def core_nanoseconds(lanes: int, dtype: DType, tensor_bytes: int) -> tuple[float
     return best[0], best[1]
 
 
-def main() -> None:
-    """Print the table."""
-    lanes = int(sys.argv[1]) if len(sys.argv) > 1 else 256
-    values, words = np.random.default_rng(1).standard_normal(lanes).astype(np.float32), np.zeros(lanes + 16, np.uint32)
-    near, far = values.ctypes.data, words.ctypes.data + 2
-    print(f"{lanes} lanes, ns per frame")
-    print(f"  quantize, in cache     {nanoseconds(repeat_quantize, near, far, lanes, times=200_000):7.1f}")
-    print(f"  dequantize, in cache   {nanoseconds(repeat_dequantize, far, near, lanes, times=200_000):7.1f}")
-    print(f"  exponent, in cache     {nanoseconds(repeat_exponent, near, lanes, times=200_000):7.1f}")
-    print(f"  UDP sum, in cache      {nanoseconds(repeat_sum, near, 66 + 4 * lanes - 64, times=200_000):7.1f}")
+def measure(lanes: int) -> Report:
+    """The loops alone in the first-level cache, then the whole core by element type and size of the tensor."""
+    values, words = (
+        np.random.default_rng(SEED).standard_normal(lanes).astype(np.float32),
+        np.zeros(lanes + 16, np.uint32),
+    )
+    near, far, length = values.ctypes.data, words.ctypes.data + 2, 4 * lanes
+    copy_ns = nanoseconds(repeat_copy, near, far, length, times=TIMES)
+    figures = {
+        "quantize, in cache": nanoseconds(repeat_quantize, near, far, lanes, times=TIMES),
+        "dequantize, in cache": nanoseconds(repeat_dequantize, far, near, lanes, times=TIMES),
+        "exponent, in cache": nanoseconds(repeat_exponent, near, lanes, times=TIMES),
+        "UDP checksum, in cache": nanoseconds(repeat_sum, near, length + 2, times=TIMES),
+    }
     for dtype in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.INT32, DType.INT64):
         for size in (256 << 10, 64 << 20):
             send, receive = core_nanoseconds(lanes, dtype, size)
-            print(f"  core, {dtype.name.lower():8} {size >> 10:6} KiB: send {send:6.1f}, receive {receive:6.1f}")
-
-
-if __name__ == "__main__":
-    main()
+            name = f"{dtype.name.lower()}, {size >> 10:,} KiB"
+            figures |= {f"core, {name}: send": send, f"core, {name}: receive": receive}
+    rows = [Row(name, value, "ns", "plain copy, in cache", copy_ns) for name, value in figures.items()]
+    return Report("worker", f"worker core, nanoseconds per frame of {lanes} lanes", rows, SEED)
