@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from emulator.harness.fields import Field, header_fields, scapy_fields
+from emulator.harness.frame_fields import Field, header_fields, scapy_fields
+from emulator.harness.packet_history import HistoryView
 from emulator.harness.packets import Expected, is_scapy
-from emulator.harness.sent import SentView
 from emulator.harness.target import Received
 from emulator.harness.walk.events import Placed
 
@@ -92,14 +92,14 @@ MOST_SHOWN = 4
 ROW_BYTES = 32
 
 
-def unmet(view: SentView, port: int | None, wanted: Expected | None, within: str | int | None) -> str:
+def unmet(view: HistoryView, port: int | None, wanted: Expected | None, within: str | int | None) -> str:
     """Nothing came out of the port, or of any where that is None."""
     bound = "" if within is None else f" within {within}"
     where = "any port" if port is None else f"port {port}"
     lines = [f"{view.label}{where}: expected a packet{bound}, nothing came out"]
     if wanted is not None:
         lines.append(f"  expected {_summary(wanted)}")
-    others = [r for r in view.world.arrived if r.origin in (view.last, -1)]
+    others = [r for r in view.testbed.arrived if r.origin in (view.last, -1)]
     for received in others[:MOST_SHOWN]:
         where = f"{received.switch}, " if view.label else ""
         is_same = wanted is not None and wanted.matches(received.content)
@@ -112,12 +112,12 @@ def unmet(view: SentView, port: int | None, wanted: Expected | None, within: str
     return _with_walk(lines, view, view.last)
 
 
-def _headers(view: SentView, received: Received) -> tuple[Placed, ...]:
+def _headers(view: HistoryView, received: Received) -> tuple[Placed, ...]:
     left = view.left(received)
     return left.headers if left is not None else ()
 
 
-def other_packet(view: SentView, wanted: Expected, waiting: list[Received]) -> str:
+def other_packet(view: HistoryView, wanted: Expected, waiting: list[Received]) -> str:
     """What came out is not what was expected."""
     received = waiting[0]
     lines = [f"{view.label}port {received.port}: the packet is not the expected one"]
@@ -129,7 +129,7 @@ def other_packet(view: SentView, wanted: Expected, waiting: list[Received]) -> s
     return _with_walk(lines, view, received.origin)
 
 
-def unexpected_packets(view: SentView, others: list[Received]) -> str:
+def unexpected_packets(view: HistoryView, others: list[Received]) -> str:
     count = "a packet" if len(others) == 1 else f"{len(others)} packets"
     lines = [f"{view.label}expected no other packet, but {count} came out"]
     for received in others[:MOST_SHOWN]:
@@ -144,7 +144,7 @@ def unexpected_packets(view: SentView, others: list[Received]) -> str:
     return _with_walk(lines, view, others[0].origin)
 
 
-def _with_walk(lines: list[str], view: SentView, origin: int) -> str:
+def _with_walk(lines: list[str], view: HistoryView, origin: int) -> str:
     if not view.sent.sendings:
         lines.append("  no packet was sent yet")
     number = origin if origin >= 0 else view.last

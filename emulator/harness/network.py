@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from emulator.harness.errors import WrongTest
-from emulator.harness.sent import Sent, test_place
+from emulator.harness.packet_history import PacketHistory, test_place
 from emulator.harness.switch import P4Switch
-from emulator.harness.target import Target, World
+from emulator.harness.target import Target, Testbed
 from emulator.harness.values import duration_ns
-from emulator.harness.virtual import Source, VirtualWorld
+from emulator.harness.virtual import Source, VirtualTestbed
 from emulator.harness.walk.text import WIDTH
 from emulator.p4.library import ProgramNotFound, find_program
 
 
-class Maker(World, Protocol):
-    """A world that makes switches and links."""
+class Maker(Testbed, Protocol):
+    """A testbed that makes switches and links."""
 
     @property
     def targets(self) -> Mapping[str, Target]: ...
@@ -30,13 +30,13 @@ class Maker(World, Protocol):
 class P4Network:
     """``network.switch(...)`` makes switches, ``network.link(...)`` joins them; all share one clock."""
 
-    def __init__(self, world: Maker | None = None, *, columns: int | None = None) -> None:
+    def __init__(self, testbed: Maker | None = None, *, columns: int | None = None) -> None:
         """``columns``: how wide failures may be."""
-        self.world: Maker = world if world is not None else VirtualWorld()
-        self._sent = Sent(self.world.targets, columns or WIDTH)
+        self.testbed: Maker = testbed if testbed is not None else VirtualTestbed()
+        self._sent = PacketHistory(self.testbed.targets, columns or WIDTH)
 
     def __repr__(self) -> str:
-        return f"<P4Network: {', '.join(self.world.targets) or 'no switch yet'}>"
+        return f"<P4Network: {', '.join(self.testbed.targets) or 'no switch yet'}>"
 
     def switch(
         self,
@@ -58,9 +58,9 @@ class P4Network:
             _macros(defines),
             tuple(str(folder / p if (folder / p).is_dir() else p) for p in include_paths),
         )
-        chosen = name or (f"s{len(self.world.targets) + 1}")
-        target: Target = self.world.add(chosen, source, seed)
-        return P4Switch(target, self.world, self._sent, source.path)
+        chosen = name or (f"s{len(self.testbed.targets) + 1}")
+        target: Target = self.testbed.add(chosen, source, seed)
+        return P4Switch(target, self.testbed, self._sent, source.path)
 
     def link(
         self,
@@ -84,26 +84,26 @@ class P4Network:
             "loss": loss, "duplicate": duplicate, "reorder": reorder, "corrupt": corrupt, "rate": rate, "seed": seed,
         }  # fmt: skip
         text = "&".join(f"{name}={value}" for name, value in settings.items() if value)
-        self.world.link((one.name, one_port), (other.name, other_port), text)
+        self.testbed.link((one.name, one_port), (other.name, other_port), text)
 
     def advance(self, duration: str | int) -> None:
         """Let (virtual) time go on: ``"5ms"``, or nanoseconds."""
-        self.world.advance(duration_ns(duration))
+        self.testbed.advance(duration_ns(duration))
 
     @property
     def now_ns(self) -> int:
-        return self.world.now_ns
+        return self.testbed.now_ns
 
     def last_walk(self) -> str:
         """Of the packet sent last, by whatever switch; empty where none was sent, or the target can't tell."""
-        targets = list(self.world.targets.values())
+        targets = list(self.testbed.targets.values())
         if not targets or not self._sent.sendings:
             return ""
-        view = self._sent.view(targets[0], self.world)
+        view = self._sent.view(targets[0], self.testbed)
         return "\n".join((*view.summary_lines(view.last), *view.walk_lines()))
 
     def close(self) -> None:
-        self.world.close()
+        self.testbed.close()
 
 
 def program_path(program: str | Path, folder: Path) -> str:

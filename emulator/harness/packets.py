@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from emulator.harness.errors import WrongTest
-from emulator.harness.fields import Field, header_fields, scapy_fields
+from emulator.harness.frame_fields import Field, header_fields, scapy_fields
 from emulator.harness.names import unknown
 from emulator.harness.walk.events import Placed
 

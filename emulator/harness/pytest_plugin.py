@@ -74,13 +74,13 @@ def _columns(config: pytest.Config) -> int | None:
 
 def _world(config: pytest.Config) -> Any:
     if config.getoption("p4_target") == "bmv2":
-        from emulator.harness.bmv2.world import Bmv2World
+        from emulator.harness.bmv2.target import Bmv2Testbed
 
-        return Bmv2World()
-    from emulator.harness.virtual import VirtualWorld
+        return Bmv2Testbed()
+    from emulator.harness.virtual import VirtualTestbed
 
     coverage = config.pluginmanager.get_plugin(COVERAGE_PLUGIN)
-    return VirtualWorld(
+    return VirtualTestbed(
         engine=config.getoption("--p4-engine"), watcher=None if coverage is None else coverage.collector
     )
 

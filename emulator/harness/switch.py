@@ -9,11 +9,11 @@ from emulator.harness.catalogue import PACKET_IN, PACKET_OUT
 from emulator.harness.errors import ExpectationFailed, NotSupported, WrongTest
 from emulator.harness.externs import Counter, MeterArray, Register
 from emulator.harness.failures import other_packet, unexpected_packets, unmet
+from emulator.harness.packet_history import PacketHistory, test_place
 from emulator.harness.packets import Expected, Ignored, Packet, content_of, expected, names_headers
 from emulator.harness.profiles import Profile
-from emulator.harness.sent import Sent, test_place
 from emulator.harness.tables import Table
-from emulator.harness.target import Received, Target, World
+from emulator.harness.target import Received, Target, Testbed
 from emulator.harness.values import duration_ns, number
 from emulator.harness.walk.text import shown_path
 from emulator.switch.control import CloneSession, ValueSetMember
@@ -30,10 +30,10 @@ class P4Switch:
     ``"10.0.0.1"``, ``"02:00:00:00:00:01"``, ``"2001:db8::1"``, ``"0x0800"``.
     """
 
-    def __init__(self, target: Target, world: World, sent: Sent, program: str) -> None:
+    def __init__(self, target: Target, testbed: Testbed, sent: PacketHistory, program: str) -> None:
         self._target = target
         self._program = program
-        self._world = world
+        self._world = testbed
         self._sent = sent
         self._profiles: dict[int, Profile] = {}
 

@@ -63,7 +63,7 @@ class Target(Protocol):
         ...
 
 
-class World(Protocol):
+class Testbed(Protocol):
     """Time, and what comes out of all switches of a test."""
 
     @property

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from emulator.harness.egress_rings import Rings
 from emulator.harness.errors import WrongTest
-from emulator.harness.journal import one_frame
 from emulator.harness.packets import content_of
+from emulator.harness.replay import one_frame
 from emulator.harness.stf.bind import bind
 from emulator.harness.stf.errors import StfError
 from emulator.harness.stf.parser import parse
-from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.steps import Change
 from emulator.harness.values import duration_ns
-from emulator.harness.walk.engine import TracedSwitch
 from emulator.harness.walk.events import Walk
 from emulator.harness.walk.text import WIDTH, walk_data, walk_lines
+from emulator.harness.walk.traced_switch import TracedSwitch
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound
 from emulator.p4runtime.pipeline.programs import load_program

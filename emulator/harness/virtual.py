@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from emulator.harness.catalogue import Catalogue
+from emulator.harness.egress_rings import Rings
 from emulator.harness.errors import ExpectationFailed, WrongTest
-from emulator.harness.journal import Journal, one_frame
-from emulator.harness.stf.rings import Rings
+from emulator.harness.replay import Recording, one_frame
 from emulator.harness.target import Received
-from emulator.harness.walk.engine import TracedSwitch
 from emulator.harness.walk.events import Left, Walk
+from emulator.harness.walk.traced_switch import TracedSwitch
 from emulator.network.simulation import End, EndlessCircle, Simulation
 from emulator.p4runtime.pipeline.programs import load_program
 from emulator.ports.batch import FrameBatch
@@ -92,7 +92,7 @@ class Watcher(Protocol):
         ...
 
 
-class VirtualWorld:
+class VirtualTestbed:
     """The network of one test."""
 
     def __init__(self, *, engine: str = "llvm", watcher: Watcher | None = None) -> None:
@@ -170,22 +170,22 @@ class VirtualWorld:
 class VirtualSwitch:
     """A `Target`."""
 
-    def __init__(self, world: VirtualWorld, name: str, source: Source, seed: int) -> None:
+    def __init__(self, testbed: VirtualTestbed, name: str, source: Source, seed: int) -> None:
         self.name = name
         self.ports = ALL_PORTS
         self.source = source
-        self._world = world
+        self._world = testbed
         self._walks: dict[int, Walk] = {}
         self._origins: list[tuple[int, int]] = []
-        """(origin, number in the journal) of each frame that arrived."""
-        program = source.compiled("interpreter" if world.watcher is not None else world.engine)
+        """(origin, number in the recording) of each frame that arrived."""
+        program = source.compiled("interpreter" if testbed.watcher is not None else testbed.engine)
         self._rings = RINGS.take()
         self.switch = self._make_switch(seed)
         self.switch.load(program)
         self.control = self.switch
         self.catalogue = Catalogue(program.view, program.p4info)
-        self._journal = Journal(seed)
-        self._journal.watch(self.switch)
+        self._recording = Recording(seed)
+        self._recording.watch(self.switch)
 
     def _make_switch(self, seed: int) -> Switch:
         watcher = self._world.watcher
@@ -198,7 +198,7 @@ class VirtualSwitch:
         watcher.watch(self.source, walk)
 
     def process(self, frame: bytes, port: int, now_ns: int, origin: int) -> list[tuple[int, bytes]]:
-        number = self._journal.arrive(port, frame, now_ns)
+        number = self._recording.arrive(port, frame, now_ns)
         self._origins.append((origin, number))
         self.switch.process(one_frame(frame, port), now_ns)
         return self._rings.take()
@@ -214,7 +214,7 @@ class VirtualSwitch:
             rings = RINGS.take()
             try:
                 program = self.source.compiled("interpreter")
-                self._walks[number] = self._journal.walk_of(number, program, rings)
+                self._walks[number] = self._recording.walk_of(number, program, rings)
             finally:
                 RINGS.give(rings)
         return self._walks[number]

@@ -129,7 +129,7 @@ def run(
 
 def _print_summary(where: Aggregator, report: Path | None) -> None:
     """At the end: a summary, and the report's file."""
-    from hostagent.cli.measured import summary, write
+    from hostagent.cli.run_report import summary, write
 
     for line in summary(where):
         print(f"{where.choice.title}: {line}", file=sys.stderr)

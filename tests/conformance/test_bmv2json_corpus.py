@@ -9,10 +9,10 @@ import pytest
 from google.protobuf import text_format
 
 from emulator.bmv2json.program import load_json
+from emulator.harness.egress_rings import Rings
 from emulator.harness.stf.bind import bind
 from emulator.harness.stf.compare import compare
 from emulator.harness.stf.parser import parse
-from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.run import run
 from emulator.native.p4protos import p4info_pb2
 from emulator.p4.frontend import compile_source

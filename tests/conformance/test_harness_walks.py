@@ -8,13 +8,13 @@ import pytest
 
 from emulator.harness.coverage.items import ProgramCoverage, Sort
 from emulator.harness.coverage.universe import everything
+from emulator.harness.egress_rings import Rings
 from emulator.harness.stf import run as stf_run
-from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.runner import Runner
 from emulator.harness.virtual import Source
-from emulator.harness.walk.engine import TracedSwitch
 from emulator.harness.walk.events import Kind, Walk
 from emulator.harness.walk.text import walk_data, walk_lines
+from emulator.harness.walk.traced_switch import TracedSwitch
 
 FOLDER = Path(__file__).parent / "stf"
 TESTS = sorted(FOLDER.glob("*/*.stf"))

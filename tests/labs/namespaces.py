@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from emulator.harness.bmv2 import wire as harness_wire
+from emulator.harness.bmv2 import packet_socket as packet_socket
 from hostagent.cli.bench.veth import NoNamespaces, VethPairs
 
 CLONE_NEWNET = 0x4000_0000
@@ -46,7 +46,7 @@ def inside(namespace: str) -> Iterator[None]:
         os.close(other)
 
 
-class Wire(harness_wire.Wire):
+class Wire(packet_socket.PacketSocket):
     """A host's plain packet socket on an interface of a namespace; receiving waits PATIENCE_S."""
 
     def __init__(self, namespace: str, interface: str) -> None:

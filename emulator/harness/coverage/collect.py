@@ -15,8 +15,8 @@ from emulator.harness.coverage.universe import (
     title_of,
 )
 from emulator.harness.virtual import Source
-from emulator.harness.walk.engine import entry_text
 from emulator.harness.walk.events import Kind, Walk
+from emulator.harness.walk.traced_switch import entry_text
 from emulator.p4 import ir
 from emulator.switch.tables.tables import Table
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from emulator.harness.coverage.items import ProgramCoverage, Sort
 from emulator.harness.matches import parts_text
 from emulator.harness.virtual import Source
-from emulator.harness.walk.engine import MISS
-from emulator.harness.walk.machine import switch_key, transition_key
+from emulator.harness.walk.traced_switch import MISS
+from emulator.harness.walk.tracing_machine import switch_key, transition_key
 from emulator.p4 import ir
 from emulator.p4.ir import walk
 from emulator.v1model.compiled import CompiledProgram

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from emulator.harness.egress_rings import CELLS, Rings
 from emulator.harness.fuzz.packets import PacketSource
 from emulator.harness.fuzz.state import control_state, state_of, transplant
 from emulator.harness.stf.bind import bind
 from emulator.harness.stf.parser import parse
-from emulator.harness.stf.rings import CELLS, Rings
 from emulator.harness.stf.runner import BOTH, Runner
 from emulator.harness.stf.steps import Change, Plan, Send
 from emulator.p4 import ir

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from emulator.harness.stf import syntax as s
-from emulator.harness.stf.cells import Cells
 from emulator.harness.stf.entries import Entries
 from emulator.harness.stf.errors import Complaint, StfError
+from emulator.harness.stf.indexed_state import Cells
 from emulator.harness.stf.names import Names
 from emulator.harness.stf.replication import Replication
 from emulator.harness.stf.steps import Pause, Plan, Send, Show, Step

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from emulator.harness.stf.cells import COMPARE
-from emulator.harness.stf.rings import Rings
+from emulator.harness.egress_rings import Rings
+from emulator.harness.stf.indexed_state import COMPARE
 from emulator.harness.stf.steps import Change, Check, Pause, Plan, Send, Show, Step
 from emulator.harness.stf.syntax import CheckCount, CheckLog, NoPacket
 from emulator.ports.batch import FrameBatch

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from emulator.harness.egress_rings import Rings
 from emulator.harness.stf.bind import bind
 from emulator.harness.stf.compare import Failure, compare
 from emulator.harness.stf.errors import Complaint, StfError
 from emulator.harness.stf.parser import parse
-from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.run import Record, run
 from emulator.p4.library import find_program
 from emulator.p4runtime.pipeline.programs import load_program

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from emulator.harness.walk.engine import MISS
 from emulator.harness.walk.events import Event, Kind, Walk
 from emulator.harness.walk.text import merged, shown_path, source_line
+from emulator.harness.walk.traced_switch import MISS
 
 TRACE = 5
 """Level of single statements, below logging.DEBUG."""

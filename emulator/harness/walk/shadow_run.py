@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from emulator.harness.walk.engine import TracingInterpreter, tracing_scan
 from emulator.harness.walk.events import Walk
-from emulator.harness.walk.machine import TracingMachine
+from emulator.harness.walk.traced_switch import TracingInterpreter, tracing_scan
+from emulator.harness.walk.tracing_machine import TracingMachine
 from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
 from emulator.switch.core import Switch

@@ -115,7 +115,7 @@ def _follow(journal: Path, start: int, seen: Callable[[dict[str, Any]], None]) -
 
 
 def _network(counts: dict[str, Any], lanes: int) -> figures.Network:
-    """The gathered counts (see ``hostagent.cli.measured``) as the report's figures."""
+    """The gathered counts (see ``hostagent.cli.run_report``) as the report's figures."""
     switch = counts["switch"] or {"ports": {}}
     ports = [
         figures.Port(

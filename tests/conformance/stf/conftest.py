@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.harness.egress_rings import Rings
 from emulator.harness.stf.command import result_lines
-from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.runner import Runner
 from emulator.p4.errors import CompileError
 

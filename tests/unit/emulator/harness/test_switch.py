@@ -300,7 +300,7 @@ def test_loss_is_the_same_with_the_same_seed() -> None:
         for number in range(20):
             left.send(1, note(port=number))
         network.advance("1s")
-        found = [r.content[17] for r in network.world.arrived]
+        found = [r.content[17] for r in network.testbed.arrived]
         right_walk = right.walk()
         network.close()
         assert right_walk

@@ -16,7 +16,7 @@ from emulator.harness.coverage.page import coverage_page
 from emulator.harness.coverage.report import coverage_lines
 from emulator.harness.network import P4Network
 from emulator.harness.trace_command import TraceRequest, run_trace
-from emulator.harness.virtual import VirtualWorld
+from emulator.harness.virtual import VirtualTestbed
 
 PROGRAM = str(Path(__file__).resolve().parents[3] / "programs" / "harness_program.p4")
 NOTE = "020000000002 020000000001 88b5 07 00 0005 00000009"
@@ -82,7 +82,7 @@ def test_wrong_entries_are_told_by_line(tmp_path: Path) -> None:
 
 def collected() -> Collector:
     collector = Collector()
-    network = P4Network(VirtualWorld(watcher=collector))
+    network = P4Network(VirtualTestbed(watcher=collector))
     switch = network.switch(PROGRAM)
     switch.table("hosts").add({"destination": "02:00:00:00:00:02"}, "forward", port=2)
     switch.table("hosts").add({"destination": "02:00:00:00:00:03"}, "forward", port=3)
@@ -145,7 +145,7 @@ def test_coverage_adds_up_over_processes_and_is_shown() -> None:
 def test_a_switch_over_actions_names_them() -> None:
     program = str(Path(__file__).resolve().parents[3] / "conformance" / "stf" / "tables" / "action_run.p4")
     collector = Collector()
-    network = P4Network(VirtualWorld(watcher=collector))
+    network = P4Network(VirtualTestbed(watcher=collector))
     switch = network.switch(program)
     switch.table("t").add({"a": 2}, "two")
     switch.send(0, "02")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.harness.egress_rings import Rings
 from emulator.harness.stf.command import run_stf
-from emulator.harness.stf.rings import Rings
 from emulator.harness.stf.runner import Result, Runner
 
 PROGRAM = """

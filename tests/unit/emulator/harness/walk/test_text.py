@@ -9,7 +9,7 @@ import pytest
 
 from emulator.harness import ExpectationFailed, Meter, P4Network, P4Switch
 from emulator.harness.matches import entry_match, match_text
-from emulator.harness.virtual import VirtualWorld
+from emulator.harness.virtual import VirtualTestbed
 from emulator.harness.walk.events import Walk
 from emulator.harness.walk.summary import summary_lines
 from emulator.harness.walk.text import walk_lines
@@ -66,7 +66,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def switch(program: Path) -> Iterator[P4Switch]:
-    network = P4Network(VirtualWorld(engine="interpreter"), columns=70)
+    network = P4Network(VirtualTestbed(engine="interpreter"), columns=70)
     yield network.switch(program)
     network.close()
 
@@ -90,7 +90,7 @@ def test_a_drop_by_way_of_a_parameter_is_where_the_parameter_was_marked(tmp_path
     text = PROGRAM.replace("control I(", "action gone(inout standard_metadata_t s) { mark_to_drop(s); }\ncontrol I(")
     path = tmp_path / "gone.p4"
     path.write_text(text.replace("action drop() { mark_to_drop(std); }", "action drop() { gone(std); }"))
-    network = P4Network(VirtualWorld(engine="interpreter"), columns=70)
+    network = P4Network(VirtualTestbed(engine="interpreter"), columns=70)
     (first, *_) = summary_lines(walk(network.switch(path), RIGHT))
     network.close()
     marked = "action gone(inout standard_metadata_t s) { mark_to_drop(s); }"

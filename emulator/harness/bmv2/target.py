@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from emulator.harness.bmv2.client import P4RuntimeControl
+from emulator.harness.bmv2.packet_socket import PacketSocket
 from emulator.harness.bmv2.process import PORTS, SwitchProcess, Veths, compile_program, require
-from emulator.harness.bmv2.wire import Wire
 from emulator.harness.catalogue import Catalogue
 from emulator.harness.errors import NotSupported
 from emulator.harness.target import Received
@@ -24,7 +24,7 @@ QUIET_NS = 500_000_000
 """No frame for so long: nothing is under way."""
 
 
-class Bmv2World:
+class Bmv2Testbed:
     """The switches of one test, each with its own processes and interfaces."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Bmv2Switch:
     def __init__(self, name: str, source: Source, number: int) -> None:
         self.name = name
         self.ports = PORTS
-        self.wires: dict[int, Wire] = {}
+        self.wires: dict[int, PacketSocket] = {}
         self._stack = ExitStack()
         try:
             self._start(source, number)
@@ -100,7 +100,7 @@ class Bmv2Switch:
         process = SwitchProcess(veths.theirs)
         self._stack.callback(process.stop)
         for port, interface in veths.ours.items():
-            self.wires[port] = Wire(interface)
+            self.wires[port] = PacketSocket(interface)
             self._stack.callback(self.wires[port].close)
         process.wait_until_it_listens()
         self.control = P4RuntimeControl(process.address, compiled.p4info, compiled.json)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from emulator.harness.stf.rings import Rings
-from emulator.harness.walk.engine import TracedSwitch
+from emulator.harness.egress_rings import Rings
 from emulator.harness.walk.events import Walk
+from emulator.harness.walk.traced_switch import TracedSwitch
 from emulator.p4 import ir
 from emulator.p4.ir import walk
 from emulator.ports.batch import FrameBatch
@@ -51,7 +51,7 @@ def one_frame(content: bytes, port: int) -> FrameBatch:
     return batch
 
 
-class Journal:
+class Recording:
     """The inputs of a switch since its program was loaded."""
 
     def __init__(self, seed: int = 0) -> None:

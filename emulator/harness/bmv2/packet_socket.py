@@ -10,7 +10,7 @@ SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 263, 8, 23
 TP_STATUS_VLAN_VALID = 0x10
 
 
-class Wire:
+class PacketSocket:
     """Plain frames in and out, without waiting."""
 
     def __init__(self, interface: str) -> None:

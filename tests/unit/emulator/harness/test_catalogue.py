@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.harness import ExpectationFailed, P4Network, P4Switch, WrongTest
-from emulator.harness.virtual import VirtualWorld
+from emulator.harness.virtual import VirtualTestbed
 
 CPU = 255
 PACKET = "020000000002 020000000001 1234 aabb"
@@ -40,7 +40,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 @pytest.fixture
 def switch(tmp_path: Path) -> Iterator[P4Switch]:
     (tmp_path / "cpu.p4").write_text(PROGRAM)
-    network = P4Network(VirtualWorld(engine="interpreter"))
+    network = P4Network(VirtualTestbed(engine="interpreter"))
     yield network.switch(tmp_path / "cpu.p4")
     network.close()
 
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_named(switch: P4Switch) -> None:
 
 def test_a_program_without_such_headers() -> None:
     program = Path(__file__).resolve().parents[3] / "programs" / "harness_program.p4"
-    network = P4Network(VirtualWorld(engine="interpreter"))
+    network = P4Network(VirtualTestbed(engine="interpreter"))
     with pytest.raises(WrongTest, match='none has @controller_header\\("packet_out"\\)'):
         network.switch(program).packet_out(CPU, PACKET)
     network.close()

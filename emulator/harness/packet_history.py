@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from emulator.harness.target import Received, Target, World
+from emulator.harness.target import Received, Target, Testbed
 from emulator.harness.walk.events import Left, Walk
 from emulator.harness.walk.summary import summary_lines
 from emulator.harness.walk.text import MOST_LINES, WIDTH, shown_path, walk_lines
@@ -35,7 +35,7 @@ class Sending:
 
 
 @dataclass(slots=True)
-class Sent:
+class PacketHistory:
     """Of one test, all switches."""
 
     targets: Mapping[str, Target]
@@ -48,17 +48,17 @@ class Sent:
         self.sendings.append(Sending(switch, port, place))
         return len(self.sendings) - 1
 
-    def view(self, target: Target, world: World) -> SentView:
-        return SentView(self, target, world)
+    def view(self, target: Target, testbed: Testbed) -> HistoryView:
+        return HistoryView(self, target, testbed)
 
 
 @dataclass(frozen=True, slots=True)
-class SentView:
+class HistoryView:
     """As one switch sees it."""
 
-    sent: Sent
+    sent: PacketHistory
     target: Target
-    world: World
+    testbed: Testbed
 
     @property
     def label(self) -> str:
@@ -97,7 +97,7 @@ class SentView:
         for name, walk in self._walks(origin):
             yield f"{self.origin_words(origin)}{f', in {name}' if len(self.sent.targets) > 1 else ''}:"
             yield from (f"  {line}" for line in summary_lines(walk))
-        for mishap in self.world.mishaps(origin):
+        for mishap in self.testbed.mishaps(origin):
             yield f"{mishap} (as the test asked of this link)"
 
     def _walks(self, origin: int) -> list[tuple[str, Walk]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from emulator.harness.matches import parts_text
 from emulator.harness.values import shown
 from emulator.harness.walk.events import Details, Kind, Left, Walk
-from emulator.harness.walk.machine import TracingMachine
+from emulator.harness.walk.tracing_machine import TracingMachine
 from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned
 from emulator.p4.interpreter.interpreter import Machine
