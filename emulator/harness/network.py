@@ -95,7 +95,7 @@ class P4Network:
         return self.testbed.now_ns
 
     def last_walk(self) -> str:
-        """Of the packet sent last, by whatever switch; empty where none was sent, or the target can't tell."""
+        """Of the packet sent last, by whatever switch; empty where none was sent, or the target has no walks."""
         targets = list(self.testbed.targets.values())
         if not targets or not self._sent.sendings:
             return ""
@@ -108,9 +108,9 @@ class P4Network:
 
 def program_path(program: str | Path, folder: Path) -> str:
     """Absolute. Raises `WrongTest`."""
-    beside = folder / program
-    if beside.is_file():
-        return str(beside.resolve())
+    sibling = folder / program
+    if sibling.is_file():
+        return str(sibling.resolve())
     try:
         return str(Path(find_program(str(program))).resolve())
     except ProgramNotFound as error:

@@ -81,7 +81,7 @@ class HistoryView:
         return self.target.left(received)
 
     def walk_lines(self, origin: int | None = None, *, most: int | None = MOST_LINES) -> Iterator[str]:
-        """What the packet met in all switches; nothing where the target can't tell or nothing was sent."""
+        """What the packet met in all switches; nothing where the target has no walks or nothing was sent."""
         number = self.last if origin is None else origin
         walks = self._walks(number)
         if not walks:

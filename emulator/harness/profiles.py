@@ -17,7 +17,7 @@ class ActionCall:
 
 
 def call(action: str, /, **parameters: Any) -> ActionCall:
-    """``call("set_port", port=3)``; also for an action whose parameter is called ``priority`` or so."""
+    """``call("set_port", port=3)``; also for an action with a parameter named ``priority``."""
     return ActionCall(action, parameters)
 
 

@@ -23,7 +23,7 @@ class Received:
     content: bytes
     time_ns: int
     origin: int
-    """Number of the frame sent that led to it, from 0; -1 where the target can't tell."""
+    """Number of the frame sent that led to it, from 0; -1 where the target does not know."""
 
     @property
     def packet(self) -> object:
@@ -50,11 +50,11 @@ class Target(Protocol):
 
     def send(self, port: int, content: bytes, origin: int) -> None: ...
     def walks(self, origin: int) -> list[Walk]:
-        """What the frame of that number met in this switch, in order; empty where the target can't tell."""
+        """What the frame of that number met in this switch, in order; empty where the target has no walks."""
         ...
 
     def left(self, received: Received) -> Left | None:
-        """The frame with the headers that the deparser wrote, if the target can tell."""
+        """The frame with the headers that the deparser wrote, if the target knows them."""
         ...
 
     def messages(self) -> list[str]: ...

@@ -77,7 +77,7 @@ class RackNetwork:
     """``connect`` every worker and server, ``send`` to begin with, then ``run``."""
 
     def __init__(self, racks: int, workers: int, rates: Rates, uplink: Impairments | None = None) -> None:
-        """``uplink``: what else the uplinks do to frames, each by draws of its own."""
+        """``uplink``: what else the uplinks do to frames, with independent draws each."""
         if racks > MOST_WORKERS or workers > MOST_WORKERS:
             raise ValueError(f"{racks} racks of {workers} workers: use at most {MOST_WORKERS} of each")
         self.now_ns = 0

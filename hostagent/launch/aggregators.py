@@ -84,7 +84,7 @@ def running_aggregator(
     controller_options: Sequence[str] = (),
     folder: Path | None = None,
 ) -> Iterator[Aggregator]:
-    """An aggregator with so many shm ports and its controller, ended with the block. Nothing restarts them."""
+    """An aggregator with this number of shm ports and its controller, ended with the block. Nothing restarts them."""
     with tempfile.TemporaryDirectory(prefix="netsum-") as made:
         choice = choose(text)
         services = make_services(folder or Path(made), ports, choice, lanes, impairments, controller_options)
@@ -135,7 +135,7 @@ def make_services(
     def controller(ready: Mapping[str, Any]) -> Sequence[str]:
         listen = str(ready.get("address", "127.0.0.1:0"))
         known = [service.ready.get(_control_key(choice)) for service in aggregators]
-        control = ",".join(map(str, known)) if all(known) else "-"  # told when it is known
+        control = ",".join(map(str, known)) if all(known) else "-"  # sent on standard input when it is known
         if choice.is_p4:
             target = [f"p4runtime://{control}", "--program", choice.program, "-D", f"LANES={lanes}"]
         else:
@@ -157,7 +157,7 @@ def _dealt(names: Sequence[str], rack_of: Sequence[int]) -> list[Sequence[str]]:
     if not rack_of:
         return [names]
     dealt = list(zip(names, rack_of, strict=True))
-    return [[name for name, whose in dealt if whose == rack] for rack in range(1 + max(rack_of))]
+    return [[name for name, owner in dealt if owner == rack] for rack in range(1 + max(rack_of))]
 
 
 @dataclass(slots=True)
@@ -183,7 +183,7 @@ def _cables(racks: int) -> list[_Cables]:
 
 
 def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:
-    """A server's further options; each keeps checkpoints in a folder of its own."""
+    """A server's further options; each keeps checkpoints in its own folder."""
     if racks == 1 or "--checkpoint" not in options:
         return options
     at = options.index("--checkpoint") + 1
@@ -209,6 +209,6 @@ def start_aggregator(
     for aggregator in aggregators:
         aggregator.wait_ready()
     controls = tuple(str(aggregator.ready[_control_key(choice)]) for aggregator in aggregators)
-    controller.tell(",".join(controls))
+    controller.send_line(",".join(controls))
     controller.wait_ready()
     return Aggregator(str(controller.ready["address"]), choice, controls[0], services, controls)

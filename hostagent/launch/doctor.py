@@ -152,7 +152,7 @@ def _processors() -> Finding:
 def _shell() -> Finding:
     if importlib.util.find_spec("p4runtime_sh") or Path(".venv-shell/bin/p4runtime-sh").exists():
         return Finding("p4runtime-shell", Verdict.GOOD, "there")
-    why = "`netsum shell` needs it; make setup puts it into an environment of its own"
+    why = "`netsum shell` needs it; make setup installs it in a separate environment"
     return Finding("p4runtime-shell", Verdict.LACKING, f"not found: {why}")
 
 

@@ -1,7 +1,7 @@
 """``netsum run``: an aggregator, its controller and the ranks of a script, started together and ended together.
 
 The supervisor below owns three kinds of processes: services (aggregator, controller), which are started again when they
-end, and one child that runs torch's launcher with the ranks, whose end is the run's end. Whatever way the supervisor
+end, and one child that runs torch's launcher with the ranks; the run ends with it. Whatever way the supervisor
 ends, nothing stays: on every ordinary path it stops them itself; when it is killed with SIGKILL the kernel ends the
 services (--die-with-parent) and the broken pipe ends the ranks. The next run removes the files it left, and its shared
 memory.
@@ -182,7 +182,7 @@ class _Run:
         return self._aggregator.address
 
     def _start_ranks_waiting(self) -> None:
-        """The child imports torch meanwhile; it starts no rank before it is told the controller's address."""
+        """The child imports torch meanwhile; it starts no rank before it has the controller's address."""
         options = self._options
         target = ["-m", options.script] if options.module else [options.script]
         program = (sys.executable, "-u", *target, *options.arguments)

@@ -67,7 +67,7 @@ class Service:
     sockets: Sequence[socket.socket] = ()
     """UDP sockets that are its own from the first incarnation to the last: their addresses can't be anybody else's."""
     told_later: bool = False
-    """The first incarnation reads on stdin what the others are given in the command; see ``tell``."""
+    """The first incarnation reads on stdin what the others are given in the command; see ``send_line``."""
     _listener: threading.Thread | None = field(default=None, init=False)
 
     def start(self) -> None:
@@ -86,8 +86,8 @@ class Service:
             )
         self.starts.append(time.monotonic())
 
-    def tell(self, line: str) -> None:
-        """What a service that is told later waits for. One that has ended already says why in ``wait_ready``."""
+    def send_line(self, line: str) -> None:
+        """Write what a service waits for on standard input. One that has ended already says why in ``wait_ready``."""
         assert self.process is not None
         assert self.process.stdin is not None
         with suppress(BrokenPipeError), self.process.stdin as stdin:
@@ -171,7 +171,7 @@ def signal_name(number: int) -> str:
 
 
 def kill_session(pid: int) -> None:
-    """End a process that leads a session of its own, and all that stayed in its group."""
+    """End a process that leads its own session, and all that stayed in its group."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -46,8 +46,8 @@ def _is_dead(folder: Path, now_s: float) -> bool:
     except OSError:
         return False
     try:
-        told = os.fstat(descriptor)
-        if told.st_uid != os.getuid() or now_s - told.st_mtime < YOUNG_S:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.getuid() or now_s - status.st_mtime < YOUNG_S:
             return False
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # somebody holds it: a living run

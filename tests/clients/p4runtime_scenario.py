@@ -65,7 +65,7 @@ def make_package(text: str = "") -> bytes:
 
 
 def scenario() -> Iterator[str]:
-    """The whole way of a controller, told in one line per step."""
+    """All calls of a controller, one line per step."""
     from emulator.p4runtime.device import Device
     from emulator.p4runtime.server import P4RuntimeServer
     from tests.fakes.fake_switch import DROPS, FORWARD, JOBS, SUMS, fake_target

@@ -25,10 +25,10 @@ def entry(info: Any, table: str, match: Any, action: str, *values: bytes) -> Any
     (described,) = (t for t in info.tables if t.preamble.name == table)
     found.table_entry.table_id = described.preamble.id
     found.table_entry.match.append(match)
-    (wanted,) = (a for a in info.actions if a.preamble.name == action)
+    (chosen,) = (a for a in info.actions if a.preamble.name == action)
     call = found.table_entry.action.action
-    call.action_id = wanted.preamble.id
-    for parameter, value in zip(wanted.params, values, strict=True):
+    call.action_id = chosen.preamble.id
+    for parameter, value in zip(chosen.params, values, strict=True):
         call.params.add(param_id=parameter.id, value=value)
     return found
 

@@ -122,7 +122,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_parsed(case: Case) -> None:
-    assert ask(case) == case.wanted
+    assert ask(case) == case.expected
 
 
 @pytest.mark.parametrize("engine", ["interpreter", "llvm"])

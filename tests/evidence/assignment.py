@@ -1,4 +1,4 @@
-"""What is whose: blocks to cores, and to network ports, so that all carry the same.
+"""Assignment of blocks to cores and to network ports, with equal load.
 
 The published server (github.com/Luo-Liang/ps-lite, src/Verbs.hpp, approximateSetPartition) sorts its sizes, deals the
 largest to the least loaded, but adds the size at the wrong index of the unsorted list to that load. ``balanced`` is the

@@ -1,4 +1,4 @@
-"""Throughput for money: a rack with a server of its own against one whose workers are the servers too.
+"""Throughput for money: a rack with a separate server against one with the servers on the workers.
 
 n workers have a model of M bytes. *Colocated* every worker also serves a share of the keys: out of each machine go
 M (n-1) / n of gradients, and as many bytes of answers for its share; so do as many in. *Served* it is M each way, and
@@ -20,7 +20,7 @@ from tests.evidence.model_keys import FLOAT_BYTES, PUBLISHED_PARAMETERS
 PUBLISHED_ADVANTAGE = 1.25
 """The abstract of Parameter Hub (SoCC 2018): "25 % better throughput per dollar"."""
 GPU_USD = 700
-"""GeForce GTX 1080 Ti, announced 1 March 2017 (Tom's Hardware of that day)."""
+"""GeForce GTX 1080 Ti, released 1 March 2017 (Tom's Hardware of that day)."""
 GPUS = 4
 """Of a worker; ours to choose, and all of its price, as none was found of boards, processors and memory."""
 PORT_10_USD, CARD_10_USD = 188, 400
@@ -83,7 +83,7 @@ def served_price(training: Training, link: Link, server: Server) -> float:
 
 
 def advantage(training: Training, colocated: Link, served: Link, server: Server) -> float:
-    """Steps for the same money, of a served rack over those of a colocated one, each with links of its own kind."""
+    """Steps for the same money, of a served rack over those of a colocated one, each with its own kind of links."""
     steps = colocated_step_s(training, colocated) / served_step_s(training, served, server)
     return steps * colocated_price(training, colocated) / served_price(training, served, server)
 

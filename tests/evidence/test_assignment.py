@@ -1,4 +1,4 @@
-"""What is whose: balance of blocks over cores and ports, and sizes around a block's."""
+"""Assignment: balance of blocks over cores and ports, and sizes around a block's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throughput for money: what a server of its own saves, and what it costs."""
+"""Throughput for money: what a separate server saves, and what it costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of a controller's drivers share: a job, and the events that a driver tells, in order."""
+"""What tests of a controller's drivers share: a job, and the events of a driver, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driver without an aggregator: remembers what it was told, and fails on command."""
+"""A driver without an aggregator: remembers its entries, and fails on command."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ class FakeDriver:
 
     def __init__(self, capacity: Capacity = CAPACITY) -> None:
         self.capacity = capacity
-        self.told: dict[int, JobEntries] = {}
+        self.entries_of: dict[int, JobEntries] = {}
         self.epochs: list[int] = []
         self.events: DriverEvents | None = None
 
-    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
+    def start(self, events: DriverEvents, expected: Sequence[JobEntries]) -> None:
         self.events = events
-        self.told = {entries.job: entries for entries in told}
+        self.entries_of = {entries.job: entries for entries in expected}
         events.ready(self.capacity, wiped=False)
 
     def install(self, entries: JobEntries) -> None:
         assert self.events is not None
-        self.told[entries.job] = entries
+        self.entries_of[entries.job] = entries
         self.epochs.append(entries.epoch)
         self.events.installed(entries.job, entries.epoch)
 
     def remove(self, job: int) -> None:
-        self.told.pop(job, None)
+        self.entries_of.pop(job, None)
 
     def restart(self) -> None:
         """The aggregator comes back without its state."""
         assert self.events is not None
         self.events.lost("restarted")
-        self.told.clear()
+        self.entries_of.clear()
         self.events.ready(self.capacity, wiped=True)
 
     def counters(self, timeout_s: float) -> AggregatorCounters:

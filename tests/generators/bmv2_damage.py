@@ -30,7 +30,7 @@ def at(document: Any, path: tuple[Any, ...]) -> Any:
 
 
 def damaged(document: Any, seed: int, changes: int = 1) -> Any:
-    """A copy with so many changes: values replaced by odd ones or by others of the document, gone, or doubled."""
+    """A copy with that many changes: values replaced by odd ones or by others of the document, gone, or doubled."""
     source = random.Random(seed)
     result = copy.deepcopy(document)
     for _ in range(changes):

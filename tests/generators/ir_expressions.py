@@ -62,7 +62,7 @@ def header_refs(draw: st.DrawFn, scope: Scope) -> ir.HeaderRef:
 
 @st.composite
 def readable(draw: st.DrawFn, scope: Scope) -> ir.Expr:
-    """Something that has a value as it stands."""
+    """An expression without operands."""
     if draw(st.integers(0, 3)) == 0:
         ref = draw(header_refs(scope))
         fields = [f for f in ref.type.fields if not isinstance(f.type, ir.VarBits)]

@@ -135,42 +135,44 @@ class Rank:
             assert asked is not None
             self.places[asked.join.group].job = message.joined.job
             return
-        told = getattr(message, body or "")
+        received = getattr(message, body or "")
         place = self.places.get(asked.join.group) if asked is not None and asked.HasField("join") else None
-        place = place or self._place(asked.lease.job if asked is not None and body == "refused" else told.job)
+        place = place or self._place(asked.lease.job if asked is not None and body == "refused" else received.job)
         if place is not None:
-            self._on(body or "", told, place)
+            self._on(body or "", received, place)
 
-    def _on(self, body: str, told: Any, place: Place) -> None:
+    def _on(self, body: str, received: Any, place: Place) -> None:
         match body:
             case "lease":
-                place.lease = place.lease or told
+                place.lease = place.lease or received
             case "refused":
-                place.refusals.append(told)
+                place.refusals.append(received)
             case "freeze":
                 place.frozen = place.lease is not None
-                answer = pb.Frozen(job=told.job, round=told.round, lowest_unfinished=place.progress)
+                answer = pb.Frozen(job=received.job, round=received.round, lowest_unfinished=place.progress)
                 self._send(pb.ClientMessage(frozen=answer))
             case "resume":
-                self._resume(told, place)
+                self._resume(received, place)
             case "failed":
-                assert place.cause is None or place.cause == told.cause, "a job has one cause"
-                place.cause = told.cause
+                assert place.cause is None or place.cause == received.cause, "a job has one cause"
+                place.cause = received.cause
             case "describe":
-                text = self.descriptions.get(told.operation, "")
-                self._send(pb.ClientMessage(described=pb.Described(job=told.job, operation=told.operation, text=text)))
+                text = self.descriptions.get(received.operation, "")
+                self._send(
+                    pb.ClientMessage(described=pb.Described(job=received.job, operation=received.operation, text=text))
+                )
             case "peer_left":
-                place.peers_left[told.rank] = told.next_chunk
+                place.peers_left[received.rank] = received.next_chunk
             case "left":
                 place.left = True
 
-    def _resume(self, told: pb.Resume, place: Place) -> None:
-        if place.lease is not None and place.lease.epoch != told.epoch:
-            assert told.base <= place.progress, "a rank is never asked to skip what it has not finished"
-            place.lease.epoch, place.lease.base = told.epoch, told.base
-            place.resumed.append((told.epoch, told.base))
+    def _resume(self, received: pb.Resume, place: Place) -> None:
+        if place.lease is not None and place.lease.epoch != received.epoch:
+            assert received.base <= place.progress, "a rank is never asked to skip what it has not finished"
+            place.lease.epoch, place.lease.base = received.epoch, received.base
+            place.resumed.append((received.epoch, received.base))
         place.frozen = False
-        self._send(pb.ClientMessage(resumed=pb.Resumed(job=told.job, round=told.round)))
+        self._send(pb.ClientMessage(resumed=pb.Resumed(job=received.job, round=received.round)))
 
 
 class Laboratory:
@@ -243,9 +245,9 @@ class Laboratory:
         wall = 1 + self.now_ns * 1000 // SECOND_NS  # seconds that fly: epochs are used faster here than one a second
         settings = Settings("here", max_window=self.max_window)
         self.core = Controller(settings, self.offers, now_ns=self.now_ns, wall_s=wall, saved=saved)
-        told = {entries.job: entries for entries in self.core.expected_entries()}
+        received = {entries.job: entries for entries in self.core.expected_entries()}
         self._perform()
-        self._connect_aggregator(told)
+        self._connect_aggregator(received)
         self._tick(self.incarnation)
         for rank in self.ranks:
             self.after(self.random.randrange(SECOND_NS), rank.connect)
@@ -259,12 +261,12 @@ class Laboratory:
     def lose_state_file(self) -> None:
         self.state = None
 
-    def _connect_aggregator(self, told: dict[int, JobEntries]) -> None:
+    def _connect_aggregator(self, received: dict[int, JobEntries]) -> None:
         """As the P4Runtime driver does: what is missing means wiped, what is not expected goes."""
         if not self.aggregator_up:
             return
-        wiped = any(self.aggregator.get(job) != entries for job, entries in told.items())
-        self.aggregator = {} if wiped else {job: self.aggregator[job] for job in told}
+        wiped = any(self.aggregator.get(job) != entries for job, entries in received.items())
+        self.aggregator = {} if wiped else {job: self.aggregator[job] for job in received}
         self._at_controller(lambda: self.core.aggregator_ready(self.capacity, wiped, self.now_ns))
 
     def break_aggregator(self) -> None:

@@ -79,7 +79,7 @@ class LookupRig:
         return self.handle_of(number)
 
     def handle_of(self, number: int) -> int:
-        """Of an entry where it lies; 0 for the default action."""
+        """Address of an entry; 0 for the default action."""
         if number == 0 or self.layout.search is Search.MASKED:
             return number
         if self.layout.search is Search.EXACT:

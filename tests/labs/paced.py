@@ -91,7 +91,7 @@ class PacedLab:
             self.cores.append(WorkerCore(settings))
         self._links = Links(impairments_of(given))
         self._asleep: list[tuple[int, int, int, bytes]] = []
-        """Frames whose receiver does not run: until when, in which order they came, receiver and frame."""
+        """Frames for receivers that do not run: until when, in which order they came, receiver and frame."""
         self._order = 0
         self._next_stall_ns = [self._draw_stall(0) for _ in range(given.ranks + 1)]
         self._finished = [0] * given.ranks
@@ -102,14 +102,14 @@ class PacedLab:
         given, start_ns = self.conditions, self.now_ns
         self._links.change(impairments_of(given))
         for _ in range(given.operations):
-            wanted = max(self._finished) + 1
+            expected = max(self._finished) + 1
             tensors = [np.full(given.chunks * LANES, 1.0, np.float32) for _ in self.cores]
             span = (0, given.chunks * LANES)
             for rank, (core, tensor) in enumerate(zip(self.cores, tensors, strict=True)):
                 ends = Span(tensor.ctypes.data, *span)
                 core.submit(operation_of(OperationKind.SUM, DType.FLOAT32, tensor.size, ends, ends, False))
                 self._pump(rank)
-            while min(self._finished) < wanted:
+            while min(self._finished) < expected:
                 self._step()
             assert all((tensor == given.ranks).all() for tensor in tensors)
         repeats, self._repeats = self._repeats, sum(core.statistics()["retransmissions_sent"] for core in self.cores)

@@ -74,13 +74,13 @@ class Collective:
     output_ranges: list[tuple[int, int]]
 
     def of(self, rank: int) -> Operation:
-        given, wanted = self.input_ranges[rank], self.output_ranges[rank]
+        given, expected = self.input_ranges[rank], self.output_ranges[rank]
         return operation_of(
             self.kind,
             self.dtype,
             self.elements,
             Span(self.inputs[rank].ctypes.data, *given),
-            Span(self.outputs[rank].ctypes.data, *wanted),
+            Span(self.outputs[rank].ctypes.data, *expected),
             self.average,
         )
 
@@ -175,7 +175,7 @@ def what_is_wrong(collective: Collective, inputs: list[np.ndarray[Any, Any]], la
     seen: np.ndarray[Any, Any] | None = None
     for rank, (first, count) in enumerate(collective.output_ranges):
         got = collective.outputs[rank]
-        wanted = whole[first : first + count]
+        expected = whole[first : first + count]
         if is_float_sum(collective):
             problem = float_problem(collective, inputs, as_float(got, collective.dtype), first, count, lanes)
             if problem:
@@ -186,8 +186,8 @@ def what_is_wrong(collective: Collective, inputs: list[np.ndarray[Any, Any]], la
                 if collective.dtype <= DType.BFLOAT16 and collective.kind != OperationKind.RAW
                 else got
             )
-            if not np.array_equal(numbers, wanted, equal_nan=numbers.dtype.kind == "f"):
-                return f"rank {rank}: got {numbers[:8]}, should be {wanted[:8]}"
+            if not np.array_equal(numbers, expected, equal_nan=numbers.dtype.kind == "f"):
+                return f"rank {rank}: got {numbers[:8]}, should be {expected[:8]}"
         if (first, count) == (0, collective.elements):
             if seen is not None and seen.tobytes() != got.tobytes():
                 return f"rank {rank} has other bits than the rank before"

@@ -112,16 +112,16 @@ class Session:
                 if rank == 0:
                     answers.append(served)
             lab.pump(rank)
-        wanted = [count + len(keys) for count in before]
-        self._play(wanted)
+        goal = [count + len(keys) for count in before]
+        self._play(goal)
         return [served.answer for served in answers]
 
-    def _play(self, wanted: list[int]) -> None:
+    def _play(self, goal: list[int]) -> None:
         for _ in range(self.most_steps):
-            if self.lab.finished == wanted:
+            if self.lab.finished == goal:
                 return
             if not self.lab.step():
-                raise AssertionError(f"it hangs at {self.lab.finished} of {wanted}")
+                raise AssertionError(f"it hangs at {self.lab.finished} of {goal}")
             for rank, core in enumerate(self.lab.cores):
                 if core.failure:
                     raise Refused(f"rank {rank}: code {core.failure}, status {int(core.record['refused_status'][0])}")
@@ -200,11 +200,11 @@ def bring_together(session: Session, keys: list[int], age: int) -> None:
         if held.strangers:
             raise Refused(f"racks {held.strangers} hold different trainings")
         for buffer in range(1 + held.state_tensors):
-            anew = ServedFlag.ANEW if key == keys[0] and buffer == 0 else 0
+            restarted = ServedFlag.ANEW if key == keys[0] and buffer == 0 else 0
             more = 0 if key == keys[-1] and buffer == held.state_tensors else ServedFlag.MORE
             about = {"step": held.step, "updates": held.updates, "buffer": buffer, "age": age}
             session.run(
-                Action.WRITE, [key], {}, terms=Hyperparameters(flags=int(ServedFlag.SHARE | anew | more)), **about
+                Action.WRITE, [key], {}, terms=Hyperparameters(flags=int(ServedFlag.SHARE | restarted | more)), **about
             )
 
 

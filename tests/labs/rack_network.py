@@ -22,7 +22,7 @@ PATIENCE_S = 100.0
 
 
 class RackNetwork(Network):
-    """A network whose jobs are of one service. Every further job has the next epoch."""
+    """A network with the jobs of one service. Every further job has the next epoch."""
 
     def __init__(self, size: int, **options: Any) -> None:
         super().__init__(size, aggregator=ReferenceServer(LANES), **options)

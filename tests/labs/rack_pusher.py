@@ -1,4 +1,4 @@
-"""Served operations on a rack server, frame by frame: workers that send what they are told, when they are told."""
+"""Served operations on a rack server, frame by frame: workers that send what the test says, when it says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHIFT = 20
 
 
 class Pusher:
-    """Workers of one service, each behind a port of its own. Every operation has the next chunks."""
+    """Workers of one service, each behind its own port. Every operation has the next chunks."""
 
     def __init__(self, workers: int = 1, *, lanes: int = 64, window: int = 32, cores: int = 1) -> None:
         self.workers, self.lanes = workers, lanes
@@ -106,14 +106,14 @@ class Pusher:
     ) -> int:
         """Announce a push-pull of up to as many chunks as a frame has lanes; number of its first data chunk."""
         first = self.begin(Announcement(Action.PUSH_PULL, key, elements, step=step, terms=terms))
-        told = [self.exponent] * self.chunks_of(elements) if exponents is None else exponents
-        self.send_all(first, MAX, np.array(told, np.int64).astype(np.uint32))
+        declared = [self.exponent] * self.chunks_of(elements) if exponents is None else exponents
+        self.send_all(first, MAX, np.array(declared, np.int64).astype(np.uint32))
         self.chunk = first + 1 + self.chunks_of(elements)
         return first + 1
 
     @property
     def exponent(self) -> int:
-        """The one whose lanes are gradients times 2^SHIFT."""
+        """The exponent with which lanes are gradients times 2^SHIFT."""
         return 30 - log2_ceiling(self.workers) - SHIFT
 
     def words(self, gradient: Array) -> Array:

@@ -1,12 +1,12 @@
-"""Several rack servers where tests expect one aggregator, joined by links that lose, repeat, reorder and damage."""
+"""Several rack servers where tests expect one aggregator, joined by impaired links."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
 from emulator.ports.batch import TxPortTable
+from emulator.ports.spec import Impairments
 from hostagent.protocol.reference import ReferenceJob
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms, RackPart, ServiceTerms, Spread
 from hostagent.rackserver.core import RackServer
@@ -14,10 +14,15 @@ from hostagent.rackserver.hierarchy.embedded import Inside
 from hostagent.rackserver.hierarchy.routes import Peer, Place
 from hostagent.rackserver.services.checkpoint import Snapshot, put
 from hostagent.rackserver.services.services import ServiceMemory
+from tests.labs.links import Links
 
 PEER_PORT = 100
 SLOTS = 64
 MEMORY_BYTES = 1 << 28
+JITTER_NS = 100
+"""Between frames of different racks, so that their order is random."""
+HELD_BACK_NS = 1_000_000
+"""A reordered frame arrives in the next call of `Racks.receive_all`."""
 
 
 class Racks:
@@ -26,13 +31,24 @@ class Racks:
     def __init__(
         self, lanes: int, way: str, racks: int, *, cores: int = 1, rough: float = 0.0, seed: int = 0, slots: int = SLOTS
     ) -> None:
-        """``rough``: how likely a frame between racks is lost, and again as likely repeated, late or damaged."""
-        self.lanes, self.way, self.rough = lanes, way, rough
-        self.random = random.Random(seed)
+        """``rough``: probability that a frame between racks is lost, and likewise duplicated, reordered, corrupted."""
+        self.lanes, self.way = lanes, way
+        self._seed, self._now_ns = seed, 0
+        self._links = Links(self._impairments(rough))
         self._racks, self._cores, self._slots = racks, cores, slots
         self._insides = [self._start(rack) for rack in range(racks)]
         self._rack_of: dict[int, int] = {}
-        self._under_way: list[tuple[int, int, bytes]] = []
+
+    def _impairments(self, rough: float) -> Impairments:
+        return Impairments(
+            loss=rough,
+            duplicate=rough,
+            reorder=rough,
+            corrupt=rough,
+            jitter_ns=JITTER_NS,
+            reorder_by_ns=HELD_BACK_NS,
+            seed=self._seed,
+        )
 
     def _start(self, rack: int, checkpoint: Snapshot | None = None) -> Inside:
         place = Place(rack, tuple(Peer(other, PEER_PORT + other) for other in range(self._racks) if other != rack))
@@ -94,28 +110,18 @@ class Racks:
         """The same for several, a batch for each rack."""
         answers: list[tuple[int, bytes]] = []
         for rack in range(len(self.servers)):
-            self._into(rack, [given for given in frames if self._rack_of[given[0]] == rack], answers)
-        late: list[tuple[int, int, bytes]] = []
-        while self._under_way:
-            rack, port, frame = self._under_way.pop(self.random.randrange(len(self._under_way)))
-            draw = self.random.random()
-            if draw < self.rough:
-                continue
-            if draw < 2 * self.rough:
-                late.append((rack, port, frame))
-                continue
-            if draw < 3 * self.rough:
-                late.append((rack, port, frame))
-            elif draw < 4 * self.rough:
-                at = self.random.randrange(14, len(frame))
-                frame = frame[:at] + bytes([frame[at] ^ 1 << self.random.randrange(8)]) + frame[at + 1 :]
-            self._into(rack, [(port, frame)], answers)
-        self._under_way = late
+            self._into(rack, [(port, frame) for (port, frame) in frames if self._rack_of[port] == rack], answers)
+        self._now_ns += HELD_BACK_NS
+        while (due_ns := self._links.next_ns()) <= self._now_ns + JITTER_NS:
+            self._now_ns = max(self._now_ns, due_ns)
+            to, frame = self._links.receive(self._now_ns)
+            rack, sender = divmod(to, self._racks)
+            self._into(rack, [(PEER_PORT + sender, frame)], answers)
         return answers
 
     def _into(self, rack: int, frames: list[tuple[int, bytes]], answers: list[tuple[int, bytes]]) -> None:
         for port, frame in self._insides[rack].process(frames, 0)[0] if frames else ():
             if port >= PEER_PORT:
-                self._under_way.append((port - PEER_PORT, PEER_PORT + rack, frame))
+                self._links.send((port - PEER_PORT) * self._racks + rack, frame, self._now_ns)
             else:
                 answers.append((port, frame))

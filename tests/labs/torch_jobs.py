@@ -82,7 +82,7 @@ def run(size: int, controller: str, script: str, *arguments: str) -> list[str]:
 
 
 def children_of(pid: int) -> dict[int, str]:
-    """Processes whose parent is that one, with their command lines."""
+    """Children of that process, with their command lines."""
     found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():

@@ -1,4 +1,4 @@
-"""Process groups whose ranks are threads of the test process, over the loopback transport."""
+"""Process groups with ranks as threads of the test process, over the loopback transport."""
 
 from __future__ import annotations
 

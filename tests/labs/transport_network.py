@@ -1,6 +1,6 @@
 """Ranks of one process with real transport loops, over in-memory cables to the reference aggregator in plain Python.
 
-What is left out is processes, the controller and the compiled switch: each has tests of its own.
+What is left out is processes, the controller and the compiled switch: each has its own tests.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def running(made: Network) -> Iterator[Network]:
 
 @contextmanager
 def network(size: int, timeout_s: float = 20.0, **options: Any):
-    """A running Network whose ``channels`` are the ranks' ends of one job."""
+    """A running Network; ``channels`` are the ranks' ends of one job."""
     made = Network(size, **options)
     made.channels = [
         JobChannel(made.transports[rank], Membership(5, "test", rank, size), timeout_s)  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ def scratch_for(operation: Operation, lanes: int) -> Array:
 
 
 class WorkerCore:
-    """A core with a frame pool of its own; frames go in and out as bytes. One thread at a time."""
+    """A core with its own frame pool; frames go in and out as bytes. One thread at a time."""
 
     def __init__(self, settings: CoreSettings, *, capacity: int = 4096) -> None:
         ring, self._stride = ring_chunks(settings.window), frame_stride_bytes(settings.lanes)

@@ -136,7 +136,7 @@ class JobState:
 
 @dataclass(slots=True)
 class ReferenceServer(ReferenceAggregator):
-    """An aggregator whose jobs may have a service."""
+    """An aggregator for jobs with or without a service."""
 
     services: dict[str, Service] = field(default_factory=dict)
     states: dict[int, JobState] = field(default_factory=dict)
@@ -183,7 +183,7 @@ class ReferenceServer(ReferenceAggregator):
         return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum))
 
     def _release(self, job: ReferenceJob, state: JobState) -> list[tuple[int, bytes]]:
-        """Answer every complete chunk whose result is known by now."""
+        """Answer every complete chunk with a known result."""
         out: list[tuple[int, bytes]] = []
         again = True
         while again:

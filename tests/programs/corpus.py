@@ -76,7 +76,7 @@ CONTEXTS = {
     "v1model-deparser": _around(REST, "packet.emit(hdr);", _EMPTY_INGRESS),
     "v1model-whole": (HEAD, ""),
 }
-"""Text before and after a case's own. A ``control`` case may have an ``apply`` of its own."""
+"""Text before and after a case's own. A ``control`` case may have its own ``apply``."""
 
 
 @dataclass(frozen=True, slots=True)

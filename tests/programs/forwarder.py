@@ -35,7 +35,7 @@ def _forward(context: int, addresses: int, lengths: int, ports: int, count: int,
 
 
 class Forwarder:
-    """Sends what comes in at port p out at ``routes[p]`` (default p); counts frames whose bytes are not all alike."""
+    """Sends what comes in at port p out at ``routes[p]`` (default p); counts frames of unequal bytes."""
 
     def __init__(self, routes: dict[int, int] | None = None) -> None:
         self.table = TxPortTable()

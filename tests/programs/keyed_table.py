@@ -19,7 +19,7 @@ def table_program(
     entries_are_const: bool = False,
     has_port: bool = True,
 ) -> ir.Program:
-    """Looks up a key, and a port beside it if ``has_port``; writes the action's 33-bit parameter and a hit flag behind
+    """Looks up a key, and a port, too, if ``has_port``; writes the action's 33-bit parameter and a hit flag behind
     it."""
     head = ir.Header("hdr.h", header_type("h_t", ("key", width), ("port", 8), ("hit", 8), ("value", 40)))
     value, hit, run = var("value", 33), ir.Variable("hit", ir.BOOL), var("run", 32)

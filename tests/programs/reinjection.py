@@ -38,7 +38,7 @@ def low_byte(name: str) -> ir.Expr:
 
 
 def seen(*names: str) -> tuple[ir.Statement, ...]:
-    """Egress statements that make a frame tell: its kind, and its notes; one field may be chosen."""
+    """Egress statements that write into a frame its kind and its notes; one field may be chosen."""
     return (
         set_field("kind", low_byte("instance_type")),
         set_field("note", NOTE if not names else low_byte(names[0])),

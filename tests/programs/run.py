@@ -64,12 +64,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Case:
-    """A piece of P4 on one packet: a, b, c and d as given, p, q, r and s as wanted."""
+    """A piece of P4 on one packet: a, b, c and d as given, p, q, r and s as expected."""
 
     name: str
     apply: str
     given: tuple[int, ...]
-    wanted: tuple[int, ...]
+    expected: tuple[int, ...]
     declarations: str = ""
     headers: str = ""
     meta: str = ""

@@ -1,4 +1,4 @@
-"""Damaged, random and impolite P4Runtime against a live switch: it must answer with a status of its own and lose no
+"""Damaged, random and impolite P4Runtime against a live switch: it must answer with a canonical status and lose no
 state. ``p4runtime_soak`` does it for long, and looks whether memory is lost.
 """
 
@@ -84,7 +84,7 @@ class Fuzzer:
         return self.random.choice((*EXTREMES, -1, *range(10)))
 
     def update(self, request: Any) -> None:
-        """One more update, of a kind of entity chosen by chance, so that all are met as often."""
+        """One more update, of a kind of entity chosen by chance, all with the same probability."""
         update = request.updates.add(type=self.random.choice((1, 1, 1, 2, 2, 3, 0)))
         kinds = [field for field in update.entity.DESCRIPTOR.fields if field.message_type is not None]
         kind = self.random.choice(kinds)

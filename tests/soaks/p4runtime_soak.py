@@ -1,4 +1,4 @@
-"""Whether a switch loses memory, threads or files to fifty impolite clients: it runs in a process of its own, and is
+"""Whether a switch loses memory, threads or files to fifty impolite clients: it runs in a separate process, and is
 measured each time they have gone and its tables are as they were at first.
 
 ``python -m tests.soaks.p4runtime_soak --seconds 300 --seed 7`` prints a line of JSON for each round and one at the
@@ -61,7 +61,7 @@ class Soak:
         self.controller = Controller(self.address, stream_s=86_400)
         take_primacy(self.controller)
         self.heard: Counter[str] = Counter()
-        """What the switch told its primary without being asked, by kind."""
+        """Notifications of the switch to its primary, by kind."""
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
         self.first = everything(self.controller)
@@ -84,7 +84,9 @@ class Soak:
         assert rebuilt(self.controller, found), "the state does not read the same twice"
         self._send_packets()
         self.controller.set_pipeline(self.package)
-        assert everything(self.controller) == self.first, "a program that was loaded anew does not begin as it did"
+        assert everything(self.controller) == self.first, (
+            "a program that was loaded again does not start in its initial state"
+        )
         self._settle()
         threads, files = self._files_and_threads()
         return Sample(self._rss_mib(), threads, files, len(found)), codes

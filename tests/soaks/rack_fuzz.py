@@ -1,7 +1,7 @@
-"""A hostile tenant beside a well-behaved one: ``python -m tests.soaks.rack_fuzz --seconds 60 --seed 1``.
+"""A hostile tenant next to a well-behaved one: ``python -m tests.soaks.rack_fuzz --seconds 60 --seed 1``.
 
 The hostile tenant's two workers are in the server's tables, so their frames pass the slot rule: announcements and data
-with random contents, in any order, of operations that were never announced, too long, too short and damaged. After each
+with random contents, in any order, of operations that were never described, too long, too short and damaged. After each
 epoch of it the other tenant's sums and weights must be what they were, the hostile one's memory within its quota, and
 whatever was answered whole frames to workers of their own job.
 """
@@ -130,7 +130,7 @@ class Fuzz:
         return lanes
 
     def hostile_round(self) -> None:
-        """Both workers' contributions to the next chunk, and whatever comes to mind beside them."""
+        """Both workers' contributions to the next chunk, and random frames around them."""
         job, chance = self.jobs[RED], self.random
         operator = chance.choice((Operator.ANNOUNCE, Operator.SERVED, Operator.SERVED, Operator.MAX, Operator.SUM, 9))
         operation = chance.choice(self.hashes)
@@ -156,9 +156,11 @@ class Fuzz:
             frames.append((chance.choice((10, 11, 20, 30)), chance.randbytes(chance.randrange(400))))
         chance.shuffle(frames)
         for port, answer in self.send(*frames):
-            told = parse_frame(answer)
-            assert told.header.job == RED, f"an answer of job {told.header.job}"
-            assert port == job.children[told.header.child].port, f"child {told.header.child} answered by port {port}"
+            answered = parse_frame(answer)
+            assert answered.header.job == RED, f"an answer of job {answered.header.job}"
+            assert port == job.children[answered.header.child].port, (
+                f"child {answered.header.child} answered by port {port}"
+            )
         job.chunk += 1
 
     def data(self, operator: int) -> np.ndarray:
@@ -186,9 +188,9 @@ class Fuzz:
         answers = []
         for operator, content in ((Operator.ANNOUNCE, lanes), *((Operator.SERVED, one) for one in data)):
             ((_, answer),) = self.send((job.children[0].port, job.frame(0, operator, operation, content)))
-            told = parse_frame(answer)
-            assert told.header.kind == Kind.RESULT
-            answers.append(told.lanes)
+            answered = parse_frame(answer)
+            assert answered.header.kind == Kind.RESULT
+            answers.append(answered.lanes)
             job.chunk += 1
         status = read_answer(answers[0][:32]).status
         assert status == 0, f"the other tenant is refused: status {status}"

@@ -3,9 +3,9 @@
     python -m tests.soaks.rack_soak --steps 10000 --kills 12 --restarts 1 --seed 1
 
 First both tenants train undisturbed, then, on another server, disturbed: every so often a rank is killed with SIGKILL
-and its job started again; and the server is killed with SIGKILL and started again from its checkpoints, whose ranks
+and its job started again; and the server is killed with SIGKILL and started again from its checkpoints; its ranks
 join again. All go on after the last whole step that the server names. The final weights must be the same, bit for bit,
-and memory must not grow. Everything is a process of its own, on shared memory, with loss on every port.
+and memory must not grow. Every part is a separate process, on shared memory, with loss on every port.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class Process:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, f"{self.title} ended with {self.process.wait()}: see {self.log}"
-        told: dict[str, object] = json.loads(line)
-        return told
+        message: dict[str, object] = json.loads(line)
+        return message
 
     def look(self) -> None:
         assert self.process is not None
@@ -143,7 +143,7 @@ class Tenant:
 
 @dataclass(slots=True)
 class Soak:
-    """One run of both tenants on a network of its own."""
+    """One run of both tenants on a separate network."""
 
     steps: int
     loss: float
@@ -211,8 +211,8 @@ class Soak:
             if restart_at and step >= restart_at[0]:
                 restart_at.pop(0)
                 self.server.end(signal.SIGKILL)
-                told = self.server.start()["checkpoint"]
-                print(f"about step {step} the server was killed, and began again with {told}", flush=True)
+                message = self.server.start()["checkpoint"]
+                print(f"about step {step} the server was killed, and began again with {message}", flush=True)
         for tenant in self.tenants:
             assert tenant.process is not None
             tenant.process.wait()

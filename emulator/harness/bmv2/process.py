@@ -111,7 +111,7 @@ def _ip(*words: str) -> None:
 
 
 def _without_ipv6(name: str) -> None:
-    """The kernel would announce itself."""
+    """Otherwise the kernel sends router solicitations and neighbour discovery on the interface."""
     try:
         Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
     except OSError:

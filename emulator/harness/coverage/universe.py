@@ -86,7 +86,7 @@ def _takes_all(case: ir.SelectCase) -> bool:
 
 
 def _statement(s: ir.Statement, found: ProgramCoverage, ran: Mapping[ir.Variable, ir.Table]) -> None:
-    """``ran``: the tables whose actions' numbers are in these variables."""
+    """``ran``: variable -> the table with its action's number in it."""
     know(found, Sort.LINE, "", s.span)
     match s:
         case ir.If():

@@ -187,16 +187,16 @@ class Trial:
         ]
         return f"batch {index}: only compiled {only[0] or 'nothing'}, only interpreted {only[1] or 'nothing'}"
 
-    def _culprit(self, wanted: int) -> str:
+    def _culprit(self, expected: int) -> str:
         """The first packet of a batch that the engines disagree on, found by going there again, one by one."""
         compiled, oracle = self._switch("llvm"), self._switch("interpreter")
         source = self._packets(0)
-        for index in range(wanted):
+        for index in range(expected):
             self._step(compiled, oracle, source.refill(), index)
         for port, frame in source.refill().frames():
             single = FrameBatch(1)
             single.append(frame, port)
-            if self._step(compiled, oracle, single, wanted) is not None:
+            if self._step(compiled, oracle, single, expected) is not None:
                 return f"the packet is: packet {port} {frame.hex()}"
         return "packets one by one make no difference"
 

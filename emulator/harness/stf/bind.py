@@ -16,7 +16,7 @@ from emulator.v1model.compiled import CompiledProgram
 
 
 def bind(script: s.Script, program: CompiledProgram) -> Plan:
-    """Raises `StfError` with every line whose names or values don't fit the program."""
+    """Raises `StfError` with every line that has names or values the program does not have."""
     binder = _Binder(Names(program))
     steps: list[Step] = []
     complaints: list[Complaint] = []

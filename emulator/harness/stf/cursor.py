@@ -19,9 +19,9 @@ class Cursor:
     def token(self) -> Token:
         return self.line.tokens[self._position]
 
-    def wrong(self, wanted: str) -> StfError:
+    def wrong(self, expected: str) -> StfError:
         """The error for the token at hand."""
-        where = f"column {self.token.column}: expected {wanted}, found {self.token}"
+        where = f"column {self.token.column}: expected {expected}, found {self.token}"
         return refuse(self.line.number, f"{where}; {USAGE[self.line.command]}")
 
     def advance(self) -> Token:

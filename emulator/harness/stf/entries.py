@@ -110,9 +110,9 @@ class Entries:
                 raise refuse(line, f"parameter {name!r} is given twice")
             given[name] = value
         if set(given) != set(names):
-            wanted = ", ".join(names) or "none"
+            expected = ", ".join(names) or "none"
             raise refuse(
-                line, f"action {action.name} takes the parameters {wanted}; given: {', '.join(given) or 'none'}"
+                line, f"action {action.name} takes the parameters {expected}; given: {', '.join(given) or 'none'}"
             )
         widths = zip(names, action.widths_bits, strict=True)
         return tuple(fitted(line, f"parameter {name}", given[name], width) for name, width in widths)
@@ -158,8 +158,8 @@ class Entries:
 def _value(command: s.AddValue, value_set: Instance) -> ValueSetMember:
     given = {match.key: match for match in command.fields}
     if set(given) != {field.name for field in value_set.fields}:
-        wanted = ", ".join(field.name or "one plain value" for field in value_set.fields)
-        raise refuse(command.line, f"value set {value_set.name} takes {wanted}")
+        expected = ", ".join(field.name or "one plain value" for field in value_set.fields)
+        raise refuse(command.line, f"value set {value_set.name} takes {expected}")
     pairs = [
         member_part(field_match(given[field.name], field), field.width_bits, field.match_kind == "range")
         for field in value_set.fields

@@ -64,8 +64,8 @@ class Cells:
             number = value.packets if command.unit is s.Unit.PACKETS else value.bytes
             if COMPARE[command.operator](number, command.value):
                 return None
-            wanted = f"{command.unit.value} {command.operator} {command.value}"
-            return f"counter {counter.name}({command.index}): expected {wanted}, it has {_words(value)}"
+            expected = f"{command.unit.value} {command.operator} {command.value}"
+            return f"counter {counter.name}({command.index}): expected {expected}, it has {_words(value)}"
 
         return Check(command.line, look)
 
@@ -95,8 +95,8 @@ class Cells:
             value = control.read_register(register.id, command.index)
             if COMPARE[command.operator](value, command.value):
                 return None
-            wanted = f"{command.operator} {command.value:#x}"
-            return f"register {register.name}({command.index}): expected {wanted}, it has {value:#x}"
+            expected = f"{command.operator} {command.value:#x}"
+            return f"register {register.name}({command.index}): expected {expected}, it has {value:#x}"
 
         return Check(command.line, look)
 
@@ -129,13 +129,13 @@ class Cells:
 
     def check_meter(self, command: s.CheckMeter) -> Check:
         read = self._meter_reader(command.line, command.meter, command.index)
-        wanted = None if command.rates is None else _config(command.line, *command.rates)
+        expected = None if command.rates is None else _config(command.line, *command.rates)
 
         def look(control: Control) -> str | None:
             found = read(control)
-            if found == wanted:
+            if found == expected:
                 return None
-            return f"meter {command.meter}({command.index}): expected {_rates(wanted)}, it has {_rates(found)}"
+            return f"meter {command.meter}({command.index}): expected {_rates(expected)}, it has {_rates(found)}"
 
         return Check(command.line, look)
 

@@ -90,13 +90,13 @@ class Names:
         as ``x.$valid$``; the last key that ends with ``.`` and the name (or that and ``$``); ``valid`` alone is the
         last key that ends in ``.$valid$``.
         """
-        wanted = re.sub(r"\$([0-9]+)", r"[\1]", text)
+        expected = re.sub(r"\$([0-9]+)", r"[\1]", text)
         keys = {k.name: k for k in table.keys}
-        validity = re.sub(r"\.valid$", ".$valid$", wanted)
-        for spelling in (wanted, f"{wanted}$", f"{wanted}.$valid$", validity):
+        validity = re.sub(r"\.valid$", ".$valid$", expected)
+        for spelling in (expected, f"{expected}$", f"{expected}.$valid$", validity):
             if spelling in keys:
                 return keys[spelling]
-        endings = (f".{wanted}", f".{wanted}$", f".{validity}", *((".$valid$",) if wanted == "valid" else ()))
+        endings = (f".{expected}", f".{expected}$", f".{validity}", *((".$valid$",) if expected == "valid" else ()))
         found = [k for k in table.keys if k.name.endswith(endings)]
         if not found:
             known = ", ".join(keys) or "none"

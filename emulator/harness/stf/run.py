@@ -165,12 +165,12 @@ class _Run:
                 where = f"port {output.port}: expected nothing after the packet of line {output.line}"
                 self._wrong(line, f"{where}, received {output.content.hex()}")
 
-    def _log(self, line: int, wanted: str | None) -> None:
+    def _log(self, line: int, expected: str | None) -> None:
         messages = self._record.messages
         found = messages[self._read] if self._read < len(messages) else None
         self._read += found is not None
-        if found != wanted:
-            self._wrong(line, f"log: expected {_quoted(wanted)}, the oldest message is {_quoted(found)}")
+        if found != expected:
+            self._wrong(line, f"log: expected {_quoted(expected)}, the oldest message is {_quoted(found)}")
 
     def _count(self, step: CheckCount) -> None:
         known = [reason.words for reason in (*Drop, *Fault)]

@@ -136,7 +136,7 @@ class CheckCounter:
     line: int
     counter: str
     index: str
-    """A number, or the handle of an entry whose direct counter is meant."""
+    """A number, or the handle of an entry with a direct counter."""
     unit: Unit
     operator: str
     value: int

@@ -38,7 +38,7 @@ class Reader(Protocol):
         """Asked before each packet."""
         ...
 
-    def tell(self, walk: Walk) -> None: ...
+    def record(self, walk: Walk) -> None: ...
 
 
 class WatchedSwitch(Switch):
@@ -64,7 +64,7 @@ class WatchedEngine(CompiledEngine):
         self._interpreter = TracingInterpreter(
             program.program, scan, lambda group: self._groups.get(group, ()), self._state, TracingMachine
         )
-        self._interpreter.report = reader.tell
+        self._interpreter.report = reader.record
         self._one = FrameBatch(1)
         self.set_multicast = self._set_multicast
         self.set_session = self._set_session

@@ -1,4 +1,4 @@
-"""The interpreter's machine, telling what it does. It changes nothing of what a packet meets."""
+"""The interpreter's machine with recording; it changes nothing of a packet's result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAVING = (ir.Return, ir.Exit, ir.Break, ir.Continue)
 
 
 class TracingMachine(Machine):
-    """``notes["walk"]`` is the `Walk` to tell; ``notes["placed"]`` gathers what the deparser writes,
+    """``notes["walk"]`` is the `Walk` to record into; ``notes["placed"]`` gathers what the deparser writes,
     ``notes["ran"]`` the tables that wrote to a variable which action ran."""
 
     __slots__ = ()
@@ -68,8 +68,8 @@ class TracingMachine(Machine):
                 table = self._whose_action(value)
                 chosen = next((c for c in cases if number in c.values), None)
                 key = switch_key(chosen, table)
-                told = (("", value_label(number, table)),)
-                self.walk.add(Kind.BRANCH, f"switch {expr_text(value)}", s.span, told, key)
+                details = (("", value_label(number, table)),)
+                self.walk.add(Kind.BRANCH, f"switch {expr_text(value)}", s.span, details, key)
             case ir.Region(name):
                 self.walk.add(Kind.ACTION, name, s.span, key=name)
             case ir.ApplyTable(table):
@@ -190,7 +190,7 @@ def _field(header: HeaderState, f: ir.HeaderField) -> str:
 
 
 def value_label(number: int, table: ir.Table | None) -> str:
-    """Of a switch: a number, or the action of the table that it stands for."""
+    """Of a switch: a number, or the table's action with that number."""
     if table is None:
         return str(number)
     # where a table with an action profile misses, none ran

@@ -28,7 +28,7 @@ LOG_ENDING = ".txt"
 """What bmv2 puts behind the name of a log file; scripts look for it there."""
 LETTERS = {TRACE: "T", logging.DEBUG: "D", logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E"}
 SHARE, CREDIT_S = 0.2, 0.5
-"""Of the time, for telling what packets meet where no level is named: the level is then trace, as in bmv2, and scripts
+"""Share of CPU time for logging packets where no level is named: the level is then trace, as in bmv2, and scripts
 that always log must not be slowed by it. A packet's lines take some milliseconds."""
 
 packets = logging.getLogger("netsum.packet")
@@ -91,7 +91,7 @@ class PacketLog:
         self._left_out += 1
         return False
 
-    def tell(self, walk: Walk) -> None:
+    def record(self, walk: Walk) -> None:
         from emulator.harness.walk.log import log_lines
 
         if self._left_out:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 FIRST_STEPS = 20
-"""Steps whose losses must agree: later ones drift apart by rounding alone, as two gloo runs with other rings do."""
+"""Steps with equal losses: later ones drift apart by rounding alone, as two gloo runs with other rings do."""
 LOSS_TOLERANCE = 1e-4
 ACCURACY_TOLERANCE = 0.01
 ACCURACY_GOAL = 0.97

@@ -53,11 +53,11 @@ class Checkpointer:
         paused: Callable[[], AbstractContextManager[None]],
         folder: CheckpointFolder,
         pace: Pace,
-        tell: Callable[[str], None] = lambda problem: None,
+        report: Callable[[str], None] = lambda problem: None,
     ) -> None:
-        """``paused``: the server's loop is paused inside. ``tell``: called with the first of several failures in a
+        """``paused``: the server's loop is paused inside. ``report``: called with the first of several failures in a
         row to write a checkpoint, and with those at the end."""
-        self._rack, self._paused, self._folder, self._tell = rack, paused, folder, tell
+        self._rack, self._paused, self._folder, self._report = rack, paused, folder, report
         self._pace = pace if pace.steps or pace.seconds else Pace(seconds=DEFAULT_SECONDS)
         self.saved: dict[str, Saved] = {}
         self._stopping = threading.Event()
@@ -108,7 +108,7 @@ class Checkpointer:
             text = f"no checkpoint of service {name!r} at step {snapshot.step}: {error}; {has}"
             log.error(text)
             if is_last or before is None or not before.problem:
-                self._tell(text)
+                self._report(text)
         step = snapshot.step if not problem else (before.step if before is not None else -1)
         self.saved[name] = Saved(step, snapshot.age, now_s, problem)
 

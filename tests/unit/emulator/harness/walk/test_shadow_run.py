@@ -11,7 +11,7 @@ from emulator.v1model.compiled import WITH_SOURCE
 from tests.labs.p4runtime_device import Bench, call, exact, packet
 
 
-class Told:
+class Recorded:
     def __init__(self) -> None:
         self.walks: list[Walk] = []
         self.listens = True
@@ -19,7 +19,7 @@ class Told:
     def wants(self) -> bool:
         return self.listens
 
-    def tell(self, walk: Walk) -> None:
+    def record(self, walk: Walk) -> None:
         self.walks.append(walk)
 
 
@@ -45,7 +45,7 @@ def fill(bench: Bench) -> None:
 
 
 def test_walks_say_what_the_compiled_program_does() -> None:
-    told = Told()
+    told = Recorded()
     beside, plain = Bench(WITH_SOURCE, make_switch=lambda: WatchedSwitch(told)), Bench("llvm")
     chance = random.Random(5)
     try:
@@ -73,7 +73,7 @@ def flat(sent: dict[int, list[bytes]]) -> list[tuple[int, bytes]]:
 
 
 def test_the_log_has_bmv2s_words() -> None:
-    told = Told()
+    told = Recorded()
     bench = Bench(WITH_SOURCE, make_switch=lambda: WatchedSwitch(told))
     try:
         fill(bench)

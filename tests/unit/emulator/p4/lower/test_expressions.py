@@ -159,4 +159,4 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_expressions(case: Case) -> None:
-    assert ask(case) == case.wanted
+    assert ask(case) == case.expected

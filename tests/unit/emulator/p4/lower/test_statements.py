@@ -121,4 +121,4 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_statements(case: Case) -> None:
-    assert ask(case) == case.wanted
+    assert ask(case) == case.expected

@@ -122,7 +122,7 @@ def test_only_some_packets_are_logged_unless_a_level_is_named() -> None:
             now_s[0] += 0.001
             if log.wants():
                 now_s[0] += 0.005
-                log.tell(Walk(0, b""))
+                log.record(Walk(0, b""))
                 told += 1
         assert told == pytest.approx(logged, abs=60)
         assert (told == 200) == (logged == 200)

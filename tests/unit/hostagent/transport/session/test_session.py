@@ -140,7 +140,7 @@ def test_all_members_lease_the_same_job_with_a_port_each(service: Service, ranks
     assert [lease.child for lease in leases] == [0, 1, 2]
     assert {lease.port for lease in leases} == {"shm:test-1", "shm:test-2", "shm:test-3"}
     assert {(lease.epoch, lease.base, lease.window, lease.lanes, lease.children) for lease in leases} == {
-        (service.driver.told[leases[0].job].epoch, 0, 256, 64, 3)
+        (service.driver.entries_of[leases[0].job].epoch, 0, 256, 64, 3)
     }
     assert leases[0].heartbeat == ("127.0.0.1", service.port)
 
@@ -177,7 +177,7 @@ def test_a_restart_of_the_aggregator_resumes_everyone_from_the_least_unfinished(
     for rank in ranks:
         assert rank.went_on.wait(WAIT_S)
         assert rank.frozen.is_set()
-    told = service.driver.told[lease.job]
+    told = service.driver.entries_of[lease.job]
     assert told.epoch > lease.epoch
     assert {tuple(rank.resumed) for rank in ranks} == {((told.epoch, 10),)}
 
@@ -233,7 +233,7 @@ def test_leaving_lingers_until_all_have_left_and_gives_everything_back(service: 
     reply = service.status()
     assert reply.slots_free == reply.slots
     assert not reply.jobs
-    assert service.driver.told == {}
+    assert service.driver.entries_of == {}
 
 
 def test_a_rank_that_leaves_alone_is_released_after_a_while_and_the_others_know(ranks: list[Rank]) -> None:
