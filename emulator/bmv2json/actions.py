@@ -126,27 +126,27 @@ class ActionReader:
 
     def _starts(self, nodes: dict[int, FlowNode[int]]) -> set[int]:
         """Where pieces begin: at the beginning and wherever a jump leads."""
-        found = {0}
+        result = {0}
         for index, node in nodes.items():
             if node.successors != (self._key(index + 1),):
-                found.update(key for key in node.successors if key is not None)
-        return found
+                result.update(key for key in node.successors if key is not None)
+        return result
 
 
 def read_actions(document: Node, storage: Storage, objects: Objects) -> dict[int, JsonAction]:
     """The document's actions by id. Raises Bmv2JsonError."""
-    found: dict[int, JsonAction] = {}
+    result: dict[int, JsonAction] = {}
     counts: dict[str, int] = {}
     for node in document.list("actions"):
         number, name = node["id"].number(), node["name"].name()
-        if number in found:
-            node["id"].fail(f"is also the id of action {found[number].name}")
+        if number in result:
+            node["id"].fail(f"is also the id of action {result[number].name}")
         if ir.VARIANT in name:
             node["name"].fail(f"an action's name cannot contain {ir.VARIANT!r}")
         counts[name] = counts.get(name, 0) + 1
         unique = name if counts[name] == 1 else f"{name}{ir.VARIANT}{counts[name]}"
-        found[number] = JsonAction(number, name, _action(node, unique, storage, objects))
-    return found
+        result[number] = JsonAction(number, name, _action(node, unique, storage, objects))
+    return result
 
 
 def _action(node: Node, name: str, storage: Storage, objects: Objects) -> ir.Action:

@@ -18,8 +18,8 @@ def checksum_blocks(document: Node, storage: Storage, objects: Objects) -> tuple
         if kind is not None and kind.text() != "generic":
             kind.fail("must be generic")
         for flag, block in (("verify", verify), ("update", update)):
-            given = node.get(flag)
-            if given is None or given.flag():  # bmv2 does both where the document does not say
+            enabled = node.get(flag)
+            if enabled is None or enabled.flag():  # bmv2 does both where the document does not say
                 block.extend(_call(node, f"{flag}_checksum", storage, objects))
     return tuple(verify), tuple(update)
 
@@ -28,13 +28,13 @@ def _call(node: Node, name: str, storage: Storage, objects: Objects) -> list[ir.
     slot = storage.slot(node["target"])
     if not isinstance(slot.type, ir.Bits) or slot.type.signed or slot.type != slot.place.type:
         node["target"].fail("a checksum cannot be here")
-    wanted = node["calculation"].text()
-    if wanted not in objects.calculations:
-        node["calculation"].fail(f"calculation {wanted!r} is not declared")
-    calculation = objects.calculations[wanted]
+    calculation_name = node["calculation"].text()
+    if calculation_name not in objects.calculations:
+        node["calculation"].fail(f"calculation {calculation_name!r} is not declared")
+    calculation = objects.calculations[calculation_name]
     cx = expressions.new_context(storage, objects)
-    given = node.get("if_cond")
-    condition = expressions.truth(cx, given) if given is not None else ir.Constant(1, ir.BOOL)
+    if_cond = node.get("if_cond")
+    condition = expressions.truth(cx, if_cond) if if_cond is not None else ir.Constant(1, ir.BOOL)
     if calculation.with_payload:
         name += "_with_payload"
     arguments = (condition, calculation.data, slot.place, calculation.algorithm)

@@ -1,4 +1,4 @@
-"""What a client's P4Info says about the objects of a document, looked up by name."""
+"""A client's P4Info, looked up by the names of a document's objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXACT = "exact"
 SET_KINDS = (EXACT, "lpm", "ternary", "range", "optional")
 
 
-class Wanted:
+class ClientP4Info:
     """A P4Info that came with a document; or none, then nothing is known."""
 
     def __init__(self, p4info: Any | None) -> None:
@@ -38,7 +38,7 @@ class Wanted:
         return fields[position] if position < len(fields) else None
 
     def set_kind(self, value_set: str, position: int) -> str:
-        """How a value set's field at a position matches; the document cannot say it, and bmv2 takes all for exact."""
+        """How a value set's field at a position matches; documents do not have it, and bmv2 matches all exactly."""
         fields = self.value_sets[value_set].match if value_set in self.value_sets else ()
         kind = match_kind(fields[position]) if position < len(fields) else EXACT
         return kind if kind in SET_KINDS else EXACT
@@ -60,20 +60,20 @@ def match_kind(field: Any) -> str:
 # --- agreement --------------------------------------------------------------------------------------------------------
 
 
-def check_p4info(program: ir.Program, wanted: Wanted) -> None:
+def check_p4info(program: ir.Program, client: ClientP4Info) -> None:
     """Raises Bmv2JsonError where P4Info names what the program does not have. The program may have more: the compiler's
     own tables are not in P4Info. Keys were compared when the tables were read."""
     tables = {table.name: table for table in program.tables}
     actions = {action.name: action for action in program.actions}
-    for name, described in wanted.tables.items():
+    for name, described in client.tables.items():
         if name not in tables:
             raise Bmv2JsonError("P4Info", f"has a table {name}, which the program has not")
         listed = {ir.control_plane_action(a.action): actions[a.action] for a in tables[name].actions}
-        hidden = sum(action not in wanted.action_names.values() for action in listed)
+        hidden = sum(action not in client.action_names.values() for action in listed)
         for reference in described.action_refs:
             if reference.scope >= len(ir.ActionScope):
                 raise Bmv2JsonError("P4Info", f"table {name} has an action of unknown scope {reference.scope}")
-            action = wanted.action_names.get(reference.id)
+            action = client.action_names.get(reference.id)
             if action is None and hidden:  # ``@hidden``: referred to, and not described
                 hidden -= 1
                 continue
@@ -81,21 +81,21 @@ def check_p4info(program: ir.Program, wanted: Wanted) -> None:
                 raise Bmv2JsonError("P4Info", f"table {name} has an action {reference.id:#x}, which is not described")
             if action not in listed:
                 raise Bmv2JsonError("P4Info", f"table {name} has an action {action}, which it has not in the program")
-    _check_actions(program, wanted)
-    _check_objects(program, wanted)
+    _check_actions(program, client)
+    _check_objects(program, client)
 
 
-def _check_actions(program: ir.Program, wanted: Wanted) -> None:
-    assert wanted.p4info is not None
-    found = {ir.control_plane_action(action.name): action for action in program.actions}
-    for described in wanted.p4info.actions:
-        action = found.get(described.preamble.name)
+def _check_actions(program: ir.Program, client: ClientP4Info) -> None:
+    assert client.p4info is not None
+    by_name = {ir.control_plane_action(action.name): action for action in program.actions}
+    for described in client.p4info.actions:
+        action = by_name.get(described.preamble.name)
         if action is None:
             continue
         widths = [ir.width_of(p.type) for p in action.parameters]
-        given = [p.bitwidth for p in described.params]
-        if len(widths) != len(given):
-            counts = f"{len(given)} parameters, {len(widths)} in the program"
+        described_widths = [p.bitwidth for p in described.params]
+        if len(widths) != len(described_widths):
+            counts = f"{len(described_widths)} parameters, {len(widths)} in the program"
             raise Bmv2JsonError("P4Info", f"action {described.preamble.name} has {counts}")
         for parameter, width in zip(described.params, widths, strict=True):
             if parameter.bitwidth not in (0, width) and not parameter.type_name.name:
@@ -103,12 +103,12 @@ def _check_actions(program: ir.Program, wanted: Wanted) -> None:
                 raise Bmv2JsonError("P4Info", f"{where} has {parameter.bitwidth} bits, {width} in the program")
 
 
-def _check_objects(program: ir.Program, wanted: Wanted) -> None:
+def _check_objects(program: ir.Program, client: ClientP4Info) -> None:
     """Arrays that both have must be equally long; those that the program has not were optimised away."""
-    assert wanted.p4info is not None
+    assert client.p4info is not None
     sizes = {(e.extern, e.name): e.arguments[0] for e in program.externs if e.arguments}
     for kind in ("register", "counter", "meter"):
-        for described in getattr(wanted.p4info, f"{kind}s"):
+        for described in getattr(client.p4info, f"{kind}s"):
             name = described.preamble.name
             size = sizes.get((kind, name))
             if size is not None and size != described.size:

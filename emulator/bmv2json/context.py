@@ -1,4 +1,4 @@
-"""What reading expressions and primitives is given: the program's storage and objects, and the statements so far."""
+"""Context of reading expressions and primitives: the program's storage and objects, and the statements so far."""
 
 from __future__ import annotations
 

@@ -166,11 +166,11 @@ class _Reader:
             self.union_members[number] = members
 
     def _member_names(self, union: Node) -> tuple[str, ...]:
-        wanted = union["union_type"].text()
+        name = union["union_type"].text()
         for node in self.document.list("header_union_types"):
-            if node["name"].text() == wanted:
+            if node["name"].text() == name:
                 return tuple(pair.exactly(2, "member, header type")[0].name() for pair in node["headers"].items())
-        return union["union_type"].fail(f"union type {wanted!r} is not declared")
+        return union["union_type"].fail(f"union type {name!r} is not declared")
 
     def _finish_unions(self) -> None:
         storage, unions = self.storage, {}

@@ -16,7 +16,7 @@ VERSION = (2, 24)
 
 
 class Bmv2JsonError(ValueError):
-    """The document is wrong, or says what cannot be done here; the text names the place in it."""
+    """The document is malformed or uses what is not supported; the text names the place in it."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path or 'the document'}: {message}")
@@ -61,10 +61,10 @@ class Node:
 
     def exactly(self, count: int, what: str) -> list[Node]:
         """The items of a list of that length."""
-        found = self.items()
-        if len(found) != count:
-            self.fail(f"must have {count} items ({what}), not {len(found)}")
-        return found
+        result = self.items()
+        if len(result) != count:
+            self.fail(f"must have {count} items ({what}), not {len(result)}")
+        return result
 
     def list(self, key: str) -> list[Node]:
         """The items of a member that is a list; absent or null: none."""
@@ -118,7 +118,7 @@ class Node:
     # --- places in the source ----------------------------------------------------------------------------------------
 
     def span(self) -> ir.Span | None:
-        """Where in the P4 source the compiler says this, or what contains it, comes from."""
+        """Position in the P4 source of this node, or of the nearest one around it, by the compiler's source_info."""
         node: Node | None = self
         while node is not None:
             if isinstance(node.value, dict) and isinstance(node.value.get("source_info"), dict):

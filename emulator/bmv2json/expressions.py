@@ -25,7 +25,7 @@ RING: Mapping[str, ir.BinaryOp] = {
     "|": ir.BinaryOp.OR,
     "^": ir.BinaryOp.XOR,
 }
-"""Operators whose low bits depend on the operands' low bits only."""
+"""Operators for which the low bits of the result depend on the operands' low bits only."""
 COMPARISONS: Mapping[str, ir.BinaryOp] = {
     "==": ir.BinaryOp.EQ,
     "!=": ir.BinaryOp.NE,

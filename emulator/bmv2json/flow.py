@@ -36,7 +36,7 @@ class _Tangled(Exception):
 
 
 def structure(entry: Key | None, nodes: Mapping[Key, FlowNode[Key]], guard: Callable[[], ir.Variable]) -> ir.Block:
-    """The statements of a graph whose successors are all in ``nodes``. Raises Cycle. ``guard`` makes a variable."""
+    """The statements of a graph; all successors are in ``nodes``. Raises Cycle. ``guard`` makes a variable."""
     order = topological(entry, nodes)
     try:
         return _Nested(nodes, order).block(entry, None, 0)

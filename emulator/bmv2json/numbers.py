@@ -1,7 +1,7 @@
 """Arithmetic on whole numbers without bounds, as bmv2 does it, in the IR's fixed widths.
 
 A `Number` knows the range of its value; every operation chooses a type that holds all results, so nothing
-ever wraps. Where only the low bits of a result count, the caller asks for them (`low_bits`), which keeps widths small.
+ever wraps. Where only the low bits of a result count, the caller requests them (`low_bits`), which keeps widths small.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from emulator.p4 import ir
 MAX_BITS = 1 << 14
 """Of an intermediate result: eight times the widest that p4c's own samples have."""
 MAX_SHIFT = 1 << 9
-"""Of a shift whose result is not cut; p4c takes amounts up to 256."""
+"""Of a shift with an uncut result; p4c takes amounts up to 256."""
 
 
 class TooWide(ValueError):
@@ -171,7 +171,8 @@ def complement(operand: Number) -> Number:
 def shift_left(left: Number, right: Number) -> Number:
     right = _natural(right)
     if right.high > MAX_SHIFT:
-        raise TooWide(f"a shift by up to {right.high} bits whose result is not cut; at most {MAX_SHIFT} are supported")
+        where = f"a shift by up to {right.high} bits without a mask on the result"
+        raise TooWide(f"{where}; at most {MAX_SHIFT} bits are possible")
     low, high = min(left.low << right.high, left.low << right.low), max(left.high << right.high, left.high << right.low)
     type_ = type_for(min(low, left.low), max(high, left.high))
     return Number(ir.Binary(ir.BinaryOp.SHL, cast(left.expr, type_), right.expr, type_), low, high)

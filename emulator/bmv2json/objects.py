@@ -168,13 +168,13 @@ class _Reader:
 
     def _field_list(self, node: Node) -> tuple[ir.Variable, ...]:
         """Headers of copies are parsed again, or copied whole, so only metadata counts."""
-        found = []
+        result = []
         for each in node.list("elements"):
             if each["type"].text() == "field":
                 place = self.storage.slot(each["value"]).place
                 if isinstance(place, ir.Variable):
-                    found.append(place)
-        return tuple(found)
+                    result.append(place)
+        return tuple(result)
 
     def _calculation(self, node: Node) -> Calculation:
         data: list[ir.Expr] = []
@@ -207,7 +207,7 @@ def _is_direct(node: Node) -> bool:
 
 
 def _algorithm(node: Node) -> Algorithm:
-    found = ALGORITHMS.get(node.text())
-    if found is None:
+    result = ALGORITHMS.get(node.text())
+    if result is None:
         node.fail(f"hash {node.text()!r} is not supported; these are: {', '.join(sorted(ALGORITHMS))}")
-    return found
+    return result

@@ -31,11 +31,11 @@ class _Writer:
 
     def _used_actions(self) -> dict[str, ir.Action]:
         """Those that tables may run, by control-plane name."""
-        found: dict[str, ir.Action] = {}
+        result: dict[str, ir.Action] = {}
         for table in self.program.tables:
             for reference in table.actions:
-                found.setdefault(ir.control_plane_action(reference.action), self.actions[reference.action])
-        return found
+                result.setdefault(ir.control_plane_action(reference.action), self.actions[reference.action])
+        return result
 
     def _names(self) -> dict[int, list[str]]:
         externs: dict[str, list[str]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.bmv2json import expressions, parser_operations
 from emulator.bmv2json import numbers as n
-from emulator.bmv2json.client_p4info import Wanted
+from emulator.bmv2json.client_p4info import ClientP4Info
 from emulator.bmv2json.context import Context
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.objects import Objects
@@ -25,10 +25,10 @@ MAX_ERRORS = 1 << 12
 
 class ParserReader:
     def __init__(
-        self, document: Node, storage: Storage, objects: Objects, errors: tuple[str, ...], wanted: Wanted
+        self, document: Node, storage: Storage, objects: Objects, errors: tuple[str, ...], client: ClientP4Info
     ) -> None:
         self.document = document
-        self.wanted = wanted
+        self.client = client
         self.storage = storage
         self.objects = objects
         self.errors = errors
@@ -149,12 +149,12 @@ class ParserReader:
         if mask is not None and mask.hexadecimal() != (1 << sum((ir.width_of(k.type) + 7) // 8 * 8 for k in keys)) - 1:
             mask.fail("a value set under a mask is not supported")
         fields = tuple(
-            ir.ValueSetField("" if len(keys) == 1 else _field_name(each, i), key.type, self.wanted.set_kind(name, i))
+            ir.ValueSetField("" if len(keys) == 1 else _field_name(each, i), key.type, self.client.set_kind(name, i))
             for i, (key, each) in enumerate(zip(keys, state.list("transition_key"), strict=True))
         )
         size = declared["max_size"].number(0, MAX_VALUE_SET)
-        found = self.value_sets.setdefault(name, ir.ValueSet(name, fields, size, (), declared.span()))
-        if [f.type for f in found.fields] != [f.type for f in fields]:
+        value_set = self.value_sets.setdefault(name, ir.ValueSet(name, fields, size, (), declared.span()))
+        if [f.type for f in value_set.fields] != [f.type for f in fields]:
             node["value"].fail(f"value set {name!r} is used with keys of other widths elsewhere")
         return name
 

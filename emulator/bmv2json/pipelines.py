@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from emulator.bmv2json import expressions
 from emulator.bmv2json.actions import JsonAction
-from emulator.bmv2json.client_p4info import Wanted
+from emulator.bmv2json.client_p4info import ClientP4Info
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.flow import Cycle, FlowNode, structure
 from emulator.bmv2json.objects import Objects
@@ -23,14 +23,14 @@ class PipelineReader:
     """One pipeline; tables that only wrap statements are left out, their action is put where they are applied."""
 
     def __init__(
-        self, node: Node, storage: Storage, objects: Objects, actions: Mapping[int, JsonAction], wanted: Wanted,
+        self, node: Node, storage: Storage, objects: Objects, actions: Mapping[int, JsonAction], client: ClientP4Info,
         table_reader: TableReader,
     ) -> None:  # fmt: skip
         self.node = node
         self.storage = storage
         self.objects = objects
         self.actions = actions
-        self.wanted = wanted
+        self.client = client
         self.table_reader = table_reader
         self.tables: list[ir.Table] = []
         self.nodes: dict[str, FlowNode[str]] = {}
@@ -135,17 +135,17 @@ class PipelineReader:
     def _successors(self, node: Node, made: JsonTable) -> dict[int, str | None] | tuple[str | None, str | None]:
         """What follows (a hit, a miss), or each action by its index."""
         following = node["next_tables"]
-        given = following.object()
+        names = following.object()
         base = self._next(node, "base_default_next")
-        if HIT in given or MISS in given:
+        if HIT in names or MISS in names:
             return (
-                self._next(following, HIT) if HIT in given else base,
-                self._next(following, MISS) if MISS in given else base,
+                self._next(following, HIT) if HIT in names else base,
+                self._next(following, MISS) if MISS in names else base,
             )
         for name, each in following.members():
             if name not in made.listed:
                 each.fail(f"action {name!r} is not among the table's")
-        return {i: self._next(following, name) if name in given else base for i, name in enumerate(made.listed)} or {
+        return {i: self._next(following, name) if name in names else base for i, name in enumerate(made.listed)} or {
             0: base
         }
 
@@ -153,7 +153,7 @@ class PipelineReader:
         """Does nothing but run one action, and nobody knows it? The client's P4Info decides, if there is one."""
         if table.keys or table.attached or not table.default_is_const:
             return False
-        return table.name not in self.wanted.tables if self.wanted.is_given else table.name.startswith(SYNTHESISED)
+        return table.name not in self.client.tables if self.client.is_given else table.name.startswith(SYNTHESISED)
 
     def _wrapper(
         self, made: JsonTable, following: dict[int, str | None] | tuple[str | None, str | None], node: Node

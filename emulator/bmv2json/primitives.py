@@ -1,4 +1,4 @@
-"""The primitives of actions by name. Jumps are in ``actions``: they say what follows, not what happens."""
+"""The primitives of actions by name. Jumps are in ``actions``: they are control flow."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PRIMITIVES = {**HEADER_PRIMITIVES, **EXTERN_PRIMITIVES}
 def run(cx: Context, node: Node) -> None:
     """One primitive: ``{op, parameters}``."""
     op = node["op"].text()
-    found = PRIMITIVES.get(op)
-    if found is None:
+    primitive = PRIMITIVES.get(op)
+    if primitive is None:
         node["op"].fail(f"primitive {op!r} is not known")
-    counts, append = found
+    counts, append = primitive
     parameters = node.list("parameters")
     if len(parameters) not in counts:
-        wanted = " or ".join(map(str, counts))
-        node.fail(f"{op} takes {wanted} parameters, not {len(parameters)}")
+        expected = " or ".join(map(str, counts))
+        node.fail(f"{op} takes {expected} parameters, not {len(parameters)}")
     append(cx, parameters, node)

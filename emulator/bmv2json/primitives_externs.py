@@ -63,14 +63,14 @@ def drop(cx: Context, parameters: list[Node], node: Node) -> None:
 
 
 def mark_to_drop(cx: Context, parameters: list[Node], node: Node) -> None:
-    """The fields of the metadata that is given, which may be a copy of the standard metadata."""
+    """The fields of the metadata argument, which may be a copy of the standard metadata."""
     if not parameters:
         drop(cx, parameters, node)
         return
-    given = unwrap(parameters[0])
-    name = primitives_headers.metadata_name(cx, given)
+    metadata = unwrap(parameters[0])
+    name = primitives_headers.metadata_name(cx, metadata)
     if name is None or "egress_spec" not in cx.storage.metadata[name]:
-        given.fail("must be the standard metadata, or other metadata of its type")
+        metadata.fail("must be the standard metadata, or other metadata of its type")
     for slot, field in zip(cx.storage.metadata_slots(name, node), cx.storage.metadata[name], strict=True):
         if field in MARKED_TO_DROP:
             primitives_headers.store(

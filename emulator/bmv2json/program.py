@@ -10,7 +10,7 @@ from typing import Any
 
 from emulator.bmv2json.actions import read_actions
 from emulator.bmv2json.checksums import checksum_blocks, deparser_block
-from emulator.bmv2json.client_p4info import Wanted, check_p4info
+from emulator.bmv2json.client_p4info import ClientP4Info, check_p4info
 from emulator.bmv2json.declarations import read_storage
 from emulator.bmv2json.document import Bmv2JsonError, Node, read_document
 from emulator.bmv2json.objects import Objects, read_objects
@@ -36,31 +36,31 @@ class JsonProgram:
 def load_json(content: bytes, p4info: Any | None = None, path: str = "") -> JsonProgram:
     """The program that a document holds. With a client's ``p4info`` its names and ids count, and the two must go
     together; without, it is made from the document. Raises Bmv2JsonError, and nothing else."""
-    wanted = Wanted(p4info)
+    client = ClientP4Info(p4info)
     try:
         document = read_document(content)
-        program, objects = _read(document, wanted)
+        program, objects = _read(document, client)
         if p4info is None:
             p4info = make_p4info(program, objects)
         else:
-            check_p4info(program, wanted)
+            check_p4info(program, client)
     except RecursionError:
         raise Bmv2JsonError("", "something in it is nested too deeply") from None
     digest = hashlib.sha256(content).hexdigest()
     return JsonProgram(program, p4info, ((path, digest),) if path else ())
 
 
-def _read(document: Node, wanted: Wanted) -> tuple[ir.Program, Objects]:
+def _read(document: Node, client: ClientP4Info) -> tuple[ir.Program, Objects]:
     storage = read_storage(document)
     objects = read_objects(document, storage)
     errors = read_errors(document)
-    parser = ParserReader(document, storage, objects, errors, wanted)
+    parser = ParserReader(document, storage, objects, errors, client)
     parse = parser.read()
     actions = read_actions(document, storage, objects)
-    tables = TableReader(storage, objects, actions, wanted)
+    tables = TableReader(storage, objects, actions, client)
     controls, all_tables = {}, []
     for node in document["pipelines"].items():
-        pipeline = PipelineReader(node, storage, objects, actions, wanted, tables)
+        pipeline = PipelineReader(node, storage, objects, actions, client, tables)
         control = pipeline.read()
         if control.name not in ("ingress", "egress") or control.name in controls:
             node["name"].fail("must be ingress or egress, each once")

@@ -18,10 +18,10 @@ from emulator.v1model.metadata import WIDTHS_BITS, standard
 MAX_FIELD_BITS = 1 << 16
 MAX_STACK = 1 << 10
 MAX_HEADERS = 1 << 14
-"""Generous, and far from where a document of some bytes could ask for all of a machine's memory."""
+"""Generous, and far below the sizes with which a short document could exhaust a machine's memory."""
 VALID = "$valid$"
 SYSTEM = ("standard_metadata", "intrinsic_metadata", "queueing_metadata")
-"""Instances whose fields simple_switch knows."""
+"""Instances with fields that simple_switch knows."""
 
 
 @dataclass(frozen=True, slots=True)

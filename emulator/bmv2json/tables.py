@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator.bmv2json import numbers as n
 from emulator.bmv2json.actions import JsonAction
-from emulator.bmv2json.client_p4info import Wanted, match_kind
+from emulator.bmv2json.client_p4info import ClientP4Info, match_kind
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.objects import Objects
 from emulator.bmv2json.storage import VALID, Storage
@@ -32,11 +32,13 @@ class JsonTable:
 
 
 class TableReader:
-    def __init__(self, storage: Storage, objects: Objects, actions: Mapping[int, JsonAction], wanted: Wanted) -> None:
+    def __init__(
+        self, storage: Storage, objects: Objects, actions: Mapping[int, JsonAction], client: ClientP4Info
+    ) -> None:
         self.storage = storage
         self.objects = objects
         self.actions = actions
-        self.wanted = wanted
+        self.client = client
         self.more_actions: list[ir.Action] = []
         """Those that the document lacks."""
 
@@ -49,7 +51,7 @@ class TableReader:
         names = {action.id: action.action.name for action in chosen}
         if len(names) != len(chosen):
             node["action_ids"].fail("an action is listed twice")
-        scopes = self.wanted.scopes(name)
+        scopes = self.client.scopes(name)
         references = [ir.TableAction(names[action.id], SCOPES[min(scopes.get(action.name, 0), 2)]) for action in chosen]
         default = self._default(node, names)
         if default is None:
@@ -76,9 +78,9 @@ class TableReader:
         """(entries, default entry): the client's P4Info knows; bmv2 itself lets nobody change a program's entries."""
         default = node.get("default_entry")
         fixed = default is not None and default.get("action_const") is not None and default["action_const"].flag()
-        if name not in self.wanted.tables:
+        if name not in self.client.tables:
             return True, fixed
-        table = self.wanted.tables[name]
+        table = self.client.tables[name]
         return table.is_const_table, fixed or table.const_default_action_id != 0
 
     # --- keys --------------------------------------------------------------------------------------------------------
@@ -88,10 +90,10 @@ class TableReader:
         if kind not in MATCH_KINDS:
             node["match_type"].fail(f"must be one of {', '.join(MATCH_KINDS)}")
         target = node["target"]
-        given, wanted = node.get("name"), self.wanted.key(table, position)
-        name = given.name() if given is not None else ".".join(str(part) for part in _parts(target))
-        if wanted is not None:
-            name, kind = wanted.name or name, self._wanted_kind(kind, match_kind(wanted), node)
+        label, described = node.get("name"), self.client.key(table, position)
+        name = label.name() if label is not None else ".".join(str(part) for part in _parts(target))
+        if described is not None:
+            name, kind = described.name or name, self._client_kind(kind, match_kind(described), node)
         value: ir.Expr
         if kind == "valid":
             header = target if isinstance(target.value, str) else target.items()[0]
@@ -105,12 +107,12 @@ class TableReader:
         width = slot.type.width_bits
         # a field's own node: it alone reads as 0 where its header is invalid
         value = n.cast(slot.place, ir.Bits(width))
-        return self._under_mask(KeyShape(ir.TableKey(name, value, kind), width), node, wanted)
+        return self._under_mask(KeyShape(ir.TableKey(name, value, kind), width), node, described)
 
-    def _under_mask(self, shape: KeyShape, node: Node, wanted: Any | None) -> KeyShape:
+    def _under_mask(self, shape: KeyShape, node: Node, described: Any | None) -> KeyShape:
         mask_node = node.get("mask")
         if mask_node is None:
-            return self._checked(shape, node, wanted)
+            return self._checked(shape, node, described)
         width, mask = shape.width, mask_node.hexadecimal()
         ones = (1 << width) - 1
         if not 0 <= mask <= ones:
@@ -120,40 +122,40 @@ class TableReader:
         run = mask >> low if mask else 0
         is_run = mask != 0 and run & (run + 1) == 0
         sliced = run.bit_length()
-        if is_run and mask != ones and self._is_slice(key.name, wanted, sliced, low):
+        if is_run and mask != ones and self._is_slice(key.name, described, sliced, low):
             value: ir.Expr = ir.Slice(key.value, low + sliced - 1, low)
             shape = KeyShape(ir.TableKey(key.name, value, key.match_kind), sliced, low, width)
         elif mask != ones:
             type_ = ir.Bits(width)
             value = ir.Binary(ir.BinaryOp.AND, key.value, ir.Constant(mask, type_), type_)
             shape = KeyShape(ir.TableKey(key.name, value, key.match_kind), width, mask=mask)
-        return self._checked(shape, node, wanted)
+        return self._checked(shape, node, described)
 
-    def _is_slice(self, name: str, wanted: Any | None, width: int, low: int) -> bool:
+    def _is_slice(self, name: str, described: Any | None, width: int, low: int) -> bool:
         """p4c writes ``x[7:4]`` as x under a mask, but P4Info has the slice's own width; entries come with that."""
-        if wanted is not None:
-            return bool(wanted.bitwidth == width)
+        if described is not None:
+            return bool(described.bitwidth == width)
         return name.endswith(f"[{low + width - 1}:{low}]")
 
-    def _checked(self, shape: KeyShape, node: Node, wanted: Any | None) -> KeyShape:
+    def _checked(self, shape: KeyShape, node: Node, described: Any | None) -> KeyShape:
         """P4Info's width is the key's, unless a type of the controller's own translates it."""
-        width = wanted.bitwidth if wanted is not None else 0
-        if wanted is not None and width not in (0, shape.width) and not wanted.type_name.name:
-            node.fail(f"key {shape.key.name} has {shape.width} bits, {width} in the P4Info given")
+        width = described.bitwidth if described is not None else 0
+        if described is not None and width not in (0, shape.width) and not described.type_name.name:
+            node.fail(f"key {shape.key.name} has {shape.width} bits, {width} in the client's P4Info")
         return shape
 
-    def _wanted_kind(self, kind: str, wanted: str, node: Node) -> str:
+    def _client_kind(self, kind: str, described: str, node: Node) -> str:
         """P4Info distinguishes optional keys from ternary ones, for bmv2 they are one."""
-        if kind == wanted or {kind, wanted} == {"ternary", "optional"}:
-            return wanted
-        if kind == "valid" and wanted == "exact":
+        if kind == described or {kind, described} == {"ternary", "optional"}:
+            return described
+        if kind == "valid" and described == "exact":
             return kind
-        return node["match_type"].fail(f"is {kind} here, {wanted} in the P4Info given")
+        return node["match_type"].fail(f"is {kind} here, {described} in the client's P4Info")
 
     def _check_keys(self, name: str, node: Node, count: int) -> None:
-        if name in self.wanted.tables and len(self.wanted.tables[name].match_fields) != count:
-            there = len(self.wanted.tables[name].match_fields)
-            node.fail(f"table {name} has {count} keys, {there} in the P4Info given")
+        if name in self.client.tables and len(self.client.tables[name].match_fields) != count:
+            there = len(self.client.tables[name].match_fields)
+            node.fail(f"table {name} has {count} keys, {there} in the client's P4Info")
         kinds = [each["match_type"].text() for each in node.list("key")]
         if kinds.count("lpm") > 1:
             node["key"].fail("a table cannot have two lpm keys")
@@ -216,16 +218,16 @@ class TableReader:
         return self.objects.profiles[name], keys
 
     def _direct(self, name: str, node: Node) -> list[ir.ExternInstance]:
-        found = []
+        result = []
         if name in self.objects.direct_counters:
-            found.append(self.objects.direct_counters[name])
+            result.append(self.objects.direct_counters[name])
         meter = node.get("direct_meters")
         if meter is not None:
             bound = self.objects.direct_meters.get(name)
             if bound is None or bound.name != meter.text():
                 meter.fail(f"there is no direct meter {meter.text()!r} for this table")
-            found.append(bound)
-        return found
+            result.append(bound)
+        return result
 
 
 def _with_constness(entry: ir.TableEntry, is_const: bool) -> ir.TableEntry:
@@ -279,7 +281,7 @@ def read_entries(
     needs_priority = any(shape.key.match_kind not in WITHOUT_PRIORITY for shape in keys)
     numbers = [_priority(node, i) for i, node in enumerate(nodes)] if needs_priority else [0] * len(nodes)
     top = max(numbers, default=0) + 1
-    found: list[ir.TableEntry] = []
+    result: list[ir.TableEntry] = []
     seen: set[object] = set()
     for node, number in zip(nodes, numbers, strict=True):
         parts = node["match_key"].exactly(len(keys), "one for each key of the table")
@@ -287,18 +289,18 @@ def read_entries(
         if (keysets, number) in seen:
             node.fail("there is an entry with the same key already")
         seen.add((keysets, number))
-        found.append(ir.TableEntry(keysets, call(node), top - number if needs_priority else 0, True, node.span()))
-    return tuple(found)
+        result.append(ir.TableEntry(keysets, call(node), top - number if needs_priority else 0, True, node.span()))
+    return tuple(result)
 
 
 def _priority(node: Node, position: int) -> int:
-    given = node.get("priority")
-    return given.number(0, MAX_PRIORITY) if given is not None else position + 1
+    priority = node.get("priority")
+    return priority.number(0, MAX_PRIORITY) if priority is not None else position + 1
 
 
 def _keyset(node: Node, shape: KeyShape) -> ir.KeySet:
-    given = node.get("match_type")
-    kind = given.text() if given is not None else shape.key.match_kind
+    match_type = node.get("match_type")
+    kind = match_type.text() if match_type is not None else shape.key.match_kind
     ones = shape.ones
     if kind == "range":
         low, high = shape.value(node["start"]), shape.value(node["end"])

@@ -1,4 +1,4 @@
-"""v1model as the front end sees it. What simple_switch does with it stands in the rest of this package."""
+"""v1model as the front end sees it. The rest of this package implements simple_switch's behaviour."""
 
 from __future__ import annotations
 

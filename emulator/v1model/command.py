@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from emulator.p4.library import ProgramNotFound, find_program
-from emulator.v1model.summaries import Summary, find_summary, store_summary, summary_key
+from emulator.v1model.summaries import Summary, find_summary, p4info_texts, store_summary, summary_key
 
 if TYPE_CHECKING:
     from emulator.p4.errors import CompileError
@@ -23,7 +23,7 @@ P4INFO_SUFFIXES = (".txtpb", ".txt", ".bin", ".json")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What ``netsum compile`` was asked."""
+    """Options of ``netsum compile``."""
 
     program: str
     dump_after: str | None = None
@@ -57,7 +57,7 @@ def run_compile(
     request = Request(program, dump_after, p4info, defines, include_paths, check_only, strict_bmv2)
     output, errors = output or sys.stdout, errors or sys.stderr
     if p4info is not None and Path(p4info).suffix not in P4INFO_SUFFIXES:
-        print(f"netsum compile: {p4info}: the suffix says the format, one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
+        print(f"netsum compile: {p4info}: the suffix must be one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
         return 2
     try:
         path = find_program(program)
@@ -80,11 +80,12 @@ def run_compile(
             return _stages(path, request, output, errors)
         return _finish(_cold(path, request, report is not None), request, report, errors)
     except CompileError as error:
-        if p4info is not None and error.p4info is not None:
-            from emulator.v1model.p4info_files import p4info_texts
-
-            if not write_p4info(p4info_texts(error.p4info), p4info, errors):
-                return _refuse(error, errors, "P4Info was written, machine code was not made")
+        if (
+            p4info is not None
+            and error.p4info is not None
+            and not write_p4info(p4info_texts(error.p4info), p4info, errors)
+        ):
+            return _refuse(error, errors, "P4Info was written, machine code was not made")
         return _refuse(error, errors)
 
 
@@ -128,7 +129,6 @@ def _warm(path: str, request: Request, report: object) -> Summary | None:
 
 def _cold(path: str, request: Request, has_code: bool) -> Summary:
     """Compile, and remember what there is to say about it."""
-    from emulator.v1model.p4info_files import p4info_texts
 
     checked = _checked(path, request)
     code_bytes = 0
@@ -168,10 +168,10 @@ def _finish(summary: Summary, request: Request, report: Callable[[Summary], None
 
 
 def write_p4info(texts: Mapping[str, str], path: str, errors: TextIO) -> int:
-    """In the format that the suffix says, of ``texts`` by suffix. The exit status: 0, or 2 with the reason told."""
+    """Write the one of ``texts`` (by suffix) for the path's suffix. The exit status: 0, or 2 after an error message."""
     suffix = Path(path).suffix
     if suffix not in P4INFO_SUFFIXES:
-        print(f"netsum compile: {path}: the suffix says the format, one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
+        print(f"netsum compile: {path}: the suffix must be one of {', '.join(P4INFO_SUFFIXES)}", file=errors)
         return 2
     text = texts[".txtpb" if suffix == ".txt" else suffix]
     try:

@@ -205,14 +205,14 @@ def load(
     include_paths: Sequence[str | Path] = (),
     cache: bool = True,
 ) -> CompiledProgram:
-    """Find a program (as given, else among those shipped) and compile it, or take it from the cache."""
+    """Find a program (by its path, else among those shipped) and compile it, or take it from the cache."""
     from emulator.p4.library import find_program
 
-    found = Path(find_program(str(path)))
-    index = _index(found, engine, defines or {}, include_paths)
+    source = Path(find_program(str(path)))
+    index = _index(source, engine, defines or {}, include_paths)
     if cache and (known := _warm(index)) is not None:
         return known
-    compiled = _compile_file(found, defines or {}, include_paths, engine, cache=cache)
+    compiled = _compile_file(source, defines or {}, include_paths, engine, cache=cache)
     if cache:
         store_program(index, compiled)
     return compiled

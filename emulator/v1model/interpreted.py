@@ -126,18 +126,18 @@ class Interpreter:
 
     def _after_ingress(self, life: Life, m: Machine) -> None:
         """The order in which simple_switch looks at what ingress wants; a clone goes to egress before its original."""
-        wanted = requests(m)
-        if wanted.digest is not None:
-            self.state.send_digest(*wanted.digest)
-        kept = self._kept(m, wanted.clone[1]) if wanted.clone is not None else {}
+        pending = requests(m)
+        if pending.digest is not None:
+            self.state.send_digest(*pending.digest)
+        kept = self._kept(m, pending.clone[1]) if pending.clone is not None else {}
         replicas: tuple[tuple[int, int], ...] = ()
-        if wanted.resubmit is not None:
-            self._reinject(life, Entering(m.frame, Instance.RESUBMITTED, self._kept(m, wanted.resubmit)))
+        if pending.resubmit is not None:
+            self._reinject(life, Entering(m.frame, Instance.RESUBMITTED, self._kept(m, pending.resubmit)))
         else:
             replicas = self._copies(m)
-        if wanted.clone is not None and (session := self._session(life, wanted.clone[0])) is not None:
+        if pending.clone is not None and (session := self._session(life, pending.clone[0])) is not None:
             self._clone_ingress(life, m.frame, session, kept)
-        m.notes["requests"] = replace(wanted, clone=None, digest=None)
+        m.notes["requests"] = replace(pending, clone=None, digest=None)
         if replicas:
             life.leaving.append(Leaving(m, replicas, self._get(m, "instance_type") == Instance.REPLICATED))
 
@@ -200,17 +200,17 @@ class Interpreter:
 
     def _clone_egress(self, life: Life, m: Machine) -> None:
         """With the headers as they are now, before the deparser."""
-        wanted = requests(m).clone
-        if wanted is None:
+        clone = requests(m).clone
+        if clone is None:
             return
-        session = self._session(life, wanted[0])
+        session = self._session(life, clone[0])
         if session is None:
             return
         if len(life.leaving) >= QUEUE_CAPACITY:
             self._dropped(Drop.QUEUE_FULL)
             return
         copied = _fork(m)
-        self._forget(copied, Instance.EGRESS_CLONE, self._kept(m, wanted[1]))
+        self._forget(copied, Instance.EGRESS_CLONE, self._kept(m, clone[1]))
         life.leaving.append(Leaving(copied, session.replicas, True, session.packet_length_bytes or UNCUT))
 
     def _forget(self, m: Machine, instance: Instance, kept: dict[str, int]) -> None:

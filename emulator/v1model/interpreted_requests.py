@@ -1,4 +1,4 @@
-"""What a program asks of the switch about a packet (clone it, send it round again, cut it), for the interpreter.
+"""Pending operations on a packet (clone, resubmit, recirculate, truncate, digest), for the interpreter.
 
 simple_switch keeps a pending clone, resubmit or recirculate in registers of its packet object: the last call of a kind
 wins, nothing happens before the block ends, and copies start without any.
@@ -32,8 +32,8 @@ class Requests:
 
 
 def requests(m: Machine) -> Requests:
-    found: Requests = m.notes["requests"]
-    return found
+    result: Requests = m.notes["requests"]
+    return result
 
 
 def _request(m: Machine, **changes: Any) -> None:

@@ -22,9 +22,9 @@ from emulator.p4.layout import (
 )
 from emulator.p4.llvm.storage import ScratchLayout, lay_out_scratch
 from emulator.p4.table_layout import TableLayout, lay_out_table, lay_out_value_set
-from emulator.v1model.direct import direct_meter_of
 from emulator.v1model.messages import LOG_CAPACITY, LOG_HEADER_BYTES, Format, formats_of, record_bytes
 from emulator.v1model.meters import METER_BYTES
+from emulator.v1model.table_resources import direct_meter_of
 
 SYMBOL = "netsum_process"
 """The one function of a compiled program."""
@@ -195,9 +195,9 @@ def _lay_out_table(program: ir.Program, table: ir.Table, number: int) -> TableLa
 
 
 def _meters(program: ir.Program, word: int) -> tuple[MeterLayout, ...]:
-    found = [e for e in program.externs if e.extern == "meter"]
+    result = [e for e in program.externs if e.extern == "meter"]
     return tuple(
-        MeterLayout(e.name, word + i, int(e.arguments[0]), e.arguments[1] == "bytes") for i, e in enumerate(found)
+        MeterLayout(e.name, word + i, int(e.arguments[0]), e.arguments[1] == "bytes") for i, e in enumerate(result)
     )
 
 
@@ -211,15 +211,15 @@ def _digests(program: ir.Program, word: int) -> tuple[DigestLayout, ...]:
 
 def digests_of(program: ir.Program) -> dict[str, tuple[int, ...]]:
     """Widths of the fields of each digest that the program sends, by the digest's name, in order of first mention."""
-    found: dict[str, tuple[int, ...]] = {}
+    result: dict[str, tuple[int, ...]] = {}
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):
             if isinstance(statement, ir.CallExtern) and statement.name == "digest":
                 name, _, data = statement.arguments
                 assert isinstance(name, ir.Text)
                 assert isinstance(data, tuple)
-                found[name.text] = tuple(width_of(e.type) for e in data)
-    return found
+                result[name.text] = tuple(width_of(e.type) for e in data)
+    return result
 
 
 def _groups(program: ir.Program) -> list[tuple[str, ...]]:

@@ -1,9 +1,9 @@
-"""log_msg: what a program says, as records that the switch keeps until somebody reads them.
+"""log_msg: messages of a program, as records that the switch keeps until they are read.
 
-Both engines record numbers; the text is made when it is read. The rules of the braces are bmv2's: each pair stands for
-the next value in decimal, whatever is between them; after a backslash a brace is a brace; a pair at the very beginning
-isn't seen, for the search starts at the second character. A message that has more or fewer values than pairs would end
-bmv2; here the packet is dropped and counted.
+Both engines record numbers; the text is made when it is read. The rules of the braces are bmv2's: each pair is
+replaced by the next value in decimal, whatever is between them; a backslash escapes a brace; a pair at the very
+beginning is not replaced, for the search starts at the second character. A message with more or fewer values than pairs
+ends bmv2; here the packet is dropped and counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Format:
 
     @property
     def is_sound(self) -> bool:
-        """Has as many braces as values."""
+        """The number of pairs of braces is that of the values."""
         return _pieces(self.text) is not None and len(_pieces(self.text) or ()) == len(self.types) + 1
 
     @property
@@ -60,13 +60,13 @@ def values_of(call: ir.CallExtern) -> tuple[ir.Expr, ...]:
 
 
 def formats_of(program: ir.Program) -> tuple[Format, ...]:
-    """All that the program may say, each once, in order of first mention."""
-    found: dict[Format, None] = {}
+    """All messages of the program, each once, in order of first mention."""
+    result: dict[Format, None] = {}
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):
             if isinstance(statement, ir.CallExtern) and statement.name == "log_msg":
-                found[format_of(statement)] = None
-    return tuple(found)
+                result[format_of(statement)] = None
+    return tuple(result)
 
 
 def record_bytes(formats: tuple[Format, ...]) -> int:
@@ -76,7 +76,7 @@ def record_bytes(formats: tuple[Format, ...]) -> int:
 
 
 def _pieces(text: str) -> list[str] | None:
-    """What stands between the pairs of braces, backslashes taken off; None when a brace isn't closed."""
+    """The text between the pairs of braces, backslashes taken off; None when a brace isn't closed."""
     pieces, start, position = [], 0, 1
     while (opening := _brace(text, "{", position)) >= 0:
         closing = _brace(text, "}", opening + 1)

@@ -1,8 +1,8 @@
 """Meters: two-rate three-colour token buckets, as bmv2 counts (behavioral-model, bm_sim/meters.cpp).
 
 A bucket holds ``floor(t * rate)`` tokens more at time t than at the origin of time, capped at its burst; t is in whole
-microseconds, the product in double precision. The peak bucket is asked first: too few tokens is red and takes nothing;
-else they are taken and the committed bucket is asked: too few is yellow, else they are taken too and it is green. An
+microseconds, the product in double precision. The peak bucket is tested first: too few tokens is red and takes nothing;
+else they are taken and the committed bucket is tested: too few is yellow, else they are taken too and it is green. An
 unconfigured meter is green.
 
 The two tellings of the arithmetic are `Meter` and ``emulator.v1model.llvm.meters``; they agree on every token.

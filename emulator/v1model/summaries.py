@@ -1,4 +1,4 @@
-"""What ``netsum compile`` says about a program, kept on disk: a warm run reads files and loads no compiler.
+"""Cached output of ``netsum compile``: a warm run reads files and loads no compiler.
 
 A summary is keyed like the compiled program itself (`compiled.load`): by this compiler's own sources, the machine, and
 what was asked; and it holds the digests of all files that were read, so that a changed one is noticed.
@@ -15,12 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 from emulator.native.folders import cache_root
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_OWN_FOLDERS = ("p4", "v1model", "ports")
+_OWN_FOLDERS = ("p4", "v1model", "native", "ports")
 _LIBRARIES = ("llvmlite", "numba", "google", "p4")
+
+
+_P4INFO_HEADER = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Summary:
     """0 for a program that has nothing to run."""
     warnings: tuple[str, ...]
     p4info: Mapping[str, str]
-    """By suffix, as it stands in the file; the binary form in hexadecimal."""
+    """By suffix, the content of the file; the binary form in hexadecimal."""
     sources: tuple[tuple[str, str], ...]
     """(path, SHA-256) of every file read."""
 
@@ -50,10 +54,10 @@ def summary_key(
 def find_summary(key: str) -> Summary | None:
     """The one stored under that key, if every file it was made from still has the same content."""
     try:
-        found = json.loads(_path(key).read_bytes())
-        sources = tuple((str(path), str(digest)) for path, digest in found.pop("sources"))
-        warnings = tuple(map(str, found.pop("warnings")))
-        summary = Summary(**found, warnings=warnings, sources=sources)
+        content = json.loads(_path(key).read_bytes())
+        sources = tuple((str(path), str(digest)) for path, digest in content.pop("sources"))
+        warnings = tuple(map(str, content.pop("warnings")))
+        summary = Summary(**content, warnings=warnings, sources=sources)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
     return summary if summary.sources and all(_unchanged(path, digest) for path, digest in sources) else None
@@ -109,9 +113,20 @@ def _own_sources() -> Iterator[str]:
 
 
 def _processor() -> str:
-    """The first processor's model and features, as Linux tells them."""
+    """The first processor's model and features, from /proc/cpuinfo."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             return file.read(1 << 13).partition("\n\n")[0].partition("cpu MHz")[0] + platform.node()
     except OSError:
         return platform.node()
+
+
+def p4info_texts(message: Any) -> dict[str, str]:
+    """P4Info as files of each format, by their suffix, as p4c writes them; the binary one in hexadecimal."""
+    from google.protobuf import json_format, text_format
+
+    return {
+        ".bin": message.SerializeToString(deterministic=True).hex(),
+        ".json": json_format.MessageToJson(message, indent=1) + "\n",
+        ".txtpb": _P4INFO_HEADER + text_format.MessageToString(message),
+    }

@@ -55,7 +55,7 @@ class Uses:
         return tuple(dict.fromkeys(v for fields in self.lists for v in fields))
 
     def list_of(self, call: ir.CallExtern) -> int:
-        """Index of the field list that a call asks for. A number that no field carries is the empty list (bmv2)."""
+        """Index of the field list that a call names. A number that no field carries is the empty list (bmv2)."""
         if call.name.endswith("_preserving_field_list"):
             number = call.expr(len(call.arguments) - 1)
             assert isinstance(number, ir.Constant), "field list numbers are constants (the checker refuses others)"
@@ -68,8 +68,8 @@ def uses_of(program: ir.Program) -> Uses:
     calls = [s for block in walk.root_blocks(program) for s in walk.statements(block) if isinstance(s, ir.CallExtern)]
     names = {c.name for c in calls}
     declared = [(number, _scalars(fields)) for number, fields in program.field_lists]
-    given = [fields for c in calls if (fields := _given(c))]
-    lists = tuple(dict.fromkeys(((), *(f for _, f in declared), *given)))
+    in_calls = [fields for c in calls if (fields := _given(c))]
+    lists = tuple(dict.fromkeys(((), *(f for _, f in declared), *in_calls)))
     return Uses(
         clones=bool(names & CLONES),
         resubmits=bool(names & RESUBMITS),

@@ -92,7 +92,7 @@ class ProfileView:
     size: int
     algorithm: Algorithm | None
     max_group_size: int
-    """Largest sum of weights in a group; 0: no limit of its own."""
+    """Largest sum of weights in a group; 0: no separate limit."""
     counts_members: bool
     """``size`` limits members over all groups (``sum_of_members``), not weights."""
 

@@ -121,8 +121,8 @@ def _profile(instance: ir.ExternInstance, position: int, ids: _Ids) -> ProfileVi
 
 def algorithm_of(selector: ir.ExternInstance) -> Algorithm:
     """An action_selector's hash; its first argument is a member's name, or its number."""
-    given = selector.arguments[0]
-    return Algorithm[given.rpartition(".")[2].upper()] if isinstance(given, str) else Algorithm(given)
+    algorithm = selector.arguments[0]
+    return Algorithm[algorithm.rpartition(".")[2].upper()] if isinstance(algorithm, str) else Algorithm(algorithm)
 
 
 def profile_of(table: ir.Table) -> ir.ExternInstance | None:

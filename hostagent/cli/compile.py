@@ -97,8 +97,7 @@ def _compile_json(path: str, config: JsonConfig, p4info: Path | None, as_json: b
     from emulator.p4.errors import CompileError
     from emulator.p4runtime.pipeline.programs import load_json_file
     from emulator.v1model.command import write_p4info
-    from emulator.v1model.p4info_files import p4info_texts
-    from emulator.v1model.summaries import Summary
+    from emulator.v1model.summaries import Summary, p4info_texts
 
     started = time.perf_counter()
     try:

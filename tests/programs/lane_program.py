@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import struct
+
 from emulator.p4 import ir
 from tests.programs.p4_programs import (
     binary,
@@ -66,3 +69,14 @@ def lane_program(lanes: int, slots: int = 16, *, width: int = 32, prefix_bytes: 
     )
     variables = [index, sum16, seen, *locals_]
     return make_program([head, data], body, variables=variables, externs=[chunk, count, *cells])
+
+
+def lane_frames(lanes: int, count: int, width: int = 32) -> list[bytes]:
+    source = random.Random(lanes)
+    frames = []
+    for _ in range(count):
+        op, slot = source.randrange(7), source.choice([0, 1, 2, 15, 16, 0xFFFFFFFF])
+        body = b"".join(source.getrandbits(width).to_bytes(width // 8, "big") for _ in range(lanes))
+        frame = struct.pack(">BxxxI", op, slot) + body + bytes(source.randrange(4))
+        frames.append(frame if source.random() < 0.8 else frame[: source.randrange(len(frame))])
+    return frames

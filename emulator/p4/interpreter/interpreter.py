@@ -58,7 +58,7 @@ class _Continue(Exception):
 
 
 class Discard(Exception):
-    """The packet (or copy) is thrown away at once, already counted unless it is a subclass that says otherwise."""
+    """The packet (or copy) is thrown away at once, already counted, except for subclasses that state otherwise."""
 
 
 class LoopLimit(Discard):

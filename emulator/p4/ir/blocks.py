@@ -33,7 +33,7 @@ KeySet: TypeAlias = Masked | Between
 @dataclass(frozen=True, slots=True)
 class SelectCase:
     keysets: tuple[KeySet, ...]
-    """One for each key of the select; empty when ``value_set`` says what matches."""
+    """One for each key of the select; empty when ``value_set`` determines what matches."""
     next_state: str
     value_set: str | None = None
     """Name of a ``ValueSet`` that has as many fields as the select has keys."""
@@ -41,7 +41,7 @@ class SelectCase:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """First case that matches; none: what the architecture says (bmv2: accept with NoError)."""
+    """First case that matches; none: as the architecture defines (bmv2: accept with NoError)."""
 
     keys: tuple[Expr, ...]
     cases: tuple[SelectCase, ...]
@@ -186,7 +186,7 @@ class Program:
     """A whole checked program, bound to its architecture's package.
 
     ``blocks`` maps the package's parameter names (v1model: p, vr, ig, eg, ck, dep) to parsers and controls. Blocks
-    share storage: the architecture says which root (``hdr``, ``meta``, ``standard_metadata``) each of a block's
+    share storage: the architecture defines which root (``hdr``, ``meta``, ``standard_metadata``) each of a block's
     parameters stands for, and all names of variables and headers begin with that root.
     """
 

@@ -117,7 +117,7 @@ class Constant:
 class FieldRef:
     """A header's field; as a value it is a read, as a target a write.
 
-    A read of an invalid header gives what the architecture says: for v1model as in bmv2 (src/bm_sim/headers.cpp and
+    A read of an invalid header gives what the architecture defines: for v1model as in bmv2 (src/bm_sim/headers.cpp and
     match_units.cpp), see emulator/v1model/README.md.
     """
 

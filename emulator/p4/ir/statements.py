@@ -74,7 +74,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class ApplyTable:
-    """Look up, run the action found; ``hit`` (bool) and ``action_run`` (index in ``Table.actions``) when asked for."""
+    """Look up and run the selected action; ``hit`` (bool) and ``action_run`` (index in ``Table.actions``) are set."""
 
     table: str
     hit: Variable | None = None
@@ -125,13 +125,13 @@ class CallExtern:
     span: Span | None = field(default=None, compare=False)
 
     def expr(self, position: int) -> Expr:
-        """An argument that the extern's signature says is a value."""
+        """An argument that is a value by the extern's signature."""
         argument = self.arguments[position]
         assert not isinstance(argument, Text | tuple)
         return argument
 
     def place(self, position: int) -> Place:
-        """An argument that the extern's signature says is written."""
+        """An argument that is written by the extern's signature."""
         argument = self.arguments[position]
         assert isinstance(argument, Variable | FieldRef | LaneField)
         return argument

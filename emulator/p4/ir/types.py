@@ -47,7 +47,7 @@ class Bool:
 
 @dataclass(frozen=True, slots=True)
 class VarBits:
-    """``varbit<W>``: 0 to W bits, as many as the last write gave it. Its value is never an operand of arithmetic."""
+    """``varbit<W>``: 0 to W bits, as set by the last write. Its value is never an operand of arithmetic."""
 
     max_width_bits: int
 

@@ -152,11 +152,11 @@ class _Verifier:
         for case in state.transition.cases:
             count = len(state.transition.keys)
             if case.value_set is None:
-                given = len(case.keysets)
+                actual = len(case.keysets)
             else:
                 _check(case.value_set in self.value_sets, f"{self.where}: no value set {case.value_set}")
-                given = len(self.value_sets[case.value_set].fields)
-            _check(given == count, f"{self.where}: a select case has not {count} key sets")
+                actual = len(self.value_sets[case.value_set].fields)
+            _check(actual == count, f"{self.where}: a select case has not {count} key sets")
             yield case.next_state
 
     # --- Statements ---------------------------------------------------------------------------------------------
@@ -257,8 +257,8 @@ class _Verifier:
             case ir.IsValid(ref) | ir.LaneField(ref, _, _) | ir.FieldRun(ref, _, _):
                 self.header(ref)
             case ir.Unary(op, operand, kind):
-                wanted = ir.BOOL if op is ir.UnaryOp.NOT else operand.type
-                _check(kind == operand.type == wanted, f"{self.where}: {op.value} on {operand.type} gives {kind}")
+                expected = ir.BOOL if op is ir.UnaryOp.NOT else operand.type
+                _check(kind == operand.type == expected, f"{self.where}: {op.value} on {operand.type} gives {kind}")
                 _check(op is ir.UnaryOp.NOT or isinstance(kind, ir.Bits), f"{self.where}: {op.value} on {kind}")
             case ir.Binary():
                 self.binary(expr)

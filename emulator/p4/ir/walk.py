@@ -1,6 +1,6 @@
 """Going through the IR: what a node is made of, and how to rebuild it from changed parts.
 
-Everything returns the node it was given when nothing below it changed, so that a pass costs what it changes.
+Every function returns its argument itself when nothing below it changed, so that a pass costs what it changes.
 """
 
 from __future__ import annotations
@@ -201,35 +201,35 @@ def is_long_choice(expr: ir.Expr) -> bool:
 
 def variables_in(expr: ir.Expr) -> list[str]:
     """Names of the variables an expression mentions, with repetition."""
-    found: list[str] = []
-    _add_variables(expr, found)
-    return found
+    result: list[str] = []
+    _add_variables(expr, result)
+    return result
 
 
-def _add_variables(expr: ir.Expr, found: list[str]) -> None:
-    """As `subexpressions` goes, but without a generator for each node: passes ask this of every expression."""
+def _add_variables(expr: ir.Expr, names: list[str]) -> None:
+    """As `subexpressions` goes, but without a generator for each node: passes call this for every expression."""
     match expr:
         case ir.Variable(name):
-            found.append(name)
+            names.append(name)
         case ir.FieldRef(ir.StackAt(_, index)) | ir.IsValid(ir.StackAt(_, index)):
-            _add_variables(index, found)
+            _add_variables(index, names)
         case ir.Unary(_, operand) | ir.Cast(operand) | ir.Slice(operand):
-            _add_variables(operand, found)
+            _add_variables(operand, names)
         case ir.Binary(_, left, right) | ir.Concat(left, right):
-            _add_variables(left, found)
-            _add_variables(right, found)
+            _add_variables(left, names)
+            _add_variables(right, names)
         case ir.Mux(condition, then, otherwise):
-            _add_variables(condition, found)
-            _add_variables(then, found)
-            _add_variables(otherwise, found)
+            _add_variables(condition, names)
+            _add_variables(then, names)
+            _add_variables(otherwise, names)
 
 
 def mentioned(statement: ir.Statement) -> list[str]:
     """Variables in the statement itself, with repetition; not in nested blocks."""
-    found: list[str] = []
+    result: list[str] = []
     for expr, _ in own_expressions(statement):
-        _add_variables(expr, found)
-    return found
+        _add_variables(expr, result)
+    return result
 
 
 def nested_blocks(statement: ir.Statement) -> tuple[ir.Block, ...]:

@@ -1,6 +1,6 @@
-"""What all code that writes LLVM for one function is given: its builder, storage, blocks and regions.
+"""The state that code generation for one LLVM function shares: builder, storage, blocks and regions.
 
-The emitter knows how control flows. The rest it is given at construction: ``emit_statement`` (``statements.py``),
+`CodeGen` implements control flow. The rest is passed to its constructor: ``emit_statement`` (``statements.py``),
 ``externs`` (the architecture's registry), ``hooks`` (what else happens when a table hits or a header changes its
 validity), the layout of tables.
 """
@@ -25,24 +25,24 @@ from emulator.p4.llvm.storage import Storage
 from emulator.p4.table_layout import TableLayout
 from emulator.p4.target import Target
 
-ExternEmitter: TypeAlias = Callable[["Emitter", ir.CallExtern], None]
+ExternCodeGen: TypeAlias = Callable[["CodeGen", ir.CallExtern], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """What the architecture adds to statements of the language."""
 
-    on_hit: Callable[[Emitter, ir.Table, Value], None] = lambda emitter, table, entry: None
+    on_hit: Callable[[CodeGen, ir.Table, Value], None] = lambda cg, table, entry: None
     """After a look-up that hit; ``entry`` is the entry's address."""
-    on_miss: Callable[[Emitter, ir.Table, Value], None] = lambda emitter, table, entry: None
+    on_miss: Callable[[CodeGen, ir.Table, Value], None] = lambda cg, table, entry: None
     """After one that did not, in tables that count or meter; ``entry`` is the default entry's address."""
-    on_validity: Callable[[Emitter, ir.Header, bool, Value], None] = lambda emitter, header, valid, was: None
+    on_validity: Callable[[CodeGen, ir.Header, bool, Value], None] = lambda cg, header, valid, was: None
     """Before ``setValid``/``setInvalid`` on a header whose validity was ``was``."""
-    on_loop_limit: Callable[[Emitter], None] = lambda emitter: emitter.leave_all()
+    on_loop_limit: Callable[[CodeGen], None] = lambda cg: cg.leave_all()
     """In a ``Loop`` that has gone round too often: counts, and leaves the packet."""
-    select_member: Callable[[Emitter, ir.Table], Value] = lambda emitter, table: i64(0)
+    select_member: Callable[[CodeGen, ir.Table], Value] = lambda cg, table: i64(0)
     """Hash of a table's selector keys, unsigned, at most 64 bits: which member of a group, modulo their number."""
-    unchecked: Mapping[str, Callable[[Emitter, ir.CallExtern], Value]] = field(default_factory=dict)
+    unchecked: Mapping[str, Callable[[CodeGen, ir.CallExtern], Value]] = field(default_factory=dict)
     """For externs that are allowed in a ``Repeat``: emits the condition under which all its turns stay in range."""
 
 
@@ -80,7 +80,7 @@ class SharedAction:
 
 
 @dataclass(slots=True)
-class Emitter:
+class CodeGen:
     b: Builder
     program: ir.Program
     storage: Storage
@@ -88,10 +88,10 @@ class Emitter:
     """Pointer to the context's words (see the architecture's layout)."""
     tables: Mapping[str, TableLayout]
     table_area: Value
-    externs: Mapping[str, ExternEmitter]
+    externs: Mapping[str, ExternCodeGen]
     hooks: Hooks
     target: Target
-    emit_statement: Callable[[Emitter, ir.Statement], None]
+    emit_statement: Callable[[CodeGen, ir.Statement], None]
     shared_names: frozenset[str]
     """Actions that are written once for all the places that run them (``sharing.py``)."""
     value_sets: Mapping[str, TableLayout] = field(default_factory=dict)

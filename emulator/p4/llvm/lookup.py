@@ -11,8 +11,8 @@ from emulator.p4.llvm.lookup_pipelined import CELL_NUMBER, begin, begin_below, f
 from emulator.p4.table_layout import TABLE_IS_DEEP, WORD_BITS, Search, TableLayout
 
 
-def emit_announcement(b: Builder, layout: TableLayout, record: Value, keys: list[Value], cell: Value | None) -> None:
-    """Begin a look-up ahead of its time: ask for the memory that it reads first. Lpm tables have a ``cell``."""
+def emit_prefetch(b: Builder, layout: TableLayout, record: Value, keys: list[Value], cell: Value | None) -> None:
+    """Begin a look-up ahead of its packet: prefetch the memory that it reads first. Lpm tables have a ``cell``."""
     if cell is None:
         words = _words(b, _packed(b, layout, keys, layout.order), layout.key_words)
         announce_exact(b, layout, record, words)
@@ -56,14 +56,14 @@ def _lpm_ahead(b: Builder, layout: TableLayout, record: Value, words: list[Value
     b.position_at_end(ahead)
     b.cbranch(found_ahead(b, cell, words), known, search)
     b.position_at_end(known)
-    found = load(b, I64, cell, CELL_NUMBER * WORD_BYTES, align=8)
+    found_number = load(b, I64, cell, CELL_NUMBER * WORD_BYTES, align=8)
     b.branch(end)
     b.position_at_end(search)
     searched = b.call(lpm_function(b.module, layout), [record, *words])
     b.branch(end)
     b.position_at_end(end)
     number = b.phi(I64)
-    number.add_incoming(found, known)
+    number.add_incoming(found_number, known)
     number.add_incoming(searched, search)
     return number
 

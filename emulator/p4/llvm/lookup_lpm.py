@@ -109,7 +109,7 @@ def outside_branch(b: Builder, record: Value) -> tuple[Value, Value]:
 
 
 class Place:
-    """A slot or an entry of a chain, and what it says of a key."""
+    """A slot or an entry of a chain, compared with a key."""
 
     def __init__(self, b: Builder, layout: TableLayout, entries: Value, number: Value, words: list[Value]) -> None:
         self.b, self.layout, self.number = b, layout, number
@@ -165,9 +165,9 @@ class _Descent:
     def write(self) -> None:
         """All of the function."""
         b = self.b
-        step, same, inside, found, other, beside, nothing, following, end = (
+        step, same, inside, matched, other, diverged, nothing, following, end = (
             b.function.append_basic_block(n)
-            for n in ("step", "same", "inside", "found", "other", "beside", "nothing", "following", "end")
+            for n in ("step", "same", "inside", "matched", "other", "diverged", "nothing", "following", "end")
         )
         first = self.first()
         before = b.block
@@ -177,22 +177,22 @@ class _Descent:
         place = Place(b, self.layout, self.entries, number, self.words)
         b.cbranch(place.matches, same, other)
         b.position_at_end(same)
-        b.cbranch(place.leads_to_branch, inside, found)
+        b.cbranch(place.leads_to_branch, inside, matched)
         b.position_at_end(inside)
         below, best_inside = place.below(self.words, self.memory), place.best(best)
         b.branch(step)
-        b.position_at_end(found)
+        b.position_at_end(matched)
         b.ret(number)
         # an entry with another prefix, or a branch
         b.position_at_end(other)
         with b.if_then(place.is_sure):
             b.ret(place.linked())
-        b.cbranch(place.leads_to_branch, beside, following)
+        b.cbranch(place.leads_to_branch, diverged, following)
         b.position_at_end(following)
         linked = place.linked()
         b.cbranch(b.icmp_unsigned("==", linked, i64(0)), nothing, step)
-        b.position_at_end(beside)
-        best_beside = place.best(best)
+        b.position_at_end(diverged)
+        best_diverged = place.best(best)
         b.branch(end)
         b.position_at_end(nothing)
         b.branch(end)
@@ -205,7 +205,7 @@ class _Descent:
             node.add_incoming(at_following, following)
         b.position_at_end(end)
         answer = b.phi(I64)
-        answer.add_incoming(best_beside, beside)
+        answer.add_incoming(best_diverged, diverged)
         answer.add_incoming(best, nothing)
         with b.if_then(b.icmp_unsigned("!=", answer, i64(0))):
             b.ret(answer)

@@ -23,7 +23,7 @@ CELL_NUMBER = 1
 CELL_KEY = 2
 """The other keys' words, the lpm key's, and a zero if that has several."""
 AT_ROOT = 1 << 63
-"""Stands at nothing yet but the place to look for the trie."""
+"""The trie is not known yet: the search has only prefetched the place that leads to it."""
 FOUND = 0
 
 
@@ -32,7 +32,7 @@ def cell_bytes(layout: TableLayout) -> int:
 
 
 def begin(b: Builder, layout: TableLayout, record: Value, cell: Value, others: list[Value], words: list[Value]) -> None:
-    """The first step: ask for the memory that the search reads first."""
+    """The first step: prefetch the memory that the search reads first."""
     if layout.has_root:
         slots, index = root_slot(b, layout, record, words)
         prefetch(b, at(b, slots, b.mul(index, i64(layout.entry_bytes))))
@@ -48,9 +48,9 @@ def begin_below(b: Builder, layout: TableLayout, record: Value, cell: Value, wor
     following = _go_on(b, layout, record, cell, b.add(index, i64(SLOTS_FROM)), i64(0), words)
     if layout.shared_bits:
         # another key's slot
-        beside = outside(b, layout, words)
-        following = b.select(beside, i64(FOUND), following)
-        _put(b, cell, CELL_NUMBER, b.select(beside, i64(0), _get(b, cell, CELL_NUMBER)))
+        is_outside = outside(b, layout, words)
+        following = b.select(is_outside, i64(FOUND), following)
+        _put(b, cell, CELL_NUMBER, b.select(is_outside, i64(0), _get(b, cell, CELL_NUMBER)))
     _put(b, cell, CELL_PLACE, following)
 
 
@@ -100,7 +100,7 @@ def found_ahead(b: Builder, cell: Value, words: Sequence[Value]) -> Value:
 
 def advance_function(module: llvm.Module, layout: TableLayout) -> Value:
     """``i64 place(ptr record, ptr cell, i64 place)``: one step of a search whose place is in the cache, to the next
-    one, which it asks for and answers. It does as ``lookup_lpm.lpm_function``."""
+    one, which it prefetches and returns. The result equals that of ``lookup_lpm.lpm_function``."""
     name = f"advance_lpm_{layout.other_words}_{layout.lpm_words}_{layout.shared_bits}_{layout.entry_bytes}"
     if name not in module.globals:
         function = llvm.Function(module, llvm.FunctionType(I64, [PTR, PTR, I64]), name)

@@ -4,7 +4,7 @@ LLVM's time grows faster than a program: its standard pipeline takes half a seco
 for 12,800 (a P4 program of 2,200 lines) and 17 s for 96,000. So the effort depends on the module's size: a program that
 is loaded within seconds is worth more than the last tenth of its speed.
 
-It grows faster still with what is alive where many ways join: 200 headers, each extracted in a state of its own, are
+It grows faster still with what is alive where many ways join: 200 headers, each extracted in a separate state, are
 a million values that meet, and would occupy the register allocator for minutes. Such a program's stack slots stay in
 memory.
 """

@@ -9,7 +9,7 @@ from emulator.p4 import ir
 from emulator.p4.layout import WORD_BYTES, width_of
 from emulator.p4.llvm import expressions, lookup, varbits
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load_field, resize
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.storage import header_bytes
 from emulator.p4.table_layout import TABLE_WORDS
 
@@ -45,141 +45,141 @@ def error_number(program: ir.Program, name: str) -> int:
     return program.errors.index(name) if name in program.errors else 0
 
 
-def _fail(e: Emitter, condition: Value, error: Value) -> None:
+def _fail(cg: CodeGen, condition: Value, error: Value) -> None:
     """End the parser with that error if the condition holds."""
-    failed, going_on = e.new_block("failed"), e.new_block("parse")
-    e.b.cbranch(condition, failed, going_on)
-    e.b.position_at_end(failed)
-    e.b.store(error, e.storage.slot("$error", I32))
-    e.b.branch(e.parse.end)
-    e.b.position_at_end(going_on)
+    failed, going_on = cg.new_block("failed"), cg.new_block("parse")
+    cg.b.cbranch(condition, failed, going_on)
+    cg.b.position_at_end(failed)
+    cg.b.store(error, cg.storage.slot("$error", I32))
+    cg.b.branch(cg.parse.end)
+    cg.b.position_at_end(going_on)
 
 
-def _cursor(e: Emitter) -> Value:
-    return e.b.load(e.storage.slot("$cursor", I64), typ=I64)
+def _cursor(cg: CodeGen) -> Value:
+    return cg.b.load(cg.storage.slot("$cursor", I64), typ=I64)
 
 
-def _need(e: Emitter, size: Value) -> Value:
+def _need(cg: CodeGen, size: Value) -> Value:
     """Check that ``size`` more bytes are there; returns the cursor."""
-    cursor = _cursor(e)
-    short = e.b.icmp_unsigned("<", e.b.sub(e.parse.length, cursor), size)
-    _fail(e, short, constant(error_number(e.program, "PacketTooShort"), 32))
+    cursor = _cursor(cg)
+    short = cg.b.icmp_unsigned("<", cg.b.sub(cg.parse.length, cursor), size)
+    _fail(cg, short, constant(error_number(cg.program, "PacketTooShort"), 32))
     return cursor
 
 
-def _move(e: Emitter, cursor: Value, size: Value) -> None:
-    e.b.store(e.b.add(cursor, size), e.storage.slot("$cursor", I64))
+def _move(cg: CodeGen, cursor: Value, size: Value) -> None:
+    cg.b.store(cg.b.add(cursor, size), cg.storage.slot("$cursor", I64))
 
 
-def extract(e: Emitter, header: ir.Header, variable_bits: ir.Expr | None) -> None:
+def extract(cg: CodeGen, header: ir.Header, variable_bits: ir.Expr | None) -> None:
     if header.type.varbit is not None:
-        _extract_variable(e, header, variable_bits)
+        _extract_variable(cg, header, variable_bits)
         return
     size = i64(header_bytes(header.type))
-    cursor = _need(e, size)
-    e.storage.load_header(e.b, header, at(e.b, e.parse.frame, cursor))
-    e.storage.set_valid(e.b, header, True)
-    _move(e, cursor, size)
+    cursor = _need(cg, size)
+    cg.storage.load_header(cg.b, header, at(cg.b, cg.parse.frame, cursor))
+    cg.storage.set_valid(cg.b, header, True)
+    _move(cg, cursor, size)
 
 
-def _extract_variable(e: Emitter, header: ir.Header, variable_bits: ir.Expr | None) -> None:
+def _extract_variable(cg: CodeGen, header: ir.Header, variable_bits: ir.Expr | None) -> None:
     """The order of the checks is bmv2's: whole bytes, then the packet's end, then the header's size."""
-    b, fixed = e.b, varbits.fixed_bits(header.type)
-    width = i64(0) if variable_bits is None else resize(b, expressions.value(e, variable_bits), 64)
+    b, fixed = cg.b, varbits.fixed_bits(header.type)
+    width = i64(0) if variable_bits is None else resize(b, expressions.value(cg, variable_bits), 64)
     bits = b.add(i64(fixed), width)
     uneven = b.icmp_unsigned("!=", b.and_(bits, i64(7)), i64(0))
-    _fail(e, uneven, constant(error_number(e.program, "ParserInvalidArgument"), 32))
+    _fail(cg, uneven, constant(error_number(cg.program, "ParserInvalidArgument"), 32))
     size = b.lshr(bits, i64(3))
-    cursor = _need(e, size)
+    cursor = _need(cg, size)
     too_long = b.icmp_unsigned(">", bits, i64(header.type.length_bits))
-    _fail(e, too_long, constant(error_number(e.program, "HeaderTooShort"), 32))
-    varbits.unpack(e, header, at(b, e.parse.frame, cursor), width)
-    e.storage.set_valid(b, header, True)
-    _move(e, cursor, size)
+    _fail(cg, too_long, constant(error_number(cg.program, "HeaderTooShort"), 32))
+    varbits.unpack(cg, header, at(b, cg.parse.frame, cursor), width)
+    cg.storage.set_valid(b, header, True)
+    _move(cg, cursor, size)
 
 
-def lookahead(e: Emitter, statement: ir.Lookahead) -> None:
-    cursor = _need(e, i64((statement.total_bits + 7) // 8))
-    here = at(e.b, e.parse.frame, cursor)
+def lookahead(cg: CodeGen, statement: ir.Lookahead) -> None:
+    cursor = _need(cg, i64((statement.total_bits + 7) // 8))
+    here = at(cg.b, cg.parse.frame, cursor)
     for variable, offset in statement.targets:
-        expressions.assign(e, variable, load_field(e.b, here, offset, width_of(variable.type)))
+        expressions.assign(cg, variable, load_field(cg.b, here, offset, width_of(variable.type)))
 
 
-def advance(e: Emitter, bits: ir.Expr) -> None:
-    amount = resize(e.b, expressions.value(e, bits), 64)
-    uneven = e.b.icmp_unsigned("!=", e.b.and_(amount, i64(7)), i64(0))
-    _fail(e, uneven, constant(error_number(e.program, "ParserInvalidArgument"), 32))
-    size = e.b.lshr(amount, i64(3))
-    _move(e, _need(e, size), size)
+def advance(cg: CodeGen, bits: ir.Expr) -> None:
+    amount = resize(cg.b, expressions.value(cg, bits), 64)
+    uneven = cg.b.icmp_unsigned("!=", cg.b.and_(amount, i64(7)), i64(0))
+    _fail(cg, uneven, constant(error_number(cg.program, "ParserInvalidArgument"), 32))
+    size = cg.b.lshr(amount, i64(3))
+    _move(cg, _need(cg, size), size)
 
 
-def verify(e: Emitter, statement: ir.Verify) -> None:
-    wrong = e.b.xor(expressions.value(e, statement.condition), constant(1, 1))
-    _fail(e, wrong, resize(e.b, expressions.value(e, statement.error), 32))
+def verify(cg: CodeGen, statement: ir.Verify) -> None:
+    wrong = cg.b.xor(expressions.value(cg, statement.condition), constant(1, 1))
+    _fail(cg, wrong, resize(cg.b, expressions.value(cg, statement.error), 32))
 
 
-def emit(e: Emitter, header: ir.Header) -> None:
-    b = e.b
-    with b.if_then(e.storage.valid(b, header)):
-        size = varbits.wire_bytes(e, header)
-        out = _room_for(e, size)
+def emit(cg: CodeGen, header: ir.Header) -> None:
+    b = cg.b
+    with b.if_then(cg.storage.valid(b, header)):
+        size = varbits.wire_bytes(cg, header)
+        out = _room_for(cg, size)
         if header.type.varbit is not None:
-            varbits.pack(e, header, out)
+            varbits.pack(cg, header, out)
         else:
-            e.storage.store_header(b, header, out)
-        b.store(at(b, out, size), e.storage.slot("$out", PTR))
+            cg.storage.store_header(b, header, out)
+        b.store(at(b, out, size), cg.storage.slot("$out", PTR))
 
 
-def append(e: Emitter, source: Value, size: Value) -> None:
+def append(cg: CodeGen, source: Value, size: Value) -> None:
     """Write bytes to the cell, or leave for ``too_long``."""
-    out = _room_for(e, size)
-    copy_bytes(e.b, out, source, size)
-    e.b.store(at(e.b, out, size), e.storage.slot("$out", PTR))
+    out = _room_for(cg, size)
+    copy_bytes(cg.b, out, source, size)
+    cg.b.store(at(cg.b, out, size), cg.storage.slot("$out", PTR))
 
 
-def _room_for(e: Emitter, size: Value) -> Value:
+def _room_for(cg: CodeGen, size: Value) -> Value:
     """Where the next bytes go, if the cell has room for them."""
-    b, state = e.b, e.parse
-    out = b.load(e.storage.slot("$out", PTR), typ=PTR)
+    b, state = cg.b, cg.parse
+    out = b.load(cg.storage.slot("$out", PTR), typ=PTR)
     room = b.sub(b.ptrtoint(state.limit, I64), b.ptrtoint(out, I64))
-    fits = e.new_block("fits")
+    fits = cg.new_block("fits")
     b.cbranch(b.icmp_unsigned("<=", size, room), fits, state.too_long)
     b.position_at_end(fits)
     return out
 
 
-def emit_parser(e: Emitter, parser: ir.Parser, frame: Value, length: Value) -> None:
+def emit_parser(cg: CodeGen, parser: ir.Parser, frame: Value, length: Value) -> None:
     """The whole state graph; afterwards ``$cursor`` is where the payload starts and ``$error`` what went wrong."""
-    b = e.b
-    end = e.new_block("parsed")
-    e.parse = Parsing(frame, length, end)
-    e.exit_block = end
+    b = cg.b
+    end = cg.new_block("parsed")
+    cg.parse = Parsing(frame, length, end)
+    cg.exit_block = end
     for name, kind in (("$cursor", I64), ("$error", I32), ("$transitions", I32)):
-        b.store(constant(0, kind.width), e.storage.slot(name, kind))
-    blocks = {s.name: e.new_block(f"state.{s.name}") for s in parser.states}
+        b.store(constant(0, kind.width), cg.storage.slot(name, kind))
+    blocks = {s.name: cg.new_block(f"state.{s.name}") for s in parser.states}
     blocks.update(accept=end, reject=end)
     b.branch(blocks["start"])
     loops = _has_loop(parser)
     targets = blocks if loops else _targets(parser, blocks)
     for state in parser.states:
         b.position_at_end(blocks[state.name])
-        e.storage.owned = set()
+        cg.storage.owned = set()
         if loops:
-            _count_transition(e)
-        e.block(state.body)
+            _count_transition(cg)
+        cg.block(state.body)
         if not b.block.is_terminated:
-            _transition(e, state.transition, targets)
+            _transition(cg, state.transition, targets)
     b.position_at_end(end)
-    e.storage.owned = set()
-    e.parse = None
+    cg.storage.owned = set()
+    cg.parse = None
 
 
-def _count_transition(e: Emitter) -> None:
-    slot = e.storage.slot("$transitions", I32)
-    count = e.b.add(e.b.load(slot, typ=I32), constant(1, 32))
-    e.b.store(count, slot)
-    over = e.b.icmp_unsigned(">", count, constant(MAX_TRANSITIONS, 32))
-    _fail(e, over, constant(error_number(e.program, "ParserTimeout"), 32))
+def _count_transition(cg: CodeGen) -> None:
+    slot = cg.storage.slot("$transitions", I32)
+    count = cg.b.add(cg.b.load(slot, typ=I32), constant(1, 32))
+    cg.b.store(count, slot)
+    over = cg.b.icmp_unsigned(">", count, constant(MAX_TRANSITIONS, 32))
+    _fail(cg, over, constant(error_number(cg.program, "ParserTimeout"), 32))
 
 
 def successors(state: ir.State) -> set[str]:
@@ -198,10 +198,10 @@ def _has_loop(parser: ir.Parser) -> bool:
         if name in done or name not in following:
             return False
         open_.add(name)
-        found = any(visit(n) for n in following[name])
+        result = any(visit(n) for n in following[name])
         open_.discard(name)
         done.add(name)
-        return found
+        return result
 
     return visit("start")
 
@@ -220,17 +220,17 @@ def _targets(parser: ir.Parser, blocks: dict[str, Any]) -> dict[str, Any]:
     return targets
 
 
-def _transition(e: Emitter, transition: ir.Select | ir.Goto, targets: dict[str, Any]) -> None:
-    b = e.b
+def _transition(cg: CodeGen, transition: ir.Select | ir.Goto, targets: dict[str, Any]) -> None:
+    b = cg.b
     if isinstance(transition, ir.Goto):
         b.branch(targets[transition.next_state])
         return
-    keys = [expressions.value(e, key) for key in transition.keys]
+    keys = [expressions.value(cg, key) for key in transition.keys]
     for target, cases in _runs(transition.cases, targets):
-        matches = _case_matches(e, cases[0], keys)
+        matches = _case_matches(cg, cases[0], keys)
         for case in cases[1:]:
-            matches = b.or_(matches, _case_matches(e, case, keys))
-        following = e.new_block("select")
+            matches = b.or_(matches, _case_matches(cg, case, keys))
+        following = cg.new_block("select")
         b.cbranch(matches, target, following)
         b.position_at_end(following)
     b.branch(targets["accept"])
@@ -248,20 +248,20 @@ def _runs(cases: tuple[ir.SelectCase, ...], targets: dict[str, Any]) -> list[tup
     return runs
 
 
-def _case_matches(e: Emitter, case: ir.SelectCase, keys: list[Value]) -> Value:
-    b = e.b
+def _case_matches(cg: CodeGen, case: ir.SelectCase, keys: list[Value]) -> Value:
+    b = cg.b
     if case.value_set is not None:
-        layout = e.value_sets[case.value_set]
-        record = at(b, e.table_area, layout.number * TABLE_WORDS * WORD_BYTES)
+        layout = cg.value_sets[case.value_set]
+        record = at(b, cg.table_area, layout.number * TABLE_WORDS * WORD_BYTES)
         return b.icmp_unsigned("!=", lookup.emit_lookup(b, layout, record, keys), i64(0))
     matches: Value = constant(1, 1)
     for key, keyset in zip(keys, case.keysets, strict=True):
-        matches = b.and_(matches, key_matches(e, key, keyset))
+        matches = b.and_(matches, key_matches(cg, key, keyset))
     return matches
 
 
-def key_matches(e: Emitter, key: Value, keyset: ir.KeySet) -> Value:
-    b, width = e.b, key.type.width
+def key_matches(cg: CodeGen, key: Value, keyset: ir.KeySet) -> Value:
+    b, width = cg.b, key.type.width
     if isinstance(keyset, ir.Between):
         above = b.icmp_unsigned(">=", key, constant(keyset.low, width))
         return b.and_(above, b.icmp_unsigned("<=", key, constant(keyset.high, width)))

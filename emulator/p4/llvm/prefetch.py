@@ -3,7 +3,7 @@
 A look-up in a large table waits for memory, several times in a row in a trie. The packets of a batch are known ahead,
 though not yet parsed; where a table's keys lie at the same place of every packet that has them, the code here begins
 their look-ups ahead, and between two steps of a look-up a group of other packets is run: so the memory that a step
-asks for is there when the next one reads it. Before each group of packets the memory where the look-ups of a later
+requests has arrived when the next one reads it. Before each group of packets the memory where the look-ups of a later
 group begin is prefetched. That is all where a search reads one place; in tries where many read more, searches are done
 ahead whole (``lookup_pipelined``): those of the groups between a step further, those of the group itself to their ends,
 which are seldom far. Frames are not prefetched: it gains nothing, not even for frames that another core has written.
@@ -11,7 +11,7 @@ which are seldom far. Frames are not prefetched: it gains nothing, not even for 
 Nothing depends on the result: for a packet that is parsed otherwise, or changed before its look-up, the prefetch has
 no use and no other effect.
 
-    void announce(ptr tables, ptr addresses, ptr lengths, i64 index, i64 count, ptr cells...)
+    void prefetch(ptr tables, ptr addresses, ptr lengths, i64 index, i64 count, ptr cells...)
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from emulator.p4.llvm.bits import (
     load_field,
     store,
 )
-from emulator.p4.llvm.lookup import emit_announcement, emit_second_step
+from emulator.p4.llvm.lookup import emit_prefetch, emit_second_step
 from emulator.p4.llvm.lookup_pipelined import CELL_PLACE, FOUND, advance_function, cell_bytes, forget
 from emulator.p4.table_layout import TABLE_IS_DEEP, TABLE_IS_LARGE, TABLE_WORDS, Search, TableLayout
 
-FUNCTION = "announce"
+FUNCTION = "prefetch"
 GROUP = 8
 """Packets that are run between two steps: that takes longer than memory does, and no more requests come at once than a
 core has under way."""
@@ -58,7 +58,7 @@ MOST_PATHS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
+class PrefetchedTable:
     """A table and where its keys are in a packet."""
 
     layout: TableLayout
@@ -66,8 +66,8 @@ class Announced:
 
     @property
     def steps(self) -> int:
-        """Between a search's beginning and its end; exact tables are asked for one place only, and a trie's root has it
-        most often."""
+        """Between a search's beginning and its end; exact tables read one place only, and the root of a trie
+        usually has the answer."""
         if self.layout.search is Search.EXACT:
             return 0
         return 1 if self.layout.has_root else STEPS
@@ -79,19 +79,19 @@ class Announced:
         return max((end + 7) // 8 for end in ends)
 
 
-def announced(
+def prefetched_tables(
     program: ir.Program, parser: ir.Parser, block: ir.Block, layouts: Mapping[str, TableLayout]
-) -> tuple[Announced, ...]:
+) -> tuple[PrefetchedTable, ...]:
     """The tables applied in ``block`` that can be looked up ahead."""
     places = fixed_places(parser)
-    found: dict[str, Announced] = {}
+    result: dict[str, PrefetchedTable] = {}
     for statement in walk.statements(block):
-        if isinstance(statement, ir.ApplyTable) and statement.table not in found:
+        if isinstance(statement, ir.ApplyTable) and statement.table not in result:
             table, layout = program.table(statement.table), layouts[statement.table]
             offsets = _offsets([k.value for k in table.keys if k.match_kind != "selector"], places)
             if offsets and layout.search is not Search.MASKED:
-                found[statement.table] = Announced(layout, offsets)
-    return tuple(found.values())[:MOST_TABLES]
+                result[statement.table] = PrefetchedTable(layout, offsets)
+    return tuple(result.values())[:MOST_TABLES]
 
 
 def _offsets(keys: list[ir.Expr], places: Mapping[str, int]) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ def _offsets(keys: list[ir.Expr], places: Mapping[str, int]) -> tuple[int, ...]:
 def fixed_places(parser: ir.Parser) -> dict[str, int]:
     """Offsets in bits of the headers that every path through the parser extracts from the same place."""
     states = {state.name: state for state in parser.states}
-    found: dict[str, set[int]] = {}
+    result: dict[str, set[int]] = {}
     seen: set[tuple[str, int]] = set()
     waiting = [("start", 0)]
     while waiting and len(seen) < MOST_PATHS:
@@ -115,18 +115,18 @@ def fixed_places(parser: ir.Parser) -> dict[str, int]:
         if (name, offset) in seen or name not in states:
             continue
         seen.add((name, offset))
-        end = _follow(states[name].body, offset, found)
+        end = _follow(states[name].body, offset, result)
         if end is not None:
             waiting += [(following, end) for following in _next_states(states[name].transition)]
-    return {} if waiting else {name: places.pop() for name, places in found.items() if len(places) == 1}
+    return {} if waiting else {name: places.pop() for name, places in result.items() if len(places) == 1}
 
 
-def _follow(body: ir.Block, offset: int, found: dict[str, set[int]]) -> int | None:
+def _follow(body: ir.Block, offset: int, offsets: dict[str, set[int]]) -> int | None:
     """Where the state leaves the packet; None if that isn't known."""
     for statement in body:
         match statement:
             case ir.Extract(ir.Header() as header) if header.type.varbit is None:
-                found.setdefault(header.name, set()).add(offset)
+                offsets.setdefault(header.name, set()).add(offset)
                 offset += header.type.length_bits
             case ir.Extract() | ir.Advance() | ir.If() | ir.Switch() | ir.Loop() | ir.Region():
                 return None
@@ -143,10 +143,10 @@ def _next_states(transition: ir.Select | ir.Goto) -> Iterator[str]:
 # --- Code -------------------------------------------------------------------------------------------------------
 
 
-class Announcer:
+class Prefetcher:
     """The function, in the module; ``cells`` are what it leaves of lpm look-ups."""
 
-    def __init__(self, allocas: Builder, tables: tuple[Announced, ...]) -> None:
+    def __init__(self, allocas: Builder, tables: tuple[PrefetchedTable, ...]) -> None:
         self._tables = tables
         self._cells: dict[str, Value] = {}
         for table in tables:
@@ -168,8 +168,8 @@ class Announcer:
                 for t in self._tables if t.layout.name in self._cells}  # fmt: skip
 
     def _write(self, b: Builder) -> None:
-        area, addresses, lengths, index, count, *given = self._function.args
-        arguments = dict(zip(self._cells, given, strict=True))
+        area, addresses, lengths, index, count, *cells = self._function.args
+        arguments = dict(zip(self._cells, cells, strict=True))
         packets = _Packets(b, addresses, lengths, index, count, b.alloca(I64))
         for table in self._tables:
             record = at(b, area, table.layout.number * TABLE_WORDS * WORD_BYTES)
@@ -205,16 +205,16 @@ class _Packets:
         last = b.add(self.index, i64(steps * GROUP))
         return self._each(name, b.select(is_first, i64(0), last), b.add(last, i64(GROUP)))
 
-    def begin(self, table: Announced, record: Value, cells: Value | None) -> None:
+    def begin(self, table: PrefetchedTable, record: Value, cells: Value | None) -> None:
         b = self.b
         for number in self.ahead("begin", table.steps + 1):
             cell = None if cells is None else _cell(b, table, cells, number)
             if cell is not None and not table.layout.has_root:
                 forget(b, cell)
             with b.if_then(_long_enough(b, self.lengths, number, table)):
-                emit_announcement(b, table.layout, record, _keys(b, table, self.frame(number)), cell)
+                emit_prefetch(b, table.layout, record, _keys(b, table, self.frame(number)), cell)
 
-    def search(self, table: Announced, record: Value, cells: Value) -> None:
+    def search(self, table: PrefetchedTable, record: Value, cells: Value) -> None:
         """A step for each group under way, and all that are left for the group itself."""
         b = self.b
         advance = advance_function(b.module, table.layout)
@@ -234,7 +234,7 @@ class _Packets:
         b.cbranch(b.icmp_unsigned("!=", b.load(self.going, typ=I64), i64(0)), again, end)
         b.position_at_end(end)
 
-    def _second_step(self, table: Announced, record: Value, number: Value, cell: Value) -> None:
+    def _second_step(self, table: PrefetchedTable, record: Value, number: Value, cell: Value) -> None:
         b = self.b
         forget(b, cell)
         with b.if_then(_long_enough(b, self.lengths, number, table)):
@@ -275,15 +275,15 @@ def _if_set(b: Builder, record: Value, word: int) -> AbstractContextManager[Valu
     return context
 
 
-def _cell(b: Builder, table: Announced, cells: Value, index: Value) -> Value:
+def _cell(b: Builder, table: PrefetchedTable, cells: Value, index: Value) -> Value:
     return at(b, cells, b.mul(b.urem(index, i64(CELLS)), i64(cell_bytes(table.layout))))
 
 
-def _long_enough(b: Builder, lengths: Value, index: Value, table: Announced) -> Value:
+def _long_enough(b: Builder, lengths: Value, index: Value, table: PrefetchedTable) -> Value:
     length = b.load(b.gep(lengths, [index], source_etype=I32), typ=I32)
     return b.icmp_unsigned(">=", length, constant(table.reach_bytes, 32))
 
 
-def _keys(b: Builder, table: Announced, frame: Value) -> list[Value]:
+def _keys(b: Builder, table: PrefetchedTable, frame: Value) -> list[Value]:
     places = zip(table.offsets_bits, table.layout.key_widths_bits, strict=True)
     return [load_field(b, frame, offset, width) for offset, width in places]

@@ -13,87 +13,94 @@ from emulator.p4 import ir
 from emulator.p4.ir import walk
 from emulator.p4.layout import cell_bytes, width_of
 from emulator.p4.llvm.bits import I64, Value, constant, i64
-from emulator.p4.llvm.context import Emitter, Turn
+from emulator.p4.llvm.context import CodeGen, Turn
 from emulator.p4.target import Target
 
 VECTOR_BITS = 512
 """One AVX-512 register, two of AVX2; more per turn of the loop measured no faster."""
 
 
-def emit_repeat(e: Emitter, repeat: ir.Repeat) -> None:
-    condition = _in_range(e, repeat)
+def emit_repeat(cg: CodeGen, repeat: ir.Repeat) -> None:
+    condition = _in_range(cg, repeat)
     if condition is None:
-        _fast(e, repeat)
+        _fast(cg, repeat)
         return
-    before = set(e.storage.owned)
-    fast, slow, end = e.new_block("repeat.fast"), e.new_block("repeat.slow"), e.new_block("repeat.end")
-    e.b.cbranch(condition, fast, slow)
-    e.b.position_at_end(fast)
-    _fast(e, repeat)
-    owned = set(e.storage.owned)
-    e.b.branch(end)
-    e.b.position_at_end(slow)
-    e.storage.owned = before
-    _slow(e, repeat)
-    owned &= e.storage.owned
-    e.b.branch(end)
-    e.b.position_at_end(end)
-    e.storage.owned = owned
+    before = set(cg.storage.owned)
+    fast, slow, end = cg.new_block("repeat.fast"), cg.new_block("repeat.slow"), cg.new_block("repeat.end")
+    cg.b.cbranch(condition, fast, slow)
+    cg.b.position_at_end(fast)
+    _fast(cg, repeat)
+    owned = set(cg.storage.owned)
+    cg.b.branch(end)
+    cg.b.position_at_end(slow)
+    cg.storage.owned = before
+    _slow(cg, repeat)
+    owned &= cg.storage.owned
+    cg.b.branch(end)
+    cg.b.position_at_end(end)
+    cg.storage.owned = owned
 
 
-def _in_range(e: Emitter, repeat: ir.Repeat) -> Value | None:
+def _in_range(cg: CodeGen, repeat: ir.Repeat) -> Value | None:
     """The condition under which no extern call needs a check; None without such calls."""
     conditions = []
     for statement in repeat.body:
         if isinstance(statement, ir.CallExtern):
-            conditions.append(e.hooks.unchecked[statement.name](e, statement))
+            conditions.append(cg.hooks.unchecked[statement.name](cg, statement))
     if not conditions:
         return None
     result = conditions[0]
     for condition in conditions[1:]:
-        result = e.b.and_(result, condition)
+        result = cg.b.and_(result, condition)
     return result
 
 
-def _fast(e: Emitter, repeat: ir.Repeat) -> None:
+def _fast(cg: CodeGen, repeat: ir.Repeat) -> None:
     sources = {}
-    for header in _written_headers(e, repeat.body):
+    for header in _written_headers(cg, repeat.body):
         if _overwrites(header, repeat):
-            sources[header.name] = e.storage.base(e.b, header)
-            e.storage.adopt(e.b, header)
+            sources[header.name] = cg.storage.base(cg.b, header)
+            cg.storage.adopt(cg.b, header)
         else:
-            e.storage.own(e.b, header)
+            cg.storage.own(cg.b, header)
     lanes = vector_lanes(repeat)
     done = repeat.count - repeat.count % lanes if lanes else 0
     if done:
-        _loop(e, repeat, 0, done, lanes, checked=False, sources=sources)
+        _loop(cg, repeat, 0, done, lanes, checked=False, sources=sources)
     if done < repeat.count:
-        _loop(e, repeat, done, repeat.count, None, checked=False, sources=sources)
+        _loop(cg, repeat, done, repeat.count, None, checked=False, sources=sources)
 
 
-def _slow(e: Emitter, repeat: ir.Repeat) -> None:
-    for header in _written_headers(e, repeat.body):
-        e.storage.own(e.b, header)
-    _loop(e, repeat, 0, repeat.count, None, checked=True, sources={})
+def _slow(cg: CodeGen, repeat: ir.Repeat) -> None:
+    for header in _written_headers(cg, repeat.body):
+        cg.storage.own(cg.b, header)
+    _loop(cg, repeat, 0, repeat.count, None, checked=True, sources={})
 
 
 def _loop(
-    e: Emitter, repeat: ir.Repeat, first: int, last: int, lanes: int | None, *, checked: bool, sources: dict[str, Value]
+    cg: CodeGen,
+    repeat: ir.Repeat,
+    first: int,
+    last: int,
+    lanes: int | None,
+    *,
+    checked: bool,
+    sources: dict[str, Value],
 ) -> None:
-    start, body, end = e.b.block, e.new_block("turn"), e.new_block("turns.end")
-    e.b.branch(body)
-    e.b.position_at_end(body)
-    index = e.b.phi(I64)
+    start, body, end = cg.b.block, cg.new_block("turn"), cg.new_block("turns.end")
+    cg.b.branch(body)
+    cg.b.position_at_end(body)
+    index = cg.b.phi(I64)
     index.add_incoming(i64(first), start)
-    e.turn = Turn(index, lanes, checked, sources=dict(sources))
-    for variable in written_variables(repeat.body, e.target):
-        e.turn.private[variable.name] = constant(0, width_of(variable.type), lanes)
-    e.block(repeat.body)
-    e.turn = None
-    following = e.b.add(index, i64(lanes or 1))
-    index.add_incoming(following, e.b.block)
-    e.b.cbranch(e.b.icmp_unsigned("<", following, i64(last)), body, end)
-    e.b.position_at_end(end)
+    cg.turn = Turn(index, lanes, checked, sources=dict(sources))
+    for variable in written_variables(repeat.body, cg.target):
+        cg.turn.private[variable.name] = constant(0, width_of(variable.type), lanes)
+    cg.block(repeat.body)
+    cg.turn = None
+    following = cg.b.add(index, i64(lanes or 1))
+    index.add_incoming(following, cg.b.block)
+    cg.b.cbranch(cg.b.icmp_unsigned("<", following, i64(last)), body, end)
+    cg.b.position_at_end(end)
 
 
 def written_places(body: ir.Block, target: Target) -> list[ir.Argument]:
@@ -112,8 +119,8 @@ def written_variables(body: ir.Block, target: Target) -> list[ir.Variable]:
     return list({p.name: p for p in written_places(body, target) if isinstance(p, ir.Variable)}.values())
 
 
-def _written_headers(e: Emitter, body: ir.Block) -> list[ir.Header]:
-    lanes = [p for p in written_places(body, e.target) if isinstance(p, ir.LaneField)]
+def _written_headers(cg: CodeGen, body: ir.Block) -> list[ir.Header]:
+    lanes = [p for p in written_places(body, cg.target) if isinstance(p, ir.LaneField)]
     return list({lane.header.name: lane.header for lane in lanes}.values())
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from emulator.p4 import ir
 from emulator.p4.ir import walk
 from emulator.p4.llvm.bits import I32, constant
-from emulator.p4.llvm.context import Emitter, SharedAction
+from emulator.p4.llvm.context import CodeGen, SharedAction
 
 MOST_REPEATED_STATEMENTS = 2_000
 """Statements that a program may have more by repeating actions than by sharing them: LLVM's half second or so."""
@@ -46,31 +46,31 @@ def _can_move(action: ir.Action) -> bool:
     return not any(isinstance(s, ir.Exit | ir.Loop) for s in walk.statements(action.body))
 
 
-def run(e: Emitter, action: ir.Action) -> None:
+def run(cg: CodeGen, action: ir.Action) -> None:
     """Branch to the action's code; what is emitted next follows it."""
-    shared = e.shared.get(action.name)
+    shared = cg.shared.get(action.name)
     if shared is None:
-        shared = e.shared[action.name] = SharedAction(action, e.new_block(f"shared.{action.name}"))
-    e.b.store(constant(len(shared.back), 32), e.storage.slot(_place(action), I32))
-    e.b.branch(shared.start)
-    following = e.new_block("back")
+        shared = cg.shared[action.name] = SharedAction(action, cg.new_block(f"shared.{action.name}"))
+    cg.b.store(constant(len(shared.back), 32), cg.storage.slot(_place(action), I32))
+    cg.b.branch(shared.start)
+    following = cg.new_block("back")
     shared.back.append(following)
-    e.b.position_at_end(following)
-    e.storage.owned = set()
+    cg.b.position_at_end(following)
+    cg.storage.owned = set()
 
 
-def finish(e: Emitter) -> None:
+def finish(cg: CodeGen) -> None:
     """Write the code of the actions that were used."""
-    for shared in e.shared.values():
-        e.b.position_at_end(shared.start)
-        e.storage.owned = set()
-        e.region(shared.action.body)
-        if e.b.block.is_terminated:
+    for shared in cg.shared.values():
+        cg.b.position_at_end(shared.start)
+        cg.storage.owned = set()
+        cg.region(shared.action.body)
+        if cg.b.block.is_terminated:
             continue
-        node = e.b.switch(e.b.load(e.storage.slot(_place(shared.action), I32), typ=I32), shared.back[0])
+        node = cg.b.switch(cg.b.load(cg.storage.slot(_place(shared.action), I32), typ=I32), shared.back[0])
         for number, following in enumerate(shared.back[1:], 1):
             node.add_case(constant(number, 32), following)
-    e.shared = {}
+    cg.shared = {}
 
 
 def _place(action: ir.Action) -> str:

@@ -4,64 +4,64 @@ from __future__ import annotations
 
 from emulator.p4 import ir
 from emulator.p4.llvm import expressions, packet, sharing
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.expressions import plain_header
 from emulator.p4.llvm.loops import emit_break, emit_continue, emit_loop
 from emulator.p4.llvm.repeat import emit_repeat
 from emulator.p4.llvm.tables import apply_table
 
 
-def emit_statement(e: Emitter, statement: ir.Statement) -> None:
+def emit_statement(cg: CodeGen, statement: ir.Statement) -> None:
     match statement:
         case ir.Assign(target, value) if isinstance(target.type, ir.VarBits):
-            expressions.assign_varbits(e, target, value)
+            expressions.assign_varbits(cg, target, value)
         case ir.Assign(target, value):
-            expressions.assign(e, target, expressions.value(e, value))
+            expressions.assign(cg, target, expressions.value(cg, value))
         case ir.If(condition, then, otherwise):
-            e.branch_if(expressions.value(e, condition), then, otherwise)
+            cg.branch_if(expressions.value(cg, condition), then, otherwise)
         case ir.Switch(value, cases, default):
-            e.switch(expressions.value(e, value), [(c.values, c.body) for c in cases], default)
+            cg.switch(expressions.value(cg, value), [(c.values, c.body) for c in cases], default)
         case ir.Region(_, body, cleanup):
-            e.region(body, cleanup)
+            cg.region(body, cleanup)
         case ir.Return():
-            e.leave_region()
+            cg.leave_region()
         case ir.Exit():
-            e.leave_all()
+            cg.leave_all()
         case ir.ApplyTable():
-            apply_table(e, statement)
+            apply_table(cg, statement)
         case ir.CallExtern(name):
-            e.externs[name](e, statement)
+            cg.externs[name](cg, statement)
         case ir.Loop():
-            emit_loop(e, statement)
+            emit_loop(cg, statement)
         case ir.Break():
-            emit_break(e)
+            emit_break(cg)
         case ir.Continue():
-            emit_continue(e)
+            emit_continue(cg)
         case ir.Repeat():
-            emit_repeat(e, statement)
+            emit_repeat(cg, statement)
         case ir.SetValidity(header, valid):
-            expressions.set_validity(e, plain_header(header), valid)
+            expressions.set_validity(cg, plain_header(header), valid)
         case ir.CopyHeader(target, source):
-            expressions.copy_header(e, plain_header(target), plain_header(source))
+            expressions.copy_header(cg, plain_header(target), plain_header(source))
         case ir.Extract(header, variable_bits):
-            packet.extract(e, plain_header(header), variable_bits)
+            packet.extract(cg, plain_header(header), variable_bits)
         case ir.Lookahead():
-            packet.lookahead(e, statement)
+            packet.lookahead(cg, statement)
         case ir.Advance(bits):
-            packet.advance(e, bits)
+            packet.advance(cg, bits)
         case ir.Verify():
-            packet.verify(e, statement)
+            packet.verify(cg, statement)
         case ir.Emit(header):
-            packet.emit(e, plain_header(header))
+            packet.emit(cg, plain_header(header))
         case _:
             raise TypeError(f"the pass lower_stacks leaves no {type(statement).__name__}")
 
 
-def emit_control(e: Emitter, body: ir.Block) -> None:
+def emit_control(cg: CodeGen, body: ir.Block) -> None:
     """A control's body from the architecture's point of view: however it ends, code goes on after it."""
-    e.exit_block, e.exit_owned = e.new_block("done"), None
-    e.block(body)
-    if not e.b.block.is_terminated:
-        e.end_block()
-    sharing.finish(e)
-    e.join(e.exit_block, e.exit_owned)
+    cg.exit_block, cg.exit_owned = cg.new_block("done"), None
+    cg.block(body)
+    if not cg.b.block.is_terminated:
+        cg.end_block()
+    sharing.finish(cg)
+    cg.join(cg.exit_block, cg.exit_owned)

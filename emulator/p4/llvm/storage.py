@@ -67,7 +67,7 @@ class ScratchLayout:
 
 def types_in_memory(program: ir.Program) -> set[str]:
     """Names of the header types with headers in memory."""
-    found = {
+    result = {
         h.type.name
         for h in program.headers
         if header_bytes(h.type) > LONGEST_IN_WORDS_BYTES or h.type.varbit is not None
@@ -78,8 +78,8 @@ def types_in_memory(program: ir.Program) -> set[str]:
                 for inner in statement.body:
                     for root, _ in walk.own_expressions(inner):
                         lanes = (e for e in walk.subexpressions(root) if isinstance(e, ir.LaneField))
-                        found.update(lane.header.type.name for lane in lanes)
-    return found
+                        result.update(lane.header.type.name for lane in lanes)
+    return result
 
 
 def lay_out_scratch(program: ir.Program) -> ScratchLayout:

@@ -12,7 +12,7 @@ from llvmlite import ir as llvm
 
 from emulator.p4 import ir
 from emulator.p4.llvm.bits import I1, I8, I64, PTR, VOID, Value, at, constant, copy_bytes, i64, resize
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 
 
 def field_of(header: ir.Header) -> ir.HeaderField:
@@ -30,47 +30,47 @@ def fixed_bits(kind: ir.HeaderType) -> int:
     return kind.length_bits - (kind.varbit.width_bits if kind.varbit is not None else 0)
 
 
-def wire_bytes(e: Emitter, header: ir.Header) -> Value:
+def wire_bytes(cg: CodeGen, header: ir.Header) -> Value:
     """Bytes that the header would take on the wire now, i64."""
     if header.type.varbit is None:
         return i64(header.type.length_bits // 8)
-    bits = e.b.add(i64(fixed_bits(header.type)), resize(e.b, e.storage.width(e.b, header), 64))
-    return e.b.lshr(e.b.add(bits, i64(7)), i64(3))
+    bits = cg.b.add(i64(fixed_bits(header.type)), resize(cg.b, cg.storage.width(cg.b, header), 64))
+    return cg.b.lshr(cg.b.add(bits, i64(7)), i64(3))
 
 
 # --- What parser, deparser and assignments do ---------------------------------------------------------------------
 
 
-def unpack(e: Emitter, header: ir.Header, source: Value, width: Value) -> None:
+def unpack(cg: CodeGen, header: ir.Header, source: Value, width: Value) -> None:
     """Take the header from the wire: all fields, the variable one with ``width`` bits (i64, in range)."""
-    b, field = e.b, field_of(header)
-    home = e.storage.adopt(b, header)
+    b, field = cg.b, field_of(header)
+    home = cg.storage.adopt(b, header)
     end = field.offset_bits + field.width_bits
-    _copy(e, field, home, 0, source, i64(0), b.add(i64(field.offset_bits), width))
+    _copy(cg, field, home, 0, source, i64(0), b.add(i64(field.offset_bits), width))
     after = b.add(i64(field.offset_bits), width)
-    _copy(e, field, home, end, source, after, i64(header.type.length_bits - end))
-    e.storage.set_width(b, header, resize(b, width, 32))
+    _copy(cg, field, home, end, source, after, i64(header.type.length_bits - end))
+    cg.storage.set_width(b, header, resize(b, width, 32))
 
 
-def pack(e: Emitter, header: ir.Header, target: Value) -> None:
+def pack(cg: CodeGen, header: ir.Header, target: Value) -> None:
     """Write the header as it goes on the wire: `wire_bytes` bytes, zeros after an odd last bit."""
-    b, field = e.b, field_of(header)
-    base, width = e.storage.base(b, header), resize(b, e.storage.width(b, header), 64)
+    b, field = cg.b, field_of(header)
+    base, width = cg.storage.base(b, header), resize(b, cg.storage.width(b, header), 64)
     end = field.offset_bits + field.width_bits
     after = b.add(i64(field.offset_bits), width)
     if not _is_bytes(field):
-        last = b.sub(wire_bytes(e, header), i64(1))
+        last = b.sub(wire_bytes(cg, header), i64(1))
         with b.if_then(b.icmp_signed(">=", last, i64(0))):
             b.store(constant(0, 8), at(b, target, last))
-    _copy(e, field, target, 0, base, i64(0), after)
-    _copy(e, field, target, after, base, i64(end), i64(header.type.length_bits - end))
+    _copy(cg, field, target, 0, base, i64(0), after)
+    _copy(cg, field, target, after, base, i64(end), i64(header.type.length_bits - end))
 
 
 def _copy(
-    e: Emitter, field: ir.HeaderField, target: Value, to: int | Value, source: Value, start: Value, n: Value
+    cg: CodeGen, field: ir.HeaderField, target: Value, to: int | Value, source: Value, start: Value, n: Value
 ) -> None:
     """``n`` bits from bit ``start`` of the source to bit ``to`` of the target, which don't overlap."""
-    b = e.b
+    b = cg.b
     first = i64(to) if isinstance(to, int) else to
     if _is_bytes(field):
         three = i64(3)
@@ -79,32 +79,32 @@ def _copy(
         b.call(_copy_function(b.module), [target, first, source, start, n])
 
 
-def assign(e: Emitter, target: ir.Header, source: ir.Header) -> None:
+def assign(cg: CodeGen, target: ir.Header, source: ir.Header) -> None:
     """The field of one header to that of another, of the same largest width."""
     if target.name == source.name:
         return
-    b, to, origin = e.b, field_of(target), field_of(source)
-    width = e.storage.width(b, source)
-    base = e.storage.base(b, source)
-    home = e.storage.own(b, target)
+    b, to, origin = cg.b, field_of(target), field_of(source)
+    width = cg.storage.width(b, source)
+    base = cg.storage.base(b, source)
+    home = cg.storage.own(b, target)
     n = resize(b, width, 64)
     if _is_bytes(to) and _is_bytes(origin):
         copy_bytes(b, at(b, home, to.offset_bits // 8), at(b, base, origin.offset_bits // 8), b.lshr(n, i64(3)))
     else:
         b.call(_copy_function(b.module), [home, i64(to.offset_bits), base, i64(origin.offset_bits), n])
-    e.storage.set_width(b, target, width)
+    cg.storage.set_width(b, target, width)
 
 
-def equal(e: Emitter, left: ir.Header, right: ir.Header) -> Value:
+def equal(cg: CodeGen, left: ir.Header, right: ir.Header) -> Value:
     """The same width and the same bits."""
-    b = e.b
-    widths = e.storage.width(b, left), e.storage.width(b, right)
+    b = cg.b
+    widths = cg.storage.width(b, left), cg.storage.width(b, right)
     bits = b.call(
         _equal_function(b.module),
         [
-            e.storage.base(b, left),
+            cg.storage.base(b, left),
             i64(field_of(left).offset_bits),
-            e.storage.base(b, right),
+            cg.storage.base(b, right),
             i64(field_of(right).offset_bits),
             resize(b, b.select(b.icmp_unsigned("<", *widths), *widths), 64),
         ],
@@ -112,14 +112,14 @@ def equal(e: Emitter, left: ir.Header, right: ir.Header) -> Value:
     return b.and_(b.icmp_unsigned("==", *widths), bits)
 
 
-def content(e: Emitter, header: ir.Header) -> tuple[Value, Value]:
+def content(cg: CodeGen, header: ir.Header) -> tuple[Value, Value]:
     """(address of the field's first bit, at the top of a byte; how many bits, i64): for externs that take lists."""
-    b, field = e.b, field_of(header)
-    base, width = e.storage.base(b, header), resize(b, e.storage.width(b, header), 64)
+    b, field = cg.b, field_of(header)
+    base, width = cg.storage.base(b, header), resize(b, cg.storage.width(b, header), 64)
     if field.offset_bits % 8 == 0:
         return at(b, base, field.offset_bits // 8), width
     size = -(-field.width_bits // 8)
-    copy = e.storage.slot(f"$varbits{size}", llvm.ArrayType(I8, size))
+    copy = cg.storage.slot(f"$varbits{size}", llvm.ArrayType(I8, size))
     b.call(_copy_function(b.module), [copy, i64(0), base, i64(field.offset_bits), width])
     return copy, width
 

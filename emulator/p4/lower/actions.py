@@ -42,7 +42,7 @@ def _action_record(cx: Context, symbol: r.ActionSymbol) -> ActionRecord:
 def table_action(cx: Context, listed: r.TableAction) -> ir.Action:
     """The action as tables run it: the control plane's parameters are variables, the others are bound.
 
-    Each list that binds arguments has a variant of its own; without bound arguments all tables share one. So it is
+    Each list that binds arguments has its own variant; without bound arguments all tables share one. So it is
     where ``@name(".x")`` gives one name to the actions of all instances of a control.
     """
     record = _action_record(cx, listed.action)

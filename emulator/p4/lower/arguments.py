@@ -97,8 +97,8 @@ def copy_out(cx: Context, passing: Passing, span: ir.Span | None) -> ir.Block:
     outer, cx.out = cx.out, []
     for place, parameter in passing.copy_out:
         places.write(cx, place, parameter, span)
-    found, cx.out = cx.out, outer
-    return tuple(found)
+    result, cx.out = cx.out, outer
+    return tuple(result)
 
 
 def evaluate(cx: Context, arguments: Sequence[r.Bound]) -> list[Evaluated]:

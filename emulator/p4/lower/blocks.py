@@ -31,9 +31,9 @@ def apply_control(cx: Context, expr: r.BlockApply, instance: BlockInstance) -> N
 def instance_of(cx: Context, expr: r.BlockApply) -> BlockInstance:
     """The instance that is applied; made here where it is applied directly."""
     if not isinstance(expr.instance, r.Construct):
-        found = cx.value(expr.instance)
-        assert isinstance(found, BlockInstance)
-        return found
+        result = cx.value(expr.instance)
+        assert isinstance(result, BlockInstance)
+        return result
     outer = cx.instance  # direct application: an instance named after its type, made once
     assert outer is not None
     made = outer.direct.get(expr.instance)

@@ -192,8 +192,8 @@ class Context:
         """Statements of a nested block."""
         outer, self.out = self.out, []
         self.statements(block)
-        found, self.out = self.out, outer
-        return tuple(found)
+        result, self.out = self.out, outer
+        return tuple(result)
 
     def spend(self, at: int) -> None:
         """Called for everything that is written out; refuses programs that double with each call or instance."""

@@ -18,7 +18,7 @@ def table_entries(
     priorities = [0] * len(symbol.entries)
     if has_priorities(symbol):
         priorities = ir_priorities(symbol, [_position(cx, entry) for entry in symbol.entries])
-    found: list[ir.TableEntry] = []
+    result: list[ir.TableEntry] = []
     seen: set[object] = set()
     for entry, priority in zip(symbol.entries, priorities, strict=True):
         keysets = tuple(
@@ -30,17 +30,17 @@ def table_entries(
             continue
         seen.add((keysets, priority))
         span = cx.span(entry)
-        found.append(ir.TableEntry(keysets, actions.choice(cx, entry.choice, listed), priority, entry.is_const, span))
-    return tuple(found)
+        result.append(ir.TableEntry(keysets, actions.choice(cx, entry.choice, listed), priority, entry.is_const, span))
+    return tuple(result)
 
 
 def _entry_keyset(cx: Context, shape: r.Expr, type_: ir.Type, match_kind: str) -> ir.KeySet:
-    found = keyset(tuple(cx.value(part) for part in keyset_parts(shape)), shape, type_, match_kind)
-    if found is None and isinstance(shape, r.Range):
+    result = keyset(tuple(cx.value(part) for part in keyset_parts(shape)), shape, type_, match_kind)
+    if result is None and isinstance(shape, r.Range):
         fail(cx, shape, "an entry: the target takes no range of signed numbers across zero", Kind.TARGET)
-    if found is None:
+    if result is None:
         fail(cx, shape, "an entry: the value must be known at compile time", Kind.CONSTANT)
-    return found
+    return result
 
 
 def _position(cx: Context, entry: r.Entry) -> int | None:

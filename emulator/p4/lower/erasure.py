@@ -12,23 +12,23 @@ from emulator.p4.lower.shapes import Parts, Value
 
 def scalar(cx: Context, type_: t.Type) -> ir.Type:
     """The erased type of a scalar."""
-    found = cx.erased.scalars.get(type_)
-    if found is None:
+    result = cx.erased.scalars.get(type_)
+    if result is None:
         base = t.unwrapped(type_)
         if isinstance(base, t.BitsType):
-            found = ir.Bits(base.width, base.is_signed)
+            result = ir.Bits(base.width, base.is_signed)
         elif isinstance(base, t.VarbitType):
-            found = ir.VarBits(base.width)
+            result = ir.VarBits(base.width)
         else:
-            found = ir.BOOL if base is t.BOOL else ir.INDEX
-        cx.erased.scalars[type_] = found
-    return found
+            result = ir.BOOL if base is t.BOOL else ir.INDEX
+        cx.erased.scalars[type_] = result
+    return result
 
 
 def header_type(cx: Context, type_: t.StructLike) -> ir.HeaderType:
     """The erased type: structs inside the header become fields with dotted names."""
-    found = cx.erased.header_types.get(type_)
-    if found is None:
+    result = cx.erased.header_types.get(type_)
+    if result is None:
         fields: list[ir.HeaderField] = []
         _header_fields(cx, type_, "", fields)
         offset = fields[-1].offset_bits + fields[-1].width_bits if fields else 0
@@ -37,9 +37,9 @@ def header_type(cx: Context, type_: t.StructLike) -> ir.HeaderType:
             fail(cx, at, f"header {type_} has {offset} bits: the target takes whole bytes only", Kind.TARGET)
         if sum(isinstance(f.type, ir.VarBits) for f in fields) > 1:
             fail(cx, at, f"header {type_} has two varbit fields: the target takes one", Kind.TARGET)
-        found = cx.erased.header_types[type_] = ir.HeaderType(str(type_), tuple(fields))
-        cx.erased.fields[id(found)] = {f.name: f for f in fields}
-    return found
+        result = cx.erased.header_types[type_] = ir.HeaderType(str(type_), tuple(fields))
+        cx.erased.fields[id(result)] = {f.name: f for f in fields}
+    return result
 
 
 def _header_fields(cx: Context, type_: t.StructLike, prefix: str, fields: list[ir.HeaderField]) -> None:

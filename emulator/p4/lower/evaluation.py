@@ -86,15 +86,15 @@ def written(cx: Context, statements: Sequence[ir.Statement]) -> set[str] | None:
     """Names of variables and headers they may write; None for any (a table runs whatever it holds)."""
     names: set[str] = set()
     for statement in statements:
-        found = _written_by(cx, statement)
-        if found is None:
+        written = _written_by(cx, statement)
+        if written is None:
             return None
-        names |= found
+        names |= written
     return names
 
 
 def _written_by(cx: Context, statement: ir.Statement) -> frozenset[str] | None:
-    """Compound statements' are kept: calls within calls ask again for the same inlined bodies."""
+    """Those of compound statements are cached: nested calls need those of the same inlined bodies repeatedly."""
     known = cx.effects.get(id(statement))
     if known is not None:
         return known[1]
@@ -103,10 +103,10 @@ def _written_by(cx: Context, statement: ir.Statement) -> frozenset[str] | None:
     for block in blocks:
         inner = written(cx, block)
         names = None if names is None or inner is None else names | inner
-    found = None if names is None else frozenset(names)
+    result = None if names is None else frozenset(names)
     if blocks:
-        cx.effects[id(statement)] = statement, found
-    return found
+        cx.effects[id(statement)] = statement, result
+    return result
 
 
 def _own(statement: ir.Statement) -> set[str] | None:

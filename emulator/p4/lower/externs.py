@@ -1,4 +1,4 @@
-"""Calls of externs: they stay calls, with arguments in the forms that the architecture's data asks for."""
+"""Calls of externs: they stay calls, with arguments in the forms that the architecture's data requires."""
 
 from __future__ import annotations
 
@@ -143,10 +143,10 @@ def _as_list(argument: ir.Argument) -> tuple[ir.Expr, ...]:
 def _unfolded(text: str, parts: list[t.Type]) -> str:
     """Each ``{}`` that stands for a struct becomes ``(field:{},...)``, so that there is one for each scalar."""
     pieces = text.split("{}")
-    found = pieces[0]
+    result = pieces[0]
     for piece, type_ in zip(pieces[1:], parts, strict=True):
-        found += _holes(type_) + piece
-    return found
+        result += _holes(type_) + piece
+    return result
 
 
 def _holes(type_: t.Type) -> str:

@@ -134,13 +134,13 @@ def _constructor_argument(cx: Context, bound: r.Bound) -> int | str:
 def _value_set(cx: Context, symbol: r.ValueSetSymbol, path: str) -> ir.ValueSet:
     name = control_name(symbol.annotations, path, symbol.name)
     claim(cx, "value set", name, symbol.at, object())
-    found = ir.ValueSet(
+    result = ir.ValueSet(
         name, tuple(_value_set_fields(cx, cx.type(symbol.element))),
         known_number(cx, symbol.size, "a value set's size", 1), ir_annotations(symbol.annotations),
         cx.span(symbol),
     )  # fmt: skip
-    cx.made.value_sets.append(found)
-    return found
+    cx.made.value_sets.append(result)
+    return result
 
 
 def _value_set_fields(cx: Context, element: t.Type) -> list[ir.ValueSetField]:

@@ -30,7 +30,7 @@ def for_in_(cx: Context, node: r.ForIn) -> None:
         _over_elements(cx, node, len(items), element, span, lambda index: _choose(cx, element, items, index))
     else:
         collection = cx.value(node.collection)
-        if not isinstance(collection, ir.HeaderStack | UnionStack):  # a list that an instance was given
+        if not isinstance(collection, ir.HeaderStack | UnionStack):  # a list passed as a constructor argument
             items = collection.items
             _over_elements(cx, node, len(items), element, span, lambda index: _choose(cx, element, items, index))
             return
@@ -71,8 +71,8 @@ def _loop_body(cx: Context, node: r.ForIn, take: Callable[[], None], element: Va
     take()
     cx.env[node.symbol] = element
     cx.statements(node.body)
-    found, cx.out = cx.out, outer
-    return tuple(found)
+    result, cx.out = cx.out, outer
+    return tuple(result)
 
 
 def _choose(cx: Context, element: Value, choices: Sequence[Value], index: ir.Variable) -> None:

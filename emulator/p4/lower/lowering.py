@@ -104,12 +104,12 @@ def lower(
     """The program in the IR; raises `CompileError` when anything in it cannot be lowered."""
     cx = Context(tokens, diagnostics, architecture, EXPRESSIONS, STATEMENTS)
     try:
-        found = _program(cx, program, name)
+        result = _program(cx, program, name)
     except Abandoned:
         diagnostics.raise_if_any()
         raise
     diagnostics.raise_if_any()
-    return found
+    return result
 
 
 def _program(cx: Context, program: r.Program, name: str) -> Lowered:
@@ -163,11 +163,11 @@ def _package(cx: Context, main: r.InstanceSymbol) -> r.Construct:
 
 def _instances(cx: Context, package: r.Construct) -> list[tuple[str, BlockInstance]]:
     """The package's blocks; those with errors are left out."""
-    found = []
+    result = []
     for bound in package.arguments:
         with suppress(Abandoned):
-            found.append((bound.parameter.name, _instance(cx, bound)))
-    return found
+            result.append((bound.parameter.name, _instance(cx, bound)))
+    return result
 
 
 def _instance(cx: Context, bound: r.Bound) -> BlockInstance:
@@ -194,12 +194,12 @@ def _block(cx: Context, name: str, instance: BlockInstance) -> ir.Parser | ir.Co
             cx.shared[root] = storage.allocate(cx, root, cx.type(symbol.type))
         parameters.append(cx.shared[root])
     if instance.symbol.kind == "parser":
-        found: ir.Parser | ir.Control = parsers.parser(cx, instance, parameters)
+        result: ir.Parser | ir.Control = parsers.parser(cx, instance, parameters)
     else:
         blocks.enter(cx, instance, parameters)
-        found = ir.Control(instance.path, actions.with_returns(instance.path, blocks.control_body(cx, instance)))
+        result = ir.Control(instance.path, actions.with_returns(instance.path, blocks.control_body(cx, instance)))
     cx.restore(outer)
-    return found
+    return result
 
 
 def _field_lists(

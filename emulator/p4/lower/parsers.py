@@ -1,4 +1,4 @@
-"""Parsers to one graph of states: sub-parsers and what surrounds them in a state become states of their own."""
+"""Parsers to one graph of states: sub-parsers, and the code around them in a state, become separate states."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _select(cx: Context, node: r.State, targets: dict[str, str]) -> ir.Select | 
         kept = [(i, shape) for i, (shape, has) in enumerate(zip(shapes, has_bits, strict=True)) if has]
         cases.append(ir.SelectCase(tuple(_keysets(cx, kept, operands, keys)), target))
     if any(case.value_set for case in cases) and len(keys) != width:
-        unsupported(cx, node.select_at, "a value set beside labels that are known at run time only")
+        unsupported(cx, node.select_at, "a value set together with labels that are known only at run time")
     cases = [_widened(case, len(keys)) for case in cases]
     if cx.architecture.any_case_is_last:
         cases = _any_case_last(cases)
@@ -117,18 +117,18 @@ def _keysets(
     cx: Context, shapes: Sequence[tuple[int, r.Expr]], operands: list[Value], keys: list[ir.Expr]
 ) -> list[ir.KeySet]:
     """One for each key; what is known at run time only becomes a further key, a comparison that must be true."""
-    found: list[ir.KeySet] = []
+    result: list[ir.KeySet] = []
     comparisons: list[ir.Expr] = []
     for position, shape in shapes:
         parts = tuple(cx.value(part) for part in keyset_parts(shape))
         known = keyset(parts, shape, operands[position].type)
-        found.append(_ANY if known is None else known)
+        result.append(_ANY if known is None else known)
         if known is None:
             comparisons.append(_matches(operands[position], shape, parts))  # signed, where the key is
     if comparisons:
-        found += [_ANY] * (len(keys) - len(found)) + [_TRUE]
+        result += [_ANY] * (len(keys) - len(result)) + [_TRUE]
         keys.append(conjunction(comparisons))
-    return found
+    return result
 
 
 def if_(cx: Context, node: r.If) -> None:

@@ -105,13 +105,13 @@ def _pinned(cx: Context, place: Value | SlicePlace, position: int) -> Value | Sl
     names = evaluation.written(cx, cx.out[position:])
     later = cx.out[position:]
     del cx.out[position:]
-    found = fixed(cx, place, names)
+    result = fixed(cx, place, names)
     cx.out.extend(later)
-    return found
+    return result
 
 
 def fixed(cx: Context, place: Value | SlicePlace, names: set[str] | None) -> Value | SlicePlace:
-    """The place with those of its indices in variables of their own that writes to ``names`` would change."""
+    """The place with copies of those of its indices that writes to ``names`` would change."""
     known: dict[ir.Expr, ir.Expr] = {}
 
     def index(expr: ir.Expr) -> ir.Expr:

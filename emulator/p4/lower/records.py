@@ -54,7 +54,7 @@ class ValueSetRecord:
 
 @dataclass(eq=False, slots=True)
 class BlockInstance:
-    """A parser or control with a name of its own."""
+    """A parser or control with its own name in the control plane."""
 
     symbol: r.BlockSymbol
     path: str
@@ -63,7 +63,7 @@ class BlockInstance:
     types: Types = field(default_factory=dict)
     """Its type arguments."""
     application_count: int = 1
-    """Times that its body is lowered; with several, its parameters have storage of their own."""
+    """Times that its body is lowered; if more than one, its parameters get separate storage."""
     env: dict[Any, Any] = field(default_factory=dict)
     """What its members stand for: extern and block instances."""
     parameters: list[Value] | None = None
@@ -101,14 +101,14 @@ def count_applications(block: Any, counts: dict[Any, int], weight: int = 1) -> N
 
 def digest_names(blocks: Iterable[tuple[str, BlockInstance]]) -> dict[r.ExternCall, str]:
     """What the control plane calls each digest: its struct, else ``digest_N``, numbered in the order of the calls."""
-    found: dict[r.ExternCall, str] = {}
+    result: dict[r.ExternCall, str] = {}
     unnamed = 0
     for call in digest_calls(blocks):
         name = digest_name(call.type_arguments[0])
         if name is None:
             name, unnamed = f"digest_{unnamed}", unnamed + 1
-        found[call] = name
-    return found
+        result[call] = name
+    return result
 
 
 def digest_name(type_: t.Type) -> str | None:

@@ -37,7 +37,7 @@ def switch(cx: Context, node: r.Switch) -> None:
     for case in node.cases:
         body = cx.body(case.body)
         if case.is_default:
-            default = body  # labels that share its body need no case of their own
+            default = body  # labels that share its body need no separate case
         else:
             cases.append(ir.SwitchCase(case.labels, body))
     cx.out.append(ir.Switch(value, tuple(cases), default, cx.span(node)))

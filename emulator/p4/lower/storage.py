@@ -77,7 +77,7 @@ def _stack(cx: Context, name: str, element: t.StructLike, size: int) -> ir.Heade
 
 
 def siblings(cx: Context, header: ir.HeaderRef) -> list[ir.HeaderRef]:
-    """The other members of the union that the header belongs to; none for a header of its own."""
+    """The other members of the union that the header belongs to; none for a header outside unions."""
     if isinstance(header, ir.Header):
         return [s for s in cx.unions.siblings.get(header.name, ()) if isinstance(s, ir.Header)]
     if isinstance(header, ir.StackAt):

@@ -42,7 +42,7 @@ def apply(cx: Context, expr: r.TableApply | r.ApplyResult) -> Value:
 
 
 def _keys(cx: Context, record: TableRecord) -> list[ir.Expr]:
-    """The keys' values, evaluated in order, each as if into a variable of its own (section 14.2.3).
+    """The keys' values, evaluated in order, each as if into a separate variable (section 14.2.3).
 
     Variables are needed for what hoists something, and for what a later key's side effects may change.
     """
@@ -73,8 +73,8 @@ def _key(cx: Context, key: r.KeyElement) -> ir.Expr:
     type_ = cx.type(key.value.type)
     if not t.is_scalar(type_):
         fail(cx, key.node, f"a key cannot have type {type_}")
-    found: ir.Expr = cx.value(key.value)
-    return found
+    result: ir.Expr = cx.value(key.value)
+    return result
 
 
 def _table(cx: Context, record: TableRecord, values: list[ir.Expr]) -> ir.Table:
@@ -108,7 +108,7 @@ def _scope(listed: r.TableAction) -> ir.ActionScope:
 
 def _attached(cx: Context, record: TableRecord) -> tuple[ir.ExternInstance, ...]:
     """The architecture's objects that properties name, or make on the spot."""
-    found = []
+    result = []
     for name, (value, at, written) in record.symbol.properties.items():
         if isinstance(value, r.Construct):
             instance = _made_in_property(cx, record, value, at, written)
@@ -116,8 +116,8 @@ def _attached(cx: Context, record: TableRecord) -> tuple[ir.ExternInstance, ...]
             instance = cx.value(value)
         if not isinstance(instance, ir.ExternInstance):
             fail(cx, at, f"{name} must be an extern's instance")
-        found.append(instance)
-    return tuple(found)
+        result.append(instance)
+    return tuple(result)
 
 
 def _made_in_property(

@@ -27,10 +27,12 @@ def default(cx: Context, type_: t.Type) -> Value:
 
 def _empty_varbit(cx: Context, type_: t.VarbitType) -> ir.Variable:
     """A varbit without bits has no literal: it is read from a variable that nothing writes."""
-    found = cx.erased.empty_varbits.get(type_)
-    if found is None:
-        found = cx.erased.empty_varbits[type_] = storage.variable(cx, f"$empty{type_.width}", erasure.scalar(cx, type_))
-    return found
+    result = cx.erased.empty_varbits.get(type_)
+    if result is None:
+        result = cx.erased.empty_varbits[type_] = storage.variable(
+            cx, f"$empty{type_.width}", erasure.scalar(cx, type_)
+        )
+    return result
 
 
 def store(cx: Context, target: Value, value: Value, span: ir.Span | None = None) -> None:
@@ -88,7 +90,7 @@ def invalidate(cx: Context, storage: Value, span: ir.Span | None = None) -> None
 
 
 def shift_stack(cx: Context, stack: Value, count: int, span: ir.Span) -> None:
-    """``push_front(count)``; ``pop_front`` of minus as many. ``next`` of a stack of unions moves along, too."""
+    """``push_front(count)``; ``pop_front(-count)``. ``next`` of a stack of unions moves along, too."""
     node = ir.PushFront if count > 0 else ir.PopFront
     if not isinstance(stack, UnionStack):
         cx.out.append(node(stack, abs(count), span))

@@ -1,6 +1,6 @@
 """From what the front end made to what code generation wants, in small steps.
 
-Each pass is a pure function ``(Program, Target) -> Program`` that says what it expects and what it leaves. The
+Each pass is a pure function ``(Program, Target) -> Program`` with its precondition and its result in the docstring. The
 interpreter runs a program after any of them with the same outcome, and ``verify`` accepts it.
 """
 

@@ -41,7 +41,7 @@ class _Liveness:
     variables: set[str] = field(default_factory=set)
     """Those that something alive reads."""
     roots: list[_Node] = field(default_factory=list)
-    """Statements with effects of their own."""
+    """Statements with side effects."""
     writers: dict[str, list[_Node]] = field(default_factory=dict)
     """Assignments by the variable they write."""
 
@@ -88,11 +88,11 @@ def _block(block: ir.Block, read: set[str], target: Target) -> ir.Block:
 
 
 def _reads(statement: ir.Statement) -> set[str]:
-    found: set[str] = set()
+    result: set[str] = set()
     for expr, is_target in walk.own_expressions(statement):
         if not is_target or not isinstance(expr, ir.Variable):
-            found.update(walk.variables_in(expr))
-    return found
+            result.update(walk.variables_in(expr))
+    return result
 
 
 def _read_by_keys(program: ir.Program) -> set[str]:
@@ -104,8 +104,8 @@ def _read_by_keys(program: ir.Program) -> set[str]:
 
 
 def _mentioned(program: ir.Program) -> set[str]:
-    found: set[str] = set()
+    result: set[str] = set()
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):
-            found.update(walk.mentioned(statement))
-    return found
+            result.update(walk.mentioned(statement))
+    return result

@@ -3,7 +3,7 @@
 Before: ``StackAt``, ``StackNext``, ``StackLast``, ``StackLastIndex``, ``PushFront``, ``PopFront``.
 After: only ``Header``. What is chosen at run time becomes a ``Switch`` (statements) or nested ``Mux`` (expressions)
 over the elements; out of range reads give 0 and writes do nothing. Where it matters whether a field's header is valid
-(keys of tables, lists that are hashed) the element is copied to a header of its own first. A stack's next index becomes
+(keys of tables, lists that are hashed) the element is copied to a separate header first. A stack's next index becomes
 the variable ``<stack>.$next``; in parsers ``next`` and ``last`` are checked by ``Verify`` first.
 """
 
@@ -188,7 +188,7 @@ class _Lowering:
         return self._statement(walk.map_statement(s, self.expr, self.block, self.target.outs))
 
     def _listed(self, argument: ir.Argument, position: int, call: ir.CallExtern) -> ir.Argument:
-        """Lists leave out fields of invalid headers, so elements in them are copied to headers of their own."""
+        """Lists leave out fields of invalid headers, so elements in them are copied to separate headers."""
         if isinstance(argument, tuple):
             return tuple(self._listed_item(item) for item in argument)
         if isinstance(argument, ir.Text) or position in self.target.outs(call.name):

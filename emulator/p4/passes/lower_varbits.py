@@ -1,7 +1,7 @@
 """Variables of variable width to header fields.
 
 Before: ``Variable`` of type ``VarBits``. After: only header fields have that type; each variable has become the one
-field of a header of its own, which is valid from the parser's start (lists leave fields of invalid headers out), and
+field of a separate header, which is valid from the parser's start (lists leave fields of invalid headers out), and
 its length on the wire is none of the packet's, for nothing emits it.
 """
 

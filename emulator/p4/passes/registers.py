@@ -37,7 +37,7 @@ def group_registers(program: ir.Program, target: Target) -> ir.Program:
 
 
 def _united(families: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Overlapping ranges of declarations become one (a Repeat over a part of the lanes is none of its own)."""
+    """Overlapping ranges of declarations become one (a Repeat over a part of the lanes is part of the larger one)."""
     united: list[tuple[int, int]] = []
     for start, end in sorted(set(families)):
         if united and start < united[-1][1]:

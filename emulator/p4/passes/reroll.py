@@ -1,12 +1,12 @@
 """Runs of like statements become one ``Repeat``.
 
 A program without loops over fields writes every lane out: ``sum0.write(i, h.x0); sum1.write(i, h.x1); ...``. This pass
-finds stretches of a block that repeat with some period, where from one turn to the next
+finds runs in a block that repeat with some period, where from one turn to the next
 
 * header fields advance by a constant number of bits within one header,
 * extern instances advance by one in the order of their declaration,
-* variables written in a turn are that turn's own: written before they are read, not mentioned outside the stretch but
-  for other blocks that write them first, too (an action's locals, where the action is inlined twice),
+* variables written in a turn are that turn's own: written before they are read, not mentioned outside the run, except
+  in other blocks that also write them first (an action's locals, where the action is inlined twice),
 * no variable can show what an earlier run left in it: a read out of range leaves its target as it is, so where an index
   may be out of range, the blocks that mention the target exclude one another,
 * all else is the same,
@@ -24,8 +24,8 @@ from typing import Any
 
 from emulator.p4 import ir
 from emulator.p4.ir import walk
-from emulator.p4.passes.occurrences import Occurrences
-from emulator.p4.passes.stretch import Shaper, Stretch, make_repeat
+from emulator.p4.passes.exclusive_blocks import ExclusiveBlocks
+from emulator.p4.passes.repeating_runs import Run, Shaper, make_repeat
 from emulator.p4.target import Target
 
 LONGEST_PERIOD = 8
@@ -48,14 +48,14 @@ class _Reroll:
     block and inside one of its statements, keys, parameters, the architecture's own."""
     mentioning: dict[str, set[int]] = field(default_factory=dict)
     """For each variable, the blocks (by identity) that mention it."""
-    occurrences: Any = None
+    exclusive: Any = None
     mentions: dict[int, list[str]] = field(default_factory=dict)
     here: Counter[str] = field(default_factory=Counter)
     """How often each variable occurs in the statements of the block at hand."""
 
     def __post_init__(self) -> None:
         self.shaper = Shaper(self.program, self.target)
-        self.occurrences = Occurrences(self.program)
+        self.exclusive = ExclusiveBlocks(self.program)
         for block in walk.root_blocks(self.program):
             self._find_flowing(block)
         for _, root in self.program.blocks:
@@ -91,7 +91,7 @@ class _Reroll:
         return own | inside
 
     def _mentioned(self, statement: ir.Statement) -> list[str]:
-        """Kept by identity: the program keeps its statements alive, and they are asked for several times."""
+        """Kept by identity: the program keeps its statements alive, and they are needed several times."""
         if id(statement) not in self.mentions:
             self.mentions[id(statement)] = walk.mentioned(statement)
         return self.mentions[id(statement)]
@@ -104,13 +104,13 @@ class _Reroll:
         result: list[ir.Statement] = []
         position = 0
         while position < len(block):
-            stretch = self._longest(block, shapes, position)
+            run = self._longest(block, shapes, position)
             self.here = here
-            if stretch is not None and self._is_legal(stretch):
-                result.append(make_repeat(stretch))
-                position += stretch.length
+            if run is not None and self._is_legal(run):
+                result.append(make_repeat(run))
+                position += run.length
                 continue
-            following = position + (stretch.length if stretch is not None else 1)
+            following = position + (run.length if run is not None else 1)
             result.extend(self._nested(s) for s in block[position:following])
             position = following
         return tuple(result)
@@ -118,48 +118,48 @@ class _Reroll:
     def _nested(self, statement: ir.Statement) -> ir.Statement:
         return walk.map_statement(statement, lambda e: e, self.block, self.target.outs)
 
-    def _longest(self, block: ir.Block, shapes: list[Any], start: int) -> Stretch | None:
-        """The stretch from here that covers most, if any; the smallest period of equals."""
-        best: Stretch | None = None
+    def _longest(self, block: ir.Block, shapes: list[Any], start: int) -> Run | None:
+        """The run from here that covers most, if any; the smallest period of equals."""
+        best: Run | None = None
         if shapes[start] is None:
             return None
         for period in range(1, min(LONGEST_PERIOD, len(block) // FEWEST_TURNS) + 1):
             if start + period >= len(block) or shapes[start + period] is None:
                 break
-            stretch = Stretch(block, shapes, start, period)
-            if stretch.turns >= FEWEST_TURNS and (best is None or stretch.length > best.length):
-                best = stretch
+            run = Run(block, shapes, start, period)
+            if run.turns >= FEWEST_TURNS and (best is None or run.length > best.length):
+                best = run
         return best
 
-    def _is_legal(self, stretch: Stretch) -> bool:
+    def _is_legal(self, run: Run) -> bool:
         return (
-            self._variables_are_private(stretch)
-            and self._shows_nothing_old(stretch)
-            and _indices_are_invariant(stretch, self.target)
-            and _fields_are_independent(stretch, self.target)
-            and _instances_are_independent(stretch)
+            self._variables_are_private(run)
+            and self._shows_nothing_old(run)
+            and _indices_are_invariant(run, self.target)
+            and _fields_are_independent(run, self.target)
+            and _instances_are_independent(run)
         )
 
-    def _variables_are_private(self, stretch: Stretch) -> bool:
-        inside = Counter(v for s in stretch.statements for v in self._mentioned(s))
-        written = {name for s in stretch.body for name in accesses(s, self.target)[1]}
-        for turn in stretch.variable_names(written):
+    def _variables_are_private(self, run: Run) -> bool:
+        inside = Counter(v for s in run.statements for v in self._mentioned(s))
+        written = {name for s in run.body for name in accesses(s, self.target)[1]}
+        for turn in run.variable_names(written):
             if any(name in self.flowing or self.here[name] != inside[name] for name in turn):
                 return False
-        return stretch.unwritten_are_constant(written) and not self._reads_before_writing(stretch)
+        return run.unwritten_are_constant(written) and not self._reads_before_writing(run)
 
-    def _shows_nothing_old(self, stretch: Stretch) -> bool:
+    def _shows_nothing_old(self, run: Run) -> bool:
         """Targets that a read may leave as they are have not been written before, by another turn neither."""
         kept: set[str] = set()
         assigned: set[str] = set()
-        for s in stretch.body:
+        for s in run.body:
             if isinstance(s, ir.Assign):
                 assigned |= accesses(s, self.target)[1]
             elif not self._is_in_range(s):
                 kept |= accesses(s, self.target)[1] - assigned
-        names = [name for turn in stretch.variable_names(kept) for name in turn]
+        names = [name for turn in run.variable_names(kept) for name in turn]
         blocks = {b for name in names for b in self.mentioning[name]}
-        return not names or (len(set(names)) == len(names) and self.occurrences.at_most_one(blocks))
+        return not names or (len(set(names)) == len(names) and self.exclusive.at_most_one(blocks))
 
     def _is_in_range(self, s: ir.Statement) -> bool:
         """Can the index of the call not be out of range?"""
@@ -170,11 +170,11 @@ class _Reroll:
             return 0 <= index.value < size
         return size >= 1 << min(ir.width_of(index.type), 64)
 
-    def _reads_before_writing(self, stretch: Stretch) -> bool:
+    def _reads_before_writing(self, run: Run) -> bool:
         """Would a turn see what the one before it left?"""
         written: set[str] = set()
         read_first: set[str] = set()
-        for statement in stretch.body:
+        for statement in run.body:
             reads, writes = accesses(statement, self.target)
             read_first |= reads - written
             written |= writes
@@ -200,10 +200,10 @@ def accesses(statement: ir.Statement, target: Target) -> tuple[set[str], set[str
     return reads, writes
 
 
-def _indices_are_invariant(stretch: Stretch, target: Target) -> bool:
+def _indices_are_invariant(run: Run, target: Target) -> bool:
     """An index reads no field at all, and no variable of the turn."""
-    written = {name for s in stretch.body for name in accesses(s, target)[1]}
-    for statement, position, expr, _ in stretch.leaves():
+    written = {name for s in run.body for name in accesses(s, target)[1]}
+    for statement, position, expr, _ in run.leaves():
         is_index = isinstance(statement, ir.CallExtern) and position == target.index_argument[statement.name]
         if is_index and (isinstance(expr, ir.FieldRef) or (isinstance(expr, ir.Variable) and expr.name in written)):
             return False
@@ -224,9 +224,9 @@ class _Use:
         return self.offset + (turns - 1) * self.stride + self.width
 
 
-def _fields_are_independent(stretch: Stretch, target: Target) -> bool:
+def _fields_are_independent(run: Run, target: Target) -> bool:
     uses = []
-    for statement, position, expr, stride in stretch.leaves():
+    for statement, position, expr, stride in run.leaves():
         if isinstance(expr, ir.FieldRef):
             width = expr.field.width_bits
             if stride and (stride < width or stride % 8):
@@ -241,7 +241,7 @@ def _fields_are_independent(stretch: Stretch, target: Target) -> bool:
             if not one.written or one.header != other.header:
                 continue
             same = (one.offset, one.stride, one.width) == (other.offset, other.stride, other.width)
-            apart = one.end(stretch.turns) <= other.offset or other.end(stretch.turns) <= one.offset
+            apart = one.end(run.turns) <= other.offset or other.end(run.turns) <= one.offset
             if not same and not apart:
                 return False
     return True
@@ -252,10 +252,10 @@ def _name(statement: ir.Statement) -> str:
     return statement.name
 
 
-def _instances_are_independent(stretch: Stretch) -> bool:
+def _instances_are_independent(run: Run) -> bool:
     """Families of instances are the same or have none in common."""
-    families = stretch.families()
+    families = run.families()
     if any(step != 1 for _, step in families):
         return False
     starts = sorted({first for first, _ in families})
-    return all(b - a >= stretch.turns for a, b in pairwise(starts))
+    return all(b - a >= run.turns for a, b in pairwise(starts))

@@ -11,10 +11,10 @@ from emulator.switch.profiles import Call
 from emulator.switch.tables.match_keys import in_member
 from emulator.switch.tables.mirror import DEFAULT_HANDLE, Entry
 from emulator.switch.tables.tables import Table
-from emulator.v1model.direct import colour_targets, direct_meter_of, meters_bytes, selector_keys
 from emulator.v1model.interpreted_externs import hash_input
 from emulator.v1model.meters import Meter
 from emulator.v1model.state import State
+from emulator.v1model.table_resources import colour_targets, direct_meter_of, meters_bytes, selector_keys
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ from emulator.p4.llvm.bits import (
     store,
     swap_bytes,
 )
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.expressions import is_signed
 from emulator.v1model.layout import MAX_PAYLOAD_BYTES, Word
 from emulator.v1model.llvm import library
@@ -87,42 +87,42 @@ def _name(piece: Piece) -> str | None:
 
 def shifting_headers(pieces: list[Piece]) -> list[ir.Header]:
     """Headers without which the pieces after theirs would be at other places in their 16-bit words."""
-    found: dict[str, ir.Header] = {}
+    result: dict[str, ir.Header] = {}
     run = 0
     for i, piece in enumerate(pieces):
         run += piece.width_bits
         following = pieces[i + 1] if i + 1 < len(pieces) else None
         if following is None or _name(following) != _name(piece):
             if piece.header is not None and run % 16 and following is not None:
-                found[piece.header.name] = piece.header
+                result[piece.header.name] = piece.header
             run = 0
-    return list(found.values())
+    return list(result.values())
 
 
-def emit_checksum(e: Emitter, algorithm: ir.Argument, data: ir.Argument, *, payload: bool) -> Value:
+def emit_checksum(cg: CodeGen, algorithm: ir.Argument, data: ir.Argument, *, payload: bool) -> Value:
     """The hash value, 64 bits."""
     assert isinstance(algorithm, ir.Constant), "the algorithm of a hash is a constant (the checker refuses others)"
     kind, pieces = Algorithm(algorithm.value), pieces_of(data)
     if kind is Algorithm.RANDOM:
-        return emit_next(e)
+        return emit_next(cg)
     variable = any(isinstance(p.expr.type, ir.VarBits) for p in pieces)
     if kind is not Algorithm.CSUM16 or payload or variable:
-        return _gathered(e, kind, pieces, payload=payload)
+        return _gathered(cg, kind, pieces, payload=payload)
     shifting = shifting_headers(pieces)
     if not shifting:
-        return _summed(e, pieces, set())
-    b = e.b
+        return _summed(cg, pieces, set())
+    b = cg.b
     known = constant(1, 1)
     for header in shifting:
-        known = b.and_(known, e.storage.valid(b, header))
-    fast, slow, end = e.new_block("sum"), e.new_block("gather"), e.new_block("hashed")
+        known = b.and_(known, cg.storage.valid(b, header))
+    fast, slow, end = cg.new_block("sum"), cg.new_block("gather"), cg.new_block("hashed")
     b.cbranch(known, fast, slow)
     b.position_at_end(fast)
-    quick = _summed(e, pieces, {h.name for h in shifting})
+    quick = _summed(cg, pieces, {h.name for h in shifting})
     fast_end = b.block
     b.branch(end)
     b.position_at_end(slow)
-    thorough = _gathered(e, kind, pieces, payload=False)
+    thorough = _gathered(cg, kind, pieces, payload=False)
     slow_end = b.block
     b.branch(end)
     b.position_at_end(end)
@@ -146,14 +146,14 @@ def _swap16(b: Any, value: Value) -> Value:
     return resize(b, swap_bytes(b, resize(b, value, 16)), 64)
 
 
-def _summed(e: Emitter, pieces: list[Piece], known_valid: set[str]) -> Value:
-    b = e.b
+def _summed(cg: CodeGen, pieces: list[Piece], known_valid: set[str]) -> Value:
+    b = cg.b
     total: Value = i64(0)
     swapped: Value = i64(0)
     for piece in pieces:
-        amount, in_memory_order = _piece_sum(e, piece)
+        amount, in_memory_order = _piece_sum(cg, piece)
         if piece.header is not None and piece.header.name not in known_valid:
-            amount = b.select(e.storage.valid(b, piece.header), amount, i64(0))
+            amount = b.select(cg.storage.valid(b, piece.header), amount, i64(0))
         if in_memory_order:
             swapped = b.add(swapped, amount)
         else:
@@ -162,18 +162,18 @@ def _summed(e: Emitter, pieces: list[Piece], known_valid: set[str]) -> Value:
     return b.xor(total, i64(0xFFFF))
 
 
-def _piece_sum(e: Emitter, piece: Piece) -> tuple[Value, bool]:
+def _piece_sum(cg: CodeGen, piece: Piece) -> tuple[Value, bool]:
     """The piece's share of the sum, below 2**48, and whether it is in memory's byte order."""
-    b = e.b
-    if piece.is_bytes and piece.header is not None and e.storage.in_memory(piece.header):
+    b = cg.b
+    if piece.is_bytes and piece.header is not None and cg.storage.in_memory(piece.header):
         assert piece.offset_bits is not None
-        start = at(b, e.storage.base(b, piece.header), piece.offset_bits // 8)
-        share = _memory_sum(e, start, piece.width_bits // 8)
+        start = at(b, cg.storage.base(b, piece.header), piece.offset_bits // 8)
+        share = _memory_sum(cg, start, piece.width_bits // 8)
         odd = piece.position_bits // 8 % 2 == 1
         return (_swap16(b, _fold(b, share)), True) if odd else (share, True)
     lead = piece.position_bits % 16
     total = -(-(lead + piece.width_bits) // 16) * 16
-    value = b.shl(resize(b, expressions.value(e, piece.expr), total), constant(total - lead - piece.width_bits, total))
+    value = b.shl(resize(b, expressions.value(cg, piece.expr), total), constant(total - lead - piece.width_bits, total))
     return _value_sum(b, value, total), False
 
 
@@ -186,9 +186,9 @@ def _value_sum(b: Any, value: Value, width: int) -> Value:
     return share
 
 
-def _memory_sum(e: Emitter, start: Value, length: int) -> Value:
+def _memory_sum(cg: CodeGen, start: Value, length: int) -> Value:
     """Sum of the 16-bit words in memory's byte order; an odd last byte counts as the word's first."""
-    b = e.b
+    b = cg.b
     total: Value = i64(0)
     done = 0
     if length >= VECTOR_FROM_BYTES:
@@ -205,104 +205,104 @@ def _memory_sum(e: Emitter, start: Value, length: int) -> Value:
 # --- Gathering --------------------------------------------------------------------------------------------------
 
 
-def _gathered(e: Emitter, kind: Algorithm, pieces: list[Piece], *, payload: bool) -> Value:
-    b = e.b
-    buffer = e.context_word(Word.HASH_BUFFER)
-    position = e.storage.slot("$hash_bits", I64)
+def _gathered(cg: CodeGen, kind: Algorithm, pieces: list[Piece], *, payload: bool) -> Value:
+    b = cg.b
+    buffer = cg.context_word(Word.HASH_BUFFER)
+    position = cg.storage.slot("$hash_bits", I64)
     b.store(i64(0), position)
     for piece in pieces:
-        _gather(e, piece, buffer, position)
+        _gather(cg, piece, buffer, position)
     length = b.lshr(b.add(b.load(position, typ=I64), i64(7)), i64(3))
     if payload:
-        start, size = payload_of(e)
+        start, size = payload_of(cg)
         size = b.select(b.icmp_unsigned(">", size, i64(MAX_PAYLOAD_BYTES)), i64(MAX_PAYLOAD_BYTES), size)
         copy_bytes(b, at(b, buffer, length), start, size)
         length = b.add(length, size)
     return b.call(library.declare(b.module, library.FUNCTIONS[kind]), [buffer, length])
 
 
-def _gather(e: Emitter, piece: Piece, buffer: Value, position: Value) -> None:
-    b = e.b
+def _gather(cg: CodeGen, piece: Piece, buffer: Value, position: Value) -> None:
+    b = cg.b
     if piece.header is None:
-        _gather_value(e, piece, buffer, position)
+        _gather_value(cg, piece, buffer, position)
         return
-    with b.if_then(e.storage.valid(b, piece.header)):
+    with b.if_then(cg.storage.valid(b, piece.header)):
         offset = piece.offset_bits
         assert offset is not None
         if isinstance(piece.expr.type, ir.VarBits):
-            start, width = expressions.varbit_content(e, piece.expr)
-            _append(e, start, width, buffer, position)
-        elif offset % 8 == 0 and e.storage.in_memory(piece.header):
-            start = at(b, e.storage.base(b, piece.header), offset // 8)
-            _append(e, start, i64(piece.width_bits), buffer, position)
+            start, width = expressions.varbit_content(cg, piece.expr)
+            _append(cg, start, width, buffer, position)
+        elif offset % 8 == 0 and cg.storage.in_memory(piece.header):
+            start = at(b, cg.storage.base(b, piece.header), offset // 8)
+            _append(cg, start, i64(piece.width_bits), buffer, position)
         else:
-            _gather_value(e, piece, buffer, position)
+            _gather_value(cg, piece, buffer, position)
 
 
-def _gather_value(e: Emitter, piece: Piece, buffer: Value, position: Value) -> None:
+def _gather_value(cg: CodeGen, piece: Piece, buffer: Value, position: Value) -> None:
     """A value goes to memory first, its top bit at the top of a byte."""
-    b = e.b
+    b = cg.b
     total = -(-piece.width_bits // 8) * 8
-    memory = e.storage.slot(f"$hash_value{total}", integer(total))
-    value = b.shl(resize(b, expressions.value(e, piece.expr), total), constant(total - piece.width_bits, total))
+    memory = cg.storage.slot(f"$hash_value{total}", integer(total))
+    value = b.shl(resize(b, expressions.value(cg, piece.expr), total), constant(total - piece.width_bits, total))
     store(b, swap_bytes(b, value), memory)
-    _append(e, memory, i64(piece.width_bits), buffer, position)
+    _append(cg, memory, i64(piece.width_bits), buffer, position)
 
 
-def _append(e: Emitter, start: Value, width: Value, buffer: Value, position: Value) -> None:
-    here = e.b.load(position, typ=I64)
-    e.b.call(library.declare(e.b.module, "netsum_append"), [buffer, here, start, width])
-    e.b.store(e.b.add(here, width), position)
+def _append(cg: CodeGen, start: Value, width: Value, buffer: Value, position: Value) -> None:
+    here = cg.b.load(position, typ=I64)
+    cg.b.call(library.declare(cg.b.module, "netsum_append"), [buffer, here, start, width])
+    cg.b.store(cg.b.add(here, width), position)
 
 
 # --- The externs --------------------------------------------------------------------------------------------------
 
 
-def emit_hash(e: Emitter, call: ir.CallExtern) -> None:
+def emit_hash(cg: CodeGen, call: ir.CallExtern) -> None:
     """``hash(out, algorithm, base, data, max)``: base + H mod max, in 64 bits; max 0 counts as 1."""
-    b = e.b
+    b = cg.b
     out, algorithm, data = call.place(0), call.expr(1), call.arguments[3]
-    value = emit_checksum(e, algorithm, data, payload=False)
+    value = emit_checksum(cg, algorithm, data, payload=False)
     limit = call.expr(4)
-    maximum = resize(b, expressions.value(e, limit), 64, signed=is_signed(limit.type))
+    maximum = resize(b, expressions.value(cg, limit), 64, signed=is_signed(limit.type))
     maximum = b.select(b.icmp_unsigned("==", maximum, i64(0)), i64(1), maximum)
     rest = divide(b, ir.BinaryOp.MOD, value, maximum)
     base = call.expr(2)
-    result = b.add(resize(b, expressions.value(e, base), 64, signed=is_signed(base.type)), rest)
-    expressions.assign(e, out, resize(b, result, width_of(out.type)))
+    result = b.add(resize(b, expressions.value(cg, base), 64, signed=is_signed(base.type)), rest)
+    expressions.assign(cg, out, resize(b, result, width_of(out.type)))
 
 
-def emit_checksum16_get(e: Emitter, call: ir.CallExtern) -> None:
+def emit_checksum16_get(cg: CodeGen, call: ir.CallExtern) -> None:
     out = call.place(0)
     algorithm = ir.Constant(Algorithm.CSUM16.value, ir.INDEX)
-    value = emit_checksum(e, algorithm, call.arguments[1], payload=False)
-    expressions.assign(e, out, resize(e.b, value, width_of(out.type)))
+    value = emit_checksum(cg, algorithm, call.arguments[1], payload=False)
+    expressions.assign(cg, out, resize(cg.b, value, width_of(out.type)))
 
 
-def emit_verify(e: Emitter, call: ir.CallExtern) -> None:
+def emit_verify(cg: CodeGen, call: ir.CallExtern) -> None:
     """Sets checksum_error unless the checksum is right, or its header is invalid, or the condition is false."""
-    b = e.b
+    b = cg.b
     data, expected, algorithm = call.arguments[1], call.expr(2), call.expr(3)
-    wanted = _wanted(e, call.expr(0), expected)
-    with b.if_then(wanted):
-        value = emit_checksum(e, algorithm, data, payload=call.name.endswith("_with_payload"))
+    enabled = _is_enabled(cg, call.expr(0), expected)
+    with b.if_then(enabled):
+        value = emit_checksum(cg, algorithm, data, payload=call.name.endswith("_with_payload"))
         width = max(64, width_of(expected.type))
-        differs = b.icmp_unsigned("!=", resize(b, value, width), resize(b, expressions.value(e, expected), width))
+        differs = b.icmp_unsigned("!=", resize(b, value, width), resize(b, expressions.value(cg, expected), width))
         error = standard("checksum_error")
-        expressions.assign(e, error, b.or_(expressions.value(e, error), differs))
+        expressions.assign(cg, error, b.or_(expressions.value(cg, error), differs))
 
 
-def _wanted(e: Emitter, condition: ir.Expr, expected: ir.Expr) -> Value:
-    wanted = expressions.value(e, condition)
+def _is_enabled(cg: CodeGen, condition: ir.Expr, expected: ir.Expr) -> Value:
+    enabled = expressions.value(cg, condition)
     if isinstance(expected, ir.FieldRef) and isinstance(expected.header, ir.Header):
-        wanted = e.b.and_(wanted, e.storage.valid(e.b, expected.header))
-    return wanted
+        enabled = cg.b.and_(enabled, cg.storage.valid(cg.b, expected.header))
+    return enabled
 
 
-def emit_update(e: Emitter, call: ir.CallExtern) -> None:
+def emit_update(cg: CodeGen, call: ir.CallExtern) -> None:
     data, target, algorithm = call.arguments[1], call.place(2), call.expr(3)
-    owned = set(e.storage.owned)
-    with e.b.if_then(expressions.value(e, call.expr(0))):
-        value = emit_checksum(e, algorithm, data, payload=call.name.endswith("_with_payload"))
-        expressions.assign(e, target, resize(e.b, value, width_of(target.type)))
-    e.storage.owned = owned
+    owned = set(cg.storage.owned)
+    with cg.b.if_then(expressions.value(cg, call.expr(0))):
+        value = emit_checksum(cg, algorithm, data, payload=call.name.endswith("_with_payload"))
+        expressions.assign(cg, target, resize(cg.b, value, width_of(target.type)))
+    cg.storage.owned = owned

@@ -33,15 +33,15 @@ class Copies:
 
     def __init__(self, cx: PacketContext, then: Any) -> None:
         self.cx = cx
-        self.e = cx.e
+        self.cg = cx.cg
         self.then = then
 
     def emit(self) -> None:
-        e, b = self.e, self.e.b
+        cg, b = self.cg, self.cg.b
         self.save, self.saved, head, self.restore, self.restored, next_copy = (
-            e.new_block(n) for n in ("save", "saved", "copy_head", "restore", "copy", "next_copy")
+            cg.new_block(n) for n in ("save", "saved", "copy_head", "restore", "copy", "next_copy")
         )
-        replicas, count = REPLICAS.get(e), COPIES.get(e)
+        replicas, count = REPLICAS.get(cg), COPIES.get(cg)
         b.branch(self.save)
         b.position_at_end(self.saved)
         b.branch(head)
@@ -59,7 +59,7 @@ class Copies:
 
     def finish(self, allocas: Builder) -> None:
         """Fill the blocks that treat every slot there is."""
-        slots = [*self.e.storage.packet_slots(), *((r.slot(self.e), r.kind) for r in KEPT_REGISTERS)]
+        slots = [*self.cg.storage.packet_slots(), *((r.slot(self.cg), r.kind) for r in KEPT_REGISTERS)]
         kept = [(slot, allocas.alloca(kind), kind) for slot, kind in slots]
         b = llvm.IRBuilder(self.save)
         for slot, copy, kind in kept:
@@ -71,29 +71,29 @@ class Copies:
         b.branch(self.restored)
 
     def _copy(self, port: Value, rid: Value, next_copy: Any) -> None:
-        e, b, cx = self.e, self.e.b, self.cx
-        e.notes[Notes.DISCARD] = next_copy
-        e.storage.scratch = cx.egress_scratch
-        e.storage.owned = set()
+        cg, b, cx = self.cg, self.cg.b, self.cx
+        cg.notes[Notes.DISCARD] = next_copy
+        cg.storage.scratch = cx.egress_scratch
+        cg.storage.owned = set()
         self._start(port, rid)
         cx.emit_block("eg")
         if cx.uses.clones:
             self._clone()
         spec = cx.get("egress_spec")
-        drop_if(e, b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.EGRESS, next_copy)
-        Transmitter(e, cx.uses, cx.queues, cx.emit_block, port, next_copy).emit()
+        drop_if(cg, b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.EGRESS, next_copy)
+        Transmitter(cg, cx.uses, cx.queues, cx.emit_block, port, next_copy).emit()
 
     def _start(self, port: Value, rid: Value) -> None:
         """Copies that are separate packets have no pending clone, resubmit or recirculate, and a rid."""
-        e, b, cx = self.e, self.e.b, self.cx
-        fresh = FRESH.get(e)
-        CLONE.put(e, 0)
-        RECIRCULATE.put(e, b.select(fresh, constant(0, 32), RECIRCULATE.get(e)))
-        CUT.put(e, b.select(fresh, COPY_CUT.get(e), CUT.get(e)))
+        cg, b, cx = self.cg, self.cg.b, self.cx
+        fresh = FRESH.get(cg)
+        CLONE.put(cg, 0)
+        RECIRCULATE.put(cg, b.select(fresh, constant(0, 32), RECIRCULATE.get(cg)))
+        CUT.put(cg, b.select(fresh, COPY_CUT.get(cg), CUT.get(cg)))
         cx.set("egress_rid", b.select(fresh, b.trunc(rid, llvm.IntType(16)), cx.get("egress_rid")))
         cx.set("egress_port", port)
         cx.set("egress_spec", constant(0, 9))
-        cx.set("packet_length", LENGTH.get(e))
+        cx.set("packet_length", LENGTH.get(cg))
         cx.set("egress_global_timestamp", cx.now_us)
         cx.set("enq_timestamp", cx.now_us)
         for name in ("enq_qdepth", "deq_timedelta", "deq_qdepth"):
@@ -101,14 +101,14 @@ class Copies:
             cx.set(name, constant(0, 1))
 
     def _clone(self) -> None:
-        e, b, queues = self.e, self.e.b, self.cx.queues
-        wanted, done = e.new_block("clone"), e.new_block("no_clone")
-        session = CLONE.get(e)
-        b.cbranch(b.icmp_unsigned("!=", session, constant(0, 32)), wanted, done)
-        b.position_at_end(wanted)
-        CLONE.put(e, 0)
+        cg, b, queues = self.cg, self.cg.b, self.cx.queues
+        pending, done = cg.new_block("clone"), cg.new_block("no_clone")
+        session = CLONE.get(cg)
+        b.cbranch(b.icmp_unsigned("!=", session, constant(0, 32)), pending, done)
+        b.position_at_end(pending)
+        CLONE.put(cg, 0)
         replicas, copies, cut = queues.session(session, done)
         queues.charge(done)
-        queues.clone_later(replicas, copies, cut, CLONE_LIST.get(e), done)
+        queues.clone_later(replicas, copies, cut, CLONE_LIST.get(cg), done)
         b.branch(done)
         b.position_at_end(done)

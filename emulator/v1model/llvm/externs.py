@@ -9,7 +9,7 @@ from emulator.p4 import ir
 from emulator.p4.layout import cell_bytes, width_of
 from emulator.p4.llvm import expressions, varbits
 from emulator.p4.llvm.bits import Value, at, constant, i64, integer, load, resize, store
-from emulator.p4.llvm.context import Emitter, Hooks
+from emulator.p4.llvm.context import CodeGen, Hooks
 from emulator.v1model.layout import CounterLayout, PipelineLayout, RegisterLayout
 from emulator.v1model.llvm import requests
 from emulator.v1model.llvm.checksums import emit_checksum16_get, emit_hash, emit_update, emit_verify
@@ -25,7 +25,7 @@ from emulator.v1model.uses import Uses
 
 
 class Notes:
-    """What the pipeline gives the externs; kept in ``Emitter.notes``."""
+    """Keys of ``CodeGen.notes``, which the pipeline fills for the externs."""
 
     LAYOUT = "layout"
     USES = "uses"
@@ -47,27 +47,27 @@ def note_layout(notes: dict[str, Any], layout: PipelineLayout, uses: Uses) -> No
 # --- Registers --------------------------------------------------------------------------------------------------
 
 
-def _register(e: Emitter, call: ir.CallExtern) -> RegisterLayout:
+def _register(cg: CodeGen, call: ir.CallExtern) -> RegisterLayout:
     instance = call.instance
     if isinstance(instance, ir.LaneInstances):
         instance = instance.instances[0]
     assert instance is not None
-    layout: RegisterLayout = e.notes[Notes.REGISTERS][instance.name]
+    layout: RegisterLayout = cg.notes[Notes.REGISTERS][instance.name]
     return layout
 
 
-def _in_range(e: Emitter, index: Value, size: int) -> Value:
+def _in_range(cg: CodeGen, index: Value, size: int) -> Value:
     width = max(index.type.width, size.bit_length())
-    return e.b.icmp_unsigned("<", resize(e.b, index, width), constant(size, width))
+    return cg.b.icmp_unsigned("<", resize(cg.b, index, width), constant(size, width))
 
 
-def _cell(e: Emitter, call: ir.CallExtern, register: RegisterLayout, index: Value) -> Value:
-    b = e.b
+def _cell(cg: CodeGen, call: ir.CallExtern, register: RegisterLayout, index: Value) -> Value:
+    b = cg.b
     row = b.mul(resize(b, index, 64), i64(register.row_bytes))
-    pointer = at(b, at(b, e.context_word(register.word), row), register.offset_bytes)
+    pointer = at(b, at(b, cg.context_word(register.word), row), register.offset_bytes)
     if isinstance(call.instance, ir.LaneInstances):
-        assert e.turn is not None
-        pointer = at(b, pointer, b.mul(e.turn.index, i64(cell_bytes(register.width_bits))))
+        assert cg.turn is not None
+        pointer = at(b, pointer, b.mul(cg.turn.index, i64(cell_bytes(register.width_bits))))
     return pointer
 
 
@@ -79,64 +79,64 @@ def _alignment(register: RegisterLayout) -> int:
     return min(cell_bytes(register.width_bits), 8)
 
 
-def _guarded(e: Emitter, expr: ir.Expr, index: Value, size: int, fault: Fault) -> tuple[Any, Any] | None:
+def _guarded(cg: CodeGen, expr: ir.Expr, index: Value, size: int, fault: Fault) -> tuple[Any, Any] | None:
     """As `_check_index`, unless a Repeat has checked already, or the program has written a number that is in range:
     some thousand such checks, and LLVM's passes take gigabytes."""
-    if (e.turn is not None and not e.turn.checked) or (isinstance(expr, ir.Constant) and expr.value < size):
+    if (cg.turn is not None and not cg.turn.checked) or (isinstance(expr, ir.Constant) and expr.value < size):
         return None
-    return _check_index(e, index, size, fault)
+    return _check_index(cg, index, size, fault)
 
 
-def _check_index(e: Emitter, index: Value, size: int, fault: Fault) -> tuple[Any, Any]:
+def _check_index(cg: CodeGen, index: Value, size: int, fault: Fault) -> tuple[Any, Any]:
     """Go on where the index is in range. Returns the block to go on in after the access, and the one that counts the
     fault and leads there."""
-    inside, outside, past = e.new_block("cell"), e.new_block("out_of_range"), e.new_block("past")
-    e.b.cbranch(_in_range(e, index, size), inside, outside)
-    e.b.position_at_end(outside)
-    count_fault(e, fault)
-    e.b.branch(past)
-    e.b.position_at_end(inside)
+    inside, outside, past = cg.new_block("cell"), cg.new_block("out_of_range"), cg.new_block("past")
+    cg.b.cbranch(_in_range(cg, index, size), inside, outside)
+    cg.b.position_at_end(outside)
+    count_fault(cg, fault)
+    cg.b.branch(past)
+    cg.b.position_at_end(inside)
     return past, outside
 
 
-def register_read(e: Emitter, call: ir.CallExtern) -> None:
-    register = _register(e, call)
-    target, index = call.place(0), expressions.invariant(e, call.expr(1))
-    pointer_kind = integer(_stored_width(register), e.lanes)
-    guard = _guarded(e, call.expr(1), index, register.size, Fault.REGISTER_INDEX)
-    turn, name = e.turn, target.name if isinstance(target, ir.Variable) else ""
+def register_read(cg: CodeGen, call: ir.CallExtern) -> None:
+    register = _register(cg, call)
+    target, index = call.place(0), expressions.invariant(cg, call.expr(1))
+    pointer_kind = integer(_stored_width(register), cg.lanes)
+    guard = _guarded(cg, call.expr(1), index, register.size, Fault.REGISTER_INDEX)
+    turn, name = cg.turn, target.name if isinstance(target, ir.Variable) else ""
     before = turn.private.get(name) if turn is not None else None
-    owned = set(e.storage.owned)
-    stored = load(e.b, pointer_kind, _cell(e, call, register, index), 0, align=_alignment(register))
-    value = resize(e.b, stored, register.width_bits)
-    expressions.assign(e, target, value)
+    owned = set(cg.storage.owned)
+    stored = load(cg.b, pointer_kind, _cell(cg, call, register, index), 0, align=_alignment(register))
+    value = resize(cg.b, stored, register.width_bits)
+    expressions.assign(cg, target, value)
     if guard is not None:
         past, outside = guard
-        inside_end = e.b.block
-        e.b.branch(past)
-        e.b.position_at_end(past)
-        e.storage.owned &= owned
+        inside_end = cg.b.block
+        cg.b.branch(past)
+        cg.b.position_at_end(past)
+        cg.storage.owned &= owned
         if turn is not None and before is not None:
-            merged = e.b.phi(value.type)
+            merged = cg.b.phi(value.type)
             merged.add_incoming(value, inside_end)
             merged.add_incoming(before, outside)
             turn.private[name] = merged
 
 
-def register_write(e: Emitter, call: ir.CallExtern) -> None:
-    register = _register(e, call)
-    index, value = expressions.invariant(e, call.expr(0)), expressions.value(e, call.expr(1))
-    guard = _guarded(e, call.expr(0), index, register.size, Fault.REGISTER_INDEX)
-    wide = resize(e.b, value, _stored_width(register))
-    store(e.b, wide, _cell(e, call, register, index), 0, align=_alignment(register))
+def register_write(cg: CodeGen, call: ir.CallExtern) -> None:
+    register = _register(cg, call)
+    index, value = expressions.invariant(cg, call.expr(0)), expressions.value(cg, call.expr(1))
+    guard = _guarded(cg, call.expr(0), index, register.size, Fault.REGISTER_INDEX)
+    wide = resize(cg.b, value, _stored_width(register))
+    store(cg.b, wide, _cell(cg, call, register, index), 0, align=_alignment(register))
     if guard is not None:
-        e.b.branch(guard[0])
-        e.b.position_at_end(guard[0])
+        cg.b.branch(guard[0])
+        cg.b.position_at_end(guard[0])
 
 
 def _register_unchecked(argument: int) -> Any:
-    def condition(e: Emitter, call: ir.CallExtern) -> Value:
-        return _in_range(e, expressions.invariant(e, call.expr(argument)), _register(e, call).size)
+    def condition(cg: CodeGen, call: ir.CallExtern) -> Value:
+        return _in_range(cg, expressions.invariant(cg, call.expr(argument)), _register(cg, call).size)
 
     return condition
 
@@ -144,61 +144,61 @@ def _register_unchecked(argument: int) -> Any:
 # --- Counters ---------------------------------------------------------------------------------------------------
 
 
-def counter_count(e: Emitter, call: ir.CallExtern) -> None:
+def counter_count(cg: CodeGen, call: ir.CallExtern) -> None:
     assert isinstance(call.instance, ir.ExternInstance)
-    counter: CounterLayout = e.notes[Notes.COUNTERS][call.instance.name]
-    index = expressions.value(e, call.expr(0))
-    past, _ = _check_index(e, index, counter.size, Fault.COUNTER_INDEX)
-    record = at(e.b, e.context_word(counter.word), e.b.mul(resize(e.b, index, 64), i64(16)))
-    e.add_to(record, 1)
-    e.add_to(at(e.b, record, 8), FRAME_LENGTH.get(e))
-    e.b.branch(past)
-    e.b.position_at_end(past)
+    counter: CounterLayout = cg.notes[Notes.COUNTERS][call.instance.name]
+    index = expressions.value(cg, call.expr(0))
+    past, _ = _check_index(cg, index, counter.size, Fault.COUNTER_INDEX)
+    record = at(cg.b, cg.context_word(counter.word), cg.b.mul(resize(cg.b, index, 64), i64(16)))
+    cg.add_to(record, 1)
+    cg.add_to(at(cg.b, record, 8), FRAME_LENGTH.get(cg))
+    cg.b.branch(past)
+    cg.b.position_at_end(past)
 
 
-def nothing(e: Emitter, call: ir.CallExtern) -> None:
+def nothing(cg: CodeGen, call: ir.CallExtern) -> None:
     """direct_counter.count, direct_meter.read: bmv2 counts and meters at each hit of the table, before the action."""
 
 
-def execute_meter(e: Emitter, call: ir.CallExtern) -> None:
-    b, out = e.b, call.place(1)
+def execute_meter(cg: CodeGen, call: ir.CallExtern) -> None:
+    b, out = cg.b, call.place(1)
     assert isinstance(call.instance, ir.ExternInstance)
-    layout: PipelineLayout = e.notes[Notes.LAYOUT]
+    layout: PipelineLayout = cg.notes[Notes.LAYOUT]
     meter = next(m for m in layout.meters if m.name == call.instance.name)
-    index, owned = expressions.value(e, call.expr(0)), set(e.storage.owned)
-    past, _ = _check_index(e, index, meter.size, Fault.METER_INDEX)
-    cell = at(b, e.context_word(meter.word), b.mul(resize(b, index, 64), i64(METER_BYTES)))
-    amount = FRAME_LENGTH.get(e) if meter.in_bytes else i64(1)
-    expressions.assign(e, out, resize(b, emit_meter(b, cell, amount, e.notes[Notes.NOW]), width_of(out.type)))
+    index, owned = expressions.value(cg, call.expr(0)), set(cg.storage.owned)
+    past, _ = _check_index(cg, index, meter.size, Fault.METER_INDEX)
+    cell = at(b, cg.context_word(meter.word), b.mul(resize(b, index, 64), i64(METER_BYTES)))
+    amount = FRAME_LENGTH.get(cg) if meter.in_bytes else i64(1)
+    expressions.assign(cg, out, resize(b, emit_meter(b, cell, amount, cg.notes[Notes.NOW]), width_of(out.type)))
     b.branch(past)
     b.position_at_end(past)
-    e.storage.owned &= owned
+    cg.storage.owned &= owned
 
 
 # --- The packet -------------------------------------------------------------------------------------------------
 
 
-def assertion(e: Emitter, call: ir.CallExtern) -> None:
+def assertion(cg: CodeGen, call: ir.CallExtern) -> None:
     """A false one drops the packet, counted; bmv2 would end the process."""
-    discard(e, e.b.xor(expressions.value(e, call.expr(0)), constant(1, 1)), Drop.ASSERTION)
+    discard(cg, cg.b.xor(expressions.value(cg, call.expr(0)), constant(1, 1)), Drop.ASSERTION)
 
 
-def change_length(e: Emitter, header: ir.Header, valid: bool, was: Value) -> None:
+def change_length(cg: CodeGen, header: ir.Header, valid: bool, was: Value) -> None:
     """packet_length in egress: setValid and setInvalid change it, nothing else does (bmv2). A header that becomes valid
     has nothing yet in a field of variable width."""
-    b = e.b
+    b = cg.b
     size = (
         constant(-(-varbits.fixed_bits(header.type) // 8), 32)
         if valid
-        else b.neg(resize(b, varbits.wire_bytes(e, header), 32))
+        else b.neg(resize(b, varbits.wire_bytes(cg, header), 32))
     )
     changes = b.xor(was, constant(1, 1)) if valid else was
-    LENGTH.put(e, b.add(LENGTH.get(e), b.select(changes, size, constant(0, 32))))
+    LENGTH.put(cg, b.add(LENGTH.get(cg), b.select(changes, size, constant(0, 32))))
 
 
-def loop_limit(e: Emitter) -> None:
-    count_drop(e, Drop.LOOP_LIMIT)
-    e.b.branch(e.notes[Notes.DISCARD])
+def loop_limit(cg: CodeGen) -> None:
+    count_drop(cg, Drop.LOOP_LIMIT)
+    cg.b.branch(cg.notes[Notes.DISCARD])
 
 
 EXTERNS: Mapping[str, Any] = {

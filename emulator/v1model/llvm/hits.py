@@ -6,63 +6,63 @@ from emulator.p4 import ir
 from emulator.p4.layout import width_of
 from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import I64, Value, at, constant, i64, load, resize, store
-from emulator.p4.llvm.context import Emitter
-from emulator.v1model.direct import colour_targets, direct_meter_of, meters_bytes, selector_keys
+from emulator.p4.llvm.context import CodeGen
 from emulator.v1model.llvm.checksums import emit_checksum
 from emulator.v1model.llvm.meters import emit_meter
 from emulator.v1model.llvm.registers import FRAME_LENGTH
 from emulator.v1model.meters import METER_CONFIGURED
+from emulator.v1model.table_resources import colour_targets, direct_meter_of, meters_bytes, selector_keys
 from emulator.v1model.viewing import algorithm_of, profile_of
 
 NOW = "now"
-"""In ``Emitter.notes``: the batch's time in nanoseconds, i64."""
+"""In ``CodeGen.notes``: the batch's time in nanoseconds, i64."""
 
 
-def hit(e: Emitter, table: ir.Table, entry: Value) -> None:
+def hit(cg: CodeGen, table: ir.Table, entry: Value) -> None:
     """bmv2 counts and meters at every hit, before the action."""
-    layout, owned = e.tables[table.name], set(e.storage.owned)
-    _count(e, table, entry)
+    layout, owned = cg.tables[table.name], set(cg.storage.owned)
+    _count(cg, table, entry)
     if layout.last_hit is not None:
-        store(e.b, e.notes[NOW], entry, layout.last_hit, align=8)
-    _meter(e, table, entry)
-    e.storage.owned &= owned
+        store(cg.b, cg.notes[NOW], entry, layout.last_hit, align=8)
+    _meter(cg, table, entry)
+    cg.storage.owned &= owned
 
 
-def miss(e: Emitter, table: ir.Table, entry: Value) -> None:
+def miss(cg: CodeGen, table: ir.Table, entry: Value) -> None:
     """The default entry is an entry like others (P4Runtime, "Default Entry"), and nobody sees a difference from bmv2,
-    where it has neither: its count is read only there, and its meter says nothing until it is configured."""
-    layout, owned = e.tables[table.name], set(e.storage.owned)
-    _count(e, table, entry)
+    where it has neither: its count is read only there, and its meter gives no colour until it is configured."""
+    layout, owned = cg.tables[table.name], set(cg.storage.owned)
+    _count(cg, table, entry)
     if layout.attached is not None:
-        is_configured = load(e.b, I64, at(e.b, entry, layout.attached), METER_CONFIGURED, align=8)
-        with e.b.if_then(e.b.icmp_unsigned("!=", is_configured, i64(0))):
-            _meter(e, table, entry)
-    e.storage.owned &= owned
+        is_configured = load(cg.b, I64, at(cg.b, entry, layout.attached), METER_CONFIGURED, align=8)
+        with cg.b.if_then(cg.b.icmp_unsigned("!=", is_configured, i64(0))):
+            _meter(cg, table, entry)
+    cg.storage.owned &= owned
 
 
-def _count(e: Emitter, table: ir.Table, entry: Value) -> None:
-    counter = e.tables[table.name].counter
+def _count(cg: CodeGen, table: ir.Table, entry: Value) -> None:
+    counter = cg.tables[table.name].counter
     if counter is not None:
-        e.add_to(at(e.b, entry, counter), 1)
-        e.add_to(at(e.b, entry, counter + 8), FRAME_LENGTH.get(e))
+        cg.add_to(at(cg.b, entry, counter), 1)
+        cg.add_to(at(cg.b, entry, counter + 8), FRAME_LENGTH.get(cg))
 
 
-def _meter(e: Emitter, table: ir.Table, entry: Value) -> None:
-    meter, layout = direct_meter_of(table), e.tables[table.name]
+def _meter(cg: CodeGen, table: ir.Table, entry: Value) -> None:
+    meter, layout = direct_meter_of(table), cg.tables[table.name]
     if meter is None:
         return
     assert layout.attached is not None
-    amount = FRAME_LENGTH.get(e) if meters_bytes(meter) else i64(1)
-    colour = emit_meter(e.b, at(e.b, entry, layout.attached), amount, e.notes[NOW])
-    for target in colour_targets(e.program).get(meter.name, ()):
-        expressions.assign(e, target, resize(e.b, colour, width_of(target.type)))
+    amount = FRAME_LENGTH.get(cg) if meters_bytes(meter) else i64(1)
+    colour = emit_meter(cg.b, at(cg.b, entry, layout.attached), amount, cg.notes[NOW])
+    for target in colour_targets(cg.program).get(meter.name, ()):
+        expressions.assign(cg, target, resize(cg.b, colour, width_of(target.type)))
 
 
-def select_member(e: Emitter, table: ir.Table) -> Value:
+def select_member(cg: CodeGen, table: ir.Table) -> Value:
     """The hash of the selector keys, its low 32 bits (bmv2; the selector's output width counts for nothing)."""
     selector = profile_of(table)
     assert selector is not None
     if selector.extern != "action_selector":
         return constant(0, 32)  # an action profile has no groups
     algorithm = ir.Constant(algorithm_of(selector).value, ir.INDEX)
-    return resize(e.b, emit_checksum(e, algorithm, selector_keys(table), payload=False), 32)
+    return resize(cg.b, emit_checksum(cg, algorithm, selector_keys(table), payload=False), 32)

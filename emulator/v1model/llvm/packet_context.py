@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from emulator.p4 import ir
 from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import Value, resize
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.statements import emit_control
 from emulator.v1model.llvm.queues import Queues
 from emulator.v1model.llvm.saved import SavedState
@@ -17,7 +17,7 @@ from emulator.v1model.uses import Uses
 
 @dataclass(frozen=True, slots=True)
 class PacketContext:
-    e: Emitter
+    cg: CodeGen
     uses: Uses
     queues: Queues
     state: SavedState
@@ -27,13 +27,13 @@ class PacketContext:
 
     def get(self, name: str) -> Value:
         """A field of the standard metadata."""
-        return expressions.value(self.e, standard(name))
+        return expressions.value(self.cg, standard(name))
 
     def set(self, name: str, value: Value) -> None:
-        expressions.assign(self.e, standard(name), resize(self.e.b, value, WIDTHS_BITS[name]))
+        expressions.assign(self.cg, standard(name), resize(self.cg.b, value, WIDTHS_BITS[name]))
 
     def emit_block(self, name: str) -> None:
         """A control of the pipeline, by the short name that the IR gives it."""
-        control = self.e.program.block(name)
+        control = self.cg.program.block(name)
         assert isinstance(control, ir.Control)
-        emit_control(self.e, control.body)
+        emit_control(self.cg, control.body)

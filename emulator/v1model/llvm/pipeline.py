@@ -4,7 +4,7 @@
 
 For each frame: parser, verify, ingress; then the copies it becomes (none, one, or a multicast group's); for each copy,
 from the state that ingress left: egress, compute, deparser straight into the egress port's ring. Headers that egress
-writes go to a scratch of their own, so that every copy starts from ingress' bytes.
+writes go to separate scratch memory, so that every copy starts from ingress' bytes.
 
 Programs that clone, resubmit or recirculate go through the same code again: what waits is in the queues of
 ``emulator.v1model.llvm.queues``, and is finished before the next frame is taken.
@@ -18,9 +18,9 @@ from llvmlite import ir as llvm
 
 from emulator.p4 import ir
 from emulator.p4.llvm.bits import I32, I64, PTR, Builder, Value, at, constant, i64, load, resize, store
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.packet import emit_parser
-from emulator.p4.llvm.prefetch import GROUP, Announcer, announced
+from emulator.p4.llvm.prefetch import GROUP, Prefetcher, prefetched_tables
 from emulator.p4.llvm.sharing import shared_actions
 from emulator.p4.llvm.statements import emit_statement
 from emulator.p4.llvm.storage import Storage
@@ -47,7 +47,7 @@ from emulator.v1model.llvm.registers import (
     PORT,
     REPLICAS,
     RESUBMIT,
-    clear_wishes,
+    clear_pending,
 )
 from emulator.v1model.llvm.saved import SavedState, kept_of
 from emulator.v1model.metadata import DROP_PORT, Drop, Instance
@@ -83,7 +83,7 @@ class _Pipeline:
         by_name = {t.name: t for t in layout.tables}
         b = llvm.IRBuilder(self.entry)
         value_sets = {v.name: v for v in layout.value_sets}
-        self.e = Emitter(
+        self.cg = CodeGen(
             b,
             program,
             storage,
@@ -97,31 +97,31 @@ class _Pipeline:
             shared_actions(program),
             value_sets,
         )
-        self.announcer = self._make_announcer()
+        self.prefetcher = self._make_prefetcher()
         self.uses = uses_of(program)
-        note_layout(self.e.notes, layout, self.uses)
-        self.e.notes[Notes.NOW] = self.now
+        note_layout(self.cg.notes, layout, self.uses)
+        self.cg.notes[Notes.NOW] = self.now
         kept = kept_of(self.uses)
-        self.state = SavedState(self.e, ingress_scratch)
-        self.queues = Queues(self.e, self.uses, kept, places_of(kept), self.state)
-        self.cx = PacketContext(self.e, self.uses, self.queues, self.state, egress_scratch, now_us)
+        self.state = SavedState(self.cg, ingress_scratch)
+        self.queues = Queues(self.cg, self.uses, kept, places_of(kept), self.state)
+        self.cx = PacketContext(self.cg, self.uses, self.queues, self.state, egress_scratch, now_us)
 
-    def _make_announcer(self) -> Announcer | None:
+    def _make_prefetcher(self) -> Prefetcher | None:
         parser, ingress = self.program.block("p"), self.program.block("ig")
         assert isinstance(parser, ir.Parser)
         assert isinstance(ingress, ir.Control)
-        tables = announced(self.program, parser, ingress.body, self.e.tables)
-        return Announcer(self.allocas, tables) if tables else None
+        tables = prefetched_tables(self.program, parser, ingress.body, self.cg.tables)
+        return Prefetcher(self.allocas, tables) if tables else None
 
     # --- The batch loop ---------------------------------------------------------------------------------------
 
     def write(self) -> int:
         """Size of the queues."""
-        e = self.e
+        cg = self.cg
         head, arrival, self.begin, start, self.following, next_frame, self.copies, end = (
-            e.new_block(n) for n in ("head", "arrival", "begin", "start", "following", "next_frame", "copies", "end")
+            cg.new_block(n) for n in ("head", "arrival", "begin", "start", "following", "next_frame", "copies", "end")
         )
-        b = e.b
+        b = cg.b
         b.position_at_end(head)
         self.index = b.phi(I64)
         b.cbranch(b.icmp_signed("<", self.index, self.count), arrival, end)
@@ -148,50 +148,50 @@ class _Pipeline:
         """Fill the blocks that treat every slot there is."""
         size = self.queues.size_bytes(self.state.finish()) if self.uses.waits else 0
         b = llvm.IRBuilder(self.begin)
-        self.e.storage.reset(b)
+        self.cg.storage.reset(b)
         b.branch(start)
         copies.finish(self.allocas)
         self.allocas.branch(head)
         return size
 
-    def _announce(self, announcer: Announcer) -> None:
-        """Every GROUP frames, announce later ones to the tables."""
-        b = self.e.b
+    def _prefetch_group(self, prefetcher: Prefetcher) -> None:
+        """Every GROUP frames, prefetch for the look-ups of later ones."""
+        b = self.cg.b
         place = b.urem(self.index, i64(GROUP))
         with b.if_then(b.icmp_unsigned("==", place, i64(0))):
-            announcer.call(b, self.e.table_area, self.addresses, self.lengths, self.index, self.count)
-        self.e.ahead.update(announcer.cells(b, self.index))
+            prefetcher.call(b, self.cg.table_area, self.addresses, self.lengths, self.index, self.count)
+        self.cg.ahead.update(prefetcher.cells(b, self.index))
 
     def _arrive(self) -> None:
-        e, b = self.e, self.e.b
-        if self.announcer is not None:
-            self._announce(self.announcer)
+        cg, b = self.cg, self.cg.b
+        if self.prefetcher is not None:
+            self._prefetch_group(self.prefetcher)
         length = b.zext(b.load(b.gep(self.lengths, [self.index], source_etype=I32), typ=I32), I64)
         port = b.load(b.gep(self.ports, [self.index], source_etype=I32), typ=I32)
-        FRAME.put(e, b.load(b.gep(self.addresses, [self.index], source_etype=PTR), typ=PTR))
-        FRAME_LENGTH.put(e, length)
-        PORT.put(e, port)
+        FRAME.put(cg, b.load(b.gep(self.addresses, [self.index], source_etype=PTR), typ=PTR))
+        FRAME_LENGTH.put(cg, length)
+        PORT.put(cg, port)
         number = b.zext(b.and_(port, constant(MAX_PORTS - 1, 32)), I64)
-        record = at(b, e.context_word(Word.RX_COUNTERS), b.mul(number, i64(16)))
-        e.add_to(record, 1)
-        e.add_to(at(b, record, 8), length)
+        record = at(b, cg.context_word(Word.RX_COUNTERS), b.mul(number, i64(16)))
+        cg.add_to(record, 1)
+        cg.add_to(at(b, record, 8), length)
         if self.uses.reinjects:
-            OWN_CELL.put(e, 0)
-            AGAIN.put(e, Instance.NORMAL)
+            OWN_CELL.put(cg, 0)
+            AGAIN.put(cg, Instance.NORMAL)
             self.queues.begin()
 
     # --- One pass: parser and ingress -------------------------------------------------------------------------
 
     def _pass(self) -> None:
-        e, b = self.e, self.e.b
-        e.notes[Notes.DISCARD] = self.following
-        clear_wishes(e)
-        LENGTH.put(e, b.trunc(FRAME_LENGTH.get(e), I32))
+        cg, b = self.cg, self.cg.b
+        cg.notes[Notes.DISCARD] = self.following
+        clear_pending(cg)
+        LENGTH.put(cg, b.trunc(FRAME_LENGTH.get(cg), I32))
         self._first_metadata()
         parser = self.program.block("p")
         assert isinstance(parser, ir.Parser)
-        emit_parser(e, parser, FRAME.get(e), FRAME_LENGTH.get(e))
-        self.cx.set("parser_error", b.load(e.storage.slot("$error", I32), typ=I32))
+        emit_parser(cg, parser, FRAME.get(cg), FRAME_LENGTH.get(cg))
+        self.cx.set("parser_error", b.load(cg.storage.slot("$error", I32), typ=I32))
         self.cx.emit_block("vr")
         if self.uses.clones:
             self._finish_clone()
@@ -199,47 +199,47 @@ class _Pipeline:
         self._after_ingress()
 
     def _first_metadata(self) -> None:
-        e, b = self.e, self.e.b
+        cg, b = self.cg, self.cg.b
         if not self.uses.reinjects:
             self._arrival_metadata()
             return
-        arrived, cloned, again, known = (e.new_block(n) for n in ("arrived", "cloned", "again", "known"))
-        node = b.switch(AGAIN.get(e), again)
+        arrived, cloned, again, known = (cg.new_block(n) for n in ("arrived", "cloned", "again", "known"))
+        node = b.switch(AGAIN.get(cg), again)
         node.add_case(constant(Instance.NORMAL, 32), arrived)
         node.add_case(constant(Instance.INGRESS_CLONE, 32), cloned)
         b.position_at_end(arrived)
         self._arrival_metadata()
         b.branch(known)
         b.position_at_end(cloned)
-        self.cx.set("ingress_port", PORT.get(e))
+        self.cx.set("ingress_port", PORT.get(cg))
         b.branch(known)
         b.position_at_end(again)
-        self.queues.kept.load(e, KEPT.get(e), KEPT_LIST.get(e), self.uses.lists)
-        self.cx.set("packet_length", FRAME_LENGTH.get(e))
-        self.cx.set("instance_type", AGAIN.get(e))
+        self.queues.kept.load(cg, KEPT.get(cg), KEPT_LIST.get(cg), self.uses.lists)
+        self.cx.set("packet_length", FRAME_LENGTH.get(cg))
+        self.cx.set("instance_type", AGAIN.get(cg))
         b.branch(known)
         b.position_at_end(known)
 
     def _arrival_metadata(self) -> None:
-        self.cx.set("ingress_port", PORT.get(self.e))
-        self.cx.set("packet_length", FRAME_LENGTH.get(self.e))
+        self.cx.set("ingress_port", PORT.get(self.cg))
+        self.cx.set("packet_length", FRAME_LENGTH.get(self.cg))
         self.cx.set("ingress_global_timestamp", self.cx.now_us)
 
     # --- Between ingress and egress (bmv2: targets/simple_switch/simple_switch.cpp, ingress_thread) ------------
 
     def _after_ingress(self) -> None:
         """What simple_switch looks at, in its order. Clones go to egress before their original, so what is to become
-        of the original is found out first."""
-        e, b = self.e, self.e.b
-        send_digest(e)
-        decided = e.new_block("decided")
-        COPIES.put(e, 0)
+        of the original is decided first."""
+        cg, b = self.cg, self.cg.b
+        send_digest(cg)
+        decided = cg.new_block("decided")
+        COPIES.put(cg, 0)
         if self.uses.resubmits:
-            resubmitted, kept = e.new_block("resubmitted"), e.new_block("kept")
-            wanted = RESUBMIT.get(e)
-            b.cbranch(b.icmp_unsigned("!=", wanted, constant(0, 32)), resubmitted, kept)
+            resubmitted, kept = cg.new_block("resubmitted"), cg.new_block("kept")
+            pending = RESUBMIT.get(cg)
+            b.cbranch(b.icmp_unsigned("!=", pending, constant(0, 32)), resubmitted, kept)
             b.position_at_end(resubmitted)
-            self.queues.resubmit(b.sub(wanted, constant(1, 32)), decided)
+            self.queues.resubmit(b.sub(pending, constant(1, 32)), decided)
             b.branch(decided)
             b.position_at_end(kept)
         self._replicate(decided)
@@ -250,85 +250,85 @@ class _Pipeline:
 
     def _replicate(self, decided: Any) -> None:
         """Multicast beats a drop by egress_spec."""
-        e, b = self.e, self.e.b
-        multicast, unicast = e.new_block("multicast"), e.new_block("unicast")
+        cg, b = self.cg, self.cg.b
+        multicast, unicast = cg.new_block("multicast"), cg.new_block("unicast")
         group = self.cx.get("mcast_grp")
         b.cbranch(b.icmp_unsigned("!=", group, constant(0, 16)), multicast, unicast)
         b.position_at_end(multicast)
-        record = at(b, e.context_word(Word.MULTICAST), b.mul(resize(b, group, 64), i64(16)))
+        record = at(b, cg.context_word(Word.MULTICAST), b.mul(resize(b, group, 64), i64(16)))
         count = load(b, I64, record, 8, align=8)
-        drop_if(e, b.icmp_unsigned("==", count, i64(0)), Drop.NO_SUCH_GROUP, decided)
+        drop_if(cg, b.icmp_unsigned("==", count, i64(0)), Drop.NO_SUCH_GROUP, decided)
         self._decide(load(b, PTR, record, 0, align=8), count, Instance.REPLICATED, decided)
         b.position_at_end(unicast)
         spec = self.cx.get("egress_spec")
-        drop_if(e, b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.INGRESS, decided)
-        single = e.storage.slot("$single", I64)
+        drop_if(cg, b.icmp_unsigned("==", spec, constant(DROP_PORT, 9)), Drop.INGRESS, decided)
+        single = cg.storage.slot("$single", I64)
         store(b, resize(b, spec, 64), single, 0, align=8)
         self._decide(single, i64(1), Instance.NORMAL, decided)
 
     def _decide(self, replicas: Value, count: Value, instance: Instance, decided: Any) -> None:
-        e, b = self.e, self.e.b
+        cg, b = self.cg, self.cg.b
         queued = b.icmp_unsigned("!=", self.cx.get("priority"), constant(0, 3))
-        drop_if(e, queued, Drop.PRIORITY, decided, count)
+        drop_if(cg, queued, Drop.PRIORITY, decided, count)
         self.cx.set("instance_type", constant(instance, 32))
-        REPLICAS.put(e, replicas)
-        COPIES.put(e, count)
-        FRESH.put(e, int(instance is Instance.REPLICATED))
-        COPY_CUT.put(e, UNCUT)
+        REPLICAS.put(cg, replicas)
+        COPIES.put(cg, count)
+        FRESH.put(cg, int(instance is Instance.REPLICATED))
+        COPY_CUT.put(cg, UNCUT)
         b.branch(decided)
 
     # --- Clones of ingress ------------------------------------------------------------------------------------
 
     def _clone_ingress(self) -> None:
-        """If a clone is wanted and can be had, the original waits and the frame is parsed again."""
-        e, b = self.e, self.e.b
-        wanted, done = e.new_block("clone"), e.new_block("no_clone")
-        session = CLONE.get(e)
-        b.cbranch(b.icmp_unsigned("!=", session, constant(0, 32)), wanted, done)
-        b.position_at_end(wanted)
-        CLONE.put(e, 0)
+        """If a clone is pending and its session exists, the original waits and the frame is parsed again."""
+        cg, b = self.cg, self.cg.b
+        pending, done = cg.new_block("clone"), cg.new_block("no_clone")
+        session = CLONE.get(cg)
+        b.cbranch(b.icmp_unsigned("!=", session, constant(0, 32)), pending, done)
+        b.position_at_end(pending)
+        CLONE.put(cg, 0)
         replicas, copies, cut = self.queues.session(session, done)
         self.queues.charge(done)
-        self.queues.kept.store(e, self.queues.area(self.queues.places.clone_kept))
-        waiting, parsing = e.new_block("wait"), e.new_block("parse_again")
-        b.cbranch(b.icmp_unsigned("!=", COPIES.get(e), i64(0)), waiting, parsing)
+        self.queues.kept.store(cg, self.queues.area(self.queues.places.clone_kept))
+        waiting, parsing = cg.new_block("wait"), cg.new_block("parse_again")
+        b.cbranch(b.icmp_unsigned("!=", COPIES.get(cg), i64(0)), waiting, parsing)
         b.position_at_end(waiting)
         self.queues.leave_later()
         b.branch(parsing)
         b.position_at_end(parsing)
         for register, value in ((REPLICAS, replicas), (COPIES, copies), (COPY_CUT, cut), (FRESH, 1)):
-            register.put(e, value)
-        AGAIN.put(e, Instance.INGRESS_CLONE)
+            register.put(cg, value)
+        AGAIN.put(cg, Instance.INGRESS_CLONE)
         b.branch(self.begin)
         b.position_at_end(done)
 
     def _finish_clone(self) -> None:
-        """A clone's parse is over: it keeps its headers, and of metadata what its field list says."""
-        e, b = self.e, self.e.b
-        clone, original = e.new_block("clone"), e.new_block("ingress")
-        b.cbranch(b.icmp_unsigned("==", AGAIN.get(e), constant(Instance.INGRESS_CLONE, 32)), clone, original)
+        """A clone's parse is over: it keeps its headers, and the metadata of its field list."""
+        cg, b = self.cg, self.cg.b
+        clone, original = cg.new_block("clone"), cg.new_block("ingress")
+        b.cbranch(b.icmp_unsigned("==", AGAIN.get(cg), constant(Instance.INGRESS_CLONE, 32)), clone, original)
         b.position_at_end(clone)
         area = self.queues.area(self.queues.places.clone_kept)
-        self._become_clone(area, CLONE_LIST.get(e), Instance.INGRESS_CLONE)
+        self._become_clone(area, CLONE_LIST.get(cg), Instance.INGRESS_CLONE)
         b.position_at_end(original)
 
     def _become_clone(self, kept: Value, number: Value, instance: Instance) -> None:
         self.state.forget()
-        self.queues.kept.load(self.e, kept, number, self.uses.lists)
+        self.queues.kept.load(self.cg, kept, number, self.uses.lists)
         self.cx.set("instance_type", constant(instance, 32))
-        self.e.b.branch(self.copies)
+        self.cg.b.branch(self.copies)
 
     # --- What waits -------------------------------------------------------------------------------------------
 
     def _take_waiting(self, next_frame: Any) -> None:
         """After a packet: first what waits for egress, then what waits for the parser, then the next frame."""
-        e, b = self.e, self.e.b
+        cg, b = self.cg, self.cg.b
         if self.uses.clones:
-            none, clone = e.new_block("none_leaving"), e.new_block("egress_clone")
+            none, clone = cg.new_block("none_leaving"), cg.new_block("egress_clone")
             is_clone, number = self.queues.next_leaving(none)
             b.cbranch(is_clone, clone, self.copies)
             b.position_at_end(clone)
-            self._become_clone(KEPT.get(e), number, Instance.EGRESS_CLONE)
+            self._become_clone(KEPT.get(cg), number, Instance.EGRESS_CLONE)
             b.position_at_end(none)
         if self.uses.reinjects:
             self.queues.next_entering(next_frame)

@@ -12,7 +12,7 @@ from typing import Any
 
 from emulator.p4.layout import CACHE_LINE_BYTES, round_up
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load, store
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.v1model.layout import CLONE_SESSION_BYTES, CLONE_SESSIONS, Word
 from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT, UNCUT
 from emulator.v1model.llvm.counting import count_fault, drop_if
@@ -81,7 +81,7 @@ STAGING_BYTES = 1 << 17
 class Queues:
     """Emits what goes into the queues and what comes out."""
 
-    e: Emitter
+    cg: CodeGen
     uses: Uses
     kept: Kept
     places: Places
@@ -94,95 +94,95 @@ class Queues:
     def begin(self) -> None:
         """Before the first frame: both queues are empty."""
         for register in (ENTERING_FIRST, ENTERING_END, LEAVING_FIRST, LEAVING_END, REINJECTIONS):
-            register.put(self.e, 0)
+            register.put(self.cg, 0)
 
     def area(self, offset: int) -> Value:
-        return at(self.e.b, self.e.context_word(Word.QUEUES), offset)
+        return at(self.cg.b, self.cg.context_word(Word.QUEUES), offset)
 
     def charge(self, then: Any) -> None:
         """One more packet comes of the frame that arrived; none beyond the limit."""
-        e = self.e
-        made = REINJECTIONS.get(e)
-        drop_if(e, e.b.icmp_unsigned(">=", made, i64(REINJECTION_LIMIT)), Drop.REINJECTED_TOO_OFTEN, then)
-        REINJECTIONS.put(e, e.b.add(made, i64(1)))
+        cg = self.cg
+        made = REINJECTIONS.get(cg)
+        drop_if(cg, cg.b.icmp_unsigned(">=", made, i64(REINJECTION_LIMIT)), Drop.REINJECTED_TOO_OFTEN, then)
+        REINJECTIONS.put(cg, cg.b.add(made, i64(1)))
 
     # --- To the parser ------------------------------------------------------------------------------------------
 
     def cell(self) -> Value:
         """Where a frame to be recirculated is written before it is queued."""
-        return self._cell(ENTERING_END.get(self.e))
+        return self._cell(ENTERING_END.get(self.cg))
 
     def _cell(self, number: Value) -> Value:
-        b = self.e.b
+        b = self.cg.b
         place = b.mul(b.urem(number, i64(ENTRY_SLOTS)), i64(REINJECTION_CELL_BYTES))
         return at(b, self.area(self.places.cells), place)
 
     def _entering(self, number: Value) -> Value:
-        b = self.e.b
+        b = self.cg.b
         place = b.mul(b.urem(number, i64(ENTRY_SLOTS)), i64(self.places.entering_bytes))
         return at(b, self.area(self.places.entering), place)
 
     def check_room(self, then: Any) -> None:
-        b = self.e.b
-        waiting = b.sub(ENTERING_END.get(self.e), ENTERING_FIRST.get(self.e))
-        drop_if(self.e, b.icmp_unsigned(">=", waiting, i64(QUEUE_CAPACITY)), Drop.QUEUE_FULL, then)
+        b = self.cg.b
+        waiting = b.sub(ENTERING_END.get(self.cg), ENTERING_FIRST.get(self.cg))
+        drop_if(self.cg, b.icmp_unsigned(">=", waiting, i64(QUEUE_CAPACITY)), Drop.QUEUE_FULL, then)
 
     def enter(self, address: Value, length: Value, instance: Instance, number: Value) -> None:
         """Queue a frame; there is room. ``number``: the field list, i32."""
-        e, b = self.e, self.e.b
-        end = ENTERING_END.get(e)
+        cg, b = self.cg, self.cg.b
+        end = ENTERING_END.get(cg)
         entry = self._entering(end)
         store(b, address, entry, ENTERING_ADDRESS, align=8)
         store(b, length, entry, ENTERING_LENGTH, align=8)
         store(b, constant(instance, 32), entry, ENTERING_INSTANCE, align=4)
         store(b, number, entry, ENTERING_LIST, align=4)
-        self.kept.store(e, at(b, entry, ENTERING_HEADER_BYTES))
-        ENTERING_END.put(e, b.add(end, i64(1)))
+        self.kept.store(cg, at(b, entry, ENTERING_HEADER_BYTES))
+        ENTERING_END.put(cg, b.add(end, i64(1)))
 
     def resubmit(self, number: Value, then: Any) -> None:
         """The frame of this pass once more; a frame in a cell moves on to a new one, for its own will be used again."""
-        e, b = self.e, self.e.b
+        cg, b = self.cg, self.cg.b
         self.charge(then)
         self.check_room(then)
-        frame, length = FRAME.get(e), FRAME_LENGTH.get(e)
-        address = e.storage.slot("$resubmitted", PTR)
+        frame, length = FRAME.get(cg), FRAME_LENGTH.get(cg)
+        address = cg.storage.slot("$resubmitted", PTR)
         b.store(frame, address)
-        with b.if_then(OWN_CELL.get(e)):
+        with b.if_then(OWN_CELL.get(cg)):
             copy_bytes(b, self.cell(), frame, length)
             b.store(self.cell(), address)
         self.enter(b.load(address, typ=PTR), length, Instance.RESUBMITTED, number)
 
     def next_entering(self, otherwise: Any) -> None:
         """The first waiting frame becomes this pass's; none: go to ``otherwise``."""
-        e, b = self.e, self.e.b
-        first = ENTERING_FIRST.get(e)
-        some = e.new_block("entering")
-        b.cbranch(b.icmp_unsigned("!=", first, ENTERING_END.get(e)), some, otherwise)
+        cg, b = self.cg, self.cg.b
+        first = ENTERING_FIRST.get(cg)
+        some = cg.new_block("entering")
+        b.cbranch(b.icmp_unsigned("!=", first, ENTERING_END.get(cg)), some, otherwise)
         b.position_at_end(some)
         entry = self._entering(first)
-        ENTERING_FIRST.put(e, b.add(first, i64(1)))
+        ENTERING_FIRST.put(cg, b.add(first, i64(1)))
         address = load(b, PTR, entry, ENTERING_ADDRESS, align=8)
-        FRAME.put(e, address)
-        FRAME_LENGTH.put(e, load(b, I64, entry, ENTERING_LENGTH, align=8))
-        OWN_CELL.put(e, b.icmp_unsigned("==", b.ptrtoint(address, I64), b.ptrtoint(self._cell(first), I64)))
-        AGAIN.put(e, load(b, I32, entry, ENTERING_INSTANCE, align=4))
-        KEPT.put(e, at(b, entry, ENTERING_HEADER_BYTES))
-        KEPT_LIST.put(e, load(b, I32, entry, ENTERING_LIST, align=4))
+        FRAME.put(cg, address)
+        FRAME_LENGTH.put(cg, load(b, I64, entry, ENTERING_LENGTH, align=8))
+        OWN_CELL.put(cg, b.icmp_unsigned("==", b.ptrtoint(address, I64), b.ptrtoint(self._cell(first), I64)))
+        AGAIN.put(cg, load(b, I32, entry, ENTERING_INSTANCE, align=4))
+        KEPT.put(cg, at(b, entry, ENTERING_HEADER_BYTES))
+        KEPT_LIST.put(cg, load(b, I32, entry, ENTERING_LIST, align=4))
 
     # --- Clone sessions -----------------------------------------------------------------------------------------
 
     def session(self, number: Value, otherwise: Any) -> tuple[Value, Value, Value]:
         """(replicas, how many, bytes to cut clones to) of a session; none: count, and go on at ``otherwise``."""
-        e, b = self.e, self.e.b
+        cg, b = self.cg, self.cg.b
         place = b.mul(b.zext(b.and_(number, constant(CLONE_SESSIONS - 1, 32)), I64), i64(CLONE_SESSION_BYTES))
-        record = at(b, e.context_word(Word.CLONE_SESSIONS), place)
+        record = at(b, cg.context_word(Word.CLONE_SESSIONS), place)
         count = load(b, I32, record, 8, align=4)
-        missing, found = e.new_block("no_session"), e.new_block("session")
-        b.cbranch(b.icmp_unsigned("!=", count, constant(0, 32)), found, missing)
+        missing, present = cg.new_block("no_session"), cg.new_block("session")
+        b.cbranch(b.icmp_unsigned("!=", count, constant(0, 32)), present, missing)
         b.position_at_end(missing)
-        count_fault(e, Fault.NO_SUCH_SESSION)
+        count_fault(cg, Fault.NO_SUCH_SESSION)
         b.branch(otherwise)
-        b.position_at_end(found)
+        b.position_at_end(present)
         cut = load(b, I32, record, 12, align=4)
         cut = b.select(b.icmp_unsigned("==", cut, constant(0, 32)), constant(UNCUT, 32), cut)
         return load(b, PTR, record, 0, align=8), b.zext(count, I64), cut
@@ -190,49 +190,49 @@ class Queues:
     # --- To egress ----------------------------------------------------------------------------------------------
 
     def _leaving(self, number: Value) -> Value:
-        b = self.e.b
+        b = self.cg.b
         size = b.add(self.state.stride(), i64(self.places.leaving_head_bytes))
         return at(b, self.area(self.places.leaving), b.mul(b.urem(number, i64(QUEUE_CAPACITY)), size))
 
     def leave_later(self) -> None:
         """The packet as it is waits behind its ingress clone; then the queue is empty, so there is room."""
         entry = self._append_leaving()
-        store(self.e.b, i64(0), entry, LEAVING_LIST, align=8)
-        self.state.save(at(self.e.b, entry, self.places.leaving_head_bytes))
+        store(self.cg.b, i64(0), entry, LEAVING_LIST, align=8)
+        self.state.save(at(self.cg.b, entry, self.places.leaving_head_bytes))
 
     def clone_later(self, replicas: Value, copies: Value, cut: Value, number: Value, then: Any) -> None:
         """A clone of the packet with its headers as they are; the packet itself goes on as before."""
-        e, b = self.e, self.e.b
-        waiting = b.sub(LEAVING_END.get(e), LEAVING_FIRST.get(e))
-        drop_if(e, b.icmp_unsigned(">=", waiting, i64(QUEUE_CAPACITY)), Drop.QUEUE_FULL, then)
+        cg, b = self.cg, self.cg.b
+        waiting = b.sub(LEAVING_END.get(cg), LEAVING_FIRST.get(cg))
+        drop_if(cg, b.icmp_unsigned(">=", waiting, i64(QUEUE_CAPACITY)), Drop.QUEUE_FULL, then)
         entry = self._append_leaving()
         store(b, b.zext(b.add(number, constant(1, 32)), I64), entry, LEAVING_LIST, align=8)
-        self.kept.store(e, at(b, entry, LEAVING_HEADER_BYTES))
-        wanted = ((REPLICAS, replicas), (COPIES, copies), (COPY_CUT, cut), (FRESH, constant(1, 1)))
-        before = [register.get(e) for register, _ in wanted]
-        for register, value in wanted:
-            register.put(e, value)
+        self.kept.store(cg, at(b, entry, LEAVING_HEADER_BYTES))
+        values = ((REPLICAS, replicas), (COPIES, copies), (COPY_CUT, cut), (FRESH, constant(1, 1)))
+        before = [register.get(cg) for register, _ in values]
+        for register, value in values:
+            register.put(cg, value)
         self.state.save(at(b, entry, self.places.leaving_head_bytes))
-        for (register, _), value in zip(wanted, before, strict=True):
-            register.put(e, value)
+        for (register, _), value in zip(values, before, strict=True):
+            register.put(cg, value)
 
     def _append_leaving(self) -> Value:
-        end = LEAVING_END.get(self.e)
-        LEAVING_END.put(self.e, self.e.b.add(end, i64(1)))
+        end = LEAVING_END.get(self.cg)
+        LEAVING_END.put(self.cg, self.cg.b.add(end, i64(1)))
         return self._leaving(end)
 
     def next_leaving(self, otherwise: Any) -> tuple[Value, Value]:
         """The first waiting packet becomes this one; none: go to ``otherwise``. Returns whether it is a clone, i1, and
         the index of its field list, i32; its kept variables are at KEPT."""
-        e, b = self.e, self.e.b
-        first = LEAVING_FIRST.get(e)
-        some = e.new_block("leaving")
-        b.cbranch(b.icmp_unsigned("!=", first, LEAVING_END.get(e)), some, otherwise)
+        cg, b = self.cg, self.cg.b
+        first = LEAVING_FIRST.get(cg)
+        some = cg.new_block("leaving")
+        b.cbranch(b.icmp_unsigned("!=", first, LEAVING_END.get(cg)), some, otherwise)
         b.position_at_end(some)
-        LEAVING_FIRST.put(e, b.add(first, i64(1)))
+        LEAVING_FIRST.put(cg, b.add(first, i64(1)))
         entry = self._leaving(first)
         number = load(b, I64, entry, LEAVING_LIST, align=8)
-        KEPT.put(e, at(b, entry, LEAVING_HEADER_BYTES))
+        KEPT.put(cg, at(b, entry, LEAVING_HEADER_BYTES))
         self.state.load(at(b, entry, self.places.leaving_head_bytes))
         is_clone = b.icmp_unsigned("!=", number, i64(0))
         return is_clone, b.trunc(b.sub(number, i64(1)), I32)

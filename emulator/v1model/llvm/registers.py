@@ -1,4 +1,4 @@
-"""A packet's registers: what the switch itself remembers of it, in addition to the program's variables and headers.
+"""A packet's registers: the switch's state of a packet, in addition to the program's variables and headers.
 
 They are stack slots like the rest of a packet's state, under names with a ``$`` in front: a new packet's are set here,
 not zeroed with the program's. What a program doesn't use, LLVM removes.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.p4.llvm.bits import I1, I32, I64, PTR, Value, at, constant
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.v1model.limits import UNCUT
 
 
@@ -19,20 +19,20 @@ class Register:
     name: str
     kind: Any
 
-    def get(self, e: Emitter) -> Value:
-        return e.b.load(self.slot(e), typ=self.kind)
+    def get(self, cg: CodeGen) -> Value:
+        return cg.b.load(self.slot(cg), typ=self.kind)
 
-    def put(self, e: Emitter, value: Value | int) -> None:
-        e.b.store(constant(value, self.kind.width) if isinstance(value, int) else value, self.slot(e))
+    def put(self, cg: CodeGen, value: Value | int) -> None:
+        cg.b.store(constant(value, self.kind.width) if isinstance(value, int) else value, self.slot(cg))
 
-    def slot(self, e: Emitter) -> Value:
-        return e.storage.slot(self.name, self.kind)
+    def slot(self, cg: CodeGen) -> Value:
+        return cg.storage.slot(self.name, self.kind)
 
 
 FRAME = Register("$frame", PTR)
 """The frame of this pass, from its first byte."""
 FRAME_LENGTH = Register("$frame_length", I64)
-"""What counters and meters count."""
+"""The length that counters and meters count."""
 CURSOR = Register("$cursor", I64)
 """Bytes that the parser took (``emulator.p4.llvm.packet``)."""
 LENGTH = Register("$length", I32)
@@ -46,7 +46,7 @@ OWN_CELL = Register("$own_cell", I1)
 # none.
 CLONE = Register("$clone", I32)
 """0: no clone; else CLONE_WANTED + session."""
-CLONE_WANTED = 1 << 16
+CLONE_PENDING = 1 << 16
 CLONE_LIST = Register("$clone_list", I32)
 """Index of the field list."""
 RESUBMIT = Register("$resubmit", I32)
@@ -57,7 +57,7 @@ DIGEST = Register("$digest", I32)
 CUT = Register("$cut", I32)
 """The frame is sent no longer than this."""
 
-WISHES = (CLONE, RESUBMIT, RECIRCULATE, DIGEST)
+PENDING = (CLONE, RESUBMIT, RECIRCULATE, DIGEST)
 
 # How the packet goes through egress.
 REPLICAS = Register("$replicas", PTR)
@@ -68,21 +68,21 @@ FRESH = Register("$fresh", I1)
 COPY_CUT = Register("$copy_cut", I32)
 """What CUT is for fresh copies."""
 
-LASTING = (FRAME, FRAME_LENGTH, CURSOR, LENGTH, RECIRCULATE, CUT, REPLICAS, COPIES, FRESH, COPY_CUT)
-"""What a packet that waits for egress takes with it."""
+SAVED_REGISTERS = (FRAME, FRAME_LENGTH, CURSOR, LENGTH, RECIRCULATE, CUT, REPLICAS, COPIES, FRESH, COPY_CUT)
+"""Registers that are saved with a packet that waits for egress."""
 
 
-def clear_wishes(e: Emitter, cut: Value | int = UNCUT) -> None:
+def clear_pending(cg: CodeGen, cut: Value | int = UNCUT) -> None:
     """No clone, resubmit, recirculate or digest is pending; the frame is cut at ``cut``."""
-    for wish in WISHES:
-        wish.put(e, 0)
-    CUT.put(e, cut)
+    for register in PENDING:
+        register.put(cg, 0)
+    CUT.put(cg, cut)
 
 
-def payload(e: Emitter) -> tuple[Value, Value]:
-    """(address, length) of what the parser left, as checksums see it: no longer than what truncate() asked for."""
-    b = e.b
-    cursor = CURSOR.get(e)
-    size = b.sub(FRAME_LENGTH.get(e), cursor)
-    cut = b.zext(CUT.get(e), I64)
-    return at(b, FRAME.get(e), cursor), b.select(b.icmp_unsigned("<", size, cut), size, cut)
+def payload(cg: CodeGen) -> tuple[Value, Value]:
+    """(address, length) of what the parser left, as checksums see it: truncated as by truncate()."""
+    b = cg.b
+    cursor = CURSOR.get(cg)
+    size = b.sub(FRAME_LENGTH.get(cg), cursor)
+    cut = b.zext(CUT.get(cg), I64)
+    return at(b, FRAME.get(cg), cursor), b.select(b.icmp_unsigned("<", size, cut), size, cut)

@@ -1,4 +1,4 @@
-"""clone, resubmit, recirculate and truncate as LLVM code: they only note what is wanted (see ``registers``)."""
+"""clone, resubmit, recirculate and truncate as LLVM code: they set the packet's pending operations (``registers``)."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from collections.abc import Callable, Mapping
 from emulator.p4 import ir
 from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import constant, resize
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.v1model.layout import CLONE_SESSIONS
-from emulator.v1model.llvm.registers import CLONE, CLONE_LIST, CLONE_WANTED, CUT, RECIRCULATE, RESUBMIT
+from emulator.v1model.llvm.registers import CLONE, CLONE_LIST, CLONE_PENDING, CUT, RECIRCULATE, RESUBMIT
 from emulator.v1model.uses import CLONES, RECIRCULATES, RESUBMITS, Uses
 
 
-def _list(e: Emitter, call: ir.CallExtern) -> int:
-    uses: Uses = e.notes["uses"]
+def _list(cg: CodeGen, call: ir.CallExtern) -> int:
+    uses: Uses = cg.notes["uses"]
     return uses.list_of(call)
 
 
-def clone(e: Emitter, call: ir.CallExtern) -> None:
-    session = e.b.and_(resize(e.b, expressions.value(e, call.expr(1)), 32), constant(CLONE_SESSIONS - 1, 32))
-    CLONE.put(e, e.b.or_(session, constant(CLONE_WANTED, 32)))
-    CLONE_LIST.put(e, _list(e, call))
+def clone(cg: CodeGen, call: ir.CallExtern) -> None:
+    session = cg.b.and_(resize(cg.b, expressions.value(cg, call.expr(1)), 32), constant(CLONE_SESSIONS - 1, 32))
+    CLONE.put(cg, cg.b.or_(session, constant(CLONE_PENDING, 32)))
+    CLONE_LIST.put(cg, _list(cg, call))
 
 
-def resubmit(e: Emitter, call: ir.CallExtern) -> None:
-    RESUBMIT.put(e, 1 + _list(e, call))
+def resubmit(cg: CodeGen, call: ir.CallExtern) -> None:
+    RESUBMIT.put(cg, 1 + _list(cg, call))
 
 
-def recirculate(e: Emitter, call: ir.CallExtern) -> None:
-    RECIRCULATE.put(e, 1 + _list(e, call))
+def recirculate(cg: CodeGen, call: ir.CallExtern) -> None:
+    RECIRCULATE.put(cg, 1 + _list(cg, call))
 
 
-def truncate(e: Emitter, call: ir.CallExtern) -> None:
+def truncate(cg: CodeGen, call: ir.CallExtern) -> None:
     """The smallest of several calls counts."""
-    wanted, before = resize(e.b, expressions.value(e, call.expr(0)), 32), CUT.get(e)
-    CUT.put(e, e.b.select(e.b.icmp_unsigned("<", wanted, before), wanted, before))
+    length, before = resize(cg.b, expressions.value(cg, call.expr(0)), 32), CUT.get(cg)
+    CUT.put(cg, cg.b.select(cg.b.icmp_unsigned("<", length, before), length, before))
 
 
-EXTERNS: Mapping[str, Callable[[Emitter, ir.CallExtern], None]] = {
+EXTERNS: Mapping[str, Callable[[CodeGen, ir.CallExtern], None]] = {
     **dict.fromkeys(CLONES, clone),
     **dict.fromkeys(RESUBMITS, resubmit),
     **dict.fromkeys(RECIRCULATES, recirculate),

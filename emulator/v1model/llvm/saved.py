@@ -15,10 +15,10 @@ from emulator.p4 import ir
 from emulator.p4.layout import CACHE_LINE_BYTES, Cell, cell_bytes, pack_cells, round_up, width_of
 from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import I64, PTR, Builder, Value, at, constant, copy_bytes, i64, integer, load, resize, store
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.storage import header_bytes
 from emulator.p4.passes.lower_varbits import holder_of
-from emulator.v1model.llvm.registers import LASTING
+from emulator.v1model.llvm.registers import SAVED_REGISTERS
 from emulator.v1model.uses import Uses
 
 STRIDE = "$state_stride"
@@ -28,7 +28,7 @@ STRIDE = "$state_stride"
 class SavedState:
     """Emits saving and loading; `finish` fills in what depends on all slots and returns a state's size."""
 
-    e: Emitter
+    cg: CodeGen
     ingress_scratch: Value
     _saves: list[tuple[Any, Value, Any]] = field(default_factory=list)
     """(block to fill, address to save to, block after it)."""
@@ -37,7 +37,7 @@ class SavedState:
 
     def stride(self) -> Value:
         """Size of a state in memory, i64: known at the end only."""
-        return self.e.b.load(self.e.storage.slot(STRIDE, I64), typ=I64)
+        return self.cg.b.load(self.cg.storage.slot(STRIDE, I64), typ=I64)
 
     def save(self, memory: Value) -> None:
         self._later(self._saves, memory)
@@ -47,16 +47,16 @@ class SavedState:
 
     def forget(self) -> None:
         """All the program's variables become zero."""
-        block, after = self.e.new_block("forget"), self.e.new_block("forgotten")
-        self.e.b.branch(block)
+        block, after = self.cg.new_block("forget"), self.cg.new_block("forgotten")
+        self.cg.b.branch(block)
         self._forgets.append((block, after))
-        self.e.b.position_at_end(after)
+        self.cg.b.position_at_end(after)
 
     def _later(self, waiting: list[tuple[Any, Value, Any]], memory: Value) -> None:
-        block, after = self.e.new_block("state"), self.e.new_block("state.done")
-        self.e.b.branch(block)
+        block, after = self.cg.new_block("state"), self.cg.new_block("state.done")
+        self.cg.b.branch(block)
         waiting.append((block, memory, after))
-        self.e.b.position_at_end(after)
+        self.cg.b.position_at_end(after)
 
     # --- When all code is written -------------------------------------------------------------------------------
 
@@ -74,19 +74,19 @@ class SavedState:
             self._fill_load(llvm.IRBuilder(block), memory, slots, offsets, image).branch(after)
         for block, after in self._forgets:
             self._fill_forget(llvm.IRBuilder(block)).branch(after)
-        size = round_up(image + self.e.storage.scratch_layout.size_bytes, CACHE_LINE_BYTES)
-        if STRIDE in self.e.storage.variables:
-            self.e.storage.allocas.store(i64(size), self.e.storage.variables[STRIDE])
+        size = round_up(image + self.cg.storage.scratch_layout.size_bytes, CACHE_LINE_BYTES)
+        if STRIDE in self.cg.storage.variables:
+            self.cg.storage.allocas.store(i64(size), self.cg.storage.variables[STRIDE])
         return size
 
     def _slots(self) -> list[tuple[Value, Any]]:
         """All but the headers' base pointers, which mean nothing to somebody else."""
-        bases = set(self.e.storage.bases.values())
-        kept = [(slot, kind) for slot, kind in self.e.storage.packet_slots() if slot not in bases]
-        return kept + [(r.slot(self.e), r.kind) for r in LASTING]
+        bases = set(self.cg.storage.bases.values())
+        kept = [(slot, kind) for slot, kind in self.cg.storage.packet_slots() if slot not in bases]
+        return kept + [(r.slot(self.cg), r.kind) for r in SAVED_REGISTERS]
 
     def _in_memory(self) -> list[ir.Header]:
-        return [h for h in self.e.program.headers if h.name in self.e.storage.bases]
+        return [h for h in self.cg.program.headers if h.name in self.cg.storage.bases]
 
     def _fill_save(self, b: Builder, memory: Value, slots: Any, offsets: list[int], image: int) -> Builder:
         for (slot, kind), offset in zip(slots, offsets, strict=True):
@@ -95,8 +95,8 @@ class SavedState:
                 value = resize(b, value, cell_bytes(kind.width) * 8)
             store(b, value, memory, offset, align=8)
         for header in self._in_memory():
-            home = at(b, memory, image + self.e.storage.scratch_layout.offsets[header.name])
-            copy_bytes(b, home, self.e.storage.base(b, header), header_bytes(header.type))
+            home = at(b, memory, image + self.cg.storage.scratch_layout.offsets[header.name])
+            copy_bytes(b, home, self.cg.storage.base(b, header), header_bytes(header.type))
         return b
 
     def _fill_load(self, b: Builder, memory: Value, slots: Any, offsets: list[int], image: int) -> Builder:
@@ -105,18 +105,18 @@ class SavedState:
             value = load(b, stored, memory, offset, align=8)
             b.store(value if kind == PTR else resize(b, value, kind.width), slot)
         for header in self._in_memory():
-            offset = self.e.storage.scratch_layout.offsets[header.name]
+            offset = self.cg.storage.scratch_layout.offsets[header.name]
             home = at(b, self.ingress_scratch, offset)
             copy_bytes(b, home, at(b, memory, image + offset), header_bytes(header.type))
-            b.store(home, self.e.storage.bases[header.name])
+            b.store(home, self.cg.storage.bases[header.name])
         return b
 
     def _fill_forget(self, b: Builder) -> Builder:
-        storage = self.e.storage
-        for variable in self.e.program.variables:
+        storage = self.cg.storage
+        for variable in self.cg.program.variables:
             if variable.name in storage.variables:
                 b.store(llvm.Constant(storage.types[variable.name], 0), storage.variables[variable.name])
-        for header in self.e.program.headers:
+        for header in self.cg.program.headers:
             if header.type.varbit is not None and header == holder_of(
                 ir.Variable(header.name, header.type.varbit.type)
             ):
@@ -132,25 +132,25 @@ class Kept:
     cells: tuple[Cell, ...]
     size_bytes: int
 
-    def store(self, e: Emitter, memory: Value) -> None:
+    def store(self, cg: CodeGen, memory: Value) -> None:
         for variable, cell in zip(self.fields, self.cells, strict=True):
-            value = resize(e.b, expressions.value(e, variable), cell.size_bytes * 8)
-            store(e.b, value, memory, cell.offset_bytes)
+            value = resize(cg.b, expressions.value(cg, variable), cell.size_bytes * 8)
+            store(cg.b, value, memory, cell.offset_bytes)
 
-    def load(self, e: Emitter, memory: Value, number: Value, lists: tuple[tuple[ir.Variable, ...], ...]) -> None:
+    def load(self, cg: CodeGen, memory: Value, number: Value, lists: tuple[tuple[ir.Variable, ...], ...]) -> None:
         """The variables of list ``number``, i32."""
-        b, end = e.b, e.new_block("kept")
+        b, end = cg.b, cg.new_block("kept")
         node = b.switch(number, end)
         for index, fields in enumerate(lists):
             if not fields:
                 continue
-            start = e.new_block("keep")
+            start = cg.new_block("keep")
             node.add_case(constant(index, 32), start)
             b.position_at_end(start)
             for variable in fields:
                 cell = self.cells[self.fields.index(variable)]
                 stored = load(b, integer(cell.size_bytes * 8), memory, cell.offset_bytes)
-                expressions.assign(e, variable, resize(b, stored, cell.width_bits))
+                expressions.assign(cg, variable, resize(b, stored, cell.width_bits))
             b.branch(end)
         b.position_at_end(end)
 

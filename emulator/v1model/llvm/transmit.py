@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load, resize, store
-from emulator.p4.llvm.context import Emitter
+from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.packet import Deparsing, append
 from emulator.ports.batch import (
     MAX_PORTS,
@@ -65,7 +65,7 @@ WRITTEN = Register("$written", I64)
 class Transmitter:
     """Emits the way out for one place in the code."""
 
-    e: Emitter
+    cg: CodeGen
     uses: Uses
     queues: Queues
     control: Callable[[str], None]
@@ -76,19 +76,19 @@ class Transmitter:
 
     @property
     def ways(self) -> list[Way]:
-        found = [Way.RING]
+        result = [Way.RING]
         if self.uses.truncates:
-            found.append(Way.STAGED)
+            result.append(Way.STAGED)
         if self.uses.recirculates:
-            found.append(Way.AGAIN)
-        return [*found, Way.NO_PORT, Way.NO_ROOM] if self.uses.late_effects else found
+            result.append(Way.AGAIN)
+        return [*result, Way.NO_PORT, Way.NO_ROOM] if self.uses.late_effects else result
 
     def emit(self) -> None:
-        e, b = self.e, self.e.b
-        deparse = e.new_block("deparse")
+        cg, b = self.cg, self.cg.b
+        deparse = cg.new_block("deparse")
         if self.uses.recirculates:
-            again, out = e.new_block("again"), e.new_block("out")
-            b.cbranch(b.icmp_unsigned("!=", RECIRCULATE.get(e), constant(0, 32)), again, out)
+            again, out = cg.new_block("again"), cg.new_block("out")
+            b.cbranch(b.icmp_unsigned("!=", RECIRCULATE.get(cg), constant(0, 32)), again, out)
             b.position_at_end(again)
             self._aim(Way.AGAIN, self.queues.cell(), REINJECTION_CELL_BYTES, deparse)
             b.position_at_end(out)
@@ -101,8 +101,8 @@ class Transmitter:
             b.branch(self.then)
             return
         self._deparse_any_length()
-        blocks = {way: e.new_block(f"way.{way.name.lower()}") for way in ways}
-        node = b.switch(WAY.get(e), blocks[Way.RING])
+        blocks = {way: cg.new_block(f"way.{way.name.lower()}") for way in ways}
+        node = b.switch(WAY.get(cg), blocks[Way.RING])
         for way in ways[1:]:
             node.add_case(constant(way, 32), blocks[way])
         for way in ways:
@@ -112,18 +112,18 @@ class Transmitter:
     # --- Where to ---------------------------------------------------------------------------------------------------
 
     def _aim(self, way: Way, cell: Value, size: Value | int, deparse: Any) -> None:
-        e = self.e
-        WAY.put(e, way)
-        CELL.put(e, cell)
-        CELL_END.put(e, at(e.b, cell, size))
-        e.b.branch(deparse)
+        cg = self.cg
+        WAY.put(cg, way)
+        CELL.put(cg, cell)
+        CELL_END.put(cg, at(cg.b, cell, size))
+        cg.b.branch(deparse)
 
     def _aim_at_ring(self, deparse: Any) -> None:
-        e, b = self.e, self.e.b
+        cg, b = self.cg, self.cg.b
         in_table = b.icmp_unsigned("<", self.port, constant(MAX_PORTS, 32))
         safe = b.select(in_table, resize(b, self.port, 64), i64(0))
-        ring = at(b, e.context_word(Word.TX_PORTS), b.mul(safe, i64(TX_RING_BYTES)))
-        RING.put(e, ring)
+        ring = at(b, cg.context_word(Word.TX_PORTS), b.mul(safe, i64(TX_RING_BYTES)))
+        RING.put(cg, ring)
         cells = load(b, I64, ring, TX_CELLS, align=8)
         exists = b.and_(in_table, b.icmp_unsigned("!=", cells, i64(0)))
         self._lose_unless(exists, Way.NO_PORT, deparse)
@@ -131,12 +131,12 @@ class Transmitter:
         self._lose_unless(b.icmp_unsigned("<", tail, limit), Way.NO_ROOM, deparse)
         stride = resize(b, load(b, I32, ring, TX_STRIDE, align=4), 64)
         place = b.and_(tail, resize(b, load(b, I32, ring, TX_MASK, align=4), 64))
-        TAIL.put(e, tail)
-        PLACE.put(e, place)
+        TAIL.put(cg, tail)
+        PLACE.put(cg, place)
         cell = b.inttoptr(b.add(cells, b.mul(place, stride)), PTR)
         if self.uses.truncates:
-            staged, whole = e.new_block("staged"), e.new_block("whole")
-            b.cbranch(b.icmp_unsigned("!=", CUT.get(e), constant(UNCUT, 32)), staged, whole)
+            staged, whole = cg.new_block("staged"), cg.new_block("whole")
+            b.cbranch(b.icmp_unsigned("!=", CUT.get(cg), constant(UNCUT, 32)), staged, whole)
             b.position_at_end(staged)
             self._aim(Way.STAGED, self._staging(), STAGING_BYTES, deparse)
             b.position_at_end(whole)
@@ -147,46 +147,46 @@ class Transmitter:
 
     def _lose_unless(self, condition: Value, way: Way, deparse: Any) -> None:
         """A frame that no port takes is deparsed all the same if that does anything."""
-        e = self.e
-        lost, going_on = e.new_block("lost"), e.new_block("ring")
-        e.b.cbranch(condition, going_on, lost)
-        e.b.position_at_end(lost)
+        cg = self.cg
+        lost, going_on = cg.new_block("lost"), cg.new_block("ring")
+        cg.b.cbranch(condition, going_on, lost)
+        cg.b.position_at_end(lost)
         if self.uses.late_effects:
             self._aim(way, self._staging(), STAGING_BYTES, deparse)
         else:
             self._finish(way)
-        e.b.position_at_end(going_on)
+        cg.b.position_at_end(going_on)
 
     # --- The frame --------------------------------------------------------------------------------------------------
 
     def _deparse(self, too_long: Any) -> None:
         """Headers and payload into the cell."""
-        e, b = self.e, self.e.b
+        cg, b = self.cg, self.cg.b
         self.control("ck")
-        b.store(CELL.get(e), e.storage.slot("$out", PTR))
-        e.parse = Deparsing(CELL_END.get(e), too_long)
+        b.store(CELL.get(cg), cg.storage.slot("$out", PTR))
+        cg.parse = Deparsing(CELL_END.get(cg), too_long)
         self.control("dep")
-        cursor = CURSOR.get(e)
-        append(e, at(b, FRAME.get(e), cursor), b.sub(FRAME_LENGTH.get(e), cursor))
-        e.parse = None
+        cursor = CURSOR.get(cg)
+        append(cg, at(b, FRAME.get(cg), cursor), b.sub(FRAME_LENGTH.get(cg), cursor))
+        cg.parse = None
 
     def _written(self) -> Value:
-        b, out = self.e.b, self.e.storage.slot("$out", PTR)
-        return b.sub(b.ptrtoint(b.load(out, typ=PTR), I64), b.ptrtoint(CELL.get(self.e), I64))
+        b, out = self.cg.b, self.cg.storage.slot("$out", PTR)
+        return b.sub(b.ptrtoint(b.load(out, typ=PTR), I64), b.ptrtoint(CELL.get(self.cg), I64))
 
     def _room(self) -> Value:
-        b = self.e.b
-        return b.sub(b.ptrtoint(CELL_END.get(self.e), I64), b.ptrtoint(CELL.get(self.e), I64))
+        b = self.cg.b
+        return b.sub(b.ptrtoint(CELL_END.get(self.cg), I64), b.ptrtoint(CELL.get(self.cg), I64))
 
     def _deparse_any_length(self) -> None:
         """Sets WRITTEN: what is too long is judged later, for each way by its own rules."""
-        e, b = self.e, self.e.b
-        too_long, done = e.new_block("too_long"), e.new_block("deparsed")
+        cg, b = self.cg, self.cg.b
+        too_long, done = cg.new_block("too_long"), cg.new_block("deparsed")
         self._deparse(too_long)
-        WRITTEN.put(e, self._written())
+        WRITTEN.put(cg, self._written())
         b.branch(done)
         b.position_at_end(too_long)
-        WRITTEN.put(e, b.add(self._room(), i64(1)))
+        WRITTEN.put(cg, b.add(self._room(), i64(1)))
         b.branch(done)
         b.position_at_end(done)
 
@@ -195,65 +195,65 @@ class Transmitter:
     def _finish(self, way: Way) -> None:
         match way:
             case Way.RING:
-                self._fits(WRITTEN.get(self.e), self._room())
-                self._send(WRITTEN.get(self.e))
+                self._fits(WRITTEN.get(self.cg), self._room())
+                self._send(WRITTEN.get(self.cg))
             case Way.STAGED:
                 self._send_cut()
             case Way.AGAIN:
                 self._recirculate()
             case Way.NO_PORT:
-                count_drop(self.e, Drop.NO_SUCH_PORT)
+                count_drop(self.cg, Drop.NO_SUCH_PORT)
             case Way.NO_ROOM:
                 self._count_in_ring(TX_DROPPED_FULL)
-                count_drop(self.e, Drop.RING_FULL)
-        self.e.b.branch(self.then)
+                count_drop(self.cg, Drop.RING_FULL)
+        self.cg.b.branch(self.then)
 
     def _count_in_ring(self, counter: int, amount: Value | int = 1) -> None:
-        self.e.add_to(at(self.e.b, RING.get(self.e), counter), amount)
+        self.cg.add_to(at(self.cg.b, RING.get(self.cg), counter), amount)
 
     def _stride(self) -> Value:
-        return resize(self.e.b, load(self.e.b, I32, RING.get(self.e), TX_STRIDE, align=4), 64)
+        return resize(self.cg.b, load(self.cg.b, I32, RING.get(self.cg), TX_STRIDE, align=4), 64)
 
     def _too_long_block(self) -> Any:
-        b = self.e.b
-        before, block = b.block, self.e.new_block("too_long")
+        b = self.cg.b
+        before, block = b.block, self.cg.new_block("too_long")
         b.position_at_end(block)
         self._count_in_ring(TX_DROPPED_TOO_LONG)
-        count_drop(self.e, Drop.TOO_LONG)
+        count_drop(self.cg, Drop.TOO_LONG)
         b.branch(self.then)
         b.position_at_end(before)
         return block
 
     def _fits(self, length: Value, room: Value) -> None:
         """Go on unless the frame is longer than that."""
-        fits = self.e.new_block("fits")
-        self.e.b.cbranch(self.e.b.icmp_unsigned(">", length, room), self._too_long_block(), fits)
-        self.e.b.position_at_end(fits)
+        fits = self.cg.new_block("fits")
+        self.cg.b.cbranch(self.cg.b.icmp_unsigned(">", length, room), self._too_long_block(), fits)
+        self.cg.b.position_at_end(fits)
 
     def _send(self, length: Value) -> None:
-        e, b = self.e, self.e.b
-        ring = RING.get(e)
+        cg, b = self.cg, self.cg.b
+        ring = RING.get(cg)
         lengths = load(b, PTR, ring, TX_LENGTHS, align=8)
-        store(b, resize(b, length, 32), lengths, b.mul(PLACE.get(e), i64(4)), align=4)
+        store(b, resize(b, length, 32), lengths, b.mul(PLACE.get(cg), i64(4)), align=4)
         self._count_in_ring(TX_FRAMES)
         self._count_in_ring(TX_BYTES, length)
-        store(b, b.add(TAIL.get(e), i64(1)), ring, TX_TAIL, align=8)
+        store(b, b.add(TAIL.get(cg), i64(1)), ring, TX_TAIL, align=8)
 
     def _send_cut(self) -> None:
-        e, b = self.e, self.e.b
-        written, cut = WRITTEN.get(e), resize(b, CUT.get(e), 64)
+        cg, b = self.cg, self.cg.b
+        written, cut = WRITTEN.get(cg), resize(b, CUT.get(cg), 64)
         length = b.select(b.icmp_unsigned("<", written, cut), written, cut)
         self._fits(length, self._stride())
-        cells = load(b, I64, RING.get(e), TX_CELLS, align=8)
-        cell = b.inttoptr(b.add(cells, b.mul(PLACE.get(e), self._stride())), PTR)
-        copy_bytes(b, cell, CELL.get(e), length)
+        cells = load(b, I64, RING.get(cg), TX_CELLS, align=8)
+        cell = b.inttoptr(b.add(cells, b.mul(PLACE.get(cg), self._stride())), PTR)
+        copy_bytes(b, cell, CELL.get(cg), length)
         self._send(length)
 
     def _recirculate(self) -> None:
-        e, b, queues = self.e, self.e.b, self.queues
+        cg, b, queues = self.cg, self.cg.b, self.queues
         queues.charge(self.then)
         queues.check_room(self.then)
-        written = WRITTEN.get(e)
-        drop_if(e, b.icmp_unsigned(">", written, i64(REINJECTION_CELL_BYTES)), Drop.TOO_LONG, self.then)
-        number = b.sub(RECIRCULATE.get(e), constant(1, 32))
-        queues.enter(CELL.get(e), written, Instance.RECIRCULATED, number)
+        written = WRITTEN.get(cg)
+        drop_if(cg, b.icmp_unsigned(">", written, i64(REINJECTION_CELL_BYTES)), Drop.TOO_LONG, self.then)
+        number = b.sub(RECIRCULATE.get(cg), constant(1, 32))
+        queues.enter(CELL.get(cg), written, Instance.RECIRCULATED, number)

@@ -1,4 +1,4 @@
-"""Look-ups that are announced ahead of their packets: which can be, and that announcing changes nothing."""
+"""Look-ups that are prefetched for later packets: which can be, and that prefetching changes no result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import pytest
 
 from emulator.p4 import ir
-from emulator.p4.llvm.prefetch import announced, fixed_places
+from emulator.p4.llvm.prefetch import fixed_places, prefetched_tables
 from emulator.p4.table_layout import Search, lay_out_table
 from emulator.switch.control import Exact, Lpm, TableEntry
 from emulator.switch.tables.flat_table import NEAR_BYTES
@@ -65,7 +65,7 @@ def test_tables_over_headers_are_announced(kind: str, search: Search) -> None:
     parser, ingress = program.block("p"), program.block("ig")
     assert isinstance(parser, ir.Parser)
     assert isinstance(ingress, ir.Control)
-    found = announced(program, parser, ingress.body, {layout.name: layout})
+    found = prefetched_tables(program, parser, ingress.body, {layout.name: layout})
     assert [(a.offsets_bits, a.reach_bytes) for a in found] == ([] if kind == "ternary" else [((0, 32), 5)])
 
 

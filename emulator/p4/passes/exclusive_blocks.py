@@ -20,7 +20,7 @@ MOST_PLACES = 4096
 
 
 @dataclass(slots=True)
-class Occurrences:
+class ExclusiveBlocks:
     program: ir.Program
     places: dict[int, list[tuple[Step, ...]]] = field(default_factory=dict)
     """By a block's identity; the program keeps the blocks alive."""

@@ -1,4 +1,4 @@
-"""How much code is written for programs that repeat themselves, and that it does the same."""
+"""How much code is generated for repetitive programs, and that the result is the same."""
 
 from __future__ import annotations
 

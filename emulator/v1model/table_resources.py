@@ -1,4 +1,4 @@
-"""What a table has for itself: its direct meter, its selector's keys, and what of it the program names."""
+"""Resources of a table: its direct meter with the places that get its colour, and the keys of its selector."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def meters_bytes(meter: ir.ExternInstance) -> bool:
 def colour_targets(program: ir.Program) -> dict[str, tuple[ir.Place, ...]]:
     """Where the colour of each direct meter goes, by the meter's name: what its calls of ``read`` name. bmv2 writes
     there at every hit of the meter's table, before the action, whether the action calls ``read`` or not."""
-    found: dict[str, dict[ir.Place, None]] = {}
+    result: dict[str, dict[ir.Place, None]] = {}
     for action in program.actions:
         for statement in walk.statements(action.body):
             if isinstance(statement, ir.CallExtern) and statement.name == "direct_meter.read":
                 assert isinstance(statement.instance, ir.ExternInstance)
-                found.setdefault(statement.instance.name, {})[statement.place(0)] = None
-    return {name: tuple(places) for name, places in found.items()}
+                result.setdefault(statement.instance.name, {})[statement.place(0)] = None
+    return {name: tuple(places) for name, places in result.items()}
 
 
 def selector_keys(table: ir.Table) -> tuple[ir.Expr, ...]:

@@ -89,7 +89,7 @@ ARRAY = {"type": "register_array", "value": "r"}
         (in_action(primitive("assign", EGRESS_SPEC, {"type": "lookahead", "value": [0, 8]})), "outside a parser"),
         (
             in_action(primitive("assign", field("h", "a"), op(">", op("<<", hexstr(1), field("h", "c")), hexstr(0)))),
-            "a shift by up to 65535 bits whose result is not cut",
+            "a shift by up to 65535 bits without a mask on the result",
         ),
         (in_action(primitive("add_header", {"type": "header", "value": "scalars"})), "metadata, which has no validity"),
         (
@@ -178,14 +178,20 @@ def test_p4info_of_the_document_itself_goes_with_it() -> None:
     ("change", "says"),
     [
         (lambda i: i.tables[0].preamble.__setattr__("name", "u"), "P4Info: has a table u, which the program has not"),
-        (lambda i: i.tables[0].match_fields[0].__setattr__("bitwidth", 9), "has 8 bits, 9 in the P4Info given"),
-        (lambda i: i.tables[0].match_fields[0].__setattr__("match_type", "LPM"), "is exact here, lpm in the P4Info"),
-        (lambda i: i.tables[0].match_fields.add(id=2), "table t has 1 keys, 2 in the P4Info given"),
+        (lambda i: i.tables[0].match_fields[0].__setattr__("bitwidth", 9), "has 8 bits, 9 in the client's P4Info"),
+        (
+            lambda i: i.tables[0].match_fields[0].__setattr__("match_type", "LPM"),
+            "is exact here, lpm in the client's P4Info",
+        ),
+        (lambda i: i.tables[0].match_fields.add(id=2), "table t has 1 keys, 2 in the client's P4Info"),
         (lambda i: i.actions[0].preamble.__setattr__("name", "x"), "table t has an action x, which it has not"),
         (lambda i: i.actions[0].params.add(id=1, bitwidth=3), "action run has 1 parameters, 0 in the program"),
         (lambda i: i.tables[0].action_refs.add(id=9), "has an action 0x9, which is not described"),
         (lambda i: i.tables[0].action_refs[0].__setattr__("scope", 7), "table t has an action of unknown scope 7"),
-        (lambda i: i.tables[0].match_fields[0].__setattr__("match_type", 99), "is exact here, 99 in the P4Info given"),
+        (
+            lambda i: i.tables[0].match_fields[0].__setattr__("match_type", 99),
+            "is exact here, 99 in the client's P4Info",
+        ),
     ],
 )
 def test_p4info_of_another_program_is_refused(change: Callable[[Any], Any], says: str) -> None:

@@ -1,8 +1,7 @@
-"""Each pass: what it leaves, and that the interpreter can't tell a program from the pass' result."""
+"""Which statements become a ``Repeat``, which must not, and that programs behave as before."""
 
 from __future__ import annotations
 
-import random
 import struct
 
 import pytest
@@ -10,19 +9,15 @@ import pytest
 from emulator.p4 import ir
 from emulator.p4.ir import walk
 from emulator.p4.ir.verify import verify
-from emulator.p4.passes import PIPELINE, run_passes
-from emulator.p4.passes.field_runs import merged
-from emulator.p4.passes.fold import fold
+from emulator.p4.passes import run_passes
 from emulator.p4.passes.reroll import reroll
 from emulator.v1model.target import V1MODEL_TARGET
-from tests.programs.lane_program import lane_program
+from tests.programs.lane_program import lane_frames, lane_program
 from tests.programs.p4_programs import (
-    Rig,
     binary,
     const,
     header_type,
     make_program,
-    outcome,
     read,
     register,
     run_both,
@@ -40,34 +35,6 @@ def all_statements(program: ir.Program) -> list[ir.Statement]:
 
 def repeats(program: ir.Program) -> list[ir.Repeat]:
     return [s for s in all_statements(program) if isinstance(s, ir.Repeat)]
-
-
-def lane_frames(lanes: int, count: int, width: int = 32) -> list[bytes]:
-    source = random.Random(lanes)
-    frames = []
-    for _ in range(count):
-        op, slot = source.randrange(7), source.choice([0, 1, 2, 15, 16, 0xFFFFFFFF])
-        body = b"".join(source.getrandbits(width).to_bytes(width // 8, "big") for _ in range(lanes))
-        frame = struct.pack(">BxxxI", op, slot) + body + bytes(source.randrange(4))
-        frames.append(frame if source.random() < 0.8 else frame[: source.randrange(len(frame))])
-    return frames
-
-
-def test_every_pass_leaves_a_program_that_verifies_and_does_the_same() -> None:
-    program = lane_program(20, 16)
-    frames = lane_frames(20, 60)
-    wanted = outcome(Rig(program, "interpreter"), [frames])
-    verify(program, V1MODEL_TARGET)
-    for step in PIPELINE:
-        program = step(program, V1MODEL_TARGET)
-        verify(program, V1MODEL_TARGET)
-        assert outcome(Rig(program, "interpreter"), [frames]) == wanted, step.__name__
-
-
-def test_names_of_passes_are_told_in_order() -> None:
-    told: list[str] = []
-    run_passes(lane_program(4), V1MODEL_TARGET, after=lambda name, _: told.append(name))
-    assert told == [p.__name__ for p in PIPELINE]
 
 
 @pytest.mark.parametrize(
@@ -154,39 +121,6 @@ def test_whole_header_read_and_overwritten_in_one_turn() -> None:
     result = run_both(program, [struct.pack(">8I", *range(8))])
     assert result.frames[0][1] == [struct.pack(">8I", *range(0, 16, 2))]
     assert [result.registers[f"r{i}"][2] for i in range(8)] == list(range(0, 16, 2))
-
-
-def test_neighbouring_fields_become_one_run() -> None:
-    other = ir.Header("hdr.e", LANES)
-    items = (X[0], X[1], X[2], X[4], const(0, 8), X[5], ir.FieldRef(other, LANES.fields[6]), X[7])
-    runs = merged(items)
-    assert [(r.header.name, r.offset_bits, r.width_bits) for r in runs if isinstance(r, ir.FieldRun)] == [
-        ("hdr.d", 0, 96), ("hdr.d", 128, 32), ("hdr.d", 160, 32), ("hdr.e", 192, 32), ("hdr.d", 224, 32),
-    ]  # fmt: skip
-
-
-def test_folding() -> None:
-    seven = ir.Cast(binary(Op.ADD, const(200, 8), const(63, 8)), ir.Bits(16))
-    assert walk.map_expr(seven, fold) == const(7, 16)
-    true, x = ir.Constant(1, ir.BOOL), ir.IsValid(DATA)
-    assert fold(binary(Op.LOGICAL_AND, true, x)) is x
-    assert fold(binary(Op.LOGICAL_OR, x, true)) is true
-
-
-def test_dead_code_goes() -> None:
-    body = (
-        ir.Assign(T[0], X[0]),
-        ir.Assign(T[1], T[0]),
-        ir.If(ir.Constant(0, ir.BOOL), (ir.Assign(X[1], ZERO),)),
-        send_to(1),
-        ir.Exit(),
-        ir.Assign(X[2], ZERO),
-    )
-    program = run_passes(make_program([DATA], body, variables=T), V1MODEL_TARGET)
-    control = program.block("ig")
-    assert isinstance(control, ir.Control)
-    assert control.body == (send_to(1), ir.Exit())
-    assert not any(v.name.startswith("t") for v in program.variables)
 
 
 def lane_reads(index: ir.Expr, temporaries: list[ir.Variable]) -> tuple[ir.Statement, ...]:

@@ -1,4 +1,4 @@
-"""Shapes of statements, and stretches of a block with repeating shapes: the mechanics of ``reroll``.
+"""Runs of a block in which the shapes of statements repeat: the analysis that ``reroll`` works with.
 
 A statement's *shape* is what it is apart from its *holes*: which field of a header, which extern instance, which
 variable. Two statements of one shape differ only in what fills their holes.
@@ -76,8 +76,8 @@ class Shaper:
         raise _Unlike
 
 
-class Stretch:
-    """As many turns of ``period`` statements from ``start`` as have like shapes and evenly advancing holes."""
+class Run:
+    """Turns of ``period`` statements from ``start``, as far as shapes are equal and holes advance evenly."""
 
     def __init__(self, block: ir.Block, shapes: list[Shape | None], start: int, period: int) -> None:
         self.block, self.shapes, self.start, self.period = block, shapes, start, period
@@ -106,8 +106,8 @@ class Stretch:
         turn = self.shapes[at : at + self.period]
         if len(turn) < self.period:
             return None
-        found = [s for s, f in zip(turn, self.first, strict=True) if s is not None and s[0] == f[0]]
-        return found if len(found) == self.period else None
+        result = [s for s, f in zip(turn, self.first, strict=True) if s is not None and s[0] == f[0]]
+        return result if len(result) == self.period else None
 
     def _count(self) -> int:
         second = self._turn(1)
@@ -136,7 +136,7 @@ class Stretch:
         self.names.append(names)
         return True
 
-    # --- What reroll asks -----------------------------------------------------------------------------------------
+    # --- Queries of reroll ----------------------------------------------------------------------------------------
 
     def variable_names(self, first_names: set[str]) -> Iterator[set[str]]:
         """For each turn, what corresponds to these variables of the first."""
@@ -152,7 +152,7 @@ class Stretch:
     def leaves(self) -> Iterator[tuple[ir.Statement, int, ir.Expr, int]]:
         """(statement, argument's position, variable or field, step) of the body's holes; instances left out.
 
-        By place and not by identity: one and the same node may stand in several places.
+        By place and not by identity: the same node may occur in several places.
         """
         for statement, steps in zip(self.body, self.steps, strict=True):
             holes = iter(steps[1:] if isinstance(statement, ir.CallExtern) else steps)
@@ -193,18 +193,18 @@ def arguments_of(statement: ir.Statement) -> tuple[ir.Argument, ...]:
     return statement.arguments
 
 
-def make_repeat(stretch: Stretch) -> ir.Repeat:
+def make_repeat(run: Run) -> ir.Repeat:
     body: list[ir.Statement] = []
-    for position, (statement, steps) in enumerate(zip(stretch.body, stretch.steps, strict=True)):
-        body.append(_Substitution(stretch, position, steps).statement(statement))
-    return ir.Repeat(stretch.turns, tuple(body), span=getattr(stretch.body[0], "span", None))
+    for position, (statement, steps) in enumerate(zip(run.body, run.steps, strict=True)):
+        body.append(_Substitution(run, position, steps).statement(statement))
+    return ir.Repeat(run.turns, tuple(body), span=getattr(run.body[0], "span", None))
 
 
 class _Substitution:
     """Puts lanes where a statement's holes advance."""
 
-    def __init__(self, stretch: Stretch, position: int, steps: list[int]) -> None:
-        self.stretch, self.position = stretch, position
+    def __init__(self, run: Run, position: int, steps: list[int]) -> None:
+        self.run, self.position = run, position
         self.steps = iter(steps)
 
     def statement(self, s: ir.Statement) -> ir.Statement:
@@ -218,14 +218,14 @@ class _Substitution:
         return ir.CallExtern(s.name, arguments, ir.LaneInstances(self._instances()), span=s.span)
 
     def _instances(self) -> tuple[ir.ExternInstance, ...]:
-        stretch = self.stretch
-        found = []
-        for turn in range(stretch.turns):
-            statement = stretch.block[stretch.start + turn * stretch.period + self.position]
+        run = self.run
+        result = []
+        for turn in range(run.turns):
+            statement = run.block[run.start + turn * run.period + self.position]
             assert isinstance(statement, ir.CallExtern)
             assert isinstance(statement.instance, ir.ExternInstance)
-            found.append(statement.instance)
-        return tuple(found)
+            result.append(statement.instance)
+        return tuple(result)
 
     def expr(self, expr: ir.Expr) -> ir.Expr:
         match expr:
