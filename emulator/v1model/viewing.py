@@ -7,6 +7,7 @@ from typing import Any
 
 from emulator.p4 import ir
 from emulator.p4.layout import width_of
+from emulator.p4.syntax.lexer import integer_value
 from emulator.v1model.layout import digests_of
 from emulator.v1model.metadata import Algorithm
 from emulator.v1model.view import (
@@ -114,9 +115,15 @@ def _profile(instance: ir.ExternInstance, position: int, ids: _Ids) -> ProfileVi
         instance.name,
         int(size),
         algorithm,
-        int(annotations.get("max_group_size", "0"), 0),
+        _group_size(annotations.get("max_group_size")),
         "sum_of_members" in annotations.get("selector_size_semantics", "").lower(),
     )
+
+
+def _group_size(body: str | None) -> int:
+    """Of ``@max_group_size(120)`` or ``(32w120)``; 0: none."""
+    literal = integer_value(body.strip()) if body is not None else None
+    return literal[0] if literal is not None else 0
 
 
 def algorithm_of(selector: ir.ExternInstance) -> Algorithm:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from emulator.p4.preprocess.macros import KINDS, OTHER, Token
@@ -12,6 +13,7 @@ from emulator.p4.syntax.source import pack_place
 
 _COMMENT_END = re.compile(r"\*/")
 _STRING_END = re.compile(r'(?<!\\)(?:\\\\)*"')
+_CONDITIONAL = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 
 
 @dataclass(slots=True)
@@ -27,8 +29,16 @@ class Condition:
 class LineReader:
     """One open file: cuts it into logical lines of preprocessing tokens."""
 
-    def __init__(self, number: int, text: str, path: str) -> None:
+    def __init__(
+        self,
+        number: int,
+        text: str,
+        path: str,
+        conditional: Callable[[list[Token], LineReader], None] | None = None,
+    ) -> None:
+        """``conditional`` acts on ``#if`` and its like inside a string of several lines: cpp knows no such strings."""
         self.number = number
+        self._conditional = conditional
         self.directory = os.path.dirname(path)
         self.lines = text.split("\n")
         self.next = 0
@@ -100,18 +110,29 @@ class LineReader:
         """With the lines up to one that has the end: looking for tokens again after each would take the square."""
         while True:
             length = len(raw)
-            raw = self._joined(raw, breaks)
+            raw = self._joined(raw, breaks, end is _STRING_END)
             if end.search(raw, length) or self.next >= len(self.lines):
                 return raw
 
-    def _joined(self, raw: str, breaks: list[tuple[int, int]]) -> str:
+    def _joined(self, raw: str, breaks: list[tuple[int, int]], is_string: bool) -> str:
+        """With the next line; in a string, directives and lines that they skip count as empty."""
         raw += "\n"
         breaks.append((len(raw), self.next + 1 + self.line_shift))
         following: list[tuple[int, int]] = []
         self.next += 1
         added = self._spliced(self.lines[self.next - 1], following)
         breaks += [(len(raw) + offset, line) for offset, line in following]
+        if is_string and self._conditional is not None:
+            if _CONDITIONAL.match(added):
+                self._conditional(self._tokens(added, self.next - 1, False), self)
+                return raw
+            if self.is_skipping:
+                return raw
         return raw + added
+
+    @property
+    def is_skipping(self) -> bool:
+        return bool(self.conditions) and not self.conditions[-1].is_live
 
     def _placed(self, tokens: list[Token], base: int, breaks: list[tuple[int, int]]) -> list[Token]:
         """Places of tokens behind a joined line: count line and column from the break before them."""

@@ -136,12 +136,12 @@ class Preprocessor:
         """Tokens of the next line that is text, having obeyed the directives before it."""
         while self._readers:
             reader = self._readers[-1]
-            is_skipping = bool(reader.conditions) and not reader.conditions[-1].is_live
+            is_skipping = reader.is_skipping
             line = reader.read(is_skipping)
             if line is None:
                 self._close()
             elif line and line[0][1] == "#":
-                self._directive(line, reader, is_skipping)
+                self._directive(line, reader)
             elif line and not is_skipping:
                 return line
         return None
@@ -151,7 +151,7 @@ class Preprocessor:
     def _open(self, path: str, text: str) -> None:
         is_system = any(path.startswith(folder) for folder in self.system_folders)
         number = self.sources.add(path, text, is_system=is_system)
-        self._readers.append(LineReader(number, plain(text), path))
+        self._readers.append(LineReader(number, plain(text), path, self._directive))
 
     def _close(self) -> None:
         for condition in self._readers.pop().conditions:
@@ -181,9 +181,10 @@ class Preprocessor:
 
     # --- directives ----------------------------------------------------------------------------------------------
 
-    def _directive(self, line: list[Token], reader: LineReader, is_skipping: bool) -> None:
+    def _directive(self, line: list[Token], reader: LineReader) -> None:
         if len(line) == 1:
             return
+        is_skipping = reader.is_skipping
         name = line[1][1]
         self._place = line[1][3]
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emulator.p4.errors import Kind
 from emulator.p4.syntax import tree as s
 from emulator.p4.syntax import types
 from emulator.p4.syntax.cursor import GENERIC_FUNCTION, NAME_KINDS, VALUE, Cursor
@@ -19,13 +20,19 @@ _POSTFIX = frozenset(".[(<")
 
 
 def parse(cx: Cursor) -> s.Expr:
+    """``a ? b : c ? d : e`` is ``(a ? b : c) ? d : e``: in p4c's grammar ``:`` binds tighter than ``?``."""
     left = binary(cx, 1)
-    if cx.kinds[cx.position] != "?":
-        return left
-    cx.position += 1
-    then = parse(cx)
-    cx.expect(":", "between the branches of '?'")
-    return s.Mux(left.at, left, then, parse(cx))
+    is_chain = False
+    while cx.kinds[cx.position] == "?":
+        at = cx.position
+        if is_chain:
+            cx.report("'a ? b : c ? d : e' means '(a ? b : c) ? d : e' in P4: write parentheses", at, Kind.WARNING)
+        cx.position += 1
+        then = parse(cx)
+        cx.expect(":", "between the branches of '?'")
+        left = s.Mux(left.at, left, then, binary(cx, 1))
+        is_chain = True
+    return left
 
 
 def binary(cx: Cursor, lowest: int) -> s.Expr:

@@ -2,7 +2,8 @@
 
 The preprocessor works on C's preprocessing tokens; P4's own punctuation (``&&&``, ``|+|``, ``{#}``, ``..``) is taken
 whole, which gives what cpp's output would be read as. A preprocessing number such as ``1..5`` is cut into P4 tokens
-only at the end (`p4_pieces`).
+only at the end (`p4_pieces`). In ``0x5E++x`` the number ends
+before ``++``: cpp prints its ``0x5E+`` and ``+`` without a blank, and p4c reads that again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PUNCTUATION_PATTERN = "|".join(re.escape(p) for p in sorted(_PUNCTUATION.split(
 TOKEN = re.compile(
     r"(?P<space>(?:[ \t\r\f\v\n]|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+)"
     r"|(?P<id>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<number>\.?[0-9](?:[eEpP][+-]|[A-Za-z0-9_]|\.)*)"
+    r"|(?P<number>\.?[0-9](?:[eEpP][+-](?![+-])|[A-Za-z0-9_]|\.)*)"
     r'|(?P<string>"(?:[^"\\]|\\[\s\S])*")'
     r"|(?P<char>'(?:[^'\\\n]|\\.)+')"
     r"|(?P<open>/\*)"

@@ -9,7 +9,7 @@ m.f = m.m8 < m.m16[7:0] && m.m8 > (m.m8); m.f = (m.m8) < (m.m8); bit<8> a = 1; b
 //# apply: unary chains
 m.m8 = - - m.m8; m.m8 = ~~m.m8; m.f = !!m.f; m.m8 = -(-1); m.m8 = +m.m8; m.m8 = m.m8 - -m.m8; m.m8 = ~-m.m8;
 //# apply: precedence
-m.f = m.m8 & 3 == 3; m.f = m.m8 == 3 | 4; m.m8 = m.m8 + m.m8 << 2; m.m8 = 1 + 2 * 3 - 4 / 2 % 3; m.f = 1 == 1 == true; m.m16 = m.m8 ++ m.m8 + 1; m.f = m.m8 < 3 == m.m8 > 4; m.m8 = m.f ? m.f ? 8w1 : 2 : m.f ? 8w3 : 4;
+m.f = m.m8 & 3 == 3; m.f = m.m8 == 3 | 4; m.m8 = m.m8 + m.m8 << 2; m.m8 = 1 + 2 * 3 - 4 / 2 % 3; m.f = 1 == 1 == true; m.m16 = m.m8 ++ m.m8 + 1; m.f = m.m8 < 3 == m.m8 > 4; m.m8 = m.f ? m.f ? 8w1 : 2 : (m.f ? 8w3 : 4);
 //# apply: members with odd names
 bit<8> apply = 1; bit<8> key = apply; m.m8 = key; bit<8> select1 = 2; bit<8> header1 = select1; bit<8> isValid = header1; bit<8> setValid = isValid; m.m8 = setValid;
 //# top: fields called like methods

@@ -37,7 +37,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         change(s);
         hdr.reply.r2 = s.x;
         bool was = fill(s, 0);
-        hdr.reply.r3 = s.isValid() ? 8w1 : was ? 8w2 : 8w3;
+        hdr.reply.r3 = s.isValid() ? 8w1 : (was ? 8w2 : 8w3);
     }
 }
 

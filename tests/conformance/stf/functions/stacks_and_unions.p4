@@ -49,7 +49,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         hdr.reply.left = items[1].isValid() ? items[1].x : 8w0x55;
         either_t e;
         fill(e, hdr.request.a);
-        hdr.reply.kind = e.one.isValid() ? 8w1 : e.two.isValid() ? 8w2 : 8w0;
+        hdr.reply.kind = e.one.isValid() ? 8w1 : (e.two.isValid() ? 8w2 : 8w0);
     }
 }
 

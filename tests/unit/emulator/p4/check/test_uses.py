@@ -21,6 +21,7 @@ WARNED = [
     ("-1 does not fit in bit<8>", "meta.m8 = /*!*/-1;"),
     ("'g' hides the one", "{ bit<8> /*!*/g = 1; meta.m8 = g; }"),
     ("'meta' hides the one", "bit<8> /*!*/meta = 1; add(meta);"),
+    ("write parentheses", "meta.flag = meta.flag ? true : meta.flag /*!*/? false : true;"),
     ("leaves no bit of it", "meta.m8 = meta.m8 << /*!*/8;"),
 ]
 SILENT = [

@@ -93,6 +93,7 @@ R16(ADD, x)""",
     "line": "__LINE__\n\n#define L __LINE__\nL __LINE__",
     "counter": "__COUNTER__ __COUNTER__",
     "pp numbers": "#define E 1\n0x1E+E 1..5 8w1 16s0b1_0",
+    "numbers that end in E": "0x5E++1 0x5E+1 0x5E-1 0x5E--1 0x5E+ +1 8w0x1E++8w0x2E",
 }
 
 
@@ -115,6 +116,14 @@ def test_same_tokens_as_cpp(name: str, tmp_path: Path) -> None:
 def p4_tokens(text: str) -> list[str]:
     """cpp's output scanned as P4."""
     return run(text)[0].texts[:-1]
+
+
+def test_conditionals_act_inside_strings_of_several_lines() -> None:
+    source = '"a\n#if defined(A) && A > 1\nb \\\nc\n # else\nd\n#endif\n# no directive\n" x'
+    assert texts(source, A="2") == '"a\n\nb c\n\n\n\n# no directive\n" x'
+    assert texts(source) == '"a\n\n\n\nd\n\n# no directive\n" x'
+    tokens, _ = run(source, A="2")
+    assert unpack_place(tokens.places[1])[1:] == (9, 3)
 
 
 KNOWN = [
