@@ -13,6 +13,7 @@ from emulator.bmv2json.primitives_headers import Primitive
 from emulator.bmv2json.storage import Slot
 from emulator.p4 import ir
 from emulator.v1model.metadata import MARKED_TO_DROP, standard
+from emulator.v1model.target import HASH_OF_VALID
 
 WORD = ir.Bits(64)
 """What hashes and random numbers are computed in."""
@@ -136,7 +137,8 @@ def hash_into(cx: Context, parameters: list[Node], node: Node) -> None:
     base, limit = (expressions.low_bits(cx, parameters[i], WORD.width_bits) for i in (1, 3))
     target = expressions.fixed_slot(cx, parameters[0])
     arguments = (calculation.algorithm, base, calculation.data, limit)
-    _call_for(cx, "hash", target, ir.Bits(ir.width_of(target.type)), node, arguments)
+    has_fields = any(isinstance(item, ir.FieldRef) for item in calculation.data)
+    _call_for(cx, HASH_OF_VALID if has_fields else "hash", target, ir.Bits(ir.width_of(target.type)), node, arguments)
 
 
 def random_into(cx: Context, parameters: list[Node], node: Node) -> None:

@@ -20,6 +20,8 @@ class Target:
     """For those, which argument is the index."""
     bit_lists: frozenset[str] = frozenset()
     """Externs that read a list argument as the bits of its items, one after the other."""
+    valid_lists: frozenset[str] = frozenset()
+    """Those of them that leave out fields of invalid headers."""
     hidden_variables: frozenset[str] = frozenset()
     """Variables that the architecture itself reads after the program wrote them."""
 

@@ -12,6 +12,7 @@ from emulator.v1model.messages import LOG_CAPACITY, format_of, values_of
 from emulator.v1model.metadata import Algorithm, Drop, Fault, standard
 from emulator.v1model.random_numbers import MASK
 from emulator.v1model.state import State
+from emulator.v1model.target import HASH_OF_VALID, VALID_LISTS
 
 
 def _state(m: Machine) -> State:
@@ -73,12 +74,12 @@ def nothing(m: Machine, call: ir.CallExtern) -> None:
     """direct_counter.count, direct_meter.read: bmv2 counts and meters at each hit of the table, before the action."""
 
 
-def hash_input(m: Machine, data: ir.Argument) -> bytes:
-    """The list's bits one after the other, zeros up to a byte; fields of invalid headers are left out."""
+def hash_input(m: Machine, data: ir.Argument, *, only_valid: bool) -> bytes:
+    """The list's bits one after the other, zeros up to a byte. ``only_valid``: without fields of invalid headers."""
     assert not isinstance(data, ir.Text)
     bits, length = 0, 0
     for expr in data if isinstance(data, tuple) else (data,):
-        if isinstance(expr, ir.FieldRef | ir.FieldRun):
+        if only_valid and isinstance(expr, ir.FieldRef | ir.FieldRun):
             header = m.resolve(expr.header)
             if header is None or not header.valid:
                 continue
@@ -92,7 +93,7 @@ def hash_input(m: Machine, data: ir.Argument) -> bytes:
 def checksum(m: Machine, call: ir.CallExtern, algorithm: ir.Argument, data: ir.Argument) -> int:
     """Of the data that the call names, and of the payload where it is to be in."""
     kind = Algorithm(_value(m, algorithm))
-    content = hash_input(m, data)
+    content = hash_input(m, data, only_valid=call.name in VALID_LISTS)
     if call.name.endswith("_with_payload"):
         content += m.frame[m.cursor :][: interpreted_requests.requests(m).cut_bytes]
     return _state(m).hashed(kind, content)
@@ -106,7 +107,7 @@ def hash_(m: Machine, call: ir.CallExtern) -> None:
 
 def checksum16_get(m: Machine, call: ir.CallExtern) -> None:
     out, data = call.arguments
-    _assign(m, out, _state(m).hashed(Algorithm.CSUM16, hash_input(m, data)))
+    _assign(m, out, _state(m).hashed(Algorithm.CSUM16, hash_input(m, data, only_valid=False)))
 
 
 def verify_checksum(m: Machine, call: ir.CallExtern) -> None:
@@ -167,6 +168,7 @@ EXTERNS: Mapping[str, Callable[[Machine, ir.CallExtern], None]] = {
     "counter.count": counter_count,
     "direct_counter.count": nothing,
     "hash": hash_,
+    HASH_OF_VALID: hash_,
     "verify_checksum": verify_checksum,
     "verify_checksum_with_payload": verify_checksum,
     "update_checksum": update_checksum,

@@ -50,6 +50,9 @@ class StatementWriter(ExpressionWriter):
             return self.field(expr)
         if isinstance(expr, ir.Variable) and expr.name not in self.parameters:
             return self.variable(expr)
+        return self.copy(expr)
+
+    def copy(self, expr: ir.Expr) -> Json:
         target = self.temporary(expr.type)
         self.add("assign", target, self.number(expr))
         return target
@@ -219,7 +222,7 @@ class StatementWriter(ExpressionWriter):
         index = self.number(call.expr(0))
         self.add("execute_meter", self.array("meter_array", call), index, self.place(call.place(1)))
 
-    def calculation(self, algorithm: ir.Expr, data: ir.Argument, *, payload: bool = False) -> str:
+    def calculation(self, algorithm: ir.Expr, data: ir.Argument, *, payload: bool = False, copies: bool = False) -> str:
         assert isinstance(algorithm, ir.Constant)
         assert isinstance(data, tuple)
         inputs: list[Json] = []
@@ -227,6 +230,8 @@ class StatementWriter(ExpressionWriter):
             if isinstance(expr, ir.Constant):
                 width = ir.width_of(expr.type)
                 inputs.append(hexstr(expr.value & ((1 << width) - 1)) | {"bitwidth": width})
+            elif copies and not isinstance(expr.type, ir.VarBits):
+                inputs.append(self.copy(expr))
             else:
                 inputs.append(self.data_field(expr))
         if payload:
@@ -239,13 +244,16 @@ class StatementWriter(ExpressionWriter):
     def call_hash(self, call: ir.CallExtern) -> None:
         _, algorithm, _, data, _ = call.arguments
         assert not isinstance(algorithm, ir.Text | tuple)
-        name = self.calculation(algorithm, data)
+        # as p4c: through temporaries the fields of invalid headers count, too
+        name = self.calculation(algorithm, data, copies=call.name == "hash")
         target = self.place(call.place(0))
         calculation = {"type": "calculation", "value": name}
         self.add(
             "modify_field_with_hash_based_offset", target, self.number(call.expr(2)), calculation,
             self.number(call.expr(4)),
         )  # fmt: skip
+
+    call_hash_of_valid_fields = call_hash
 
     def call_random(self, call: ir.CallExtern) -> None:
         bounds = [self.number(call.expr(i)) for i in (1, 2)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from emulator.p4 import ir
+from emulator.v1model.target import HASH_OF_VALID
 from tests.generators.ir_expressions import Op, Scope, conditions, expressions, header_refs, readable
 from tests.programs.p4_programs import binary, const
 
@@ -136,5 +137,6 @@ def hashes(draw: st.DrawFn, scope: Scope) -> ir.Statement:
     algorithm = const(draw(st.sampled_from((0, 2, 5, 6, 6, 6, 7))), 32)
     target = draw(st.sampled_from([p for p in scope.places() if isinstance(p.type, ir.Bits)]))
     return ir.CallExtern(
-        "hash", (target, algorithm, const(draw(st.integers(0, 9)), 16), tuple(items), const(65536, 32))
+        draw(st.sampled_from(("hash", HASH_OF_VALID))),
+        (target, algorithm, const(draw(st.integers(0, 9)), 16), tuple(items), const(65536, 32)),
     )

@@ -183,12 +183,12 @@ class _Lowering:
                 )
             case ir.ApplyTable(name):
                 return (*self.key_copies[name], s)
-            case ir.CallExtern(name) if name in self.target.bit_lists:
+            case ir.CallExtern(name) if name in self.target.valid_lists:
                 s = replace(s, arguments=tuple(self._listed(a, i, s) for i, a in enumerate(s.arguments)))
         return self._statement(walk.map_statement(s, self.expr, self.block, self.target.outs))
 
     def _listed(self, argument: ir.Argument, position: int, call: ir.CallExtern) -> ir.Argument:
-        """Lists leave out fields of invalid headers, so elements in them are copied to separate headers."""
+        """These lists leave out fields of invalid headers, so elements in them are copied to separate headers."""
         if isinstance(argument, tuple):
             return tuple(self._listed_item(item) for item in argument)
         if isinstance(argument, ir.Text) or position in self.target.outs(call.name):

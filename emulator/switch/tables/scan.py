@@ -133,7 +133,7 @@ class Scan:
         algorithm = placed.profile.view.algorithm
         if count == 1 or algorithm is None:
             return 0
-        content = hash_input(machine, selector_keys(table))
+        content = hash_input(machine, selector_keys(table), only_valid=True)
         return (self._state.hashed(algorithm, content) & 0xFFFF_FFFF) % count
 
 

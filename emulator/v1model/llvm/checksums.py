@@ -1,6 +1,7 @@
 """hash, verify_checksum and update_checksum as LLVM code.
 
-A list of fields is hashed as one bit string without gaps; fields of invalid headers are left out (bmv2). Two ways:
+A list of fields is hashed as one bit string without gaps. Some calls leave out fields of invalid headers
+(``target.VALID_LISTS``). Two ways:
 
 * csum16 is a sum, so where each piece's position in its 16-bit word is known, pieces are summed in place, and a
   long run of fields as one stretch of memory. Positions are known if no piece is of variable width, and if the headers
@@ -37,6 +38,7 @@ from emulator.v1model.llvm import library
 from emulator.v1model.llvm.random_numbers import emit_next
 from emulator.v1model.llvm.registers import payload as payload_of
 from emulator.v1model.metadata import Algorithm, standard
+from emulator.v1model.target import VALID_LISTS
 
 VECTOR_FROM_BYTES = 128
 """Shorter stretches are summed by straight code."""
@@ -47,7 +49,9 @@ class Piece:
     """A part of the list: a run of one header's bits, or a computed value."""
 
     header: ir.Header | None
-    """Left out when this one is invalid."""
+    """The header that holds the bits; None for a computed value."""
+    is_optional: bool
+    """Left out while the header is invalid."""
     position_bits: int
     """In the list, if nothing before it is left out."""
     width_bits: int
@@ -70,13 +74,13 @@ class Piece:
         return offset is not None and all(n % 8 == 0 for n in (offset, self.position_bits, self.width_bits))
 
 
-def pieces_of(data: ir.Argument) -> list[Piece]:
+def pieces_of(data: ir.Argument, only_valid: bool) -> list[Piece]:
     pieces, position = [], 0
     for expr in data if isinstance(data, tuple) else (data,):
         assert not isinstance(expr, ir.Text)
         header = expr.header if isinstance(expr, ir.FieldRef | ir.FieldRun) else None
         assert header is None or isinstance(header, ir.Header)
-        pieces.append(Piece(header, position, width_of(expr.type), expr))
+        pieces.append(Piece(header, only_valid and header is not None, position, width_of(expr.type), expr))
         position += width_of(expr.type)
     return pieces
 
@@ -93,16 +97,18 @@ def shifting_headers(pieces: list[Piece]) -> list[ir.Header]:
         run += piece.width_bits
         following = pieces[i + 1] if i + 1 < len(pieces) else None
         if following is None or _name(following) != _name(piece):
-            if piece.header is not None and run % 16 and following is not None:
+            if piece.header is not None and piece.is_optional and run % 16 and following is not None:
                 result[piece.header.name] = piece.header
             run = 0
     return list(result.values())
 
 
-def emit_checksum(cg: CodeGen, algorithm: ir.Argument, data: ir.Argument, *, payload: bool) -> Value:
-    """The hash value, 64 bits."""
+def emit_checksum(
+    cg: CodeGen, algorithm: ir.Argument, data: ir.Argument, *, payload: bool = False, only_valid: bool
+) -> Value:
+    """The hash value, 64 bits. ``only_valid``: fields of invalid headers are left out."""
     assert isinstance(algorithm, ir.Constant), "the algorithm of a hash is a constant (the checker refuses others)"
-    kind, pieces = Algorithm(algorithm.value), pieces_of(data)
+    kind, pieces = Algorithm(algorithm.value), pieces_of(data, only_valid)
     if kind is Algorithm.RANDOM:
         return emit_next(cg)
     variable = any(isinstance(p.expr.type, ir.VarBits) for p in pieces)
@@ -152,7 +158,7 @@ def _summed(cg: CodeGen, pieces: list[Piece], known_valid: set[str]) -> Value:
     swapped: Value = i64(0)
     for piece in pieces:
         amount, in_memory_order = _piece_sum(cg, piece)
-        if piece.header is not None and piece.header.name not in known_valid:
+        if piece.header is not None and piece.is_optional and piece.header.name not in known_valid:
             amount = b.select(cg.storage.valid(b, piece.header), amount, i64(0))
         if in_memory_order:
             swapped = b.add(swapped, amount)
@@ -225,18 +231,24 @@ def _gather(cg: CodeGen, piece: Piece, buffer: Value, position: Value) -> None:
     b = cg.b
     if piece.header is None:
         _gather_value(cg, piece, buffer, position)
-        return
-    with b.if_then(cg.storage.valid(b, piece.header)):
-        offset = piece.offset_bits
-        assert offset is not None
-        if isinstance(piece.expr.type, ir.VarBits):
-            start, width = expressions.varbit_content(cg, piece.expr)
-            _append(cg, start, width, buffer, position)
-        elif offset % 8 == 0 and cg.storage.in_memory(piece.header):
-            start = at(b, cg.storage.base(b, piece.header), offset // 8)
-            _append(cg, start, i64(piece.width_bits), buffer, position)
-        else:
-            _gather_value(cg, piece, buffer, position)
+    elif piece.is_optional:
+        with b.if_then(cg.storage.valid(b, piece.header)):
+            _gather_field(cg, piece, piece.header, buffer, position)
+    else:
+        _gather_field(cg, piece, piece.header, buffer, position)
+
+
+def _gather_field(cg: CodeGen, piece: Piece, header: ir.Header, buffer: Value, position: Value) -> None:
+    b, offset = cg.b, piece.offset_bits
+    assert offset is not None
+    if isinstance(piece.expr.type, ir.VarBits):
+        start, width = expressions.varbit_content(cg, piece.expr)
+        _append(cg, start, width, buffer, position)
+    elif offset % 8 == 0 and cg.storage.in_memory(header):
+        start = at(b, cg.storage.base(b, header), offset // 8)
+        _append(cg, start, i64(piece.width_bits), buffer, position)
+    else:
+        _gather_value(cg, piece, buffer, position)
 
 
 def _gather_value(cg: CodeGen, piece: Piece, buffer: Value, position: Value) -> None:
@@ -262,7 +274,7 @@ def emit_hash(cg: CodeGen, call: ir.CallExtern) -> None:
     """``hash(out, algorithm, base, data, max)``: base + H mod max, in 64 bits; max 0 counts as 1."""
     b = cg.b
     out, algorithm, data = call.place(0), call.expr(1), call.arguments[3]
-    value = emit_checksum(cg, algorithm, data, payload=False)
+    value = emit_checksum(cg, algorithm, data, only_valid=call.name in VALID_LISTS)
     limit = call.expr(4)
     maximum = resize(b, expressions.value(cg, limit), 64, signed=is_signed(limit.type))
     maximum = b.select(b.icmp_unsigned("==", maximum, i64(0)), i64(1), maximum)
@@ -275,7 +287,7 @@ def emit_hash(cg: CodeGen, call: ir.CallExtern) -> None:
 def emit_checksum16_get(cg: CodeGen, call: ir.CallExtern) -> None:
     out = call.place(0)
     algorithm = ir.Constant(Algorithm.CSUM16.value, ir.INDEX)
-    value = emit_checksum(cg, algorithm, call.arguments[1], payload=False)
+    value = emit_checksum(cg, algorithm, call.arguments[1], only_valid=False)
     expressions.assign(cg, out, resize(cg.b, value, width_of(out.type)))
 
 
@@ -285,7 +297,7 @@ def emit_verify(cg: CodeGen, call: ir.CallExtern) -> None:
     data, expected, algorithm = call.arguments[1], call.expr(2), call.expr(3)
     enabled = _is_enabled(cg, call.expr(0), expected)
     with b.if_then(enabled):
-        value = emit_checksum(cg, algorithm, data, payload=call.name.endswith("_with_payload"))
+        value = emit_checksum(cg, algorithm, data, payload=call.name.endswith("_with_payload"), only_valid=True)
         width = max(64, width_of(expected.type))
         differs = b.icmp_unsigned("!=", resize(b, value, width), resize(b, expressions.value(cg, expected), width))
         error = standard("checksum_error")
@@ -303,6 +315,6 @@ def emit_update(cg: CodeGen, call: ir.CallExtern) -> None:
     data, target, algorithm = call.arguments[1], call.place(2), call.expr(3)
     owned = set(cg.storage.owned)
     with cg.b.if_then(expressions.value(cg, call.expr(0))):
-        value = emit_checksum(cg, algorithm, data, payload=call.name.endswith("_with_payload"))
+        value = emit_checksum(cg, algorithm, data, payload=call.name.endswith("_with_payload"), only_valid=True)
         expressions.assign(cg, target, resize(cg.b, value, width_of(target.type)))
     cg.storage.owned = owned

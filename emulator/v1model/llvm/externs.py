@@ -21,6 +21,7 @@ from emulator.v1model.llvm.records import digest, log_message
 from emulator.v1model.llvm.registers import FRAME_LENGTH, LENGTH
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.meters import METER_BYTES
+from emulator.v1model.target import HASH_OF_VALID
 from emulator.v1model.uses import Uses
 
 
@@ -207,6 +208,7 @@ EXTERNS: Mapping[str, Any] = {
     "counter.count": counter_count,
     "direct_counter.count": nothing,
     "hash": emit_hash,
+    HASH_OF_VALID: emit_hash,
     "verify_checksum": emit_verify,
     "verify_checksum_with_payload": emit_verify,
     "update_checksum": emit_update,

@@ -65,4 +65,4 @@ def select_member(cg: CodeGen, table: ir.Table) -> Value:
     if selector.extern != "action_selector":
         return constant(0, 32)  # an action profile has no groups
     algorithm = ir.Constant(algorithm_of(selector).value, ir.INDEX)
-    return resize(cg.b, emit_checksum(cg, algorithm, selector_keys(table), payload=False), 32)
+    return resize(cg.b, emit_checksum(cg, algorithm, selector_keys(table), only_valid=True), 32)

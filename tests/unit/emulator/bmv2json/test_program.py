@@ -340,3 +340,15 @@ def test_headers_are_compared_whole(engine: str) -> None:
     )
     made["headers"].append({"name": "g", "id": 7, "header_type": "h_t"})
     assert Running(made, engine).one("05050505") == "00010505"
+
+
+@pytest.mark.parametrize(("item", "expected"), [(field("other", "a"), "0105"), (X, "0005")])
+def test_hash_leaves_out_fields_of_invalid_headers_but_not_copies_of_them(
+    engine: str, item: Json, expected: str
+) -> None:
+    hashed = {"type": "calculation", "value": "calc"}
+    into_c = primitive("modify_field_with_hash_based_offset", C, hexstr(0), hashed, hexstr(1 << 16))
+    made = document([assign(X, field("other", "a")), into_c])
+    made["headers"].append({"name": "other", "id": 5, "header_type": "h_t", "metadata": False})
+    made["calculations"] = [{"name": "calc", "id": 0, "algo": "identity", "input": [A, item, B]}]
+    assert Running(made, engine).one("01050000") == "0105" + expected

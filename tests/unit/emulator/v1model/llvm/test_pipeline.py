@@ -12,6 +12,7 @@ from emulator.p4 import ir
 from emulator.switch.control import Code, ControlError
 from emulator.v1model.hashing import crc16, csum16
 from emulator.v1model.metadata import Algorithm, standard
+from emulator.v1model.target import HASH_OF_VALID
 from tests.programs.p4_programs import (
     Rig,
     binary,
@@ -217,7 +218,7 @@ PLAIN: dict[Algorithm, Callable[[bytes], int]] = {
 }
 
 
-def hash_program(algorithm: Algorithm, *, with_b: bool) -> ir.Program:
+def hash_program(algorithm: Algorithm, *, with_b: bool, name: str = "hash") -> ir.Program:
     """Hash over pieces at odd places, of two headers; b is an odd number of bytes and may be invalid."""
     a, b = ir.Header("hdr.a", CHUNKS), ir.Header("hdr.b", BYTE)
     out = ir.Header("hdr.out", header_type("out_t", ("value", 64)))
@@ -231,20 +232,21 @@ def hash_program(algorithm: Algorithm, *, with_b: bool) -> ir.Program:
         ref(a, "seven"),
         ref(a, "odd"),
     )
-    call = ir.CallExtern("hash", (value, const(algorithm.value, 32), const(0, 64), items, const(1 << 40, 64)))
+    call = ir.CallExtern(name, (value, const(algorithm.value, 32), const(0, 64), items, const(1 << 40, 64)))
     body = (send_to(1), ir.SetValidity(b, with_b), call, ir.SetValidity(out, True), ir.Assign(ref(out, "value"), value))
     return make_program([a, b, out], body, variables=[value],
         parser=ir.Parser("P", (ir.State("start", (ir.Extract(a), ir.Extract(b)), ir.Goto("accept")),)),
         deparser=[ir.Emit(out)])  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["hash", HASH_OF_VALID])
 @pytest.mark.parametrize("with_b", [True, False])
 @pytest.mark.parametrize("algorithm", list(PLAIN))
-def test_hash_of_a_list(algorithm: Algorithm, with_b: bool) -> None:
-    result = run_both(hash_program(algorithm, with_b=with_b), [bytes(range(7, 17)), b"\xff" * 10, bytes(10)])
+def test_hash_of_a_list(algorithm: Algorithm, with_b: bool, name: str) -> None:
+    result = run_both(hash_program(algorithm, with_b=with_b, name=name), [bytes(range(7, 17)), b"\xff" * 10, bytes(10)])
     for frame, got in zip(([*range(7, 17)], [255] * 10, [0] * 10), result.frames[0][1], strict=True):
         text = "".join(f"{byte:08b}" for byte in frame)
-        a, b = text[:72], text[72:80] if with_b else ""
+        a, b = text[:72], text[72:80] if with_b or name == "hash" else ""
         pieces = a[16:48] + b + f"{0xABC:012b}" + a[:4] + a[4:9] + a[9:16] + a[48:72]
         pieces += "0" * (-len(pieces) % 8)
         data = int(pieces, 2).to_bytes(len(pieces) // 8, "big")
