@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from emulator.native.gc_pause import gc_paused
@@ -262,6 +262,19 @@ class Device:
                 "no forwarding pipeline config is set for this device: call SetForwardingPipelineConfig first",
             )
         return view
+
+    @contextmanager
+    def live(self) -> Iterator[View]:
+        """The running program, for changes that do not come by P4Runtime. Raises RequestError where there is none."""
+        with self._lock:
+            yield self._live_view()
+            self._look_again()
+
+    def reset(self) -> None:
+        """Load the running program again; nothing where there is none."""
+        with self._lock:
+            self._pipeline.restart()
+            self._look_again()
 
     def hold_still(self) -> AbstractContextManager[Any]:
         """Blocks every request, for readers of the switch outside P4Runtime."""

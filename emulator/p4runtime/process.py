@@ -19,6 +19,7 @@ from typing import Any
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
+from emulator.p4runtime.commands.service import commands_handler
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.entities.statistics import statistics_handler
 from emulator.p4runtime.listen_before_ready import Early, Listening
@@ -138,7 +139,7 @@ class RunningSwitch:
         self._stack.callback(self._messages.stop)
         if self.cpu is not None:
             self._stack.callback(self.cpu.stop)
-        self.server = self._listening.serve(self.device, (statistics_handler(self.statistics),))
+        self.server = self._listening.serve(self.device, (statistics_handler(self.statistics), self._commands()))
         self._stack.callback(self._stop_server)
 
     def _target(self) -> Target:
@@ -154,6 +155,17 @@ class RunningSwitch:
             ports_down=lambda: frozenset(port.number for port in self.ports if not port.is_up),
             packet_out=self.cpu.send if self.cpu is not None else None,
         )
+
+    def _commands(self) -> Any:
+        """The service of simple_switch_CLI."""
+
+        def make() -> Any:
+            from emulator.p4runtime.commands.interpreter import Interpreter, Machine
+
+            ports = {port.number: _spec_of(port) for port in self.ports}
+            return Interpreter(Machine(self.device.live, self.device.reset, lambda: ports))
+
+        return commands_handler(make)
 
     def _make_cpu_port(self, bell: Bell) -> CpuPort | None:
         number = self.options.cpu_port

@@ -140,6 +140,11 @@ class Pipeline:
         self._load_live(config)
         self._forget_saved()
 
+    def restart(self) -> None:
+        """Load the running program again, with all state cleared; a saved program is kept."""
+        if self._committed is not None:
+            self._load_live(self._committed)
+
     def commit_saved(self) -> None:
         """Load the saved program, with what was written since it was saved."""
         assert self._saved is not None

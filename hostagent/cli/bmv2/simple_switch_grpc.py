@@ -60,7 +60,7 @@ def _serve(options: Options) -> int:
     from emulator.ports.interface.tap import Tap
 
     with ExitStack() as stack:
-        listens_for_thrift = functools.cache(lambda: _listen(options.thrift_port, stack))
+        listens_for_thrift = functools.cache(lambda: _listen(options, stack))
 
         def ready(running: Any) -> None:
             for number, interface in options.interfaces.items():
@@ -76,14 +76,15 @@ def _serve(options: Options) -> int:
         return run_switch(switch_options(options), name=NAME, ready=ready, early=early)
 
 
-def _listen(port: int | None, stack: ExitStack) -> None:
+def _listen(options: Options, stack: ExitStack) -> None:
     """Last of all: scripts take it for the sign that the switch is ready."""
+    port = options.thrift_port
     if port is None:
         return
     from hostagent.cli.bmv2.thrift_port import ThriftPort
 
     try:
-        stack.enter_context(ThriftPort(port))
+        stack.enter_context(ThriftPort(port, options.grpc_server_addr))
     except OSError as error:
         print(f"{NAME}: warning: --thrift-port {port}: {error.strerror}", file=sys.stderr)
 

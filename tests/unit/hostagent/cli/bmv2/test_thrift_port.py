@@ -7,9 +7,10 @@ import struct
 
 import pytest
 
+from hostagent.cli.bmv2 import thrift_port
 from hostagent.cli.bmv2.log import LOG_ENDING
 from hostagent.cli.bmv2.options import parse
-from hostagent.cli.bmv2.thrift_port import TEXT, ThriftPort
+from hostagent.cli.bmv2.thrift_port import TEXT, ThriftPort, p4runtime_address
 
 
 def connected(port: ThriftPort) -> socket.socket:
@@ -17,7 +18,7 @@ def connected(port: ThriftPort) -> socket.socket:
 
 
 def test_a_script_that_only_looks_sees_it_listen_until_it_is_closed() -> None:
-    with ThriftPort(0) as port:
+    with ThriftPort(0, "0.0.0.0:9559") as port:
         connected(port).close()
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port.port)) != 0
@@ -25,7 +26,7 @@ def test_a_script_that_only_looks_sees_it_listen_until_it_is_closed() -> None:
 
 def test_a_call_is_answered_with_thrifts_exception() -> None:
     name, sequence = b"standard:bm_mgmt_get_info", b"\0\0\0\x07"
-    with ThriftPort(0) as port, connected(port) as client:
+    with ThriftPort(0, "0.0.0.0:9559") as port, connected(port) as client:
         client.sendall(struct.pack(">II", 0x80010001, len(name)) + name + sequence + b"\0")
         reply = client.makefile("rb").read()
     text = TEXT.encode()
@@ -37,8 +38,21 @@ def test_a_call_is_answered_with_thrifts_exception() -> None:
     )  # fmt: skip
 
 
+def test_our_command_line_learns_the_address_of_the_p4runtime_server() -> None:
+    with ThriftPort(0, "0.0.0.0:50051") as port:
+        assert p4runtime_address("127.0.0.1", port.port) == "127.0.0.1:50051"
+    with pytest.raises(OSError, match="refused"):
+        p4runtime_address("127.0.0.1", port.port)
+
+
+def test_another_thrift_server_is_not_taken_for_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thrift_port, "answer", lambda *_: struct.pack(">II", 0x80010003, 0))
+    with ThriftPort(0, "0.0.0.0:50051") as port:
+        assert p4runtime_address("127.0.0.1", port.port) is None
+
+
 def test_noise_ends_its_connection_only() -> None:
-    with ThriftPort(0) as port:
+    with ThriftPort(0, "0.0.0.0:9559") as port:
         with connected(port) as client:
             client.sendall(b"GET / HTTP/1.0\r\n\r\n")
             assert client.makefile("rb").read() == b""
@@ -46,8 +60,8 @@ def test_noise_ends_its_connection_only() -> None:
 
 
 def test_a_taken_port_is_an_error() -> None:
-    with ThriftPort(0) as port, pytest.raises(OSError, match="in use"):
-        ThriftPort(port.port)
+    with ThriftPort(0, "0.0.0.0:9559") as port, pytest.raises(OSError, match="in use"):
+        ThriftPort(port.port, "")
 
 
 def test_options() -> None:
