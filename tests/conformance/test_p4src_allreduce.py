@@ -9,7 +9,7 @@ import pytest
 
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram, compiler_digest, load
-from hostagent.cli.bench.switch import CHILDREN, AggregatingSwitch, Frames, aggregation_rows, measure_bare
+from hostagent.cli.bench.switch import CHILDREN, AggregatingSwitch, Contributions, aggregation_rows, measure_bare
 from tests.programs.p4_programs import drain
 
 LANES = 64
@@ -21,15 +21,15 @@ def program(request: pytest.FixtureRequest) -> CompiledProgram:
     return load("allreduce.p4", DEFINES, engine=request.param)
 
 
-def sums_of(frames: Frames, chunk: int) -> bytes:
+def sums_of(frames: Contributions, chunk: int) -> bytes:
     values = frames.values[chunk * CHILDREN : (chunk + 1) * CHILDREN]
     return values.sum(axis=0, dtype=np.uint32).astype(">u4").tobytes()
 
 
 @pytest.mark.parametrize("checksum", [False, True])
 def test_every_child_gets_the_sum_once(program: CompiledProgram, checksum: bool) -> None:
-    frames = Frames(LANES, checksum=checksum)
-    rig, batch = AggregatingSwitch(program, checksum=checksum), frames.batch()
+    frames = Contributions(LANES, checksum=checksum)
+    rig, batch = AggregatingSwitch(program, checksum=checksum), frames.batch
     batch.count = 3 * CHILDREN + 1
     rig.run(batch)
     sent = drain(rig.switch.ports)
@@ -82,14 +82,14 @@ def everything(switch: Switch) -> tuple[object, ...]:
 
 def test_engines_agree_on_any_frames() -> None:
     source = random.Random(11)
-    frames = Frames(LANES, checksum=True)
-    whole = [(port, frame) for port, frame in frames.batch().frames()][: 6 * CHILDREN]
+    frames = Contributions(LANES, checksum=True)
+    whole = [(port, frame) for port, frame in frames.batch.frames()][: 6 * CHILDREN]
     sequence = [source.choice(whole) for _ in range(150)]
     sequence = [(p if source.random() < 0.9 else 1, spoil(f, source)) for p, f in sequence]
     outcomes = []
     for engine in ("interpreter", "llvm"):
         rig = AggregatingSwitch(load("allreduce.p4", DEFINES, engine=engine), checksum=True)
-        batch = frames.batch()
+        batch = frames.batch
         batch.clear()
         for port, frame in sequence:
             batch.append(frame, port)

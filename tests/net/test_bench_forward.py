@@ -13,8 +13,8 @@ from emulator.ports.batch import FrameBatch
 from emulator.ports.port import make_private_ring
 from emulator.switch.core import Switch
 from hostagent.cli.bench import forward, veth
-from hostagent.cli.bench.forward_traffic import FRAMES, contributions, load_switch, routed_frames
 from hostagent.cli.bench.runner import print_report
+from hostagent.cli.bench.traffic import FRAMES, contributions, load_switch, routed_frames
 from hostagent.protocol.frames import parse_frame
 from tests.labs.namespaces import veth_pairs
 from tests.programs.p4_programs import drain

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
 from pathlib import Path
+from typing import Any
 
 from hostagent.cli.options import AS_JSON
 from hostagent.cli.parsing import UsageError, command, integer, number, option, repeated
@@ -20,18 +21,19 @@ def parse_size(text: str) -> int:
     return int(digits) * UNITS[unit]
 
 
+def _run(name: str, as_json: bool, *arguments: Any) -> int:
+    """Run the benchmark of the module of that name; modules are imported when they run."""
+    from hostagent.cli.bench.runner import run_benchmark
+
+    module = importlib.import_module(f"hostagent.cli.bench.{name}")
+    return run_benchmark(name, lambda: module.measure(*arguments), as_json)
+
+
 @command(
     option("--size", metavar="SIZE", help="Size of the large tensor."),
-    repeated(
-        "-n",
-        "--nproc",
-        dest="ranks",
-        metavar="N",
-        type=integer(1),
-        help="Number of ranks. Repeatable. Default: 2 and 4.",
-    ),
-    option("--repeats", metavar="N", type=integer(1), help="Calls with the large tensor."),
-    option("--lanes", metavar="N", type=integer(), help="Integers in a frame. Default: as netsum run."),
+    repeated("-n", "--nproc", dest="ranks", type=integer(1), help="Number of ranks. Repeatable. Default: 2 and 4."),
+    option("--repeats", type=integer(1), help="Calls with the large tensor."),
+    option("--lanes", type=integer(), help="Integers in a frame. Default: as netsum run."),
     AS_JSON,
 )
 def allreduce(
@@ -47,87 +49,53 @@ def allreduce(
     Example:
       netsum bench allreduce --size 64MiB -n 2 -n 4
     """
-    size_bytes = parse_size(size)
-    from hostagent.cli.bench.allreduce import measure
-    from hostagent.cli.bench.runner import run_benchmark
-
-    return run_benchmark("allreduce", lambda: measure(tuple(ranks or (2, 4)), size_bytes, repeats, lanes), as_json)
+    return _run("allreduce", as_json, tuple(ranks or (2, 4)), parse_size(size), repeats, lanes)
 
 
 @command(
-    repeated(
-        "--lanes", metavar="N", type=integer(), help="Integers in a frame. Repeatable. Default: 64, 256 and 2048."
-    ),
+    repeated("--lanes", type=integer(), help="Integers in a frame. Repeatable. Default: 64, 256 and 2048."),
     AS_JSON,
 )
-def switch(
-    *,
-    lanes: list[int] | None = None,
-    as_json: bool = False,
-) -> int:
+def switch(*, lanes: list[int] | None = None, as_json: bool = False) -> int:
     """Compiled programs on one core, in memory: aggregation, a router with 10,000 routes, a table of 1,000 filters.
     Each is next to hand-written code that does the same (or the same without a table).
 
     Example:
       netsum bench switch --lanes 256
     """
-    from hostagent.cli.bench.runner import run_benchmark
-    from hostagent.cli.bench.switch import measure
-
-    return run_benchmark("switch", lambda: measure(tuple(lanes or (64, 256, 2048))), as_json)
+    return _run("switch", as_json, tuple(lanes or (64, 256, 2048)))
 
 
 @command(
-    repeated("--size", dest="sizes", metavar="N", type=integer(1), help="Entries. Repeatable. Default: 10 to 100,000."),
+    repeated("--size", dest="sizes", type=integer(1), help="Entries. Repeatable. Default: 10 to 100,000."),
     option("--plot", dest="picture", metavar="FILE", type=Path, help="Picture to draw: .png, .svg or .pdf."),
     AS_JSON,
 )
-def tables(
-    *,
-    sizes: list[int] | None = None,
-    picture: Path | None = None,
-    as_json: bool = False,
-) -> int:
+def tables(*, sizes: list[int] | None = None, picture: Path | None = None, as_json: bool = False) -> int:
     """Lookup cost by table size and kind of key, next to a loop without a table.
 
     Example:
       netsum bench tables --plot tables.png
     """
-    from hostagent.cli.bench.runner import run_benchmark
-    from hostagent.cli.bench.tables import SIZES, measure
-
-    return run_benchmark("tables", lambda: measure(tuple(sizes or SIZES), picture), as_json)
+    return _run("tables", as_json, tuple(sizes or (10, 100, 1_000, 10_000, 100_000)), picture)
 
 
-@command(
-    AS_JSON,
-)
-def ports(
-    *,
-    as_json: bool = False,
-) -> int:
+@command(AS_JSON)
+def ports(*, as_json: bool = False) -> int:
     """Rings, wake-ups and datagrams between two processes, next to plain system calls.
 
     Example:
       netsum bench ports
     """
-    from hostagent.cli.bench.ports import measure
-    from hostagent.cli.bench.runner import run_benchmark
-
-    return run_benchmark("ports", lambda: measure(), as_json)
+    return _run("ports", as_json)
 
 
 @command(
     option("--seconds", metavar="S", type=number(0.1), help="Seconds per round."),
-    option("--rounds", metavar="N", type=integer(1), help="Rounds of each forwarder, in turn; the best one counts."),
+    option("--rounds", type=integer(1), help="Rounds of each forwarder, in turn; the best one counts."),
     AS_JSON,
 )
-def forward(
-    *,
-    seconds: float = 0.7,
-    rounds: int = 7,
-    as_json: bool = False,
-) -> int:
+def forward(*, seconds: float = 0.7, rounds: int = 7, as_json: bool = False) -> int:
     """Frames through real interfaces (veth, needs root), next to a loop that only receives and sends, and to bmv2.
 
     Example:
@@ -136,28 +104,20 @@ def forward(
     import signal
     import sys
 
-    from hostagent.cli.bench.forward import measure
-    from hostagent.cli.bench.runner import run_benchmark
-
     # as an exception, so that the namespaces are removed
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    return run_benchmark("forward", lambda: measure(seconds, rounds), as_json)
+    return _run("forward", as_json, seconds, rounds)
 
 
 @command(
     option("--size", metavar="SIZE", help="Size of a worker's tensor."),
-    option("-n", "--nproc", dest="ranks", metavar="N", type=integer(1), help="Ranks of the training step."),
-    option("--parameters", metavar="N", type=integer(0), help="Parameters of the model; 0: no training step."),
-    option("--steps", metavar="N", type=integer(1), help="Training steps to time."),
+    option("-n", "--nproc", dest="ranks", type=integer(1), help="Ranks of the training step."),
+    option("--parameters", type=integer(0), help="Parameters of the model; 0: no training step."),
+    option("--steps", type=integer(1), help="Training steps to time."),
     AS_JSON,
 )
 def server(
-    *,
-    size: str = "100MB",
-    ranks: int = 4,
-    parameters: int = 25_000_000,
-    steps: int = 5,
-    as_json: bool = False,
+    *, size: str = "100MB", ranks: int = 4, parameters: int = 25_000_000, steps: int = 5, as_json: bool = False
 ) -> int:
     """The rack server: sums next to plain copies, two cores to one, tall to wide, eight tenants to one, and an Adam
     step in the server next to gloo with a local Adam.
@@ -165,98 +125,51 @@ def server(
     Example:
       netsum bench server --parameters 0
     """
-    size_bytes = parse_size(size)
-    from hostagent.cli.bench.runner import run_benchmark
-    from hostagent.cli.bench.server import measure
-
-    return run_benchmark("server", lambda: measure(size_bytes, ranks, parameters, steps), as_json)
+    return _run("server", as_json, parse_size(size), ranks, parameters, steps)
 
 
-@command(
-    AS_JSON,
-)
-def load(
-    *,
-    as_json: bool = False,
-) -> int:
+@command(AS_JSON)
+def load(*, as_json: bool = False) -> int:
     """Source to running machine code, cold and from the cache; start of a run, next to torchrun with gloo.
 
     Example:
       netsum bench load
     """
-    from hostagent.cli.bench.load import measure
-    from hostagent.cli.bench.runner import run_benchmark
-
-    return run_benchmark("load", lambda: measure(), as_json)
+    return _run("load", as_json)
 
 
-@command(
-    AS_JSON,
-)
-def pspin(
-    *,
-    as_json: bool = False,
-) -> int:
+@command(AS_JSON)
+def pspin(*, as_json: bool = False) -> int:
     """Simulation speed of the model of the PsPIN switch, next to its RTL; bandwidth of Flare's 512 cores on it.
 
     Example:
       netsum bench pspin
     """
-    from hostagent.cli.bench.pspin import measure
-    from hostagent.cli.bench.runner import run_benchmark
-
-    return run_benchmark("pspin", lambda: measure(), as_json)
+    return _run("pspin", as_json)
 
 
-@command(
-    option("--lanes", metavar="N", type=integer(2), help="Integers in a frame."),
-    AS_JSON,
-)
-def worker(
-    *,
-    lanes: int = 256,
-    as_json: bool = False,
-) -> int:
+@command(option("--lanes", type=integer(2), help="Integers in a frame."), AS_JSON)
+def worker(*, lanes: int = 256, as_json: bool = False) -> int:
     """A host's cost of a frame: quantize, send, receive and dequantize, next to a plain copy of its lanes.
 
     Example:
       netsum bench worker --lanes 2048
     """
-    from hostagent.cli.bench.runner import run_benchmark
-    from hostagent.cli.bench.worker import measure
-
-    return run_benchmark("worker", lambda: measure(lanes), as_json)
+    return _run("worker", as_json, lanes)
 
 
-@command(
-    option("--entries", metavar="N", type=integer(1, 150_000), help="Number of table entries."),
-    AS_JSON,
-)
-def entries(
-    *,
-    entries: int = 100_000,
-    as_json: bool = False,
-) -> int:
+@command(option("--entries", type=integer(1, 150_000), help="Number of table entries."), AS_JSON)
+def entries(*, entries: int = 100_000, as_json: bool = False) -> int:
     """Table entries inserted, modified, read and deleted over P4Runtime, next to a server that ignores them.
 
     Example:
       netsum bench entries --entries 10000
     """
-    from hostagent.cli.bench.entries import measure
-    from hostagent.cli.bench.runner import run_benchmark
-
-    return run_benchmark("entries", lambda: measure(entries), as_json)
+    return _run("entries", as_json, entries)
 
 
-@command(
-    option("-o", "--output", metavar="FILE", type=Path, help="JSON file for all results."),
-    AS_JSON,
-)
-def everything(
-    *,
-    output: Path | None = None,
-    as_json: bool = False,
-) -> int:
+@command(option("-o", "--output", metavar="FILE", type=Path, help="JSON file for all results."), AS_JSON)
+def everything(*, output: Path | None = None, as_json: bool = False) -> int:
     """All of the benchmarks but server, worker and entries, one after the other: the tables of BENCHMARKS.md.
 
     Example:
@@ -265,27 +178,17 @@ def everything(
     import json
     import sys
 
-    from hostagent.cli.bench import allreduce, forward, load, ports, pspin, switch, tables
-    from hostagent.cli.bench.runner import BenchError, Report, machine_facts, print_report
+    from hostagent.cli.bench.runner import BenchError, machine_facts, print_report
 
-    measures: tuple[Callable[[], Report], ...] = (
-        switch.measure,
-        tables.measure,
-        ports.measure,
-        forward.measure,
-        load.measure,
-        pspin.measure,
-        allreduce.measure,
-    )
     facts = machine_facts()
     if not as_json:
         print("  ".join(f"{name} {value}" for name, value in facts.items()))
     reports = []
-    for measure in measures:
+    for name in ("switch", "tables", "ports", "forward", "load", "pspin", "allreduce"):
         try:
-            report = measure()
+            report = importlib.import_module(f"hostagent.cli.bench.{name}").measure()
         except BenchError as error:  # such as one that needs root
-            print(f"\n{measure.__module__.rpartition('.')[2]}: not measured: {error}", file=sys.stderr)
+            print(f"\n{name}: not measured: {error}", file=sys.stderr)
             continue
         if not as_json:
             print()

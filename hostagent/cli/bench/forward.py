@@ -1,9 +1,9 @@
 """``netsum bench forward``: packets a second through real interfaces, next to the most that these sockets allow.
 
-Two veth pairs join two network namespaces. In one stand a sender and a receiver (for the router) or a host that is two
-children of a job (for aggregation), in the other the switch, or in its place the limit: a compiled loop that only
-receives and sends on the same kind of sockets. Switch and limit take turns on the same core; the others have the rest.
-Each figure is the best of several rounds, for whatever else the machine does only ever slows a round down.
+Two veth pairs join two network namespaces. One has a sender and a receiver (for the router) or a host that is two
+children of a job (for aggregation), the other the switch, or instead the limit: a compiled loop that only receives and
+sends on the same kind of sockets. Switch and limit take turns on the same core; the other processes have the rest.
+Each figure is the best of several rounds, because other load on the machine can only slow a round down.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
-from hostagent.cli.bench.forward_traffic import WINDOW
 from hostagent.cli.bench.runner import BenchError, Report, Row
+from hostagent.cli.bench.traffic import WINDOW
 from hostagent.cli.bench.veth import VethPairs
 
 LANES = 64
@@ -31,15 +31,15 @@ WORK = {
     "router": f"IPv4 router, {ROUTED_FRAME_BYTES}-byte frames",
     "allreduce": f"{LANES}-lane aggregation, 2 children",
 }
-WANTED_SHARE = {"router": 0.85, "allreduce": 0.60}
+TARGET_SHARE = {"router": 0.85, "allreduce": 0.60}
 BMV2_KPPS = {"router": 72.0, "allreduce": 11.4}
 """simple_switch_grpc 1.15.5, optimised build, recorded over veth on a machine like the one this was written on."""
 
 SATURATED = 0.02
-"""The forwarder is what limits when at least so much of what was sent was too much for it."""
+"""The forwarder is the bottleneck if it dropped at least this share of what was sent."""
 
 TRIES = 5
-"""So often a round is played again in which the ends themselves lost frames: others had their core."""
+"""Attempts at a round in which the ends themselves lose no frames; they do when other processes had their core."""
 
 
 class BenchFailed(BenchError):
@@ -57,22 +57,22 @@ class Role:
         )
 
     def begin(self, word: str) -> None:
-        """Tell it to do something."""
+        """Send it a command."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
 
     def answer(self) -> dict[str, Any]:
-        """What it says when that is done."""
+        """Its result."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             raise BenchFailed(f"the process {self.role!r} ended with status {self._process.wait()}; see above why")
-        found: dict[str, Any] = json.loads(line)
-        return found
+        result: dict[str, Any] = json.loads(line)
+        return result
 
     def do(self, word: str) -> dict[str, Any]:
-        """Both."""
+        """Send a command and wait for its result."""
         self.begin(word)
         return self.answer()
 
@@ -98,32 +98,32 @@ class Round:
     cpu_ns: float
     """Processor time of the forwarder for each frame, the kernel's work for it included."""
     overload: float
-    """Share of the frames sent that found no room at the forwarder; 0 where a window holds the sender back."""
+    """Share of the frames sent for which the forwarder had no room; 0 where a window limits the sender."""
     lost_at_ends: int
     """Frames that the forwarder sent and the receiver's kernel dropped: then ``kpps`` is a lower bound."""
     sent: int
-    """What the sender sent; 0 where a window holds it back."""
+    """Frames of the sender; 0 where a window limits it."""
     drops: dict[str, int]
-    """What of it the forwarder dropped, by reason."""
+    """Frames that the forwarder dropped, by reason."""
     uncounted: int
-    """What of it neither came through nor was counted as dropped on the way."""
+    """Frames that were neither received nor counted as dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forwarding:
-    """What was found for one kind of work."""
+    """Result for one kind of work."""
 
     work: str
     frame_bytes: int
     limit: Round
-    """The best round, and likewise."""
+    """The best round; ``switch`` likewise."""
     switch: Round
     limit_median_kpps: float
     switch_median_kpps: float
     share: float
     """Switch to limit, by the best rounds."""
     cpu_share: float
-    """The same by processor time: what others do on the machine touches it less."""
+    """The same by CPU time, which depends less on other load."""
     wanted_share: float
     bmv2_kpps: float
     saturated: bool
@@ -202,7 +202,7 @@ def _round(forwarder: Role, ends: list[Role]) -> Round:
     if not seen["frames"]:
         raise BenchFailed(f"{forwarder.role}: no frame came through; drops: {seen['drops']}, {used['drops']}")
     if seen.get("stalled"):
-        raise BenchFailed(f"{forwarder.role}: a window stood still; drops: {seen['drops']} and {used['drops']}")
+        raise BenchFailed(f"{forwarder.role}: a window made no progress; drops: {seen['drops']} and {used['drops']}")
     sent = others[0]["sent"] if others else 0
     drops, lost = _by_reason(used["drops"]), _by_reason(seen["drops"]).total()
     return Round(
@@ -233,7 +233,7 @@ def _summary(traffic: str, limits: list[Round], switches: list[Round]) -> Forwar
         switch_median_kpps=statistics.median(one.kpps for one in switches),
         share=switch.kpps / limit.kpps,
         cpu_share=least[0] / least[1],
-        wanted_share=WANTED_SHARE[traffic],
+        wanted_share=TARGET_SHARE[traffic],
         bmv2_kpps=BMV2_KPPS[traffic],
         saturated=(traffic != "router" or min(limit.overload, switch.overload) > SATURATED)
         and not (limit.lost_at_ends or switch.lost_at_ends),

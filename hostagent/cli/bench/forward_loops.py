@@ -15,10 +15,10 @@ from emulator.ports.interface.packet_socket import packet_has_input, packet_rece
 from emulator.ports.sockets.mmsg import MESSAGE_BYTES, MESSAGES, MSG_DONTWAIT, set_message, transmit
 
 NAP_NS = 50_000
-"""A receiver's rest when nothing has come: it shares its core with the sender, and its ring holds thousands."""
+"""Sleep of a receiver without input: it shares its core with the sender, and its ring holds thousands of frames."""
 
-PATIENCE_NS = 30_000_000_000
-"""What a receiver gives a sender to begin."""
+START_TIMEOUT_NS = 30_000_000_000
+"""Time-out of a receiver until the first frame."""
 
 STALLED_NS = 500_000_000
 """A window that makes no progress for this long has lost a frame."""
@@ -49,7 +49,7 @@ def count_frames(port: int, batch: int, quiet_ns: int, results: int) -> None:
             first_ns = now_ns if frames == 0 else first_ns
             last_ns = now_ns
             frames += taken
-        elif now_ns - last_ns > (quiet_ns if frames > 0 else PATIENCE_NS):
+        elif now_ns - last_ns > (quiet_ns if frames > 0 else START_TIMEOUT_NS):
             break
         else:
             ppoll(0, 0, NAP_NS)
@@ -76,7 +76,7 @@ def _pass_on(port: int, out: int, batch: int) -> Any:
 
 @njit
 def limit_loop(left: int, right: int, left_out: int, right_out: int, batch: int, sleeper: int, stop: int) -> int:
-    """What a switch could do at best: receive and send, and nothing else. How many frames passed."""
+    """The upper bound for a switch: receive and send, and nothing else. Returns the number of frames."""
     passed = 0
     while load_acquire64(stop) == 0:
         moved = _pass_on(left, left_out, batch) + _pass_on(right, right_out, batch)
@@ -84,12 +84,12 @@ def limit_loop(left: int, right: int, left_out: int, right_out: int, batch: int,
         if moved > 0:
             continue
         start_ns = monotonic_ns()
-        found = False
-        while not found and monotonic_ns() - start_ns < SPIN_NS:
+        has_input = False
+        while not has_input and monotonic_ns() - start_ns < SPIN_NS:
             for _ in range(SPINS_PER_CLOCK):
                 pause()
-                found = found or packet_has_input(left) or packet_has_input(right)
-        if found:
+                has_input = has_input or packet_has_input(left) or packet_has_input(right)
+        if has_input:
             continue
         sequence = bell_prepare(sleeper)
         if packet_has_input(left) or packet_has_input(right) or load_acquire64(stop) != 0:

@@ -29,7 +29,7 @@ from emulator.ports.port import SwitchPort
 from emulator.ports.sockets.mmsg import IOV, MESSAGE
 from emulator.ports.spec import parse_port, parse_ports
 from hostagent.cli.bench.forward_loops import count_frames, exchange, limit_loop, send_frames
-from hostagent.cli.bench.forward_traffic import CHUNK_AT, contributions, load_switch, routed_frames
+from hostagent.cli.bench.traffic import CHUNK_AT, contributions, load_switch, routed_frames
 
 QUIET_NS = 400_000_000
 """A receiver's round ends when nothing more has come for so long."""

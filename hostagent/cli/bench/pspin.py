@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from hostagent.cli.bench.runner import Report, Row
@@ -33,17 +32,22 @@ def _echo() -> Row:
 
 
 def _dense() -> Row:
+    def play() -> tuple[int, int]:
+        outcome = _flare(256 * KIB, "tree")
+        return outcome.packets, outcome.cycles
+
+    return _speed("simulation of a dense reduction, 512 cores, 64 children, 1 KiB", play)
+
+
+def _flare(message_bytes: int, algorithm: str, **options: Any) -> Any:
+    """Outcome of a reduction by 512 cores with 64 children."""
     from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
     from pspin_model.flare.study.simulate import simulate
     from pspin_model.machine.costs import FLARE_COSTS
 
-    reduction = Reduction(256 * KIB, algorithm="tree")
-
-    def play() -> tuple[int, int]:
-        (outcome,) = simulate(FlareConfig(flare_machine(), FLARE_COSTS, (reduction,))).outcomes
-        return outcome.packets, outcome.cycles
-
-    return _speed("simulation of a dense reduction, 512 cores, 64 children, 1 KiB", play)
+    reduction = Reduction(message_bytes, algorithm=algorithm, **options)
+    (outcome,) = simulate(FlareConfig(flare_machine(), FLARE_COSTS, (reduction,))).outcomes
+    return outcome
 
 
 def _speed(name: str, play: Callable[[], tuple[int, int]]) -> Row:
@@ -60,17 +64,15 @@ def _speed(name: str, play: Callable[[], tuple[int, int]]) -> Row:
 
 def _ceilings() -> list[Row]:
     """Bandwidth of 512 cores by element type, next to the paper's ceilings."""
-    from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
+    from pspin_model.flare.config import Reduction
     from pspin_model.flare.models.dense import LINE_RATE_GBPS, ceiling_gbps
     from pspin_model.flare.models.settings import add_cycles
-    from pspin_model.flare.study.simulate import simulate
     from pspin_model.machine.costs import FLARE_COSTS
 
     rows = []
-    base = Reduction(1024 * KIB, algorithm="single")
     for dtype in ("float32", "int16", "int8"):
-        (outcome,) = simulate(FlareConfig(flare_machine(), FLARE_COSTS, (replace(base, dtype=dtype),))).outcomes
-        cycles = add_cycles(replace(base, dtype=dtype), FLARE_COSTS)
+        outcome = _flare(1024 * KIB, "single", dtype=dtype)
+        cycles = add_cycles(Reduction(1024 * KIB, algorithm="single", dtype=dtype), FLARE_COSTS)
         name, paper = f"reduction of 1 MiB, {dtype}", ceiling_gbps(512, KIB, cycles, LINE_RATE_GBPS)
         details = {"type": dtype, "exact": outcome.exact}
         rows.append(Row(name, outcome.bandwidth_gbps, "Gbit/s", "the paper's ceiling", paper, details=details))
@@ -84,24 +86,14 @@ def _crossovers() -> list[Row]:
 
     rows = []
     for size in (64, 96, 128, 256, 512):
-        found = {algorithm.value: _gbps(size * KIB, algorithm.value) for algorithm in Algorithm}
+        rates = {algorithm.value: _flare(size * KIB, algorithm.value).bandwidth_gbps for algorithm in Algorithm}
         chosen = choose_algorithm(size * KIB, reproducible=False).value
         name = f"reduction of {size} KiB, {chosen} (the paper's choice)"
-        rows.append(Row(name, found[chosen], "Gbit/s", "the best algorithm", max(found.values()), details=found))
+        rows.append(Row(name, rates[chosen], "Gbit/s", "the best algorithm", max(rates.values()), details=rates))
     return rows
 
 
 def _staggering() -> Row:
-    """What children that begin at different blocks bring a single buffer."""
-    staggered, together = (_gbps(512 * KIB, "single", staggered=each) for each in (True, False))
+    """Gain of a single buffer where children start at different blocks."""
+    staggered, together = (_flare(512 * KIB, "single", staggered=each).bandwidth_gbps for each in (True, False))
     return Row("reduction of 512 KiB, one buffer, staggered", staggered, "Gbit/s", "not staggered", together)
-
-
-def _gbps(message_bytes: int, algorithm: str, **options: Any) -> float:
-    """Of 512 cores with 64 children."""
-    from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
-    from pspin_model.flare.study.simulate import simulate
-    from pspin_model.machine.costs import FLARE_COSTS
-
-    reduction = Reduction(message_bytes, algorithm=algorithm, **options)
-    return simulate(FlareConfig(flare_machine(), FLARE_COSTS, (reduction,))).outcomes[0].bandwidth_gbps

@@ -1,6 +1,6 @@
 """What all benchmarks share: rows with a baseline from the same run, one table, one JSON form, the machine's facts.
 
-A benchmark is a module with ``measure(...) -> Report``. Ranks of a training job report to it by `send_result`.
+A benchmark is a module with ``measure(...) -> Report``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-
-TIMEOUT_S = 600
-MARK = "BENCH "
-"""Start of the line that holds the result of the ranks."""
 
 
 class BenchError(Exception):
@@ -144,28 +140,3 @@ def machine_facts() -> dict[str, str]:
         "llvmlite": llvmlite.__version__,
         "commit": commit(),
     }
-
-
-# --- Ranks --------------------------------------------------------------------------------------------------------
-
-
-def send_result(result: Mapping[str, Any]) -> None:
-    """From rank 0 to `run_ranks`."""
-    print(MARK + json.dumps(result), flush=True)
-
-
-def run_ranks(
-    ranks: int, script: Path, options: Sequence[str], ours: Sequence[str] | None, environment: Mapping[str, str]
-) -> dict[str, Any]:
-    """The result of rank 0. ``ours``: further options of ``netsum run``; None for torchrun. Raises BenchError."""
-    if ours is not None:
-        launch = [sys.executable, "-m", "hostagent.cli.main", "run", "-n", str(ranks), *ours]
-    else:
-        launch = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}"]
-    command = [*launch, str(script), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=dict(environment))
-    for line in done.stdout.splitlines():
-        if line.startswith(MARK):
-            result: dict[str, Any] = json.loads(line.removeprefix(MARK))
-            return result
-    raise BenchError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")

@@ -1,4 +1,4 @@
-"""The compiled loops of ``bench.py``: workers that only send and take, a server that only copies, tall and wide."""
+"""Compiled loops of the rack server's benchmark: workers that send and receive, a copying server, tall and wide."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def play_ready(
         for worker in range(first, end):
             ring = load_i64(load_i64(records + 24 * worker) + WIRE_TX)
             store_i64(ring + TX_LIMIT, load_i64(ring + TX_TAIL) + load_u32(ring + TX_MASK) + 1)
-    for worker in range(first, end):  # so that the port knows of nothing
+    for worker in range(first, end):  # back to what the port has published
         port = load_i64(records + 24 * worker)
         ring, published = load_i64(port + WIRE_TX), load_i64(port + OUT_PUBLISHED)
         store_i64(ring + TX_TAIL, published)

@@ -5,8 +5,8 @@ batch as in a live loop, without Python between. The limit is a compiled loop of
 the same frames out, without a table. Figures are nanoseconds a frame; the best batch is the machine's, the median is
 the machine's and its other users'.
 
-No look-up is flat on a machine with caches: the same loop is measured reading one cache line at random, of as many as a
-table has entries, and that is what a table's line in the picture is to be held against.
+No lookup is flat on a machine with caches: the same loop is measured reading one cache line at random, of as many as a
+table has entries, as the baseline of a table's line in the picture.
 """
 
 from __future__ import annotations
@@ -26,21 +26,13 @@ from emulator.ports.batch import CELL_BYTES
 from emulator.switch.control import Exact, FieldMatch, Lpm, Range, Ternary
 from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.cli.bench.runner import Report, Row
-from hostagent.cli.bench.tables_rig import (
-    DESTINATION,
-    FRAME_BYTES,
-    FRAMES,
-    PORTS,
-    BenchSwitch,
-    Frames,
-    Keys,
-    Timing,
-    ipv4_frame,
-    ipv6_frame,
-    timed,
-)
-from hostagent.cli.bench.tables_rounds import limit_rounds
+from hostagent.cli.bench.switch_loops import limit_rounds
+from hostagent.cli.bench.traffic import BATCH_FRAMES, Frames, Keys, RingSwitch, Timing, inserter, timed
 
+PORTS = 4
+FRAME_BYTES = 64
+DESTINATION = 30
+"""Of an IPv4 frame's destination address."""
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 BATCHES = 4_000
 """A million frames, so ten for each entry of the largest table."""
@@ -88,7 +80,23 @@ class Lookup:
     """Mean time of the processor for an insertion through the control interface; 0 for the limits."""
 
 
-# --- Entries ----------------------------------------------------------------------------------------------------
+# --- Frames and entries -------------------------------------------------------------------------------------
+
+
+def ipv4_frame(protocol: int = 17) -> bytes:
+    header = bytes([0x45, 0, 0, FRAME_BYTES - 14, 0, 0, 0, 0, 64, protocol, 0, 0]) + bytes([192, 168, 0, 1, 0, 0, 0, 0])
+    return (bytes(12) + b"\x08\x00" + header).ljust(FRAME_BYTES, b"\0")
+
+
+def ipv6_frame() -> bytes:
+    return (bytes(12) + b"\x86\xdd" + bytes([0x60, 0, 0, 0, 0, 0, 17, 64])).ljust(FRAME_BYTES, b"\0")
+
+
+def batch_of(content: bytes) -> Frames:
+    """A batch of frames with the same headers."""
+    frames = Frames(BATCH_FRAMES, FRAME_BYTES, PORTS)
+    frames.bytes[:] = np.frombuffer(content, np.uint8)
+    return frames
 
 
 def _big(values: Sequence[int], size_bytes: int) -> NDArray[np.uint8]:
@@ -188,19 +196,20 @@ def table_program(kind: Kind, size: int) -> CompiledProgram:
 def measure_table(kind: Kind, count: int, batches: int) -> tuple[Timing, float]:
     """(time a frame, microseconds an insertion)."""
     drawn = kind.draw(count, random.Random(f"{SEED} {kind.name} {count}"))
-    switch, frames = BenchSwitch(table_program(kind, kind.largest)), Frames(kind.frame())
+    rig, frames = RingSwitch(table_program(kind, kind.largest), PORTS, BATCH_FRAMES), batch_of(kind.frame())
+    insert = inserter(rig.switch, "looked_up", "forward")
     start = time.thread_time()
     for match, priority in drawn.entries:
-        switch.insert("looked_up", match, "forward", ACTION_PARAMS, priority)
+        insert(match, ACTION_PARAMS, priority)
     insert_us = (time.thread_time() - start) / count * 1e6
-    return switch.measure(frames, drawn.keys, batches), insert_us
+    return rig.measure(frames, drawn.keys, batches), insert_us
 
 
 def measure_limit(batches: int, lines: int = 1) -> Timing:
     """The compiled loop that only parses and rewrites, and reads one of ``lines`` cache lines for each frame."""
-    frames, keys = Frames(ipv4_frame()), exact_entries(1000, random.Random(SEED)).keys
-    out = aligned_bytes(FRAMES * CELL_BYTES).reshape(FRAMES, CELL_BYTES)
-    counters, touched = np.zeros((PORTS, 2), np.uint64), np.zeros(FRAMES, np.int64)
+    frames, keys = batch_of(ipv4_frame()), exact_entries(1000, random.Random(SEED)).keys
+    out = aligned_bytes(BATCH_FRAMES * CELL_BYTES).reshape(BATCH_FRAMES, CELL_BYTES)
+    counters, touched = np.zeros((PORTS, 2), np.uint64), np.zeros(BATCH_FRAMES, np.int64)
     memory = table_bytes(8 * LINE_WORDS * lines).view(np.int64).reshape(lines, LINE_WORDS)
     memory[:] = 0  # pages that nobody has written are all the same one
 
@@ -208,8 +217,8 @@ def measure_limit(batches: int, lines: int = 1) -> Timing:
         count = limit_rounds(
             frames.bytes, out, counters, FRAME_BYTES, memory, touched, keys.offset, keys.values, times_ns
         )
-        if count != FRAMES * len(times_ns):
-            raise RuntimeError(f"the bare loop forwarded {count} of {FRAMES * len(times_ns)} frames")
+        if count != BATCH_FRAMES * len(times_ns):
+            raise RuntimeError(f"the bare loop forwarded {count} of {BATCH_FRAMES * len(times_ns)} frames")
 
     return timed(run, batches)
 
@@ -217,16 +226,18 @@ def measure_limit(batches: int, lines: int = 1) -> Timing:
 def measure_router(routes: int, batches: int) -> tuple[Timing, float]:
     """The shipped router: checksums, TTL, MAC addresses, counters, and ``routes`` routes."""
     size = max(4096, 1 << routes.bit_length())
-    switch, frames = BenchSwitch(load("router.p4", {"ROUTES": str(size)})), Frames(ipv4_frame())
+    program = load("router.p4", {"ROUTES": str(size)})
+    rig, frames = RingSwitch(program, PORTS, BATCH_FRAMES), batch_of(ipv4_frame())
     prefixes, addresses = _prefixes(routes, random.Random(SEED), 32, ROUTE_LENGTHS)
     for port in range(PORTS):
-        switch.insert("source_macs", (Exact(1, port),), "set_source", (0x0200_0000_0100 + port,))
+        inserter(rig.switch, "source_macs", "set_source")((Exact(1, port),), (0x0200_0000_0100 + port,))
+    insert = inserter(rig.switch, "routes", "set_nhop")
     start = time.thread_time()
     for i, prefix in enumerate(prefixes):
-        switch.insert("routes", (Lpm(1, *prefix),), "set_nhop", (i % PORTS, 0x0200_0000_0000 + i % PORTS))
+        insert((Lpm(1, *prefix),), (i % PORTS, 0x0200_0000_0000 + i % PORTS))
     insert_us = (time.thread_time() - start) / routes * 1e6
     keys = Keys(DESTINATION, _big(addresses, 4))
-    return switch.measure(frames, keys, batches, summed=True), insert_us
+    return rig.measure(frames, keys, batches, summed=True), insert_us
 
 
 def forwarding_rows() -> list[Row]:
