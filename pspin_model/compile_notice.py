@@ -1,4 +1,4 @@
-"""Telling the user what a first run waits for."""
+"""A notice on stderr when a first run has to compile the machine or its handlers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from numba.core import event
 
 
-class Teller(event.Listener):
-    """Says once that the machine or a handler is being compiled, which is kept. What was kept makes no event; what is
-    never kept, as an operator of the user's, takes little."""
+class CompileNotice(event.Listener):
+    """Printed once, when code is compiled that is then kept on disk. Code that was kept causes no event; code that is
+    never kept, such as a user's operator, compiles quickly."""
 
     def __init__(self) -> None:
-        self.told = False
+        self.printed = False
 
     def on_start(self, event: Any) -> None:
         dispatcher = event.data.get("dispatcher")
         function = getattr(dispatcher, "py_func", None)
         kept = getattr(getattr(dispatcher, "_cache", None), "cache_path", None)
-        if not self.told and kept and str(getattr(function, "__module__", "")).startswith("pspin_model."):
-            self.told = True
+        if not self.printed and kept and str(getattr(function, "__module__", "")).startswith("pspin_model."):
+            self.printed = True
             print("netsum: compiling the machine and its handlers, once for this version (half a minute or more)",
                   file=sys.stderr, flush=True)  # fmt: skip
 
@@ -30,6 +30,6 @@ class Teller(event.Listener):
 
 
 @functools.cache
-def tell_compiling() -> None:
-    """From now on this process tells on stderr when it compiles what it keeps."""
-    event.register("numba:compile", Teller())  # type: ignore[no-untyped-call]
+def print_compile_notice() -> None:
+    """From now on this process prints the notice when it compiles."""
+    event.register("numba:compile", CompileNotice())  # type: ignore[no-untyped-call]

@@ -30,7 +30,7 @@ from pspin_model.flare.records import (
     SUM,
     USERS,
 )
-from pspin_model.flare.user_source import MOST_TURNS, bounded
+from pspin_model.flare.user_objects import MOST_TURNS, bounded
 from pspin_model.handlers import charge_cycles, helper
 from pspin_model.handlers.memory import address_of, view
 from pspin_model.machine.costs import ELEMENT_UNIT

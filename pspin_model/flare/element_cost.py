@@ -21,8 +21,7 @@ from pspin_model.flare.combine import compile_operator, compiled_rows
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.elements import ElementError, random_values
 from pspin_model.flare.operators import function_of
-from pspin_model.flare.user_objects import element_kind
-from pspin_model.flare.user_source import definition_of
+from pspin_model.flare.user_objects import definition_of, element_kind
 from pspin_model.handlers.decorator import HandlerError
 from pspin_model.handlers.rewrite import priced
 from pspin_model.machine.costs import CLASSES, ELEMENT_UNIT, CostTable, ElementCost

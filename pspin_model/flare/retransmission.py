@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pspin_model.flare.places import block_of
+from pspin_model.flare.block_memory import block_of
 from pspin_model.flare.records import (
     A_ADDRESS,
     A_OWN_NUMBER,

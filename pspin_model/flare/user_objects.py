@@ -1,19 +1,28 @@
-"""What a configuration names as ``module:name``: operators and element types of the user's."""
+"""User-defined operators and element types: lookup of ``module:name``, source of a function, bounded loops."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Callable
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from pspin_model.flare.elements import ELEMENT_TYPES, ElementType
+from pspin_model.handlers.rewrite import recompiled
 from pspin_model.machine.config import ConfigError
 
+MOST_TURNS = 1_000_000
+"""Limit of the iterations of all loops for one pair of elements; a host does them in milliseconds. [ours]"""
+COUNT = "_netsum_turns"
 
-def found(what: str, name: str) -> Any:
-    """The object. Raises ConfigError; ``what`` it is to be goes before the name."""
+
+def lookup(what: str, name: str) -> Any:
+    """The object of that name; ``what`` begins the error message. Raises ConfigError."""
     module, _, attribute = name.partition(":")
     try:
         return getattr(import_module(module), attribute)
@@ -31,19 +40,62 @@ def element_kind(name: str) -> ElementType:
         return OURS[name]
     if ":" not in name:
         raise ConfigError(f'type = {name!r}: choose one of {", ".join(ELEMENT_TYPES)}, or "module:name"')
-    given = found("type", name)
+    value = lookup("type", name)
     try:
-        made = given if isinstance(given, ElementType) else ElementType(np.dtype(given))
+        kind = value if isinstance(value, ElementType) else ElementType(np.dtype(value))
     except TypeError as error:
         raise ConfigError(f"type {name}: {error}") from None
-    if wrong := made.problem():
+    if wrong := kind.problem():
         raise ConfigError(f"type {name} is {wrong}")
-    return made
+    return kind
 
 
 def user_function(name: str) -> Callable[[Any, Any], Any]:
     """An operator. Raises ConfigError."""
-    function = found("operator", name)
+    function = lookup("operator", name)
     if not callable(function):
-        raise ConfigError(f"operator {name} is no function")
+        raise ConfigError(f"operator {name} is not a function")
     return function  # type: ignore[no-any-return]
+
+
+def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
+    """A function's source, or a lambda's if it is the only one on its lines; None where it cannot be read."""
+    if not isinstance(function, FunctionType):
+        return None
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    if isinstance(tree.body[0], ast.FunctionDef) and tree.body[0].name == function.__name__:
+        return tree.body[0]
+    lambdas = [each for each in ast.walk(tree) if isinstance(each, ast.Lambda)]
+    if len(lambdas) != 1:
+        return None
+    body: list[ast.stmt] = [ast.Return(lambdas[0].body)]
+    return ast.FunctionDef(function.__name__, lambdas[0].args, body, [], None)
+
+
+def bounded(function: FunctionType) -> Callable[..., Any]:
+    """The function with a RuntimeError after `MOST_TURNS` iterations; unchanged if it has no loop."""
+    definition = definition_of(function)
+    turns = _Turns()
+    if definition is None or not any(isinstance(each, ast.While | ast.For) for each in ast.walk(definition)):
+        return function
+    definition.decorator_list = []
+    definition.body = [*ast.parse(f"{COUNT} = 0").body, *(turns.visit(each) for each in definition.body)]
+    return recompiled(function, ast.Module([definition], []), {})
+
+
+class _Turns(ast.NodeTransformer):
+    """Counts the iterations of all loops."""
+
+    def _counted(self, node: Any) -> Any:
+        self.generic_visit(node)
+        node.body[:0] = ast.parse(f"{COUNT} += 1\nif {COUNT} > {MOST_TURNS}:\n    raise RuntimeError").body
+        return node
+
+    def visit_While(self, node: ast.While) -> Any:
+        return self._counted(node)
+
+    def visit_For(self, node: ast.For) -> Any:
+        return self._counted(node)

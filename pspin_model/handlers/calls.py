@@ -6,10 +6,11 @@ from typing import Any
 
 from numba.core import types
 
+from emulator.native.jit import njit
 from pspin_model.handlers.core import argue, charge, checked, costs, fault, row, spend, stop
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.jit import njit, stand_in
 from pspin_model.handlers.memory import address_of, allowed, contiguous
+from pspin_model.handlers.overloads import overloaded
 from pspin_model.machine.costs import LOCK
 from pspin_model.machine.layout import (
     FAULT_BAD_COMMAND,
@@ -39,26 +40,26 @@ COMMAND_REGISTERS = 7
 """Words of a command written to its registers, and the load that issues it."""
 
 
-@njit
+@njit(internal=True)
 def yield_core(h: int) -> None:
     """Let the charged cycles pass."""
     stop(h, OP_YIELD)
 
 
-@njit
+@njit(internal=True)
 def now(h: int) -> int:
     """The cycle."""
     stop(h, OP_YIELD)
     return int(row(h)[H_SEGMENT])
 
 
-@njit
+@njit(internal=True)
 def fail(h: int, code: int) -> None:
     """End the handler with an error of its own; does not return."""
     fault(h, FAULT_HANDLER, code)
 
 
-@njit
+@njit(internal=True)
 def lock(h: int, index: int) -> None:
     """Take lock ``index`` of the context, waiting for it (first come, first served)."""
     spend(h, costs(h)[LOCK], 4, 1)
@@ -66,7 +67,7 @@ def lock(h: int, index: int) -> None:
     stop(h, OP_LOCK)
 
 
-@njit
+@njit(internal=True)
 def try_lock(h: int, index: int) -> bool:
     """Take the lock if it is free."""
     spend(h, costs(h)[LOCK], 4, 1)
@@ -74,7 +75,7 @@ def try_lock(h: int, index: int) -> bool:
     return bool(stop(h, OP_TRY_LOCK) != 0)
 
 
-@njit
+@njit(internal=True)
 def unlock(h: int, index: int) -> None:
     """Give the lock back; a fault if this core does not hold it."""
     charge(h, store=1)
@@ -82,19 +83,19 @@ def unlock(h: int, index: int) -> None:
     stop(h, OP_UNLOCK)
 
 
-@njit
+@njit(internal=True)
 def write_lock(h: int, index: int) -> None:
     """Take a reader-writer lock alone."""
     lock(h, index)
 
 
-@njit
+@njit(internal=True)
 def write_unlock(h: int, index: int) -> None:
     """Give back what `write_lock` took."""
     unlock(h, index)
 
 
-@njit
+@njit(internal=True)
 def read_lock(h: int, index: int) -> None:
     """Take a reader-writer lock beside other readers."""
     spend(h, costs(h)[LOCK], 4, 1)
@@ -102,7 +103,7 @@ def read_lock(h: int, index: int) -> None:
     stop(h, OP_READ_LOCK)
 
 
-@njit
+@njit(internal=True)
 def read_unlock(h: int, index: int) -> None:
     """Give back what `read_lock` took."""
     charge(h, atomic=1, branch=1, alu=1)
@@ -110,7 +111,7 @@ def read_unlock(h: int, index: int) -> None:
     stop(h, OP_READ_UNLOCK)
 
 
-@stand_in
+@overloaded
 def one_axis(array: Any) -> Any:
     """``array``, an index of which is an element."""
     if not isinstance(array, types.Array) or array.ndim != 1 or not isinstance(array.dtype, types.Number):
@@ -128,7 +129,7 @@ def atomic_add(h: int, array: Any, index: int, value: Any) -> Any:
     return old
 
 
-@njit
+@njit(internal=True)
 def atomic_add_elements(h: int, array: Any, values: Any) -> None:
     """array[i] += values[i] for all of ``values``, each an atomic of its own, all at one moment.
 
@@ -190,7 +191,7 @@ def atomic_and(h: int, array: Any, index: int, value: Any) -> Any:
     return old
 
 
-@njit
+@njit(internal=True)
 def _own(h: int, op: int, array: Any) -> int:
     """Address of a view that a command may move."""
     if not contiguous(array):
@@ -201,7 +202,7 @@ def _own(h: int, op: int, array: Any) -> int:
     return address
 
 
-@njit
+@njit(internal=True)
 def dma(h: int, target: Any, source: Any) -> int:
     """Start a copy between views of one size (L2 <-> L1); bytes move when it completes. Returns a handle."""
     charge(h, register=COMMAND_REGISTERS)
@@ -213,14 +214,14 @@ def dma(h: int, target: Any, source: Any) -> int:
     return int(stop(h, OP_COPY))
 
 
-@njit
+@njit(internal=True)
 def dma_wait(h: int, handle: int) -> None:
     """Wait for a copy."""
     argue(h, 0, handle)
     stop(h, OP_COPY_WAIT)
 
 
-@njit
+@njit(internal=True)
 def dma_test(h: int, handle: int) -> bool:
     """Whether a copy is complete."""
     charge(h, register=1)
@@ -228,7 +229,7 @@ def dma_test(h: int, handle: int) -> bool:
     return bool(stop(h, OP_COPY_TEST) != 0)
 
 
-@njit
+@njit(internal=True)
 def send_packet(h: int, data: Any, tag: int, port: int) -> int:
     """Send the bytes of a view to the network; ``tag`` and ``port`` go with them. Returns a handle for `wait`."""
     charge(h, register=COMMAND_REGISTERS)
@@ -239,7 +240,7 @@ def send_packet(h: int, data: Any, tag: int, port: int) -> int:
     return int(stop(h, OP_SEND))
 
 
-@njit
+@njit(internal=True)
 def copy_to_host(h: int, data: Any, host_offset: int) -> int:
     """Copy a view to the context's host memory. Returns a handle for `wait`."""
     charge(h, register=COMMAND_REGISTERS)
@@ -249,7 +250,7 @@ def copy_to_host(h: int, data: Any, host_offset: int) -> int:
     return int(stop(h, OP_TO_HOST))
 
 
-@njit
+@njit(internal=True)
 def copy_from_host(h: int, data: Any, host_offset: int) -> int:
     """Fill a view from the context's host memory. Returns a handle for `wait`."""
     charge(h, register=COMMAND_REGISTERS)
@@ -259,7 +260,7 @@ def copy_from_host(h: int, data: Any, host_offset: int) -> int:
     return int(stop(h, OP_FROM_HOST))
 
 
-@njit
+@njit(internal=True)
 def write_to_host(h: int, host_offset: int, value: int) -> int:
     """Write a 64-bit word to the context's host memory. Returns a handle for `wait`."""
     charge(h, register=COMMAND_REGISTERS)
@@ -268,14 +269,14 @@ def write_to_host(h: int, host_offset: int, value: int) -> int:
     return int(stop(h, OP_HOST_WORD))
 
 
-@njit
+@njit(internal=True)
 def wait(h: int, handle: int) -> None:
     """Wait for a command."""
     argue(h, 0, handle)
     stop(h, OP_WAIT)
 
 
-@njit
+@njit(internal=True)
 def test(h: int, handle: int) -> bool:
     """Whether a command is complete."""
     charge(h, register=2)

@@ -1,8 +1,13 @@
-"""Handlers' machine code kept on disk: under a key that holds all that it was compiled from.
+"""The cache of handlers' machine code: in the folder of all compiled loops, keyed by all that it was compiled from.
 
-numba makes constants of a function's globals and of its callees', and keeps the code by source file alone: another
-value would go unseen. Here the key holds these values and the callees' own code. A function that uses something whose
-value cannot be told is not kept, but compiled in each process. What is defined in our packages goes by their sources.
+Functions are numba's to cache one by one here, where `emulator.native.loops_file` keeps one object file for a fixed set
+of loops. That file cannot hold handlers: they are the user's, are compiled one by one as contexts first use them, have
+other arguments than integers, and run in processes that have imported numba anyway (the engine calls into numba's
+runtime for arrays). Folder and locator are the same (`emulator.native.jit_locator`); only the key differs.
+
+numba makes constants of a function's globals and of its callees', and keys the code by source file alone: another value
+would not be noticed. This key holds these values and the callees' own code. A function that uses something with an
+undetermined value is not kept, but compiled in each process. Functions of our packages are keyed by their sources.
 """
 
 from __future__ import annotations
@@ -22,26 +27,26 @@ from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 
 from emulator.native.deferred import Deferred
+from emulator.native.jit import njit
 from emulator.native.jit_cache import source_stamp
 from emulator.native.jit_locator import our_cache
 from pspin_model.handlers.check.subset import Charging, Uses, ours
-from pspin_model.handlers.jit import njit
 
 CONSTANT_MODULES = ("builtins", "math", "cmath", "operator", "numpy", "numba")
-"""Their functions and types are what their names say, for one version of the compiler."""
+"""Functions and types of these modules are constant for one version of the compiler, so the names are enough."""
 
 _MISSING = object()
 
 
 class UnknownValue(Exception):
-    """Something a function uses may change without being seen."""
+    """A function uses something that may change without a change of the key."""
 
 
 def compiled(function: Callable[..., Any], uses: Uses, **options: Any) -> Charging:
     """``njit`` of a handler or helper, its code kept on disk under such a key."""
 
     def make() -> Any:
-        dispatcher = njit(**options)(function).made
+        dispatcher = njit(internal=True, **options)(function).made
         with our_cache():
             dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
         return dispatcher

@@ -7,8 +7,9 @@ from typing import Any
 import numba
 import numpy as np
 
+from emulator.native.jit import njit
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.jit import CHECKED, njit
+from pspin_model.handlers.overloads import CHECKED
 from pspin_model.machine.costs import (
     CLASSES,
     ELEMENT_CYCLES,
@@ -48,22 +49,22 @@ from pspin_model.machine.switching import carray, switch_stacks, words_at
 
 def checked(function: Any) -> Any:
     """Compile a function that does so."""
-    return njit(**CHECKED)(function)
+    return njit(internal=True, **CHECKED)(function)
 
 
-@njit
+@njit(internal=True)
 def row(h: int) -> Any:
     """The core's row of the state."""
     return carray(words_at(h), H_COLUMNS)
 
 
-@njit
+@njit(internal=True)
 def costs(h: int) -> Any:
     """The cost table in force."""
     return carray(words_at(row(h)[H_COSTS]), TABLE_WORDS)
 
 
-@njit
+@njit(internal=True)
 def stop(h: int, op: int) -> int:
     """Hand ``op`` to the engine and go on when it answers."""
     r = row(h)
@@ -72,13 +73,13 @@ def stop(h: int, op: int) -> int:
     return int(row(h)[H_RESULT])
 
 
-@njit
+@njit(internal=True)
 def argue(h: int, index: int, value: int) -> None:
     """Set an argument of the next ``stop``."""
     row(h)[H_ARGS + index] = value
 
 
-@njit
+@njit(internal=True)
 def fault(h: int, kind: int, value: int) -> None:
     """End the handler with an error; does not return."""
     r = row(h)
@@ -87,7 +88,7 @@ def fault(h: int, kind: int, value: int) -> None:
     stop(h, OP_FAULT)
 
 
-@njit
+@njit(internal=True)
 def never_returns(h: int, kind: int) -> None:
     """End a handler that would hold its core for ever: it does until its limit."""
     r = row(h)
@@ -95,7 +96,7 @@ def never_returns(h: int, kind: int) -> None:
     fault(h, kind, 0)
 
 
-@njit
+@njit(internal=True)
 def spend(h: int, cycles: int, instructions: int, accesses: int) -> None:
     """Let so much pass before the next point of order."""
     r = row(h)
@@ -109,7 +110,7 @@ def spend(h: int, cycles: int, instructions: int, accesses: int) -> None:
     r[H_LIMIT] -= cycles
 
 
-@njit
+@njit(internal=True)
 def turn(h: int) -> bool:
     """One turn of a while loop of a handler (put there by the decorator). Returns False."""
     r = row(h)
@@ -120,7 +121,7 @@ def turn(h: int) -> bool:
     return False
 
 
-@njit
+@njit(internal=True)
 def turns(h: int, count: int) -> None:
     """As many turns of a loop, before its first (put there by the decorator)."""
     r = row(h)
@@ -129,7 +130,7 @@ def turns(h: int, count: int) -> None:
         never_returns(h, FAULT_TURNS)
 
 
-@njit
+@njit(internal=True)
 def charge_all(  # type: ignore[no-untyped-def]
     h, alu, load, load_use, store, mul, div, jump, branch_taken, branch, fp, l2_load, l2_store, register, atomic
 ):
@@ -150,7 +151,7 @@ charge_all.compile((numba.types.int64,) * (1 + len(CLASSES)))
 charge_all.disable_compile()
 
 
-@njit
+@njit(internal=True)
 def charge(
     h: int,
     alu: int = 0,
@@ -178,7 +179,7 @@ def charge(
     )
 
 
-@njit
+@njit(internal=True)
 def charge_cycles(h: int, cycles: int, instructions: int) -> None:
     """Plain cycles, for what no class describes."""
     spend(h, cycles, instructions, 0)
@@ -198,13 +199,13 @@ def _element_index(dtype):  # type: ignore[no-untyped-def]  # numba compares sig
     return lambda dtype: index
 
 
-@njit
+@njit(internal=True)
 def charge_elements(h: int, dtype: Any, count: int) -> None:
     """``count`` element operations of a reduction, acc[i] = acc[i] op x[i], at the table's cycles for the type."""
     charge_elements_of(h, element_index(dtype), count)
 
 
-@njit
+@njit(internal=True)
 def charge_elements_of(h: int, index: int, count: int) -> None:
     """`charge_elements` by the type's place in the cost table."""
     c = costs(h)

@@ -17,7 +17,7 @@ from pspin_model.handlers.check.subset import Charging, objection
 from pspin_model.handlers.code_cache import compiled
 from pspin_model.handlers.errors import HandlerError as HandlerError
 from pspin_model.handlers.errors import while_compiling
-from pspin_model.handlers.jit import CHECKED
+from pspin_model.handlers.overloads import CHECKED
 from pspin_model.handlers.rewrite import rewritten
 from pspin_model.machine.machine import HandlerCode
 

@@ -21,13 +21,13 @@ from emulator.native.jit import njit
 from pspin_model.handlers import calls
 from pspin_model.handlers.core import charge_all, checked, fault, row
 from pspin_model.handlers.decorator import Handler
-from pspin_model.handlers.jit import CHECKED
 from pspin_model.handlers.memory import view
+from pspin_model.handlers.overloads import CHECKED
 from pspin_model.machine import layout as at
 from pspin_model.machine.costs import CLASSES
 from pspin_model.machine.switching import carray, words_at
-from pspin_model.riscv.aside import call_aside
 from pspin_model.riscv.emulator import Emulator, HandlerFault, Memories, Running
+from pspin_model.riscv.engine_stack import call_on_engine_stack
 from pspin_model.riscv.memory_map import HANDLER_MEMORY, PACKET, PACKET_L2, SCRATCHPADS, SPACE, VARIABLES, Region
 from pspin_model.riscv.toolchain import ENTRY, Program, compile_program
 
@@ -95,7 +95,7 @@ def _serve(h: int, w: Any) -> None:
 def _interpret(h: int, function: int, number: int) -> None:
     first = 0
     while True:
-        address = call_aside(function, 2 * number + first, h, row(h)[at.H_ENGINE_SP])
+        address = call_on_engine_stack(function, 2 * number + first, h, row(h)[at.H_ENGINE_SP])
         if address == 0:  # the call was broken off before it could say why
             fault(h, at.FAULT_HANDLER, BROKEN)
         words = carray(words_at(address), WORDS)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from pspin_model.examples import kernels
-from pspin_model.examples.catalogue import Part, headers, small_words
+from pspin_model.examples.catalogue import EXAMPLES, Part, headers, small_words
 from pspin_model.handlers import Handler
 from pspin_model.machine import Machine, MachineConfig
 from pspin_model.riscv.handler import CHandler, c_handler
-from pspin_model.riscv.toolchain import HANDLERS
+from pspin_model.riscv.toolchain import HANDLERS, ToolchainError
 
 TWINS: dict[str, Handler] = {
     "aggregate": kernels.aggregate_ph,
@@ -130,3 +130,12 @@ def _run(part: Part, language: str, size_bytes: int) -> Ran:
         int(p["instructions"][0]), int(p["end"][0] - p["start"][0]),
         (*(each.tobytes() for each in (*memories, *columns)), *sent),
     )  # fmt: skip
+
+
+def parts_in_c(name: str) -> tuple[Part, ...]:
+    """An example's parts with its handler in C, run instruction by instruction for every packet. Raises
+    ToolchainError without a compiler or a C version of the handler."""
+    if name not in TWINS:
+        raise ToolchainError(f"example {name!r} has no handler in C; there are {', '.join(TWINS)}")
+    (part,) = EXAMPLES[name]
+    return (replace(part, payload=built_in(name)),)

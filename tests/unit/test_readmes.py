@@ -13,7 +13,10 @@ def modules(folder: Path) -> list[str]:
 
 
 FOLDERS = sorted(
-    str(file.parent.relative_to(ROOT)) for file in ROOT.glob("emulator/**/__init__.py") if modules(file.parent)
+    str(file.parent.relative_to(ROOT))
+    for package in ("emulator", "hostagent", "pspin_model")
+    for file in (ROOT / package).glob("**/__init__.py")
+    if modules(file.parent)
 )
 
 

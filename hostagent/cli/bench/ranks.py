@@ -74,8 +74,11 @@ def _run(command: list[str]) -> dict[str, Any]:
 
 def measure_allreduce(backend: str, size_bytes: int, repeats: int) -> dict[str, Any]:
     """All three figures."""
+    import torch.distributed as dist
+
     return {
         "backend": backend,
+        "ranks": dist.get_world_size(),
         "size_bytes": size_bytes,
         "large": _calls(size_bytes, 2, repeats),
         "small_bytes": SMALL_BYTES,
@@ -201,7 +204,7 @@ def main() -> None:
     dist.init_process_group("netsum" if settings["backend"] == "netsum" else "gloo")
     result = (measure_allreduce if sys.argv[1] == "allreduce" else measure_step)(**settings)
     if dist.get_rank() == 0:
-        print(MARK + json.dumps({**result, "ranks": dist.get_world_size()}), flush=True)
+        print(MARK + json.dumps(result), flush=True)
     dist.barrier()
     dist.destroy_process_group()
 

@@ -55,7 +55,7 @@ def example(
     Example:
       netsum pspin example ping_pong --messages 4 --packets 256 --delay-ns 0
     """
-    from pspin_model.compile_notice import tell_compiling
+    from pspin_model.compile_notice import print_compile_notice
     from pspin_model.examples.catalogue import EXAMPLES
     from pspin_model.examples.run import as_json as in_json
     from pspin_model.examples.run import figures, run_example
@@ -68,12 +68,12 @@ def example(
     if costs not in TABLES:
         raise ConfigError(f"no cost table {costs!r}; there are {', '.join(TABLES)}")
     config = MachineConfig(clusters=clusters, cores=cores)
-    tell_compiling()
+    print_compile_notice()
     parts = None
     if riscv:
-        from pspin_model.riscv.timed import timed_in_c
+        from pspin_model.riscv.twins import parts_in_c
 
-        parts = timed_in_c(name)
+        parts = parts_in_c(name)
     rows, run, _ = run_example(name, messages, packets, size, delay_ns, config=config, costs=TABLES[costs], parts=parts)
     if as_json:
         print(json.dumps(in_json(rows, run.faults)))

@@ -31,11 +31,11 @@ def run(config: Path, *, plot: Path | None = None, csv: Path | None = None, as_j
     Example:
       netsum pspin run flare.toml --plot flare.png
     """
-    from pspin_model.compile_notice import tell_compiling
+    from pspin_model.compile_notice import print_compile_notice
     from pspin_model.flare.config import read_config
     from pspin_model.flare.study.simulate import simulate
 
-    tell_compiling()
+    print_compile_notice()
     _check_outputs(plot, csv)
     # modules of the user's own types and operators
     sys.path[:0] = [str(config.absolute().parent), str(Path.cwd())]

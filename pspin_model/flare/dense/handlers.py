@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pspin_model.flare.block_memory import begin, block_of, first_lock, note_buffers, row_of
 from pspin_model.flare.combine import combine
 from pspin_model.flare.dense.retransmission import answer_dense
-from pspin_model.flare.places import begin, block_of, first_lock, note_buffers, row_of
 from pspin_model.flare.records import (
     A_BUFFERS,
     A_CHILDREN,

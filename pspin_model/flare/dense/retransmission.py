@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pspin_model.flare.places import block_of, row_of
+from pspin_model.flare.block_memory import block_of, row_of
 from pspin_model.flare.records import (
     A_AGAIN,
     A_CHILDREN,

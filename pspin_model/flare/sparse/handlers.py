@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pspin_model.flare.places import block_of, first_lock, home, note_buffers, parameters, place_bytes
+from pspin_model.flare.block_memory import block_of, first_lock, home, note_buffers, parameters, place_bytes
 from pspin_model.flare.records import (
     A_BUFFERS,
     A_CHILDREN,

@@ -1,4 +1,4 @@
-"""A sparse allreduce through a tree of switches, without time: hosts, nodes, and a network that may lose, repeat and
+"""A sparse allreduce through a tree of switches, without time: hosts, nodes, and a network that may lose, duplicate and
 reorder packets. It shows that the fragments' protocol ends with the right sums, and how a result fills up on its way.
 """
 
@@ -13,10 +13,11 @@ import numpy as np
 from pspin_model.flare.elements import Operator, Values
 from pspin_model.flare.sparse.reference import Outcome, SparseNode, SparseShape, Totals, gather
 from pspin_model.flare.sparse.wire import Fragment, Indices, cut
+from pspin_model.flare.tree.network import Impairments
 
 
 class NoProgress(RuntimeError):
-    """Hosts repeated themselves without end: a bug of the protocol, or a network that loses everything."""
+    """Hosts retransmit without end: a bug of the protocol, or a network that loses everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Network:
 
     seed: int = 0
     loss: float = 0.0
-    repeat: float = 0.0
+    duplicate: float = 0.0
     reorder: bool = True
 
 
@@ -50,7 +51,7 @@ class SparseReport:
     packets: int
     """Delivered by the network, all together."""
     rounds: int
-    """How often hosts had to repeat themselves."""
+    """How often hosts had to retransmit."""
 
 
 @dataclass(slots=True)
@@ -185,6 +186,7 @@ class _Run:
     def __init__(self, tree: SparseTree, network: Network) -> None:
         self.tree, self.network = tree, network
         self.random = random.Random(network.seed)
+        self.impairments = Impairments(network.loss, network.duplicate, self.random)
         self.hosts: list[_Host] = []
         self.flying: list[tuple[Place, Fragment, bool]] = []
         """(to, packet, whether it goes up)."""
@@ -202,7 +204,7 @@ class _Run:
                 return
             self.rounds += 1
             if self.rounds > self.MOST_ROUNDS:
-                raise NoProgress(f"{len(waiting)} hosts wait after {self.rounds} rounds of repeats")
+                raise NoProgress(f"{len(waiting)} hosts wait after {self.rounds} rounds of retransmissions")
             for host in waiting:
                 self._up((0, host.number // self.tree._fan_in[0]), host.unfinished())
 
@@ -214,9 +216,7 @@ class _Run:
         return self.flying.pop(0)
 
     def _fly(self, to: Place, fragment: Fragment, up: bool) -> None:
-        if self.random.random() >= self.network.loss:
-            copies = 2 if self.random.random() < self.network.repeat else 1
-            self.flying += [(to, fragment, up)] * copies
+        self.flying += [(to, fragment, up)] * self.impairments.copies()
 
     def _up(self, to: Place, fragments: Sequence[Fragment]) -> None:
         for fragment in fragments:

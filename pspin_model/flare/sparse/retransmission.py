@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pspin_model.flare.places import block_of
+from pspin_model.flare.block_memory import block_of
 from pspin_model.flare.records import A_AGAIN, A_CHILDREN, A_IS_ROOT, A_PAUSE, A_PORT
 from pspin_model.flare.retransmission import AT_PAIRS, ask_child, ask_parent, asker, port_of_asker, put_word, word_at
 from pspin_model.flare.sparse.records import (

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from emulator.native.jit import njit
+from pspin_model.flare.block_memory import block_of
 from pspin_model.flare.combine import apply, combine
-from pspin_model.flare.places import block_of
 from pspin_model.flare.records import (
     A_BUFFERS,
     A_MORE_WORDS,
@@ -60,7 +61,6 @@ from pspin_model.handlers import (
     send_packet,
     wait,
 )
-from pspin_model.handlers.jit import njit
 
 _U16, _U32, _I64 = np.uint16, np.uint32, np.int64
 NOT_A_FRAGMENT = 1
@@ -71,7 +71,7 @@ WHOLE = 6
 """Arrays are summed whole where more than one entry in so many is used: a pair takes some 25 cycles, an entry 4."""
 
 
-@njit
+@njit(internal=True)
 def copy_bytes(to, data):  # type: ignore[no-untyped-def]
     """At no charge. An assignment to a slice takes numba three seconds more to compile."""
     for i in range(data.size):

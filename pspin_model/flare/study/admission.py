@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from pspin_model.flare.config import FlareConfig, Reduction
-from pspin_model.flare.reduction_run import ReductionRun, set_up
-from pspin_model.flare.shared_machine import inject_in_turns, join_runs
+from pspin_model.flare.reduction_run import ReductionRun, inject_in_turns, join_runs, set_up
 from pspin_model.flare.tree.manager import ReductionRefused
 from pspin_model.machine.machine import Machine, Run
 

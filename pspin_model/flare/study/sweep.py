@@ -18,7 +18,7 @@ from itertools import product
 from multiprocessing import get_context
 from typing import Any
 
-from pspin_model.compile_notice import tell_compiling
+from pspin_model.compile_notice import print_compile_notice
 from pspin_model.flare.config import FlareConfig, Reduction, cost_table, flare_machine
 from pspin_model.flare.models.deviations import explanation
 from pspin_model.flare.models.sparse_rate import SparsePrediction
@@ -101,7 +101,7 @@ def settings_of(point: Point) -> Row:
 
 def run_point(point: Point) -> Row:
     """Simulate one point."""
-    tell_compiling()
+    print_compile_notice()
     began = time.perf_counter()
     report = simulate(point.config())
     outcome = report.outcomes[0]

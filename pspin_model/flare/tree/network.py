@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 
 EVERYONE = ""
-"""Downwards: for all hosts below."""
+"""Destination of a packet downwards that is for all hosts below."""
 
 
 @dataclass(slots=True)
@@ -15,16 +15,32 @@ class Parcel:
     """A packet on its way."""
 
     at: int
-    """The cycle at which it is where it is."""
+    """The cycle of its arrival."""
     reduction: int
     block: int
     data: bytes
     child: int = 0
-    """Upwards: number of who sent it among its parent's children. Of a request from above: the number of children."""
+    """Upwards: the sender's number among its parent's children. Of a request from above: the number of children."""
     to: str = EVERYONE
-    """Downwards: the host that it is for, or the switch whose hosts all get it."""
+    """Downwards: the destination host, or a switch for all hosts below it."""
     request: bool = False
-    """For what was lost: of a child by its switch, then ``to`` says of whom, or by a child."""
+    """Request for a lost packet, from a child, or from a switch to the child ``to``."""
+
+
+@dataclass(slots=True)
+class Impairments:
+    """Random loss and duplication of packets. The links of `emulator.ports.impairments` have their own, compiled ones:
+    their decisions are numbered by frame, for frames in memory and times in ns."""
+
+    loss: float
+    duplicate: float
+    random: random.Random
+
+    def copies(self) -> int:
+        """How often the next packet arrives: 0, 1 or 2 times. Draws nothing for a probability of 0."""
+        if self.loss and self.random.random() < self.loss:
+            return 0
+        return 2 if self.duplicate and self.random.random() < self.duplicate else 1
 
 
 @dataclass(slots=True)
@@ -33,24 +49,19 @@ class Link:
 
     gbps: float
     latency_cycles: int
-    loss: float
-    repeat: float
-    random: random.Random
+    impairments: Impairments
     free: float = 0.0
-    """Until then it is busy."""
+    """The cycle from which it is idle."""
     carried: int = 0
     carried_bytes: int = 0
     lost: int = 0
 
     def carry(self, ready: int, size: int) -> list[int]:
-        """When a packet arrives that may leave from ``ready`` on: once, twice, or, if it is lost, not at all. Packets
-        are offered in order of time."""
+        """Cycles at which copies of a packet arrive that may leave from ``ready`` on: one, two of a duplicated packet,
+        none of a lost one. Packets are offered in order of time."""
         self.free = max(self.free, float(ready)) + size * 8 / self.gbps
         self.carried += 1
         self.carried_bytes += size
-        if self.loss and self.random.random() < self.loss:
-            self.lost += 1
-            return []
-        there = math.ceil(self.free) + self.latency_cycles
-        again = self.repeat and self.random.random() < self.repeat
-        return [there, there] if again else [there]
+        copies = self.impairments.copies()
+        self.lost += copies == 0
+        return [math.ceil(self.free) + self.latency_cycles] * copies

@@ -21,7 +21,7 @@ from pspin_model.flare.tree.config import TreeConfig
 from pspin_model.flare.tree.data import HostData, due_cycles, host_data
 from pspin_model.flare.tree.host import Patience, Sender
 from pspin_model.flare.tree.manager import Manager, ReductionRefused, Tree
-from pspin_model.flare.tree.network import Link, Parcel
+from pspin_model.flare.tree.network import Impairments, Link, Parcel
 from pspin_model.flare.tree.switch import Member, Switch, before
 from pspin_model.flare.tree.switch_parts import Parts
 from pspin_model.machine.machine import Machine
@@ -64,7 +64,7 @@ class TimedNetwork:
             name: Switch(name, tree.level_of(name), Machine(config.machine, config.costs))
             for name in fabric.memory_bytes
         }
-        self._random = random.Random(tree.seed)
+        self._impairments = Impairments(tree.loss, tree.repeat, random.Random(tree.seed))
         self._links: dict[tuple[str, str], Link] = {}
         self._senders: dict[tuple[int, str], Sender] = {}
         self._outboxes: dict[str, list[Parcel]] = {}
@@ -242,7 +242,7 @@ class TimedNetwork:
     def _link(self, here: str, there: str) -> Link:
         tree = self.tree
         if (here, there) not in self._links:
-            self._links[here, there] = Link(tree.link_gbps, tree.latency_cycles, tree.loss, tree.repeat, self._random)
+            self._links[here, there] = Link(tree.link_gbps, tree.latency_cycles, self._impairments)
         return self._links[here, there]
 
     @property

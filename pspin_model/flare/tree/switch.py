@@ -9,8 +9,7 @@ import numpy as np
 
 from pspin_model.flare.context_run import Role
 from pspin_model.flare.records import BLOCK_BITS, REQUEST_SOURCE, TAG_REQUEST, TO_MEMBER
-from pspin_model.flare.reduction_run import ReductionRun
-from pspin_model.flare.shared_machine import inject_in_turns, join_runs
+from pspin_model.flare.reduction_run import ReductionRun, inject_in_turns, join_runs
 from pspin_model.flare.traffic import Inbound, Numbers
 from pspin_model.flare.tree.network import EVERYONE, Parcel
 from pspin_model.machine.machine import Machine, Run

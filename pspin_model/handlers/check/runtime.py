@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from emulator.native.jit import njit
 from pspin_model.handlers.core import turns
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.jit import njit, stand_in
+from pspin_model.handlers.overloads import overloaded
 
 ELEMENTS = 64
 """Of a whole-array operation, that count as a turn: what a host does in the time of one."""
 MOST_TURNS = 2.0**62
 
 
-@stand_in
+@overloaded
 def gone_over(h: Any, over: Any) -> Any:
     """``over``, each element of which costs a turn."""
     if isinstance(over, types.BaseTuple):
@@ -38,7 +39,7 @@ def gone_over(h: Any, over: Any) -> Any:
     return implement
 
 
-@stand_in
+@overloaded
 def worked(h: Any, value: Any) -> Any:
     """``value``, every `ELEMENTS` elements of which cost a turn: something is done with them."""
     if not isinstance(value, types.Array):
@@ -51,7 +52,7 @@ def worked(h: Any, value: Any) -> Any:
     return implement
 
 
-@stand_in
+@overloaded
 def room(h: Any, shape: Any) -> Any:
     """``shape``, each element of which costs a turn."""
     if isinstance(shape, types.Integer):
@@ -74,7 +75,7 @@ def room(h: Any, shape: Any) -> Any:
     return several
 
 
-@stand_in
+@overloaded
 def arange(h: Any, start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     """numpy's; each element costs a turn."""
     first, last, by, arguments = "float(start)", "float(stop)", "float(step)", "start, stop, step"
@@ -95,7 +96,7 @@ def _absent(kind: Any) -> bool:
     return isinstance(kind, types.NoneType | types.Omitted)
 
 
-@njit
+@njit(internal=True)
 def _ends(array: Any) -> tuple[int, int]:
     """Addresses of its first byte and behind its last."""
     low = high = array.ctypes.data
@@ -105,7 +106,7 @@ def _ends(array: Any) -> tuple[int, int]:
     return low, high + array.itemsize
 
 
-@njit
+@njit(internal=True)
 def _overlap(target: Any, operand: Any) -> bool:
     """Whether two views share memory, but are not the same."""
     ends, others = _ends(target), _ends(operand)
@@ -120,7 +121,7 @@ def _overlap(target: Any, operand: Any) -> bool:
 MISFIT = "operands could not be broadcast together with the array that the result is written into"
 
 
-@stand_in
+@overloaded
 def fits(target: Any, operand: Any) -> Any:
     """``operand``, which is written into ``target`` next, element by element; a copy where they share memory."""
     if not (isinstance(target, types.Array) and isinstance(operand, types.Array)):
@@ -138,13 +139,13 @@ def fits(target: Any, operand: Any) -> Any:
     return implement
 
 
-@stand_in
+@overloaded
 def into1(ufunc: Any, x: Any, out: Any) -> Any:
     """``ufunc(x, out)``, if it fits."""
     return lambda ufunc, x, out: ufunc(fits(out, x), out)
 
 
-@stand_in
+@overloaded
 def into2(ufunc: Any, x: Any, y: Any, out: Any) -> Any:
     """``ufunc(x, y, out)``, if both fit."""
     return lambda ufunc, x, y, out: ufunc(fits(out, x), fits(out, y), out)

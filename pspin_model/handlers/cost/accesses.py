@@ -1,4 +1,4 @@
-"""What reads, writes, decisions and turns of loops are charged in a handler with derived costs: stand-ins as in
+"""What reads, writes, decisions and turns of loops are charged in a handler with derived costs: functions as in
 `prices`."""
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from numba.core import types
 from pspin_model.handlers.core import charge, charge_elements
 from pspin_model.handlers.cost.prices import PREFIX, cannot_price
 from pspin_model.handlers.cost.remote_memory_cost import read_one, reads, write_one, writes
-from pspin_model.handlers.jit import stand_in
+from pspin_model.handlers.overloads import overloaded
 
 ACCESSES: dict[str, Any] = {}
-"""Stand-ins by the name under which a rewritten handler calls them."""
+"""Functions by the name under which a rewritten handler calls them."""
 COUNTED = (types.Integer, types.Boolean)
 
 
 def _access(implement: Callable[..., Any]) -> Any:
-    """A stand-in that rewritten handlers call."""
-    made = ACCESSES[f"{PREFIX}{implement.__name__}"] = stand_in(implement)
+    """A function that rewritten handlers call."""
+    made = ACCESSES[f"{PREFIX}{implement.__name__}"] = overloaded(implement)
     return made
 
 

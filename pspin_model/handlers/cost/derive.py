@@ -1,6 +1,6 @@
 """Costs derived from a handler's own source: each operation is charged by its kind and by the types it works on.
 
-The rewriting replaces an operation by a stand-in that charges it and does it (`prices`, `accesses`). Calls of the
+The rewriting replaces an operation by a function that charges and does it (`prices`, `accesses`). Calls of the
 machine (`pspin_model.handlers`) and helpers charge themselves; constants, names, shapes, slices and views cost nothing.
 Everything else is refused, so that nothing is done at no charge.
 """
@@ -38,7 +38,7 @@ def derive(definition: ast.FunctionDef, core: str, names: Names) -> dict[str, An
     documented = ast.get_docstring(definition, clean=False) is not None
     body = costs.statements(definition.body[1:] if documented else definition.body)
     definition.body = [*body, costs.charge(jump=1)]
-    return {**ACCESSES, **prices.STAND_INS, f"{PREFIX}charge": charge_all}
+    return {**ACCESSES, **prices.PRICED, f"{PREFIX}charge": charge_all}
 
 
 def _cannot_price(node: ast.AST) -> HandlerError:
@@ -125,7 +125,7 @@ class _Costs(ast.NodeTransformer):
                 raise _cannot_price(node)
             return self._call(prices.power(right.value), left)
         if operator == "MatMult":
-            name = prices.stand_in("matmul", 2, prices.INNER, prices.inner)
+            name = prices.priced("matmul", 2, prices.INNER, prices.inner)
             return self._call(name, left, self.visit(right))
         return self._call(prices.binary(operator), left, self.visit(right))
 
@@ -206,7 +206,7 @@ class _Costs(ast.NodeTransformer):
             return node
         if calls(node, ARANGE):
             arguments = [self.visit(each) for each in node.args[1:]]
-            return self._call(prices.stand_in("np.arange", 4, "arange(h, x0, x1, x2, x3)", prices.made), *arguments)
+            return self._call(prices.priced("np.arange", 4, "arange(h, x0, x1, x2, x3)", prices.made), *arguments)
         called = self._known(node.func)
         of_array = isinstance(node.func, ast.Attribute) and isinstance(self._known(node.func.value), np.ndarray)
         if called is NOTHING or of_array:
@@ -231,7 +231,7 @@ class _Costs(ast.NodeTransformer):
         does = prices.INNER if price is prices.inner else f"{label}({operands})"
         if isinstance(called, np.ufunc) and len(arguments) > called.nin:
             does = f"into{called.nin}({label}, {operands})"
-        return self._call(prices.stand_in(label, len(arguments), does, price), *arguments)
+        return self._call(prices.priced(label, len(arguments), does, price), *arguments)
 
     def _conversion(self, node: ast.Call, called: type) -> ast.AST:
         if len(node.args) != 1 or node.keywords:
@@ -254,7 +254,7 @@ class _Costs(ast.NodeTransformer):
         if name not in METHODS or node.keywords or len(arguments) not in METHODS[name][1]:
             raise wrong
         operands = ", ".join(f"x{place + 1}" for place in range(len(arguments)))
-        made = prices.stand_in(f".{name}", 1 + len(arguments), f"x0.{name}({operands})", METHODS[name][0])
+        made = prices.priced(f".{name}", 1 + len(arguments), f"x0.{name}({operands})", METHODS[name][0])
         return self._call(made, whole, *arguments)
 
     # --- statements ------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What an operation of a handler with derived costs is charged, by the types it works on.
 
-A stand-in takes the core and the operands, charges the operation and does it. Of numbers, an operation is instructions
+A function takes the core and the operands, charges the operation and does it. Of numbers, an operation is instructions
 of its class; of whole views, it is the table's price of an element for each element of the result (of a reduction: of
 its operand), at the widest view's type, and divisions beside it. What has no price raises HandlerError when the handler
 is compiled.
@@ -20,7 +20,7 @@ from pspin_model.handlers.check.runtime import arange, fits, into1, into2
 from pspin_model.handlers.core import charge_all, charge_elements
 from pspin_model.handlers.cost.remote_memory_cost import reads, write_one, writes
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.jit import stand_in as compiled_stand_in
+from pspin_model.handlers.overloads import overloaded
 from pspin_model.machine.costs import CLASSES
 
 PREFIX = "_netsum_"
@@ -186,13 +186,13 @@ METHODS: dict[str, tuple[Price, tuple[int, ...]]] = {
 }  # fmt: skip
 
 
-STAND_INS: dict[str, Any] = {}
+PRICED: dict[str, Any] = {}
 """By the name under which a rewritten handler calls them."""
 
 
-def _stand_in(name: str, operands: str, lines: Callable[..., str]) -> str:
-    """``name``, of the stand-in of ``operands`` whose code is ``lines`` of their types; made when first needed."""
-    if name not in STAND_INS:
+def _add_priced(name: str, operands: str, lines: Callable[..., str]) -> str:
+    """``name``, of the function of ``operands`` whose code is ``lines`` of their types; made when first needed."""
+    if name not in PRICED:
 
         def body(*kinds: Any) -> Any:
             made_of: dict[str, Any] = {}
@@ -201,24 +201,24 @@ def _stand_in(name: str, operands: str, lines: Callable[..., str]) -> str:
 
         space: dict[str, Any] = {"body": body, "__name__": __name__}
         exec(f"def {name}(h, {operands}):\n    return body({operands})\n", space)
-        STAND_INS[name] = compiled_stand_in(space[name])
+        PRICED[name] = overloaded(space[name])
     return name
 
 
-def stand_in(label: str, arity: int, expression: str, price: Price) -> str:
-    """Name of the stand-in that charges and does an expression of x0, x1, .."""
+def priced(label: str, arity: int, expression: str, price: Price) -> str:
+    """Name of the function that charges and does an expression of x0, x1, .."""
     plain = "".join(letter if letter.isalnum() else "_" for letter in label)
 
     def lines(*kinds: Any) -> str:
         return f"    result = {expression}\n    {price(label, kinds)}\n    return result\n"
 
-    return _stand_in(f"{PREFIX}{plain}_{arity}", ", ".join(f"x{place}" for place in range(arity)), lines)
+    return _add_priced(f"{PREFIX}{plain}_{arity}", ", ".join(f"x{place}" for place in range(arity)), lines)
 
 
 def binary(operator: str) -> str:
     """Of an operator or comparison, by its name in `ast`."""
     sign, kind = BINARY[operator]
-    return stand_in(operator, 2, f"x0 {sign} x1", each(kind))
+    return priced(operator, 2, f"x0 {sign} x1", each(kind))
 
 
 def between(first: str, second: str) -> str:
@@ -234,20 +234,20 @@ def between(first: str, second: str) -> str:
             f"    {charge_text(branch_taken=1)}\n    return False\n"
         )
 
-    return _stand_in(f"{PREFIX}{first}_and_{second}", "x0, x1, x2", lines)
+    return _add_priced(f"{PREFIX}{first}_and_{second}", "x0, x1, x2", lines)
 
 
 def unary(operator: str) -> str:
     """Of an operator with one operand."""
     sign, kind = UNARY[operator]
-    return stand_in(operator, 1, f"{sign}x0", each(kind))
+    return priced(operator, 1, f"{sign}x0", each(kind))
 
 
 def power(exponent: int) -> str:
     """Of a small whole power, by multiplications."""
     turns = max(exponent.bit_length() - 1 + bin(exponent).count("1") - 1, 1)
     kind = Kind({"mul": turns}, {"fp": turns}, {"mul": turns - 1} if turns > 1 else {})
-    return stand_in(f"Pow{exponent}", 1, f"x0 ** {exponent}", each(kind))
+    return priced(f"Pow{exponent}", 1, f"x0 ** {exponent}", each(kind))
 
 
 def in_place(operator: str) -> str:
@@ -260,7 +260,7 @@ def in_place(operator: str) -> str:
             return f"    {charged}\n    writes(h, x0, x0.size); x0 {sign}= fits(x0, x1)\n"
         return f"    {charged}\n    write_one(h, a); a[i] = x0 {sign} x1\n"
 
-    return _stand_in(f"{PREFIX}in_place_{operator}", "x0, x1, a, i", lines)
+    return _add_priced(f"{PREFIX}in_place_{operator}", "x0, x1, a, i", lines)
 
 
 def update(operator: str) -> str:
@@ -271,4 +271,4 @@ def update(operator: str) -> str:
         size = "x0.size" if isinstance(x0, types.Array) else "x1.size"
         return "    " + each(kind)(f"{sign}=", (x0, x1)).replace("result.size", size) + "\n"
 
-    return _stand_in(f"{PREFIX}update_{operator}", "x0, x1", lines)
+    return _add_priced(f"{PREFIX}update_{operator}", "x0, x1", lines)

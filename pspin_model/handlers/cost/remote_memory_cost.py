@@ -8,6 +8,7 @@ from typing import Any
 
 from numba.core import types
 
+from emulator.native.jit import njit
 from pspin_model.handlers.core import (
     L2_LOAD,
     L2_STORE,
@@ -19,8 +20,8 @@ from pspin_model.handlers.core import (
     row,
     spend,
 )
-from pspin_model.handlers.jit import njit, stand_in
 from pspin_model.handlers.memory import address_of
+from pspin_model.handlers.overloads import overloaded
 from pspin_model.machine.costs import ELEMENT_INSTRUCTIONS, ELEMENT_UNIT
 from pspin_model.machine.layout import (
     H_CLUSTER,
@@ -40,7 +41,7 @@ UNPACKED = 4 * ELEMENT_UNIT
 """Instructions of as many elements as the table prices together, each loaded by itself: load, load, add, store."""
 
 
-@njit
+@njit(internal=True)
 def far_away(h: int, address: int) -> bool:
     """Whether an address lies in L2 or in another cluster's L1; what a handler makes for itself lies in its own."""
     r = row(h)
@@ -53,7 +54,7 @@ def far_away(h: int, address: int) -> bool:
     )
 
 
-@njit
+@njit(internal=True)
 def _more(h: int, near: int, far: int, index: int, count: int, itemsize: int) -> None:
     """What ``count`` accesses to elements cost more than those to L1 that are charged."""
     c = costs(h)
@@ -64,14 +65,14 @@ def _more(h: int, near: int, far: int, index: int, count: int, itemsize: int) ->
 
 
 def _away(array: Any) -> Any:
-    """Whether an array of a type is far away: what compiled code asks. Global arrays are constants in L2."""
+    """Whether an array of a type is in L2 or another cluster's L1. Global arrays are constants in L2."""
     if not array.mutable:
-        return njit(lambda h, a: True)
-    return njit(lambda h, a: far_away(h, address_of(a)))
+        return njit(lambda h, a: True, internal=True)
+    return njit(lambda h, a: far_away(h, address_of(a)), internal=True)
 
 
 def _beyond(name: str, near: int, far: int) -> Any:
-    """A stand-in that charges what accesses to ``count`` elements of ``a`` take more than in the core's own L1."""
+    """A function that charges the additional cost of ``count`` elements of ``a`` outside the core's own L1."""
 
     def implement(h: Any, a: Any, count: Any) -> Any:
         if not isinstance(a, types.Array):
@@ -85,13 +86,13 @@ def _beyond(name: str, near: int, far: int) -> Any:
         return charged
 
     implement.__name__ = name
-    return stand_in(implement)
+    return overloaded(implement)
 
 
 reads, writes = _beyond("reads", LOAD, L2_LOAD), _beyond("writes", STORE, L2_STORE)
 
 
-@stand_in
+@overloaded
 def read_one(h: Any, a: Any) -> Any:
     """Charge the load of an element of ``a``, and its address."""
     away = _away(a)
@@ -105,7 +106,7 @@ def read_one(h: Any, a: Any) -> Any:
     return implement
 
 
-@stand_in
+@overloaded
 def write_one(h: Any, a: Any) -> Any:
     """Charge the store of an element of ``a``."""
     away = _away(a)

@@ -10,7 +10,7 @@ from types import FunctionType, SimpleNamespace
 import pytest
 from numba.core import event
 
-from pspin_model.compile_notice import Teller
+from pspin_model.compile_notice import CompileNotice
 from tests.clients.command import Result, netsum
 
 CONFIG = """
@@ -135,10 +135,10 @@ def test_a_table_of_figures_may_be_the_users_own(tmp_path: Path) -> None:
 
 
 def test_a_first_run_says_once_what_it_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
-    teller = Teller()
+    notice = CompileNotice()
     ours = "pspin_model.machine.loop"
     for module, kept, told in (("somebody.else", "here", 0), (ours, None, 0), (ours, "here", 1), (ours, "here", 0)):
         function = FunctionType((lambda x: x).__code__, {"__name__": module})
         dispatcher = SimpleNamespace(py_func=function, _cache=SimpleNamespace(cache_path=kept))
-        teller.on_start(event.Event("numba:compile", event.EventStatus.START, {"dispatcher": dispatcher}))
+        notice.on_start(event.Event("numba:compile", event.EventStatus.START, {"dispatcher": dispatcher}))
         assert capsys.readouterr().err.count("netsum: compiling") == told

@@ -14,9 +14,8 @@ from pspin_model.examples.run import run_example
 from pspin_model.machine import RTL_COSTS, Context, Machine, MachineConfig, Run
 from pspin_model.riscv.emulator import Emulator
 from pspin_model.riscv.handler import MOST_TEXTS, CProgram, c_handler
-from pspin_model.riscv.timed import timed_in_c
 from pspin_model.riscv.toolchain import ToolchainError, missing
-from pspin_model.riscv.twins import TWINS, TwinError, compare, compare_twin
+from pspin_model.riscv.twins import TWINS, TwinError, compare, compare_twin, parts_in_c
 from tests.clients.command import Result, netsum
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
@@ -58,7 +57,7 @@ def test_c_and_python_agree_on_results_and_nearly_on_cycles(name: str) -> None:
 
 
 def test_an_example_runs_its_c_code_for_every_packet() -> None:
-    rows, run, machine = run_example("reduce", 2, 8, 128, 5, parts=timed_in_c("reduce"))
+    rows, run, machine = run_example("reduce", 2, 8, 128, 5, parts=parts_in_c("reduce"))
     plain, _, reference = run_example("reduce", 2, 8, 128, 5)
     assert not run.faults
     mine, theirs = (each.contexts[0].scratchpads.view(np.int32).sum(axis=0) for each in (machine, reference))
@@ -70,7 +69,7 @@ def test_an_example_runs_its_c_code_for_every_packet() -> None:
 
 def test_an_example_without_c_code_says_so() -> None:
     with pytest.raises(ToolchainError, match="empty"):
-        timed_in_c("empty")
+        parts_in_c("empty")
 
 
 def test_constants_variables_floats_and_long_divisions_are_there(tmp_path: Path) -> None:

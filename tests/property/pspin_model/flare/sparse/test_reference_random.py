@@ -43,7 +43,7 @@ def test_sparse_equals_dense_scatter_add(density: float, storage: str, dtype: st
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("storage", ["array", "hash"])
 def test_lost_repeated_and_reordered_fragments_change_nothing(seed: int, storage: str) -> None:
-    report, dense = allreduce(0.05, "int32", storage, (3, 2), Network(seed=seed, loss=0.15, repeat=0.15))
+    report, dense = allreduce(0.05, "int32", storage, (3, 2), Network(seed=seed, loss=0.15, duplicate=0.15))
     assert all((row == dense).all() for row in report.rows)
     assert report.rounds > 0
 

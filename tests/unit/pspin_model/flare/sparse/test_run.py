@@ -10,7 +10,7 @@ import pytest
 
 from pspin_model.flare.config import FlareConfig, Reduction, flare_machine
 from pspin_model.flare.elements import operator
-from pspin_model.flare.shared_machine import join_runs
+from pspin_model.flare.reduction_run import join_runs
 from pspin_model.flare.sparse.reference import SparseNode
 from pspin_model.flare.sparse.run import SparseRun
 from pspin_model.flare.sparse.wire import IP_UDP_BYTES, Fragment, decode, encode

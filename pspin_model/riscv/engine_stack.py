@@ -1,5 +1,5 @@
 """A call from a handler's small stack to a function that needs a large one: it runs on the stack of the engine, which
-stands still while a handler runs."""
+is idle while a handler runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CALL = {
         ret""",
 }
 """call(function, first, second, stack) -> what the function returns."""
-NAME = "netsum_call_aside"
+NAME = "netsum_call_on_engine_stack"
 
 
 def _function(module: Any) -> Any:
@@ -54,7 +54,7 @@ def _function(module: Any) -> Any:
 
 
 @machine_code
-def call_aside(context: Any, function: Any, first: Any, second: Any, stack: Any) -> Any:
+def call_on_engine_stack(context: Any, function: Any, first: Any, second: Any, stack: Any) -> Any:
     """Call the C function at an address with two words, on the stack whose pointer is ``stack``; returns its word."""
     signature = types.int64(types.int64, types.int64, types.int64, types.int64)
 
