@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from emulator.native.pages import address_of
 from emulator.ports.batch import FrameBatch, TxPortTable, frame_at
-from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import (
     DROPS,
     MOST_CHILDREN,
@@ -27,8 +26,9 @@ from hostagent.protocol.services.aggregator import (
     JobTerms,
     RefusalCode,
 )
-from hostagent.protocol.wire import HEADER_AT, LANES_AT, Header, Kind
+from hostagent.protocol.wire import LANES_AT
 from pspin_model.aggregator.contribute import contribute
+from pspin_model.aggregator.headers import answer_header
 from pspin_model.aggregator.layout import (
     HEADER_STRIDE_BYTES,
     J_WORDS,
@@ -56,7 +56,6 @@ from pspin_model.machine.machine import Machine, Run
 JOB_NUMBERS = 1 << 16
 LARGEST_BATCH = 4096
 CACHE_LINE_BYTES = 64
-UDP_CHECKSUM_AT = HEADER_AT - 2
 MOST_CYCLES = 1 << 38
 """At which a machine's clock begins again, after some minutes of a job: it counts to 2**39."""
 
@@ -311,13 +310,3 @@ def _named(names: tuple[str, ...], values: NDArray[np.int64]) -> dict[str, int]:
 def _signed(bitmap: int) -> int:
     """64 bits as two's complement."""
     return bitmap - (1 << 64) if bitmap >> 63 else bitmap
-
-
-def answer_header(terms: JobTerms, child: ChildTerms) -> NDArray[np.uint8]:
-    """First 66 bytes of an answer. Kind, operator, chunk and operation are filled in by the handler; the field of the
-    UDP checksum is 1 where the network interface is to compute it, else 0."""
-    header = Header(Kind.RESULT, terms.job, child.child, terms.epoch, 0, 0)
-    addresses = Addresses(terms.aggregator_mac, child.mac, terms.aggregator_ip, child.ip)
-    frame = bytearray(build_frame(Frame(addresses, header, np.zeros(terms.lanes, np.uint32)))[:LANES_AT])
-    frame[UDP_CHECKSUM_AT : UDP_CHECKSUM_AT + 2] = bytes([0, int(not child.zero_checksum_allowed)])
-    return np.frombuffer(frame, np.uint8)
