@@ -84,15 +84,34 @@ class P4RuntimeClient:
         answers = self.stub.Read(request, timeout=timeout_s or self.timeout_s)
         return [entity for answer in answers for entity in answer.entities]
 
+    def arbitration(self, election_id: int | None, device_id: int | None = None, role: str = "") -> Any:
+        """The MasterArbitrationUpdate to send on a stream; its ``election_id`` goes into later requests, too."""
+        message = p4.StreamMessageRequest()
+        message.arbitration.device_id = self.device_id if device_id is None else device_id
+        if role:
+            message.arbitration.role.name = role
+        if election_id is not None:
+            message.arbitration.election_id.high, message.arbitration.election_id.low = divmod(election_id, 1 << 64)
+            self.election_id = message.arbitration.election_id
+        return message
+
+
+def open_stream(channel: Any, **settings: Any) -> Any:
+    """StreamChannel on a channel of gRPC, also of its asyncio kind; ``settings`` are the call's."""
+    return p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(**settings)
+
 
 class StreamClient(P4RuntimeClient):
-    """A client with its own StreamChannel: for callers that take the stream's messages one by one."""
+    """A client with its own StreamChannel: for callers that take the stream's messages one by one.
+
+    For a stream that stays open for hours an event loop costs less: `open_stream` on a channel of `grpc.aio`.
+    """
 
     def __init__(self, address: str, device_id: int = 0, *, stream_s: float | None = None, **settings: Any) -> None:
         """The stream ends after ``stream_s`` seconds; None: never by itself."""
         super().__init__(address, device_id, **settings)
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.stream = self.stub.StreamChannel(iter(self._requests.get, None), timeout=stream_s)
+        self.stream = open_stream(self.channel, request_iterator=iter(self._requests.get, None), timeout=stream_s)
 
     def send(self, message: Any) -> None:
         self._requests.put(message)
@@ -103,14 +122,7 @@ class StreamClient(P4RuntimeClient):
 
     def ask(self, election_id: int | None, device_id: int | None = None, role: str = "") -> None:
         """Sends an arbitration update; an ``election_id`` goes into later requests, too."""
-        message = p4.StreamMessageRequest()
-        message.arbitration.device_id = self.device_id if device_id is None else device_id
-        if role:
-            message.arbitration.role.name = role
-        if election_id is not None:
-            message.arbitration.election_id.high, message.arbitration.election_id.low = divmod(election_id, 1 << 64)
-            self.election_id = message.arbitration.election_id
-        self.send(message)
+        self.send(self.arbitration(election_id, device_id, role))
 
     def arbitrate(self, election_id: int | None, **fields: Any) -> Any:
         """Sends an arbitration update and returns the next message of the stream."""

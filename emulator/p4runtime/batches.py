@@ -20,9 +20,9 @@ CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC = (
 )
 
 STEP_NS = 1_000_000
-"""Packets wait at most about this long for a batch that need not look like one change to them."""
-BREATH_S = 20e-6
-"""Between two steps: long enough for the data plane's thread to take up its work again."""
+"""Packets wait at most about this long for a batch that is not DATAPLANE_ATOMIC."""
+STEP_PAUSE_S = 20e-6
+"""Between two steps: long enough for the data plane's thread to resume."""
 
 MANY = 64
 """Updates that are worth pausing the garbage collector for."""
@@ -56,7 +56,7 @@ def _prepare(view: View, update: Any) -> Change | RequestError:
 
 
 def _aborted(errors: Outcomes) -> Outcomes:
-    """The members that did not fail by themselves."""
+    """ABORTED for the updates that did not fail."""
     reason = "another update of the batch failed, so this one was not carried out"
     return [error or RequestError(Code.ABORTED, reason) for error in errors]
 
@@ -65,7 +65,7 @@ def _run_all(view: View, changes: list[Change | RequestError]) -> Outcomes:
     outcomes: Outcomes = []
     while len(outcomes) < len(changes):
         if outcomes:
-            time.sleep(BREATH_S)
+            time.sleep(STEP_PAUSE_S)
         with view.access():
             step = _Step(view)
             while len(outcomes) < len(changes) and not step.is_over():
@@ -74,7 +74,7 @@ def _run_all(view: View, changes: list[Change | RequestError]) -> Outcomes:
 
 
 class _Step:
-    """What is done of a batch between two batches of packets: all, where no packet waits."""
+    """The part of a batch that is carried out between two batches of packets: all of it while no packet waits."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -104,7 +104,7 @@ def _run_all_or_none(view: View, changes: list[Any], *, in_steps: bool) -> Outco
     undo: list[Undo] = []
     while len(undo) < len(changes):
         if undo:
-            time.sleep(BREATH_S)
+            time.sleep(STEP_PAUSE_S)
         with view.access():
             step = _Step(view)
             while len(undo) < len(changes) and not (in_steps and step.is_over()):

@@ -19,7 +19,7 @@ from emulator.p4runtime.entities import registry
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 from emulator.p4runtime.pipeline.pipeline import Compiled, Config, Pipeline, Target, make_config
 from emulator.p4runtime.stream.arbitration import MAX_STREAMS, Arbiter, Notification
-from emulator.p4runtime.stream.notifications import Announcements
+from emulator.p4runtime.stream.notifications import Notifications
 from emulator.p4runtime.stream.packet_io import frame_of, packet_in_of
 from emulator.p4runtime.view import View
 from emulator.ports.errors import PortError
@@ -45,12 +45,12 @@ class Device:
         self._arbiter = Arbiter(device_id, max_streams)
         self._pipeline = Pipeline(target)
         self._target = target
-        self._announcements: Announcements | None = None
+        self._notifications: Notifications | None = None
         self._primaries: tuple[Hashable, ...] = ()
         """Of all roles; replaced as a whole, so that packets need no lock."""
         self._lock = threading.Lock()
-        self.has_announcements = threading.Event()
-        """Set while `announce` may find something, as things are configured."""
+        self.may_notify = threading.Event()
+        """Set while the configuration allows notifications."""
         self.send: Callable[[Hashable, Any], None] = lambda stream, message: None
         """Sends a StreamMessageResponse to a stream; may be called on any thread, and must not wait."""
         self._compiling = threading.Lock()
@@ -79,8 +79,8 @@ class Device:
 
     def _note_primaries(self) -> None:
         primaries = tuple(self._arbiter.primaries())
-        if primaries != self._primaries and self._announcements is not None:
-            self._announcements.forget_sent()
+        if primaries != self._primaries and self._notifications is not None:
+            self._notifications.forget_sent()
         self._primaries = primaries
 
     def packet_out(self, stream: Hashable, message: Any) -> None:
@@ -114,30 +114,30 @@ class Device:
         with self._lock:
             self._check_primary(stream)
             self._live_view()
-            assert self._announcements is not None
-            self._announcements.acknowledge(message.digest_id, message.list_id)
+            assert self._notifications is not None
+            self._notifications.acknowledge(message.digest_id, message.list_id)
 
-    def announce(self) -> None:
-        """Look at watched ports and send what is due of digests and idle time-outs; to be called again and again."""
+    def send_notifications(self) -> None:
+        """Check watched ports, and send the digests and idle time-outs that are due; to be polled."""
         with self._lock:
-            if self._announcements is not None:
-                self._announcements.watch_ports()
-            if self._announcements is not None and self._primaries:
-                for message in self._announcements.collect():
+            if self._notifications is not None:
+                self._notifications.watch_ports()
+            if self._notifications is not None and self._primaries:
+                for message in self._notifications.collect():
                     self._send_to_primaries(message)
-            self._look_again()
+            self._update_may_notify()
 
-    def _look_again(self) -> None:
-        """After whatever may have changed the need of `announce`."""
+    def _update_may_notify(self) -> None:
+        """To be called after each change of program or entries."""
         view = self._pipeline.live_view
         if view is None:
             return
-        if self._announcements is None or self._announcements.view is not view:
-            self._announcements = Announcements(view)
-        if self._announcements.is_needed:
-            self.has_announcements.set()
+        if self._notifications is None or self._notifications.view is not view:
+            self._notifications = Notifications(view)
+        if self._notifications.is_needed:
+            self.may_notify.set()
         else:
-            self.has_announcements.clear()
+            self.may_notify.clear()
 
     def _send_to_primaries(self, message: Any) -> None:
         for stream in self._primaries:
@@ -161,7 +161,7 @@ class Device:
             self._check_may_write(request)
             view = self._view()
             errors = write_batch(view, request.updates, request.atomicity)
-            self._look_again()
+            self._update_may_notify()
         if any(errors):
             raise BatchError("update", errors)
 
@@ -209,7 +209,7 @@ class Device:
             _ACTIONS.Value("RECONCILE_AND_COMMIT"): self._pipeline.reconcile_and_commit,
         }
         apply[action](config)
-        self._look_again()
+        self._update_may_notify()
 
     def _commit_saved(self, request: Any) -> None:
         if request.HasField("config"):
@@ -219,13 +219,13 @@ class Device:
             if not self._pipeline.has_saved:
                 raise RequestError(Code.NOT_FOUND, "no config has been saved by VERIFY_AND_SAVE")
             self._pipeline.commit_saved()
-            self._look_again()
+            self._update_may_notify()
 
     def install(self, message: Any, compiled: Compiled) -> None:
-        """Load a program that came another way than by P4Runtime; ``message`` is the config to show for it."""
+        """Load a program without P4Runtime; ``message`` is the config that reads return for it."""
         with self._lock:
             self._pipeline.commit(make_config(message, compiled))
-            self._look_again()
+            self._update_may_notify()
 
     def get_pipeline(self, request: Any) -> Any:
         """The config that Read and Write refer to; an answer without one before there is any."""
@@ -277,7 +277,7 @@ class Device:
             self._look_again()
 
     def hold_still(self) -> AbstractContextManager[Any]:
-        """Blocks every request, for readers of the switch outside P4Runtime."""
+        """Blocks every request while held."""
         return self._lock
 
 

@@ -1,6 +1,6 @@
-"""Listening before the switch is ready, where getting ready takes long: the first time on a machine its loops and the
-program are compiled. Scripts that start a switch take a port that listens for the sign that it lives, and give up
-after ten seconds; calls that come meanwhile wait.
+"""Listening before the switch is ready, for starts that take long: the first start on a machine compiles the loops and
+the program. Scripts that start a switch wait for its port to listen, for ten seconds at most; calls block until the
+switch is ready.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from emulator.p4runtime.server import P4RuntimeServer, ServerError
 
 
 @dataclass(frozen=True, slots=True)
-class Early:
+class EarlyListening:
+    """Listen after ``after_s`` seconds."""
+
     after_s: float
-    when: Callable[[], None]
-    """Called then."""
+    on_listening: Callable[[], None]
+    """Called when the port listens."""
 
 
 class Listening:
-    """A context manager around all that makes the switch ready; `serve` ends the waiting."""
+    """A context manager around the start of the switch; `serve` releases the blocked calls."""
 
-    def __init__(self, address: str, early: Early | None = None) -> None:
+    def __init__(self, address: str, early: EarlyListening | None = None) -> None:
         self._address = address
         self._early = early
         self._lock = threading.Lock()
@@ -40,7 +42,7 @@ class Listening:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Where the start failed, waiting calls fail with its error."""
+        """If the start failed, blocked calls fail."""
         with self._lock:
             self._is_over = True
             if self._server is not None:
@@ -48,15 +50,15 @@ class Listening:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _listen(self, early: Early) -> None:
+    def _listen(self, early: EarlyListening) -> None:
         with self._lock:
             if self._is_over:
                 return
             try:
                 self._server = P4RuntimeServer(None, self._address)
             except ServerError:
-                return  # `serve` will say so
-            early.when()
+                return  # `serve` raises it
+            early.on_listening()
 
     def serve(self, device: Device, extra_handlers: tuple[Any, ...] = ()) -> P4RuntimeServer:
         """The server, in front of the device from now on. Raises ServerError."""

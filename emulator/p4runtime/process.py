@@ -22,13 +22,13 @@ from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4runtime.commands.service import commands_handler
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.entities.statistics import statistics_handler
-from emulator.p4runtime.listen_before_ready import Early, Listening
+from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 from emulator.p4runtime.pipeline.compilation import compile_config
 from emulator.p4runtime.pipeline.device_config import read_json_file
 from emulator.p4runtime.pipeline.package import PackageError, pack
 from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure, Target
 from emulator.p4runtime.server import ServerError
-from emulator.p4runtime.shutdown import AskedToEnd, Ending, die_with_parent
+from emulator.p4runtime.shutdown_signals import ShutdownRequested, ShutdownSignals, die_with_parent
 from emulator.p4runtime.stream.cpu_port import CpuPort
 from emulator.p4runtime.stream.log_messages import MessageLog
 from emulator.ports.batch import CELL_BYTES
@@ -74,7 +74,7 @@ class SwitchOptions:
     """Number of the CPU port (packet-in, packet-out); None: no CPU port."""
     engine: str = "llvm"
     make_switch: Callable[[], Switch] = Switch
-    """With engine `WITH_SOURCE`: a kind of switch that looks into its program."""
+    """With engine `WITH_SOURCE`: a switch that traces its program."""
     die_with_parent: bool = False
     quiet: bool = False
     """Only the JSON line; no text on stderr."""
@@ -244,7 +244,7 @@ def _port_statistics(port: SwitchPort) -> dict[str, Any]:
 
 
 def _spec_of(port: SwitchPort) -> str:
-    """As given, with the UDP or TCP port that was taken where any was asked for."""
+    """The option's text, with the actual UDP or TCP port in place of 0."""
     return str(replace(port.spec, local=port.local) if isinstance(port, UdpSwitchPort | TcpSwitchPort) else port.spec)
 
 
@@ -256,7 +256,7 @@ def compile_for(options: SwitchOptions) -> Compiled | None:
         raise OptionError(f"--device-id {options.device_id}: must fit in 64 bits")
     if options.cpu_port is not None and not 0 < options.cpu_port < DROP_PORT:
         raise OptionError(f"--cpu-port {options.cpu_port}: choose a number from 1 to {DROP_PORT - 1}")
-    parse_ports(list(options.ports))  # a slip in these need not wait for the compiler
+    parse_ports(list(options.ports))  # errors in these are reported before the program is compiled
     if options.program is None:
         return None
     config = read_json_file(options.program)
@@ -284,18 +284,18 @@ def run_switch(
     *,
     name: str = "netsum switch",
     ready: Callable[[RunningSwitch], None] | None = None,
-    early: Early | None = None,
+    early: EarlyListening | None = None,
 ) -> int:
     """Run until SIGTERM or SIGINT; returns the exit status. What the operator can mend ends in a message on stderr, as
     from the command ``name``. ``ready`` is called instead of printing the JSON line; it may raise PortError. ``early``:
     to listen before the switch is ready."""
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s switch: %(message)s", datefmt="%H:%M:%S")
-    ending = Ending()
+    shutdown = ShutdownSignals()
     if options.die_with_parent:
         die_with_parent()
     try:
         with Listening(options.grpc_server_addr, early) as listening:
-            with ending.at_once():
+            with shutdown.raising():
                 compiled = compile_for(options)
                 adopt_switch_loops()
             running = RunningSwitch(options, compiled, listening)
@@ -305,12 +305,12 @@ def run_switch(
             else:
                 print(json.dumps(running.ready_line()), flush=True)
             if not options.quiet:
-                print(_for_people(running, compiled), file=sys.stderr, flush=True)
-            ending.wait()
+                print(_summary(running, compiled), file=sys.stderr, flush=True)
+            shutdown.wait()
             running.check()
             if not options.quiet:
-                print(_what_was_lost(running), end="", file=sys.stderr, flush=True)
-    except AskedToEnd:
+                print(_lost_packets(running), end="", file=sys.stderr, flush=True)
+    except ShutdownRequested:
         return 0
     except CompileError as error:
         print(f"{error}\n{name}: {options.program} does not compile", file=sys.stderr)
@@ -326,20 +326,20 @@ def run_switch(
     return 0
 
 
-def _what_was_lost(running: RunningSwitch) -> str:
+def _lost_packets(running: RunningSwitch) -> str:
     """What ports and program have dropped, by reason: a line each."""
     ports = ((port.number, port.statistics().drops) for port in running.ports)
-    lines = [f"port {number}: dropped {_listed(drops)}" for number, drops in ports if drops]
-    told = running.statistics()
-    lines += [f"program: {_listed(told[kind])}" for kind in ("drops", "faults") if told[kind]]
+    lines = [f"port {number}: dropped {_counts(drops)}" for number, drops in ports if drops]
+    counts = running.statistics()
+    lines += [f"program: {_counts(counts[kind])}" for kind in ("drops", "faults") if counts[kind]]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in counts.items())
 
 
-def _for_people(running: RunningSwitch, compiled: Compiled | None) -> str:
+def _summary(running: RunningSwitch, compiled: Compiled | None) -> str:
     warnings = "".join(f"{text}\n" for text in compiled.program.warnings) if compiled is not None else ""
     program = running.options.program or "no program yet"
     ports = ", ".join(map(_spec_of, running.ports)) or "none"

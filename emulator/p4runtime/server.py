@@ -23,11 +23,11 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from emulator.native.p4protos import p4runtime_pb2
-from emulator.p4runtime import statuses
+from emulator.p4runtime import grpc_status
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 from emulator.p4runtime.stream.arbitration import MAX_STREAMS, Notification
-from emulator.p4runtime.stream.notifier import Announcer
+from emulator.p4runtime.stream.notifications import NotificationThread
 
 API_VERSION = "1.4.1"
 """The P4Runtime release whose messages and rules are implemented."""
@@ -58,7 +58,7 @@ class P4RuntimeServer:
         Without a device calls wait for `serve`.
         """
         servicer = self._servicer = _Servicer()
-        self._announcer: Announcer | None = None
+        self._notification_thread: NotificationThread | None = None
         self._server = grpc.server(
             ThreadPoolExecutor(MAX_STREAMS + UNARY_THREADS, thread_name_prefix="netsum-p4runtime"),
             options=[
@@ -82,8 +82,8 @@ class P4RuntimeServer:
         self._server.add_generic_rpc_handlers(extra_handlers)
         device.send = self._servicer.send
         self._servicer.serve(device)
-        self._announcer = Announcer(device)
-        self._announcer.start()
+        self._notification_thread = NotificationThread(device)
+        self._notification_thread.start()
 
     def stop(self, grace_s: float = 0.5, timeout_s: float = STOP_TIMEOUT_S) -> bool:
         """End all calls and streams, at once after ``grace_s``; whether they ended in time.
@@ -91,8 +91,8 @@ class P4RuntimeServer:
         They do not while a program is being compiled for one of them.
         """
         self._servicer.serve(None)
-        if self._announcer is not None:
-            self._announcer.stop()
+        if self._notification_thread is not None:
+            self._notification_thread.stop()
         return bool(self._server.stop(grace_s).wait(timeout_s))
 
 
@@ -146,9 +146,9 @@ def _unary(handler: Callable[[Any], Any], request_type: Any) -> Any:
         try:
             return handler(_checked(request))
         except (RequestError, BatchError) as error:
-            return statuses.abort(context, error)
+            return grpc_status.abort(context, error)
         except Exception as error:
-            return statuses.abort(context, _defect(error))
+            return grpc_status.abort(context, _defect(error))
 
     return grpc.unary_unary_rpc_method_handler(handle, _parser(request_type), _serialize)
 
@@ -158,9 +158,9 @@ def _unary_stream(handler: Callable[[Any], Iterator[Any]], request_type: Any) ->
         try:
             yield from handler(_checked(request))
         except (RequestError, BatchError) as error:
-            statuses.abort(context, error)
+            grpc_status.abort(context, error)
         except Exception as error:
-            statuses.abort(context, _defect(error))
+            grpc_status.abort(context, _defect(error))
 
     return grpc.unary_stream_rpc_method_handler(handle, _parser(request_type), _serialize)
 
@@ -243,7 +243,7 @@ class _Servicer:
                 threading.Thread(target=self._listen, args=(stream, requests), name=name, daemon=True).start()
                 yield from stream.answers()
             if stream.error is not None:
-                statuses.abort(context, stream.error)
+                grpc_status.abort(context, stream.error)
         finally:
             self._close(stream)
 
@@ -359,7 +359,7 @@ def _stream_error(kind: str | None, request: Any, reason: RequestError) -> Any:
     response = p4runtime_pb2.StreamMessageResponse()
     error = response.error
     error.canonical_code = int(reason.code)
-    error.message = statuses.shorten(reason.message, statuses.MAX_TEXT_BYTES)
+    error.message = grpc_status.shorten(reason.message, grpc_status.MAX_TEXT_BYTES)
     if kind == "packet":
         error.packet_out.packet_out.CopyFrom(request.packet)
     elif kind == "digest_ack":

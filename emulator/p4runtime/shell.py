@@ -17,7 +17,7 @@ SHELL_VENV = Path(__file__).resolve().parents[2] / ".venv-shell"
 
 DEFAULT_ELECTION_ID = "0,1"
 """The lowest but zero: on a switch that has seen no controller the shell may write, else it only reads, until it is
-given a higher id. The shell's own default, 2**64, would depose a controller at work."""
+given a higher id. The shell's own default, 2**64, would take the role of primary from a controller in use."""
 
 CONNECT_TIMEOUT_S = 2.0
 

@@ -1,4 +1,4 @@
-"""What Read and Write act on: a program's schema and a switch that runs it, with what only controllers care about.
+"""What Read and Write act on: a program's schema, a switch that runs it, and state that only controllers use.
 
 There are two at most: the live switch, and after VERIFY_AND_SAVE a spare one for the saved program.
 """
@@ -26,7 +26,7 @@ EntryKey = tuple[int, tuple[FieldMatch, ...], int]
 
 @dataclass(slots=True)
 class Notes:
-    """What the switch has no use for and must give back on reads."""
+    """State that the switch does not use and that reads return."""
 
     entries: dict[EntryKey, tuple[int, bytes]] = field(default_factory=dict)
     """(controller_metadata, metadata) where either is set."""
@@ -96,7 +96,7 @@ class Change:
     """Carry it out. Raises ControlError or RequestError, with nothing changed, where the switch's state is against
     it."""
     remember: Callable[[], Undo]
-    """To be called before ``run``: what takes it back, once later updates have been taken back."""
+    """To be called before ``run``: a function that undoes it, to be called after later updates have been undone."""
 
 
 def nothing() -> Change:

@@ -209,9 +209,11 @@ def load_program(
     from hostagent.controller.drivers.p4.driver import Program, ProgramError, read_program
 
     try:
-        if program is not None:
-            return Program(packed(program, defines, includes))
-        return read_program(None, p4info, device_config)
+        if program is None:
+            return read_program(p4info, device_config)
+        if p4info is not None or device_config is not None:
+            raise ProgramError("give --program FILE.p4, or --p4info FILE and --device-config FILE, not both")
+        return Program(packed(program, defines, includes))
     except (ProgramError, PackageError, ProgramNotFound, OSError) as error:
         print(f"netsum controller: {error}", file=sys.stderr)
         return None

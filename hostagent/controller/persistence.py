@@ -1,7 +1,7 @@
 """What outlives the controller's process: a snapshot of the core as JSON-able data, and the way back.
 
-Saved before each effect that makes it matter: above all, an epoch is on disk before the aggregator hears of it. Ranks
-say the rest again when they come back. A lost file is survived too: ranks announce their leases, and epochs begin at
+Saved before each effect that depends on it: above all, an epoch is on disk before it is installed on the aggregator.
+Ranks repeat the rest when they reconnect. Jobs survive without the file: ranks send their leases, and epochs begin at
 the wall clock's second, which grows faster than epochs are used.
 """
 
@@ -120,8 +120,8 @@ def restore(world: World, saved: Mapping[str, Any]) -> None:
 def _restored_job(values: Mapping[str, Any]) -> Job:
     job = Job(**{name: values[name] for name in _JOB}, state=JobState(values["state"]))
     job.round.number = values["round"]
-    if told := values.get("service"):
-        job.service = ServiceTerms(nonce=bytes.fromhex(told["nonce"]), **{name: told[name] for name in _SERVICE})
+    if service := values.get("service"):
+        job.service = ServiceTerms(nonce=bytes.fromhex(service["nonce"]), **{name: service[name] for name in _SERVICE})
     for member in values["members"]:
         kept = {name: member[name] for name in _MEMBER}
         job.members[member["rank"]] = Member(**kept, presence=Presence(member["presence"]))

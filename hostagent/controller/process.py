@@ -1,4 +1,4 @@
-"""The controller's process: what `netsum controller` runs, and `python -m hostagent.controller.process` too.
+"""The controller's process: what `netsum controller` runs.
 
 Prints one JSON line on stdout when the aggregator is ready and ranks may come (or says why it gave up); everything else
 goes to stderr, a line for each event. SIGTERM and SIGINT end it in order; the aggregator keeps what it knows.
@@ -6,7 +6,6 @@ goes to stderr, a line for each event. SIGTERM and SIGINT end it in order; the a
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import ctypes
 import json
@@ -28,7 +27,7 @@ from hostagent.controller.core.ports import PortOffer, offer_from
 from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
 from hostagent.controller.drivers.aggregator import SCHEME, AggregatorDriver
 from hostagent.controller.drivers.driver import Driver
-from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError, read_program
+from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError
 from hostagent.controller.drivers.racks import RacksDriver
 from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.server import ControllerServer, ListenError
@@ -40,9 +39,9 @@ READY_TIMEOUT_S = 90.0
 """For the aggregator's first readiness: connecting, and compiling a large program that no cache has."""
 
 QUIET_S = 3.0
-"""How long that may take without a word."""
+"""Until a log line reports that the aggregator has not answered yet."""
 
-TOLD_LATER = "://-"
+ADDRESS_FROM_STDIN = "://-"
 
 _PR_SET_PDEATHSIG = 1
 
@@ -98,11 +97,11 @@ def run_controller(options: ControllerOptions) -> int:
     log.setLevel(logging.INFO)
     if options.die_with_parent:
         _die_with_parent()
-    if options.aggregator.endswith(TOLD_LATER):
-        told = sys.stdin.readline().strip()
-        if not told:
-            return 1  # the launcher has given up, and says why
-        options = replace(options, aggregator=options.aggregator.removesuffix("-") + told)
+    if options.aggregator.endswith(ADDRESS_FROM_STDIN):
+        address = sys.stdin.readline().strip()
+        if not address:
+            return 1  # the launcher has failed, and reports the reason
+        options = replace(options, aggregator=options.aggregator.removesuffix("-") + address)
     try:
         return asyncio.run(_serve(options))
     except (OptionError, PortError, StateFileError, ListenError, ProgramError) as error:
@@ -133,15 +132,15 @@ async def _serve(options: ControllerOptions) -> int:
 
 
 async def _live(server: ControllerServer, host: str, core: Controller, ended: asyncio.Event) -> int:
-    """From the first news of the aggregator to the end."""
+    """From the first report of the aggregator to the end."""
     stop: asyncio.Future[object] = asyncio.ensure_future(ended.wait())
-    news: asyncio.Future[object] = asyncio.ensure_future(_news(server))
-    done, _ = await asyncio.wait({stop, news}, timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)
+    report: asyncio.Future[object] = asyncio.ensure_future(_first_report(server))
+    done, _ = await asyncio.wait({stop, report}, timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)
     if not done:
         log.info("the aggregator has not answered yet; waiting up to %d s for it", READY_TIMEOUT_S)
-        await asyncio.wait({stop, news}, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({stop, report}, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
     if not stop.done():
-        why = str(news.result()) if news.done() else core.world.problem
+        why = str(report.result()) if report.done() else core.world.problem
         if why:
             stop.cancel()
             print(f"netsum controller: {why}", file=sys.stderr)
@@ -152,8 +151,8 @@ async def _live(server: ControllerServer, host: str, core: Controller, ended: as
     return 0
 
 
-async def _news(server: ControllerServer) -> str:
-    return await server.first_news
+async def _first_report(server: ControllerServer) -> str:
+    return await server.first_report
 
 
 def make_driver(options: ControllerOptions) -> Driver:
@@ -181,10 +180,9 @@ def _address(option: str, text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _window(told: int | None, offers: Sequence[PortOffer]) -> int:
-    if told is None:
+def _window(window: int | None, offers: Sequence[PortOffer]) -> int:
+    if window is None:
         return default_max_window(len(offers)) if any(offer.kind == "shm" for offer in offers) else LARGEST_WINDOW
-    window = told
     if not SMALLEST_WINDOW <= window <= LARGEST_WINDOW or window & (window - 1):
         raise OptionError(f"--max-window {window}: expected a power of two from {SMALLEST_WINDOW} to {LARGEST_WINDOW}")
     return window
@@ -196,45 +194,3 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The options as words."""
-    parser = argparse.ArgumentParser(
-        prog="netsum controller", description="Control one aggregator and serve its ranks."
-    )
-    parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT")
-    parser.add_argument("--aggregator", required=True, metavar="KIND://HOST:PORT")
-    parser.add_argument("--port", action="append", default=[], metavar="N=SPEC")
-    parser.add_argument("--pipeline", type=Path, metavar="FILE.zip")
-    parser.add_argument("--p4info", type=Path, metavar="FILE")
-    parser.add_argument("--device-config", type=Path, metavar="FILE")
-    parser.add_argument("--device-id", type=int, default=0)
-    parser.add_argument("--max-window", type=int, default=None)
-    parser.add_argument("--full-length-no-data", action="store_true")
-    parser.add_argument("--state", type=Path, metavar="FILE")
-    parser.add_argument("--way", choices=WAYS, default=WAYS[0])
-    parser.add_argument("--die-with-parent", action="store_true")
-    given = parser.parse_args(arguments)
-    try:
-        program = read_program(given.pipeline, given.p4info, given.device_config)
-    except ProgramError as error:
-        print(f"netsum controller: {error}", file=sys.stderr)
-        return 1
-    options = ControllerOptions(
-        aggregator=given.aggregator,
-        ports=tuple(given.port),
-        program=program,
-        listen=given.listen,
-        max_window=given.max_window,
-        full_length_no_data=given.full_length_no_data,
-        device_id=given.device_id,
-        state=given.state,
-        die_with_parent=given.die_with_parent,
-        way=given.way,
-    )
-    return run_controller(options)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

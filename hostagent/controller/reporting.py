@@ -41,32 +41,32 @@ def _job_status(world: World, job: Job) -> pb.JobStatus:
     )
     for rank, member in sorted(job.members.items()):
         process, port = world.processes.get(member.process), world.ports.of(member.process)
-        told = pb.MemberStatus(rank=rank, state=member.presence.value, port_number=port.number if port else 0)
+        report = pb.MemberStatus(rank=rank, state=member.presence.value, port_number=port.number if port else 0)
         if process is not None:
-            told.pid, told.host = process.pid, process.host
+            report.pid, report.host = process.pid, process.host
             if process.connection is None and member.takes_part:
-                told.state = "away"
-        message.members.append(told)
+                report.state = "away"
+        message.members.append(report)
     return message
 
 
 def report(world: World, counters: AggregatorCounters) -> pb.ReportReply:
-    """The aggregator's counters by job, beside the ranks' own.
+    """The aggregator's counters by job, and the ranks' counters.
 
     A row belongs to the latest job that had it; it counts on from what earlier jobs left there.
     """
     reply = pb.ReportReply(drops=_counters(counters.drops))
     rows: set[int] = set()
     for job in [*world.jobs.values(), *reversed(world.ended)]:
-        told = pb.JobReport(job=job.job, group=job.label, size=job.size)
-        told.lanes = world.capacity.lanes if world.capacity is not None else 0
+        report = pb.JobReport(job=job.job, group=job.label, size=job.size)
+        report.lanes = world.capacity.lanes if world.capacity is not None else 0
         if job.row not in rows:
-            told.verdicts.extend(_counters(counters.verdicts.get(job.row, {})))
-            told.verdict_bytes.extend(_counters(counters.verdict_bytes.get(job.row, {})))
+            report.verdicts.extend(_counters(counters.verdicts.get(job.row, {})))
+            report.verdict_bytes.extend(_counters(counters.verdict_bytes.get(job.row, {})))
         rows.add(job.row)
         for rank, member in sorted(job.members.items()):
-            told.members.append(pb.MemberReport(rank=rank, counters=_counters(member.statistics)))
-        reply.jobs.append(told)
+            report.members.append(pb.MemberReport(rank=rank, counters=_counters(member.statistics)))
+        reply.jobs.append(report)
     return reply
 
 

@@ -60,9 +60,9 @@ class ControllerServer:
         self._server: Any = None
         self._heartbeats: asyncio.DatagramTransport | None = None
         self.port = 0
-        """TCP for sessions and UDP for heartbeats: one number, so that a controller that comes back is found."""
-        self.first_news: asyncio.Future[str] = self._loop.create_future()
-        """Done when the aggregator is ready (""), or is known to be hopeless (why)."""
+        """TCP for sessions and UDP for heartbeats: one number, so that ranks reconnect to a restarted controller."""
+        self.first_report: asyncio.Future[str] = self._loop.create_future()
+        """Done when the aggregator is ready (""), or has failed permanently (the reason)."""
 
     async def start(self, host: str, port: int) -> None:
         """Listens, and lets the driver connect. Raises ListenError."""
@@ -171,22 +171,22 @@ class ControllerServer:
 
     # --- what the driver says, from its own threads ---
 
-    def ready(self, capacity: Capacity, wiped: bool) -> None:
+    def ready(self, capacity: Capacity, state_lost: bool) -> None:
         """See DriverEvents."""
 
         def happen() -> None:
-            self._core.aggregator_ready(capacity, wiped, self._now())
-            self._news("")
+            self._core.aggregator_ready(capacity, state_lost, self._now())
+            self._first_report("")
 
         self._later(happen)
 
-    def lost(self, why: str, *, hopeless: bool = False) -> None:
+    def lost(self, why: str, *, permanent: bool = False) -> None:
         """See DriverEvents."""
 
         def happen() -> None:
             self._core.aggregator_lost(why, self._now())
-            if hopeless:
-                self._news(why)
+            if permanent:
+                self._first_report(why)
 
         self._later(happen)
 
@@ -198,9 +198,9 @@ class ControllerServer:
         """See DriverEvents."""
         self._later(lambda: self._core.install_failed(job, epoch, why, self._now()))
 
-    def troubled(self, job: int, why: str) -> None:
+    def delivery_problem(self, job: int, why: str) -> None:
         """See DriverEvents."""
-        self._later(lambda: self._core.troubled(job, why))
+        self._later(lambda: self._core.delivery_problem(job, why))
 
     def _later(self, happen: Callable[[], object]) -> None:
         def on_loop() -> None:
@@ -210,9 +210,9 @@ class ControllerServer:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(on_loop)
 
-    def _news(self, why: str) -> None:
-        if not self.first_news.done():
-            self.first_news.set_result(why)
+    def _first_report(self, why: str) -> None:
+        if not self.first_report.done():
+            self.first_report.set_result(why)
 
     # --- what the core wants ---
 

@@ -30,11 +30,11 @@ class Events:
     def __init__(self) -> None:
         self._seen: queue.Queue[tuple[Any, ...]] = queue.Queue()
 
-    def ready(self, capacity: Capacity, wiped: bool) -> None:
-        self._seen.put(("ready", capacity, wiped))
+    def ready(self, capacity: Capacity, state_lost: bool) -> None:
+        self._seen.put(("ready", capacity, state_lost))
 
-    def lost(self, why: str, *, hopeless: bool = False) -> None:
-        self._seen.put(("lost", why, hopeless))
+    def lost(self, why: str, *, permanent: bool = False) -> None:
+        self._seen.put(("lost", why, permanent))
 
     def installed(self, job: int, epoch: int) -> None:
         self._seen.put(("installed", job, epoch))
@@ -42,7 +42,7 @@ class Events:
     def install_failed(self, job: int, epoch: int, why: str) -> None:
         self._seen.put(("install_failed", job, epoch, why))
 
-    def troubled(self, job: int, why: str) -> None:
+    def delivery_problem(self, job: int, why: str) -> None:
         self._seen.put(("troubled", job, why))
 
     def next(self, kind: str) -> tuple[Any, ...]:

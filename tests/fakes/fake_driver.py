@@ -25,7 +25,7 @@ class FakeDriver:
     def start(self, events: DriverEvents, expected: Sequence[JobEntries]) -> None:
         self.events = events
         self.entries_of = {entries.job: entries for entries in expected}
-        events.ready(self.capacity, wiped=False)
+        events.ready(self.capacity, state_lost=False)
 
     def install(self, entries: JobEntries) -> None:
         assert self.events is not None
@@ -41,7 +41,7 @@ class FakeDriver:
         assert self.events is not None
         self.events.lost("restarted")
         self.entries_of.clear()
-        self.events.ready(self.capacity, wiped=True)
+        self.events.ready(self.capacity, state_lost=True)
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
         return AggregatorCounters(

@@ -262,12 +262,12 @@ class Laboratory:
         self.state = None
 
     def _connect_aggregator(self, received: dict[int, JobEntries]) -> None:
-        """As the P4Runtime driver does: what is missing means wiped, what is not expected goes."""
+        """As the P4Runtime driver does: what is missing means lost state, what is not expected is removed."""
         if not self.aggregator_up:
             return
-        wiped = any(self.aggregator.get(job) != entries for job, entries in received.items())
-        self.aggregator = {} if wiped else {job: self.aggregator[job] for job in received}
-        self._at_controller(lambda: self.core.aggregator_ready(self.capacity, wiped, self.now_ns))
+        state_lost = any(self.aggregator.get(job) != entries for job, entries in received.items())
+        self.aggregator = {} if state_lost else {job: self.aggregator[job] for job in received}
+        self._at_controller(lambda: self.core.aggregator_ready(self.capacity, state_lost, self.now_ns))
 
     def break_aggregator(self) -> None:
         self.aggregator_up = False

@@ -173,7 +173,7 @@ class Bench:
 
     def said(self) -> list[Any]:
         """The messages sent since the last time; digests and time-outs that are due are looked for before."""
-        self.device.announce()
+        self.device.send_notifications()
         messages, self.sent = [message for _, message in self.sent], []
         return messages
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.server import P4RuntimeServer
+from hostagent.launch.processes import netsum_command
 from hostagent.transport.session.session import Lease, SessionClient
 from tests.fakes.fake_switch import fake_target
 from tests.programs.aggregator_p4info import aggregator_p4info_text
@@ -67,16 +67,15 @@ class Controllers:
     def __init__(self, folder: Path, switch: str) -> None:
         source = folder / "allreduce.p4"
         source.write_text(aggregator_p4info_text())
-        self.package = folder / "allreduce.zip"
-        self.package.write_bytes(pack(source, {}))
+        self.program = source
         self.switch, self.state = switch, folder / "state.json"
         self.started: list[subprocess.Popen[str]] = []
 
     def start(self, listen: str = "127.0.0.1:0", *more: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
         """A process and its ready line; an empty one where it ended instead."""
-        words = ["--listen", listen, "--aggregator", f"p4runtime://{self.switch}", "--pipeline", str(self.package)]
+        words = ["--listen", listen, "--aggregator", f"p4runtime://{self.switch}", "--program", str(self.program)]
         ports = ["--port", "1=shm:a", "--port", "2=shm:b", "--state", str(self.state)]
-        command = [sys.executable, "-m", "hostagent.controller.process", *words, *ports, *more]
+        command = netsum_command("controller", *words, *ports, *more)
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.started.append(process)
         assert process.stdout is not None
@@ -159,8 +158,8 @@ def test_a_port_in_use_is_one_clear_line(controllers: Controllers) -> None:
 
 
 def test_it_ends_with_the_process_that_started_it(controllers: Controllers, tmp_path: Path) -> None:
-    words = ["-m", "hostagent.controller.process", "--aggregator", f"p4runtime://{controllers.switch}"]
-    command = [sys.executable, *words, "--pipeline", str(controllers.package), "--die-with-parent"]
+    words = ["--aggregator", f"p4runtime://{controllers.switch}", "--program", str(controllers.program)]
+    command = netsum_command("controller", *words, "--die-with-parent")
     starter = (
         "import subprocess, sys; p = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE);"
         "print(p.pid, flush=True); p.stdout.readline(); print('ready', flush=True); sys.stdin.read()"
@@ -185,8 +184,8 @@ def test_it_ends_with_the_process_that_started_it(controllers: Controllers, tmp_
     [
         (["--port", "0=shm:x"], "port 0 is not for hosts"),
         (["--max-window", "100"], "expected a power of two from 8 to 512"),
-        (["--p4info", "x"], "give --p4info FILE and --device-config"),
-        (["--pipeline", "/nonexistent.zip"], "can't read the switch's program"),
+        (["--p4info", "x"], "give --program FILE.p4, or --p4info FILE and --device-config FILE, not both"),
+        (["--program", "/nonexistent.p4"], "/nonexistent.p4"),
     ],
 )
 def test_wrong_options_are_one_clear_line(controllers: Controllers, words: list[str], message: str) -> None:

@@ -23,6 +23,15 @@ pytestmark = pytest.mark.skipif(
     not OLD_PYTHON.exists(), reason="no .venv-shell (p4runtime 1.4.1 with protobuf 3.20): run `make setup`"
 )
 
+CONTROLLER = """
+import sys
+from pathlib import Path
+from hostagent.controller.drivers.p4.driver import Program
+from hostagent.controller.process import ControllerOptions, run_controller
+program = Program(Path(sys.argv[2]).read_bytes())
+run_controller(ControllerOptions(f"p4runtime://{sys.argv[1]}", ("1=shm:a", "2=shm:b"), program))
+"""
+
 RANK = """
 import json, sys
 import google.protobuf
@@ -63,9 +72,7 @@ def old_controller(tmp_path: Path) -> Iterator[str]:
     source.write_text(aggregator_p4info_text())
     package.write_bytes(pack(source, {}))
     server = P4RuntimeServer(Device(0, fake_target()), "127.0.0.1:0")
-    words = ["--aggregator", f"p4runtime://{server.address}", "--pipeline", str(package)]
-    ports = ["--port", "1=shm:a", "--port", "2=shm:b"]
-    command = [str(OLD_PYTHON), "-m", "hostagent.controller.process", *words, *ports]
+    command = [str(OLD_PYTHON), "-c", CONTROLLER, server.address, str(package)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None
     line = process.stdout.readline()

@@ -1,4 +1,4 @@
-"""DigestEntry: which digests are sent, and how (P4Runtime, "DigestEntry"). The digests themselves: ``announcer``."""
+"""DigestEntry: which digests are sent, and how (P4Runtime, "DigestEntry"). Their samples: ``stream/digests``."""
 
 from __future__ import annotations
 

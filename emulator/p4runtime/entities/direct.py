@@ -8,8 +8,8 @@ from typing import Any, Literal
 from emulator.p4runtime.entities.tables import DEFAULT_PRIORITY, find_entry
 from emulator.p4runtime.entities.tables_read import defaults, fill_key, select_entries
 from emulator.p4runtime.errors import Code, RequestError, invalid
+from emulator.p4runtime.match_keys import key_from_proto
 from emulator.p4runtime.pipeline.schema import TableSchema
-from emulator.p4runtime.translate import key_from_proto
 from emulator.p4runtime.view import EntryKey, View
 from emulator.switch.control import TableEntry
 

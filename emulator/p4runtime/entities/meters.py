@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
-from emulator.p4runtime.entities.cells import check_modify, check_wildcard, indices_of, read_cells
 from emulator.p4runtime.entities.direct import fill_entry, find, key_of, put, select
+from emulator.p4runtime.entities.indexed_arrays import check_modify, check_wildcard, indices_of, read_cells
 from emulator.p4runtime.entities.resources import fill_meter, meter_from_proto, refuse_meter_counters
 from emulator.p4runtime.pipeline.schema import MeterSchema
 from emulator.p4runtime.view import Change, EntryKey, Undo, View

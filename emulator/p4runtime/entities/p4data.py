@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.native.p4protos import p4types_pb2
-from emulator.p4runtime.entities.canonical import BytestringError, decode, decode_signed, encode, encode_signed
+from emulator.p4runtime.entities.bytestrings import BytestringError, decode, decode_signed, encode, encode_signed
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.pipeline.schema import Schema
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from emulator.p4runtime.entities.canonical import BytestringError, decode, encode
+from emulator.p4runtime.entities.bytestrings import BytestringError, decode, encode
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.view import View
 from emulator.switch.control import Replicas
@@ -24,7 +24,7 @@ def chains_from_proto(given: Any, where: str) -> Chains:
     for replica in given:
         first = _pair(replica, _port(replica, where), where)
         if first in chains:
-            raise invalid(f"{where}: port {first[0]} with instance {first[1]} is given twice")
+            raise invalid(f"{where}: port {first[0]} with instance {first[1]} occurs twice")
         chains[first] = (first, *_backups(replica, first, where))
     return tuple(chains.values())
 

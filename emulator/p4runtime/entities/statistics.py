@@ -42,7 +42,7 @@ def statistics_handler(collect: Callable[[], dict[str, Any]]) -> Any:
 
 
 def read_statistics(address: str, timeout_s: float = 5.0) -> dict[str, Any]:
-    """Ask the switch whose P4Runtime server listens on ``HOST:PORT``. Raises StatisticsError."""
+    """Ask the switch with the P4Runtime server at ``HOST:PORT``. Raises StatisticsError."""
     with grpc.insecure_channel(address) as channel:
         call = channel.unary_unary(
             METHOD,

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
+from emulator.p4runtime.action_calls import ActionCall, call_from_proto, target_from_proto
 from emulator.p4runtime.entities.resources import counter_from_proto, meter_from_proto, refuse_meter_counters
 from emulator.p4runtime.errors import Code, RequestError, invalid
+from emulator.p4runtime.match_keys import key_from_proto
 from emulator.p4runtime.pipeline.schema import TableSchema
-from emulator.p4runtime.translate import key_from_proto
-from emulator.p4runtime.translate_actions import ActionCall, call_from_proto, target_from_proto
 from emulator.p4runtime.view import Change, EntryKey, Undo, View
 from emulator.switch.control import Code as SwitchCode
 from emulator.switch.control import ControlError, CounterValue, MeterConfig, TableEntry, Through
@@ -18,7 +18,7 @@ from emulator.switch.control import ControlError, CounterValue, MeterConfig, Tab
 INSERT, MODIFY, DELETE = (p4runtime_pb2.Update.Type.Value(name) for name in ("INSERT", "MODIFY", "DELETE"))
 
 DEFAULT_PRIORITY = -1
-"""Stands in keys of notes for the default entry."""
+"""Marks the default entry in keys of notes."""
 
 Note = tuple[int, bytes] | None
 """(controller_metadata, metadata) where either is set."""
@@ -206,7 +206,7 @@ def _set_default(view: View, key: EntryKey, entry: TableEntry, note: Note) -> No
 
 
 def _reset_default(view: View, key: EntryKey, counter: CounterValue | None, meter: MeterConfig | None) -> None:
-    """To what the program says, with these resources."""
+    """To the program's initial default action, with these resources."""
     view.control.reset_default_entry(key[0])
     if counter is not None or meter is not None:
         entry = view.control.default_entry(key[0])

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
-from emulator.p4runtime.entities.cells import check_modify
+from emulator.p4runtime.entities.indexed_arrays import check_modify
 from emulator.p4runtime.errors import Code, RequestError
+from emulator.p4runtime.match_keys import add_match, match_from_proto
 from emulator.p4runtime.pipeline.schema import MatchKind, ValueSetSchema
-from emulator.p4runtime.translate import add_match, match_from_proto
 from emulator.p4runtime.view import Change, Undo, View
 from emulator.switch.control import FieldMatch, ValueSetMember, member_part
 
@@ -19,7 +19,7 @@ def prepare_value_set_write(view: View, update_type: int, message: Any) -> Chang
     check_modify(update_type, f"value set {value_set.name}")
     keys = [match_from_proto(value_set, member.match) for member in message.members]
     if len(set(keys)) != len(keys):
-        raise RequestError(Code.ALREADY_EXISTS, f"value set {value_set.name}: a member is given twice")
+        raise RequestError(Code.ALREADY_EXISTS, f"value set {value_set.name}: a member occurs twice")
     if len(keys) > value_set.size:
         raise RequestError(
             Code.RESOURCE_EXHAUSTED, f"value set {value_set.name} holds {value_set.size} members, not {len(keys)}"

@@ -45,7 +45,7 @@ class SwitchLike(RowControl, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the server stands in front of, as functions so that nothing here knows engines or threads."""
+    """What the server controls, as functions: this package knows neither engines nor threads."""
 
     switch: SwitchLike
     """The live one."""

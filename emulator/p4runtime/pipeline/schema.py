@@ -1,4 +1,4 @@
-"""What a P4Info says, in the form the server asks for: by id, immutable, with names for error messages.
+"""A P4Info as the server uses it: indexed by id, immutable, with names for error messages.
 
 Everything that is addressed over P4Runtime is looked up here first, so the messages for wrong ids are in one place.
 """

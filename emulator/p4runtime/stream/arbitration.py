@@ -125,7 +125,7 @@ class Arbiter:
         role = self._roles.get(role_name)
         if role is None:
             if role_name:
-                raise RequestError(Code.NOT_FOUND, f'no controller has announced the role "{role_name}"')
+                raise RequestError(Code.NOT_FOUND, f'no stream has the role "{role_name}"')
             raise _not_primary("there is no primary: open a StreamChannel and send a MasterArbitrationUpdate first")
         if role.primary() is None:
             raise _not_primary("there is no primary")

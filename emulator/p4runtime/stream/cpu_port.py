@@ -23,7 +23,7 @@ class CpuPort:
     def __init__(self, number: int, table: TxPortTable, bell: Bell, on_frame: Callable[[bytes], bool]) -> None:
         self.port = MemoryPort(parse_port(f"{number}=memory:controllers"), table, bell)
         self.too_short = 0
-        """Frames that had no room for the packet_in header."""
+        """Frames shorter than the packet_in header."""
         self._on_frame = on_frame
         self._lock = threading.Lock()
         """Of the host's end of the cable, which is made for one thread."""

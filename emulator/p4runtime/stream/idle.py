@@ -1,7 +1,7 @@
-"""When entries with a time-out may next have been idle for too long: a calendar that looks at nothing else.
+"""The timers of entries with an idle time-out.
 
-The switch keeps when each entry was last hit. Asking all of them again and again would be slow with many entries, so an
-entry is looked at when its time-out can first have passed: a time-out after its last hit that is known.
+The switch keeps the time of each entry's last hit. Polling all entries would be slow, so an entry is checked when its
+time-out can first have expired: one time-out after the last hit that is known.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class IdleTimers(Generic[Key]):
     def __init__(self) -> None:
         self._calendar: list[tuple[int, int, Key]] = []
         self._tickets: dict[Key, int] = {}
-        """The one date of each key that counts; older ones stay in the calendar until they come up."""
+        """The valid timer of each key; replaced ones stay in the heap until they expire."""
         self._numbers = itertools.count()
 
     def __bool__(self) -> bool:
         return bool(self._tickets)
 
     def set(self, key: Key, due_ns: int) -> None:
-        """Look at ``key`` at ``due_ns``, and at no other time."""
+        """Make ``key`` due at ``due_ns`` only."""
         ticket = next(self._numbers)
         self._tickets[key] = ticket
         heapq.heappush(self._calendar, (due_ns, ticket, key))

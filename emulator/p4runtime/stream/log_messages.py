@@ -1,6 +1,6 @@
-"""What the running program says with log_msg, on the switch's log: read off twice a second, between two batches.
+"""The running program's log_msg messages, copied to the switch's log twice a second, between two batches.
 
-The switch keeps at most 1,024 messages until then; a program that says more in half a second loses the rest, counted.
+The switch keeps at most 1,024 messages until then; further ones in half a second are dropped and counted.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 log = logging.getLogger("program")
 
-EVERY_S = 0.5
+POLL_S = 0.5
 
 
-class Speaker(Protocol):
-    """The switch, as far as this is concerned."""
+class MessageSource(Protocol):
+    """What this module needs of the switch."""
 
     @property
     def has_messages(self) -> bool: ...
@@ -25,14 +25,14 @@ class Speaker(Protocol):
 
 
 class MessageLog:
-    """A thread from ``start`` to ``stop``, which writes what remains at the end.
+    """A thread from ``start`` to ``stop``, which writes the remaining messages at the end.
 
-    ``still`` keeps the control plane away from the switch, ``paused`` the data plane.
+    ``still`` holds the control plane, ``paused`` the data plane.
     """
 
     def __init__(
         self,
-        switch: Speaker,
+        switch: MessageSource,
         still: Callable[[], AbstractContextManager[Any]],
         paused: Callable[[], AbstractContextManager[Any]],
     ) -> None:
@@ -52,7 +52,7 @@ class MessageLog:
             self._thread.join()
 
     def _serve(self) -> None:
-        while not self._stopping.wait(EVERY_S):
+        while not self._stopping.wait(POLL_S):
             self._write()
         self._write()
 

@@ -1,13 +1,15 @@
 """Notifications to controllers: digests, idle time-outs of entries, and what ports that go up or down change.
 
-Looked for again and again by whoever calls `collect`, on the live program only; a saved one sees no packets.
+Polled from the live program alone (a saved one gets no packets) by the thread at the end of this file.
 """
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities.p4data import fill_data
@@ -24,29 +26,34 @@ MOST_SAMPLES = 1024
 MOST_ENTRIES = 256
 """In one IdleTimeoutNotification."""
 
-LOOK_AT_PORTS_NS = 20_000_000
+PORT_CHECK_NS = 20_000_000
+
+POLL_S = 0.005
+"""How late a digest or notification may be."""
+
+log = logging.getLogger(__name__)
 
 
-class Announcements:
-    """Of one program: make a new one with each program. The caller holds the device's lock."""
+class Notifications:
+    """The notifications of one program; a new program has a new object. The caller holds the device's lock."""
 
     def __init__(self, view: View) -> None:
         self.view = view
         self._buffers: dict[int, DigestBuffer] = {}
-        self._next_look_ns = 0
+        self._next_port_check_ns = 0
 
     @property
     def is_needed(self) -> bool:
-        """Whether `collect` could ever find anything, as things are configured."""
+        """Whether the configuration allows any notification."""
         notes = self.view.notes
         return bool(notes.digests or notes.idle or notes.watches_ports)
 
     def watch_ports(self) -> None:
-        """Tell the switch which ports are down, for members and actions that watch ports and replicas with backups."""
+        """Update the switch's set of ports that are down, for watch ports and backup replicas."""
         now_ns = time.monotonic_ns()
-        if not self.view.notes.watches_ports or now_ns < self._next_look_ns:
+        if not self.view.notes.watches_ports or now_ns < self._next_port_check_ns:
             return
-        self._next_look_ns = now_ns + LOOK_AT_PORTS_NS
+        self._next_port_check_ns = now_ns + PORT_CHECK_NS
         down = self.view.ports_down()
         if down != self.view.notes.down:
             self.view.notes.down = down
@@ -59,13 +66,13 @@ class Announcements:
         return [*self._digest_lists(), *self._idle_notifications()]
 
     def acknowledge(self, digest_id: int, list_id: int) -> None:
-        """INVALID_ARGUMENT for a digest the program has not."""
+        """INVALID_ARGUMENT for a digest that the program does not have."""
         self.view.schema.digest(digest_id)
         if digest_id in self._buffers:
             self._buffers[digest_id].acknowledge(list_id)
 
     def forget_sent(self) -> None:
-        """There is another controller now."""
+        """For a new primary, which has received none of them."""
         for buffer in self._buffers.values():
             buffer.forget_all()
 
@@ -108,7 +115,7 @@ class Announcements:
         return notifications
 
     def _is_idle(self, key: EntryKey, now_ns: int) -> bool:
-        """Also sets the date when to look again: a time-out after the last hit, or after this notification."""
+        """Also schedules the next check: a time-out after the last hit, or after this notification."""
         try:
             entry = find_entry(self.view, key)
         except ControlError as error:
@@ -126,3 +133,41 @@ class Announcements:
         message.idle_timeout_ns = entry.idle_timeout_ns
         if key in self.view.notes.entries:
             message.controller_metadata, message.metadata = self.view.notes.entries[key]
+
+
+# --- The thread -------------------------------------------------------------------------------------------------
+
+
+class Notifying(Protocol):
+    """What the thread needs of the device."""
+
+    may_notify: threading.Event
+
+    def send_notifications(self) -> None: ...
+
+
+class NotificationThread:
+    """Sends digests and idle time-outs; sleeps while neither is configured."""
+
+    def __init__(self, device: Notifying) -> None:
+        self._device = device
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="netsum-notifications", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._device.may_notify.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        while not self._stopping.is_set():
+            self._device.may_notify.wait()
+            try:
+                self._device.send_notifications()
+            except Exception:  # a defect of ours must not silence the switch for good
+                log.exception("digests and idle time-outs could not be collected")
+            self._stopping.wait(POLL_S)

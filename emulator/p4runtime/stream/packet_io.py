@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
-from emulator.p4runtime.entities.canonical import BytestringError, decode, encode
+from emulator.p4runtime.entities.bytestrings import BytestringError, decode, encode
 from emulator.p4runtime.errors import invalid
 from emulator.p4runtime.pipeline.schema import PacketHeaderSchema
 
 
 def frame_of(header: PacketHeaderSchema | None, message: Any) -> bytes:
-    """The frame that enters the switch for a PacketOut. INVALID_ARGUMENT for metadata that the program has not.
+    """The frame that enters the switch for a PacketOut. INVALID_ARGUMENT for unknown metadata.
 
     Fields that are left out are zero, as bmv2 has it: controllers leave out padding.
     """
@@ -27,14 +27,14 @@ def frame_of(header: PacketHeaderSchema | None, message: Any) -> bytes:
 def _values_of(header: PacketHeaderSchema | None, metadata: Any) -> dict[int, int]:
     fields = {field.id: field for field in header.fields} if header else {}
     values: dict[int, int] = {}
-    for given in metadata:
-        field = fields.get(given.metadata_id)
+    for item in metadata:
+        field = fields.get(item.metadata_id)
         if field is None:
-            raise invalid(f"packet_out has no metadata with id {given.metadata_id}")
+            raise invalid(f"packet_out has no metadata with id {item.metadata_id}")
         if field.id in values:
-            raise invalid(f"packet_out, metadata {field.name}: given twice")
+            raise invalid(f"packet_out, metadata {field.name} occurs twice")
         try:
-            values[field.id] = decode(given.value, field.width_bits)
+            values[field.id] = decode(item.value, field.width_bits)
         except BytestringError as error:
             raise invalid(f"packet_out, metadata {field.name}: {error}") from None
     return values

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from emulator.p4runtime.shutdown import AskedToEnd, Ending, die_with_parent
+from emulator.p4runtime.shutdown_signals import ShutdownRequested, ShutdownSignals, die_with_parent
 from emulator.ports.batch import TxPortTable
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.stale_shm import clean_stale
@@ -167,7 +167,7 @@ def run_aggregator(
     """
     logging.basicConfig(stream=sys.stderr, format=f"%(asctime)s {options.core}: %(message)s", datefmt="%H:%M:%S")
     mendable = (*MENDABLE, *errors)
-    ending = Ending()
+    shutdown = ShutdownSignals()
     if options.die_with_parent:
         die_with_parent()
     try:
@@ -177,11 +177,11 @@ def run_aggregator(
                 ports = ", ".join(map(spec_of, running.ports)) or "none"
                 facts = f"{running.core.kind}: {options.lanes} lanes, {running.core.capacity.slots} slots"
                 print(f"{facts}; service on {running.server.address}; ports: {ports}", file=sys.stderr, flush=True)
-            ending.wait()
+            shutdown.wait()
             if at_end is not None:
                 at_end(running)
             running.check()
-    except AskedToEnd:
+    except ShutdownRequested:
         return 0
     except mendable as error:
         print(f"{name}: {error}", file=sys.stderr)

@@ -55,7 +55,7 @@ def run(words: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
-    from emulator.p4runtime.listen_before_ready import Early
+    from emulator.p4runtime.listen_before_ready import EarlyListening
     from emulator.p4runtime.process import run_switch
     from emulator.ports.interface.tap import Tap
 
@@ -72,7 +72,7 @@ def _serve(options: Options) -> int:
             listens_for_thrift()
             print(f"Server listening on {running.server.address}", flush=True)
 
-        early = Early(EARLY_S, listens_for_thrift)
+        early = EarlyListening(EARLY_S, listens_for_thrift)
         return run_switch(switch_options(options), name=NAME, ready=ready, early=early)
 
 

@@ -105,10 +105,10 @@ class Controller:
 
     # --- the aggregator ---
 
-    def aggregator_ready(self, capacity: Capacity, wiped: bool, now_ns: int) -> None:
-        """The aggregator is reachable; `wiped`: it has lost the jobs installed before."""
+    def aggregator_ready(self, capacity: Capacity, state_lost: bool, now_ns: int) -> None:
+        """The aggregator is reachable; `state_lost`: it has lost the jobs installed before."""
         self._at(now_ns)
-        restart.aggregator_ready(self.world, capacity, wiped)
+        restart.aggregator_ready(self.world, capacity, state_lost)
 
     def aggregator_lost(self, why: str, now_ns: int) -> None:
         """The aggregator is not reachable."""
@@ -125,15 +125,15 @@ class Controller:
         self._at(now_ns)
         restart.install_failed(self.world, job, epoch, why)
 
-    def troubled(self, job: int, why: str) -> None:
+    def delivery_problem(self, job: int, why: str) -> None:
         """What keeps a job's frames from arriving; "": nothing any more."""
         if job in self.world.jobs:
-            self.world.jobs[job].trouble = why
+            self.world.jobs[job].delivery_problem = why
 
     def expected_entries(self) -> list[JobEntries]:
         """What the aggregator should know if it has forgotten nothing: for a driver that has just connected."""
-        told = (JobState.RUNNING, JobState.RESUMING)
-        return [membership.entries(self.world, job) for job in self.world.jobs.values() if job.state in told]
+        states = (JobState.RUNNING, JobState.RESUMING)
+        return [membership.entries(self.world, job) for job in self.world.jobs.values() if job.state in states]
 
     # --- time ---
 

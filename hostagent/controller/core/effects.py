@@ -33,7 +33,7 @@ class Save:
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """Tell the aggregator a job; answered by `Controller.installed` or `install_failed` with the same epoch."""
+    """Install a job on the aggregator; answered by `Controller.installed` or `install_failed` with the same epoch."""
 
     entries: JobEntries
 

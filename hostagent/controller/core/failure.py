@@ -25,7 +25,7 @@ def fail_job(world: World, job: Job, cause: str) -> None:
 
 
 def refuse_waiters(world: World, job: Job) -> None:
-    """Tells those who wait for a failed job's lease."""
+    """Answers the members that wait for a failed job's lease."""
     reason = Reason.EXHAUSTED if job.exhausted else Reason.JOB_FAILED
     for rank, waiter in job.waiters.items():
         world.send(job.members[rank].process, messages.refused(waiter.request, reason, job.cause))
@@ -53,8 +53,8 @@ def report(world: World, process: int, message: pb.Fail) -> None:
         return
     job, member = found
     if not message.HasField("mismatch"):
-        told = f"rank {member.rank} ({member.name}) reports: {message.cause}"
-        fail_job(world, job, f"{job.trouble}. So {told}" if job.trouble else told)
+        report = f"rank {member.rank} ({member.name}) reports: {message.cause}"
+        fail_job(world, job, f"{job.delivery_problem}. So {report}" if job.delivery_problem else report)
         return
     asked = message.mismatch
     keys = [(asked.first_child, asked.first_hash), (asked.second_child, asked.second_hash)]
@@ -65,7 +65,7 @@ def report(world: World, process: int, message: pb.Fail) -> None:
 def ask(world: World, job: Job, only_process: int | None = None) -> None:
     """Asks the ranks whose operations differ what they are; again after a reconnection."""
     assert job.investigation is not None, "there is something to ask"
-    for (rank, operation), text in job.investigation.told.items():
+    for (rank, operation), text in job.investigation.descriptions.items():
         member = job.members.get(rank)
         if text is None and member is not None and only_process in (None, member.process):
             describe = pb.Describe(job=job.job, operation=operation)
@@ -78,19 +78,20 @@ def described(world: World, process: int, message: pb.Described) -> None:
     if found is None or found[0].investigation is None:
         return
     job, member = found
-    told = found[0].investigation.told
-    if (member.rank, message.operation) in told:
-        told[member.rank, message.operation] = message.text
-    if None not in told.values():
+    descriptions = found[0].investigation.descriptions
+    if (member.rank, message.operation) in descriptions:
+        descriptions[member.rank, message.operation] = message.text
+    if None not in descriptions.values():
         conclude(world, job)
 
 
 def conclude(world: World, job: Job) -> None:
     """Ends a job over a mismatch with what is known of the two operations."""
     assert job.investigation is not None, "there is something to conclude"
-    told = job.investigation.told
+    descriptions = job.investigation.descriptions
     halves = [
-        f"rank {rank} called {text or f'an unknown operation ({hash_:08x})'}" for (rank, hash_), text in told.items()
+        f"rank {rank} called {text or f'an unknown operation ({hash_:08x})'}"
+        for (rank, hash_), text in descriptions.items()
     ]
     fail_job(world, job, f"the ranks of group {job.label!r} disagree about an operation: {', but '.join(halves)}")
 

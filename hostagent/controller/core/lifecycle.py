@@ -30,7 +30,7 @@ class JobEvent(Enum):
     """What moves a job."""
 
     COMPLETE = auto()
-    """All members have joined, one has asked for the lease, and slots and ports were found."""
+    """All members have joined, one has asked for the lease, and slots and ports are assigned."""
     INSTALLED = auto()
     """The aggregator knows the job under the current epoch."""
     RESTART = auto()

@@ -56,8 +56,8 @@ def service_of(message: pb.Join) -> ServiceTerms | None:
     """The terms of the job's service."""
     if not message.HasField("service"):
         return None
-    told = message.service
-    return ServiceTerms(told.name, told.nonce, told.workers, told.weight or 1, told.quota_bytes)
+    service = message.service
+    return ServiceTerms(service.name, service.nonce, service.workers, service.weight or 1, service.quota_bytes)
 
 
 def _open_job(world: World, group: str) -> Job | None:

@@ -25,7 +25,7 @@ def freeze(job: Job) -> pb.ServerMessage:
 
 
 def resume(job: Job) -> pb.ServerMessage:
-    """Tells a rank the new epoch."""
+    """Announces the new epoch to a rank."""
     message = pb.Resume(job=job.job, round=job.round.number, epoch=job.epoch, base=job.base)
     return pb.ServerMessage(resume=message)
 

@@ -31,7 +31,7 @@ class Limits:
     detached_at_most_ns: int = 30 * SECOND_NS
     """Though heartbeats go on."""
     recovery_ns: int = 10 * SECOND_NS
-    """Stands in for detached_ns after a start from a state file: a rank may hold the GIL for 8 s meanwhile."""
+    """Replaces detached_ns after a start from a state file: a rank may hold the GIL for 8 s meanwhile."""
     answer_ns: int = 30 * SECOND_NS
     """For a rank to freeze or to resume: its session thread needs the GIL."""
     aggregator_ns: int = 60 * SECOND_NS
@@ -151,7 +151,7 @@ class Investigation:
     """A mismatch whose two operations are being asked for. Keys: (rank, operation hash)."""
 
     deadline_ns: int
-    told: dict[tuple[int, int], str | None]
+    descriptions: dict[tuple[int, int], str | None]
 
 
 @dataclass(slots=True)
@@ -175,8 +175,8 @@ class Job:
     round: Round = field(default_factory=Round)
     investigation: Investigation | None = None
     install_deadline_ns: int = 0
-    trouble: str = ""
-    """Why its frames don't arrive, where the aggregator's driver knows; told with what its ranks report."""
+    delivery_problem: str = ""
+    """Why its frames are lost, where the aggregator's driver knows; added to the failures that its ranks report."""
     service: ServiceTerms | None = None
     """Of a job that works on a rack server's weights. It isn't resumed after a restart: its step has been undone."""
 

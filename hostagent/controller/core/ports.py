@@ -26,7 +26,7 @@ class NoPort(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PortOffer:
-    """One `--port N=KIND:...` as the switch was given it, seen from the host."""
+    """One `--port N=KIND:...` of the switch, seen from the host."""
 
     number: int
     """1..511; 0 is refused by nobody but reads like "none"."""
@@ -73,7 +73,8 @@ def offer_from(text: str) -> PortOffer:
 def _host_end(spec: PortSpec) -> str:
     """A cable's other end: the switch's local address is the host's remote one, its remote one the host's local one.
 
-    No remote given: the host may be anywhere, so its own address is what its kernel takes on the way to the switch.
+    Without a remote address the host may be anywhere, so its address is the source address that its kernel
+    selects on the route to the switch.
     """
     if spec.kind is PortKind.SHM or spec.local is None:
         return spec.address_text
@@ -93,14 +94,14 @@ class PortBook:
         """The port that a process has."""
         return next((self.offers[number] for number, who in self.owner.items() if who == process), None)
 
-    def assign(self, process: int, kinds: tuple[str, ...], wanted: int = 0) -> PortOffer:
-        """The process' port: the one it has, the one ``wanted`` by number, or a free one of the first kind possible.
+    def assign(self, process: int, kinds: tuple[str, ...], requested: int = 0) -> PortOffer:
+        """The process' port: the one it has, the one ``requested`` by number, or a free one of the first kind possible.
         Raises NoPort."""
         had = self.of(process)
         if had is not None:
             return had
-        if wanted:
-            return self._assign_requested(process, kinds, wanted)
+        if requested:
+            return self._assign_requested(process, kinds, requested)
         free = [offer for number, offer in sorted(self.offers.items()) if number not in self.owner]
         for kind in kinds:
             for offer in free:
@@ -113,18 +114,18 @@ class PortBook:
             "start the aggregator and the controller with one --port for each process"
         )
 
-    def _assign_requested(self, process: int, kinds: tuple[str, ...], wanted: int) -> PortOffer:
-        offer = self.offers.get(wanted)
+    def _assign_requested(self, process: int, kinds: tuple[str, ...], requested: int) -> PortOffer:
+        offer = self.offers.get(requested)
         if offer is None:
             why = f"does not exist; available: {', '.join(map(str, sorted(self.offers)))}"
-        elif wanted in self.owner:
+        elif requested in self.owner:
             why = "is in use by another process"
         elif offer.kind not in kinds:
             why = f"is of kind {offer.kind}; the process can attach to {' or '.join(kinds) or 'none'}"
         else:
-            self.owner[wanted] = process
+            self.owner[requested] = process
             return offer
-        raise NoPort(f"requested port {wanted} {why}")
+        raise NoPort(f"requested port {requested} {why}")
 
     def reserve(self, process: int, number: int) -> bool:
         """Gives a process the port it had before the controller's restart; False where that can't be."""

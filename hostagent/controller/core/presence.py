@@ -41,28 +41,28 @@ def _announced(world: World, process: Process, announcement: pb.Announcement) ->
         cause = f"the controller no longer knows group {group!r}: it lost its state, or ended the job"
         world.send(process.token, pb.ServerMessage(failed=pb.Failed(job=announcement.job, cause=cause)))
         return
-    strays = announcement.frozen or announcement.lease.epoch != found[0].epoch
-    if leased and strays and found[0].state is JobState.RUNNING:
+    stale = announcement.frozen or announcement.lease.epoch != found[0].epoch
+    if leased and stale and found[0].state is JobState.RUNNING:
         restart.start_round(world, found[0])
 
 
 def _adopt(world: World, process: Process, announcement: pb.Announcement) -> tuple[Job, Member] | None:
     """Takes in a rank that the state file didn't have, and its job; only just after a start."""
-    told = announcement.join
+    join = announcement.join
     job = world.jobs.get(announcement.job)
     young = world.now_ns - world.started_ns < world.settings.limits.detached_at_most_ns
-    if not young or (job is not None and (job.group != told.group or told.rank in job.members)):
+    if not young or (job is not None and (job.group != join.group or join.rank in job.members)):
         return None
     if announcement.HasField("lease") and not world.ports.reserve(process.token, announcement.lease.port_number):
         return None
     if job is None:
-        job = world.jobs[announcement.job] = Job(announcement.job, told.group, told.size)
-        job.service = membership.service_of(told)
+        job = world.jobs[announcement.job] = Job(announcement.job, join.group, join.size)
+        job.service = membership.service_of(join)
         world.log(f"{job} is unknown here and rebuilt from what its ranks say")
-    job.members[told.rank] = Member(told.rank, process.token, str(process))
+    job.members[join.rank] = Member(join.rank, process.token, str(process))
     world.next_epoch = max(world.next_epoch, announcement.lease.epoch % 0xFFFF_FFFF + 1)
     save(world)
-    return job, job.members[told.rank]
+    return job, job.members[join.rank]
 
 
 def _rebuild(world: World, process: Process, job: Job, lease: pb.Lease) -> bool:
@@ -144,7 +144,7 @@ def check_processes(world: World) -> None:
 
 
 def deadline_of(world: World, process: Process) -> int | None:
-    """When a process will count as dead if nothing more is heard of it; None: not while its stream stands."""
+    """When a process counts as dead unless a heartbeat comes; None: not while its stream is open."""
     limits = world.settings.limits
     if process.detached_ns is not None:
         heard_ns = max(process.detached_ns, process.heard_ns or 0)

@@ -2,8 +2,8 @@
 
 Each attempt is a round with its own number; whatever goes wrong on the way starts a further round, and every
 installation takes a further epoch. Nothing that a rank sent under an older epoch can reach a set again, so rounds may
-overlap in the network without harm. A rank that is away is asked when it comes back, or is found dead and fails the
-job.
+overlap in the network without harm. A rank that is away is asked when it comes back, or is detected as dead and fails
+the job.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ def aggregator_lost(world: World, why: str) -> None:
     world.problem = why
 
 
-def aggregator_ready(world: World, capacity: Capacity, wiped: bool) -> None:
-    """The aggregator is reachable again; `wiped`: it has lost every job."""
+def aggregator_ready(world: World, capacity: Capacity, state_lost: bool) -> None:
+    """The aggregator is reachable again; `state_lost`: it has lost every job."""
     problem = membership.learn_capacity(world, capacity)
     world.ready, world.problem = True, ""
-    world.log(f"aggregator ready{', without state' if wiped else ''}: {capacity.slots} slots, {capacity.lanes} lanes")
+    world.log(
+        f"aggregator ready{', without state' if state_lost else ''}: {capacity.slots} slots, {capacity.lanes} lanes"
+    )
     for job in list(world.jobs.values()):
         if problem and job.state in HAS_LEASE:
             failure.fail_job(world, job, problem)
-        elif job.state in AWAITS_INSTALLATION and not (wiped and job.state in HAS_LEASE):
+        elif job.state in AWAITS_INSTALLATION and not (state_lost and job.state in HAS_LEASE):
             membership.install(world, job)
-        elif wiped and job.state in HAS_LEASE:
+        elif state_lost and job.state in HAS_LEASE:
             start_round(world, job)
         else:
             membership.progress(world, job)
@@ -84,7 +86,7 @@ def check(world: World, job: Job) -> None:
     elif job.state is JobState.RESUMING and ranks <= job.round.resumed:
         job.advance(JobEvent.ALL_RESUMED)
         save(world)
-        world.log(f"{job} goes on under epoch {job.epoch} from chunk {job.base}")
+        world.log(f"{job} continues under epoch {job.epoch} from chunk {job.base}")
         membership.progress(world, job)
         departure.settle(world, job)
 
@@ -101,7 +103,7 @@ def _collected(world: World, job: Job, base: int) -> None:
 
 
 def installed(world: World, number: int, epoch: int) -> None:
-    """The aggregator knows a job under an epoch; old news are ignored."""
+    """The aggregator knows a job under an epoch; outdated events are ignored."""
     job = world.jobs.get(number)
     if job is None or job.epoch != epoch or job.state not in AWAITS_INSTALLATION:
         return

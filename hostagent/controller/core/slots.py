@@ -29,7 +29,7 @@ class SlotAllocator:
 
     def lease(self) -> tuple[int, int]:
         """(first slot, W). W is at most half of the largest free run while that leaves a usable window, so that a
-        process group more always finds room beside the first ones. Raises SlotsExhausted."""
+        further process group always fits after the first ones. Raises SlotsExhausted."""
         largest = self._largest_free_run()
         if largest < SMALLEST_WINDOW:
             raise SlotsExhausted

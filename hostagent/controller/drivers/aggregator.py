@@ -16,10 +16,10 @@ import grpc
 import grpc.aio
 
 from hostagent.controller.core.model import Capacity
-from hostagent.controller.drivers.connected import ConnectedDriver
 from hostagent.controller.drivers.driver import AggregatorCounters, AggregatorUnavailable, DriverEvents
-from hostagent.controller.drivers.held_stream import HeldStream
 from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.reconnecting import ReconnectingDriver
+from hostagent.controller.drivers.watched_stream import WatchedStream
 from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
 from hostagent.protocol.services.aggregator_messages import counted, counters_from, terms_message
@@ -47,14 +47,14 @@ _OPTIONS = (
 )
 
 
-class AggregatorDriver(ConnectedDriver):
+class AggregatorDriver(ReconnectingDriver):
     """See hostagent.controller.drivers.driver.Driver."""
 
     def __init__(self, address: str):
         super().__init__()
         self._address = address
         self._rows: dict[int, int] = {}
-        """Job -> row, of all jobs ever told: counters outlive jobs."""
+        """Job -> row, of all jobs ever installed: counters outlive jobs."""
         self._stub: Any = None
         self._description = pb.Description()
 
@@ -69,26 +69,26 @@ class AggregatorDriver(ConnectedDriver):
         kind = f" ({self._description.kind})" if self._description.kind else ""
         return f"{SCHEME}://{self._address}{kind}"
 
-    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
+    def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
         """See Driver."""
-        self._rows = {entries.job: entries.row for entries in told}
-        super().start(events, told)
+        self._rows = {entries.job: entries.row for entries in installed}
+        super().start(events, installed)
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
         """See Driver. A row that several jobs had holds the latest one's, whose counters start at zero here."""
         reply = self._ask("Counters", pb.CountersRequest(), timeout_s)
-        found = AggregatorCounters(drops=counted(reply.drops))
-        for told in sorted(reply.jobs, key=lambda told: int(told.job)):
-            row = self._rows.get(told.job)
+        total = AggregatorCounters(drops=counted(reply.drops))
+        for job in sorted(reply.jobs, key=lambda job: int(job.job)):
+            row = self._rows.get(job.job)
             if row is not None:
-                counters = counters_from(told)
-                found.verdicts[row], found.verdict_bytes[row] = dict(counters.frames), dict(counters.bytes)
-        return found
+                counters = counters_from(job)
+                total.verdicts[row], total.verdict_bytes[row] = dict(counters.frames), dict(counters.bytes)
+        return total
 
     def statistics(self, timeout_s: float) -> Mapping[str, Any]:
-        """What the aggregator tells about itself. Raises AggregatorUnavailable."""
-        told: dict[str, Any] = json.loads(self._ask("Statistics", pb.StatisticsRequest(), timeout_s).json)
-        return told
+        """The statistics that the aggregator reports. Raises AggregatorUnavailable."""
+        answer: dict[str, Any] = json.loads(self._ask("Statistics", pb.StatisticsRequest(), timeout_s).json)
+        return answer
 
     def _ask(self, call: str, request: object, timeout_s: float) -> Any:
         stub = self._stub
@@ -101,13 +101,13 @@ class AggregatorDriver(ConnectedDriver):
 
     # --- the thread ---
 
-    def _why(self, error: Exception) -> tuple[str, bool] | None:
+    def _describe(self, error: Exception) -> tuple[str, bool] | None:
         if isinstance(error, AggregatorUnavailable):
             return str(error), False
         if not isinstance(error, grpc.RpcError):
             return None
         if _code(error) is grpc.StatusCode.UNIMPLEMENTED:
-            return "something else than an aggregator of netsum answers there", True
+            return "the server there is not an aggregator of netsum", True
         return reason_of(error), False
 
     def _serve(self, events: DriverEvents) -> None:
@@ -115,7 +115,7 @@ class AggregatorDriver(ConnectedDriver):
         with grpc.insecure_channel(self._address, options=_OPTIONS) as channel:
             stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
             incarnation, described = self._description.incarnation, Future[None]()
-            watch = HeldStream(
+            watch = WatchedStream(
                 self._loop,
                 self._address,
                 _OPTIONS,
@@ -126,13 +126,15 @@ class AggregatorDriver(ConnectedDriver):
             try:
                 described.result()
                 self._forget_old_orders()
-                wiped = self._has_lost(incarnation)
-                if wiped:
-                    self._told.clear()
+                state_lost = self._has_lost(incarnation)
+                if state_lost:
+                    self._installed.clear()
                 self._keep_only(stub)
                 self._stub = stub
-                events.ready(self._capacity(), wiped)
-                self._obey(lambda entries: self._install(events, stub, entries), lambda job: self._remove(stub, job))
+                events.ready(self._capacity(), state_lost)
+                self._carry_out_orders(
+                    lambda entries: self._install(events, stub, entries), lambda job: self._remove(stub, job)
+                )
             finally:
                 self._stub = None
                 watch.close()
@@ -149,20 +151,20 @@ class AggregatorDriver(ConnectedDriver):
         self._on_broken()
 
     def _has_lost(self, incarnation: int) -> bool:
-        """Whether a job that we told is not there; `incarnation` is the one we last knew, or 0."""
+        """Whether a job that we installed is not there; `incarnation` is the one we last knew, or 0."""
         known = {job.job: job.epoch for job in self._description.known}
         other = incarnation not in (0, self._description.incarnation)
-        return other or any(known.get(entries.job) != entries.epoch for entries in self._told.values())
+        return other or any(known.get(entries.job) != entries.epoch for entries in self._installed.values())
 
     def _keep_only(self, stub: Any) -> None:
         """Removes jobs that are none of ours: of a controller before us, say."""
         for known in self._description.known:
-            if known.job not in self._told:
+            if known.job not in self._installed:
                 self._remove(stub, known.job)
 
     def _capacity(self) -> Capacity:
-        told = self._description
-        return Capacity(slots=told.slots, lanes=told.lanes, rows=told.jobs)
+        description = self._description
+        return Capacity(slots=description.slots, lanes=description.lanes, rows=description.jobs)
 
     def _install(self, events: DriverEvents, stub: Any, entries: JobEntries) -> None:
         incarnation = self._description.incarnation
@@ -177,7 +179,7 @@ class AggregatorDriver(ConnectedDriver):
                 raise
             events.install_failed(entries.job, entries.epoch, reason_of(error))
             return
-        self._told[entries.job] = entries
+        self._installed[entries.job] = entries
         self._rows[entries.job] = entries.row
         events.installed(entries.job, entries.epoch)
 
@@ -209,12 +211,12 @@ def terms_of(entries: JobEntries, lanes: int) -> JobTerms:
 
 
 def read_statistics(address: str, timeout_s: float) -> Mapping[str, Any]:
-    """What an aggregator of ours tells about itself, asked for at HOST:PORT. Raises AggregatorUnavailable."""
+    """The statistics of the aggregator (PsPIN switch or rack server) at HOST:PORT. Raises AggregatorUnavailable."""
     try:
         with grpc.insecure_channel(address) as channel:
             stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
-            told: dict[str, Any] = json.loads(stub.Statistics(pb.StatisticsRequest(), timeout=timeout_s).json)
-            return told
+            answer: dict[str, Any] = json.loads(stub.Statistics(pb.StatisticsRequest(), timeout=timeout_s).json)
+            return answer
     except grpc.RpcError as error:
         raise AggregatorUnavailable(f"{SCHEME}://{address}: {reason_of(error)}") from error
 

@@ -1,7 +1,7 @@
 """The one interface through which aggregators are driven, and the names of what they count.
 
 A driver owns its threads and connections. It notices by itself when the aggregator goes away or has lost its state,
-puts a program back where that is its job, and says so through `DriverEvents`, from any thread.
+loads the program again where it manages programs, and reports this through `DriverEvents`, from any thread.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ class AggregatorCounters:
 class DriverEvents(Protocol):
     """Events of a driver for the controller."""
 
-    def ready(self, capacity: Capacity, wiped: bool) -> None:
-        """The aggregator accepts jobs; `wiped`: it has lost those installed before."""
+    def ready(self, capacity: Capacity, state_lost: bool) -> None:
+        """The aggregator accepts jobs; `state_lost`: those installed before are gone."""
 
-    def lost(self, why: str, *, hopeless: bool = False) -> None:
-        """The aggregator accepts no jobs. `hopeless`: retrying cannot help before the operator changes something."""
+    def lost(self, why: str, *, permanent: bool = False) -> None:
+        """The aggregator accepts no jobs. `permanent`: retries fail until the operator changes something."""
 
     def installed(self, job: int, epoch: int) -> None:
         """The answer to `install`."""
 
     def install_failed(self, job: int, epoch: int, why: str) -> None:
-        """The aggregator is there and refused."""
+        """The aggregator refused the job."""
 
-    def troubled(self, job: int, why: str) -> None:
-        """Frames of the job don't arrive somewhere inside the aggregator, which its ranks can't know; "": they do."""
+    def delivery_problem(self, job: int, why: str) -> None:
+        """Frames of the job are lost between racks, which its ranks cannot observe; "": they arrive again."""
 
 
 class Driver(Protocol):
@@ -71,17 +71,17 @@ class Driver(Protocol):
     def name(self) -> str:
         """For people: kind and address."""
 
-    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
-        """Begins to connect. `told`: the jobs that the aggregator knows if it has lost nothing."""
+    def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
+        """Begins to connect. `installed`: the jobs that the aggregator has unless it lost its state."""
 
     def install(self, entries: JobEntries) -> None:
-        """Tells a job, new or under a new epoch. Answered once, unless `lost` comes first."""
+        """Installs a job, new or under a new epoch. Answered once, unless `lost` comes first."""
 
     def remove(self, job: int) -> None:
-        """Lets the aggregator forget a job. Not answered."""
+        """Removes a job from the aggregator. Not answered."""
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
         """Reads what it has counted. Raises AggregatorUnavailable."""
 
     def stop(self) -> None:
-        """Ends threads and connections; the aggregator keeps what it knows."""
+        """Ends threads and connections; the aggregator keeps its jobs."""

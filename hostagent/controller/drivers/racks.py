@@ -1,7 +1,7 @@
 """Drives rack servers that are each other's peers as if they were one aggregator.
 
-Which child is of which rack its port tells, for every server says what ports it was given. A job is told to the racks
-that have children of it; one with children in one rack alone is not spread. Slots are the same on all.
+A child belongs to the rack of its port: every server reports its ports. A job is installed on the racks that have
+children of it; a job with children in one rack alone is not spread. All servers use the same slots.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.aggregator import SCHEME, AggregatorDriver
-from hostagent.controller.drivers.cables import Cable, CableWatch
 from hostagent.controller.drivers.driver import AggregatorCounters, DriverEvents
 from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.silent_links import Cable, CableWatch
 from hostagent.protocol.services.aggregator import RackPart, Spread
 
 
@@ -37,12 +37,12 @@ class _Rack:
 
     capacity: Capacity | None = None
     """None: it is not reachable."""
-    wiped: bool = False
+    state_lost: bool = False
 
 
 @dataclass(slots=True)
-class _Told:
-    """A job under an epoch, and who has not answered yet."""
+class _Installation:
+    """A job under an epoch, and the servers that have not answered yet."""
 
     epoch: int
     racks: frozenset[int]
@@ -51,7 +51,7 @@ class _Told:
     """The racks' numbers, where there are several."""
     waiting: set[int] = field(default_factory=set)
 
-    def trouble(self, silent: Mapping[Cable, str]) -> str:
+    def delivery_problem(self, silent: Mapping[Cable, str]) -> str:
         """What is wrong with the cables between its racks."""
         mine = (text for cable, text in silent.items() if {cable.sender, cable.receiver} <= self.parts)
         return "; ".join(mine)
@@ -66,7 +66,7 @@ class RacksDriver:
         self._cables = CableWatch([driver.statistics for driver in self._drivers], self._cables_changed)
         self._silent: Mapping[Cable, str] = {}
         self._racks = [_Rack() for _ in addresses]
-        self._told: dict[int, _Told] = {}
+        self._installations: dict[int, _Installation] = {}
         self._events: DriverEvents | None = None
         self._lock = threading.Lock()
         """Events of the drivers, on their threads."""
@@ -76,11 +76,11 @@ class RacksDriver:
         """For people."""
         return f"{SCHEME}://{','.join(self._addresses)} ({len(self._addresses)} racks, {self._way})"
 
-    def start(self, events: DriverEvents, told: Sequence[JobEntries]) -> None:
-        """See Driver. A server that lacks a job, as it has no children of it, counts as one that has forgotten it."""
+    def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
+        """See Driver. A server that lacks a job, as it has no children of it, counts as one that has lost it."""
         self._events = events
         for index, driver in enumerate(self._drivers):
-            driver.start(_RackEvents(self, index), told)
+            driver.start(_RackEvents(self, index), installed)
         self._cables.start()
 
     def install(self, entries: JobEntries) -> None:
@@ -88,14 +88,16 @@ class RacksDriver:
         try:
             shares = split(entries, self._places(), self._way)
         except RacksRefused as error:
-            self._tell.install_failed(entries.job, entries.epoch, str(error))
+            self._listener.install_failed(entries.job, entries.epoch, str(error))
             return
         with self._lock:
-            before = self._told.get(entries.job)
-            told = self._told[entries.job] = _Told(entries.epoch, frozenset(shares), _parts_of(shares), set(shares))
-            trouble = told.trouble(self._silent)
-        if trouble:
-            self._tell.troubled(entries.job, trouble)
+            before = self._installations.get(entries.job)
+            installation = self._installations[entries.job] = _Installation(
+                entries.epoch, frozenset(shares), _parts_of(shares), set(shares)
+            )
+            problem = installation.delivery_problem(self._silent)
+        if problem:
+            self._listener.delivery_problem(entries.job, problem)
         for index in (before.racks if before is not None else frozenset()) - set(shares):
             self._drivers[index].remove(entries.job)
         for index, share in shares.items():
@@ -104,7 +106,7 @@ class RacksDriver:
     def remove(self, job: int) -> None:
         """See Driver."""
         with self._lock:
-            self._told.pop(job, None)
+            self._installations.pop(job, None)
         for driver in self._drivers:
             driver.remove(job)
 
@@ -129,7 +131,7 @@ class RacksDriver:
     # --- events of the servers' drivers -------------------------------------------------------------------------------
 
     @property
-    def _tell(self) -> DriverEvents:
+    def _listener(self) -> DriverEvents:
         assert self._events is not None, "start sets it"
         return self._events
 
@@ -137,75 +139,79 @@ class RacksDriver:
         """Of each server, as it says. Raises RacksRefused where they do not fit together."""
         places = []
         for driver in self._drivers:
-            told = driver.description
-            if not told.HasField("place"):
+            description = driver.description
+            if not description.HasField("place"):
                 raise RacksRefused(f"{driver.name} has no place among racks: start it with --rack and --peer")
-            places.append(Place(told.place.rack, frozenset(told.place.peers), frozenset(told.ports)))
+            places.append(
+                Place(description.place.rack, frozenset(description.place.peers), frozenset(description.ports))
+            )
         _check(places, [driver.name for driver in self._drivers])
         return places
 
-    def _ready(self, index: int, capacity: Capacity, wiped: bool) -> None:
+    def _ready(self, index: int, capacity: Capacity, state_lost: bool) -> None:
         """One server accepts jobs; the racks do once all servers do."""
         with self._lock:
             self._racks[index].capacity = capacity
-            self._racks[index].wiped |= wiped
+            self._racks[index].state_lost |= state_lost
             known = [rack.capacity for rack in self._racks if rack.capacity is not None]
             if len(known) < len(self._racks):
                 return
-            wiped = any(rack.wiped for rack in self._racks)
+            state_lost = any(rack.state_lost for rack in self._racks)
             for rack in self._racks:
-                rack.wiped = False
+                rack.state_lost = False
         try:
             self._places()
             _same_lanes(known)
         except RacksRefused as error:
-            self._tell.lost(str(error), hopeless=True)
+            self._listener.lost(str(error), permanent=True)
             return
-        self._tell.ready(replace(known[0], slots=min(each.slots for each in known)), wiped)
+        self._listener.ready(replace(known[0], slots=min(each.slots for each in known)), state_lost)
 
-    def _lost(self, index: int, why: str, hopeless: bool) -> None:
+    def _lost(self, index: int, why: str, permanent: bool) -> None:
         with self._lock:
             self._racks[index].capacity = None
-        self._tell.lost(why, hopeless=hopeless)
+        self._listener.lost(why, permanent=permanent)
 
     def _cables_changed(self, silent: Mapping[Cable, str]) -> None:
         with self._lock:
             self._silent = silent
-            troubles = {job: told.trouble(silent) for job, told in self._told.items()}
-        for job, trouble in troubles.items():
-            self._tell.troubled(job, trouble)
+            problems = {job: each.delivery_problem(silent) for job, each in self._installations.items()}
+        for job, problem in problems.items():
+            self._listener.delivery_problem(job, problem)
 
     def _installed(self, index: int, job: int, epoch: int) -> None:
         with self._lock:
-            told = self._told.get(job)
-            if told is None or told.epoch != epoch:
+            installation = self._installations.get(job)
+            if installation is None or installation.epoch != epoch:
                 return
-            told.waiting.discard(index)
-            if told.waiting:
+            installation.waiting.discard(index)
+            if installation.waiting:
                 return
-        self._tell.installed(job, epoch)
+        self._listener.installed(job, epoch)
 
     def _install_failed(self, index: int, job: int, epoch: int, why: str) -> None:
         with self._lock:
-            told = self._told.get(job)
-            if told is None or told.epoch != epoch:
+            installation = self._installations.get(job)
+            if installation is None or installation.epoch != epoch:
                 return
-            told.waiting.add(len(self._racks))  # whoever else takes it, the job is not installed
-        self._tell.install_failed(job, epoch, f"{self._drivers[index].name}: {why}")
+            installation.waiting.add(
+                len(self._racks)
+            )  # the job counts as not installed even where the others accept it
+        self._listener.install_failed(job, epoch, f"{self._drivers[index].name}: {why}")
 
 
 @dataclass(frozen=True, slots=True)
 class _RackEvents:
-    """One server's driver speaks to this."""
+    """Receives the events of one server's driver."""
 
     racks: RacksDriver
     index: int
 
-    def ready(self, capacity: Capacity, wiped: bool) -> None:
-        self.racks._ready(self.index, capacity, wiped)
+    def ready(self, capacity: Capacity, state_lost: bool) -> None:
+        self.racks._ready(self.index, capacity, state_lost)
 
-    def lost(self, why: str, *, hopeless: bool = False) -> None:
-        self.racks._lost(self.index, why, hopeless)
+    def lost(self, why: str, *, permanent: bool = False) -> None:
+        self.racks._lost(self.index, why, permanent)
 
     def installed(self, job: int, epoch: int) -> None:
         self.racks._installed(self.index, job, epoch)
@@ -213,12 +219,12 @@ class _RackEvents:
     def install_failed(self, job: int, epoch: int, why: str) -> None:
         self.racks._install_failed(self.index, job, epoch, why)
 
-    def troubled(self, job: int, why: str) -> None:
-        self.racks._tell.troubled(job, why)
+    def delivery_problem(self, job: int, why: str) -> None:
+        self.racks._listener.delivery_problem(job, why)
 
 
 def split(entries: JobEntries, places: Sequence[Place], way: str) -> dict[int, JobEntries]:
-    """By the place's index: what a server is told of a job. Raises RacksRefused."""
+    """By the place's index: what is installed on a server for a job. Raises RacksRefused."""
     children = {
         index: mine
         for index, place in enumerate(places)
@@ -254,7 +260,9 @@ def _check(places: Sequence[Place], names: Sequence[str]) -> None:
     ports = [port for place in places for port in place.ports]
     twice = sorted(port for port in set(ports) if ports.count(port) > 1)
     if twice:
-        raise RacksRefused(f"port {twice[0]} is of several racks' servers: give every port a number of its own")
+        raise RacksRefused(
+            f"port {twice[0]} belongs to the servers of several racks: give every port a different number"
+        )
 
 
 def _same_lanes(capacities: Sequence[Capacity]) -> None:

@@ -12,10 +12,8 @@ from typing import Any
 import grpc
 from google.rpc import code_pb2
 
-from emulator.native.p4protos import p4runtime_pb2 as p4
-from emulator.native.p4protos import p4runtime_pb2_grpc
-from emulator.native.p4runtime_client import CALL_TIMEOUT_S, P4RuntimeClient, errors_of
-from hostagent.controller.drivers.held_stream import HeldStream
+from emulator.native.p4runtime_client import CALL_TIMEOUT_S, P4RuntimeClient, errors_of, open_stream
+from hostagent.controller.drivers.watched_stream import WatchedStream
 from hostagent.protocol.services.reasons import reason_of
 
 CONNECT_TIMEOUT_S = 5.0
@@ -43,7 +41,7 @@ _AWAY = (
 
 
 class SwitchAway(Exception):
-    """The server can't be reached, lost its pipeline, or obeys another controller: connect again."""
+    """The server can't be reached, lost its pipeline, or has another primary controller: connect again."""
 
 
 class SwitchRefused(Exception):
@@ -57,8 +55,8 @@ class SwitchRefused(Exception):
 class P4Client:
     """Primary of one device, from `open` until `on_broken` is called or `close`.
 
-    The stream is a `HeldStream`, whose end the event loop notices at once; calls are those of `P4RuntimeClient`, with
-    failures as SwitchAway and SwitchRefused.
+    The stream is a `WatchedStream`, its end is detected at once; calls are those of `P4RuntimeClient`, with failures as
+    SwitchAway and SwitchRefused.
     """
 
     def __init__(self, address: str, device_id: int, on_broken: Callable[[], None], loop: asyncio.AbstractEventLoop):
@@ -68,8 +66,7 @@ class P4Client:
         self._loop = loop
         self._client = P4RuntimeClient(address, device_id, options=CHANNEL_OPTIONS)
         self._answers: SimpleQueue[Any] = SimpleQueue()
-        self._election = self._client.election_id = p4.Uint128()
-        self._stream: HeldStream | None = None
+        self._stream: WatchedStream | None = None
 
     def open(self) -> None:
         """Connects and becomes primary. Raises SwitchAway.
@@ -80,22 +77,22 @@ class P4Client:
             self._client.connect(CONNECT_TIMEOUT_S)
         except grpc.FutureTimeoutError:
             raise SwitchAway(f"nothing answers at {self._address}") from None
-        self._stream = HeldStream(
+        self._stream = WatchedStream(
             self._loop,
             self._address,
             CHANNEL_OPTIONS,
-            lambda channel: p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(),
+            open_stream,
             self._received,
             self._ended,
         )
-        self._election.low = time.time_ns()
+        election_id = time.time_ns()
         for _ in range(2):
-            answer = self._arbitrate(self._stream)
+            answer = self._arbitrate(self._stream, election_id)
             if answer.status.code == code_pb2.OK:
                 return
-            self._election.high = answer.election_id.high
-            self._election.low = max(self._election.low, answer.election_id.low + 1)
-        raise SwitchAway(f"{self._address} obeys another controller (election id {answer.election_id.low})")
+            primary_id = answer.election_id.high << 64 | answer.election_id.low
+            election_id = max(election_id, primary_id + 1)
+        raise SwitchAway(f"{self._address}: another controller is primary (election id {primary_id})")
 
     def close(self) -> None:
         """Ends stream and connection."""
@@ -103,9 +100,8 @@ class P4Client:
             self._stream.close()
         self._client.close()
 
-    def _arbitrate(self, stream: HeldStream) -> Any:
-        update = p4.MasterArbitrationUpdate(device_id=self._client.device_id, election_id=self._election)
-        stream.send(p4.StreamMessageRequest(arbitration=update))
+    def _arbitrate(self, stream: WatchedStream, election_id: int) -> Any:
+        stream.send(self._client.arbitration(election_id))
         with contextlib.suppress(Empty):
             answer = self._answers.get(timeout=CALL_TIMEOUT_S)
             if answer is not None:

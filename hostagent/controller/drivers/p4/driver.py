@@ -1,9 +1,9 @@
 """Drives a P4 switch by P4Runtime: tables and multicast groups, nothing else; counters are only read, for reports.
 
-One thread owns the connection: it connects, makes sure that the switch runs the right program, compares what the switch
-knows with what it should, and then carries out orders until the stream breaks or a look every few seconds finds the
-program or an entry gone. The switch's own memory of jobs is never trusted to be complete, nor is it wiped without need:
-training goes on through a controller's restart.
+One thread owns the connection: it connects, makes sure that the switch runs the right program, compares the switch's
+entries with the expected ones, and then carries out orders until the stream breaks or a check every few seconds detects
+that the program or an entry is gone. Entries on the switch are neither assumed to be complete nor deleted without need:
+training continues through a controller's restart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from google.protobuf import text_format
 
 from emulator.native.p4protos import p4info_pb2
 from emulator.native.p4protos import p4runtime_pb2 as p4
-from hostagent.controller.drivers.connected import ConnectedDriver
 from hostagent.controller.drivers.driver import (
     DROPS,
     VERDICTS,
@@ -31,31 +30,32 @@ from hostagent.controller.drivers.p4.client import P4Client, SwitchAway, SwitchR
 from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.controller.drivers.p4.names import DROP_COUNTER, VERDICT_COUNTER, P4Names, WrongProgram
 from hostagent.controller.drivers.p4.tables import SwitchTables
+from hostagent.controller.drivers.reconnecting import ReconnectingDriver
 
 NO_SERVICES = (
     "a P4 switch only sums; weights and optimizers are kept by a rack server (`netsum run --aggregator server`)"
 )
 
-LOOK_INTERVAL_S = 5.0
-"""Between looks at whether program and jobs are still there; two small reads."""
+CHECK_INTERVAL_S = 5.0
+"""Between checks that program and jobs are still there; two small reads."""
 
 log = logging.getLogger("netsum.controller")
 
 
 class ProgramError(Exception):
-    """The files given to the driver can't be used."""
+    """The program files can't be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to load into the switch; both empty: use what it runs."""
+    """What to load into the switch; both empty: use the program it runs."""
 
     device_config: bytes = b""
     p4info: Any = None
 
     @property
     def cookie(self) -> int:
-        """Tells this program from others on the switch, across restarts of the controller."""
+        """Identifies this program on the switch, across restarts of the controller."""
         text = self.p4info.SerializeToString(deterministic=True) if self.p4info is not None else b""
         return int.from_bytes(hashlib.sha256(text + self.device_config).digest()[:8], "big")
 
@@ -63,22 +63,20 @@ class Program:
 USE_WHAT_RUNS = Program()
 
 
-def read_program(pipeline: Path | None, p4info: Path | None, device_config: Path | None) -> Program:
-    """A netsum package, or what p4c wrote (P4Info as text, and bmv2's JSON). Raises ProgramError."""
-    if (p4info is None) != (device_config is None) or (pipeline is not None and p4info is not None):
+def read_program(p4info: Path | None, device_config: Path | None) -> Program:
+    """What p4c wrote: P4Info as text, and bmv2's JSON; neither: use what the switch runs. Raises ProgramError."""
+    if p4info is None and device_config is None:
+        return USE_WHAT_RUNS
+    if p4info is None or device_config is None:
         raise ProgramError("give --p4info FILE and --device-config FILE together, and no other program")
     try:
-        if pipeline is not None:
-            return Program(pipeline.read_bytes())
-        if p4info is None or device_config is None:
-            return USE_WHAT_RUNS
         info = text_format.Parse(p4info.read_text(), p4info_pb2.P4Info())
         return Program(device_config.read_bytes(), info)
     except (OSError, ValueError, text_format.ParseError) as error:
         raise ProgramError(f"can't read the switch's program: {error}") from error
 
 
-class P4RuntimeDriver(ConnectedDriver):
+class P4RuntimeDriver(ReconnectingDriver):
     """See hostagent.controller.drivers.driver.Driver."""
 
     def __init__(self, address: str, program: Program, device_id: int = 0):
@@ -108,7 +106,7 @@ class P4RuntimeDriver(ConnectedDriver):
 
     # --- the thread ---
 
-    def _why(self, error: Exception) -> tuple[str, bool] | None:
+    def _describe(self, error: Exception) -> tuple[str, bool] | None:
         if isinstance(error, SwitchAway):
             return str(error), False
         return (str(error), True) if isinstance(error, SwitchRefused | WrongProgram) else None
@@ -121,18 +119,18 @@ class P4RuntimeDriver(ConnectedDriver):
             loaded = self._load(client)
             names = P4Names(client.pipeline("P4INFO_AND_COOKIE").p4info)
             tables = SwitchTables(client, names)
-            wiped = loaded or not tables.has_all(self._told.values())
-            if wiped:
-                self._told.clear()
-            tables.keep_only(self._told.values())
+            state_lost = loaded or not tables.has_all(self._installed.values())
+            if state_lost:
+                self._installed.clear()
+            tables.keep_only(self._installed.values())
             self._session = client, names
             self._forget_old_orders()
-            events.ready(names.capacity(), wiped)
-            self._obey(
+            events.ready(names.capacity(), state_lost)
+            self._carry_out_orders(
                 lambda entries: self._install(events, tables, entries),
-                lambda job: tables.keep_only(self._told.values()),
-                lambda: self._look(client, tables),
-                LOOK_INTERVAL_S,
+                lambda job: tables.keep_only(self._installed.values()),
+                lambda: self._check(client, tables),
+                CHECK_INTERVAL_S,
             )
         finally:
             self._session = None
@@ -143,7 +141,9 @@ class P4RuntimeDriver(ConnectedDriver):
         running = client.pipeline("P4INFO_AND_COOKIE")
         if not self._program.device_config:
             if running is None:
-                raise WrongProgram("the switch has no program, and the controller was given none (--program FILE.p4)")
+                raise WrongProgram(
+                    "the switch has no program, and the controller has none to load: start it with --program FILE.p4"
+                )
             return False
         if running is not None and running.cookie.cookie == self._program.cookie:
             return False
@@ -163,17 +163,17 @@ class P4RuntimeDriver(ConnectedDriver):
         except SwitchRefused as error:
             events.install_failed(entries.job, entries.epoch, str(error))
             return
-        self._told[entries.job] = entries
+        self._installed[entries.job] = entries
         events.installed(entries.job, entries.epoch)
 
-    def _look(self, client: P4Client, tables: SwitchTables) -> None:
-        """Finds a program or a job that disappeared although the stream is open."""
+    def _check(self, client: P4Client, tables: SwitchTables) -> None:
+        """Detects that the program or a job has gone although the stream is open."""
         if self._program.device_config:
             running = client.pipeline("COOKIE_ONLY")
             if running is None or running.cookie.cookie != self._program.cookie:
                 raise SwitchAway("the switch's program has been replaced")
-        if not tables.has_all(self._told.values()):
-            raise SwitchAway("the switch has forgotten a job")
+        if not tables.has_all(self._installed.values()):
+            raise SwitchAway("the switch has lost a job")
 
 
 def _whole_counter(counter_id: int) -> Any:
@@ -182,13 +182,13 @@ def _whole_counter(counter_id: int) -> Any:
 
 def _counters(verdicts: list[Any], drops: list[Any]) -> AggregatorCounters:
     """Cells that P4Runtime read, by row and name; rows without traffic are left out."""
-    found = AggregatorCounters()
+    counters = AggregatorCounters()
     for cell in (entity.counter_entry for entity in verdicts):
         row, verdict = divmod(cell.index.index, VERDICTS_PER_ROW)
         if cell.data.packet_count and verdict < len(VERDICTS):
-            found.verdicts.setdefault(row, {})[VERDICTS[verdict]] = cell.data.packet_count
-            found.verdict_bytes.setdefault(row, {})[VERDICTS[verdict]] = cell.data.byte_count
+            counters.verdicts.setdefault(row, {})[VERDICTS[verdict]] = cell.data.packet_count
+            counters.verdict_bytes.setdefault(row, {})[VERDICTS[verdict]] = cell.data.byte_count
     for cell in (entity.counter_entry for entity in drops):
         if cell.index.index < len(DROPS):
-            found.drops[DROPS[cell.index.index]] = cell.data.packet_count
-    return found
+            counters.drops[DROPS[cell.index.index]] = cell.data.packet_count
+    return counters

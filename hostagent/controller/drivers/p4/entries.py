@@ -58,7 +58,7 @@ class JobEntries:
     service: ServiceTerms | None = None
     """Of a job that works on a rack server's weights."""
     spread: Spread | None = None
-    """Of one over several racks, whose own children these are."""
+    """Of a job over several racks; ``children`` are then those of this rack."""
 
     @property
     def group(self) -> int:

@@ -49,7 +49,7 @@ class P4Names:
             )
 
     def capacity(self) -> Capacity:
-        """What the program was built for, told by the sizes of its arrays."""
+        """What the program was built for, derived from the sizes of its arrays."""
         lanes = sum(1 for name in self._registers if LANE_REGISTER.fullmatch(name))
         rows = min(self._counters[VERDICT_COUNTER].size // VERDICTS_PER_ROW, MOST_ROWS)
         return Capacity(slots=self._registers[STATE_REGISTER].size // 2, lanes=lanes, rows=rows)
@@ -84,8 +84,8 @@ class P4Names:
         action = self._actions[self._action_names[message.action.action.action_id]]
         values = {field.field_id: decode(field.exact.value) for field in message.match}
         match = tuple((field.name, values[field.id]) for field in self._tables[name].match_fields)
-        given = {param.param_id: decode(param.value) for param in message.action.action.params}
-        params = tuple((param.name, given[param.id]) for param in action.params if param.id in given)
+        values_by_id = {param.param_id: decode(param.value) for param in message.action.action.params}
+        params = tuple((param.name, values_by_id[param.id]) for param in action.params if param.id in values_by_id)
         return TableEntry(name, match, action.preamble.name, params)
 
 
@@ -115,5 +115,5 @@ def group_from(entity: Any) -> tuple[int, tuple[tuple[int, int], ...]]:
 
 
 def _port_of(replica: Any) -> int:
-    """Newer servers may answer with the `port` bytes that P4Runtime 1.4 added beside `egress_port`."""
+    """Newer servers may answer with the `port` bytes that P4Runtime 1.4 added in place of `egress_port`."""
     return int(replica.egress_port) or decode(getattr(replica, "port", b""))

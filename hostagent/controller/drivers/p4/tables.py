@@ -1,4 +1,4 @@
-"""What a switch has in its tables and groups, and the least writing that makes it what it should be."""
+"""The entries and groups of a switch, and the smallest set of updates that brings them to the expected state."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ class SwitchTables:
         self._read()
 
     def has_all(self, jobs: Iterable[JobEntries]) -> bool:
-        """Whether the switch, asked now, knows every one of these jobs under its epoch."""
-        wanted = [self._as_read(entries.job_entry()) for entries in jobs]
-        if not wanted:
+        """Whether the switch has all of these jobs under their epochs; reads its table."""
+        expected = [self._as_read(job.job_entry()) for job in jobs]
+        if not expected:
             return True
-        found = self._read_table("AllreduceIngress.jobs")
-        return all(found.get(entry.key) == entry for entry in wanted)
+        entries = self._read_table("AllreduceIngress.jobs")
+        return all(entries.get(entry.key) == entry for entry in expected)
 
     def install(self, job: JobEntries) -> None:
-        """Makes the switch know a job; its entry in `jobs` comes last, so no frame meets a half-told job.
-        Raises SwitchRefused."""
+        """Makes the switch know a job; its entry in `jobs` comes last, so that no frame meets a job installed in
+        part. Raises SwitchRefused."""
         self._write_group(job.group, job.replicas)
         self._write_entries(job.child_entries())
         self._write_entries((job.job_entry(),))
 
     def keep_only(self, jobs: Iterable[JobEntries]) -> None:
-        """Deletes what belongs to none of these jobs, and writes what they miss."""
+        """Deletes entries and groups that belong to none of these jobs, and writes those that are missing."""
         kept = list(jobs)
-        wanted = {entry.key for job in kept for entry in (job.job_entry(), *job.child_entries())}
-        strays = [entry for key, entry in self._entries.items() if key not in wanted]
-        strays.sort(key=lambda entry: TABLES.index(entry.table))  # jobs first: the reverse of telling
-        self._delete([(DELETE, self._names.to_message(entry)) for entry in strays])
-        for entry in strays:
+        expected = {entry.key for job in kept for entry in (job.job_entry(), *job.child_entries())}
+        stale = [entry for key, entry in self._entries.items() if key not in expected]
+        stale.sort(key=lambda entry: TABLES.index(entry.table))  # jobs first: the reverse order of installing
+        self._delete([(DELETE, self._names.to_message(entry)) for entry in stale])
+        for entry in stale:
             del self._entries[entry.key]
         groups = self._groups.keys() - {job.group for job in kept}
         self._delete([(DELETE, group_message(group, self._groups[group])) for group in sorted(groups)])
@@ -78,8 +78,8 @@ class SwitchTables:
 
     def _write_entries(self, entries: tuple[TableEntry, ...]) -> None:
         updates, written = [], {}
-        for given in entries:
-            entry = self._as_read(given)
+        for unordered in entries:
+            entry = self._as_read(unordered)
             had = self._entries.get(entry.key)
             if had != entry:
                 updates.append((INSERT if had is None else MODIFY, self._names.to_message(entry)))
@@ -109,5 +109,5 @@ class SwitchTables:
 
     def _read_table(self, table: str) -> dict[Any, TableEntry]:
         entity = p4.Entity(table_entry=p4.TableEntry(table_id=self._names.table_id(table)))
-        read = (self._names.from_message(found) for found in self._client.read([entity]))
+        read = (self._names.from_message(answer) for answer in self._client.read([entity]))
         return {entry.key: entry for entry in read if entry is not None}

@@ -113,7 +113,7 @@ KIND = 'match { field_id: 2 exact { value: "\\x01" } }'
         ("table_entry { table_id: 0x01000001 }", "no table"),
         (f"table_entry {{ table_id: {KEYLESS} {FORWARD_1} }}", "has no keys"),
         (f"table_entry {{ table_id: {JOBS} {FORWARD_1} }}", "field job: an exact field cannot be left out"),
-        (job(1, 1, FORWARD_1 + ' match { field_id: 1 exact { value: "1" } }'), "field job: given twice"),
+        (job(1, 1, FORWARD_1 + ' match { field_id: 1 exact { value: "1" } }'), "field job occurs twice"),
         (job(1, 1, FORWARD_1 + ' match { field_id: 9 exact { value: "1" } }'), "no match field with id 9"),
         (job(1, 1, FORWARD_1 + " priority: 1"), "priority must be 0"),
         (job(1, 1, ""), "needs an action"),

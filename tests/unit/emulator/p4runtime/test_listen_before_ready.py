@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.listen_before_ready import Early, Listening
+from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 from emulator.p4runtime.server import P4RuntimeServer
 from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller
 from tests.fakes.fake_switch import fake_target
@@ -61,7 +61,7 @@ def test_waiting_calls_fail_when_the_switch_cannot_start(
 
 def test_it_listens_when_getting_ready_takes_long() -> None:
     began = threading.Event()
-    with Listening(ADDRESS, Early(0.0, began.set)) as listening:
+    with Listening(ADDRESS, EarlyListening(0.0, began.set)) as listening:
         assert began.wait(TIMEOUT_S)
         server = listening.serve(Device(0, fake_target()))
     controller = Controller(server.address)
@@ -72,7 +72,7 @@ def test_it_listens_when_getting_ready_takes_long() -> None:
 
 def test_it_does_not_when_that_is_quick() -> None:
     began = threading.Event()
-    with Listening(ADDRESS, Early(3600.0, began.set)) as listening:
+    with Listening(ADDRESS, EarlyListening(3600.0, began.set)) as listening:
         server = listening.serve(Device(0, fake_target()))
     assert not began.is_set()
     assert server.stop()

@@ -15,7 +15,7 @@ import pytest
 from google.protobuf import any_pb2
 
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
-from emulator.p4runtime import statuses
+from emulator.p4runtime import grpc_status
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
@@ -233,9 +233,9 @@ def test_a_batch_of_many_failures_fits_a_default_client(connect: Connect) -> Non
 
 
 def test_shorten_counts_what_travels() -> None:
-    assert statuses.shorten("abc", 3) == "abc"
-    assert statuses.shorten("abcd", 3) == "abc..."
-    assert statuses.shorten("é" * 10, 12) == "éé..."
+    assert grpc_status.shorten("abc", 3) == "abc"
+    assert grpc_status.shorten("abcd", 3) == "abc..."
+    assert grpc_status.shorten("é" * 10, 12) == "éé..."
 
 
 def test_a_defect_is_internal_and_the_server_lives(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:

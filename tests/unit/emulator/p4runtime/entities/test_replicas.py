@@ -20,7 +20,7 @@ MULTICAST, CLONED = 3, 2
 
 @pytest.fixture(autouse=True)
 def ports_are_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notifications, "LOOK_AT_PORTS_NS", 0)
+    monkeypatch.setattr(notifications, "PORT_CHECK_NS", 0)
 
 
 def goes_to(bench: Bench, kind: int, down: set[int]) -> set[int]:

@@ -42,7 +42,7 @@ def test_packet_out(bench: Bench) -> None:
         ("metadata { metadata_id: 7 }", "no metadata with id 7"),
         ('metadata { metadata_id: 1 value: "\\x02\\x00" }', "egress_port: 0x0200 does not fit in 9 bits"),
         ("metadata { metadata_id: 1 }", "egress_port: the value is empty"),
-        ('metadata { metadata_id: 1 value: "1" } metadata { metadata_id: 1 value: "1" }', "given twice"),
+        ('metadata { metadata_id: 1 value: "1" } metadata { metadata_id: 1 value: "1" }', "occurs twice"),
     ],
 )
 def test_malformed_packet_outs(bench: Bench, metadata: str, complaint: str) -> None:
@@ -219,7 +219,7 @@ def values(bench: Bench, key: int) -> set[int]:
 
 
 def test_members_and_actions_that_watch_ports(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notifications, "LOOK_AT_PORTS_NS", 0)
+    monkeypatch.setattr(notifications, "PORT_CHECK_NS", 0)
     one, two = (call("set_value", number) + f'weight: 2 watch_port: "{bits(number)}"' for number in (1, 2))
     shot = f"action_profile_action_set {{ action_profile_actions {{ {one} }} action_profile_actions {{ {two} }} }}"
     one_shot = f"table_entry {{ table_id: $choose {exact(1, 5)} action {{ {shot} }} }}"

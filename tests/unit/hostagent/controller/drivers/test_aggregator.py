@@ -60,14 +60,14 @@ def drivers(machine: Machine) -> Iterator[list[AggregatorDriver]]:
 def started(
     machine: Machine, drivers: list[AggregatorDriver], *told: JobEntries
 ) -> tuple[AggregatorDriver, Events, bool]:
-    """A driver that has connected, and whether it found the aggregator wiped."""
+    """A driver that has connected, and whether it reported lost state."""
     events = Events()
     driver = AggregatorDriver(machine.address)
     drivers.append(driver)
     driver.start(events, told)
-    capacity, wiped = events.next("ready")
+    capacity, state_lost = events.next("ready")
     assert capacity == Capacity(slots=512, lanes=LANES, rows=8)
-    return driver, events, wiped
+    return driver, events, state_lost
 
 
 def contribute(core: ReferenceCore, child: Child) -> None:
@@ -81,8 +81,8 @@ def contribute(core: ReferenceCore, child: Child) -> None:
 def test_a_job_is_told_counts_and_is_forgotten_without_its_counters(
     machine: Machine, drivers: list[AggregatorDriver]
 ) -> None:
-    driver, events, wiped = started(machine, drivers)
-    assert not wiped
+    driver, events, state_lost = started(machine, drivers)
+    assert not state_lost
     driver.install(JOB)
     assert events.next("installed") == (5, 1000)
     assert machine.core.installed() == {5: 1000}
@@ -116,11 +116,11 @@ def test_jobs_outlive_their_controller_and_strays_are_removed(
         driver.install(entries)
         events.next("installed")
     driver.stop()
-    _, _, wiped = started(machine, drivers, JOB)
-    assert not wiped
+    _, _, state_lost = started(machine, drivers, JOB)
+    assert not state_lost
     assert machine.core.installed() == {5: 1000}
-    _, _, wiped = started(machine, drivers, replace(JOB, epoch=999))
-    assert wiped
+    _, _, state_lost = started(machine, drivers, replace(JOB, epoch=999))
+    assert state_lost
     assert machine.core.installed() == {}
 
 
@@ -140,16 +140,16 @@ def test_an_aggregator_that_was_started_again_has_lost_everything(
     assert events.next("installed") == (5, 1001)
 
 
-def test_something_else_that_answers_there_is_hopeless() -> None:
+def test_something_else_that_answers_there_is_a_permanent_failure() -> None:
     server = grpc.server(ThreadPoolExecutor(1))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     driver, events = AggregatorDriver(f"127.0.0.1:{port}"), Events()
     driver.start(events, ())
     try:
-        why, hopeless = events.next("lost")
-        assert hopeless
-        assert "something else than an aggregator" in why
+        why, permanent = events.next("lost")
+        assert permanent
+        assert "is not an aggregator of netsum" in why
     finally:
         driver.stop()
         server.stop(None)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hostagent.controller.core.model import Capacity
-from hostagent.controller.drivers.cables import Cable
 from hostagent.controller.drivers.driver import AggregatorCounters
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.controller.drivers.racks import Place, RacksDriver, RacksRefused, split
+from hostagent.controller.drivers.silent_links import Cable
 from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import RackPart, Spread
 
@@ -70,11 +70,11 @@ class Events:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
 
-    def ready(self, capacity: Capacity, wiped: bool) -> None:
-        self.told.append(("ready", capacity.slots, wiped))
+    def ready(self, capacity: Capacity, state_lost: bool) -> None:
+        self.told.append(("ready", capacity.slots, state_lost))
 
-    def lost(self, why: str, *, hopeless: bool = False) -> None:
-        self.told.append(("lost", why, hopeless))
+    def lost(self, why: str, *, permanent: bool = False) -> None:
+        self.told.append(("lost", why, permanent))
 
     def installed(self, job: int, epoch: int) -> None:
         self.told.append(("installed", job, epoch))
@@ -82,7 +82,7 @@ class Events:
     def install_failed(self, job: int, epoch: int, why: str) -> None:
         self.told.append(("install_failed", job, epoch, why))
 
-    def troubled(self, job: int, why: str) -> None:
+    def delivery_problem(self, job: int, why: str) -> None:
         self.told.append(("troubled", job, why))
 
 
@@ -137,15 +137,15 @@ def test_a_refusal_names_the_rack_and_is_the_last_word() -> None:
         ((PLACES[0], None), "netsum://1 has no place among racks"),
         ((PLACES[0], Place(5, frozenset(), frozenset({2}))), "netsum://0 is one of several that are rack 5"),
         ((PLACES[0], Place(3, frozenset({5}), frozenset({2}))), "netsum://0 has no --peer 3"),
-        ((PLACES[0], Place(2, frozenset({5}), frozenset({3}))), "port 3 is of several racks"),
+        ((PLACES[0], Place(2, frozenset({5}), frozenset({3}))), "port 3 belongs to the servers of several racks"),
     ],
 )
-def test_servers_that_do_not_fit_together_are_hopeless(places: tuple[Place | None, ...], why: str) -> None:
+def test_servers_that_do_not_fit_together_are_a_permanent_failure(places: tuple[Place | None, ...], why: str) -> None:
     _, fakes, events = racks_of(*places)
     for fake in fakes:
         fake.events.ready(capacity(), False)
-    ((what, said, hopeless),) = events.told
-    assert (what, hopeless) == ("lost", True)
+    ((what, said, permanent),) = events.told
+    assert (what, permanent) == ("lost", True)
     assert why in said
 
 

@@ -139,7 +139,7 @@ def test_what_no_job_owns_is_deleted_on_connecting(machine: Machine, driver: P4R
     later.stop()
 
 
-def test_a_switch_that_comes_back_empty_is_loaded_again_and_called_wiped(
+def test_a_switch_that_comes_back_empty_is_loaded_again_and_reported_as_lost_state(
     machine: Machine, driver: P4RuntimeDriver
 ) -> None:
     events = started(driver)
@@ -155,7 +155,7 @@ def test_a_switch_that_comes_back_empty_is_loaded_again_and_called_wiped(
     assert events.next("installed") == (5, 1001)
 
 
-def test_an_epoch_other_than_expected_counts_as_wiped(
+def test_an_epoch_other_than_expected_counts_as_lost_state(
     machine: Machine, driver: P4RuntimeDriver, program: Program
 ) -> None:
     events = started(driver)
@@ -169,26 +169,26 @@ def test_an_epoch_other_than_expected_counts_as_wiped(
     later.stop()
 
 
-def test_a_job_that_vanishes_while_the_stream_stands_is_noticed(
+def test_a_job_that_vanishes_while_the_stream_is_open_is_detected(
     machine: Machine, driver: P4RuntimeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(p4driver, "LOOK_INTERVAL_S", 0.05)
+    monkeypatch.setattr(p4driver, "CHECK_INTERVAL_S", 0.05)
     events = started(driver)
     events.next("ready")
     driver.install(JOB)
     events.next("installed")
     with machine.switch.lock:
         next(iter(machine.switch.tables.values())).clear()
-    assert "has forgotten a job" in events.next("lost")[0]
+    assert "has lost a job" in events.next("lost")[0]
     assert events.next("ready")[1] is True
 
 
-def test_a_program_that_does_not_compile_is_hopeless(machine: Machine, tmp_path: Path) -> None:
+def test_a_program_that_does_not_compile_is_a_permanent_failure(machine: Machine, tmp_path: Path) -> None:
     source = tmp_path / "broken.p4"
     source.write_text("#error\n")
     driver = P4RuntimeDriver(machine.address, Program(pack(source, {})))
-    why, hopeless = started(driver).next("lost")
-    assert hopeless
+    why, permanent = started(driver).next("lost")
+    assert permanent
     assert "broken.p4:1:1: error" in why
     driver.stop()
 
@@ -197,22 +197,22 @@ def test_a_program_that_is_no_aggregator_is_named(machine: Machine, tmp_path: Pa
     source = tmp_path / "router.p4"
     source.write_text("")  # the fake's own program
     driver = P4RuntimeDriver(machine.address, Program(pack(source, {})))
-    why, hopeless = started(driver).next("lost")
-    assert hopeless
+    why, permanent = started(driver).next("lost")
+    assert permanent
     assert "not an aggregator" in why
     assert "AllreduceIngress.children" in why
     driver.stop()
 
 
-def test_a_switch_without_program_and_none_given_is_hopeless(machine: Machine) -> None:
+def test_a_switch_without_program_and_none_given_is_a_permanent_failure(machine: Machine) -> None:
     driver = P4RuntimeDriver(machine.address, Program())
-    why, hopeless = started(driver).next("lost")
-    assert hopeless
+    why, permanent = started(driver).next("lost")
+    assert permanent
     assert "no program" in why
     driver.stop()
 
 
-def test_nothing_there_is_not_hopeless(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_there_is_no_permanent_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hostagent.controller.drivers.p4.client.CONNECT_TIMEOUT_S", 0.1)
     machine.stop()
     driver = P4RuntimeDriver(machine.address, Program())
@@ -260,10 +260,10 @@ def test_files_that_p4c_wrote_are_read(tmp_path: Path) -> None:
     info, config = tmp_path / "p4info.txt", tmp_path / "allreduce.json"
     info.write_text(aggregator_p4info_text())
     config.write_text("{}")
-    program = read_program(None, info, config)
+    program = read_program(info, config)
     assert program.p4info == aggregator_p4info()
     assert program.device_config == b"{}"
     with pytest.raises(ProgramError, match="give --p4info FILE and --device-config"):
-        read_program(None, info, None)
+        read_program(info, None)
     with pytest.raises(ProgramError, match="missing"):
-        read_program(tmp_path / "missing.zip", None, None)
+        read_program(info, tmp_path / "missing.json")

@@ -1,7 +1,7 @@
-"""A gRPC stream that is there to be watched: its end is how a dead aggregator is noticed at once.
+"""A gRPC stream that is watched for its end, so that the loss of an aggregator is detected at once.
 
-It lives on an event loop: gRPC's blocking iterators look at the clock ten times a second, a loop sleeps. On the loop of
-whoever starts the driver, for what gRPC has to say to one loop it may say on another, which must not be closed then.
+It runs on an event loop because gRPC's blocking iterators wake up ten times a second. The loop is that of the driver's
+starter: gRPC may report events of one loop on another, which must not be closed then.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _background_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-class HeldStream:
+class WatchedStream:
     """Open from its creation until `close`; `received` and `ended` are called on the loop's thread.
 
     `call` makes the call on a channel. `ended` is called unless `close` was; with the error, if it ended by one.

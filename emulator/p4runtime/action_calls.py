@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from emulator.p4runtime.entities.canonical import BytestringError, decode, encode
+from emulator.p4runtime.entities.bytestrings import BytestringError, decode, encode
 from emulator.p4runtime.errors import Code, RequestError, invalid
+from emulator.p4runtime.match_keys import decode_value
 from emulator.p4runtime.pipeline.schema import ActionSchema, ProfileSchema, Schema, Scope, TableSchema
-from emulator.p4runtime.translate import decode_value
 from emulator.switch.control import OneShot, TableEntry, Through, ToGroup, ToMember, WeightedAction
 
 ActionCall = tuple[int, tuple[int, ...]]
@@ -50,7 +50,7 @@ def _parameters_from_proto(action: ActionSchema, params: Iterable[Any]) -> tuple
         if parameter is None:
             raise invalid(f"action {action.name} has no parameter with id {number}")
         if number in values:
-            raise invalid(f"action {action.name}, parameter {parameter.name}: given twice")
+            raise invalid(f"action {action.name}, parameter {parameter.name} occurs twice")
         try:
             values[number] = decode_value(param.value, parameter.width_bits)
         except RequestError as error:

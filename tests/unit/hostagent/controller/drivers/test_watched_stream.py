@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from hostagent.controller.drivers.held_stream import HeldStream, loop_here
+from hostagent.controller.drivers.watched_stream import WatchedStream, loop_here
 
 WAIT_S = 20.0
 STREAM = "/test/Stream"
@@ -36,7 +36,7 @@ class Watcher:
 
     def __init__(self, address: str) -> None:
         self.told: queue.Queue[Any] = queue.Queue()
-        self.stream = HeldStream(
+        self.stream = WatchedStream(
             loop_here(), address, (), lambda channel: channel.stream_stream(STREAM)(), self.told.put, self._ended
         )
 

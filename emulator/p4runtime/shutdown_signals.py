@@ -1,4 +1,4 @@
-"""How a switch process comes to its end: signals, and the end of the process that started it."""
+"""The shutdown of a switch process: by signals, or because its parent process has ended."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from contextlib import contextmanager
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class AskedToEnd(BaseException):
-    """A signal came while nothing needed to be put in order."""
+class ShutdownRequested(BaseException):
+    """A signal came inside `ShutdownSignals.raising`."""
 
 
-class Ending:
-    """SIGTERM and SIGINT: noted, so that the end comes in order; or raised, where the caller allows it."""
+class ShutdownSignals:
+    """SIGTERM and SIGINT: recorded for an orderly shutdown, or raised where the caller allows it."""
 
     def __init__(self) -> None:
-        """Takes the signals over. Only in the main thread."""
-        self._asked = self._raises = False
+        """Installs the signal handlers. Only in the main thread."""
+        self._requested = self._raises = False
         self._woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(waker)  # written by the C handler, so `wait` cannot miss one, whichever thread took it
         for number in ENDING_SIGNALS:
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, _number: int, _frame: object) -> None:
-        self._asked = True
+        self._requested = True
         if self._raises:
-            raise AskedToEnd
+            raise ShutdownRequested
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """Inside, a signal raises AskedToEnd: for long work that leaves nothing behind."""
+    def raising(self) -> Iterator[None]:
+        """Inside, a signal raises ShutdownRequested: for long work that needs no cleanup."""
         self._raises = True
         try:
-            if self._asked:
-                raise AskedToEnd
+            if self._requested:
+                raise ShutdownRequested
             yield
         finally:
             self._raises = False
 
     def wait(self) -> None:
         """Until a signal has come."""
-        while not self._asked:
+        while not self._requested:
             select.select([self._woken], [], [])
 
 
@@ -60,7 +60,7 @@ def die_with_parent() -> None:
     except ProcessLookupError:
         os.kill(os.getpid(), signal.SIGTERM)
         return
-    if os.getppid() != parent:  # it ended while we looked, and its number may have gone to another
+    if os.getppid() != parent:  # it ended meanwhile, and its number may belong to another process
         os.kill(os.getpid(), signal.SIGTERM)
     threading.Thread(target=_watch, args=(descriptor,), name="netsum-parent", daemon=True).start()
 

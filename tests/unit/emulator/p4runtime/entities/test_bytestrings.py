@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.p4runtime.entities.canonical import BytestringError, decode, decode_signed, encode, encode_signed
+from emulator.p4runtime.entities.bytestrings import BytestringError, decode, decode_signed, encode, encode_signed
 
 
 @pytest.mark.parametrize(

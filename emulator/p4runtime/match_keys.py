@@ -1,4 +1,4 @@
-"""Match keys between P4Runtime's messages and the switch's control interface, by what P4Info says.
+"""Match keys between P4Runtime's messages and the switch's control interface, as P4Info describes them.
 
 Everything that can be judged without looking at the switch's state is judged here (P4Runtime, "TableEntry", "Match
 Format"), so the switch gets only well-formed integers. Messages name table, field and fault.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from emulator.p4runtime.entities.canonical import BytestringError, decode, encode
+from emulator.p4runtime.entities.bytestrings import BytestringError, decode, encode
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.pipeline.schema import FieldSchema, MatchKind, TableSchema, ValueSetSchema
 from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Ternary
@@ -38,7 +38,7 @@ def match_from_proto(table: TableSchema | ValueSetSchema, matches: Iterable[Any]
         if field is None:
             raise invalid(f"{_owner(table)} has no match field with id {number}")
         if number in found:
-            raise invalid(f"{_owner(table)}, field {field.name}: given twice")
+            raise invalid(f"{_owner(table)}, field {field.name} occurs twice")
         try:
             found[number] = _field_from_proto(field, match)
         except RequestError as error:

@@ -11,7 +11,7 @@ from google.protobuf import text_format
 from emulator.native.p4protos import p4info_pb2
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4.library import find_program
-from emulator.p4runtime.entities.canonical import encode
+from emulator.p4runtime.entities.bytestrings import encode
 from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.pipeline.compilation import PackageReader, compile_config
 from emulator.p4runtime.pipeline.package import Package, pack, unpack
@@ -19,7 +19,7 @@ from emulator.v1model.compiled import ENGINES
 from tests.clients.p4runtime_scenario import make_package
 from tests.labs.p4runtime_device import Bench
 
-PROGRAM = Path(__file__).resolve().parents[3] / "programs" / "small.p4"
+PROGRAM = Path(__file__).resolve().parents[4] / "programs" / "small.p4"
 SET = p4rt.SetForwardingPipelineConfigRequest
 DST, SRC = bytes.fromhex("0200000000aa"), bytes.fromhex("0200000000bb")
 

@@ -60,11 +60,12 @@ class CableWatch:
     """Looks every so often, as cables can fail at any time."""
 
     def __init__(
-        self, read: Sequence[Callable[[float], Mapping[str, Any]]], tell: Callable[[Mapping[Cable, str]], None]
+        self, read: Sequence[Callable[[float], Mapping[str, Any]]], on_change: Callable[[Mapping[Cable, str]], None]
     ) -> None:
-        """``read``: each server's statistics, within so many seconds; raises AggregatorUnavailable. ``tell``: called
+        """``read``: each server's statistics, with a time-out in seconds; may raise AggregatorUnavailable.
+        ``on_change``: called
         from a thread with all that is wrong, when that has changed."""
-        self._read, self._tell = read, tell
+        self._read, self._on_change = read, on_change
         self._seen: dict[Cable, _Seen] = {}
         self._silent: dict[Cable, str] = {}
         self._stopping = threading.Event()
@@ -83,13 +84,13 @@ class CableWatch:
     def _run(self) -> None:
         while not self._stopping.wait(LOOK_S):
             try:
-                told = [read(TIMEOUT_S) for read in self._read]
+                statistics = [read(TIMEOUT_S) for read in self._read]
             except AggregatorUnavailable:
                 continue
-            self.look({int(each["core"]["rack"]): _report(each) for each in told})
+            self.look({int(each["core"]["rack"]): _report(each) for each in statistics})
 
     def look(self, reports: Mapping[int, Report]) -> None:
-        """Tell what has changed; ``reports`` are by rack."""
+        """Report what has changed; ``reports`` are by rack."""
         silent = {}
         for cable in (Cable(*ends) for ends in permutations(reports, 2)):
             lost = self._lost(cable, reports)
@@ -99,7 +100,7 @@ class CableWatch:
             log.error("%s", silent[cable])
         if silent != self._silent:
             self._silent = silent
-            self._tell(silent)
+            self._on_change(silent)
 
     def _lost(self, cable: Cable, reports: Mapping[int, Report]) -> int:
         """Frames that were sent before the last look, and have not come by this one."""
@@ -119,8 +120,8 @@ class CableWatch:
 
 
 def _frames(report: Report, port: int, name: str) -> int:
-    return next((int(told[name]) for told in report["ports"] if told["port"] == port), 0)
+    return next((int(statistics[name]) for statistics in report["ports"] if statistics["port"] == port), 0)
 
 
-def _report(told: Mapping[str, Any]) -> Report:
-    return {**told["report"], "incarnation": told["incarnation"]}
+def _report(statistics: Mapping[str, Any]) -> Report:
+    return {**statistics["report"], "incarnation": statistics["incarnation"]}
