@@ -268,13 +268,13 @@ class Device:
         """The running program, for changes that do not come by P4Runtime. Raises RequestError where there is none."""
         with self._lock:
             yield self._live_view()
-            self._look_again()
+            self._update_may_notify()
 
     def reset(self) -> None:
         """Load the running program again; nothing where there is none."""
         with self._lock:
             self._pipeline.restart()
-            self._look_again()
+            self._update_may_notify()
 
     def hold_still(self) -> AbstractContextManager[Any]:
         """Blocks every request while held."""

@@ -19,8 +19,8 @@ from emulator.p4runtime.commands.tables import (
     target_text,
 )
 from emulator.p4runtime.entities.registry import read
+from emulator.p4runtime.match_keys import add_match, match_from_proto
 from emulator.p4runtime.pipeline.schema import ActionSchema, ProfileSchema, ValueSetSchema
-from emulator.p4runtime.translate import add_match, match_from_proto
 from emulator.switch.control import Group, GroupMember, Member
 
 

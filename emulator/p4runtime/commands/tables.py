@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
+from emulator.p4runtime.action_calls import fill_target
 from emulator.p4runtime.commands.state import (
     DELETE,
     INSERT,
@@ -19,9 +20,8 @@ from emulator.p4runtime.commands.state import (
     shown,
     value,
 )
+from emulator.p4runtime.match_keys import add_match
 from emulator.p4runtime.pipeline.schema import ActionSchema, FieldSchema, MatchKind, TableSchema, ValueSetSchema
-from emulator.p4runtime.translate import add_match
-from emulator.p4runtime.translate_actions import fill_target
 from emulator.switch.control import (
     Exact,
     FieldMatch,
