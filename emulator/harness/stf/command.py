@@ -75,6 +75,7 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterable[str]:
             yield f"{result.test}:{note.line}: {note.message}"
     for failure in result.failures:
         yield from failure_lines(result.test, failure)
+    yield from result.explanation
     if result.record is not None and (verbose or result.failures):
         counts = {**result.record.drops, **result.record.faults}
         if verbose:
@@ -101,6 +102,7 @@ def _as_data(result: Result) -> dict[str, Any]:
         "ok": result.held,
         "mistakes": [asdict(c) for c in result.complaints],
         "failures": [asdict(f) for f in result.failures],
+        "explanation": result.explanation,
         "log": record.messages if record else [],
         "notes": [asdict(n) for n in record.notes] if record else [],
         "packets_in": record.sent if record else 0,

@@ -105,13 +105,18 @@ class Cursor:
     # --- Phrases ----------------------------------------------------------------------------------------------------
 
     def call(self, action: str) -> Call:
-        """``(parameter:value, ...)`` behind the action's name."""
+        """``(parameter:value, ...)`` or ``(value, ...)`` behind the action's name."""
         self.expect("(")
         arguments: list[tuple[str, str]] = []
         while not self.at(")"):
             if arguments:
                 self.expect(",")
-            parameter = self.name("a parameter or ')'")
+            if self.at_number and all(not name for name, _ in arguments):
+                arguments.append(("", self.digits("a value")))
+                continue
+            if arguments and not arguments[0][0]:
+                raise self.wrong("a value, as the one before has no parameter's name")
+            parameter = self.name("a parameter, a value or ')'" if not arguments else "a parameter")
             self.expect(":")
             arguments.append((parameter, self.digits("a value")))
         self.expect(")")

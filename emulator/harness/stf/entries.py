@@ -102,10 +102,18 @@ class Entries:
         return action.id, self._arguments(line, action, call)
 
     def _arguments(self, line: int, action: ActionView, call: s.Call) -> tuple[int, ...]:
-        """In declaration order; each parameter once, in any order."""
+        """In declaration order; each parameter once, in any order where they are named."""
         names = self.names.parameters.get(action.id, ())
         given: dict[str, str] = {}
-        for name, value in call.arguments:
+        arguments = call.arguments
+        if arguments and not arguments[0][0]:
+            if len(arguments) != len(names):
+                expected = ", ".join(names) or "none"
+                raise refuse(
+                    line, f"action {action.name} takes the parameters {expected}; given: {len(arguments)} values"
+                )
+            arguments = tuple((name, value) for name, (_, value) in zip(names, arguments, strict=True))
+        for name, value in arguments:
             if name in given:
                 raise refuse(line, f"parameter {name!r} is given twice")
             given[name] = value

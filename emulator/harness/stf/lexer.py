@@ -1,7 +1,7 @@
 """Lines of a test to tokens.
 
 Two modes, as p4c's driver has them: behind ``packet`` and ``expect`` the rest of the line is nibbles, elsewhere it is
-words, numbers and signs. A comment starts with ``#``, but not among nibbles.
+words, numbers, addresses and signs. A comment starts with ``#``, but not among nibbles.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from ipaddress import IPv4Address, IPv6Address
 
 from emulator.harness.stf.errors import refuse
 
@@ -51,12 +52,17 @@ DATA_COMMANDS = ("packet", "expect")
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+) | (?P<comment>\#.*)
+    | (?P<mac>[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}(?![0-9A-Za-z_:]))
+    | (?P<ipv4>[0-9]+(?:\.[0-9]+){3}(?![0-9.]))
     | (?P<number>0[xX][0-9A-Fa-f*]+ | 0[bB][01*]+ | [0-9]+(?:\.[0-9]+)?)
     | (?P<word>[A-Za-z_$][A-Za-z0-9_$]*)
     | "(?P<quoted>[^"]*)"
     | (?P<sign>&&& | \.\. | == | != | <= | >= | [<>=:/,.()\[\]*])""",
     re.VERBOSE,
 )
+_IPV6 = re.compile(r"(?=[0-9A-Fa-f:]*:[0-9A-Fa-f]*:)[0-9A-Fa-f:]+(?:(?:[0-9]+\.){3}[0-9]+)?(?![0-9A-Za-z_])")
+_BEFORE_VALUES = (":", "(", ",", "&&&", "..")
+"""An IPv6 address is read only after one of these, since a key's name may look like its first group."""
 _FIRST_WORD = re.compile(r"[ \t]*([A-Za-z_]+)")
 _NOT_DATA = re.compile(r"[^0-9A-Fa-f*$ \t\r]")
 
@@ -87,13 +93,39 @@ def _nibbles(number: int, text: str) -> tuple[str, str]:
 
 
 def _tokens(number: int, text: str, offset: int) -> list[Token]:
-    found, position = [], 0
+    found: list[Token] = []
+    position = 0
     while position < len(text):
+        address = _IPV6.match(text, position) if found and found[-1].text in _BEFORE_VALUES else None
+        if address is not None and (digits := _ipv6_digits(address[0])):
+            found.append(Token(Kind.NUMBER, digits, offset + position + 1))
+            position = address.end()
+            continue
         match = _TOKEN.match(text, position)
         if match is None:
             raise refuse(number, f"column {offset + position + 1}: {text[position]!r} means nothing here")
         kind = match.lastgroup
         if kind in ("number", "word", "quoted", "sign"):
             found.append(Token(Kind[kind.upper()], match[kind], offset + position + 1))
+        elif kind in ("mac", "ipv4"):
+            found.append(Token(Kind.NUMBER, _digits(number, kind, match[kind]), offset + position + 1))
         position = match.end()
     return [*found, Token(Kind.END, "", offset + len(text) + 1)]
+
+
+def _digits(number: int, kind: str, text: str) -> str:
+    """An address as a number with all of its hexadecimal digits, so that a key without a mask is matched whole."""
+    if kind == "mac":
+        return "0x" + text.replace(":", "")
+    try:
+        return f"0x{int(IPv4Address(text)):08x}"
+    except ValueError:
+        raise refuse(number, f"{text} is not an IPv4 address") from None
+
+
+def _ipv6_digits(text: str) -> str:
+    """Empty where it is no address."""
+    try:
+        return f"0x{int(IPv6Address(text)):032x}"
+    except ValueError:
+        return ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 from emulator.harness.stf import syntax as s
 from emulator.harness.stf.cursor import Cursor
 from emulator.harness.stf.errors import Complaint, StfError, refuse
 from emulator.harness.stf.lexer import Kind, Line, read_line
-from emulator.harness.stf.usage import USAGE
+from emulator.harness.stf.usage import ALIASES, USAGE
 
 DEFAULT_WAIT_S = Decimal(1)
 
@@ -31,6 +32,7 @@ def parse(text: str) -> s.Script:
 
 
 def _command(line: Line) -> s.Command:
+    line = replace(line, command=ALIASES.get(line.command, line.command))
     if line.command not in USAGE:
         raise refuse(line.number, f"there is no command {line.command!r}; there are {', '.join(USAGE)}")
     if line.command == "packet":

@@ -60,10 +60,10 @@ class Record:
     faults: dict[str, int] = field(default_factory=dict)
 
 
-def run(plan: Plan, program: CompiledProgram, rings: Rings) -> Record:
+def run(plan: Plan, program: CompiledProgram, rings: Rings, switch: Switch | None = None) -> Record:
     """Load the program into a new switch and do what the plan says, step by step."""
     rings.take()
-    switch = Switch(ports=rings.table)
+    switch = switch or Switch(ports=rings.table)
     switch.load(program)
     return _Run(plan, switch, rings).go()
 

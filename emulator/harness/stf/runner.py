@@ -31,6 +31,8 @@ class Result:
     complaints: tuple[Complaint, ...] = ()
     """The test file could not be run: what is wrong with it."""
     record: Record | None = None
+    explanation: tuple[str, ...] = ()
+    """Lines on the packets of failed expectations: where they went, and their walks."""
 
     @property
     def held(self) -> bool:
@@ -55,9 +57,10 @@ class Runner:
         if engine not in ENGINE_CHOICES:
             raise ValueError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINE_CHOICES)}")
         self.program = find_program(program)
+        self._defines, self._include_paths = defines, list(include_paths)
         engines = ENGINES if engine == BOTH else (engine,)
         self.compiled: dict[str, CompiledProgram] = {
-            name: load_program(self.program, defines, engine=name, include_paths=list(include_paths))
+            name: load_program(self.program, defines, engine=name, include_paths=self._include_paths)
             for name in engines
         }
         if rings is not None:
@@ -66,6 +69,13 @@ class Runner:
     @cached_property
     def rings(self) -> Rings:
         return Rings()
+
+    @cached_property
+    def _interpreted(self) -> CompiledProgram:
+        known = self.compiled.get("interpreter")
+        return known or load_program(
+            self.program, self._defines, engine="interpreter", include_paths=self._include_paths
+        )
 
     def run_file(self, path: str) -> list[Result]:
         """The results of a test file, one for each engine. Raises OSError for a file that cannot be read."""
@@ -80,4 +90,13 @@ class Runner:
         except StfError as error:
             return Result(name, engine, complaints=error.complaints)
         record = run(plan, compiled, self.rings)
-        return Result(name, engine, tuple(compare(plan, record)), record=record)
+        failures = tuple(compare(plan, record))
+        return Result(name, engine, failures, record=record, explanation=self._explained(text, failures))
+
+    def _explained(self, text: str, failures: Sequence[Failure]) -> tuple[str, ...]:
+        if all(failure.packet_line is None for failure in failures):
+            return ()
+        from emulator.harness.stf.explain import explanation, walks_of
+
+        plan = bind(parse(text), self._interpreted)
+        return tuple(explanation(failures, walks_of(plan, self._interpreted, self.rings)))

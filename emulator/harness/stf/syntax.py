@@ -60,7 +60,7 @@ class Match:
 class Call:
     action: str
     arguments: tuple[tuple[str, str], ...]
-    """(parameter, number as written)."""
+    """(parameter, number as written); all parameters are empty where the test names none: then they are in order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ USAGE = {
     "no_packet": "no_packet [PORT]",
     "wait": "wait [SECONDS]",
     "add": "add TABLE [PRIORITY] KEY:VALUE ... TARGET [= HANDLE]",
-    "setdefault": "setdefault TABLE ACTION(PARAMETER:VALUE, ...)",
+    "setdefault": "setdefault TABLE ACTION",
     "remove": "remove all | HANDLE",
-    "add_member": "add_member PROFILE ACTION(PARAMETER:VALUE, ...) = HANDLE",
+    "add_member": "add_member PROFILE ACTION = HANDLE",
     "add_group": "add_group PROFILE MEMBER[*WEIGHT] ... = HANDLE",
     "add_value": "add_value VALUE_SET KEY | FIELD:KEY ...",
     "check_counter": "check_counter COUNTER(INDEX or HANDLE) [packets|bytes OPERATOR NUMBER]",
@@ -39,6 +39,12 @@ USAGE = {
 """Rates are in units (packets or bytes) per microsecond, committed before peak, bursts in units. A CELL is an index, or
 the handle of an entry that has a direct meter."""
 
-TARGET = "TARGET is ACTION(PARAMETER:VALUE, ...), member M or group G."
+ALIASES = {"member": "add_member", "group": "add_group"}
+"""Commands that other tools write by other names."""
+
+TARGET = """\
+ACTION is NAME(PARAMETER:VALUE, ...), or NAME(VALUE, ...) in order; TARGET is an
+ACTION, member M or group G. VALUE is a number, an IPv4, IPv6 or MAC address.
+member and group are short for add_member and add_group."""
 
 OPERATORS = ("==", "!=", "<=", ">=", "<", ">")

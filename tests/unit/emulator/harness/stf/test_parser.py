@@ -55,6 +55,45 @@ def test_an_entry_with_all_it_can_have() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("10.0.1.255", "0x0a0001ff"),
+        ("08:00:27:aB:cd:EF", "0x080027aBcdEF"),
+        ("2001:db8::1", "0x20010db8000000000000000000000001"),
+        ("::", "0x" + "0" * 32),
+        ("1:2:3:4:5:6:7:8", "0x00010002000300040005000600070008"),
+    ],
+)
+def test_addresses_are_numbers_with_all_their_digits(text: str, value: str) -> None:
+    add = only(f"add t h.face:{text} go({text})")
+    assert isinstance(add, s.Add)
+    assert add.matches == (s.Match(1, "h.face", value),)
+    assert add.action == s.Call("go", (("", value),))
+
+
+def test_prefixes_and_masks_of_addresses() -> None:
+    add = only("add t a:10.0.0.0/8 b:10.0.0.0&&&255.0.0.0 c:fe80::/10 ad:fe80::1..fe80::2 go()")
+    assert isinstance(add, s.Add)
+    assert add.matches[0] == s.Match(1, "a", "0x0a000000", length="8")
+    assert add.matches[1] == s.Match(1, "b", "0x0a000000", mask="0xff000000")
+    assert (add.matches[2].value[:6], add.matches[2].length) == ("0xfe80", "10")
+    assert add.matches[3].high == "0xfe80" + "0" * 27 + "2"
+
+
+def test_arguments_are_named_or_in_order() -> None:
+    add = only("add t a:1 go(1, 0x2)")
+    assert isinstance(add, s.Add)
+    assert add.action == s.Call("go", (("", "1"), ("", "0x2")))
+    for mixed in ("go(1, x:2)", "go(x:2, 1)"):
+        with pytest.raises(StfError, match="expected a"):
+            parse(f"add t a:1 {mixed}")
+
+
+def test_other_names_of_commands() -> None:
+    assert parse("member p go(1) = m\ngroup p m*2 = g") == parse("add_member p go(1) = m\nadd_group p m*2 = g")
+
+
 def test_members_and_groups() -> None:
     assert only("add_member prof go() = m") == s.AddMember(1, "prof", s.Call("go", ()), "m")
     assert only("add_group sel m n*3 = g") == s.AddGroup(1, "sel", (("m", 1), ("n", 3)), "g")

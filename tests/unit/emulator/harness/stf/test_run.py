@@ -149,6 +149,7 @@ def test_what_does_not_hold(runner: Runner, text: str, line: int, part: str) -> 
         ("add first_t a:1 go(port:1)", "takes the parameters port, x; given: port"),
         ("add first_t a:1 go(port:1, x:1, y:1)", "takes the parameters port, x"),
         ("add first_t a:1 go(port:1, port:1)", "parameter 'port' is given twice"),
+        ("add first_t a:1 go(1)", "takes the parameters port, x; given: 1 values"),
         ("add first_t a:1 go(port:1, x:0x100)", "parameter x: 0x100 is larger than its 8 bits"),
         ("add second_t a:0x1 NoAction()", "needs a priority"),
         ("remove e", "no entry has the handle 'e'"),
@@ -169,6 +170,25 @@ def test_mistakes_against_the_program(runner: Runner, text: str, part: str) -> N
     (complaint,) = results(runner, "# \n" + text)[0].complaints
     assert complaint.line == 2
     assert part in complaint.message
+
+
+def test_arguments_in_order(runner: Runner) -> None:
+    for result in results(runner, "add first_t a:1 go(3, 0x22)\npacket 0 0102\nexpect 3 0122$\n"):
+        assert result.held, result.failures
+
+
+def test_failed_expectations_say_where_the_packet_went_with_its_walk(runner: Runner) -> None:
+    text = "add first_t a:1 go(3, 2)\npacket 0 0102\nexpect 4 0102$\npacket 0 ff01\nexpect 4 ff01$\n"
+    for result in results(runner, text):
+        lines = result.explanation
+        assert lines[0] == "    the packet of line 2 left by port 3"
+        assert lines[1].startswith("    the packet of line 4 left by no port: assert(")
+        assert lines[2] == "    the walk of the packet of line 2:"
+        assert any("table Ingress.first_t" in line for line in lines)
+        assert any("the walk of the packet of line 4:" in line for line in lines)
+    for result in results(runner, "packet 0 0102\nexpect 7 0102$\ncheck_register cells(0) == 9\n"):
+        assert len(result.failures) == 1
+        assert result.explanation == ()
 
 
 def test_virtual_time_moves_by_waits_and_by_the_control_plane(source: Path) -> None:
@@ -204,6 +224,7 @@ def test_the_command_reports_and_exits(source: Path, tmp_path: Path) -> None:
     assert f"{bad}:2: port 7, packet 0: differs at nibble 3 (byte 1)" in text
     assert f"{bad}:3: counter Ingress.counts(0): expected packets == 9" in text
     assert f"{bad} [interpreter]: FAILED in 2 places" in text
+    assert "    the packet of line 1 left by port 7\n    the walk of the packet of line 1:\n" in text
     status, text, _ = run(wrong)
     assert status == 2
     assert f"{wrong}:2: there is no command 'nonsense'" in text
