@@ -1,6 +1,6 @@
 """The handler of a contribution: the slot rule of the protocol on one set, and the answers.
 
-A set lies in the L1 of one cluster, and its packets go to that cluster's cores only (first come, first served), so one
+A set is in the L1 of one cluster, and its packets go to that cluster's cores only (first come, first served), so one
 lock in that L1 guards it. Sums are kept in the cores' byte order and turned around as they come and go.
 """
 
@@ -168,7 +168,7 @@ def answer(h, words, row, bit, kind, frame, control, sums, came):  # type: ignor
 
 @helper
 def accepts(h, control, job, chunk):  # type: ignore[no-untyped-def]
-    """2: begins the set anew; 1: the set's own chunk; 0: neither."""
+    """2: restarts the set; 1: the set's own chunk; 0: neither."""
     if control[S_EPOCH] != job[J_EPOCH]:
         return 2 if (chunk - job[J_BASE]) % MODULUS < 2 * job[J_WINDOW] else 0
     if control[S_CHUNK] == chunk:
@@ -243,7 +243,7 @@ def contribute(h):  # type: ignore[no-untyped-def]
         return
     if kind == RESULT_KIND:
         count(h, words, row, bit, COMPLETED)
-    # nobody can begin the set anew before all children have this answer
+    # nobody can restart the set before all children have this answer
     for other in range(job[J_CHILDREN]):
         if job[J_FULL] >> other & 1:
             answer(h, words, row, other, kind, frame, control, sums, came)

@@ -109,7 +109,7 @@ class PspinAggregator:
         return -(-self._frame_bytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
 
     def _room(self, lanes: int) -> int:
-        """Slots, of two sets each, that fit beside the cores' buffers."""
+        """Slots, of two sets each, that fit next to the cores' buffers."""
         left = self.config.scratchpad_bytes - self.config.cores * self._out_bytes()
         sets = left // place_bytes(lanes) * self.config.clusters
         if sets < 2:
@@ -227,7 +227,7 @@ class PspinAggregator:
 
     def statistics(self) -> dict[str, object]:
         """See `Aggregator`; `records.Totals` says what."""
-        return self.totals.told(self.machine.now)
+        return self.totals.report(self.machine.now)
 
     # --- Frames -----------------------------------------------------------------------------------------------------
 

@@ -153,7 +153,7 @@ def match_batch(batch: int, lanes: int, rules: Any, heads: Any, drops: Any, tags
 
 @njit
 def set_checksum(at: int, size: int) -> None:
-    """Fill in the UDP checksum of a frame whose field is zero."""
+    """Fill in the UDP checksum of a frame with a zero field."""
     value = 0xFFFF - udp_total(at, size)
     if value == 0:
         value = 0xFFFF

@@ -66,12 +66,12 @@ class Totals:
         room = FAULTS_KEPT - len(self.faults)
         self.faults += [f"{f.handler}, message {f.message}, cycle {f.cycle}: {f.text}" for f in run.faults[:room]]
 
-    def told(self, now: int) -> dict[str, object]:
-        """For JSON; cycles are nanoseconds at 1 GHz. ``now``: where the machine stands."""
+    def report(self, now: int) -> dict[str, object]:
+        """For JSON; cycles are nanoseconds at 1 GHz. ``now``: the machine's current cycle."""
         handled = max(1, self.packets)
         share = float(self.busy.sum()) / max(1, self.working_cycles * max(1, len(self.busy)))
         rate = 8 * self.packet_bytes / max(1, self.working_cycles * NS_PER_CYCLE)
-        told: dict[str, object] = {
+        report: dict[str, object] = {
             "clusters": self.config.clusters,
             "cores": self.config.clusters * self.config.cores,
             "lanes": self.lanes,
@@ -92,18 +92,19 @@ class Totals:
             "faults": self.fault_count,
             "first_faults": self.faults,
         }
-        told["summary"] = self._summary(told)
-        return told
+        report["summary"] = self._summary(report)
+        return report
 
-    def _summary(self, told: dict[str, object]) -> list[str]:
-        use = 100 * float(str(told["core_use"]))
+    def _summary(self, report: dict[str, object]) -> list[str]:
+        use = 100 * float(str(report["core_use"]))
         lines = [
             f"{self.packets} packets of {self.packet_bytes / max(1, self.packets):.0f} bytes ({self.lanes} lanes) in "
-            f"{self.working_cycles} cycles of work ({told['input_gbps']} Gbit/s in), "
-            f"{self.sent} sent; {told['cores']} cores in {self.config.clusters} clusters, {use:.1f} % busy",
-            f"a handler takes {told['handler_avg_cycles']} cycles and {told['handler_avg_instructions']} instructions, "
+            f"{self.working_cycles} cycles of work ({report['input_gbps']} Gbit/s in), "
+            f"{self.sent} sent; {report['cores']} cores in {self.config.clusters} clusters, {use:.1f} % busy",
+            f"a handler takes {report['handler_avg_cycles']} cycles and "
+            f"{report['handler_avg_instructions']} instructions, "
             "waiting for its slot's lock and for the results that it sends included; "
-            f"arrival to feedback {told['latency_avg_cycles']} cycles, at most {self.longest_latency_cycles}",
+            f"arrival to feedback {report['latency_avg_cycles']} cycles, at most {self.longest_latency_cycles}",
         ]
         if self.fault_count:
             lines.append(f"{self.fault_count} faults, the first: {self.faults[0]}")

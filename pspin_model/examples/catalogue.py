@@ -34,7 +34,7 @@ class Part:
     tag_of: Callable[[Bytes], int] | None = None
     """The tag of a message's packets, from these."""
     booted_lines: int = 0
-    """Last lines of the completion handler's code that cluster 0 has from booting, which it does with code that lies
+    """Last lines of the completion handler's code that cluster 0 has from booting, which it does with code that is
     behind: the RTL's aggregates end a line (8 cycles) sooner there than in other clusters. [rtl]"""
 
     def set_up(self, machine: Machine, name: str) -> Context:

@@ -20,7 +20,7 @@ SHAPE = ("messages", "packets", "size_bytes", "inter_packet_ns")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One measured row beside the model's."""
+    """One measured row next to the model's."""
 
     measured: dict[str, str]
     model: Row
@@ -59,7 +59,7 @@ def handler_of(row: dict[str, str]) -> str:
 
 
 def compare(path: Path, only: str | None = None, config: MachineConfig | None = None) -> Iterator[Compared]:
-    """Every row of a CSV beside the model's; runs are shared by the rows of their handlers."""
+    """Every row of a CSV next to the model's; runs are shared by the rows of their handlers."""
 
     @functools.cache
     def run(name: str, messages: int, packets: int, size: int, delay: int) -> dict[str, Row]:

@@ -114,7 +114,7 @@ def aggregate(kernel: Kernel) -> Handler:
 
 
 def reduce(kernel: Kernel) -> Handler:
-    """Payload handler: each word added to the cluster's vector by an atomic of its own."""
+    """Payload handler: each word added to the cluster's vector by its own atomic."""
 
     @handler(code_bytes=kernel.code_bytes)
     def reduce_l1_ph(h: int) -> None:
@@ -157,7 +157,7 @@ def aggregate_completion(code_bytes: int) -> Handler:
 
 @handler(code_bytes=48)
 def reduce_l1_th(h: int) -> None:
-    """Completion handler: tell the host that the result can be read."""
+    """Completion handler: notify the host that the result can be read."""
     charge(h, register=2, alu=6)
     write_to_host(h, 0, 1)
     charge(h, alu=3, jump=1)
@@ -165,7 +165,7 @@ def reduce_l1_th(h: int) -> None:
 
 @handler(code_bytes=48)
 def histogram_l1_th(h: int) -> None:
-    """Completion handler: tell the host that the result can be read."""
+    """Completion handler: notify the host that the result can be read."""
     charge(h, register=2, alu=6)
     write_to_host(h, 0, 1)
     charge(h, alu=3, jump=1)

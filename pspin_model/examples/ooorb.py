@@ -3,8 +3,8 @@
 Each packet says which bytes of its message it carries (two 32-bit words behind the headers, first and last) and, in its
 tag, how many the message has. Every message has a list in its home cluster's scratchpad, with a lock. The payload
 handler takes the lock, puts the range into the sorted list and moves the next expected byte on over all ranges that now
-join; the completion handler tells the host that byte, and fails if it is not the message's end. Words of a list: next
-expected byte, ranges kept, then pairs of first and last.
+join; the completion handler reports that byte to the host, and fails if it is not the message's end. Words of a list:
+next expected byte, ranges kept, then pairs of first and last.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def ooorb_ph(h: int) -> None:
 
 @handler(code_bytes=64)
 def ooorb_th(h: int) -> None:
-    """Completion handler: tell the host the next expected byte, which is the message's end."""
+    """Completion handler: report the next expected byte to the host, which is the message's end."""
     charge(h, load=1, register=3, alu=5, branch=1)
     end = np.int64(kept(h)[NEXT])
     if end != tag(h):

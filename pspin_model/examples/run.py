@@ -60,9 +60,9 @@ def run_example(
     costs: CostTable = RTL_COSTS,
     parts: tuple[Part, ...] | None = None,
 ) -> tuple[list[Row], Run, Machine]:
-    """Play an example on the machine as built: each context's messages one after another, each of so many packets.
+    """Play an example on the machine as built: each context's messages one after another, each of a number of packets.
 
-    ``parts`` stand for the example's own.
+    ``parts`` replace the example's own.
     """
     if name not in EXAMPLES:
         raise ValueError(f"no example {name!r}; there are {', '.join(EXAMPLES)}")

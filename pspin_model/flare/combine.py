@@ -184,8 +184,10 @@ def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any], 
     try:
         return numba.cfunc(ROWS_SIGNATURE)(whether_failed)
     except (numba.core.errors.NumbaError, AssertionError) as error:
-        told = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in nopython")]
-        why = told[0].strip() if told else "it is no function of two elements that numba knows"
+        messages = [
+            line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in nopython")
+        ]
+        why = messages[0].strip() if messages else "it is no function of two elements that numba knows"
         if "setitem" in why:  # of the row that results are written to
             why = "it returns no such element, or never"
         raise ElementError(f"operator {name} does not compile for {dtype}: {why}") from error

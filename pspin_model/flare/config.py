@@ -1,4 +1,4 @@
-"""What a simulation is told: the machine, and one or more reductions, read from TOML or given as a mapping.
+"""Configuration of a simulation: the machine, and one or more reductions, read from TOML or given as a mapping.
 
 [machine]                 # any field of MachineConfig; default: Flare's switch, 64 clusters of 8 cores
 clusters = 64
@@ -198,7 +198,7 @@ class Reduction:
         return self.packet_bytes * 8 / self.line_rate_gbps
 
     def chosen(self, machine: MachineConfig) -> Reduction:
-        """With the algorithm that "auto" stands for on that machine."""
+        """With "auto" replaced by that machine's algorithm."""
         if self.algorithm != "auto":
             return self
         if self.density:

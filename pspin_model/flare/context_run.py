@@ -47,7 +47,7 @@ from pspin_model.machine.machine import Context, Machine
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What the manager tells a switch beside the reduction and its children."""
+    """What the manager sends a switch in addition to the reduction and its children."""
 
     number: int = 0
     """Its own among its parent's children."""
@@ -79,7 +79,7 @@ class ContextRun:
     """Where its blocks begin: several reductions begin on different groups."""
     port: int = 0
     role: Role | None = None
-    """In a tree of switches, where packets come by `accept`; None: it stands alone and makes its own."""
+    """In a tree of switches, where packets come by `accept`; None: a single switch that makes its own."""
     placement: Placement = field(init=False)
     context: Context = field(init=False)
     operator: ChosenOperator = field(init=False)
@@ -128,7 +128,7 @@ class ContextRun:
             memory[place] = value
 
     def accept(self, inbound: Inbound) -> dict[str, Any]:
-        """What `Machine.inject` wants of packets that a network brings."""
+        """Arguments of `Machine.inject` for packets from a network."""
         placed = self.placement.addressed(self.context.index, inbound.at, inbound.block, inbound.source)
         return {**placed, "data": inbound.data}
 

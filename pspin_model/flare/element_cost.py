@@ -87,7 +87,7 @@ def _by_table(reduction: Reduction, costs: CostTable) -> ElementCost | None:
 
 @functools.lru_cache(64)
 def _derived(function: Callable[..., Any], dtype: str, table: bytes, or_none: bool) -> ElementCost | None:
-    """What the operations of a function take on so many pairs; None, if that is allowed, where its source cannot be
+    """What the operations of a function take on a number of pairs; None, if that is allowed, where its source cannot be
     read."""
     definition = definition_of(function)
     name = getattr(function, "__name__", str(function))
@@ -105,7 +105,7 @@ def _derived(function: Callable[..., Any], dtype: str, table: bytes, or_none: bo
 
 
 def _counted(run: Any, dtype: str, table: Any) -> ElementCost:
-    """Of random pairs: a core's row for the charges, beside any machine."""
+    """Of random pairs: a core's row for the charges, without a machine."""
     row = np.zeros(H_COLUMNS, np.int64)
     row[H_COSTS], row[H_LIMIT], row[H_TICKS] = table.ctypes.data, ENDLESS, ENDLESS
     for left, right in _pairs(dtype).T:

@@ -1,7 +1,7 @@
 """Element types and operators of a reduction: what is summed, and what summing means.
 
 Values are numpy arrays, one row a packet; an operator is any function of two such arrays that works element by element.
-Its left operand is what lies in the buffer, or, on a tree, what came from the children with the lower numbers. Types
+Its left operand is in the buffer, or, on a tree, what came from the children with the lower numbers. Types
 are ours, or the user's (`ElementType`).
 """
 
@@ -109,7 +109,7 @@ def _user_combine(function: Callable[[Any, Any], Any]) -> Combine:
     def combine(left: Values, right: Values) -> Values:
         try:
             whole = np.asarray(function(left, right))
-        except (TypeError, ValueError):  # it wants numbers: `a if a > b else b`, math.hypot
+        except (TypeError, ValueError):  # it needs numbers: `a if a > b else b`, math.hypot
             whole = by_element(left, right)
         if whole.shape != left.shape:
             raise ElementError(f"{function} makes {whole.shape} of two rows of {left.shape}")

@@ -55,7 +55,7 @@ _PLAIN: dict[str, Function] = {"sum": _sum, "product": _product, "min": _least, 
 
 
 SAMPLES = ((3, 4096), (16, 512))
-"""Of numbers with which a user's function is tried: so many together, so often. [ours]"""
+"""Trials of a user's function: numbers per call, and calls. [ours]"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Where a reduction's blocks are worked on and where their buffers lie; whether that fits."""
+"""Cores and buffers of a reduction's blocks, and whether they fit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PlaceLayout:
 
 
 def place_layout(algorithm: Algorithm, children: int, row_bytes: int, buffers: int) -> PlaceLayout:
-    """What a block takes: one row, M rows, or for a tree a row for each pair of children, whose every inner node has a
+    """What a block takes: one row, M rows, or for a tree a row for each pair of children, where every inner node has a
     control word and every pair a lock."""
     came = -(-children // CHILDREN_A_WORD)
     padded = -(-row_bytes // 64) * 64
@@ -118,7 +118,7 @@ class Placement:
         return clusters * self.places * self.layout.locks
 
     def addressed(self, context: int, at: Numbers, block: Numbers, child: Numbers) -> dict[str, Any]:
-        """What `Machine.inject` wants of packets, beside their bytes. Each context has queues of its own, one for each
+        """Arguments of `Machine.inject` for packets except their bytes. Each context has its own queues, one for each
         group."""
         group = self.group[block]
         first = self.groups.first_core(group)

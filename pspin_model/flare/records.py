@@ -1,7 +1,7 @@
 """What Flare's handlers find in memory: their parameters in L2, and the layout of a block's place in L1.
 
 A block has a place in the scratchpad of its cluster: control words, then rows of a packet's length. The place's number
-travels in the packet's tag, put there by the parser from what the manager told the switch.
+travels in the packet's tag, put there by the parser from what the manager installed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ TAG_REQUEST = 1 << BLOCK_BITS
 """In the tag of a packet that is sent: it is a request."""
 REQUEST_SOURCE = 1 << 16
 """More than any child's number. The parser gives requests this and the child's number as their source; for one from
-above the number of children stands for the parent."""
+above the number of children denotes the parent."""
 TO_MEMBER = 1 << 16
 """More than any child's port: with a member's number the port by which a packet goes down to that host, or to all hosts
 below that switch, and to no others."""

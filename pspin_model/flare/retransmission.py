@@ -52,7 +52,7 @@ def put_word(data, at, value):  # type: ignore[no-untyped-def]
 
 @helper
 def is_request(h):  # type: ignore[no-untyped-def]
-    """Whether the parser found a request."""
+    """Whether the packet is a request, by the parser."""
     return source(h) >= REQUEST_SOURCE
 
 

@@ -1,6 +1,6 @@
 """When which child sends which block, and on which cores it is worked on.
 
-Children send at a steady pace (or with random gaps) on links of their own; the switch sees one packet every
+Children send at a steady pace (or with random gaps) on their own links; the switch sees one packet every
 ``interval`` cycles. Together, all children send block 0 first; staggered, child i starts i/P of the way through the
 message, so that packets of a block come far apart.
 """
@@ -71,7 +71,7 @@ def arrivals(
 def core_group(block: Numbers, blocks: int, children: int, groups: int) -> Numbers:
     """The group of cores on which a block is worked on: hierarchical first-come scheduling within it.
 
-    Blocks that staggered children send at the same time (one in each of P parts of the message, as far into it) lie on
+    Blocks that staggered children send at the same time (one in each of P parts of the message, as far into it) are on
     different groups, and so do blocks that follow each other: neither a round of all children nor a run of one child
     meets on a group's cores.
     """

@@ -55,7 +55,7 @@ def now(h: int) -> int:
 
 @njit(internal=True)
 def fail(h: int, code: int) -> None:
-    """End the handler with an error of its own; does not return."""
+    """End the handler with the given error code; does not return."""
     fault(h, FAULT_HANDLER, code)
 
 
@@ -97,7 +97,7 @@ def write_unlock(h: int, index: int) -> None:
 
 @njit(internal=True)
 def read_lock(h: int, index: int) -> None:
-    """Take a reader-writer lock beside other readers."""
+    """Take a reader-writer lock together with other readers."""
     spend(h, costs(h)[LOCK], 4, 1)
     argue(h, 0, index)
     stop(h, OP_READ_LOCK)
@@ -131,7 +131,7 @@ def atomic_add(h: int, array: Any, index: int, value: Any) -> Any:
 
 @njit(internal=True)
 def atomic_add_elements(h: int, array: Any, values: Any) -> None:
-    """array[i] += values[i] for all of ``values``, each an atomic of its own, all at one moment.
+    """array[i] += values[i] for all of ``values``, each by its own atomic, all at one moment.
 
     Charges nothing: the loop's instructions are the caller's to declare.
     """

@@ -1,4 +1,4 @@
-"""The floor the handler's calls stand on: the core's row, charging, and stopping at a point of order."""
+"""The base of the handler's calls: the core's row, charging, and stopping at a point of order."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def never_returns(h: int, kind: int) -> None:
 
 @njit(internal=True)
 def spend(h: int, cycles: int, instructions: int, accesses: int) -> None:
-    """Let so much pass before the next point of order."""
+    """Charge cycles that pass before the next point of order."""
     r = row(h)
     if cycles < 0 or instructions < 0 or accesses < 0:
         fault(h, FAULT_BAD_CHARGE, min(cycles, instructions, accesses))
@@ -172,7 +172,7 @@ def charge(
     """So many instructions of each class, at the table's cycles.
 
     ``load``, ``store`` and ``atomic`` are accesses to L1; ``load_use`` counts loads whose result the next instruction
-    needs (the cycle more, no instruction of its own); ``register`` accesses to the core's own registers.
+    needs (one more cycle, no further instruction); ``register`` accesses to the core's own registers.
     """
     charge_all(
         h, alu, load, load_use, store, mul, div, jump, branch_taken, branch, fp, l2_load, l2_store, register, atomic

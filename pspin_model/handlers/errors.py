@@ -30,9 +30,9 @@ def refused(node: ast.AST, why: str) -> HandlerError:
     return error
 
 
-def told(node: ast.AST) -> str:
+def source_of(node: ast.AST) -> str:
     """The first line of a piece of source, as it was written."""
-    return getattr(node, "told", "") or ast.unparse(node).splitlines()[0]
+    return getattr(node, "source_text", "") or ast.unparse(node).splitlines()[0]
 
 
 def place_in(function: Any, line: int) -> str:
@@ -73,15 +73,15 @@ def _line_of(error: BaseException, file: str) -> int | None:
     return found
 
 
-def _same(told: str, file: str) -> bool:
-    return Path(told).name == Path(file).name
+def _same(path: str, file: str) -> bool:
+    return Path(path).name == Path(file).name
 
 
 def _cause(text: str) -> str:
     """The first of numba's lines that says something."""
     lines = [line.strip() for line in text.splitlines()]
-    told = [line for line in lines if line and not line.startswith(NOISE)]
-    first = told[0] if told else "numba cannot say why"
+    messages = [line for line in lines if line and not line.startswith(NOISE)]
+    first = messages[0] if messages else "numba cannot say why"
     if first.startswith("No implementation of") and (found := SIGNATURE.search("\n".join(lines))):
         return f"there is no {found[1]}"
     if first.startswith("Cannot bind") and "due to" in first:

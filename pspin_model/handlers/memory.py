@@ -150,7 +150,7 @@ def _within(address: int, size: int, start: int, room: int) -> bool:
 
 @njit(internal=True)
 def allowed(h: int, address: int, size: int) -> bool:
-    """Whether all of ``size`` bytes lie in one of the context's own memories, as the PMP entries of a task say."""
+    """Whether all of ``size`` bytes are in one of the context's own memories, as the PMP entries of a task say."""
     r = row(h)
     return bool(
         _within(address, size, r[H_PACKET_ADDRESS], r[H_PACKET_BYTES])

@@ -72,7 +72,7 @@ def _parsed(function: Callable[..., Any]) -> ast.Module:
         raise HandlerError(f"{name} must take an argument, the core it runs on")
     for node in ast.walk(tree):
         if isinstance(node, ast.expr | ast.stmt):
-            node.told = (ast.get_source_segment(text, node) or "").split("\n")[0]  # type: ignore[union-attr]
+            node.source_text = (ast.get_source_segment(text, node) or "").split("\n")[0]  # type: ignore[union-attr]
     return tree
 
 

@@ -1,4 +1,4 @@
-"""What slows a handler beside its instructions: cold lines of the instruction cache and busy banks of L1."""
+"""What slows a handler in addition to its instructions: cold lines of the instruction cache and busy banks of L1."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def serve_lines(s: State, now: int, cluster: int) -> None:
 def _header_waits(s: State, core: int, now: int, used: int) -> int:
     """Thousandths of a cycle by which the segment ending now is longer since cores turn headers round together.
 
-    The headers of all packets of a length lie at as many banks as that length leaves: at one if it is a multiple of all
+    The headers of all packets of a length are at as many banks as that length leaves: at one if it is a multiple of all
     superbanks' beats. There cores take turns with each other and with ``used`` beats of copies.
     """
     h = row_at(s.cores, core)

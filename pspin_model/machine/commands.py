@@ -143,9 +143,9 @@ def issue_command(s: State, now: int, core: int) -> None:
     h[H_OPEN] += 1
     append(s.command_fifo, s.command_span, h[H_CLUSTER], place)
     wake_gather(s, h[H_CLUSTER], d[D_READY])
-    told = place if h[H_STALE] < 0 else h[H_STALE]
+    handle = place if h[H_STALE] < 0 else h[H_STALE]
     h[H_STALE] = -1
-    go_on(s, now, core, told)
+    go_on(s, now, core, handle)
 
 
 @njit
@@ -161,7 +161,7 @@ def _possible(s: State, core: int) -> bool:
 
 @njit
 def cluster_of(s: State, core: int, address: int) -> int:
-    """The cluster in whose L1 an address of a running handler lies, -1: L2."""
+    """The cluster with the L1 of an address of a running handler, -1: L2."""
     h = row_at(s.cores, core)
     scratch = address - h[H_SCRATCH]
     if 0 <= scratch < h[H_SCRATCH_BYTES] * s.conf[C_CLUSTERS]:

@@ -18,7 +18,7 @@ class ConfigError(ValueError):
 LIMIT = 1 << 31
 """Of each field: sums and products of two stay in the machine's words. [ours]"""
 LEAST_STACK_BYTES = 16 * 1024
-"""Four times what our deepest handlers use: nothing tells a stack that is full. [ours]"""
+"""Four times what our deepest handlers use: a full stack is not detected. [ours]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class MachineConfig:
     message_queues: int = 256
     """Message queues; a message uses the one of its number modulo this. [src]"""
     queue_cells: int = 128
-    """Packet descriptors shared by the queues, beside one of each queue's own. [src]"""
+    """Packet descriptors shared by the queues, in addition to one per queue. [src]"""
     max_packet_bytes: int = 2048
     """Largest packet. [src]"""
     beat_bytes: int = 64
@@ -58,7 +58,7 @@ class MachineConfig:
     copy_beats: int = 1
     """Beats the port from L2 to the L1s moves in a cycle, no two of them into one cluster. [rtl]; Flare: 16.
 
-    If it is 1, a cluster whose turn it is holds up the others' while all its copies are in flight, as built."""
+    If it is 1, the cluster next in turn holds up the others while all its copies are in flight, as built."""
     send_beats: int = 1
     """Beats that are sent to the network in a cycle, no two of them from one cluster. [rtl]; Flare's clusters: 16.
 
@@ -70,7 +70,7 @@ class MachineConfig:
     task_to_accept: int = 1
     """Task to the cluster's acceptance, when the copy is issued. [rtl]"""
     copy_latency: int = 11
-    """Copy L2 to L1, beside one cycle a beat. [rtl]"""
+    """Copy L2 to L1, in addition to one cycle a beat. [rtl]"""
     copies_in_flight: int = 2
     """Reads of L2 that a cluster's copies have in flight. [src]"""
     copy_slot: int = 3
@@ -78,7 +78,7 @@ class MachineConfig:
     copy_turns: int = 2
     """Cycles of a copy's beat while reads and writes of commands take turns at the L1 it goes to. [src]"""
     copy_buffer: int = 7
-    """Beats that the registers between L2 and an L1 hold beside those on their way. [src]"""
+    """Beats that the registers between L2 and an L1 hold in addition to those in flight. [src]"""
     copied_to_dispatch: int = 1
     """End of the copy to dispatch. [rtl]"""
     dispatch_to_start: int = 4
@@ -109,7 +109,7 @@ class MachineConfig:
     """1: as built, a command that waits for the feedback of the task before gives its handler the number that would
     have been free when it began to wait, so that a wait on it returns at once. 0: mended. [src]"""
     send_latency: int = 3
-    """Command unit to the end of a send, beside its beats. [rtl]"""
+    """Command unit to the end of a send, in addition to its beats. [rtl]"""
     send_turn: int = 1
     """From the last beat that commands of an engine read to the request for another cluster's L1. [rtl]"""
     l2_read_extra: int = 2
@@ -124,12 +124,12 @@ class MachineConfig:
     write_turn: int = 2
     """From the last beat that a copy from the host writes to the request for another cluster's L1. [rtl]"""
     host_write_latency: int = 17
-    """Command unit to the end of a copy to the host, beside its beats. [rtl]"""
+    """Command unit to the end of a copy to the host, in addition to its beats. [rtl]"""
     host_write_fill: int = 4
     """Of it, before the first beat is read: queue, burst, request and two cuts of a crossbar. A copy from the host asks
     to write as early. [src]"""
     host_read_latency: int = 16
-    """Command unit to the end of a copy from the host, beside its beats. [rtl]"""
+    """Command unit to the end of a copy from the host, in addition to its beats. [rtl]"""
     host_read_fill: int = 11
     """Of it, before the first beat is written: the way to the host and back. [src]"""
     host_extra_beats: int = 1
@@ -207,7 +207,7 @@ class MachineConfig:
         if self.stack_bytes < LEAST_STACK_BYTES or self.stack_bytes % 64:
             raise ConfigError(f"stack_bytes = {self.stack_bytes}: a multiple of 64, at least {LEAST_STACK_BYTES}")
         if self.scratchpad_bytes <= 0:
-            raise ConfigError("l1_bytes leaves nothing beside l1_runtime_bytes and l1_packet_bytes")
+            raise ConfigError("l1_bytes leaves nothing after l1_runtime_bytes and l1_packet_bytes")
         if self.clusters * self.cores >= 1 << 18 or self.packet_rows >= 1 << 18:
             raise ConfigError("at most 262,143 cores and packet_rows")
         if 2 * self.clusters * self.cores * self.commands_per_core >= 1 << 18:

@@ -64,7 +64,7 @@ C_WORD = index_of("host_word_latency")
 
 L2_BANKS = 32
 SHARES = 4
-"""Parts of a beat: two reads beside a write each get a quarter of an L1's port."""
+"""Parts of a beat: two reads next to a write each get a quarter of an L1's port."""
 
 
 @njit
@@ -100,7 +100,7 @@ def begin_command(s: State, now: int, place: int) -> None:
 
 @njit
 def begin_burst(s: State, now: int, e: int) -> None:
-    """Let an engine's first command's beats go, if the engine and the L1's port have no other of its own."""
+    """Let an engine's first command's beats go, if neither the engine nor the L1's port has another in progress."""
     g = s.g
     if g[G_ENGINE_AT + e] != now:
         return

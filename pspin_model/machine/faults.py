@@ -66,7 +66,7 @@ class Fault:
 def read_faults(
     rows: NDArray[np.int64], contexts: Sequence[_Named], place_of: Callable[[int, int], str]
 ) -> list[Fault]:
-    """The engine's rows of faults in words; ``place_of(address, context)`` says where an address lies."""
+    """The engine's rows of faults in words; ``place_of(address, context)`` names the memory of an address."""
     return [
         Fault(
             kind=KINDS[int(row[0])],
@@ -84,7 +84,7 @@ def read_faults(
 
 
 def _memory_text(place: str) -> str:
-    return f"{place} is not in the context's memories, or not all that was wanted of it"
+    return f"{place} is not in the context's memories, or not all of the accessed bytes are"
 
 
 def _text(kind: int, value: int, exception: int) -> str:
@@ -124,7 +124,7 @@ def _text(kind: int, value: int, exception: int) -> str:
 
 DYNAMIC_ARGUMENTS, DYNAMIC_READER, DYNAMIC_COUNT = 16, 24, 32
 """Offsets in numba's record of an exception: its arguments that were reckoned, the function that makes Python objects
-of them, how many they are. Before them stand the address and the length of a pickled tuple."""
+of them, how many they are. They follow the address and the length of a pickled tuple."""
 LIBRARIES = (Path(str(numba.__file__)).resolve().parent, *(ROOT / package for package in PACKAGES))
 """Packages that a handler's author did not write: their lines are left out of a fault's text. Whole paths are compared,
 as a user's folder may have one of these names."""
@@ -146,13 +146,13 @@ def _exception_text(address: int) -> str:
 
 
 def _told(arguments: list[Any], address: int) -> str:
-    """Arguments of an exception; llvmlite's values stand for those that were reckoned."""
+    """Arguments of an exception; llvmlite's values represent computed ones."""
     if ctypes.c_int32.from_address(address + DYNAMIC_COUNT).value:
         reader = ctypes.c_void_p.from_address(address + DYNAMIC_READER).value
         values = ctypes.c_void_p.from_address(address + DYNAMIC_ARGUMENTS).value
         given = iter(ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(reader or 0)(values))
         arguments = [next(given) if type(each).__module__.startswith("llvmlite") else each for each in arguments]
-    text = ", ".join(str(each).partition("\n")[0] for each in arguments)  # numba puts places of its own behind it
+    text = ", ".join(str(each).partition("\n")[0] for each in arguments)  # numba appends its own locations
     return f": {text}" if text else ""
 
 

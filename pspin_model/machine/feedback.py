@@ -65,7 +65,7 @@ C_FEEDBACK = index_of("feedback_latency")
 
 @njit
 def collect(s: State, now: int, cluster: int) -> None:
-    """Take the feedback of the core whose turn it is into the cluster's register, if that has room."""
+    """Take the feedback of the core next in turn into the cluster's register, if that has room."""
     c = row_at(s.clusters, cluster)
     if c[L_COLLECT] != now:
         return
@@ -120,7 +120,7 @@ def wake_feedback(s: State, at: int) -> None:
 
 @njit
 def take_feedback(s: State, now: int) -> None:
-    """The scheduler takes the feedback of the cluster whose turn it is."""
+    """The scheduler takes the feedback of the cluster next in turn."""
     g = s.g
     if g[G_FEEDBACK_AT] != now:
         return

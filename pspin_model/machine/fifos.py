@@ -1,4 +1,4 @@
-"""Rings of integers in the rows of a table, with their spans (head, count) beside them; and who comes first."""
+"""Rings of integers in the rows of a table, with their spans (head, count); and arbiters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Packets coming in: the network interface writes them to L2 and asks for handlers at their message queues.
 
 An arrival is the cycle at which the interface takes a packet up; its beats follow those of the packets before it. The
-request goes to the queue of the packet's message. Each queue has one descriptor of its own; the others come from a
+request goes to the queue of the packet's message. Each queue has its own descriptor; the others come from a
 shared pool, and when that is empty requests wait in order.
 """
 
@@ -97,7 +97,7 @@ def address_of_row(table: Any, row: int) -> int:
 
 @njit
 def beats(s: State, size: int) -> int:
-    """Beats of so many bytes, at least one."""
+    """Beats of a number of bytes, at least one."""
     return int(max(1, (size + s.conf[C_BEAT] - 1) // s.conf[C_BEAT]))
 
 

@@ -62,7 +62,7 @@ def wake_gather(s: State, cluster: int, at: int) -> None:
 
 @njit
 def gather(s: State, now: int, cluster: int) -> None:
-    """Move a command of the core whose turn it is to the cluster's register at the unit, if that has room."""
+    """Move a command of the core next in turn to the cluster's register at the unit, if that has room."""
     c = row_at(s.clusters, cluster)
     if c[L_GATHER] != now:
         return
@@ -114,7 +114,7 @@ def wake_interface(s: State, i: int, at: int) -> None:
 
 @njit
 def serve_interface(s: State, now: int, i: int) -> None:
-    """Take the command of the cluster whose turn it is."""
+    """Take the command of the cluster next in turn."""
     g = s.g
     if g[G_ISSUE_AT + i] != now:
         return

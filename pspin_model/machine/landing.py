@@ -2,7 +2,7 @@
 
 A cluster's copies land one after another, a beat a cycle. While reads and writes of commands take turns at the
 cluster's L1, its superbanks' arbiters (fair, and starting behind who came last) let a copy through in every second
-cycle only, for it falls in step with the two; beside one of them alone it goes at its own pace. What comes from L2
+cycle only, for it falls in step with the two; next to only one of them it keeps its own rate. What comes from L2
 waits in registers on the way; when those are full, L2's port waits. [src]
 """
 
@@ -34,7 +34,7 @@ C_BUFFER = index_of("copy_buffer")
 
 @njit
 def expect_copy(s: State, cluster: int, subject: int, start: int, length: int) -> None:
-    """Have so many beats land in a cluster's L1, behind its other copies and from a cycle on."""
+    """Have a number of beats land in a cluster's L1, behind its other copies and from a cycle on."""
     c = row_at(s.clusters, cluster)
     size = s.landings.shape[1]
     n = s.landings[cluster, (c[L_LANDING] + c[L_LANDING_COUNT]) % size]

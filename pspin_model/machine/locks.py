@@ -1,4 +1,4 @@
-"""Locks of contexts: reader-writer locks whose waiters are served in the order they came."""
+"""Locks of contexts: reader-writer locks with waiters served in order of arrival."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Run:
     host_writes: dict[str, Integers]
     faults: list[Fault]
     cycles: int
-    """The cycle at which the machine stands."""
+    """The machine's current cycle."""
     busy_cycles: Integers
     """Per core, since the start."""
     tasks: Integers
@@ -175,7 +175,7 @@ class Machine:
         return self.memory.free_scratchpad_bytes
 
     def hold_code(self, context: Context, cluster: int, lines: int) -> None:
-        """Have a cluster's instruction cache hold the last so many lines of a context's completion handler."""
+        """Have a cluster's instruction cache hold the last ``lines`` lines of a context's completion handler."""
         tables, row = self.memory.tables, self.memory.tables.contexts[context.index]
         end = int(row[X_LINE + KIND_COMPLETION] + row[X_LINES + KIND_COMPLETION])
         for line in range(end - lines, end):

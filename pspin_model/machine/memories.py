@@ -20,7 +20,7 @@ STREAMS = 16
 """Streams of beats through an L1 that are remembered: more than a core's handler can overlap with at full rate."""
 
 GUARD = 4096
-"""Bytes between a context's memories, so that an address a little beside one can be told."""
+"""Bytes between a context's memories, so that an address slightly out of bounds is recognized."""
 LINE = 64
 LOCK_BYTES = 4
 """A lock is a word of its context's home L1."""
@@ -42,7 +42,8 @@ class _Room:
             raise ConfigError(f"context {who!r}: {self.name} cannot be {size!r} bytes")
         if self.taken + size > self.size:
             raise ConfigError(
-                f"context {who!r} wants {size} bytes of {self.name}; {self.size - self.taken} of {self.size} are left"
+                f"context {who!r} requests {size} bytes of {self.name}; "
+                f"{self.size - self.taken} of {self.size} are left"
             )
         self.taken += size
 
@@ -146,7 +147,7 @@ class MachineMemory:
         row[at.X_LOCKS] = 0
 
     def place_of(self, address: int, index: int) -> str:
-        """Where an address lies, for the error of a context's handler: the same words in every run."""
+        """The memory of an address, for the error of a context's handler: the same text in every run."""
         for each in (index, *(other for other in range(len(self.arrays)) if other != index)):
             whose = "the" if each == index else f"context {self._names[each]!r}, its"
             scratchpads, handler, host = self.arrays[each]
@@ -162,7 +163,7 @@ class MachineMemory:
             if 0 <= offset < table.nbytes:
                 size = table.shape[-1]
                 return f"{name} {offset // (table.nbytes // len(table))} at byte {offset % size}"
-        near_zero = -(1 << 31) < address < 1 << 32  # what a handler reckoned; no memory of ours lies there
+        near_zero = -(1 << 31) < address < 1 << 32  # what a handler computed; no memory of ours is there
         return f"address {address:#x}" if near_zero else "an address far from all of the machine's memories"
 
     def queue(self, rows: Integers, data: Bytes) -> None:
@@ -185,7 +186,7 @@ class MachineMemory:
         self._reserve(records=int(g[at.G_RECORDS]) + waiting + 64)
 
     def grow(self) -> None:
-        """Twice the room for records, when the engine found one full."""
+        """Double the room for records, when the engine's is full."""
         s = self.tables
         self._reserve(2 * len(s.records), 2 * len(s.sent), 2 * len(s.sent_data))
 
@@ -217,7 +218,7 @@ class MachineMemory:
 
 
 def _with_guards(scratchpads: tuple[int, int], handler: int, host: int) -> tuple[Bytes, Bytes, Bytes]:
-    """A context's memories out of one block, so that what lies beside them does not change from run to run; each begins
+    """A context's memories out of one block, so that what is next to them does not change from run to run; each begins
     at a line of the host's cache."""
     sizes = (scratchpads[0] * scratchpads[1], handler, host)
     ends = np.cumsum([GUARD + (size + LINE - 1) // LINE * LINE for size in sizes])

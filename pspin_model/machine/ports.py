@@ -111,7 +111,7 @@ def copy_bytes(s: State, command: int) -> int:
 
 @njit
 def add_stream(s: State, cluster: int, start: int, length: int) -> None:
-    """Remember that so many beats go through a cluster's L1 from a cycle on."""
+    """Record that a number of beats go through a cluster's L1 from a cycle on."""
     c = row_at(s.clusters, cluster)
     s.streams[cluster, c[L_STREAM], 0] = start
     s.streams[cluster, c[L_STREAM], 1] = start + length

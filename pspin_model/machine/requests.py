@@ -1,7 +1,7 @@
 """The one way of commands' requests to the clusters' L1s, which reads and writes hinder each other on.
 
 Requests to read (of sends, and of copies to the host) take turns at it; requests to write (of copies from the host)
-have a channel beside theirs. But the unit that renames requests holds one of each at most, and while it holds one that
+have a channel next to theirs. But the unit that renames requests holds one of each at most, and while it holds one that
 is not yet taken, lets none of the other kind in. A write is taken with its first beat, which comes long after it; a
 read when its engine has none under way at another cluster. An engine has at most two requests taken and not wholly
 done. [src]
@@ -87,7 +87,7 @@ def _waiting(s: State, e: int) -> int:
 
 @njit
 def _asks_at(s: State, e: int, place: int) -> int:
-    """Cycle from which a command's request stands at the way."""
+    """Cycle from which a command's request waits for the path."""
     ready = s.commands[place, D_READY]
     return int(ready - s.conf[C_READ_FILL] + s.conf[C_FILL]) if e == HOST_READS_IN else int(ready)
 

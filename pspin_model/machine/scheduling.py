@@ -106,7 +106,7 @@ C_DISPATCH = index_of("copied_to_dispatch")
 
 @njit
 def has_room(s: State, cluster: int, size: int) -> bool:
-    """Whether a cluster takes another task with so many bytes in its L1 packet buffer."""
+    """Whether a cluster has room for another task's bytes in its L1 packet buffer."""
     return bool(s.clusters[cluster, L_OCCUPANCY] < s.conf[C_TASKS] and s.clusters[cluster, L_FREE_BYTES] >= size)
 
 

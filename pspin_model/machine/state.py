@@ -46,7 +46,7 @@ class _StateModel(models.PrimitiveModel):
 
 @machine_code
 def state_at(context: Any, address: Any) -> Any:
-    """The state whose descriptors begin at an address."""
+    """The state with descriptors that begin at an address."""
     return state_type(types.int64), lambda context, builder, signature, values: values[0]
 
 

@@ -1,8 +1,8 @@
 """Stacks of handlers: what lets a compiled function stop in the middle and go on later.
 
-A handler runs on a stack of its own. When it comes to a point of order it writes what it wants into its core's row and
+A handler runs on its own stack. At a point of order it writes its request into its core's row and
 switches to the engine's stack; the engine switches back when simulated time has come. A switch is a call that saves the
-registers the calling convention wants kept, so the compiler needs to know nothing of it.
+registers that the calling convention preserves, so the compiler need not know of it.
 
 The few instructions are written for both kinds of machine we build for. They are the bodies of LLVM functions marked
 ``naked``, so numba caches them with their callers; only compiling them needs LLVM's assembler, started below.

@@ -13,7 +13,7 @@ LUI, AUIPC = 0x37, 0x17
 NAMES = {LOAD: "load", STORE: "store", JAL: "jump", JALR: "jump", ATOMIC: "atomic"}
 PLACE = {name: place for place, name in enumerate(CLASSES)}
 COUNTED = tuple(place for name, place in PLACE.items() if name != "load_use")
-"""Classes that are instructions of their own."""
+"""Classes that count as instructions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Block:
 
 
 def decode(code: bytes, address: int) -> Block:
-    """The block whose code this is."""
+    """The block with this code."""
     words = struct.unpack(f"<{len(code) // 4}I", code)
     counts = dict.fromkeys(range(len(CLASSES)), 0)
     loaded = 0

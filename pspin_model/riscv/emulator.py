@@ -34,7 +34,7 @@ ATOMIC = 0x2F
 WORD = 4
 """Bytes that an access to memory moves."""
 NEAR = 1 << 16
-"""An address so far before a memory is told by it."""
+"""An address at most that far before a memory is named by it."""
 
 
 class HandlerFault(RuntimeError):
@@ -43,7 +43,7 @@ class HandlerFault(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """Where a context's memories lie in the simulating process, and their bytes."""
+    """Addresses of a context's memories in the simulating process, and their bytes."""
 
     scratchpads: int
     scratchpad_bytes: int
@@ -67,7 +67,7 @@ class Running:
     """The struct its argument points to."""
     pc: int
     own: int
-    """Where the scratchpad of its own cluster begins."""
+    """Start of the scratchpad of its own cluster."""
     stack: bytes = b""
     registers: Any = None
     """None before its first instruction."""
@@ -130,7 +130,7 @@ class Emulator:
             self._host_region(Region(name, HANDLER_MEMORY, m.handler_memory_bytes, m.handler_memory, far=True))
 
     def _host_region(self, region: Region) -> None:
-        """Map simulated memory itself. What lies behind it to the end of the page is read and written by nobody: an
+        """Map simulated memory itself. What is behind it to the end of the page is not accessed: an
         access there is a fault, and a write is undone."""
         rw = self._u.UC_PROT_READ | self._u.UC_PROT_WRITE
         self._uc.mem_map_ptr(region.start, pages(region.size), rw, ctypes.c_void_p(region.host))
@@ -209,7 +209,7 @@ class Emulator:
         return self._where(self._uc.reg_read(self._r.UC_RISCV_REG_PC) - 4)
 
     def host_address(self, address: int, size: int) -> int:
-        """Where the bytes that a command is to move lie in the simulating process."""
+        """Address of a command's bytes in the simulating process."""
         region = self._regions.get(address // SPACE)
         if region is None or not region.holds(address, size) or not region.host:
             raise HandlerFault(

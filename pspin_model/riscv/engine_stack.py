@@ -55,7 +55,7 @@ def _function(module: Any) -> Any:
 
 @machine_code
 def call_on_engine_stack(context: Any, function: Any, first: Any, second: Any, stack: Any) -> Any:
-    """Call the C function at an address with two words, on the stack whose pointer is ``stack``; returns its word."""
+    """Call the C function at an address with two words, on the stack with pointer ``stack``; returns its word."""
     signature = types.int64(types.int64, types.int64, types.int64, types.int64)
 
     def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:

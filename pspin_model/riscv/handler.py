@@ -38,9 +38,9 @@ FAULT, RETURN = -2, -1
 ARGUMENTS = 5
 COUNTS = 1 + ARGUMENTS
 WORDS = COUNTS + len(CLASSES)
-"""What the emulator tells the compiled handler: the call's number, its arguments, instructions by class."""
+"""What the emulator passes to the compiled handler: the call's number, its arguments, instructions by class."""
 BROKEN = -1
-"""Code of a handler whose emulation was interrupted."""
+"""Code of a handler with interrupted emulation."""
 ENDLESS = 1
 """First argument of a fault of a handler that would not return."""
 
@@ -112,9 +112,9 @@ def _interpret(h: int, function: int, number: int) -> None:
 
 
 MOST_EMULATORS = 16
-"""Contexts whose emulators a program keeps."""
+"""Contexts with emulators that a program keeps."""
 MOST_TEXTS = 4096
-"""Different texts of faults that are kept during a run; it tells fewer."""
+"""Different texts of faults that are kept during a run; fewer are reported."""
 INTERRUPTED = "interrupted; load the C program again"
 
 

@@ -23,7 +23,7 @@ class Region:
     start: int
     size: int
     host: int
-    """Where it lies in the simulating process, or 0 where commands of handlers cannot reach it."""
+    """Address in the simulating process, or 0 where commands of handlers cannot reach it."""
     far: bool
     """Whether it is L2, and its accesses cost what those cost."""
 

@@ -62,8 +62,8 @@ class Program:
         with tempfile.NamedTemporaryFile(suffix=".elf") as file:
             file.write(self.image)
             file.flush()
-            told = _call("addr2line", "-f", "-i", "-s", "-e", file.name, f"{address:#x}").split("\n")
-        frames = list(zip(told[::2], told[1::2], strict=False))  # of inlined functions, innermost first
+            lines = _call("addr2line", "-f", "-i", "-s", "-e", file.name, f"{address:#x}").split("\n")
+        frames = list(zip(lines[::2], lines[1::2], strict=False))  # of inlined functions, innermost first
         function, line = next((frame for frame in frames if not frame[1].startswith(HEADER)), frames[0])
         return f"{address:#x}, where no code is" if function == "??" else f"{function} ({line.split(' ')[0]})"
 

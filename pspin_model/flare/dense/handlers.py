@@ -1,7 +1,7 @@
 """Flare's dense algorithms as handlers: single buffer, M buffers, tree.
 
 Each packet's handler finds its block's place, sees whether the child has been here, adds, and, as the last of its
-block, sends the result. A first packet is copied into its buffer by DMA. Repeats are told by one atomic on the
+block, sends the result. A first packet is copied into its buffer by DMA. Duplicates are detected by one atomic on the
 children's bits, before anything waits. What was lost comes again by requests (`retransmission`).
 """
 
@@ -67,7 +67,7 @@ def taken_care_of(h, p, place, control, data):  # type: ignore[no-untyped-def]
 
 @helper
 def remote(h, p, where, rows):  # type: ignore[no-untyped-def]
-    """What touching so many rows costs more when they lie in another cluster's L1."""
+    """Additional cost of a number of rows in another cluster's L1."""
     if cluster(h) != where:
         charge_cycles(h, p[A_REMOTE_CYCLES] * rows * (p[A_ROW_BYTES] // 4), 0)
 

@@ -40,7 +40,7 @@ class DenseRun(ContextRun):
             self.traffic, self.rows = arrivals_of(reduction), random_rows(reduction)
 
     def packets(self) -> dict[str, Any]:
-        """What `Machine.inject` wants of this reduction."""
+        """Arguments of `Machine.inject` for this reduction."""
         traffic = self.traffic
         placed = self.placement.addressed(self.context.index, traffic.at, traffic.block, traffic.child)
         return {**placed, "data": self.rows[traffic.child, traffic.block].view(np.uint8)}
@@ -80,7 +80,7 @@ class DenseRun(ContextRun):
 
 
 def place_dense(machine: MachineConfig, reduction: Reduction, free_bytes: int, first_group: int = 0) -> Placement:
-    """Where a dense reduction's blocks lie. Raises ReductionRefused where they need more of each L1."""
+    """Where a dense reduction's blocks are. Raises ReductionRefused where they need more of each L1."""
     layout = place_layout(Algorithm(reduction.algorithm), reduction.children, reduction.packet_bytes, reduction.buffers)
     return place_blocks(reduction, machine, layout, free_bytes, first_group)
 

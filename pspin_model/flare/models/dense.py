@@ -88,7 +88,7 @@ class Prediction:
     """From a block's first packet to its result."""
     working_bytes: float
     input_bytes: float
-    """Packets being worked on; where the links bring more than the cores do, input memory fills up besides."""
+    """Packets being worked on; where the links bring more than the cores do, input memory fills up, too."""
 
 
 def packet_rate(cores: int, service_cycles: float, interval_cycles: float) -> float:

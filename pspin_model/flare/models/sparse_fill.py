@@ -97,7 +97,7 @@ def filling(shape: SparseShape, density: float, span: float) -> Filling:
             merged += each * held / span
             taken = held / shape.entry_count
             second = stored_second(before, shape.entry_count, probe=shape.probe)
-            # one already stored looks twice where it lies second, every other where its first entry is taken
+            # one already stored takes two probes where it is second, every other where its first entry is taken
             probes += each * (second / span + (1 - held / span) * taken) if shape.probe else 0.0
     spilled = max(0.0, pairs - inserted - merged)
     flushes = math.floor(spilled / shape.spill_room) if spilled else 0

@@ -48,7 +48,7 @@ class SparseSetting:
 
     @property
     def parts(self) -> list[tuple[int, int]]:
-        """(so many blocks, of so many indices each): whole ones first, then the last if it is shorter."""
+        """(number of blocks, indices of each): whole ones first, then the last if it is shorter."""
         whole, rest = divmod(self.length, self.shape.span)
         return [(count, span) for count, span in ((whole, self.shape.span), (1, rest)) if count and span]
 

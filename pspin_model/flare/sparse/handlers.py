@@ -3,7 +3,7 @@
 A packet is a fragment of a child's block. Its handler notes the fragment's number, takes one of the block's units,
 stores pair after pair there, and, as the last of the last child, merges the units and sends what is stored, as
 fragments again. A full spill buffer goes up by itself. With one unit it does what `sparse.SparseNode` does, which is
-its oracle. What it sent it keeps where it was told to (`A_KEPT`); requests of what was lost are for `retransmission`.
+its oracle. It keeps what it sent if `A_KEPT` says so; requests for lost packets are for `retransmission`.
 
 Costs are declared by operation counts: each constant says of what. All are ours.
 """

@@ -93,7 +93,7 @@ class SparseLayout:
 
 
 def sparse_layout(shape: SparseShape, fragment_words: int, units: int = 1, kept: int = 0) -> SparseLayout:
-    """The place of a block of that shape, in so many units, that keeps so many packets."""
+    """The slot of a block of that shape with ``units`` units and room for ``kept`` packets."""
     table_at = _padded(UNIT_WORDS * WORD_BYTES)
     keys_at = table_at + _padded(shape.entry_count * shape.dtype.itemsize)
     keys = shape.span // 8 + 4 if shape.storage == "array" else 4 * shape.entry_count
@@ -111,7 +111,7 @@ def sparse_layout(shape: SparseShape, fragment_words: int, units: int = 1, kept:
 
 
 def fragment_words(most_fragments: int) -> int:
-    """Control words for a child that sends so many fragments of a block."""
+    """Control words for a child that sends a number of fragments of a block."""
     return -(-most_fragments // FRAGMENTS_A_WORD)
 
 

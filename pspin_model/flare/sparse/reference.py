@@ -1,10 +1,10 @@
 """Sparse reduction on one switch, without time: fragments of blocks come from children and go up as fragments.
 
-As in Flare's handlers a block's pairs lie in an array or a hash table, what finds no room goes to a spill buffer, and a
+As in Flare's handlers a block's pairs are in an array or a hash table, pairs without room go to a spill buffer, and a
 full spill buffer goes up at once as a further fragment. Mended here:
 
 - every fragment has a number: a repeat is recognised, and a lost one is missed until it comes again;
-- a block without pairs is an empty fragment; an index whose values cancel stays, with value 0;
+- a block without pairs is an empty fragment; an index with values that cancel stays, with value 0;
 - what was sent stays until the result is there: a child that repeats a fragment of a complete block makes the switch
   send its own again, one that repeats after the result gets that. So only hosts need timers.
 
@@ -108,7 +108,7 @@ class Outcome(Enum):
     SERVED_AGAIN = "served again"
     """A repeat for a block with a result: that goes to the child."""
     OUTSIDE = "outside"
-    """Of a block whose slot is another's: an old one, or one sent too early."""
+    """The block's slot belongs to another block: it is old, or was sent too early."""
 
 
 @dataclass(frozen=True, slots=True)

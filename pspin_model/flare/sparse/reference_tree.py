@@ -80,7 +80,7 @@ class _Host:
     sent: int = 0
 
     def window(self) -> list[Fragment]:
-        """Blocks that may be sent for the first time: those whose slot has its result."""
+        """Blocks that may be sent for the first time: those with a free slot."""
         fragments: list[Fragment] = []
         while self.sent < len(self.blocks) and (self.sent < self.slots or self.sent - self.slots in self.rows):
             fragments += self.blocks[self.sent]

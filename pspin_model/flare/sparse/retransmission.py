@@ -1,6 +1,6 @@
 """What a switch of a tree does about lost fragments: it answers requests, and passes them on.
 
-A request says of a block which fragments its sender has (`wire.REQUEST`); what becomes of it stands in
+A request says of a block which fragments its sender has (`wire.REQUEST`); what becomes of it is in
 `pspin_model.flare.retransmission`. A switch lacks a child's packet until all of its fragments are there.
 
 Costs are declared by operation counts, as in `handlers`.

@@ -130,7 +130,7 @@ class SparseRun(ContextRun):
         }
 
     def packets(self) -> dict[str, Any]:
-        """What `Machine.inject` wants of this reduction."""
+        """Arguments of `Machine.inject` for this reduction."""
         return self.accept(self.traffic)
 
     def accept(self, inbound: Inbound) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def units_of(reduction: Reduction) -> int:
 def place_sparse(
     machine: MachineConfig, reduction: Reduction, role: Role, free_bytes: int, first_group: int = 0
 ) -> Placement:
-    """Where a sparse reduction's blocks lie. Raises ReductionRefused where they need more of each L1."""
+    """Where a sparse reduction's blocks are. Raises ReductionRefused where they need more of each L1."""
     shape = shape_of(reduction, reduction.children)
     layout = sparse_layout(shape, fragment_words(role.most_fragments), units_of(reduction), role.kept)
     shared = out_bytes(reduction.packet_bytes, machine.cores)

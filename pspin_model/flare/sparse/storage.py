@@ -51,7 +51,7 @@ class Storage(Protocol):
     """A block's pairs."""
 
     def add(self, indices: Indices, values: Values) -> tuple[Work, Indices, Values]:
-        """Store pairs whose indices differ from each other; returns those that did not find room."""
+        """Store pairs with distinct indices; returns those without room."""
         ...
 
     def drain(self) -> tuple[Indices, Values]:
@@ -97,7 +97,7 @@ class ArrayStorage:
 
 @dataclass(slots=True)
 class HashStorage:
-    """A table of a fixed size: an index whose entry is another's looks at the next one (if ``probe``), then spills."""
+    """A table of a fixed size: an index with an occupied entry tries the next one (if ``probe``), then spills."""
 
     entries: int
     dtype: np.dtype[Any]

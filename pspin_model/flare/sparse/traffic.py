@@ -1,4 +1,4 @@
-"""What children send in a sparse reduction, and when: fragments of their blocks on links of their own."""
+"""What children send in a sparse reduction, and when: fragments of their blocks, each child on its own link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Vector = tuple[Indices, Values]
 
 
 def shape_of(reduction: Reduction, children: int) -> SparseShape:
-    """A sparse reduction on a switch with so many children."""
+    """A sparse reduction on a switch with a number of children."""
     return SparseShape(
         span=reduction.span,
         children=children,

@@ -68,7 +68,7 @@ NOT_A_FRAGMENT = 1
 NO_ROOM_TO_KEEP = 2
 """`fail`: a block makes more fragments than there is room to keep."""
 WHOLE = 6
-"""Arrays are summed whole where more than one entry in so many is used: a pair takes some 25 cycles, an entry 4."""
+"""Arrays are summed whole where more than one entry in this number is used: a pair takes some 25 cycles, an entry 4."""
 
 
 @njit(internal=True)
@@ -122,7 +122,7 @@ def put_header(h, p, row, pairs, number, fragments):  # type: ignore[no-untyped-
 
 @helper
 def send_spilled(h, p, place, control, row):  # type: ignore[no-untyped-def]
-    """A full spill buffer goes up as the block's next fragment, from where it lies or, where it must be kept, from a
+    """A full spill buffer goes up as the block's next fragment, from its place or, where it must be kept, from a
     copy."""
     number = atomic_add(h, control, S_SENT, 1)
     size = put_header(h, p, row, p[A_SPILL_ROOM], number, 0)

@@ -1,7 +1,7 @@
 """What travels in a sparse reduction: fragments of blocks, as pairs of an index within the block and a value.
 
 A packet is 1,024 bytes with IP and UDP, as in Flare's handlers, and the header is as long as theirs (12 bytes) with
-other fields. Theirs tells a block's number of fragments in the last one and numbers none, so that a lost or repeated
+other fields. Theirs has a block's number of fragments in the last one and numbers none, so that a lost or repeated
 fragment goes unnoticed; ours numbers them, with 16 bits, so that a block is not limited to 255.
 """
 
@@ -39,7 +39,7 @@ MOST_INDICES = 1 << 16
 MOST_FRAGMENTS = (1 << 16) - 1
 REQUEST = (1 << 16) - 1
 """As ``fragment``: no pairs, but a bit for each fragment that the sender has of the block, from number 0 on, ``pairs``
-bytes of them: the others are wanted, and those beyond; and as ``fragments`` who wants them, of all hosts and switches
+bytes of them: the others are requested, and those beyond; and as ``fragments`` the requester, of all hosts and switches
 of the tree. A fragment's number is always less. Of a dense block a request is the same, without bits."""
 
 SLACK = {1: 64, 2: 32, 4: 16}
@@ -148,7 +148,7 @@ def encode_request(
 
 
 def requested(data: bytes, fragments: int) -> list[int] | None:
-    """Of so many fragments the numbers of those that a request wants; None: the UDP payload is no request."""
+    """The numbers of the fragments that a request asks for; None: the UDP payload is no request."""
     head = np.frombuffer(data, HEADER, 1)[0]
     if head["fragment"] != REQUEST:
         return None

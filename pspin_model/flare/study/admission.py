@@ -52,7 +52,7 @@ class Played:
         self.passes.append(self.machine.run(until))
 
     def release_ended(self) -> None:
-        """Give back the memory of those whose results have all been sent."""
+        """Release the memory of reductions with all results sent."""
         for number, made in self.runs.items():
             if number not in self._released and bool((made.results(self.run)[1] >= 0).all()):
                 self.machine.release(made.context)

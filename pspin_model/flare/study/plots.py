@@ -85,7 +85,7 @@ def _step(axes: Any, series: Series, end: int, label: str) -> None:
 
 
 def draw_gantt(axes: Any, run: Run, start: int, end: int) -> None:
-    """Handlers as bars, round the time by which half of them have begun; colours tell blocks apart."""
+    """Handlers as bars, round the time by which half of them have begun; colours distinguish blocks."""
     packets = run.packets
     length = min(GANTT_CYCLES, end - start)
     cores = min(MOST_GANTT_CORES, len(run.busy_cycles))
@@ -187,7 +187,7 @@ def _draw_sizes(axes: Any, rows: Iterable[dict[str, Any]], name: str, model: str
 
 
 def legend_below(figure: Any) -> None:
-    """Arrange a figure whose panels have the same lines, and name each of these once, below them all."""
+    """Arrange a figure of panels with the same lines, and name each of these once, below them all."""
     entries: dict[str, Any] = {}
     for axes in figure.axes:
         handles, labels = axes.get_legend_handles_labels()

@@ -32,7 +32,7 @@ class Series:
 
 
 class HasBuffers(Protocol):
-    """A reduction that tells what memory it uses."""
+    """A reduction that reports its memory use."""
 
     def memory_steps(self) -> tuple[Numbers, Numbers]:
         """(cycles in any order, bytes more or less from then on)."""

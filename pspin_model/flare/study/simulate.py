@@ -1,4 +1,4 @@
-"""Run a configuration on the machine and say what came of it, with the cost model's figures beside it."""
+"""Run a configuration on the machine and report the outcome, with the cost model's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulation is told of its tree of switches: levels, links, and what links do to packets.
+"""Configuration of a tree of switches: levels, links, and their impairments.
 
 [tree]
 fan_in = [8, 4, 2]        # hosts of a leaf, leaves of a switch above, and so on up to the root
@@ -43,7 +43,7 @@ class TreeConfig:
     link_gbps: float = 100.0
     """Of each link, each way."""
     latency_cycles: int = 500
-    """Of a link, beside the time that a packet takes on it. [ours]"""
+    """Of a link, in addition to a packet's serialization time. [ours]"""
     loss: float = 0.0
     repeat: float = 0.0
     timeout_cycles: int = 0
@@ -104,7 +104,7 @@ class TreeConfig:
         return 0 if switch.startswith("leaf") else int(switch.removeprefix("level").partition(".")[0])
 
     def fabric(self, memory_bytes: int) -> Fabric:
-        """The switches, each with so much memory, their cables, and where hosts 0, 1, ... are."""
+        """The switches with their memory, their cables, and where hosts 0, 1, ... are."""
         top = len(self.fan_in) - 1
         counts = [math.prod(self.fan_in[level + 1 :]) for level in range(top)] + [self.roots]
         names = [[self.switch_name(level, number) for number in range(count)] for level, count in enumerate(counts)]
@@ -118,8 +118,8 @@ class TreeConfig:
 
 
 def make_tree(given: Mapping[str, Any], children: Sequence[int]) -> TreeConfig:
-    """A [tree] for reductions of so many children each. ``leaves = 8`` is short for two levels that the largest of them
-    fills. Raises ConfigError."""
+    """A [tree] for reductions with that number of children each. ``leaves = 8`` is short for two levels that the
+    largest of them fills. Raises ConfigError."""
     values = dict(given)
     names = [field.name for field in fields(TreeConfig)]
     leaves = values.pop("leaves", None)

@@ -28,7 +28,7 @@ class Patience:
     _late: deque[float] = field(default_factory=lambda: deque(maxlen=SAMPLES))
 
     def see(self, late_cycles: float) -> None:
-        """A result came so long after it was due."""
+        """A result came that long after it was due."""
         self._late.append(late_cycles)
 
     def cycles(self, asked: int) -> float:

@@ -1,6 +1,6 @@
 """The network manager: builds a tree of switches for a reduction, books its memory, refuses when that does not suffice.
 
-Hosts ask before they reduce; each switch of the tree is told the reduction's number, its children and its parent.
+Hosts ask before they reduce; each switch of the tree gets the reduction's number, its children and its parent.
 A refusal changes nothing and says what was short, so that the hosts can reduce among themselves instead.
 """
 
@@ -104,7 +104,7 @@ class Manager:
         return dict(self._trees)
 
     def request(self, hosts: Iterable[str], need: Need) -> Tree:
-        """A tree over these hosts whose every switch has the memory it needs left, as flat as can be; it is booked.
+        """The flattest tree over these hosts in which every switch has enough memory left; its memory is reserved.
 
         Raises ReductionRefused, with nothing changed, and TopologyError for a host that there is not.
         """

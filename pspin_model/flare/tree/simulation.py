@@ -1,4 +1,4 @@
-"""Reductions through trees of switches in time: hosts, links, and switches that are machines of their own.
+"""Reductions through trees of switches in time: hosts, links, and switches, each its own machine.
 
 The manager builds each reduction's tree and books its memory. Packets go up link by link; results come down past the
 cores, store and forward. Without loss nothing flows back into a switch's cores, so that one pass is exact: switches run
@@ -182,7 +182,7 @@ class TimedNetwork:
         )
 
     def _children_first(self) -> list[str]:
-        """All switches in an order in which every tree's children stand before their parents."""
+        """All switches in an order in which every tree's children precede their parents."""
         graph: TopologicalSorter[str] = TopologicalSorter({name: () for name in self.switches})
         for one in self.reductions:
             for name, plan in one.tree.plans.items() if one.tree and not one.ended else ():

@@ -44,11 +44,11 @@ class Switch:
     falling: list[Parcel] = field(default_factory=list)
     passes: list[Run] = field(default_factory=list)
     _ended: set[int] = field(default_factory=set)
-    """Reductions whose memory was given back: what still comes of them is dropped."""
+    """Reductions with released memory: their late packets are dropped."""
     _in_works: int = 0
-    """Packets whose cores are not done."""
+    """Packets still being handled."""
     _done: int = 0
-    """Packets whose cores are done; no requests."""
+    """Packets that were handled, without requests."""
 
     def end(self, reduction: int) -> None:
         """Give its memory back."""

@@ -56,9 +56,9 @@ class Parts:
         )
 
     def expected_cycles(self, plans: Iterable[SwitchPlan]) -> float:
-        """For the whole message through a tree of these switches, by the cost model: the manager tells hosts, so that
-        they do not take for lost what is being worked on. Staggered blocks are all done late, so that one level works
-        after the other; of each the slowest switch counts."""
+        """For the whole message through a tree of these switches, by the cost model: the manager sends it to hosts,
+        so that they do not take for lost what is being worked on. Staggered blocks are all done late, so that one level
+        works after the other; of each the slowest switch counts."""
         of_level: dict[int, float] = {}
         for plan in plans:
             hosts = max(1, max(self._hosts_below(plan.switch, child) for child in plan.children))
@@ -77,7 +77,7 @@ class Parts:
         return min(len(self.hosts), math.prod(self.tree.fan_in[: level + 1])) if upwards else len(self.hosts)
 
     def _fragments(self, hosts: int) -> int:
-        """That a switch over so many hosts sends of a block at most."""
+        """At most of a block by a switch over that number of hosts."""
         per_packet = pairs_per_packet(self.reduction.element_type, self.reduction.packet_bytes)
         pairs = min(hosts * self.most_packets * per_packet, hosts * self.reduction.span)
         if self.reduction.storage == "array":

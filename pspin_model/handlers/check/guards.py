@@ -15,7 +15,7 @@ import numpy as np
 from pspin_model.handlers.check import runtime
 from pspin_model.handlers.check.subset import NOTHING, Charging, Names
 from pspin_model.handlers.core import charge, charge_all, turn
-from pspin_model.handlers.errors import refused, told
+from pspin_model.handlers.errors import refused, source_of
 
 TURN, GONE_OVER, ROOM, ARANGE = "_netsum_turn", "_netsum_gone_over", "_netsum_room", "_netsum_arange"
 CHARGE, FITS, WORKED = "_netsum_charge", "_netsum_fits", "_netsum_worked"
@@ -82,7 +82,7 @@ class _Pass(ast.NodeTransformer):
 
 class Counted(_Pass):
     """Has every loop of a function count: a while loop at each turn, and another way out where it may have none, as the
-    compiler wants it; a for loop before its first, all at once, so that it stays as fast."""
+    compiler requires it; a for loop before its first, all at once, so that it stays as fast."""
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
@@ -132,10 +132,10 @@ class Counted(_Pass):
         given = dict(zip(("start", "stop", "step", "dtype"), node.args, strict=False))
         for keyword in node.keywords:
             if keyword.arg is None or keyword.arg in given:
-                raise refused(node, f"'{told(node)}' cannot be told apart")
+                raise refused(node, f"'{source_of(node)}' are ambiguous")
             given[keyword.arg] = keyword.value
         if "start" not in given:
-            raise refused(node, f"'{told(node)}': give the first number as the first argument")
+            raise refused(node, f"'{source_of(node)}': give the first number as the first argument")
         order = [given.get(name, ast.Constant(None)) for name in ("start", "stop", "step", "dtype")]
         return ast.copy_location(self._call(ARANGE, *order), node)
 
@@ -258,7 +258,7 @@ class Fitting(_Pass):
         if not isinstance(called, np.ufunc) or called.nin not in INTO:
             return node
         if node.keywords:
-            raise refused(node, f"'{told(node)}': write where the result goes as the last argument")
+            raise refused(node, f"'{source_of(node)}': write where the result goes as the last argument")
         if len(node.args) == called.nin + 1:
             self.count += 1
             return ast.copy_location(ast.Call(variable(INTO[called.nin]), [node.func, *node.args], []), node)

@@ -27,7 +27,7 @@ from numba.np.ufunc.dufunc import DUFunc
 
 from emulator.native.deferred import Deferred
 from emulator.native.jit_cache import PACKAGES
-from pspin_model.handlers.errors import place_in, refused, told
+from pspin_model.handlers.errors import place_in, refused, source_of
 
 # --- names ------------------------------------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ class Names:
         """Arguments and variables."""
 
     def known(self, node: ast.AST) -> Any:
-        """The object that an expression of names and dots stands for outside the function, or NOTHING."""
+        """The object that an expression of names and dots denotes outside the function, or NOTHING."""
         path = dotted(node)
         return NOTHING if path is None or path[0] in self.own else resolved(self._function, path)
 
@@ -102,9 +102,9 @@ REFUSED: dict[type[ast.AST], str] = {
     ast.Await: "await in a handler; it waits in the calls of pspin_model.handlers",
     ast.AsyncFor: "async in a handler",
     ast.AsyncWith: "async in a handler",
-    ast.AsyncFunctionDef: "functions within a handler; make it a helper beside it",
-    ast.FunctionDef: "functions within a handler; make it a helper beside it",
-    ast.Lambda: "functions within a handler; make it a helper beside it",
+    ast.AsyncFunctionDef: "functions within a handler; make it a helper outside of it",
+    ast.FunctionDef: "functions within a handler; make it a helper outside of it",
+    ast.Lambda: "functions within a handler; make it a helper outside of it",
     ast.ClassDef: "classes within a handler",
     ast.Try: "try in a handler; an error ends it",
     ast.TryStar: "try in a handler; an error ends it",
@@ -187,7 +187,7 @@ class _Syntax(ast.NodeVisitor):
 
     def generic_visit(self, node: ast.AST) -> None:
         if type(node) in REFUSED:
-            raise refused(node, f"'{told(node)}': no {REFUSED[type(node)]}")
+            raise refused(node, f"'{source_of(node)}': no {REFUSED[type(node)]}")
         super().generic_visit(node)
 
     # --- names and what is behind a dot ------------------------------------------------------------------------------
@@ -224,12 +224,14 @@ class _Syntax(ast.NodeVisitor):
         core = bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == self._core
         if isinstance(called, ast.Attribute) and not self._use(called, called=True, core=core, loop=loop):
             if called.attr not in METHODS:
-                raise refused(node, f"'{told(node)}': handlers call no '.{called.attr}' of views")
+                raise refused(node, f"'{source_of(node)}': handlers call no '.{called.attr}' of views")
             self.visit(called.value)
         elif isinstance(called, ast.Name) and not self._use(called, called=True, core=core, loop=loop):
-            raise refused(node, f"'{told(node)}': {called.id} is a variable; functions are called by their own names")
+            raise refused(
+                node, f"'{source_of(node)}': {called.id} is a variable; functions are called by their own names"
+            )
         elif not isinstance(called, ast.Name | ast.Attribute):
-            raise refused(node, f"'{told(node)}': functions are called by their own names")
+            raise refused(node, f"'{source_of(node)}': functions are called by their own names")
         lists = dotted(called) is not None and (dotted(called) or ("",))[-1] in LISTS
         for place, each in enumerate([*node.args, *(keyword.value for keyword in node.keywords)]):
             if lists and place == 0 and isinstance(each, ast.List):
@@ -264,21 +266,21 @@ class _Syntax(ast.NodeVisitor):
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self._target(node.target)
         if isinstance(node.op, ast.MatMult):
-            raise refused(node, f"'{told(node)}': no '@=' in a handler")
+            raise refused(node, f"'{source_of(node)}': no '@=' in a handler")
         self.generic_visit(node)
 
     def _target(self, node: ast.expr) -> None:
         if isinstance(node, ast.List):
-            raise refused(node, f"'{told(node)}': no {REFUSED[ast.List]}")
+            raise refused(node, f"'{source_of(node)}': no {REFUSED[ast.List]}")
         if isinstance(node, ast.Attribute) and node.attr in ("shape", "strides", "real", "imag", "T", "dtype"):
-            raise refused(node, f"'{told(node)}' is not to be written")
+            raise refused(node, f"'{source_of(node)}' is not to be written")
 
     def visit_Raise(self, node: ast.Raise) -> None:
         raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         given = node.exc.args if isinstance(node.exc, ast.Call) else []
         plain = isinstance(raised, ast.Name | ast.Attribute) and self._use(raised, called=True)
         if not plain or node.cause is not None or (isinstance(node.exc, ast.Call) and node.exc.keywords):
-            raise refused(node, f"'{told(node)}': raise an error by its name, from nothing")
+            raise refused(node, f"'{source_of(node)}': raise an error by its name, from nothing")
         self._texts(given)
 
     def visit_Assert(self, node: ast.Assert) -> None:

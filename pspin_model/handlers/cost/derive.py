@@ -20,7 +20,7 @@ from pspin_model.handlers.core import charge_all
 from pspin_model.handlers.cost import prices
 from pspin_model.handlers.cost.accesses import ACCESSES
 from pspin_model.handlers.cost.prices import FUNCTIONS, METHODS, PREFIX, SELF
-from pspin_model.handlers.errors import HandlerError, refused, told
+from pspin_model.handlers.errors import HandlerError, refused, source_of
 from pspin_model.machine.costs import CLASSES
 
 SHAPE = ("size", "shape", "itemsize", "ndim", "nbytes", "dtype", "strides", "T")
@@ -42,7 +42,7 @@ def derive(definition: ast.FunctionDef, core: str, names: Names) -> dict[str, An
 
 
 def _cannot_price(node: ast.AST) -> HandlerError:
-    return refused(node, f"cannot price '{told(node)}'; {SELF}")
+    return refused(node, f"cannot price '{source_of(node)}'; {SELF}")
 
 
 class _Costs(ast.NodeTransformer):
@@ -373,7 +373,7 @@ class _Costs(ast.NodeTransformer):
 
 
 def _simple(node: ast.expr) -> bool:
-    """Whether an expression may be read twice, or in vain."""
+    """Whether an expression may be read twice, or without use."""
     return isinstance(node, ast.Name | ast.Constant) or (isinstance(node, ast.Attribute) and _simple(node.value))
 
 

@@ -2,8 +2,8 @@
 
 A function takes the core and the operands, charges the operation and does it. Of numbers, an operation is instructions
 of its class; of whole views, it is the table's price of an element for each element of the result (of a reduction: of
-its operand), at the widest view's type, and divisions beside it. What has no price raises HandlerError when the handler
-is compiled.
+its operand), at the widest view's type, and divisions in addition. What has no price raises HandlerError when the
+handler is compiled.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ NAMESPACE |= {"reads": reads, "writes": writes, "write_one": write_one}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Instructions of an operation on two numbers, by class, and those that an element of a view takes beside the
-    table's price of one."""
+    """Instructions of an operation on two numbers, by class, and those that an element of a view takes in addition to
+    the table's price of one."""
 
     integer: dict[str, int]
     real: dict[str, int]

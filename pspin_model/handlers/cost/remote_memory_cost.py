@@ -1,5 +1,5 @@
 """What derived costs add for memory that is not the L1 of the core's own cluster: L2 (the packet there, handler memory,
-global arrays), and the scratchpads of other clusters, which lie behind the same narrow bus. Each access takes what one
+global arrays), and the scratchpads of other clusters, which are behind the same narrow bus. Each access takes what one
 to L2 takes."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ UNPACKED = 4 * ELEMENT_UNIT
 
 @njit(internal=True)
 def far_away(h: int, address: int) -> bool:
-    """Whether an address lies in L2 or in another cluster's L1; what a handler makes for itself lies in its own."""
+    """Whether an address is in L2 or in another cluster's L1; what a handler creates is in its own L1."""
     r = row(h)
     scratch = address - r[H_SCRATCH]
     if 0 <= scratch < r[H_SCRATCH_BYTES] * r[H_CLUSTERS]:

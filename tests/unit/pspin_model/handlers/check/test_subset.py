@@ -262,4 +262,4 @@ def test_what_no_handler_can_be_is_refused_in_a_line(function: Any, text: str) -
     with pytest.raises(HandlerError, match=rf"^{function.__name__}[ ,:].*{text}") as refused:
         Machine().context("bad", payload=handler(function))
     assert "\n" not in str(refused.value)
-    assert "(test_refused.py:" in str(refused.value)
+    assert "(test_subset.py:" in str(refused.value)

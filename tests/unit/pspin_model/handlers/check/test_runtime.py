@@ -119,7 +119,7 @@ def misuses() -> Any:
         (14, "bad command", "^wait: this core was given no such handle by a command"),
         (15, "bad command", "^dma_wait: this core was given no such handle by dma"),
         (16, "bad command", "a port 32 bits"),
-        (12, "exception", r"^ValueError: not, 3 \(test_faults.py:\d+\)$"),
+        (12, "exception", r"^ValueError: not, 3 \(test_runtime.py:\d+\)$"),
         (13, "exception", r"^ValueError: cannot assign slice of shape \(3,\) from input of shape \(5,\)$"),
     ],
 )
