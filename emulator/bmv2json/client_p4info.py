@@ -21,11 +21,13 @@ class ClientP4Info:
         self.tables: Mapping[str, Any] = {}
         self.profiles: Mapping[str, Any] = {}
         self.value_sets: Mapping[str, Any] = {}
+        self.actions: Mapping[str, Any] = {}
         self.action_names: Mapping[int, str] = {}
         if p4info is not None:
             self.tables = {table.preamble.name: table for table in p4info.tables}
             self.profiles = {profile.preamble.name: profile for profile in p4info.action_profiles}
             self.value_sets = {value_set.preamble.name: value_set for value_set in p4info.value_sets}
+            self.actions = {action.preamble.name: action for action in p4info.actions}
             self.action_names = {action.preamble.id: action.preamble.name for action in p4info.actions}
 
     @property
@@ -61,46 +63,52 @@ def match_kind(field: Any) -> str:
 
 
 def check_p4info(program: ir.Program, client: ClientP4Info) -> None:
-    """Raises Bmv2JsonError where P4Info names what the program does not have. The program may have more: the compiler's
-    own tables are not in P4Info. Keys were compared when the tables were read."""
+    """Raises Bmv2JsonError where a document and P4Info are not of the same program.
+
+    The program may have more tables: those that the compiler made are not in P4Info. It may also lack some: those that
+    p4c optimised away, which cannot be written. Keys were compared when the tables were read."""
     tables = {table.name: table for table in program.tables}
     actions = {action.name: action for action in program.actions}
+    missing = [name for name in client.tables if name not in tables]
+    if missing and len(missing) == len(client.tables) and any(table.keys for table in program.tables):
+        raise Bmv2JsonError("P4Info", f"has a table {missing[0]} and no table of the program: it is of another program")
     for name, described in client.tables.items():
-        if name not in tables:
-            raise Bmv2JsonError("P4Info", f"has a table {name}, which the program has not")
-        listed = {ir.control_plane_action(a.action): actions[a.action] for a in tables[name].actions}
-        hidden = sum(action not in client.action_names.values() for action in listed)
-        for reference in described.action_refs:
-            if reference.scope >= len(ir.ActionScope):
-                raise Bmv2JsonError("P4Info", f"table {name} has an action of unknown scope {reference.scope}")
-            action = client.action_names.get(reference.id)
-            if action is None and hidden:  # ``@hidden``: referred to, and not described
-                hidden -= 1
-                continue
-            if action is None:
-                raise Bmv2JsonError("P4Info", f"table {name} has an action {reference.id:#x}, which is not described")
-            if action not in listed:
-                raise Bmv2JsonError("P4Info", f"table {name} has an action {action}, which it has not in the program")
-    _check_actions(program, client)
+        if name in tables:
+            listed = [actions[reference.action] for reference in tables[name].actions]
+            _check_references(name, described, [ir.control_plane_action(action.name) for action in listed], client)
+            for action in listed:
+                _check_parameters(action, client)
     _check_objects(program, client)
 
 
-def _check_actions(program: ir.Program, client: ClientP4Info) -> None:
-    assert client.p4info is not None
-    by_name = {ir.control_plane_action(action.name): action for action in program.actions}
-    for described in client.p4info.actions:
-        action = by_name.get(described.preamble.name)
-        if action is None:
+def _check_references(table: str, described: Any, listed: list[str], client: ClientP4Info) -> None:
+    hidden = sum(action not in client.actions for action in listed)
+    for reference in described.action_refs:
+        if reference.scope >= len(ir.ActionScope):
+            raise Bmv2JsonError("P4Info", f"table {table} has an action of unknown scope {reference.scope}")
+        action = client.action_names.get(reference.id)
+        if action is None and hidden:  # ``@hidden``: referred to, and not described
+            hidden -= 1
             continue
-        widths = [ir.width_of(p.type) for p in action.parameters]
-        described_widths = [p.bitwidth for p in described.params]
-        if len(widths) != len(described_widths):
-            counts = f"{len(described_widths)} parameters, {len(widths)} in the program"
-            raise Bmv2JsonError("P4Info", f"action {described.preamble.name} has {counts}")
-        for parameter, width in zip(described.params, widths, strict=True):
-            if parameter.bitwidth not in (0, width) and not parameter.type_name.name:
-                where = f"action {described.preamble.name}: parameter {parameter.name}"
-                raise Bmv2JsonError("P4Info", f"{where} has {parameter.bitwidth} bits, {width} in the program")
+        if action is None:
+            raise Bmv2JsonError("P4Info", f"table {table} has an action {reference.id:#x}, which is not described")
+        if action not in listed:
+            raise Bmv2JsonError("P4Info", f"table {table} has an action {action}, which it has not in the program")
+
+
+def _check_parameters(action: ir.Action, client: ClientP4Info) -> None:
+    """Of an action in a table. p4c gives one that is also called directly a second form, with other parameters."""
+    described = client.actions.get(ir.control_plane_action(action.name))
+    if described is None:
+        return
+    name, widths = described.preamble.name, [ir.width_of(p.type) for p in action.parameters]
+    if len(widths) != len(described.params):
+        counts = f"{len(described.params)} parameters, {len(widths)} in the program"
+        raise Bmv2JsonError("P4Info", f"action {name} has {counts}")
+    for parameter, width in zip(described.params, widths, strict=True):
+        if parameter.bitwidth not in (0, width) and not parameter.type_name.name:
+            where = f"action {name}: parameter {parameter.name}"
+            raise Bmv2JsonError("P4Info", f"{where} has {parameter.bitwidth} bits, {width} in the program")
 
 
 def _check_objects(program: ir.Program, client: ClientP4Info) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.storage import (
+    EMPTY,
     MAX_FIELD_BITS,
     MAX_HEADERS,
     MAX_STACK,
@@ -34,6 +35,8 @@ class _Reader:
     document: Node
     storage: Storage = field(default_factory=Storage)
     types: dict[str, ir.HeaderType] = field(default_factory=dict)
+    empty: dict[str, set[str]] = field(default_factory=dict)
+    """The fields of no bits, by the header type."""
     names: set[str] = field(default_factory=set)
     by_id: dict[int, _Raw] = field(default_factory=dict)
     final: dict[str, str] = field(default_factory=dict)
@@ -65,15 +68,20 @@ class _Reader:
     def _type(self, node: Node) -> None:
         name = _new(node["name"], self.types, "header type")
         fields: list[ir.HeaderField] = []
+        self.empty[name] = set()
         offset = 0
         if node.get("length_exp") is not None:
             node["length_exp"].fail("a length expression is not supported; p4c gives the width at the extraction")
         for item in node.list("fields"):
             field_name, type_ = self._field(item, node, offset)
-            if any(f.name == field_name for f in fields) or field_name == VALID:
+            if field_name in self.storage.field_order.get(name, ()) or field_name == VALID:
                 item.fail(f"there is a field {field_name!r} already")
             if isinstance(type_, ir.VarBits) and any(isinstance(f.type, ir.VarBits) for f in fields):
                 item.fail("a second field of variable width")
+            self.storage.field_order.setdefault(name, []).append(field_name)
+            if type_ == EMPTY:
+                self.empty[name].add(field_name)
+                continue
             fields.append(ir.HeaderField(field_name, offset, type_))
             offset += ir.width_of(type_)
             if offset > 8 * MAX_FIELD_BITS:
@@ -92,7 +100,8 @@ class _Reader:
                 header_type["max_length"].fail("leaves no bits for the field of variable width")
             return name, ir.VarBits(longest)
         signed = len(parts) == 3 and parts[2].value is not None and parts[2].flag()
-        return name, ir.Bits(parts[1].number(1, MAX_FIELD_BITS), signed)
+        width = parts[1].number(0, MAX_FIELD_BITS)
+        return name, ir.Bits(width, signed) if width else EMPTY
 
     def _header(self, node: Node) -> None:
         name = _new(node["name"], self.names, "header")
@@ -104,8 +113,7 @@ class _Reader:
         metadata = node.get("metadata")
         if metadata is not None and metadata.flag():
             self.storage.metadata[name] = {f.name: f.type for f in type_.fields}
-            if any(isinstance(f.type, ir.VarBits) for f in type_.fields):
-                node.fail("metadata with a field of variable width")
+            self.storage.metadata[name].update(dict.fromkeys(self.empty[type_.name], EMPTY))
             return
         varbit = type_.varbit
         if type_.length_bits % 8 and not (varbit is not None and len(type_.fields) == 1):
@@ -131,7 +139,7 @@ class _Reader:
         for node in self.document.list("header_stacks"):
             name = _new(node["name"], self.storage.stacks, "header stack")
             ids = node["header_ids"].items()
-            size = node["size"].number(1, MAX_STACK)
+            size = _size(node, len(ids))
             if len(ids) != size:
                 node["header_ids"].fail(f"has {len(ids)} headers, the stack {size}")
             types = {self._part(each, f"{name}[{i}]") for i, each in enumerate(ids)}
@@ -189,7 +197,7 @@ class _Reader:
             if each.number() not in unions:
                 each.fail(f"there is no header union with id {each.value}")
             elements.append(unions[each.number()])
-        size = node["size"].number(1, MAX_STACK)
+        size = _size(node, len(elements))
         if len(elements) != size or len({tuple((m, h.type) for m, h in u.members) for u in elements}) != 1:
             node["header_union_ids"].fail(f"must name {size} unions of one type")
         stacks = [(m, self._stack(f"{name}.{m}", h.type, size)) for m, h in elements[0].members]
@@ -225,7 +233,13 @@ def read_storage(document: Node) -> Storage:
 
 def _width(item: Node) -> int:
     parts = item.items()
-    return parts[1].number(1, MAX_FIELD_BITS) if len(parts) > 1 and parts[1].value != "*" else 0
+    return parts[1].number(0, MAX_FIELD_BITS) if len(parts) > 1 and parts[1].value != "*" else 0
+
+
+def _size(stack: Node, elements: int) -> int:
+    """Of a stack; bmv2 takes documents without it."""
+    size = stack.get("size")
+    return size.number(1, MAX_STACK) if size is not None else elements
 
 
 def _new(node: Node, taken: Container[str], what: str) -> str:

@@ -97,9 +97,10 @@ class Node:
         return self.value
 
     def flag(self) -> bool:
-        if not isinstance(self.value, bool):
+        """True or false; p4c writes 0 and 1 in some places, and bmv2 takes them everywhere."""
+        if self.value not in (False, True):
             self.fail(f"must be true or false, not {self._shown()}")
-        return self.value
+        return bool(self.value)
 
     def hexadecimal(self) -> int:
         """``"0x1f"``, perhaps with a sign; the prefix may be missing."""

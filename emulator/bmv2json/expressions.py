@@ -14,7 +14,7 @@ from emulator.bmv2json.context import Context, unwrap
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.numbers import Number, TooWide
 from emulator.bmv2json.objects import Objects
-from emulator.bmv2json.storage import VALID, Slot, Storage
+from emulator.bmv2json.storage import Slot, Storage
 from emulator.p4 import ir
 
 RING: Mapping[str, ir.BinaryOp] = {
@@ -163,8 +163,10 @@ def _leaf(cx: Context, node: Node) -> Number:
         if number.bit_length() > n.MAX_BITS:
             value.fail(f"a number of more than {n.MAX_BITS} bits is not supported")
         return n.literal(number)
-    if kind == "field" and _names_validity(value):
-        return Number(ir.Cast(ir.IsValid(cx.storage.header(value.items()[0])), ir.Bits(1)), 0, 1)
+    if kind == "field" and (validity := cx.storage.validity(value)) is not None:
+        return Number(validity, 0, 1)
+    if kind in ("stack_field", "union_stack_field") and headers.names_validity(node):
+        return Number(ir.Cast(ir.IsValid(headers.last_header(cx, node)), ir.Bits(1)), 0, 1)
     if kind in ("field", "stack_field", "union_stack_field"):
         return read(fixed_slot(cx, node))
     if kind in ("runtime_data", "local"):
@@ -174,10 +176,6 @@ def _leaf(cx: Context, node: Node) -> Number:
     if kind == "register":
         return n.of(_register(cx, value))
     return node["type"].fail(f"{kind!r} is no number")
-
-
-def _names_validity(value: Node) -> bool:
-    return isinstance(value.value, list) and len(value.value) == 2 and value.value[1] == VALID
 
 
 def _parameter(cx: Context, node: Node) -> ir.Variable:
@@ -215,6 +213,8 @@ def _register(cx: Context, value: Node) -> ir.Variable:
 
 def read(slot: Slot) -> Number:
     assert isinstance(slot.type, ir.Bits), "callers have refused fields of variable width"
+    if slot.is_empty:
+        return n.literal(0)
     return n.of(n.cast(slot.place, slot.type))
 
 
@@ -265,6 +265,11 @@ def _comparison(cx: Context, op: str, node: Node) -> ir.Expr:
         if _is_truth(left) or _is_truth(right):
             return ir.Binary(COMPARISONS[op], truth(cx, left), truth(cx, right), ir.BOOL)
         kind = headers.kind_of(left)
+        slots = [headers.find_slot(cx, each) for each in (left, right) if headers.names_field(each)]
+        if any(isinstance(slot.type, ir.VarBits) for slot in slots):
+            if len(slots) != 2 or slots[0].type != slots[1].type:
+                node.fail("fields of variable width can be compared only with those of the same greatest width")
+            return ir.Binary(COMPARISONS[op], slots[0].place, slots[1].place, ir.BOOL)
         if kind == "header":
             same = headers.same_headers(headers.find(cx, left), headers.find(cx, right), node)
         elif kind == "union":

@@ -8,7 +8,7 @@ from emulator.bmv2json import numbers as n
 from emulator.bmv2json.context import Context, unwrap
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.numbers import Number
-from emulator.bmv2json.storage import Slot, Union, UnionStack, slot_of
+from emulator.bmv2json.storage import NOWHERE, VALID, Slot, Union, UnionStack
 from emulator.p4 import ir
 
 HEADER_OPS = {"dereference_header_stack": "header", "access_union_header": "header", "dereference_union_stack": "union"}
@@ -108,22 +108,42 @@ def find_slot(cx: Context, node: Node) -> Slot:
         if node["op"].text() != "access_field":
             node["op"].fail("must name a field")
         header = find(cx, node["left"])
-        fields = header.type.fields
-        if not fields:
+        names = cx.storage.field_order.get(header.type.name, [])
+        if not names:
             node["left"].fail("the header has no fields")
-        chosen = fields[cx.constant(node["right"], 0, len(fields) - 1)]
-        return Slot(ir.FieldRef(header, chosen), chosen.type)
+        name = names[cx.constant(node["right"], 0, len(names) - 1)]
+        chosen = next((field for field in header.type.fields if field.name == name), None)
+        return NOWHERE if chosen is None else Slot(ir.FieldRef(header, chosen), chosen.type)
     kind, value = node["type"].text(), node["value"]
     if kind == "field":
         return cx.storage.slot(value)
-    if kind == "stack_field":
-        stack, name = value.exactly(2, "stack, field")
-        return slot_of(ir.StackLast(stack_by_name(cx, stack)), name)
-    if kind == "union_stack_field":
-        unions, member, name = value.exactly(3, "stack of unions, member, field")
-        stack_of = union_stack_by_name(cx, unions)
-        return slot_of(ir.StackAt(member_stack(stack_of, member), last_of(stack_of)), name)
+    if kind in ("stack_field", "union_stack_field"):
+        return cx.storage.field(last_header(cx, node), value.items()[-1])
     return node["type"].fail(f"{kind!r} is no field")
+
+
+def names_field(node: Node) -> bool:
+    members = node.object()
+    if "op" in members:
+        return bool(members["op"] == "access_field")
+    is_field = members.get("type") in ("field", "stack_field", "union_stack_field")
+    return is_field and not names_validity(node)
+
+
+def names_validity(node: Node) -> bool:
+    """The hidden field ``$valid$``, as the last part of a field's name."""
+    parts = node["value"].value
+    return isinstance(parts, list) and parts[-1:] == [VALID]
+
+
+def last_header(cx: Context, node: Node) -> ir.HeaderRef:
+    """The header of which a ``stack_field`` or ``union_stack_field`` is a field."""
+    if node["type"].text() == "stack_field":
+        stack, _ = node["value"].exactly(2, "stack, field")
+        return ir.StackLast(stack_by_name(cx, stack))
+    unions, member, _ = node["value"].exactly(3, "stack of unions, member, field")
+    stack_of = union_stack_by_name(cx, unions)
+    return ir.StackAt(member_stack(stack_of, member), last_of(stack_of))
 
 
 def last_index(cx: Context, node: Node) -> Number:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from emulator.bmv2json.document import Node
-from emulator.bmv2json.storage import MAX_FIELD_BITS, Storage
+from emulator.bmv2json.storage import MAX_FIELD_BITS, NOWHERE, Storage
 from emulator.p4 import ir
 from emulator.v1model.metadata import Algorithm
 
@@ -153,18 +153,23 @@ class _Reader:
 
     # --- lists of fields ---------------------------------------------------------------------------------------------
 
-    def _field(self, node: Node) -> ir.Expr:
-        """A field, or a constant of some width: p4c puts those in lists as they are."""
+    def _field(self, node: Node) -> ir.Expr | None:
+        """A field, or a constant of some width: p4c puts those in lists as they are. None: a field of no bits."""
         if node["type"].text() == "hexstr":
             type_ = ir.Bits(node["bitwidth"].number(1, MAX_FIELD_BITS))
             return ir.Constant(node["value"].hexadecimal() & ((1 << type_.width_bits) - 1), type_)
         if node["type"].text() != "field":
             node["type"].fail("must be field or hexstr")
+        validity = self.storage.validity(node["value"])
+        if validity is not None:
+            return validity
         slot = self.storage.slot(node["value"])
+        if slot.is_empty:
+            return None
         return slot.place if slot.place.type == slot.type else ir.Cast(slot.place, slot.type)
 
     def _fields(self, node: Node, key: str) -> tuple[ir.Expr, ...]:
-        return tuple(self._field(each) for each in node[key].items())
+        return tuple(item for each in node[key].items() if (item := self._field(each)) is not None)
 
     def _field_list(self, node: Node) -> tuple[ir.Variable, ...]:
         """Headers of copies are parsed again, or copied whole, so only metadata counts."""
@@ -172,7 +177,7 @@ class _Reader:
         for each in node.list("elements"):
             if each["type"].text() == "field":
                 place = self.storage.slot(each["value"]).place
-                if isinstance(place, ir.Variable):
+                if isinstance(place, ir.Variable) and place is not NOWHERE.place:
                     result.append(place)
         return tuple(result)
 
@@ -186,7 +191,8 @@ class _Reader:
             if kind == "payload":
                 with_payload = True
             elif kind in ("field", "hexstr"):
-                data.append(self._field(each))
+                item = self._field(each)
+                data += [item] if item is not None else []
             elif kind == "header":
                 header = self.storage.header(each["value"])
                 data += [ir.FieldRef(header, f) for f in header.type.fields]

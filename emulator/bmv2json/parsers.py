@@ -15,6 +15,8 @@ from emulator.v1model.metadata import standard
 START = "start"
 ENDS = ("accept", "reject")
 MAX_VALUE_SET = 1 << 24
+DEFAULT_VALUE_SET = 1024
+"""Where the document gives no size: bmv2 itself has no limit."""
 CORE_ERRORS = (
     "NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort", "ParserTimeout",
     "ParserInvalidArgument",
@@ -152,7 +154,8 @@ class ParserReader:
             ir.ValueSetField("" if len(keys) == 1 else _field_name(each, i), key.type, self.client.set_kind(name, i))
             for i, (key, each) in enumerate(zip(keys, state.list("transition_key"), strict=True))
         )
-        size = declared["max_size"].number(0, MAX_VALUE_SET)
+        max_size = declared.get("max_size")
+        size = max_size.number(0, MAX_VALUE_SET) if max_size is not None else DEFAULT_VALUE_SET
         value_set = self.value_sets.setdefault(name, ir.ValueSet(name, fields, size, (), declared.span()))
         if [f.type for f in value_set.fields] != [f.type for f in fields]:
             node["value"].fail(f"value set {name!r} is used with keys of other widths elsewhere")

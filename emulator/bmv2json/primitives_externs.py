@@ -34,12 +34,12 @@ def _call_for(
 ) -> None:  # fmt: skip
     """A call whose argument at ``position`` is written with a value of ``type_``, and keeps it where it is not."""
     place: ir.Place = target.place
-    if place.type != type_:
+    if place.type != type_ or target.is_empty:
         place = cx.storage.temporary(type_)
         before = n.low_bits(expressions.read(target), type_.width_bits)
         cx.out.append(ir.Assign(place, n.cast(before, type_), node.span()))
     _call(cx, name, *arguments[:position], place, *arguments[position:], node=node, instance=instance)
-    if place is not target.place:
+    if place is not target.place and not target.is_empty:
         primitives_headers.store(cx, target, n.cast(place, ir.Bits(ir.width_of(target.type))), node)
 
 
@@ -93,7 +93,8 @@ def _vector(node: Node) -> list[Node]:
     node = unwrap(node)
     if node["type"].text() != "parameters_vector":
         node["type"].fail("must be parameters_vector")
-    return node["value"].items()
+    values = node["value"]
+    return [] if values.value == {} else values.items()  # p4c writes {} where there are none
 
 
 def assertion(cx: Context, parameters: list[Node], node: Node) -> None:
@@ -130,6 +131,10 @@ def execute_meter(cx: Context, parameters: list[Node], node: Node) -> None:
     _call_for(cx, "meter.execute_meter", target, ir.Bits(width), node, (cx.index(parameters[1]),), 1, instance)
 
 
+def _result_type(target: Slot) -> ir.Bits:
+    return ir.Bits(ir.width_of(target.type) or 1)
+
+
 def hash_into(cx: Context, parameters: list[Node], node: Node) -> None:
     calculation = _declared(parameters[2], "calculation", cx.objects.calculations)
     if calculation.with_payload:
@@ -138,13 +143,13 @@ def hash_into(cx: Context, parameters: list[Node], node: Node) -> None:
     target = expressions.fixed_slot(cx, parameters[0])
     arguments = (calculation.algorithm, base, calculation.data, limit)
     has_fields = any(isinstance(item, ir.FieldRef) for item in calculation.data)
-    _call_for(cx, HASH_OF_VALID if has_fields else "hash", target, ir.Bits(ir.width_of(target.type)), node, arguments)
+    _call_for(cx, HASH_OF_VALID if has_fields else "hash", target, _result_type(target), node, arguments)
 
 
 def random_into(cx: Context, parameters: list[Node], node: Node) -> None:
     target = expressions.fixed_slot(cx, parameters[0])
     bounds = tuple(expressions.low_bits(cx, parameters[i], WORD.width_bits) for i in (1, 2))
-    _call_for(cx, "random", target, ir.Bits(ir.width_of(target.type)), node, bounds)
+    _call_for(cx, "random", target, _result_type(target), node, bounds)
 
 
 def digest(cx: Context, parameters: list[Node], node: Node) -> None:

@@ -29,6 +29,8 @@ def assign(cx: Context, parameters: list[Node], node: Node) -> None:
     if isinstance(slot.type, ir.VarBits):
         return assign_variable(cx, parameters, node)
     assert isinstance(slot.type, ir.Bits)
+    if slot.is_empty:
+        return None
     value = expressions.low_bits(cx, parameters[1], slot.type.width_bits)
     return store(cx, slot, value, node)
 
@@ -43,7 +45,8 @@ def assign_variable(cx: Context, parameters: list[Node], node: Node) -> None:
 
 def _put(cx: Context, target: Node, value: Number, node: Node) -> None:
     slot = expressions.fixed_slot(cx, target)
-    store(cx, slot, n.low_bits(value, ir.width_of(slot.type)), node)
+    if not slot.is_empty:
+        store(cx, slot, n.low_bits(value, ir.width_of(slot.type)), node)
 
 
 def combine(cx: Context, parameters: list[Node], node: Node) -> None:
@@ -126,7 +129,10 @@ def _assign_metadata(cx: Context, target: str, source: str, parameters: list[Nod
     if [slot.type for slot in targets] != [slot.type for slot in sources]:
         node.fail(f"{source} and {target} do not have the same fields")
     for one, other in zip(targets, sources, strict=True):
-        store(cx, one, expressions.read(other).expr, node)
+        if isinstance(one.type, ir.VarBits):
+            cx.out.append(ir.Assign(one.place, other.place, node.span()))
+        elif not one.is_empty:
+            store(cx, one, expressions.read(other).expr, node)
 
 
 def assign_union(cx: Context, parameters: list[Node], node: Node) -> None:

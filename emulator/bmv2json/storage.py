@@ -20,6 +20,8 @@ MAX_STACK = 1 << 10
 MAX_HEADERS = 1 << 14
 """Generous, and far below the sizes with which a short document could exhaust a machine's memory."""
 VALID = "$valid$"
+EMPTY = ir.Bits(0)
+"""The type of fields of no bits: they read as 0, and writing them does nothing."""
 SYSTEM = ("standard_metadata", "intrinsic_metadata", "queueing_metadata")
 """Instances with fields that simple_switch knows."""
 
@@ -30,6 +32,14 @@ class Slot:
 
     place: ir.Variable | ir.FieldRef
     type: ir.Type
+
+    @property
+    def is_empty(self) -> bool:
+        return self.type == EMPTY
+
+
+NOWHERE = Slot(ir.Variable("bmv2.nowhere", ir.Bits(1)), EMPTY)
+"""Of every field of no bits; its variable is never read or written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,8 @@ class Storage:
     headers: dict[str, ir.Header] = field(default_factory=dict)
     """By the document's name, elements of stacks and members of unions included."""
     metadata: dict[str, dict[str, ir.Type]] = field(default_factory=dict)
+    field_order: dict[str, list[str]] = field(default_factory=dict)
+    """Of each header type, all fields of the document."""
     stacks: dict[str, ir.HeaderStack] = field(default_factory=dict)
     unions: dict[str, Union] = field(default_factory=dict)
     union_stacks: dict[str, UnionStack] = field(default_factory=dict)
@@ -83,16 +95,36 @@ class Storage:
         instance, name = instance_node.text(), name_node.text()
         if instance in self.metadata:
             return self._metadata(instance, name, name_node)
-        return slot_of(self.header(instance_node), name_node)
+        return self.field(self.header(instance_node), name_node)
+
+    def field(self, header: ir.HeaderRef, node: Node) -> Slot:
+        name = node.text()
+        for candidate in header.type.fields:
+            if candidate.name == name:
+                return Slot(ir.FieldRef(header, candidate), candidate.type)
+        if name in self.field_order[header.type.name]:
+            return NOWHERE
+        return node.fail(f"header type {header.type.name} has no field {name!r}")
 
     def _metadata(self, instance: str, name: str, node: Node) -> Slot:
         if name not in self.metadata[instance]:
             node.fail(f"{instance} has no field {name!r}")
         type_ = self.metadata[instance][name]
+        if type_ == EMPTY:
+            return NOWHERE
         known = self.aliases.get((instance, name))
         if known is not None:
             return Slot(standard(known), type_)
         return Slot(self.variable(f"{instance}.{name}", type_), type_)
+
+    def validity(self, node: Node) -> ir.Expr | None:
+        """What the hidden field ``[instance, "$valid$"]`` holds, one bit; None where the node names another field."""
+        if not isinstance(node.value, list) or len(node.value) != 2 or node.value[1] != VALID:
+            return None
+        instance = node.items()[0]
+        if instance.text() in self.metadata:
+            return ir.Constant(1, ir.Bits(1))
+        return ir.Cast(ir.IsValid(self.header(instance)), ir.Bits(1))
 
     def metadata_slots(self, instance: str, node: Node) -> list[Slot]:
         return [self._metadata(instance, name, node) for name in self.metadata[instance]]
@@ -123,11 +155,3 @@ class Storage:
         group = tuple(members)
         for i, member in enumerate(group):
             self._siblings[member.name] = (*group[:i], *group[i + 1 :])
-
-
-def slot_of(header: ir.HeaderRef, node: Node) -> Slot:
-    name = node.text()
-    for candidate in header.type.fields:
-        if candidate.name == name:
-            return Slot(ir.FieldRef(header, candidate), candidate.type)
-    return node.fail(f"header type {header.type.name} has no field {name!r}")

@@ -46,11 +46,11 @@ class TableReader:
         name = node["name"].name()
         shapes = [self._key(name, each, i) for i, each in enumerate(node.list("key"))]
         self._check_keys(name, node, len(shapes))
-        chosen = [self._action(each) for each in node["action_ids"].items()]
+        chosen = self._actions(node)
         listed = [action.name for action in chosen]
         names = {action.id: action.action.name for action in chosen}
         if len(names) != len(chosen):
-            node["action_ids"].fail("an action is listed twice")
+            node.fail("an action is listed twice")
         scopes = self.client.scopes(name)
         references = [ir.TableAction(names[action.id], SCOPES[min(scopes.get(action.name, 0), 2)]) for action in chosen]
         default = self._default(node, names)
@@ -104,6 +104,8 @@ class TableReader:
         slot = self.storage.slot(target)
         if not isinstance(slot.type, ir.Bits):
             target.fail("a field of variable width cannot be a key")
+        if slot.is_empty:
+            return KeyShape(ir.TableKey(name, ir.Constant(0, ir.Bits(1)), kind), 1)
         width = slot.type.width_bits
         # a field's own node: it alone reads as 0 where its header is invalid
         value = n.cast(slot.place, ir.Bits(width))
@@ -161,6 +163,18 @@ class TableReader:
             node["key"].fail("a table cannot have two lpm keys")
 
     # --- actions -----------------------------------------------------------------------------------------------------
+
+    def _actions(self, node: Node) -> list[JsonAction]:
+        """By their ids; documents of 2016 and 2017 have names only."""
+        if node.get("action_ids") is not None:
+            return [self._action(each) for each in node["action_ids"].items()]
+        by_name: dict[str, JsonAction] = {}
+        for action in self.actions.values():
+            by_name.setdefault(action.name, action)
+        for each in node["actions"].items():
+            if each.text() not in by_name:
+                each.fail(f"there is no action {each.text()!r}")
+        return [by_name[each.text()] for each in node["actions"].items()]
 
     def _action(self, node: Node) -> JsonAction:
         if node.number() not in self.actions:

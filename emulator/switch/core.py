@@ -335,5 +335,5 @@ class Switch(Control):
 
 def _found(kind: str, things: Mapping[int, Thing], number: int) -> Thing:
     if number not in things:
-        raise ControlError(Code.NOT_FOUND, f"there is no {kind} with id {number:#x}")
+        raise ControlError(Code.NOT_FOUND, f"the program has no {kind} with id {number:#x}")
     return things[number]

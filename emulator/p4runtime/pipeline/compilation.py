@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 from dataclasses import dataclass
+from typing import Any
 
 from emulator.bmv2json.document import Bmv2JsonError
 from emulator.p4.errors import CompileError
@@ -18,6 +19,7 @@ from emulator.p4runtime.pipeline.package import Package
 from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.compiled import CompiledProgram, compile_program, fetch_program, program_file, store_program
+from emulator.v1model.view import ControlView
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,26 @@ def compile_config(config: DeviceConfig, engine: str = "llvm") -> Compiled:
     if program is None:
         program = _compile_json(config, engine) if isinstance(config, JsonConfig) else _compile(config, engine)
         store_program(kept, program)
-    return Compiled(program.p4info, program)
+    p4info = program.p4info
+    return Compiled(p4info, program, _removed(p4info, program.view) if isinstance(config, JsonConfig) else frozenset())
+
+
+def _removed(p4info: Any, view: ControlView) -> frozenset[int]:
+    """Ids of what a client's P4Info names and the JSON lacks: p4c removes it from that only."""
+    kinds: list[tuple[Any, tuple[Any, ...]]] = [
+        (p4info.tables, view.tables),
+        (p4info.counters, view.counters),
+        (p4info.registers, view.registers),
+        (p4info.meters, view.meters),
+        (p4info.action_profiles, view.profiles),
+        (p4info.digests, view.digests),
+        (p4info.value_sets, view.value_sets),
+    ]
+    ids: set[int] = set()
+    for described, present in kinds:
+        names = {each.name for each in present}
+        ids.update(each.preamble.id for each in described if each.preamble.name not in names)
+    return frozenset(ids)
 
 
 def _compile_json(config: JsonConfig, engine: str) -> CompiledProgram:

@@ -32,6 +32,8 @@ class Compiled:
     p4info: Any
     program: Any
     """What ``SwitchLike.load`` takes."""
+    removed: frozenset[int] = frozenset()
+    """Ids of the objects that P4Info names and the program lacks."""
 
 
 class CompileFailure(Exception):
@@ -87,7 +89,7 @@ def make_config(message: Any, compiled: Compiled) -> Config:
     else:
         kept.p4info.CopyFrom(compiled.p4info)
     # The given P4Info agrees with ours in all that the schema holds, so either builds the same one.
-    return Config(compiled, kept, build_schema(compiled.p4info))
+    return Config(compiled, kept, build_schema(compiled.p4info, compiled.removed))
 
 
 class Pipeline:

@@ -6,7 +6,7 @@ Everything that is addressed over P4Runtime is looked up here first, so the mess
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
@@ -172,30 +172,32 @@ class Schema:
     packet_headers: Mapping[int, PacketHeaderSchema]
     types: Any
     """p4.config.v1.P4TypeInfo"""
+    removed: Mapping[int, str] = field(default_factory=dict)
+    """Names of the objects in P4Info that the device config lacks, because its compiler found no use for them."""
 
     def table(self, table_id: int) -> TableSchema:
-        return _find(self.tables, table_id, "table")
+        return _find(self.tables, table_id, "table", self.removed)
 
     def action(self, action_id: int) -> ActionSchema:
-        return _find(self.actions, action_id, "action")
+        return _find(self.actions, action_id, "action", self.removed)
 
     def counter(self, counter_id: int) -> CounterSchema:
-        return _find(self.counters, counter_id, "counter")
+        return _find(self.counters, counter_id, "counter", self.removed)
 
     def register(self, register_id: int) -> RegisterSchema:
-        return _find(self.registers, register_id, "register")
+        return _find(self.registers, register_id, "register", self.removed)
 
     def profile(self, profile_id: int) -> ProfileSchema:
-        return _find(self.profiles, profile_id, "action profile")
+        return _find(self.profiles, profile_id, "action profile", self.removed)
 
     def meter(self, meter_id: int) -> MeterSchema:
-        return _find(self.meters, meter_id, "meter")
+        return _find(self.meters, meter_id, "meter", self.removed)
 
     def value_set(self, value_set_id: int) -> ValueSetSchema:
-        return _find(self.value_sets, value_set_id, "value set")
+        return _find(self.value_sets, value_set_id, "value set", self.removed)
 
     def digest(self, digest_id: int) -> DigestSchema:
-        return _find(self.digests, digest_id, "digest")
+        return _find(self.digests, digest_id, "digest", self.removed)
 
     def packet_header(self, name: str) -> PacketHeaderSchema | None:
         return next((header for header in self.packet_headers.values() if header.name == name), None)
@@ -204,14 +206,17 @@ class Schema:
 _S = TypeVar("_S")
 
 
-def _find(schemas: Mapping[int, _S], wanted_id: int, kind: str) -> _S:
-    if wanted_id == 0:
+def _find(schemas: Mapping[int, _S], object_id: int, kind: str, removed: Mapping[int, str]) -> _S:
+    if object_id == 0:
         raise invalid(f"{kind} id 0 is not valid here")
-    if wanted_id not in schemas:
+    if object_id in removed:
+        where = "is in P4Info, but the compiler removed it from the device config"
+        raise RequestError(Code.NOT_FOUND, f"{kind} {removed[object_id]} {where}")
+    if object_id not in schemas:
         # Ids of P4 objects come from P4Info, which both sides have: a wrong one is a malformed request. PI answers
         # NOT_FOUND for some kinds and INVALID_ARGUMENT for others; the specification names only the latter.
-        raise invalid(f"the program has no {kind} with id 0x{wanted_id:08x}")
-    return schemas[wanted_id]
+        raise invalid(f"the program has no {kind} with id 0x{object_id:08x}")
+    return schemas[object_id]
 
 
 def check_index(index: int, size: int, name: str) -> None:

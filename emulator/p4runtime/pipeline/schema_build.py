@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -25,22 +26,37 @@ from emulator.p4runtime.pipeline.schema import (
 )
 
 
-def build_schema(p4info: Any) -> Schema:
-    """Index a p4.config.v1.P4Info. ``@hidden`` actions, referred to but not described, cannot be written."""
+def build_schema(p4info: Any, removed: Collection[int] = ()) -> Schema:
+    """Index a p4.config.v1.P4Info. ``@hidden`` actions, referred to but not described, cannot be written, and neither
+    can objects with the ids ``removed``."""
     described = {action.preamble.id for action in p4info.actions}
+    absent: dict[int, str] = {}
+
+    def present(objects: Iterable[Any]) -> list[Any]:
+        kept = []
+        for each in objects:
+            if each.preamble.id in removed:
+                absent[each.preamble.id] = each.preamble.name
+            else:
+                kept.append(each)
+        return kept
+
     return Schema(
-        tables={table.preamble.id: _table(table, described) for table in p4info.tables},
+        tables={table.preamble.id: _table(table, described) for table in present(p4info.tables)},
         actions={action.preamble.id: _action(action) for action in p4info.actions},
-        counters={c.preamble.id: _counter(c, c.size) for c in p4info.counters},
+        counters={c.preamble.id: _counter(c, c.size) for c in present(p4info.counters)},
         direct_counters={c.preamble.id: _counter(c, 0) for c in p4info.direct_counters},
-        registers={register.preamble.id: _register(register) for register in p4info.registers},
-        profiles={profile.preamble.id: _profile(profile) for profile in p4info.action_profiles},
-        meters={m.preamble.id: _meter(m, m.size) for m in p4info.meters},
+        registers={register.preamble.id: _register(register) for register in present(p4info.registers)},
+        profiles={profile.preamble.id: _profile(profile) for profile in present(p4info.action_profiles)},
+        meters={m.preamble.id: _meter(m, m.size) for m in present(p4info.meters)},
         direct_meters={m.preamble.id: _meter(m, 0) for m in p4info.direct_meters},
-        value_sets={value_set.preamble.id: _value_set(value_set) for value_set in p4info.value_sets},
-        digests={d.preamble.id: DigestSchema(d.preamble.id, d.preamble.name, d.type_spec) for d in p4info.digests},
+        value_sets={value_set.preamble.id: _value_set(value_set) for value_set in present(p4info.value_sets)},
+        digests={
+            d.preamble.id: DigestSchema(d.preamble.id, d.preamble.name, d.type_spec) for d in present(p4info.digests)
+        },
         packet_headers={h.preamble.id: _packet_header(h) for h in p4info.controller_packet_metadata},
         types=p4info.type_info,
+        removed=absent,
     )
 
 
@@ -128,7 +144,7 @@ def check_agreement(own: Any, given: Any) -> None:
     and order may differ, as they do between compilers.
     """
     own_schema, given_schema = build_schema(own), build_schema(given)
-    for kind in (field.name for field in fields(Schema) if field.name != "types"):
+    for kind in (field.name for field in fields(Schema) if field.name not in ("types", "removed")):
         ours, theirs = getattr(own_schema, kind), getattr(given_schema, kind)
         for object_id in sorted(ours.keys() | theirs.keys()):
             _check_same(kind.removesuffix("s").replace("_", " "), object_id, ours.get(object_id), theirs.get(object_id))

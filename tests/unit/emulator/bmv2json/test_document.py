@@ -111,7 +111,7 @@ ARRAY = {"type": "register_array", "value": "r"}
         (changed(lambda m: m["pipelines"][0]["tables"][1].update(action_ids=[7])), "there is no action with id 7"),
         (changed(lambda m: m["headers"].pop(1)), "there is no standard_metadata"),
         (changed(lambda m: m["header_types"][0]["fields"].append(["d", 3])), "35 bits: a header must be whole bytes"),
-        (changed(lambda m: m["header_types"][0]["fields"].append(["d", 1 << 40])), "fields[3][1]: must be from 1 to"),
+        (changed(lambda m: m["header_types"][0]["fields"].append(["d", 1 << 40])), "fields[3][1]: must be from 0 to"),
         (changed(lambda m: m["deparsers"][0]["order"].append("x")), "deparsers[0].order[1]: header 'x'"),
         (
             changed(lambda m: m["parsers"][0]["parse_states"][0]["transitions"][0].update(next_state="no")),
@@ -177,7 +177,7 @@ def test_p4info_of_the_document_itself_goes_with_it() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda i: i.tables[0].preamble.__setattr__("name", "u"), "P4Info: has a table u, which the program has not"),
+        (lambda i: i.tables[0].preamble.__setattr__("name", "u"), "P4Info: has a table u and no table of the program"),
         (lambda i: i.tables[0].match_fields[0].__setattr__("bitwidth", 9), "has 8 bits, 9 in the client's P4Info"),
         (
             lambda i: i.tables[0].match_fields[0].__setattr__("match_type", "LPM"),

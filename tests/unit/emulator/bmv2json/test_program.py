@@ -352,3 +352,137 @@ def test_hash_leaves_out_fields_of_invalid_headers_but_not_copies_of_them(
     made["headers"].append({"name": "other", "id": 5, "header_type": "h_t", "metadata": False})
     made["calculations"] = [{"name": "calc", "id": 0, "algo": "identity", "input": [A, item, B]}]
     assert Running(made, engine).one("01050000") == "0105" + expected
+
+
+def test_a_sample_may_hold_constants(engine: str) -> None:
+    constant = {"type": "hexstr", "value": "0x1ff", "bitwidth": 8}
+    made = document(
+        [primitive("generate_digest", hexstr(1), hexstr(1))],
+        learn_lists=[{"id": 1, "name": "d", "elements": [A, constant]}],
+    )
+    running = Running(made, engine)
+    running.one("07000000")
+    (digest,) = running.loaded.p4info.digests
+    assert running.switch.take_digests(digest.preamble.id, 9) == [(7, 0xFF)]
+
+
+# --- What p4c writes, today and in its first years -----------------------------------------------------------------
+
+
+def test_a_message_without_values(engine: str) -> None:
+    text = {"type": "string", "value": "hello"}
+    running = Running(document([primitive("log_msg", text, {"type": "parameters_vector", "value": {}})]), engine)
+    running.one("00000000")
+    assert list(running.switch.take_messages()) == ["hello"]
+
+
+def test_signs_of_fields_as_numbers(engine: str) -> None:
+    made = document([assign(SIGNED, hexstr(-1)), assign(B, op("b2d", None, op("<", SIGNED, hexstr(0))))])
+    made["header_types"][0]["fields"] = [["a", 8, 0], ["b", 8, 0], ["c", 16, False]]
+    made["header_types"][1]["fields"][2] = ["s", 8, 1]
+    assert Running(made, engine).one("00000000") == "00010000"
+
+
+def direct_call() -> Json:
+    """``put`` is in table t, and called directly: p4c writes a second one, without data."""
+    made = with_table("exact", [entry({"match_type": "exact", "key": "0x01"}, 7)])
+    made["actions"].append({"name": "put", "id": 6, "runtime_data": [], "primitives": [assign(C, hexstr(9))]})
+    ingress = made["pipelines"][0]
+    ingress["tables"].append(keyless("tbl_put", 6, "put", "t"))
+    follow(made, 0, "tbl_put")
+    return made
+
+
+def test_an_action_that_is_in_a_table_and_called_directly(engine: str) -> None:
+    running = Running(direct_call(), engine)
+    info = running.loaded.p4info
+    assert [(a.preamble.name, len(a.params)) for a in info.actions] == [("put", 1), ("run", 0)]
+    for again in (running, Running(direct_call(), engine, info)):
+        assert (again.one("01000000"), again.one("02000000")) == ("01000007", "02000009")
+
+
+def test_tables_that_name_their_actions(engine: str) -> None:
+    made = with_table("exact", [entry({"match_type": "exact", "key": "0x01"}, 7)])
+    for table in (table for pipeline in made["pipelines"] for table in pipeline["tables"]):
+        del table["action_ids"]
+    running = Running(made, engine)
+    assert (running.one("01000000"), running.one("02000000")) == ("01000007", "02000000")
+
+
+def test_fields_of_no_bits_read_zero_and_keep_nothing(engine: str) -> None:
+    empty, in_metadata = field("h", "e"), field("scalars", "e")
+    made = document([
+        assign(empty, hexstr(5)), assign(in_metadata, A), assign(C, op("+", empty, in_metadata)),
+        assign(B, op("access_field", header("h"), 2)),
+        primitive("modify_field_rng_uniform", empty, hexstr(1), hexstr(3)),
+    ])  # fmt: skip
+    made["header_types"][0]["fields"] = [["a", 8, False], ["e", 0, False], ["b", 8, False], ["c", 16, False]]
+    made["header_types"][1]["fields"].append(["e", 0, False])
+    assert Running(made, engine).one("01020304") == "01020000"
+
+
+def test_a_key_of_no_bits_matches(engine: str) -> None:
+    made = with_table("exact", [entry({"match_type": "exact", "key": "0x00"}, 7)])
+    made["header_types"][0]["fields"].append(["e", 0, False])
+    made["pipelines"][0]["tables"][1]["key"][0]["target"] = ["h", "e"]
+    assert Running(made, engine).one("05000000") == "05000007"
+
+
+def test_validity_as_a_hidden_field(engine: str) -> None:
+    def valid(name: str) -> Json:
+        return op("d2b", None, field(name, "$valid$"))
+
+    made = document([
+        assign(B, op("b2d", None, op("and", valid("h"), op("not", None, valid("other"))))),
+        assign(A, op("b2d", None, valid("scalars"))),
+        primitive("modify_field_with_hash_based_offset", C, hexstr(0), {"type": "calculation", "value": "calc"},
+                  hexstr(1 << 16)),
+    ])  # fmt: skip
+    made["headers"].append({"name": "other", "id": 5, "header_type": "h_t", "metadata": False})
+    made["calculations"] = [
+        {"name": "calc", "id": 0, "algo": "identity", "input": [field("h", "$valid$"), field("other", "$valid$")]}
+    ]
+    assert Running(made, engine).one("05000000") == "01010080"
+
+
+def test_validity_of_the_last_element_of_a_stack(engine: str) -> None:
+    made = with_unions()
+    last = {"type": "union_stack_field", "value": ["us", "one", "$valid$"]}
+    made["parsers"][0]["parse_states"][2]["parser_ops"].append({"op": "set", "parameters": [B, last]})
+    del made["header_union_stacks"][0]["size"]
+    assert Running(made, engine).one("0000000000aa02") == "aa010000aa"
+
+
+def variable_width() -> Json:
+    """Two headers o and q with varbit<16> fields, whose lengths are in the first two bytes of h."""
+    made = document()
+    made["header_types"].append({"name": "o_t", "id": 3, "fields": [["v", "*"]], "max_length": 2})
+    made["header_types"].append({"name": "m_t", "id": 4, "fields": [["v", "*"], ["n", 8, False]], "max_length": 3})
+    made["headers"] += [{"name": n, "id": 5 + i, "header_type": "o_t"} for i, n in enumerate("oq")]
+    made["headers"] += [{"name": n, "id": 8 + i, "header_type": "m_t", "metadata": True} for i, n in enumerate("mk")]
+    operations = made["parsers"][0]["parse_states"][0]["parser_ops"]
+    for name, length in (("o", A), ("q", B)):
+        operations.append({"op": "extract_VL", "parameters": [{"type": "regular", "value": name}, length]})
+    made["deparsers"][0]["order"] += ["o", "q"]
+    return made
+
+
+@pytest.mark.parametrize(("comparison", "expected"), [("==", (1, 0, 0)), ("!=", (0, 1, 1))])
+def test_fields_of_variable_width_are_compared(engine: str, comparison: str, expected: tuple[int, ...]) -> None:
+    made = variable_width()
+    same = op(comparison, field("o", "v"), field("q", "v"))
+    made["actions"][1]["primitives"] = [assign(C, op("b2d", None, same))]
+    running = Running(made, engine)
+    frames = ("08080000aaaa", "08080000aabb", "08100000aa00aa")
+    assert tuple(int(running.one(frame)[4:8], 16) for frame in frames) == expected
+
+
+def test_metadata_of_variable_width(engine: str) -> None:
+    made = variable_width()
+    made["actions"][1]["primitives"] = [
+        primitive("assign_VL", field("m", "v"), field("o", "v")),
+        primitive("assign_header", header("k"), header("m")),
+        primitive("assign_VL", field("q", "v"), field("k", "v")),
+        assign(C, op("b2d", None, op("==", field("k", "v"), field("m", "v")))),
+    ]
+    assert Running(made, engine).one("10080000aabbcc") == "10080001aabbaabb"

@@ -11,7 +11,7 @@ from emulator.bmv2json.program import load_json
 from emulator.native.p4protos import p4info_pb2
 from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.errors import Code, RequestError
+from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.pipeline.compilation import compile_config
 from emulator.p4runtime.pipeline.device_config import JsonConfig, read_device_config, unwrap
 from emulator.p4runtime.pipeline.package import Package, PackageError
@@ -99,6 +99,66 @@ def test_p4info_and_json_as_controllers_push_them(device: Device) -> None:
     wildcard = p4rt.ReadRequest(entities=[p4rt.Entity(table_entry=p4rt.TableEntry())])
     (response,) = device.read(wildcard)
     assert [e.table_entry.match[0].exact.value for e in response.entities] == [b"\x05"]
+
+
+REMOVED = 0x4242
+
+
+def info_with_more() -> Any:
+    """P4Info of a program from which the compiler removed an object of each kind."""
+    info = p4info_pb2.P4Info()
+    info.CopyFrom(load_json(text()).p4info)
+    kinds = ((0x02, info.tables), (0x12, info.counters), (0x13, info.direct_counters), (0x14, info.meters),
+             (0x11, info.action_profiles), (0x16, info.registers), (0x17, info.digests), (0x03, info.value_sets),
+             (0x01, info.actions))  # fmt: skip
+    for prefix, things in kinds:
+        thing = things.add()
+        thing.preamble.id, thing.preamble.name = prefix << 24 | REMOVED, f"removed{prefix}"
+        if prefix not in (0x13, 0x01, 0x17):
+            thing.size = 16
+    info.tables[-1].match_fields.add(id=1, name="k", bitwidth=8, match_type="EXACT")
+    info.tables[-1].action_refs.add(id=info.actions[0].preamble.id)
+    info.registers[-1].type_spec.bitstring.bit.bitwidth = 8
+    members = info.digests[-1].type_spec.tuple.members
+    members.add().bitstring.bit.bitwidth = 8
+    info.value_sets[-1].match.add(id=1, name="k", bitwidth=8, match_type="EXACT")
+    return info
+
+
+ENTITIES: dict[str, Any] = {
+    "table": p4rt.Entity(table_entry=p4rt.TableEntry(
+        table_id=0x0200_4242, match=[p4rt.FieldMatch(field_id=1, exact=p4rt.FieldMatch.Exact(value=b"\1"))])),
+    "counter": p4rt.Entity(counter_entry=p4rt.CounterEntry(
+        counter_id=0x1200_4242, index=p4rt.Index(index=1), data=p4rt.CounterData(packet_count=1))),
+    "meter": p4rt.Entity(meter_entry=p4rt.MeterEntry(meter_id=0x1400_4242, index=p4rt.Index(index=1))),
+    "register": p4rt.Entity(register_entry=p4rt.RegisterEntry(register_id=0x1600_4242, index=p4rt.Index(index=1))),
+    "member": p4rt.Entity(action_profile_member=p4rt.ActionProfileMember(action_profile_id=0x1100_4242, member_id=1)),
+    "value set": p4rt.Entity(value_set_entry=p4rt.ValueSetEntry(value_set_id=0x0300_4242)),
+    "digest": p4rt.Entity(digest_entry=p4rt.DigestEntry(digest_id=0x1700_4242)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", list(ENTITIES))
+def test_what_the_compiler_removed_may_be_in_p4info_but_cannot_be_written(device: Device, kind: str) -> None:
+    info = info_with_more()
+    push(device, text(), info)
+    entity = p4rt.Entity()
+    entity.CopyFrom(ENTITIES[kind])
+    if kind == "table":
+        entity.table_entry.action.action.action_id = info.actions[0].preamble.id
+        entity.table_entry.action.action.params.add(param_id=1, value=b"\1")
+    if kind == "member":
+        entity.action_profile_member.action.action_id = info.actions[0].preamble.id
+        entity.action_profile_member.action.params.add(param_id=1, value=b"\1")
+    write = p4rt.WriteRequest()
+    write.election_id.low = 1
+    update = write.updates.add(type="MODIFY" if kind in ("counter", "meter", "register", "value set") else "INSERT")
+    update.entity.CopyFrom(entity)
+    with pytest.raises(BatchError, match=r"removed\d+ is in P4Info, but the compiler removed it") as caught:
+        device.write(write)
+    assert [error.code for error in caught.value.errors if error is not None] == [Code.NOT_FOUND]
+    for message in device.read(p4rt.ReadRequest(entities=[p4rt.Entity(table_entry=p4rt.TableEntry())])):
+        assert not message.entities
 
 
 def test_json_without_p4info_brings_its_own(device: Device) -> None:

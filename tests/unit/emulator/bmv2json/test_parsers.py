@@ -1,4 +1,4 @@
-"""Constants in lists of fields, transitions of old compilers, value sets that match as the client's P4Info says."""
+"""Transitions of old compilers; value sets with and without sizes, matched as the client's P4Info says."""
 
 from __future__ import annotations
 
@@ -6,30 +6,19 @@ from typing import Any
 
 import pytest
 
+from emulator.bmv2json.parsers import DEFAULT_VALUE_SET
 from emulator.native.p4protos import p4info_pb2
 from emulator.switch.control import ValueSetMember
 from emulator.v1model.compiled import ENGINES
-from tests.programs.bmv2_documents import Json, Running, document, extract, field, hexstr, primitive, state
+from tests.programs.bmv2_documents import Json, Running, document, extract, field, hexstr, state
 
 A, B = field("h", "a"), field("h", "b")
-CONSTANT = {"type": "hexstr", "value": "0x1ff", "bitwidth": 8}
 MARK: list[Json] = [{"op": "set", "parameters": [B, hexstr(9)]}]
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-def test_a_sample_may_hold_constants(engine: str) -> None:
-    made = document(
-        [primitive("generate_digest", hexstr(1), hexstr(1))],
-        learn_lists=[{"id": 1, "name": "d", "elements": [A, CONSTANT]}],
-    )
-    running = Running(made, engine)
-    running.one("07000000")
-    (digest,) = running.loaded.p4info.digests
-    assert running.switch.take_digests(digest.preamble.id, 9) == [(7, 0xFF)]
 
 
 def parsed(transitions: list[Json], **more: Any) -> Json:
@@ -58,3 +47,10 @@ def test_a_value_set_matches_as_p4info_says(engine: str) -> None:
     running = Running(made, engine, p4info)
     running.switch.set_value_set(value_set.preamble.id, [ValueSetMember((0x10,), (0xF0,))])
     assert (running.one("1f000000"), running.one("2f000000")) == ("1f090000", "2f000000")
+
+
+def test_a_value_set_without_a_size_has_the_default_one(engine: str) -> None:
+    cases = [{"type": "parse_vset", "value": "some", "mask": None, "next_state": "mark"}]
+    running = Running(parsed(cases, parse_vsets=[{"name": "some", "id": 0, "compressed_bitwidth": 8}]), engine)
+    (value_set,) = running.loaded.p4info.value_sets
+    assert value_set.size == DEFAULT_VALUE_SET
