@@ -39,7 +39,7 @@ control Verify(inout headers_t hdr, inout metadata_t meta) {
 }
 
 #define OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.verdict.setValid();
         hdr.verdict.x = (bit<8>)sm.checksum_error;

@@ -14,7 +14,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     action act(in bit<8> p, inout bit<8> q, out bit<8> r, bit<8> s) {
         q = q + p;
         r = p + s;

@@ -16,7 +16,7 @@ bit<8> next(in bit<8> a) {
     return a + 1;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     action inner(in bit<8> a, out bit<8> r) {
         r = next(a);
     }

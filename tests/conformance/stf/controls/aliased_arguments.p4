@@ -19,7 +19,7 @@ control Inner(out bit<8> first, inout bit<8> second) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     Inner() inner;
 
     apply {

@@ -36,7 +36,7 @@ control Pair(in bit<8> a, out bit<8> r)(bit<8> amount, bool twice) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     Calculate(Op.ADD, 1) plus1;
     Calculate(Op.MULTIPLY, 9) times9;
     Pair(5, true) pair;

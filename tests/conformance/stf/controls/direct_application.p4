@@ -17,7 +17,7 @@ control Step(in bit<8> a, out bit<8> r) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         Step.apply(hdr.request.a, hdr.reply.x);
     }

@@ -19,7 +19,7 @@ control Copy<T>(in T a, out T b) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     Copy<bit<8>>() bytes;
 
     apply {

@@ -23,7 +23,7 @@ control Inner(inout bit<8> y, in bit<8> a) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     Inner() inner;
     action note(bit<8> v) {
         hdr.reply.y = hdr.reply.y & 0xf0 | v;

@@ -25,7 +25,7 @@ control Inner(inout headers_t hdr, out extra_t extra) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     Inner() inner;
 
     apply {

@@ -20,7 +20,7 @@ control Step(in bit<8> a, out bit<8> r) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     Step() step;
 
     apply {

@@ -31,7 +31,7 @@ control Branch(in bit<8> a, inout bit<8> r) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     Branch() first;
     Branch() second;
 

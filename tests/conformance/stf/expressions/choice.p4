@@ -13,7 +13,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.grade = hdr.request.a < 10 ? 8w1 : (hdr.request.a < 100 ? 8w2 : 8w3);
         hdr.reply.value = (hdr.request.a == 0 ? hdr.request.b : ~hdr.request.b) + 1;

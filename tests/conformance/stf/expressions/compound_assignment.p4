@@ -24,7 +24,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.r0 = hdr.request.a;  hdr.reply.r0 += hdr.request.b;
         hdr.reply.r1 = hdr.request.a;  hdr.reply.r1 -= hdr.request.b;

@@ -19,7 +19,7 @@ const int LAST = 3;
 const bit<8> TOP = 15;
 const int SHIFT = 2;
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         item_t[4] items;
         items[LAST].setValid();

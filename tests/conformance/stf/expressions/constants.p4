@@ -19,7 +19,7 @@ const bit<8> SECOND = FIRST * 3;
 const bool YES = FIRST < SECOND && !(FIRST == 11);
 const int<8> SIGNED = -3;
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     const bit<8> INNER = (bit<8>)(FIRST[3:1]);
 
     apply {

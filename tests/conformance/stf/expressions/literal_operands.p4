@@ -15,7 +15,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.x = 255 - hdr.request.a;
         hdr.reply.y = 1 + hdr.request.b - 3;

@@ -18,7 +18,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         bool a = hdr.request.a == 1;
         bool b = (bool)hdr.request.b;

@@ -51,7 +51,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.sum1 = hdr.request.a1 + hdr.request.b1;
         hdr.reply.product1 = hdr.request.a1 * hdr.request.b1;

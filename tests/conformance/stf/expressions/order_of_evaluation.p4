@@ -22,7 +22,7 @@ bit<8> minus(in bit<8> a, in bit<8> b) {
     return a - b;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         bit<8> n = hdr.request.a;
         hdr.reply.first = next(n) - 2 * next(n);

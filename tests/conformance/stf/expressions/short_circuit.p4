@@ -25,7 +25,7 @@ bit<8> two(inout bit<8> calls) {
     return 8;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         bit<8> calls = 0;
         hdr.reply.results = 0;

@@ -26,7 +26,7 @@ struct stack_t {
     odd_t odd;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.bits = (bit<16>)hdr.reply.minSizeInBits();
         hdr.reply.bytes = (bit<16>)hdr.reply.maxSizeInBytes();

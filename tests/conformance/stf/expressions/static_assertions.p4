@@ -15,7 +15,7 @@ const bit<8> WIDTH = 8;
 const bool NAMED = static_assert(WIDTH == 8, "a byte has eight bits");
 const bool CHECKED = static_assert(WIDTH > 1);
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         static_assert(hdr.reply.minSizeInBits() == 8);
         hdr.reply.b = WIDTH;

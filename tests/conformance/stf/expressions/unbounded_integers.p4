@@ -18,7 +18,7 @@ header reply_t {
 const int HUGE = 0x123456789abcdef << 80;
 const int SEVEN = 7;
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.large = HUGE / (1 << 70);
         hdr.reply.rest = HUGE % 251;

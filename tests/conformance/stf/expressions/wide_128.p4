@@ -16,7 +16,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.sum = hdr.request.a + hdr.request.b;
         hdr.reply.difference = hdr.request.a - hdr.request.b;

@@ -13,7 +13,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.twice = hdr.request.a + hdr.request.a;
         hdr.reply.turned = hdr.request.a[255:0] ++ hdr.request.a[511:256];

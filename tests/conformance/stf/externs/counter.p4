@@ -23,7 +23,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
 }
 
 #define OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     counter(4, CounterType.packets_and_bytes) sizes;
 
     apply {
@@ -34,7 +34,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 }
 
 #define OWN_EGRESS
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     counter(1, CounterType.bytes) after;
 
     apply {

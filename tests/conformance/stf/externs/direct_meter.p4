@@ -17,7 +17,7 @@ struct metadata_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     direct_meter<bit<2>>(MeterType.packets) rates;
     action look() {
         rates.read(meta.colour);

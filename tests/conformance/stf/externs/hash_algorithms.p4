@@ -17,7 +17,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hash(hdr.reply.crc32, HashAlgorithm.crc32, 32w0, { hdr.request.a, hdr.request.b, hdr.request.c }, 64w0x100000000);
         hash(hdr.reply.crc16, HashAlgorithm.crc16, 16w0, { hdr.request.a, hdr.request.b, hdr.request.c }, 32w0x10000);

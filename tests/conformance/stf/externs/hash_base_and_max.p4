@@ -14,7 +14,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hash(hdr.reply.ten, HashAlgorithm.crc16, 16w100, { hdr.request.a }, 16w10);
         hash(hdr.reply.zero, HashAlgorithm.crc16, 16w7, { hdr.request.a }, 16w0);

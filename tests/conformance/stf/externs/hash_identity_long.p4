@@ -12,7 +12,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hash(hdr.reply.long, HashAlgorithm.identity, 64w0, { hdr.request.a }, 64w0xffffffffffffffff);
         hash(hdr.reply.short, HashAlgorithm.identity, 16w0, { hdr.request.a[15:0] }, 32w0x10000);

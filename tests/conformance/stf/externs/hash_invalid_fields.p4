@@ -22,7 +22,7 @@ header extra_t {
     bit<8> x;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     extra_t extra;
     extra_t[2] stack;
 

@@ -14,7 +14,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hash(hdr.reply.crc, HashAlgorithm.crc16, 16w0, { hdr.request.a, hdr.request.b }, 32w0x10000);
         hash(hdr.reply.identity, HashAlgorithm.identity, 16w0, { hdr.request.a, hdr.request.b }, 32w0x10000);

@@ -19,7 +19,7 @@ struct pair_t {
     bit<8> y;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         pair_t p = { hdr.request.a, hdr.request.b };
         tuple<bit<8>, bit<8>> t = { hdr.request.b, hdr.request.a };

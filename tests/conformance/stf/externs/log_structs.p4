@@ -21,7 +21,7 @@ struct pair_t {
     inner_t inner;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         pair_t p = { hdr.request.a, { hdr.request.b, true } };
         log_msg("pair {} {} {}", { p.x, p.inner.y, p.inner.z });

@@ -21,7 +21,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     register<bit<1>>(2) ra;
     register<bit<7>>(2) rb;
     register<bit<33>>(2) rc;

@@ -24,7 +24,7 @@ void swap(inout bit<8> x, inout bit<8> y) {
     y = t;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         bit<8> a = hdr.request.a;
         hdr.reply.sum = both(a, a);

@@ -21,7 +21,7 @@ void turn(in request_t from, out request_t to, out bool was_valid) {
     to.b = from.a;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         bool was_valid;
         turn(hdr.request, hdr.request, was_valid);

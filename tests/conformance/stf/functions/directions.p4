@@ -22,7 +22,7 @@ bit<8> f(in bit<8> x, inout bit<8> y, out bit<8> z) {
     return x + before;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         bit<8> a = hdr.request.a;
         bit<8> b = hdr.request.b;

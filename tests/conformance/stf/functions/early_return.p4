@@ -22,7 +22,7 @@ bit<8> f(in bit<8> a, inout bit<8> x, out bit<8> y) {
     return 2;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         bit<8> x = 7;
         hdr.reply.result = f(hdr.request.a, x, hdr.reply.out2);

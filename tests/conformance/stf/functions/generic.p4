@@ -24,7 +24,7 @@ void exchange<T>(inout T a, inout T b) {
     b = t;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.x = pick<bit<8>>(true, hdr.request.a, 1);
         hdr.reply.y = pick(false, hdr.request.b, hdr.request.b + 1);

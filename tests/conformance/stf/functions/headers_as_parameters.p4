@@ -29,7 +29,7 @@ void change(inout small_t s) {
     s.x = s.x + 1;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         small_t s;
         hdr.reply.r0 = fill(s, hdr.request.a) ? 8w1 : 8w2;

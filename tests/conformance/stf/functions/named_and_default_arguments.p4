@@ -19,7 +19,7 @@ bit<8> minus(in bit<8> a = 100, in bit<8> b = 2) {
     return a - b;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.r0 = minus(b = 1, a = hdr.request.a);
         hdr.reply.r1 = minus(hdr.request.a);

@@ -26,7 +26,7 @@ void outer(in bit<8> a, out bit<8> b) {
     b = b + 1;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.r = twice(plus(twice(hdr.request.a), plus(1, 2)));
         outer(hdr.request.a, hdr.reply.s);

@@ -23,7 +23,7 @@ bit<8> f(in bit<8> x, in bit<8> y) {
     return x + y;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.r0 = f();
         hdr.reply.r1 = f(hdr.request.a);

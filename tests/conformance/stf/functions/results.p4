@@ -45,7 +45,7 @@ bool is_small(in bit<8> x) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.r0 = pair(hdr.request.a, hdr.request.b).y;
         small_t s = header_of(hdr.request.a);

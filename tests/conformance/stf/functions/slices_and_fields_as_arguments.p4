@@ -23,7 +23,7 @@ void bump(inout bit<8> x) {
     x = x + 1;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.changed = hdr.request.a;
         bump(hdr.reply.changed[11:4]);

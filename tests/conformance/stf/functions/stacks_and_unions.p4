@@ -37,7 +37,7 @@ void fill(inout either_t e, in bit<8> a) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         item_t[2] items;
         items[0].setValid();

@@ -7,13 +7,13 @@ control Verify(inout headers_t hdr, inout metadata_t meta) {
 #endif
 
 #ifndef OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply { }
 }
 #endif
 
 #ifndef OWN_EGRESS
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply { }
 }
 #endif
@@ -32,4 +32,4 @@ control Deparse(packet_out packet, in headers_t hdr) {
 }
 #endif
 
-V1Switch(Parse(), Verify(), Ingress(), Egress(), Compute(), Deparse()) main;
+V1Switch(Parse(), Verify(), MyIngress(), MyEgress(), Compute(), Deparse()) main;

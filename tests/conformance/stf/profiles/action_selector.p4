@@ -13,7 +13,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     @max_group_size(32w16)
     action_selector(HashAlgorithm.crc16, 16, 4) chosen;
     action set(bit<8> v) {

@@ -22,7 +22,7 @@ header reply_t {
 @key_values[a = 1, b = "two", c = true] const bit<8> two = 2;
 @raw(any tokens { at } all, "and", 8w5 + ;) const bit<8> three = 3;
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     @hidden @name("other") action if_true() {
         hdr.reply.r = hdr.request.a;
     }

@@ -19,7 +19,7 @@ bit<8> reject(in bit<8> verify) {
     return verify + 1;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         bit<8> set = hdr.request.key;
         bit<8> size = hdr.request.state;

@@ -22,7 +22,7 @@ header reply_t {
 #define FEATURE
 #define LEVEL 2
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         SET(r0, TWICE(hdr.request.a));
         SET(r1, CAT(8w, 17));

@@ -15,7 +15,7 @@ header reply_t {
 const bit<8> unused = 1;
 ;
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         ;
         { }

@@ -26,7 +26,7 @@ control Inner(in bit<8> a, out bit<8> x, inout bit<8> y) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     Inner() inner;
 
     apply {

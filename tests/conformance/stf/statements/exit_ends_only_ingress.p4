@@ -20,7 +20,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
 }
 
 #define OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         sm.egress_spec = 2;
         if (hdr.a.x == 1) { exit; }
@@ -29,7 +29,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 }
 
 #define OWN_EGRESS
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.a.x = hdr.a.x + 0x10;
         if (hdr.a.x == 0x11) { exit; }

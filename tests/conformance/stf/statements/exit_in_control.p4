@@ -28,7 +28,7 @@ control Inner(inout headers_t hdr) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     Inner() inner;
 
     apply {

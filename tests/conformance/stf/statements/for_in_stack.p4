@@ -17,7 +17,7 @@ header item_t {
     bit<8> x;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         item_t[3] items;
         items[0].setValid();

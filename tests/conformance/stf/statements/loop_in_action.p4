@@ -11,7 +11,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     action search(in bit<8> wanted, out bit<8> root) {
         root = 0xff;
         for (bit<8> i = 0; i < 16; i += 1) {

@@ -23,7 +23,7 @@ bit<8> chosen(in int<8> a) {
     return 0;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     action choose(in int<8> a) {
         switch (a) {
             -1: { hdr.reply.r = 1; }

@@ -19,7 +19,7 @@ struct pair_t {
     bit<8> second;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         bit<8> x;
         bool flag;

@@ -17,7 +17,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     action all(int<8> i, bool b, Colour c, Kind k, port_t p) {
         hdr.reply.i = i;
         hdr.reply.flags = (b ? 8w1 : 8w0) | (c == Colour.BLUE ? 8w0x10 : 8w0);

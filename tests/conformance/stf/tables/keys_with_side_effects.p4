@@ -16,7 +16,7 @@ bit<8> next(inout bit<8> n) {
     return n;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     bit<8> n;
 
     action set(bit<8> v) {

@@ -16,7 +16,7 @@ header extra_t {
     bit<8> x;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     extra_t extra;
 
     action set(bit<8> v) {

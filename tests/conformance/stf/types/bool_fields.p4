@@ -21,7 +21,7 @@ struct metadata_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         meta.last = hdr.request.rest[0:0] == 1;
         hdr.reply.both = hdr.request.a && hdr.request.b;

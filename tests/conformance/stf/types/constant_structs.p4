@@ -21,7 +21,7 @@ const pair_t P = { 3, 5 };
 const tuple<bit<8>, bool> T = { 8, true };
 const bit<8> SUM = P.x + P.y;
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.x = P.x + hdr.request.a;
         pair_t p = P;

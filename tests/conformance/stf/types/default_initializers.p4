@@ -26,7 +26,7 @@ struct all_t {
     inner_t inner;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         all_t one = { x = hdr.request.a, ... };
         hdr.reply.r0 = one.x;

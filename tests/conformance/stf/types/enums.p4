@@ -18,7 +18,7 @@ struct metadata_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.start = meta.colour == Colour.RED ? 8w1 : 8w0;
         meta.colour = hdr.request.a < 10 ? Colour.GREEN : Colour.BLUE;

@@ -14,7 +14,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.value = (int<8>)hdr.request.step + 1;
         hdr.reply.down = hdr.request.step == Step.DOWN ? 8w1 : 0;

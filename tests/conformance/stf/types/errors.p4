@@ -20,7 +20,7 @@ struct metadata_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.fresh = meta.kept == error.NoError ? 8w1 : 0;
         meta.kept = hdr.request.a == 1 ? error.Mine : error.PacketTooShort;

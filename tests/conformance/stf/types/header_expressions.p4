@@ -19,7 +19,7 @@ header small_t {
     bit<8> y;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         small_t s = { hdr.request.a, 5 };
         hdr.reply.r0 = s.isValid() ? s.x + s.y : 8w0;

@@ -36,7 +36,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
 }
 
 #define OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         byte_t b = { hdr.request.value };
         word_t w = { 8w1 ++ hdr.request.value };

@@ -17,7 +17,7 @@ header small_t {
     bit<8> x;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         small_t unused;
         hdr.reply.never = unused.x;

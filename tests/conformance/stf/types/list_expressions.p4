@@ -21,7 +21,7 @@ bit<8> sum(in pair_t p) {
     return p.x + p.y;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         pair_t p = { hdr.request.a, hdr.request.b };
         bit<8> r = 0;

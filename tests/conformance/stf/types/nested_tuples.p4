@@ -16,7 +16,7 @@ struct box_t<T> {
     T value;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         tuple<tuple<bit<8>, bit<8>>, bit<8>> t = { { hdr.request.a, 2 }, 3 };
         box_t<tuple<bit<8>, bool>> b = { { hdr.request.a, true } };

@@ -15,7 +15,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.reply.next = (port_t)((bit<9>)hdr.request.port + 1);
         hdr.reply.same = hdr.request.port == (port_t)9w5 ? 7w1 : 7w0;

@@ -18,7 +18,7 @@ bit<8> x_of_block(in bit<8> x) {
     return x * 2;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     bit<8> y = 9;
 
     apply {

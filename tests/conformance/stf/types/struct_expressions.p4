@@ -26,7 +26,7 @@ struct both_t {
     bit<8> rest;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         pair_t p = { hdr.request.a, hdr.request.b };
         pair_t q = { y = hdr.request.a, x = hdr.request.b };

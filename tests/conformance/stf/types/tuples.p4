@@ -15,7 +15,7 @@ header reply_t {
 
 #include "../include/request_reply.p4"
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         tuple<bit<8>, bit<16>> t = { hdr.request.a, hdr.request.b };
         tuple<bit<8>, bit<16>> u = t;

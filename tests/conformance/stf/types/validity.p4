@@ -19,7 +19,7 @@ header small_t {
     bit<8> x;
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         small_t s;
         hdr.reply.before = s.isValid() ? 8w1 : 8w0;

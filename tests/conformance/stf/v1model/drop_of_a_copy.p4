@@ -42,7 +42,7 @@ void looks_only(out bit<9> spec, in standard_metadata_t s) {
 }
 
 #define OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         sm.egress_spec = 1;
         sm.mcast_grp = 0;
@@ -91,7 +91,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 }
 
 #define OWN_EGRESS
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         standard_metadata_t s = sm;
         if (hdr.a.x == 12) {

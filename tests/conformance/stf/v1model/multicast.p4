@@ -28,7 +28,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
 }
 
 #define OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         sm.mcast_grp = (bit<16>)hdr.a.x;
         meta.kept = 0x5a;
@@ -37,7 +37,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 }
 
 #define OWN_EGRESS
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.info.setValid();
         hdr.info.rid = sm.egress_rid;

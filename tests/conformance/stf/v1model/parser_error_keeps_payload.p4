@@ -23,7 +23,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
 }
 
 #define OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         sm.egress_spec = sm.parser_error == error.NoError ? 9w1 : (sm.parser_error == error.PacketTooShort ? 9w2 : 9w3);
         hdr.a.x = 0xee;

@@ -21,14 +21,14 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
 }
 
 #define OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.b.setValid();
     }
 }
 
 #define OWN_EGRESS
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.b.x = (bit<8>)(sm.enq_qdepth | sm.deq_qdepth) | (bit<8>)sm.deq_timedelta;
     }

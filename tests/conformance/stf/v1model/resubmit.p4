@@ -32,7 +32,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
 }
 
 #define OWN_INGRESS
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         sm.egress_spec = 2;
         meta.type = (bit<8>)sm.instance_type;
@@ -46,7 +46,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 }
 
 #define OWN_EGRESS
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.info.setValid();
         hdr.info.type_in_ingress = meta.type;

@@ -149,9 +149,9 @@ def test_a_switch_over_actions_names_them() -> None:
     switch = network.switch(program)
     switch.table("t").add({"a": 2}, "two")
     switch.send(0, "02")
-    assert "switch (t.apply().action_run) {   Ingress.two\n" in switch.walk()
+    assert "switch (t.apply().action_run) {   MyIngress.two\n" in switch.walk()
     network.close()
     branches = counts(collector.coverage, Sort.BRANCH)
     assert {label.partition(" (")[0]: n for label, n in branches.items()} == {
-        "Ingress.one": 0, "Ingress.two, Ingress.three": 1, "default": 0
+        "MyIngress.one": 0, "MyIngress.two, MyIngress.three": 1, "default": 0
     }  # fmt: skip

@@ -22,7 +22,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
     state start { packet.extract(hdr.h); transition accept; }
 }
 control V(inout headers_t hdr, inout meta_t meta) { apply { } }
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control MyIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     counter(4, CounterType.packets_and_bytes) counts;
     direct_counter(CounterType.packets) hits;
     register<bit<8>>(4) cells;
@@ -52,7 +52,7 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
 control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
 control C(inout headers_t hdr, inout meta_t meta) { apply { } }
 control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
-V1Switch(P(), V(), Ingress(), E(), C(), D()) main;
+V1Switch(P(), V(), MyIngress(), E(), C(), D()) main;
 """
 
 
@@ -123,8 +123,12 @@ def test_what_holds(runner: Runner, text: str) -> None:
         ("packet 0 0102\npacket 0 0102\nexpect 7", 2, "nothing expected, received after the packet of line 2"),
         ("packet 7 0102", 1, "nothing expected"),
         ("packet 0 0102\nno_packet\nexpect 7", 2, "port 7: expected nothing after the packet of line 1, received 0102"),
-        ("check_counter counts(0) packets > 0", 1, "counter Ingress.counts(0): expected packets > 0, it has 0 packets"),
-        ("check_register cells(0) == 1", 1, "register Ingress.cells(0): expected == 0x1, it has 0x0"),
+        (
+            "check_counter counts(0) packets > 0",
+            1,
+            "counter MyIngress.counts(0): expected packets > 0, it has 0 packets",
+        ),
+        ("check_register cells(0) == 1", 1, "register MyIngress.cells(0): expected == 0x1, it has 0x0"),
         ("register_write cells 9 1", 1, "refused by the switch"),
         ("register_write cells 0 256", 1, "refused by the switch"),
         ("add first_t a:1 NoAction()\nadd first_t a:1 NoAction()", 2, "an entry with this match exists"),
@@ -142,10 +146,10 @@ def test_what_does_not_hold(runner: Runner, text: str, line: int, part: str) -> 
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("add third a:1 go()", "there is no table 'third'; there are: Ingress.first_t, Ingress.second_t"),
-        ("add _t a:1 go()", "'_t' is the end of Ingress.first_t and Ingress.second_t"),
+        ("add third a:1 go()", "there is no table 'third'; there are: MyIngress.first_t, MyIngress.second_t"),
+        ("add _t a:1 go()", "'_t' is the end of MyIngress.first_t and MyIngress.second_t"),
         ("add first_t b:1 NoAction()", "no key 'b'"),
-        ("add first_t a:1 stop()", "there is no action of table Ingress.first_t 'stop'"),
+        ("add first_t a:1 stop()", "there is no action of table MyIngress.first_t 'stop'"),
         ("add first_t a:1 go(port:1)", "takes the parameters port, x; given: port"),
         ("add first_t a:1 go(port:1, x:1, y:1)", "takes the parameters port, x"),
         ("add first_t a:1 go(port:1, port:1)", "parameter 'port' is given twice"),
@@ -184,7 +188,7 @@ def test_failed_expectations_say_where_the_packet_went_with_its_walk(runner: Run
         assert lines[0] == "    the packet of line 2 left by port 3"
         assert lines[1].startswith("    the packet of line 4 left by no port: assert(")
         assert lines[2] == "    the walk of the packet of line 2:"
-        assert any("table Ingress.first_t" in line for line in lines)
+        assert any("table MyIngress.first_t" in line for line in lines)
         assert any("the walk of the packet of line 4:" in line for line in lines)
     for result in results(runner, "packet 0 0102\nexpect 7 0102$\ncheck_register cells(0) == 9\n"):
         assert len(result.failures) == 1
@@ -222,7 +226,7 @@ def test_the_command_reports_and_exits(source: Path, tmp_path: Path) -> None:
     status, text, _ = run(good, bad, engine="both")
     assert status == 1
     assert f"{bad}:2: port 7, packet 0: differs at nibble 3 (byte 1)" in text
-    assert f"{bad}:3: counter Ingress.counts(0): expected packets == 9" in text
+    assert f"{bad}:3: counter MyIngress.counts(0): expected packets == 9" in text
     assert f"{bad} [interpreter]: FAILED in 2 places" in text
     assert "    the packet of line 1 left by port 7\n    the walk of the packet of line 1:\n" in text
     status, text, _ = run(wrong)
