@@ -17,6 +17,7 @@ from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.batches import write_batch
 from emulator.p4runtime.entities import registry
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
+from emulator.p4runtime.flavor import SPECIFICATION, Flavor
 from emulator.p4runtime.pipeline.pipeline import Compiled, Config, Pipeline, Target, make_config
 from emulator.p4runtime.stream.arbitration import MAX_STREAMS, Arbiter, Notification
 from emulator.p4runtime.stream.notifications import Notifications
@@ -40,9 +41,12 @@ ENTITIES_PER_RESPONSE = 512
 
 
 class Device:
-    def __init__(self, device_id: int, target: Target, max_streams: int = MAX_STREAMS) -> None:
+    def __init__(
+        self, device_id: int, target: Target, max_streams: int = MAX_STREAMS, flavor: Flavor = SPECIFICATION
+    ) -> None:
         self.device_id = device_id
-        self._arbiter = Arbiter(device_id, max_streams)
+        self._flavor = flavor
+        self._arbiter = Arbiter(device_id, max_streams, flavor)
         self._pipeline = Pipeline(target)
         self._target = target
         self._notifications: Notifications | None = None
@@ -133,7 +137,7 @@ class Device:
         if view is None:
             return
         if self._notifications is None or self._notifications.view is not view:
-            self._notifications = Notifications(view)
+            self._notifications = Notifications(view, self._flavor)
         if self._notifications.is_needed:
             self.may_notify.set()
         else:

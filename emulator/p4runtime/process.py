@@ -22,6 +22,7 @@ from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4runtime.commands.service import commands_handler
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.entities.statistics import statistics_handler
+from emulator.p4runtime.flavor import SPECIFICATION, Flavor
 from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 from emulator.p4runtime.pipeline.compilation import compile_config
 from emulator.p4runtime.pipeline.device_config import read_json_file
@@ -75,6 +76,8 @@ class SwitchOptions:
     engine: str = "llvm"
     make_switch: Callable[[], Switch] = Switch
     """With engine `WITH_SOURCE`: a switch that traces its program."""
+    flavor: Flavor = SPECIFICATION
+    """What the P4Runtime server does where servers differ."""
     die_with_parent: bool = False
     quiet: bool = False
     """Only the JSON line; no text on stderr."""
@@ -130,7 +133,7 @@ class RunningSwitch:
         self._numbers = {port.number for port in served}
         runner = _compiled_runner if options.engine == ENGINES[0] else _interpreted_runner
         self.runner = runner(self.switch, served, bell)
-        self.device = Device(options.device_id, self._target())
+        self.device = Device(options.device_id, self._target(), flavor=options.flavor)
         if self._compiled is not None:
             self.device.install(_config_of(options), self._compiled)
         self._messages = MessageLog(self.switch, self.device.hold_still, self.runner.paused)

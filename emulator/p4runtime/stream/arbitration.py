@@ -6,12 +6,13 @@ Rules (P4Runtime, "Client Arbitration and Controller Replication"):
   Election ids are unique among a role's live streams.
 * The highest election id ever seen for a role is remembered. The live stream that holds it is the primary; when that
   stream has gone there is none, until an update brings an id at least as high. A stream without an id never is.
+  With the flavor `PI` ids of streams that have gone are forgotten: the highest of the live ones is the primary's.
 * Whenever the primary changes, leaves or repeats its update, every stream of the role is notified; a new backup is
   notified alone.
 
 An update that breaks a rule raises and ends its stream; the caller then reports `disconnect`. Roles come into being
-with their first stream and stay. ``role.config`` has no agreed scheme here, so none is accepted and every role has
-full access to the pipeline.
+with their first stream and stay. ``role.config`` has no agreed scheme here, so it is refused, or with the flavor `PI`
+ignored: every role has full access to the pipeline.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from emulator.p4runtime.errors import Code, RequestError, invalid
+from emulator.p4runtime.flavor import SPECIFICATION, Flavor
 
 MAX_STREAMS = 16
 """Streams of one role (bmv2 and PI take as many); each holds a thread of the server."""
@@ -42,6 +44,7 @@ class Notification:
 class _Role:
     name: str
     highest_id: int | None = None
+    """The primary's, or the least that the next primary needs; None: any id makes a primary."""
     streams: dict[Hashable, int | None] = field(default_factory=dict)
     """Live stream -> its election id."""
 
@@ -53,12 +56,16 @@ class _Role:
     def notify(self, stream: Hashable) -> Notification:
         primary = self.primary()
         if primary is None:
-            code, message = Code.NOT_FOUND, "There is no primary"
+            code, message = Code.NOT_FOUND, "There is no primary" + self.needed_id()
         elif primary == stream:
             code, message = Code.OK, "Is primary"
         else:
             code, message = Code.ALREADY_EXISTS, "Is backup"
         return Notification(stream, self.name, self.highest_id, code, message)
+
+    def needed_id(self) -> str:
+        """How to become primary where there is none."""
+        return "" if self.highest_id is None else f": an election id of at least {_text(self.highest_id)} is needed"
 
     def notify_all(self) -> list[Notification]:
         """The primary last: the others learn first that they are not (section "Rules for Handling")."""
@@ -70,8 +77,9 @@ class _Role:
 class Arbiter:
     """The elections of one device. Not thread-safe: the caller serialises."""
 
-    def __init__(self, device_id: int, max_streams: int = MAX_STREAMS) -> None:
+    def __init__(self, device_id: int, max_streams: int = MAX_STREAMS, flavor: Flavor = SPECIFICATION) -> None:
         self._device_id = device_id
+        self._flavor = flavor
         self._max_streams = max_streams
         self._roles: dict[str, _Role] = {}
         self._role_of_stream: dict[Hashable, _Role] = {}
@@ -96,7 +104,7 @@ class Arbiter:
                 Code.FAILED_PRECONDITION,
                 f'this stream has role "{joined.name}" and asks for "{role_name}": open another stream for that',
             )
-        if has_role_config:
+        if has_role_config and not self._flavor.accepts_role_config:
             raise invalid("role.config is set, and no scheme of role configurations has been agreed on: leave it unset")
         role = joined or self._roles.get(role_name) or _Role(role_name)
         self._check_unique(role, stream, election_id)
@@ -113,6 +121,7 @@ class Arbiter:
             return []
         was_primary = role.primary() == stream
         del role.streams[stream]
+        self._elect(role)
         return role.notify_all() if was_primary else []
 
     def check_may_write(self, role_name: str, election_id: int | None) -> None:
@@ -128,11 +137,13 @@ class Arbiter:
                 raise RequestError(Code.NOT_FOUND, f'no stream has the role "{role_name}"')
             raise _not_primary("there is no primary: open a StreamChannel and send a MasterArbitrationUpdate first")
         if role.primary() is None:
-            raise _not_primary("there is no primary")
+            raise _not_primary("there is no primary" + role.needed_id())
         if election_id is None:
             raise _not_primary("the request carries no election id")
         if election_id != role.highest_id:
-            raise _not_primary(f"election id {election_id} is not the primary's, which is {role.highest_id}")
+            raise _not_primary(
+                f"election id {_text(election_id)} is not the primary's, which is {_text(role.highest_id)}"
+            )
 
     def primaries(self) -> list[Hashable]:
         """Of all roles."""
@@ -154,20 +165,31 @@ class Arbiter:
         if election_id is None:
             return
         if any(other != stream and taken == election_id for other, taken in role.streams.items()):
-            raise invalid(f"election id {election_id} is in use by another controller")
+            raise invalid(f"election id {_text(election_id)} is in use by another controller")
+
+    def _elect(self, role: _Role) -> None:
+        """After any change of the role's streams."""
+        remembered = role.highest_id if self._flavor.remembers_election_ids else None
+        known = (each for each in (*role.streams.values(), remembered) if each is not None)
+        role.highest_id = max(known, default=None)
 
     def _admit(self, role: _Role, stream: Hashable, election_id: int | None) -> list[Notification]:
         was_primary = stream in role.streams and role.primary() == stream
         self._roles[role.name] = role
         self._role_of_stream[stream] = role
         role.streams[stream] = election_id
-        wins = election_id is not None and (role.highest_id is None or election_id >= role.highest_id)
-        if wins:
-            role.highest_id = election_id
-        if wins or was_primary:
+        self._elect(role)
+        if was_primary or role.primary() == stream:
             return role.notify_all()
         return [role.notify(stream)]
 
 
 def _not_primary(reason: str) -> RequestError:
     return RequestError(Code.PERMISSION_DENIED, f"Not primary: {reason}")
+
+
+def _text(election_id: int | None) -> str:
+    """As controllers write ids of more than 64 bits, too: the high and the low half."""
+    if election_id is None or election_id < 1 << 64:
+        return str(election_id)
+    return "(high {}, low {})".format(*divmod(election_id, 1 << 64))

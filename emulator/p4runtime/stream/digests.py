@@ -2,7 +2,7 @@
 
 P4Runtime, "DigestEntry": a list leaves when it is ``max_list_size`` samples long or its first sample has waited
 ``max_timeout_ns``. A sample that has been sent is not sent again until its list is acknowledged or ``ack_timeout_ns``
-have passed. No I/O and no clock here.
+have passed; where acknowledgements are swept, between one and two of them. No I/O and no clock here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DigestBatch:
 @dataclass(slots=True)
 class _Sent:
     list_id: int
-    at_ns: int
+    expires_ns: int
     samples: tuple[Sample, ...]
 
 
@@ -45,6 +45,8 @@ class DigestBuffer:
     """Of one digest; ``config`` may be replaced at any time."""
 
     config: DigestConfig
+    sweeps_acks: bool = False
+    """See `emulator.p4runtime.flavor.Flavor.sweeps_digest_acks`. Sweeps are at multiples of ``ack_timeout_ns``."""
     _waiting: dict[Sample, int] = field(default_factory=dict)
     """In order of arrival; values are the times of arrival."""
     _unacknowledged: deque[_Sent] = field(default_factory=deque)
@@ -90,12 +92,14 @@ class DigestBuffer:
     def _send(self, samples: tuple[Sample, ...], now_ns: int) -> DigestBatch:
         self._last_list_id += 1
         if self.config.ack_timeout_ns:
-            self._unacknowledged.append(_Sent(self._last_list_id, now_ns, samples))
+            timeout_ns = self.config.ack_timeout_ns
+            sent_ns = -(-now_ns // timeout_ns) * timeout_ns if self.sweeps_acks else now_ns
+            self._unacknowledged.append(_Sent(self._last_list_id, sent_ns + timeout_ns, samples))
             self._known.update(dict.fromkeys(samples, self._last_list_id))
         return DigestBatch(self._last_list_id, samples)
 
     def _expire(self, now_ns: int) -> None:
-        while self._unacknowledged and now_ns - self._unacknowledged[0].at_ns >= self.config.ack_timeout_ns:
+        while self._unacknowledged and now_ns >= self._unacknowledged[0].expires_ns:
             self._forget(self._unacknowledged.popleft())
 
     def _forget(self, sent: _Sent) -> None:

@@ -16,6 +16,7 @@ from emulator.p4runtime.entities.p4data import fill_data
 from emulator.p4runtime.entities.replication import choose_replicas_again
 from emulator.p4runtime.entities.tables import find_entry
 from emulator.p4runtime.entities.tables_read import fill_key
+from emulator.p4runtime.flavor import SPECIFICATION, Flavor
 from emulator.p4runtime.pipeline.schema import DigestSchema
 from emulator.p4runtime.stream.digests import DigestBatch, DigestBuffer
 from emulator.p4runtime.view import EntryKey, View
@@ -37,8 +38,9 @@ log = logging.getLogger(__name__)
 class Notifications:
     """The notifications of one program; a new program has a new object. The caller holds the device's lock."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, flavor: Flavor = SPECIFICATION) -> None:
         self.view = view
+        self._flavor = flavor
         self._buffers: dict[int, DigestBuffer] = {}
         self._next_port_check_ns = 0
 
@@ -83,7 +85,7 @@ class Notifications:
         for digest_id in self._buffers.keys() - configs.keys():
             del self._buffers[digest_id]
         for digest_id, config in configs.items():
-            buffer = self._buffers.setdefault(digest_id, DigestBuffer(config))
+            buffer = self._buffers.setdefault(digest_id, DigestBuffer(config, self._flavor.sweeps_digest_acks))
             buffer.config = config
             if self.view.control.has_digests(digest_id):
                 with self.view.access():

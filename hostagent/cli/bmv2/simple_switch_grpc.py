@@ -91,6 +91,7 @@ def _listen(options: Options, stack: ExitStack) -> None:
 
 def switch_options(options: Options) -> SwitchOptions:
     """The same options for ``netsum switch``."""
+    from emulator.p4runtime.flavor import PI
     from emulator.p4runtime.process import SwitchOptions
 
     looked_into: dict[str, Any] = {}
@@ -106,6 +107,7 @@ def switch_options(options: Options) -> SwitchOptions:
         grpc_server_addr=options.grpc_server_addr,
         device_id=options.device_id,
         cpu_port=options.cpu_port,
+        flavor=PI,
         quiet=True,
         **looked_into,
     )

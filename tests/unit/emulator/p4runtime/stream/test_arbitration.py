@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from emulator.p4runtime.errors import Code, RequestError
+from emulator.p4runtime.flavor import PI
 from emulator.p4runtime.stream.arbitration import Arbiter, Notification
 
 DEVICE = 7
@@ -128,3 +129,38 @@ def test_while_no_stream_is_open_only_who_sends_no_id_may_write(arbiter: Arbiter
     refused(Code.PERMISSION_DENIED, lambda: arbiter.check_may_write("", None))
     arbiter.disconnect("a")
     arbiter.check_may_write("", None)
+
+
+def test_the_refusal_names_the_id_that_is_needed(arbiter: Arbiter) -> None:
+    arbiter.update("shell", DEVICE, "", 1 << 64)
+    arbiter.disconnect("shell")
+    (notification,) = arbiter.update("a", DEVICE, "", 1)
+    assert notification.message == "There is no primary: an election id of at least (high 1, low 0) is needed"
+    with pytest.raises(RequestError, match=r"at least \(high 1, low 0\) is needed"):
+        arbiter.check_may_write("", 1)
+
+
+# --- As PI, bmv2's server ---
+
+
+@pytest.fixture
+def pi() -> Arbiter:
+    return Arbiter(DEVICE, flavor=PI)
+
+
+def test_ids_of_streams_that_have_gone_are_forgotten(pi: Arbiter) -> None:
+    pi.update("shell", DEVICE, "", 1 << 64)
+    pi.disconnect("shell")
+    assert told(pi.update("a", DEVICE, "", 1)) == [("a", Code.OK, 1)]
+    pi.check_may_write("", 1)
+
+
+def test_the_backup_with_the_highest_id_becomes_primary(pi: Arbiter) -> None:
+    for stream, election_id in {"a": 9, "b": 3, "c": 5}.items():
+        pi.update(stream, DEVICE, "", election_id)
+    assert told(pi.disconnect("a")) == [("b", Code.ALREADY_EXISTS, 5), ("c", Code.OK, 5)]
+    assert told(pi.update("c", DEVICE, "", 1)) == [("c", Code.ALREADY_EXISTS, 3), ("b", Code.OK, 3)]
+
+
+def test_role_config_is_ignored(pi: Arbiter) -> None:
+    assert told(pi.update("a", DEVICE, "r", 1, has_role_config=True)) == [("a", Code.OK, 1)]

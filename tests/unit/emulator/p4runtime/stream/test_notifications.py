@@ -157,6 +157,16 @@ def test_a_digest_waits_and_is_sent_once() -> None:
     assert buffer.take(1200) == [DigestBatch(4, ((1,),))]
 
 
+def test_swept_acknowledgements_time_out_between_one_and_two_time_outs() -> None:
+    buffer = DigestBuffer(DigestConfig(max_timeout_ns=0, max_list_size=0, ack_timeout_ns=1000), sweeps_acks=True)
+    buffer.add([(1,)], 1100)
+    assert buffer.take(1100) == [DigestBatch(1, ((1,),))]
+    buffer.add([(1,)], 2200)  # the sweep at 2000 was the list's first
+    assert buffer.take(2200) == []
+    buffer.add([(1,)], 3000)
+    assert buffer.take(3000) == [DigestBatch(2, ((1,),))]
+
+
 # --- Idle time-outs ---------------------------------------------------------------------------------------------
 
 
