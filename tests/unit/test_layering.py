@@ -1,5 +1,5 @@
 """The arrows of the house: who may import whom, lazy imports and ``TYPE_CHECKING`` included; no import circles between
-files; no crowded folders. See CONTRIBUTING.md for the picture."""
+files; no crowded folders; unit tests where their modules are. See CONTRIBUTING.md for the picture."""
 
 from __future__ import annotations
 
@@ -212,3 +212,17 @@ def test_no_test_module_imports_another() -> None:
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             found += [f"{path.relative_to(ROOT)}: {name}" for name in names if "test_" in name and name[:6] == "tests."]
     assert not found, "\n".join(found)
+
+
+UNIT_TESTS = sorted((ROOT / "tests" / "unit").rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("path", UNIT_TESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_unit_tests_mirror_the_product(path: Path) -> None:
+    """tests/unit/FOLDER/test_NAME.py tests FOLDER/NAME.py or the package FOLDER/NAME; directly in tests/unit are the
+    tests of the repository as a whole."""
+    folder = path.parent.relative_to(ROOT / "tests" / "unit")
+    tested = ROOT / folder / path.stem.removeprefix("test_")
+    assert folder == Path() or tested.with_suffix(".py").is_file() or (tested / "__init__.py").is_file(), (
+        f"{path.relative_to(ROOT)}: there is no module {tested.relative_to(ROOT)}.py, and no package of that name"
+    )

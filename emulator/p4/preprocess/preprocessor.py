@@ -1,7 +1,7 @@
 """The preprocessor: files in, P4 tokens out; it replaces ``cpp -C -undef -nostdinc -x assembler-with-cpp``.
 
 It is our own because pcpp takes about 18 times as long (0.93 s against 0.05 s) for 256 lanes made by macros
-(`tests/unit/emulator/p4/preprocess/test_preprocessor_cpp.py` compares the tokens with the system's cpp), and because
+(`tests/conformance/test_preprocessor_cpp.py` compares the tokens with the system's cpp), and because
 tokens keep two places: where the user wrote the macro's name, and where the characters are.
 
 As p4c runs cpp (assembler mode): an unknown directive or a lone quote is passed on rather than refused, and lines that

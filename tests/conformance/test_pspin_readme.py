@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).resolve().parents[3] / "pspin_model" / "README.md"
+README = Path(__file__).resolve().parents[2] / "pspin_model" / "README.md"
 
 
 def test_the_code_in_the_readme_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

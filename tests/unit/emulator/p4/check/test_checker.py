@@ -257,3 +257,37 @@ def test_a_missing_file() -> None:
 
     with pytest.raises(CompileError, match="no such file"):
         compile_source("/nowhere/nothing.p4", architecture=V1MODEL)
+
+
+# --- Programs of earlier years: one error, which says what to write instead ---------------------------------------------
+
+P4_14 = """
+header_type ethernet_t { fields { dst : 48; } }
+header ethernet_t ethernet;
+parser start { extract(ethernet); return ingress; }
+control ingress { apply(forward); }
+"""
+
+
+def test_p4_14_is_one_error() -> None:
+    with pytest.raises(CompileError) as refused:
+        compile_text(P4_14)
+    (error,) = refused.value.diagnostics
+    assert (error.kind, error.span.line) == (Kind.SYNTAX, 2)
+    assert "p4test --std p4-14" in error.message
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("recirculate_flag", "call recirculate_preserving_field_list in egress"),
+        ("drop", "call mark_to_drop(standard_metadata)"),
+    ],
+)
+def test_members_that_standard_metadata_has_no_more(name: str, instead: str) -> None:
+    text = program(apply=f"sm.{name} = 1;")
+    with pytest.raises(CompileError) as refused:
+        compile_text(text)
+    (error,) = refused.value.diagnostics
+    assert (error.kind, error.span.line) == (Kind.NAME, line_of(text, f"sm.{name}")[0])
+    assert error.message.endswith(f"has no member '{name}' any more: {instead}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[3]
+TESTS = Path(__file__).resolve().parents[1]
 README = TESTS.parent / "pspin_model" / "flare" / "README.md"
 
 
