@@ -102,7 +102,7 @@ class Storage:
         for candidate in header.type.fields:
             if candidate.name == name:
                 return Slot(ir.FieldRef(header, candidate), candidate.type)
-        if name in self.field_order[header.type.name]:
+        if name in self.field_order.get(header.type.name, ()):
             return NOWHERE
         return node.fail(f"header type {header.type.name} has no field {name!r}")
 

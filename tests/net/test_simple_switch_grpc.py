@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from google.protobuf import text_format
 
+from emulator.bmv2json.write import write_json
 from emulator.p4.frontend import compile_source
 from emulator.p4.library import find_program
 from emulator.ports.pcap.capture import read_capture
 from emulator.v1model.architecture import V1MODEL
 from hostagent.cli.bench.veth import VethPairs, ip
 from hostagent.protocol.frames import ones_complement_sum
-from tests.bmv2_writer.writer import write_bmv2
 from tests.labs.namespaces import PATIENCE_S, inside, veth_pairs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +59,7 @@ def pipeline(tmp_path: Path) -> tuple[Path, Path]:
     checked = compile_source(find_program("router.p4"), architecture=V1MODEL)
     p4info, config = tmp_path / "router.p4info.txtpb", tmp_path / "router.json"
     p4info.write_text(text_format.MessageToString(checked.p4info))
-    config.write_text(json.dumps(write_bmv2(checked.program)))
+    config.write_text(json.dumps(write_json(checked.program, checked.p4info)))
     return p4info, config
 
 

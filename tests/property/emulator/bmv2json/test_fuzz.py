@@ -11,12 +11,12 @@ import pytest
 
 from emulator.bmv2json.document import Bmv2JsonError
 from emulator.bmv2json.program import load_json
+from emulator.bmv2json.write import write_json
 from emulator.p4.frontend import compile_source
 from emulator.p4.ir.verify import verify
 from emulator.p4.library import find_program
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.target import V1MODEL_TARGET
-from tests.bmv2_writer.writer import write_bmv2
 from tests.generators.bmv2_damage import damaged
 from tests.programs.bmv2_documents import with_table, with_unions
 
@@ -31,7 +31,7 @@ def documents() -> dict[str, dict[str, object]]:
     for source in SOURCES:
         path = find_program(source)
         checked = compile_source(path, architecture=V1MODEL, include_paths=(str(STF / "include"),))
-        found[Path(path).stem] = write_bmv2(checked.program)
+        found[Path(path).stem] = write_json(checked.program, checked.p4info)
     return found
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from emulator.bmv2json.program import load_json
+from emulator.bmv2json.write import write_json
 from emulator.p4runtime.errors import BatchError
-from tests.bmv2_writer.writer import write_bmv2
 from tests.labs.p4runtime_device import Bench
 from tests.programs.text import compile_text, program
 
@@ -59,5 +59,5 @@ def test_it_cannot_be_written(bench: Bench) -> None:
 
 def test_such_p4info_agrees_with_the_program_as_json() -> None:
     checked = compile_text(SOURCE)
-    loaded = load_json(json.dumps(write_bmv2(checked.program)).encode(), checked.p4info)
+    loaded = load_json(json.dumps(write_json(checked.program, checked.p4info)).encode(), checked.p4info)
     assert loaded.p4info is checked.p4info

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from google.protobuf import text_format
 
+from emulator.bmv2json.write import write_json
 from emulator.harness.network import P4Network
 from emulator.harness.stf.command import run_stf
 from emulator.harness.trace_command import TraceRequest, run_trace
@@ -18,7 +19,6 @@ from emulator.p4.frontend import compile_source
 from emulator.v1model.architecture import V1MODEL
 from hostagent.cli.compile import compile_program
 from hostagent.cli.parsing import UsageError
-from tests.bmv2_writer.writer import write_bmv2
 
 PROGRAM = str(Path(__file__).resolve().parents[3] / "programs" / "harness_program.p4")
 FRAME = "020000000002 020000000001 9999"
@@ -30,7 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """``hub.json`` and its P4Info, as p4c would leave them."""
     folder = tmp_path_factory.mktemp("json")
     checked = compile_source(PROGRAM, architecture=V1MODEL)
-    (folder / "hub.json").write_text(json.dumps(write_bmv2(checked.program)))
+    (folder / "hub.json").write_text(json.dumps(write_json(checked.program, checked.p4info)))
     (folder / "hub.p4info.txtpb").write_text(text_format.MessageToString(checked.p4info))
     return folder / "hub.json"
 
