@@ -28,16 +28,21 @@ class P4RuntimeClient:
 
     def __init__(
         self, address: str, device_id: int = 0, *, options: Sequence[tuple[str, Any]] = (),
-        timeout_s: float = CALL_TIMEOUT_S, pipeline_timeout_s: float = PIPELINE_TIMEOUT_S,
+        credentials: Any = None, timeout_s: float = CALL_TIMEOUT_S, pipeline_timeout_s: float = PIPELINE_TIMEOUT_S,
     ) -> None:  # fmt: skip
-        """``address`` is HOST:PORT; ``options`` are gRPC's channel options. Connects at the first call."""
+        """``address`` is HOST:PORT; ``options`` are gRPC's channel options, ``credentials`` its channel credentials
+        (None: no TLS). Connects at the first call."""
         self.address = address
         self.device_id = device_id
         self.timeout_s = timeout_s
         self.pipeline_timeout_s = pipeline_timeout_s
         self.election_id: Any = None
         """A ``p4.v1.Uint128``, or None for requests without one."""
-        self.channel = grpc.insecure_channel(address, options=tuple(options))
+        self.channel = (
+            grpc.insecure_channel(address, options=tuple(options))
+            if credentials is None
+            else grpc.secure_channel(address, credentials, options=tuple(options))
+        )
         self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
 
     def connect(self, timeout_s: float) -> None:

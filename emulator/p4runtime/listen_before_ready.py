@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.native.tls import ServerTls
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
 
@@ -26,8 +27,9 @@ class EarlyListening:
 class Listening:
     """A context manager around the start of the switch; `serve` releases the blocked calls."""
 
-    def __init__(self, address: str, early: EarlyListening | None = None) -> None:
+    def __init__(self, address: str, early: EarlyListening | None = None, tls: ServerTls | None = None) -> None:
         self._address = address
+        self._tls = tls
         self._early = early
         self._lock = threading.Lock()
         self._server: P4RuntimeServer | None = None
@@ -55,15 +57,18 @@ class Listening:
             if self._is_over:
                 return
             try:
-                self._server = P4RuntimeServer(None, self._address)
+                self._server = self._make_server()
             except ServerError:
                 return  # `serve` raises it
             early.on_listening()
+
+    def _make_server(self) -> P4RuntimeServer:
+        return P4RuntimeServer(None, self._address, tls=self._tls)
 
     def serve(self, device: Device, extra_handlers: tuple[Any, ...] = ()) -> P4RuntimeServer:
         """The server, in front of the device from now on. Raises ServerError."""
         with self._lock:
             self._is_over = True
-            server, self._server = self._server or P4RuntimeServer(None, self._address), None
+            server, self._server = self._server or self._make_server(), None
         server.serve(device, extra_handlers)
         return server

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
+from emulator.native.tls import ServerTls
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4runtime.commands.service import commands_handler
@@ -76,6 +77,8 @@ class SwitchOptions:
     engine: str = "llvm"
     make_switch: Callable[[], Switch] = Switch
     """With engine `WITH_SOURCE`: a switch that traces its program."""
+    tls: ServerTls | None = None
+    """None: the P4Runtime server is without TLS."""
     flavor: Flavor = SPECIFICATION
     """What the P4Runtime server does where servers differ."""
     die_with_parent: bool = False
@@ -106,7 +109,7 @@ class RunningSwitch:
 
     def __init__(self, options: SwitchOptions, compiled: Compiled | None, listening: Listening | None = None) -> None:
         self.options = options
-        self._listening = listening or Listening(options.grpc_server_addr)
+        self._listening = listening or Listening(options.grpc_server_addr, tls=options.tls)
         self.ended_in_time = True
         """Whether all threads were gone when the context was left; one may still be compiling."""
         self._compiled = compiled
@@ -297,7 +300,7 @@ def run_switch(
     if options.die_with_parent:
         die_with_parent()
     try:
-        with Listening(options.grpc_server_addr, early) as listening:
+        with Listening(options.grpc_server_addr, early, options.tls) as listening:
             with shutdown.raising():
                 compiled = compile_for(options)
                 adopt_switch_loops()

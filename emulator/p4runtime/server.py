@@ -23,6 +23,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from emulator.native.p4protos import p4runtime_pb2
+from emulator.native.tls import ServerTls, TlsError
 from emulator.p4runtime import grpc_status
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
@@ -52,7 +53,9 @@ class ServerError(Exception):
 class P4RuntimeServer:
     """Serves one device until `stop`."""
 
-    def __init__(self, device: Device | None, address: str, extra_handlers: tuple[Any, ...] = ()) -> None:
+    def __init__(
+        self, device: Device | None, address: str, extra_handlers: tuple[Any, ...] = (), tls: ServerTls | None = None
+    ) -> None:
         """Listens at once on ``HOST:PORT`` (port 0: any free one). Raises ServerError when that cannot be.
 
         Without a device calls wait for `serve`.
@@ -72,7 +75,7 @@ class P4RuntimeServer:
             ],
         )
         self._server.add_generic_rpc_handlers((_service(servicer),))
-        self.address = _bind(self._server, address)
+        self.address = _bind(self._server, address, tls)
         if device is not None:
             self.serve(device, extra_handlers)
         self._server.start()
@@ -96,14 +99,22 @@ class P4RuntimeServer:
         return bool(self._server.stop(grace_s).wait(timeout_s))
 
 
-def _bind(server: Any, address: str) -> str:
+def _bind(server: Any, address: str, tls: ServerTls | None) -> str:
     host, separator, port = address.rpartition(":")
     if not separator or not host or not port.isdigit() or int(port) > 65535:
         raise ServerError(f"{address!r} is no address to listen on: write HOST:PORT, for example 127.0.0.1:9559")
     _try(address, host.strip("[]"), int(port))
     try:
-        bound_port = server.add_insecure_port(address)
+        if tls is None:
+            bound_port = server.add_insecure_port(address)
+        else:
+            bound_port = server.add_secure_port(address, tls.credentials())
+    except TlsError as error:
+        raise ServerError(f"TLS: {error}") from error
     except RuntimeError:
+        if tls is not None:  # `_try` has shown that the address can be had
+            files = f"{tls.certificate} and {tls.key}"
+            raise ServerError(f"TLS: the certificate and the key cannot be used: {files}") from None
         raise ServerError(f"cannot listen on {address}: choose another address") from None
     return f"{host}:{bound_port}"
 

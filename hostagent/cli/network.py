@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     INCLUDE,
     option("--p4runtime", "--grpc-server-addr", metavar="HOST:PORT", help="Listening address of the P4Runtime server."),
     DEVICE_ID,
+    flag("--grpc-server-ssl", help="TLS for the P4Runtime server; requires --grpc-server-cert and --grpc-server-key."),
+    option("--grpc-server-cert", metavar="FILE", help="Certificate of the server (PEM)."),
+    option("--grpc-server-key", metavar="FILE", help="Private key of the server (PEM)."),
+    option("--grpc-server-cacert", metavar="FILE", help="Root certificates to verify clients against (PEM)."),
+    flag("--grpc-server-with-client-auth", help="Mutual TLS: clients must have a certificate."),
     option("--longest-frame", metavar="BYTES", type=integer(64, 65536), help="Frame size that shm ports hold."),
     option("--cpu-port", metavar="N", type=integer(), help="Number of the port for packet-in and packet-out."),
     option("--engine", metavar="ENGINE", help="Execution engine: llvm, or interpreter (slow, for comparison)."),
@@ -44,6 +49,11 @@ def switch(
     include: list[Path] | None = None,
     p4runtime: str = "127.0.0.1:9559",
     device_id: int = 0,
+    grpc_server_ssl: bool = False,
+    grpc_server_cert: str | None = None,
+    grpc_server_key: str | None = None,
+    grpc_server_cacert: str | None = None,
+    grpc_server_with_client_auth: bool = False,
     longest_frame: int | None = None,
     cpu_port: int | None = None,
     engine: str = "llvm",
@@ -56,8 +66,15 @@ def switch(
       netsum switch p4src/router.p4 --port 1=udp:127.0.0.1:5001 \\
         --port 2=udp:127.0.0.1:5002
     """
+    from emulator.native.tls import ServerTls
     from emulator.p4runtime.process import SwitchOptions, run_switch
 
+    tls = None
+    if grpc_server_ssl:
+        if grpc_server_cert is None or grpc_server_key is None:
+            print("netsum switch: --grpc-server-ssl needs --grpc-server-cert and --grpc-server-key", file=sys.stderr)
+            return 1
+        tls = ServerTls(grpc_server_cert, grpc_server_key, grpc_server_cacert, grpc_server_with_client_auth)
     options = SwitchOptions(
         program=program,
         ports=tuple(port or ()),
@@ -65,6 +82,7 @@ def switch(
         include_paths=tuple(str(folder) for folder in include or ()),
         grpc_server_addr=p4runtime,
         device_id=device_id,
+        tls=tls,
         longest_frame_bytes=longest_frame,
         cpu_port=cpu_port,
         engine=engine,
@@ -87,6 +105,9 @@ def switch(
     INCLUDE,
     option("--p4info", metavar="FILE", type=Path, help="P4Info file of p4c for bmv2; requires --device-config."),
     option("--device-config", metavar="FILE", type=Path, help="JSON file of bmv2 to load; requires --p4info."),
+    option("--cacert", metavar="FILE", help="Root certificates of a switch with TLS (PEM)."),
+    option("--cert", metavar="FILE", help="Certificate of the controller, for mutual TLS (PEM)."),
+    option("--private-key", metavar="FILE", help="Private key of the controller, for mutual TLS (PEM)."),
     option("--listen", metavar="HOST:PORT", help="Listening address for ranks; port 0: any free port."),
     DEVICE_ID,
     option(
@@ -109,6 +130,9 @@ def controller(
     include: list[Path] | None = None,
     p4info: Path | None = None,
     device_config: Path | None = None,
+    cacert: str | None = None,
+    cert: str | None = None,
+    private_key: str | None = None,
     listen: str = "127.0.0.1:0",
     device_id: int = 0,
     max_window: int | None = None,
@@ -124,11 +148,15 @@ def controller(
       netsum controller --port 1=shm:a --port 2=shm:b \\
         --program allreduce.p4 -D LANES=256
     """
+    from emulator.native.tls import ClientTls
     from hostagent.controller.process import ControllerOptions, run_controller
 
     where = aggregator.partition("://")[2]
     if "," not in where and where != "-":
         refuse(given, "applies to the servers of several racks only: --aggregator netsum://A,B", "way")
+    tls = None
+    if cacert is not None or cert is not None or private_key is not None:
+        tls = ClientTls(cacert, cert, private_key)
     loaded = load_program(program, define, include, p4info, device_config)
     if loaded is None:
         return 1
@@ -136,6 +164,7 @@ def controller(
         aggregator=aggregator,
         ports=tuple(port or ()),
         program=loaded,
+        tls=tls,
         listen=listen,
         max_window=max_window,
         full_length_no_data=full_length_no_data,

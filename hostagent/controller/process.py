@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from emulator.native.tls import ClientTls, TlsError
 from emulator.ports.errors import PortError
 from hostagent.controller.core.core import Controller
 from hostagent.controller.core.model import Settings
@@ -59,6 +60,8 @@ class ControllerOptions:
     ports: tuple[str, ...]
     """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
     program: Program = USE_WHAT_RUNS
+    tls: ClientTls | None = None
+    """For a P4 switch with TLS."""
     listen: str = "127.0.0.1:0"
     max_window: int | None = None
     """None: what cables in shared memory hold, where there are such, else LARGEST_WINDOW."""
@@ -104,7 +107,7 @@ def run_controller(options: ControllerOptions) -> int:
         options = replace(options, aggregator=options.aggregator.removesuffix("-") + address)
     try:
         return asyncio.run(_serve(options))
-    except (OptionError, PortError, StateFileError, ListenError, ProgramError) as error:
+    except (OptionError, PortError, StateFileError, ListenError, ProgramError, TlsError) as error:
         print(f"netsum controller: {error}", file=sys.stderr)
         return 1
 
@@ -165,12 +168,14 @@ def make_driver(options: ControllerOptions) -> Driver:
     if kind == SCHEME:
         if options.program != USE_WHAT_RUNS:
             raise OptionError(f"--aggregator {options.aggregator!r} takes no P4 program")
+        if options.tls is not None:
+            raise OptionError("--cacert, --cert and --private-key are for P4 switches (p4runtime://HOST:PORT)")
         if options.way not in WAYS:
             raise OptionError(f"--way {options.way!r}: choose {', '.join(WAYS)}")
         addresses = ["{}:{}".format(*_address("--aggregator", one)) for one in address.split(",")]
         return RacksDriver(addresses, options.way) if len(addresses) > 1 else AggregatorDriver(addresses[0])
     host, port = _address("--aggregator", address)
-    return P4RuntimeDriver(f"{host}:{port}", options.program, options.device_id)
+    return P4RuntimeDriver(f"{host}:{port}", options.program, options.device_id, options.tls)
 
 
 def _address(option: str, text: str) -> tuple[str, int]:

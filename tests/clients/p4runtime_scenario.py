@@ -25,8 +25,9 @@ TIMEOUT_S = 20
 class Controller(StreamClient):
     """The product's client with entities in protobuf's text format."""
 
-    def __init__(self, address: str, device_id: int = 0, stream_s: float = 120) -> None:
-        super().__init__(address, device_id, stream_s=stream_s, timeout_s=TIMEOUT_S, pipeline_timeout_s=TIMEOUT_S)
+    def __init__(self, address: str, device_id: int = 0, stream_s: float = 120, credentials: Any = None) -> None:
+        timeouts = {"timeout_s": TIMEOUT_S, "pipeline_timeout_s": TIMEOUT_S}
+        super().__init__(address, device_id, stream_s=stream_s, credentials=credentials, **timeouts)
 
     def p4info(self) -> Any:
         return (self.pipeline() or p4rt.ForwardingPipelineConfig()).p4info

@@ -33,6 +33,11 @@ Target options:
   --grpc-server-addr HOST:PORT    listening address of P4Runtime (default 0.0.0.0:9559)
   --cpu-port N                    number of the port for packet-in and packet-out
   --drop-port N                   drop port; only 511 is supported
+  --grpc-server-ssl               TLS, with the following PEM files
+  --grpc-server-cert FILE, --grpc-server-key FILE
+                                  certificate and private key of the server
+  --grpc-server-cacert FILE       root certificates to verify clients against
+  --grpc-server-with-client-auth  clients must have a certificate (mutual TLS)
 
 Accepted, and without effect here: --nanolog, --debugger, --debugger-addr, --notifications-addr,
 --log-flush, --max-port-count, --priority-queues, --max-mc-groups, --max-l1-entries, --max-l2-entries,
@@ -53,6 +58,8 @@ class Options:
     device_id: int = 0
     grpc_server_addr: str = DEFAULT_ADDRESS
     cpu_port: int | None = None
+    tls: dict[str, str] = field(default_factory=dict)
+    """The --grpc-server-... options of TLS, by their names without that; flags with an empty value."""
     thrift_port: int | None = None
     pcap_folder: str | None = None
     use_files_s: float | None = None
@@ -144,6 +151,10 @@ def _check(options: Options) -> None:
         options.program = None
     if options.log_console and options.log_file is not None:
         raise OptionError("--log-console and --log-file exclude each other")
+    if "ssl" in options.tls and not {"cert", "key"} <= options.tls.keys():
+        raise OptionError("--grpc-server-ssl needs --grpc-server-cert FILE and --grpc-server-key FILE")
+    if options.tls and "ssl" not in options.tls:
+        options.warnings.append(f"--grpc-server-{next(iter(options.tls))} has no effect without --grpc-server-ssl")
     if options.use_files_s is not None and options.pcap_folder is not None:
         options.warnings.append("--pcap has no effect with --use-files, which writes all packets sent")
 
@@ -219,6 +230,13 @@ def _level(options: Options, value: str) -> None:
     options.log_level = value
 
 
+def _tls(name: str) -> Setter:
+    def note(options: Options, value: str) -> None:
+        options.tls[name] = value
+
+    return note
+
+
 def _no_p4(options: Options, _: str) -> None:
     options.no_p4 = True
 
@@ -263,8 +281,8 @@ FLAGS: Mapping[str, Setter] = {
     "--debugger": _without_effect("--debugger", "there is no debugger; `netsum trace` shows the path of a packet"),
     "--enable-swap": _without_effect("--enable-swap", ""),
     "--disable-swap": _without_effect("--disable-swap", "P4Runtime may always replace the program"),
-    "--grpc-server-ssl": _impossible("--grpc-server-ssl", "the server speaks plain text"),
-    "--grpc-server-with-client-auth": _impossible("--grpc-server-with-client-auth", "the server speaks plain text"),
+    "--grpc-server-ssl": _tls("ssl"),
+    "--grpc-server-with-client-auth": _tls("with-client-auth"),
 }
 
 VALUES: Mapping[str, Setter] = {
@@ -293,7 +311,7 @@ VALUES: Mapping[str, Setter] = {
     "--packet-in": _impossible("--packet-in", NO_CHANNEL),
     "--restore-state": _impossible("--restore-state", "write the state over P4Runtime"),
     "--dp-grpc-server-addr": _impossible("--dp-grpc-server-addr", "use interfaces, or --cpu-port"),
-    "--grpc-server-cacert": _impossible("--grpc-server-cacert", "the server speaks plain text"),
-    "--grpc-server-cert": _impossible("--grpc-server-cert", "the server speaks plain text"),
-    "--grpc-server-key": _impossible("--grpc-server-key", "the server speaks plain text"),
+    "--grpc-server-cacert": _tls("cacert"),
+    "--grpc-server-cert": _tls("cert"),
+    "--grpc-server-key": _tls("key"),
 }

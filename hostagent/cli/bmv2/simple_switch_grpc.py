@@ -17,6 +17,7 @@ from hostagent.cli.bmv2.log import PacketLog, logs_packets, start_logging
 from hostagent.cli.bmv2.options import USAGE, OptionError, Options, parse
 
 if TYPE_CHECKING:
+    from emulator.native.tls import ServerTls
     from emulator.p4runtime.process import SwitchOptions
 
 NAME = "simple_switch_grpc"
@@ -108,9 +109,19 @@ def switch_options(options: Options) -> SwitchOptions:
         device_id=options.device_id,
         cpu_port=options.cpu_port,
         flavor=PI,
+        tls=_tls(options),
         quiet=True,
         **looked_into,
     )
+
+
+def _tls(options: Options) -> ServerTls | None:
+    from emulator.native.tls import ServerTls
+
+    files = options.tls
+    if "ssl" not in files:
+        return None
+    return ServerTls(files["cert"], files["key"], files.get("cacert"), "with-client-auth" in files)
 
 
 def _port(options: Options, number: int, name: str) -> str:

@@ -49,8 +49,9 @@ class WatchedStream:
         call: Callable[[grpc.aio.Channel], Any],
         received: Callable[[Any], None],
         ended: Callable[[grpc.RpcError | None], None],
+        credentials: Any = None,
     ):
-        self._loop, self._address, self._options = loop, address, options
+        self._loop, self._address, self._options, self._credentials = loop, address, options, credentials
         self._call, self._received, self._ended = call, received, ended
         self._outgoing: asyncio.Queue[Any] = asyncio.Queue()
         self._closing = asyncio.Event()
@@ -65,8 +66,13 @@ class WatchedStream:
         self._loop.call_soon_threadsafe(self._closing.set)
         self._served.result(CLOSE_TIMEOUT_S)
 
+    def _open_channel(self) -> grpc.aio.Channel:
+        if self._credentials is None:
+            return grpc.aio.insecure_channel(self._address, options=self._options)
+        return grpc.aio.secure_channel(self._address, self._credentials, options=self._options)
+
     async def _serve(self) -> None:
-        async with grpc.aio.insecure_channel(self._address, options=self._options) as channel:
+        async with self._open_channel() as channel:
             reading = asyncio.create_task(self._read(self._call(channel)))
             closing = asyncio.create_task(self._closing.wait())
             await asyncio.wait({reading, closing}, return_when=asyncio.FIRST_COMPLETED)

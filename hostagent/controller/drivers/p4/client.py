@@ -59,12 +59,20 @@ class P4Client:
     SwitchAway and SwitchRefused.
     """
 
-    def __init__(self, address: str, device_id: int, on_broken: Callable[[], None], loop: asyncio.AbstractEventLoop):
-        """`on_broken` is called once, on the loop, when the stream ends by itself."""
+    def __init__(
+        self,
+        address: str,
+        device_id: int,
+        on_broken: Callable[[], None],
+        loop: asyncio.AbstractEventLoop,
+        credentials: Any = None,
+    ):
+        """`on_broken` is called once, on the loop, when the stream ends by itself. `credentials`: for TLS."""
+        self._credentials = credentials
         self._address = address
         self._on_broken = on_broken
         self._loop = loop
-        self._client = P4RuntimeClient(address, device_id, options=CHANNEL_OPTIONS)
+        self._client = P4RuntimeClient(address, device_id, options=CHANNEL_OPTIONS, credentials=credentials)
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._stream: WatchedStream | None = None
 
@@ -84,6 +92,7 @@ class P4Client:
             open_stream,
             self._received,
             self._ended,
+            self._credentials,
         )
         election_id = time.time_ns()
         for _ in range(2):

@@ -18,6 +18,7 @@ from google.protobuf import text_format
 
 from emulator.native.p4protos import p4info_pb2
 from emulator.native.p4protos import p4runtime_pb2 as p4
+from emulator.native.tls import ClientTls
 from hostagent.controller.drivers.driver import (
     DROPS,
     VERDICTS,
@@ -79,8 +80,10 @@ def read_program(p4info: Path | None, device_config: Path | None) -> Program:
 class P4RuntimeDriver(ReconnectingDriver):
     """See hostagent.controller.drivers.driver.Driver."""
 
-    def __init__(self, address: str, program: Program, device_id: int = 0):
+    def __init__(self, address: str, program: Program, device_id: int = 0, tls: ClientTls | None = None):
+        """Raises TlsError."""
         super().__init__()
+        self._credentials = tls.credentials() if tls is not None else None
         self._address = address
         self._program = program
         self._device_id = device_id
@@ -113,7 +116,7 @@ class P4RuntimeDriver(ReconnectingDriver):
 
     def _serve(self, events: DriverEvents) -> None:
         """One connection, from its beginning to its end."""
-        client = P4Client(self._address, self._device_id, self._on_broken, self._loop)
+        client = P4Client(self._address, self._device_id, self._on_broken, self._loop, self._credentials)
         try:
             client.open()
             loaded = self._load(client)

@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from emulator.harness.walk.events import Walk
+from emulator.native.tls import ServerTls
+from emulator.p4runtime.flavor import PI
 from emulator.v1model.compiled import WITH_SOURCE
 from hostagent.cli.bmv2.log import PacketLog
 from hostagent.cli.bmv2.options import OptionError, Options, parse
@@ -31,6 +33,16 @@ def test_what_a_mininet_script_writes() -> None:
     told = switch_options(options)
     assert told.ports == ("1=if:s1-eth1", "2=if:s1-eth2")
     assert (told.program, told.device_id, told.cpu_port) == ("build/p.json", 3, 255)
+
+
+def test_tls_and_pi() -> None:
+    files = "--grpc-server-cacert ca.crt --grpc-server-cert s.crt --grpc-server-key s.key"
+    switch = switch_options(of(f"--no-p4 -- --grpc-server-ssl {files} --grpc-server-with-client-auth"))
+    assert switch.tls == ServerTls("s.crt", "s.key", "ca.crt", requires_client=True)
+    assert switch.flavor is PI
+    without = of(f"--no-p4 -- {files}")
+    assert switch_options(without).tls is None
+    assert "no effect without --grpc-server-ssl" in without.warnings[0]
 
 
 def test_what_is_not_said_is_as_in_bmv2() -> None:
@@ -82,7 +94,7 @@ def test_ports_over_files() -> None:
         ("--no-p4=yes", "takes no value"),
         ("--no-p4 --use-files soon", "must be a number of seconds"),
         ("--no-p4 --packet-in ipc:///x", "--packet-in is not supported"),
-        ("--no-p4 --grpc-server-ssl", "plain text"),
+        ("--no-p4 --grpc-server-ssl", "needs --grpc-server-cert FILE and --grpc-server-key FILE"),
     ],
 )
 def test_what_is_refused(words: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:

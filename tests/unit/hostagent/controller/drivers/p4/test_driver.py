@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.native.tls import ClientTls, ServerTls
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.server import P4RuntimeServer
@@ -19,6 +20,7 @@ from hostagent.controller.drivers.p4.driver import P4RuntimeDriver, Program, Pro
 from hostagent.controller.drivers.p4.entries import JobEntries
 from tests.fakes.driver_events import JOB, WAIT_S, Events
 from tests.fakes.fake_switch import FakeSwitch, fake_target
+from tests.labs.certificates import make_certificates
 from tests.programs.aggregator_p4info import aggregator_p4info, aggregator_p4info_text
 
 
@@ -267,3 +269,17 @@ def test_files_that_p4c_wrote_are_read(tmp_path: Path) -> None:
         read_program(info, None)
     with pytest.raises(ProgramError, match="missing"):
         read_program(info, tmp_path / "missing.json")
+
+
+def test_a_switch_with_mutual_tls(program: Program, tmp_path: Path) -> None:
+    made = make_certificates(tmp_path)
+    server_tls = ServerTls(made.path("server.crt"), made.path("server.key"), made.path("ca.crt"), requires_client=True)
+    server = P4RuntimeServer(Device(0, fake_target()), "127.0.0.1:0", tls=server_tls)
+    tls = ClientTls(made.path("ca.crt"), made.path("client.crt"), made.path("client.key"))
+    driver = P4RuntimeDriver(server.address, program, tls=tls)
+    events = started(driver)
+    try:
+        assert events.next("ready") == (Capacity(slots=512, lanes=64, rows=64), True)
+    finally:
+        driver.stop()
+        server.stop(0)
