@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from emulator.harness.egress_rings import Rings
-from emulator.harness.walk.events import Walk
+from emulator.harness.walk.events import Left, Walk
 from emulator.harness.walk.traced_switch import TracedSwitch
 from emulator.p4 import ir
 from emulator.p4.ir import walk
 from emulator.ports.batch import FrameBatch
-from emulator.switch.core import Switch
+from emulator.switch.control import Control
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.metadata import Algorithm
 
@@ -27,6 +27,10 @@ CHANGES = (
     "set_clone_session", "delete_clone_session", "set_value_set", "set_ports_down", "take_digests", "take_messages",
 )  # fmt: skip
 """Calls that leave a switch other than it was."""
+
+
+MOST_COMPARED = 16
+"""Number of arrivals to look at for a frame of unknown origin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +62,11 @@ class Recording:
         self.items: list[Item] = []
         self.seed = seed
 
-    def watch(self, switch: Switch) -> None:
+    def watch(self, switch: Control) -> None:
         """From now on every change of the switch is noted; one that it refuses is not."""
         for name in CHANGES:
-            setattr(switch, name, self._noting(name, getattr(switch, name)))
+            if hasattr(switch, name):
+                setattr(switch, name, self._noting(name, getattr(switch, name)))
 
     def _noting(self, name: str, change: Callable[..., Any]) -> Callable[..., Any]:
         def noted(*arguments: Any) -> Any:
@@ -95,6 +100,19 @@ class Recording:
         switch.process(one_frame(arrival.content, arrival.port), arrival.now_ns)
         rings.take()
         return walks[0]
+
+    def similar_frame(self, port: int, content: bytes, program: CompiledProgram, rings: Rings) -> Left | None:
+        """The frame that the interpreter sends by ``port`` with this content, else with this length, for one of the
+        last frames that arrived; with the headers that its deparser wrote."""
+        arrivals = [number for number, item in enumerate(self.items) if isinstance(item, Arrival)]
+        similar: Left | None = None
+        for number in reversed(arrivals[-MOST_COMPARED:]):
+            for left in self.walk_of(number, program, rings).left:
+                if left.port == port and left.content == content:
+                    return left
+                if left.port == port and len(left.content) == len(content):
+                    similar = similar or left
+        return similar
 
 
 def packets_matter_to_later_ones(program: ir.Program) -> bool:

@@ -1,4 +1,4 @@
-"""``pytest --target bmv2``: the driver, on stand-ins for p4c and simple_switch_grpc, which are not to be had here."""
+"""``pytest --target bmv2``: the driver, on stand-ins for p4c and simple_switch_grpc, which no registry has."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ def test_a_route(p4_switch):
     switch.table("source_macs").add({"port": 2}, "set_source", smac="02:00:00:00:00:88")
     switch.send(1, packet(64))
     switch.expect(2, packet(63, "02:00:00:00:00:88", "02:00:00:00:00:99"))
+    switch.send(1, packet(64))
+    switch.expect(2, packet(9, "02:00:00:00:00:88"), ignore=["hdr.ipv4.ttl", "hdr.ipv4.header_checksum",
+                                                             "hdr.ethernet.destination"])
     switch.expect_no_other()
-    assert route.packets == 1
-    assert switch.counter("sent")[2].packets == 1
+    assert route.packets == 2
+    assert switch.counter("sent")[2].packets == 2
     route.delete()
     switch.send(1, packet(64))
     switch.expect_no_other()
@@ -46,6 +49,9 @@ def test_what_bmv2_lacks(p4_switch):
     with pytest.raises(Exception, match="on this target a test has the ports 0 .. 7, not 9"):
         switch.expect(9, "00")
     switch.messages()
+
+def test_what_bmv2s_p4runtime_lacks(p4_switch):
+    p4_switch("router.p4").clone_session(5, 2, truncate=64)
 """
 
 
@@ -64,7 +70,8 @@ def test_the_same_test_runs_on_a_switch_process(tmp_path: Path) -> None:
     install(tmp_path)
     with one_namespace("bmv2") as namespace:
         text = run(tmp_path, f"{tmp_path}:{os.environ['PATH']}", namespace)
-    assert "1 failed, 1 passed, 1 skipped" in text, text
+    assert "1 failed, 1 passed, 2 skipped" in text, text
+    assert "clone sessions that truncate packets are for our own switch" in text
     assert "table RouterIngress.routes: an entry with this match exists" in text
     assert "log messages are for our own switch" in text
 
@@ -80,5 +87,5 @@ def test_our_own_simple_switch_grpc_is_not_taken_for_bmv2(tmp_path: Path, monkey
 
 def test_without_bmv2_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
     text = run(tmp_path, "/usr/bin:/bin:/usr/sbin:/sbin", None)
-    assert "3 skipped" in text
+    assert "4 skipped" in text
     assert "simple_switch_grpc is not on the PATH" in text

@@ -193,6 +193,8 @@ class P4RuntimeControl(Control):
         self._write(kind, entity)
 
     def set_clone_session(self, session: CloneSession) -> None:
+        if session.packet_length_bytes:
+            raise NotSupported("clone sessions that truncate packets are for our own switch: bmv2's PI refuses them")
         self._session(MODIFY if session.session_id in self._sessions else INSERT, session)
         self._sessions[session.session_id] = session
 

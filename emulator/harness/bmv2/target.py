@@ -14,8 +14,9 @@ from emulator.harness.bmv2.packet_socket import PacketSocket
 from emulator.harness.bmv2.process import PORTS, SwitchProcess, Veths, compile_program, require
 from emulator.harness.catalogue import Catalogue
 from emulator.harness.errors import NotSupported
+from emulator.harness.replay import Recording
 from emulator.harness.target import Received
-from emulator.harness.virtual import Source
+from emulator.harness.virtual import RINGS, Source
 from emulator.harness.walk.events import Left, Walk
 from emulator.v1model.viewing import make_view
 
@@ -83,6 +84,7 @@ class Bmv2Switch:
         self.name = name
         self.ports = PORTS
         self.wires: dict[int, PacketSocket] = {}
+        self._recording = Recording()
         self._stack = ExitStack()
         try:
             self._start(source, number)
@@ -105,15 +107,23 @@ class Bmv2Switch:
         process.wait_until_it_listens()
         self.control = P4RuntimeControl(process.address, compiled.p4info, compiled.json)
         self._stack.callback(self.control.close)
+        self._interpreted = own
+        self._recording.watch(self.control)
 
     def send(self, port: int, content: bytes, origin: int) -> None:
+        self._recording.arrive(port, content, time.monotonic_ns())
         self.wires[port].send(content)
 
     def walks(self, origin: int) -> list[Walk]:
         return []
 
     def left(self, received: Received) -> Left | None:
-        return None
+        """bmv2 does not say which headers it wrote: they are those that our interpreter writes for the same inputs."""
+        rings = RINGS.take()
+        try:
+            return self._recording.similar_frame(received.port, received.content, self._interpreted, rings)
+        finally:
+            RINGS.give(rings)
 
     def messages(self) -> list[str]:
         raise NotSupported("log messages are for our own switch: bmv2 writes them to its log")
