@@ -19,6 +19,7 @@ from emulator.bmv2json.parsers import ParserReader, parser_error_numbers, read_e
 from emulator.bmv2json.pipelines import PipelineReader
 from emulator.bmv2json.tables import TableReader
 from emulator.p4 import ir
+from emulator.p4.ir.parser_loops import endless_loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,10 @@ def load_json(content: bytes, p4info: Any | None = None, path: str = "") -> Json
     except RecursionError:
         raise Bmv2JsonError("", "something in it is nested too deeply") from None
     digest = hashlib.sha256(content).hexdigest()
-    return JsonProgram(program, p4info, ((path, digest),) if path else ())
+    parse = program.block("p")
+    assert isinstance(parse, ir.Parser)
+    warnings = tuple(f"{path or 'the document'}: {message}" for _, message in endless_loops(parse))
+    return JsonProgram(program, p4info, ((path, digest),) if path else (), warnings)
 
 
 def _read(document: Node, client: ClientP4Info) -> tuple[ir.Program, Objects]:

@@ -28,6 +28,10 @@ class Kind(Enum):
     LEAVE = "leave"
 
 
+FOLDED_ROUNDS = 16
+"""Equal rounds of a parser's states from which on a walk shows one of them."""
+FOLDED_UNLIKE_ROUNDS = 1024
+"""The same for rounds in which values differ: more than any frame has headers."""
 Details: TypeAlias = tuple[tuple[str, str], ...]
 """(what, value) pairs, as text for people."""
 
@@ -74,3 +78,34 @@ class Walk:
 
     def add(self, kind: Kind, text: str, span: ir.Span | None = None, details: Details = (), key: str = "") -> None:
         self.events.append(Event(kind, text, span, self.depth, details, key))
+
+    def fold(self, start: int) -> None:
+        """Of a parser's events, from number ``start``: where they end in many like rounds, keep the first round."""
+        events = self.events
+        states = [i for i in range(start, len(events)) if events[i].kind is Kind.STATE]
+        if not states:
+            return
+        last = states[-1]
+        before = next((i for i in reversed(states[:-1]) if events[i] == events[last]), last)
+        period = last - before
+        for rounds, shape in ((FOLDED_ROUNDS, _whole), (FOLDED_UNLIKE_ROUNDS, _without_details)):
+            first = len(events) - period
+            while period and first > start and shape(events[first - 1]) == shape(events[first - 1 + period]):
+                first -= 1
+            if period and len(events) - first >= rounds * period:
+                break
+        else:
+            return
+        once = sum(first <= i < first + period for i in states)
+        more = sum(i >= first + period for i in states)
+        del events[first + period :]
+        again = "the same state" if once == 1 else f"the same {once} states"
+        self.add(Kind.NOTE, f"{again} again and again: {more} more")
+
+
+def _whole(event: Event) -> object:
+    return event
+
+
+def _without_details(event: Event) -> object:
+    return event.kind, event.text, event.span, event.depth, event.key

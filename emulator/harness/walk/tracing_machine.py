@@ -86,6 +86,12 @@ class TracingMachine(Machine):
 
     # --- Parser -----------------------------------------------------------------------------------------------------
 
+    def parse(self, parser: ir.Parser) -> int:
+        before = len(self.walk.events)
+        error = Machine.parse(self, parser)
+        self.walk.fold(before)
+        return error
+
     def state(self, state: ir.State) -> str:
         self.walk.add(Kind.STATE, state.name, state.span)
         following = Machine.state(self, state)

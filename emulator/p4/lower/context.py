@@ -107,6 +107,8 @@ class States:
     span: ir.Span | None = None
     out: list[ir.Statement] | None = None
     """Statements of the state being lowered; None outside of parsers."""
+    places: dict[str, int] = field(default_factory=dict)
+    """Where the source declares the states, by their names here."""
 
 
 class Scope(NamedTuple):

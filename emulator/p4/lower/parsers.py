@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
-from emulator.p4.check.reporting import unsupported
+from emulator.p4.check.reporting import unsupported, warn
+from emulator.p4.ir.parser_loops import endless_loops
 from emulator.p4.lower import arguments, blocks, evaluation, statements
 from emulator.p4.lower.context import Context, States
 from emulator.p4.lower.entries import keyset, keyset_parts, unsigned
@@ -24,7 +25,14 @@ def parser(cx: Context, instance: BlockInstance, parameters: list[Value]) -> ir.
     blocks.enter(cx, instance, parameters)
     _graph(cx, instance, "", {"accept": "accept", "reject": "reject"}, opening=None)
     cx.states.out = None
-    return ir.Parser(instance.path, tuple(cx.states.made))
+    result = ir.Parser(instance.path, tuple(cx.states.made))
+    for names, message in endless_loops(result):
+        warn(
+            cx,
+            next((cx.states.places[name] for name in names if name in cx.states.places), instance.symbol.at),
+            message,
+        )
+    return result
 
 
 def _graph(cx: Context, instance: BlockInstance, prefix: str, exits: dict[str, str], opening: str | None) -> None:
@@ -69,6 +77,7 @@ def _peek_name(cx: Context, name: str) -> str:
 def _state(cx: Context, node: r.State, name: str, targets: dict[str, str]) -> None:
     outer, outer_state = cx.out, (cx.states.name, cx.states.span, cx.states.out)
     _begin(cx, name, cx.span(node))
+    cx.states.places[name] = node.at
     blocks.guarded(cx, node.body)
     if node.keys:
         _end(cx, _select(cx, node, targets))

@@ -54,3 +54,11 @@ def test_a_value_set_without_a_size_has_the_default_one(engine: str) -> None:
     running = Running(parsed(cases, parse_vsets=[{"name": "some", "id": 0, "compressed_bitwidth": 8}]), engine)
     (value_set,) = running.loaded.p4info.value_sets
     assert value_set.size == DEFAULT_VALUE_SET
+
+
+def test_a_loop_of_states_without_an_end_is_a_warning(engine: str) -> None:
+    cases = [{"type": "default", "value": None, "mask": None, "next_state": "mark"}]
+    made = parsed(cases)
+    made["parsers"][0]["parse_states"][1]["transitions"][0]["next_state"] = "mark"
+    (warning,) = Running(made, engine).loaded.warnings
+    assert "a packet never leaves state mark" in warning

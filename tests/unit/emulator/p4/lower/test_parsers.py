@@ -7,6 +7,7 @@ import pytest
 
 from emulator.switch.control import ControlError, ValueSetMember
 from tests.programs.run import Piece, around
+from tests.programs.text import compile_text
 
 HEAD = "parser P_(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {\n"
 META = "bit<32> p; bit<32> q; bit<32> r; error e; bit<8> m8;"
@@ -250,3 +251,22 @@ def test_value_sets_match_as_their_fields_say() -> None:
     found = [piece(*values)[:2] for values in asked]
     assert [p for p, _ in found] == [1, 0, 2, 2, 0, 2, 0, 0, 0]
     assert [q for _, q in found] == [0, 0, 0, 0, 0, 0, 3, 3, 0]
+
+
+def test_a_loop_without_an_end_is_a_warning_at_its_first_state() -> None:
+    states = (
+        first("transition select(a) { 1: lost; 2: Back; default: accept; }")
+        + """
+state Back { transition select(hdr.given.a) { 2: Back; default: accept; } }
+state lost { meta.p = meta.p + 1; transition found; }
+state found { transition lost; }"""
+    )
+    checked = compile_text(source(states))
+    messages = [w.message for w in checked.warnings if "ParserTimeout" in w.message]
+    assert [message.partition(":")[0] for message in messages] == [
+        "a packet never leaves states lost, found", "a packet that comes back to state Back never leaves",
+    ]  # fmt: skip
+    lines = source(states).splitlines()
+    places = [w.span.line for w in checked.warnings if "ParserTimeout" in w.message]
+    assert [lines[line - 1].split()[1] for line in places] == ["lost", "Back"]
+    assert Piece(source(states))(2) == (0, 0, 0, 0)
