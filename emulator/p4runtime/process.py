@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
@@ -26,7 +27,7 @@ from emulator.p4runtime.entities.statistics import statistics_handler
 from emulator.p4runtime.flavor import SPECIFICATION, Flavor
 from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 from emulator.p4runtime.pipeline.compilation import compile_config
-from emulator.p4runtime.pipeline.device_config import read_json_file
+from emulator.p4runtime.pipeline.device_config import read_config_file
 from emulator.p4runtime.pipeline.package import PackageError, pack
 from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure, Target
 from emulator.p4runtime.server import ServerError
@@ -63,7 +64,7 @@ class SwitchOptions:
     """The options of ``netsum switch``."""
 
     program: str | None = None
-    """P4 source or bmv2's JSON: a path, or a shipped program's name. None: start without, and wait for P4Runtime."""
+    """Path of P4 source, bmv2's JSON or a package; or a shipped program's name. None: P4Runtime loads one."""
     ports: tuple[str, ...] = ()
     """``N=SPEC`` texts; see ``emulator.ports.spec``."""
     defines: Mapping[str, str] = field(default_factory=dict)
@@ -255,7 +256,7 @@ def _spec_of(port: SwitchPort) -> str:
 
 
 def compile_for(options: SwitchOptions) -> Compiled | None:
-    """The program to start with. Raises OptionError, CompileError, CompileFailure, ProgramNotFound."""
+    """The program to start with. Raises OptionError, CompileError, CompileFailure, PackageError, ProgramNotFound."""
     if options.engine not in (*ENGINES, WITH_SOURCE):
         raise OptionError(f"--engine {options.engine}: choose one of {', '.join(ENGINES)}")
     if not 0 <= options.device_id < 1 << 64:
@@ -265,7 +266,7 @@ def compile_for(options: SwitchOptions) -> Compiled | None:
     parse_ports(list(options.ports))  # errors in these are reported before the program is compiled
     if options.program is None:
         return None
-    config = read_json_file(options.program)
+    config = read_config_file(options.program)
     if config is not None:
         return compile_config(config, options.engine)
     program = load(options.program, dict(options.defines), engine=options.engine, include_paths=options.include_paths)
@@ -275,9 +276,8 @@ def compile_for(options: SwitchOptions) -> Compiled | None:
 def _config_of(options: SwitchOptions) -> Any:
     """What GetForwardingPipelineConfig gives for a program that came from the command line."""
     assert options.program is not None
-    config = read_json_file(options.program)
-    if config is not None:
-        return p4runtime_pb2.ForwardingPipelineConfig(p4_device_config=config.content)
+    if read_config_file(options.program) is not None:
+        return p4runtime_pb2.ForwardingPipelineConfig(p4_device_config=Path(options.program).read_bytes())
     package = pack(find_program(options.program), options.defines, options.include_paths)
     return p4runtime_pb2.ForwardingPipelineConfig(p4_device_config=package)
 

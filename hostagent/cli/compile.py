@@ -12,12 +12,12 @@ from hostagent.cli.options import AS_JSON, DEFINE, INCLUDE, UNDEFINE, parse_defi
 from hostagent.cli.parsing import UsageError, argument, command, flag, option
 
 if TYPE_CHECKING:
-    from emulator.p4runtime.pipeline.device_config import JsonConfig
+    from emulator.p4runtime.pipeline.device_config import DeviceConfig
     from emulator.v1model.summaries import Summary
 
 
 @command(
-    argument("program", nargs="?", help="P4 source file, name of a shipped program, or bmv2 JSON file."),
+    argument("program", nargs="?", help="P4 source, bmv2 JSON or package file, or name of a shipped program."),
     option("--dump-after", metavar="PASS", help="Stage or pass to print the program after; see --list-passes."),
     option("--p4info", metavar="FILE", type=Path, help="File to write P4Info to: .txtpb, .bin or .json."),
     DEFINE,
@@ -73,13 +73,19 @@ def compile_program(
         if status is not None:
             return status
     from emulator.p4.preprocess.preprocessor import UNDEFINED
-    from emulator.p4runtime.pipeline.device_config import read_json_file
+    from emulator.p4runtime.pipeline.device_config import read_config_file
+    from emulator.p4runtime.pipeline.package import PackageError
     from emulator.v1model.command import run_compile
 
-    if (config := read_json_file(program)) is not None:
+    try:
+        config = read_config_file(program)
+    except PackageError as error:
+        print(f"netsum compile: {error}", file=sys.stderr)
+        return 1
+    if config is not None:
         if define or undefine or include or dump_after or check_only or strict_bmv2:
-            raise UsageError("bmv2 JSON is compiled already: only --p4info and --json apply to it")
-        return _compile_json(program, config, p4info, as_json)
+            raise UsageError("bmv2 JSON and packages have their options inside: only --p4info and --json apply to them")
+        return _compile_config(program, config, p4info, as_json)
     return run_compile(
         program,
         dump_after=dump_after,
@@ -92,16 +98,16 @@ def compile_program(
     )
 
 
-def _compile_json(path: str, config: JsonConfig, p4info: Path | None, as_json: bool) -> int:
+def _compile_config(path: str, config: DeviceConfig, p4info: Path | None, as_json: bool) -> int:
     """The exit status."""
     from emulator.p4.errors import CompileError
-    from emulator.p4runtime.pipeline.programs import load_json_file
+    from emulator.p4runtime.pipeline.programs import load_config
     from emulator.v1model.command import write_p4info
     from emulator.v1model.summaries import Summary, p4info_texts
 
     started = time.perf_counter()
     try:
-        compiled = load_json_file(path, config)
+        compiled = load_config(path, config)
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1

@@ -80,6 +80,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "stf": Entry("programs:stf", "Run STF packet tests of a P4 program."),
     "trace": Entry("programs:trace", "Show what a P4 program does with packets, by source line."),
     "ptf": Entry("programs:ptf", "Run PTF with P4Runtime's messages (p4.v1) ready to import."),
+    "bmv2-path": Entry("bmv2.path:bmv2_path", "Print a folder for PATH with the commands of p4c and bmv2 alone."),
     "warm": Entry("warm:warm", "Compile into the cache what the first run would compile."),
     "pspin": PSPIN,
     "bench": BENCH,

@@ -40,6 +40,9 @@ RUN_BYTES_PER_PORT = 16 << 20
 
 GOOD_UDP_BUFFER_BYTES = 2 << 20
 
+SHELL_PYTHON = Path(__file__).resolve().parents[2] / ".venv-shell" / "bin" / "python"
+"""The environment that ``make setup`` makes for p4runtime-shell."""
+
 
 def run_doctor(as_json: bool = False) -> int:
     """Print the findings; exit code 1 where something is broken."""
@@ -150,7 +153,7 @@ def _processors() -> Finding:
 
 
 def _shell() -> Finding:
-    if importlib.util.find_spec("p4runtime_sh") or Path(".venv-shell/bin/p4runtime-sh").exists():
+    if importlib.util.find_spec("p4runtime_sh") or SHELL_PYTHON.exists():
         return Finding("p4runtime-shell", Verdict.GOOD, "there")
     why = "`netsum shell` needs it; make setup installs it in a separate environment"
     return Finding("p4runtime-shell", Verdict.LACKING, f"not found: {why}")

@@ -16,7 +16,7 @@ from typing import Any
 from emulator.harness.errors import HarnessError, NotSupported
 from emulator.harness.virtual import Source
 from emulator.native.p4protos import p4info_pb2
-from emulator.p4runtime.pipeline.device_config import read_json_file
+from emulator.p4runtime.pipeline.device_config import JsonConfig, read_config_file
 from emulator.p4runtime.pipeline.programs import p4info_beside
 
 SWITCH, COMPILER = "simple_switch_grpc", "p4c-bm2-ss"
@@ -62,7 +62,7 @@ class Compiled:
 
 def compile_program(source: Source, folder: Path) -> Compiled:
     """Raises HarnessError with what p4c says. bmv2's JSON is taken as it is, with the P4Info next to it."""
-    if (config := read_json_file(source.path)) is not None:
+    if isinstance(config := read_config_file(source.path), JsonConfig):
         given = p4info_beside(source.path)
         if given is None:
             raise HarnessError(

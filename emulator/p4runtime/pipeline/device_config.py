@@ -48,16 +48,25 @@ def read_device_config(message: Any) -> DeviceConfig:
     return unpack(content)
 
 
-def read_json_file(path: str) -> JsonConfig | None:
-    """A program in a file of bmv2's JSON; None where the file is something else, or cannot be read."""
+def read_config_file(path: str) -> DeviceConfig | None:
+    """A program in a file of bmv2's JSON, or a package; None where the file is something else, or cannot be read.
+
+    Raises PackageError.
+    """
     try:
         with open(path, "rb") as file:
-            if not looks_like_json(file.read(BEGINNING_BYTES)):
+            beginning = file.read(BEGINNING_BYTES)
+            if not beginning.startswith(ZIP_START) and not looks_like_json(beginning):
                 return None
-            file.seek(0)
-            return JsonConfig(file.read())
+            content = beginning + file.read()
     except OSError:
         return None
+    if not content.startswith(ZIP_START):
+        return JsonConfig(content)
+    try:
+        return unpack(content)
+    except PackageError as error:
+        raise PackageError(f"{path}: {error}") from None
 
 
 def unwrap(content: bytes) -> bytes:

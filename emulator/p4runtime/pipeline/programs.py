@@ -1,4 +1,4 @@
-"""Programs from files, whichever of the two languages they are in: P4 source, or the JSON that p4c writes for bmv2."""
+"""Programs from files, whatever they are in: P4 source, a package of it, or the JSON that p4c writes for bmv2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 from emulator.p4.errors import CompileError
 from emulator.p4.library import find_program
 from emulator.p4runtime.pipeline.compilation import compile_config
-from emulator.p4runtime.pipeline.device_config import JsonConfig, read_json_file
+from emulator.p4runtime.pipeline.device_config import DeviceConfig, JsonConfig, read_config_file
+from emulator.p4runtime.pipeline.package import PackageError
 from emulator.p4runtime.pipeline.pipeline import CompileFailure
 from emulator.v1model.compiled import CompiledProgram, load
 
@@ -18,8 +19,8 @@ P4INFO_ENDINGS = (".p4info.txtpb", ".p4info.txt", ".p4info.bin", ".p4info.json")
 """Suffix of the P4Info file that p4c writes next to ``PROGRAM.json`` with --p4runtime-files."""
 
 
-class WrongJson(CompileError):
-    """A file of bmv2's JSON that cannot be run."""
+class WrongConfig(CompileError):
+    """A file of bmv2's JSON, or a package, that cannot be run."""
 
     def __init__(self, text: str) -> None:
         super().__init__(())
@@ -33,23 +34,28 @@ class WrongJson(CompileError):
 def load_program(
     path: str, defines: Mapping[str, str] | None = None, *, engine: str = "llvm", include_paths: Sequence[str] = ()
 ) -> CompiledProgram:
-    """`compiled.load`, and bmv2's JSON with the P4Info next to it, if any. Raises CompileError and
+    """`compiled.load`, a package, and bmv2's JSON with the P4Info next to it, if any. Raises CompileError and
     ProgramNotFound."""
     found = find_program(path)
-    config = read_json_file(found)
+    try:
+        config = read_config_file(found)
+    except PackageError as error:
+        raise WrongConfig(str(error)) from None
     if config is None:
         return load(found, defines, engine=engine, include_paths=include_paths)
-    return load_json_file(found, config, engine)
+    return load_config(found, config, engine)
 
 
-def load_json_file(path: str, config: JsonConfig, engine: str = "llvm") -> CompiledProgram:
-    """``config``: of `read_json_file`. Raises CompileError."""
-    given = p4info_beside(path)
+def load_config(path: str, config: DeviceConfig, engine: str = "llvm") -> CompiledProgram:
+    """``config``: of `read_config_file`. Raises CompileError."""
+    given = p4info_beside(path) if isinstance(config, JsonConfig) else None
     try:
-        compiled = compile_config(replace(config, p4info=given[1]) if given else config, engine)
+        if isinstance(config, JsonConfig) and given is not None:
+            config = replace(config, p4info=given[1])
+        compiled = compile_config(config, engine)
     except CompileFailure as error:
         with_p4info = f" (with the P4Info of {given[0]})" if given else ""
-        raise WrongJson(f"{path}{with_p4info}: {error}") from None
+        raise WrongConfig(f"{path}{with_p4info}: {error}") from None
     program: CompiledProgram = compiled.program
     return program
 
@@ -78,5 +84,5 @@ def _read_p4info(file: Path) -> Any:
         else:
             text_format.Parse(file.read_text(), message)
     except (OSError, UnicodeDecodeError, DecodeError, json_format.ParseError, text_format.ParseError) as error:
-        raise WrongJson(f"{file}: it is no P4Info: {error}") from None
+        raise WrongConfig(f"{file}: it is no P4Info: {error}") from None
     return message

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 DROP_PORT = 511
 DEFAULT_ADDRESS = "0.0.0.0:9559"
+DEFAULT_THRIFT_PORT = 9090
+"""Of bmv2's simple_switch and simple_switch_CLI."""
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
-PROGRAM_ENDINGS = (".json", ".p4")
+PROGRAM_ENDINGS = (".json", ".p4", ".zip")
 
 USAGE = """\
 Usage: simple_switch_grpc [options] [-- target options] PROGRAM
 
-PROGRAM is what p4c writes for bmv2 (.json), or P4 source (.p4), which netsum compiles itself.
+PROGRAM is what p4c writes for bmv2 (.json), P4 source (.p4), or what netsum package writes (.zip).
 
   -i, --interface PORT@INTERFACE  port on a network interface; repeatable
   --pcap [FOLDER]                 folder for INTERFACE_in.pcap and INTERFACE_out.pcap (default: current)
@@ -145,7 +147,7 @@ def _check(options: Options) -> None:
     if options.asks is not None:
         return
     if options.program is None and not options.no_p4:
-        raise OptionError("no program: name a .json or .p4 file, or give --no-p4")
+        raise OptionError("no program: name a .json, .p4 or .zip file, or give --no-p4")
     if options.program is not None and options.no_p4:
         options.warnings.append(f"{options.program} is not loaded: --no-p4 says to wait for P4Runtime")
         options.program = None

@@ -14,10 +14,10 @@ from typing import Any
 import grpc
 
 from emulator.p4runtime.commands.service import CommandsClient
+from hostagent.cli.bmv2.options import DEFAULT_THRIFT_PORT
 from hostagent.cli.bmv2.thrift_port import p4runtime_address
 
 NAME = "simple_switch_CLI"
-DEFAULT_THRIFT_PORT = 9090
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 """Used where no option names a switch and nothing listens on the default Thrift port."""
 EXIT_UNREACHABLE = 1

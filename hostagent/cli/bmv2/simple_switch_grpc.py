@@ -1,4 +1,4 @@
-"""The ``simple_switch_grpc`` command: netsum's switch behind the command line of bmv2's.
+"""The ``simple_switch_grpc`` and ``simple_switch`` commands: netsum's switch behind the command lines of bmv2's.
 
 Mininet scripts find it by its name in PATH, so that nothing else in them needs to change.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import socket
 import sys
 from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from hostagent.cli.bmv2.log import PacketLog, logs_packets, start_logging
-from hostagent.cli.bmv2.options import USAGE, OptionError, Options, parse
+from hostagent.cli.bmv2.options import DEFAULT_ADDRESS, DEFAULT_THRIFT_PORT, USAGE, OptionError, Options, parse
 
 if TYPE_CHECKING:
     from emulator.native.tls import ServerTls
@@ -34,6 +35,30 @@ def main() -> None:
     # numba looks for BLAS and loads scipy.linalg for it: a sixth of the time to start, and no loop here needs it
     sys.modules["scipy.linalg.cython_blas"] = None  # type: ignore[assignment]
     sys.exit(run(sys.argv[1:]))
+
+
+def simple_switch() -> None:
+    """Entry point of the other script: as without gRPC, so that several run on one machine without its option.
+
+    simple_switch_CLI finds it by its Thrift port; its P4Runtime server takes a free port on the loopback interface.
+    """
+    words = sys.argv[1:]
+    try:
+        options = parse(words)
+    except OptionError:
+        main()
+    if options.grpc_server_addr == DEFAULT_ADDRESS:
+        words += ["--grpc-server-addr", f"127.0.0.1:{_free_port()}"]
+    if options.thrift_port is None:
+        words += ["--thrift-port", str(DEFAULT_THRIFT_PORT)]
+    sys.argv[1:] = words
+    main()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
 
 
 def run(words: list[str]) -> int:
