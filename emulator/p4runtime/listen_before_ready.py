@@ -1,6 +1,9 @@
-"""Listening before the switch is ready, for starts that take long: the first start on a machine compiles the loops and
-the program. Scripts that start a switch wait for its port to listen, for ten seconds at most; calls block until the
-switch is ready.
+"""Listening before the switch is ready; calls block until it is.
+
+Without a program a switch listens at once, before its other modules are imported: whoever connects has to load a
+program first, and that call waits. With a program a port that listens means a switch that forwards, so it listens when
+it is ready, or after some seconds where the start takes long: the first start on a machine compiles the loops and the
+program, and scripts that start a switch wait for its port for ten seconds at most.
 """
 
 from __future__ import annotations
@@ -8,39 +11,43 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emulator.native.tls import ServerTls
-from emulator.p4runtime.device import Device
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
+
+if TYPE_CHECKING:
+    from emulator.p4runtime.device import Device
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyListening:
-    """Listen after ``after_s`` seconds."""
+    """Listen after ``after_s`` seconds; 0: at once."""
 
     after_s: float
-    on_listening: Callable[[], None]
+    on_listening: Callable[[], object] = bool
     """Called when the port listens."""
 
 
 class Listening:
-    """A context manager around the start of the switch; `serve` releases the blocked calls."""
+    """A context manager around the start of the switch; the time to listen counts from its creation. `serve` releases
+    the blocked calls."""
 
     def __init__(self, address: str, early: EarlyListening | None = None, tls: ServerTls | None = None) -> None:
         self._address = address
         self._tls = tls
-        self._early = early
         self._lock = threading.Lock()
         self._server: P4RuntimeServer | None = None
         self._is_over = False
         self._timer: threading.Timer | None = None
-
-    def __enter__(self) -> Listening:
-        if self._early is not None:
-            self._timer = threading.Timer(self._early.after_s, self._listen, (self._early,))
+        if early is not None and early.after_s == 0:
+            self._listen(early)
+        elif early is not None:
+            self._timer = threading.Timer(early.after_s, self._listen, (early,))
             self._timer.daemon = True
             self._timer.start()
+
+    def __enter__(self) -> Listening:
         return self
 
     def __exit__(self, *_: object) -> None:

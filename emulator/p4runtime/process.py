@@ -25,7 +25,7 @@ from emulator.p4runtime.commands.service import commands_handler
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.entities.statistics import statistics_handler
 from emulator.p4runtime.flavor import SPECIFICATION, Flavor
-from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
+from emulator.p4runtime.listen_before_ready import Listening
 from emulator.p4runtime.pipeline.compilation import compile_config
 from emulator.p4runtime.pipeline.device_config import read_config_file
 from emulator.p4runtime.pipeline.package import PackageError, pack
@@ -290,17 +290,17 @@ def run_switch(
     *,
     name: str = "netsum switch",
     ready: Callable[[RunningSwitch], None] | None = None,
-    early: EarlyListening | None = None,
+    listening: Listening | None = None,
 ) -> int:
     """Run until SIGTERM or SIGINT; returns the exit status. What the operator can mend ends in a message on stderr, as
-    from the command ``name``. ``ready`` is called instead of printing the JSON line; it may raise PortError. ``early``:
-    to listen before the switch is ready."""
+    from the command ``name``. ``ready`` is called instead of printing the JSON line; it may raise PortError.
+    ``listening``: on the options' address, possibly before the switch is ready."""
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s switch: %(message)s", datefmt="%H:%M:%S")
     shutdown = ShutdownSignals()
     if options.die_with_parent:
         die_with_parent()
     try:
-        with Listening(options.grpc_server_addr, early, options.tls) as listening:
+        with listening or Listening(options.grpc_server_addr, tls=options.tls) as listening:
             with shutdown.raising():
                 compiled = compile_for(options)
                 adopt_switch_loops()

@@ -17,7 +17,7 @@ import socket
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -25,10 +25,12 @@ from google.protobuf.message import DecodeError
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.native.tls import ServerTls, TlsError
 from emulator.p4runtime import grpc_status
-from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 from emulator.p4runtime.stream.arbitration import MAX_STREAMS, Notification
-from emulator.p4runtime.stream.notifications import NotificationThread
+
+if TYPE_CHECKING:  # the device is imported while the server listens already
+    from emulator.p4runtime.device import Device
+    from emulator.p4runtime.stream.notifications import NotificationThread
 
 API_VERSION = "1.4.1"
 """The P4Runtime release whose messages and rules are implemented."""
@@ -82,6 +84,8 @@ class P4RuntimeServer:
 
     def serve(self, device: Device, extra_handlers: tuple[Any, ...] = ()) -> None:
         """To be called once."""
+        from emulator.p4runtime.stream.notifications import NotificationThread
+
         self._server.add_generic_rpc_handlers(extra_handlers)
         device.send = self._servicer.send
         self._servicer.serve(device)

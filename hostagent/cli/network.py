@@ -67,7 +67,7 @@ def switch(
         --port 2=udp:127.0.0.1:5002
     """
     from emulator.native.tls import ServerTls
-    from emulator.p4runtime.process import SwitchOptions, run_switch
+    from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 
     tls = None
     if grpc_server_ssl:
@@ -75,6 +75,9 @@ def switch(
             print("netsum switch: --grpc-server-ssl needs --grpc-server-cert and --grpc-server-key", file=sys.stderr)
             return 1
         tls = ServerTls(grpc_server_cert, grpc_server_key, grpc_server_cacert, grpc_server_with_client_auth)
+    listening = Listening(p4runtime, EarlyListening(0.0) if program is None else None, tls)
+    from emulator.p4runtime.process import SwitchOptions, run_switch
+
     options = SwitchOptions(
         program=program,
         ports=tuple(port or ()),
@@ -89,7 +92,8 @@ def switch(
         die_with_parent=die_with_parent,
         quiet=quiet,
     )
-    return run_switch(options)
+    with listening:
+        return run_switch(options, listening=listening)
 
 
 @command(

@@ -81,12 +81,14 @@ def run(words: list[str]) -> int:
 
 
 def _serve(options: Options) -> int:
-    from emulator.p4runtime.listen_before_ready import EarlyListening
-    from emulator.p4runtime.process import run_switch
-    from emulator.ports.interface.tap import Tap
+    from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 
     with ExitStack() as stack:
         listens_for_thrift = functools.cache(lambda: _listen(options, stack))
+        early = EarlyListening(EARLY_S, listens_for_thrift) if options.program is not None else EarlyListening(0.0)
+        listening = stack.enter_context(Listening(options.grpc_server_addr, early, _tls(options)))
+        from emulator.p4runtime.process import run_switch
+        from emulator.ports.interface.tap import Tap
 
         def ready(running: Any) -> None:
             for number, interface in options.interfaces.items():
@@ -98,8 +100,7 @@ def _serve(options: Options) -> int:
             listens_for_thrift()
             print(f"Server listening on {running.server.address}", flush=True)
 
-        early = EarlyListening(EARLY_S, listens_for_thrift)
-        return run_switch(switch_options(options), name=NAME, ready=ready, early=early)
+        return run_switch(switch_options(options), name=NAME, ready=ready, listening=listening)
 
 
 def _listen(options: Options, stack: ExitStack) -> None:

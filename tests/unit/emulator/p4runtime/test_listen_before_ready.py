@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -76,3 +78,14 @@ def test_it_does_not_when_that_is_quick() -> None:
         server = listening.serve(Device(0, fake_target()))
     assert not began.is_set()
     assert server.stop()
+
+
+def test_listening_needs_nothing_of_the_data_plane() -> None:
+    script = (
+        "import sys\n"
+        "from emulator.p4runtime.listen_before_ready import EarlyListening, Listening\n"
+        "with Listening('127.0.0.1:0', EarlyListening(0.0)):\n"
+        "    print(*(name for name in ('numpy', 'llvmlite', 'emulator.p4runtime.device') if name in sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n", "imported before the port listens"

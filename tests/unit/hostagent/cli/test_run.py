@@ -19,7 +19,7 @@ WHERE = {"p4runtime": "127.0.0.1:7001", "service": "127.0.0.1:7002", "address": 
 def kept_in(found: list[Any]) -> Callable[..., int]:
     """In the place of a function that runs something: keeps its options, and ends well."""
 
-    def keep(options: Any) -> int:
+    def keep(options: Any, **_: Any) -> int:
         found.append(options)
         return 0
 
