@@ -28,7 +28,7 @@ def block(cx: Context, node: s.Parser | s.Control) -> r.BlockSymbol:
                     symbol.body = statements.block(cx, node.body)
             else:
                 parsers.states(cx, symbol, node)
-    _hide_block_type(cx, node)
+    symbol.hides_block_type = _hide_block_type(cx, node)
     type_declarations.declare(cx, node, declared)
     return symbol
 
@@ -65,14 +65,16 @@ def _check_constructor(cx: Context, node: s.Parser | s.Control, parameters: tupl
             report(cx, written.type, text)
 
 
-def _hide_block_type(cx: Context, node: s.Parser | s.Control) -> None:
+def _hide_block_type(cx: Context, node: s.Parser | s.Control) -> bool:
     """A parser or control may take the name of one of the architecture's block types; p4c refuses that."""
     known = cx.scopes[0].get(node.name)
     if isinstance(known, t.Generic) and known.symbol is None:
         known = known.made[known.parameters]
-    if isinstance(known, t.BlockType) and known.constructor is None:
+    is_hidden = isinstance(known, t.BlockType) and known.constructor is None
+    if is_hidden:
         warn(cx, node.name_at, f"{node.name!r} is also the name of a {node.head.kind} type; p4c refuses this")
         del cx.scopes[0][node.name]
+    return is_hidden
 
 
 # --- what is declared inside -------------------------------------------------------------------------------------

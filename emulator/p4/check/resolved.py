@@ -180,6 +180,8 @@ class BlockSymbol(Symbol):
     body: Block | None = None
     states: list[State] = field(default_factory=list)
     type_parameters: tuple[type_system.TypeVariable, ...] = ()
+    hides_block_type: bool = False
+    """Whether the architecture declares a type of parsers or controls by its name."""
 
 
 # --- Expressions ------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class StrictReporter:
         """Those that some table lists."""
         for _, instance in self.instances():
             yield from (m for m in instance.members if isinstance(m, ActionRecord) and m.action is not None)
-        yield from self.lowered.global_actions
+        yield from (record for record in self.lowered.global_actions if record.action is not None)
 
     # --- code ----------------------------------------------------------------------------------------------------
 

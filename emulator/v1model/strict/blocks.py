@@ -8,9 +8,10 @@ from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.v1model.strict.base import StrictReporter, is_known, walk
 
-_MESSAGES = frozenset(("assert", "assume", "log_msg"))
-_IN_PARSER = _MESSAGES | {"packet_in.extract", "packet_in.advance", "packet_in.lookahead", "verify", "static_assert"}
-_IN_DEPARSER = _MESSAGES | {"packet_out.emit", "static_assert"}
+_IN_PARSER = frozenset((
+    "packet_in.extract", "packet_in.advance", "packet_in.lookahead", "verify", "log_msg", "static_assert",
+))  # fmt: skip
+_IN_DEPARSER = frozenset(("assert", "assume", "log_msg", "packet_out.emit", "static_assert"))
 _CHECKSUMS = {
     "vr": frozenset(("verify_checksum", "verify_checksum_with_payload")),
     "ck": frozenset(("update_checksum", "update_checksum_with_payload")),
@@ -25,6 +26,7 @@ def check_blocks(reporter: StrictReporter) -> None:
         if name == "p" and isinstance(node, r.ExternCall) and node.name not in _IN_PARSER:
             reporter.refuse(node, f"{node.name}() cannot be called in a parser")
     for _, instance in reporter.instances("p"):
+        _check_reads_of_next(reporter, [(state.body, state.keys) for state in instance.symbol.states])
         for state in instance.symbol.states:
             for case in state.cases:
                 for label in case[0]:
@@ -43,6 +45,33 @@ def check_blocks(reporter: StrictReporter) -> None:
 
 
 # --- Parsers ------------------------------------------------------------------------------------------------------
+
+
+def _check_reads_of_next(reporter: StrictReporter, code: Any) -> None:
+    """``next`` is an element that no packet has filled yet: extract() and assignments write it, nothing reads it."""
+    nodes = list(walk(code))
+    written: set[int] = set()
+    for node in nodes:
+        if isinstance(node, r.Assign):
+            written |= _elements(node.target)
+        elif isinstance(node, r.BuiltinCall):
+            written |= _elements(node.base)
+        elif isinstance(node, r.ExternCall | r.BlockApply | r.FunctionCall):
+            for bound in node.arguments:
+                if bound.parameter.direction in ("out", "inout"):
+                    written |= _elements(bound.value)
+    for node in nodes:
+        if isinstance(node, r.StackProperty) and node.name == "next" and id(node) not in written:
+            reporter.refuse(node, "'next' is not initialized when it is read")
+
+
+def _elements(place: Any) -> set[int]:
+    """Identities of what a place is part of."""
+    found = {id(place)}
+    while isinstance(place, r.FieldOf | r.ElementOf | r.SliceOf | r.StackProperty):
+        place = place.base
+        found.add(id(place))
+    return found
 
 
 def _check_label(reporter: StrictReporter, label: Any) -> None:

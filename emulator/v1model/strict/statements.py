@@ -29,12 +29,37 @@ def check_statements(reporter: StrictReporter) -> None:
                 reporter.refuse(node, text)
         elif isinstance(node, r.Binary) and node.op in ("<<", ">>"):
             _check_shift(reporter, node, node.right)
+        elif isinstance(node, r.Binary) and node.op in ("/", "%") and not is_known(node.right):
+            reporter.refuse(node, f"the right operand of {node.op!r} must be known at compile time")
+        elif isinstance(node, r.Binary) and node.op == "++" and _is_signed(node.left, node.right):
+            reporter.refuse(node, "'++' has bit<W> operands only")
         elif isinstance(node, r.Switch) and is_action:
             reporter.refuse(node, "a switch is not allowed in an action")
+        elif isinstance(node, r.Switch) and node.value.type is t.ERROR:
+            reporter.refuse(node, "a switch on a value of type error")
+        elif isinstance(node, r.Declare) and _is_in_itself(node.symbol.type):
+            reporter.refuse(node, f"{node.symbol.type}: a generic type cannot be its own type argument")
         elif isinstance(node, r.ForIn):
             reporter.refuse(node, "a loop over a range or list is not supported")
         elif isinstance(node, r.For) and not is_action:
             reporter.refuse(node, "a loop is only allowed in an action")
+
+
+def _is_signed(*operands: r.Expr) -> bool:
+    return any(isinstance(o.type, t.BitsType) and o.type.is_signed for o in operands)
+
+
+def _is_in_itself(type_: t.Type) -> bool:
+    """Whether a generic struct is, at any depth, an argument of the same generic struct."""
+
+    def mentions(part: t.Type, generic: object) -> bool:
+        if not isinstance(part, t.StructLike):
+            return False
+        return part.declaration is generic or any(mentions(a, generic) for a in part.arguments)
+
+    if not isinstance(type_, t.StructLike):
+        return False
+    return any(mentions(a, type_.declaration) or _is_in_itself(a) for a in type_.arguments)
 
 
 def _check_shift(reporter: StrictReporter, node: Any, amount: r.Expr) -> None:

@@ -22,10 +22,17 @@ def _check_roots(reporter: StrictReporter) -> None:
     if not isinstance(headers.type, t.StructLike):
         return
     for field in headers.type.fields.values():
-        base = field.type.element if isinstance(field.type, t.StackType) else field.type
-        if not isinstance(base, t.StructLike) or base.kind == "struct":
+        if not _holds_headers(field.type):
             text = f"the headers' struct holds headers, stacks and unions only, not {field.name!r} of type {field.type}"
             reporter.refuse(field.at, text)
+
+
+def _holds_headers(type_: t.Type) -> bool:
+    """Also a struct of headers, in as many levels as it has."""
+    base = type_.element if isinstance(type_, t.StackType) else type_
+    if not isinstance(base, t.StructLike):
+        return False
+    return base.kind != "struct" or all(_holds_headers(field.type) for field in base.fields.values())
 
 
 def _check_registers(reporter: StrictReporter) -> None:

@@ -17,9 +17,6 @@ def check_tables(reporter: StrictReporter) -> None:
     attached: set[str] = set()
     for record in reporter.tables():
         _check_keys(reporter, record)
-        for listed in record.symbol.actions:
-            if listed.bound:
-                reporter.refuse(listed.at, f"{listed.action.name!r} is listed with arguments; only a bare name can be")
         assert record.table is not None
         for instance in record.table.attached:
             attached.add(instance.name)
@@ -42,6 +39,9 @@ def _check_keys(reporter: StrictReporter, record: TableRecord) -> None:
     for key in record.symbol.keys:
         if key.match_kind not in _MATCH_KINDS:
             reporter.refuse(key.at, f"match kind {key.match_kind!r} is not known to it")
+        type_ = key.value.type
+        if isinstance(type_, t.EnumType) and type_.base is None:
+            reporter.refuse(key.at, f"a key cannot be of type {type_}, an enum without values")
     if len(prefixes) > 1:
         reporter.refuse(prefixes[1].at, "a table has at most one lpm key")
     kinds = [(key.value.type, key.match_kind) for key in record.symbol.keys]
@@ -52,7 +52,7 @@ def _check_keys(reporter: StrictReporter, record: TableRecord) -> None:
 
 
 def _check_direct_meters(reporter: StrictReporter, attached: set[str]) -> None:
-    """Each is attached, read, and read into one place only."""
+    """Each that is attached or read is both, and read into one place only; all others are removed as unused."""
     targets: dict[Any, list[Any]] = {}
     for _, _, node in reporter.code():
         if isinstance(node, r.ExternCall) and node.name == "direct_meter.read" and isinstance(node.instance, r.Ref):
@@ -63,10 +63,10 @@ def _check_direct_meters(reporter: StrictReporter, attached: set[str]) -> None:
             if getattr(made, "extern", None) != "direct_meter" or made is None:
                 continue
             symbol = member.symbol
-            if made.name not in attached:
-                reporter.refuse(symbol.at, f"the direct meter {symbol.name!r} belongs to no table")
             places = targets.get(symbol, [])
-            if not places:
+            if made.name not in attached and places:
+                reporter.refuse(symbol.at, f"the direct meter {symbol.name!r} belongs to no table")
+            if made.name in attached and not places:
                 reporter.refuse(symbol.at, f"the direct meter {symbol.name!r} is never read")
             written = {_written(place) for place in places}
             if len(written) > 1:

@@ -1,11 +1,17 @@
-//# v1model-blocks: a struct among the headers
-header one_t { bit<8> a; }
-struct inner_t { one_t one; }
-struct headers_t {
-    one_t one;
+//# v1model-whole: a struct with a number among the headers
+header h_t { bit<8> a; }
+struct inner_t { h_t h; bit<8> b; }
+struct H {
+    h_t h;
     inner_t inner; //! TARGET
 }
-struct meta_t { bit<8> m8; bit<16> m16; bit<32> m32; }
+struct M { bit<8> a; }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) { state start { transition accept; } }
+control N(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h.h); } }
+V1Switch(P(), N(), I(), E(), N(), D()) main;
 //# v1model-local: a register of bools
 register<bool>(4) r; //! TARGET
 //# v1model-local: an empty register
@@ -53,16 +59,49 @@ apply {
     t.apply();
     t.apply(); //! TARGET
 }
-//# v1model-local: an action listed with arguments
-action a(inout bit<8> x, bit<8> y) { x = y; }
+//# v1model: a switch on an error
+switch (meta.e) { error.NoError: { meta.m8 = 1; } default: { } } //! TARGET
+//# v1model: quotients by a run-time value
+meta.m16 = meta.m16 / (bit<16>)meta.m8; //! TARGET
+meta.m16 = meta.m16 % (bit<16>)meta.m8; //! TARGET
+//# v1model: signed operands of ++
+int<16> a = meta.s8 ++ meta.m8; //! TARGET
+meta.m16 = meta.m8 ++ meta.s8; //! TARGET
+//# v1model-local: a key of an enum without values
+HashAlgorithm algorithm = HashAlgorithm.crc16;
 table t {
-    key = { meta.m8: lpm; }
-    actions = {
-        a(meta.m8); //! TARGET
-        NoAction;
+    key = {
+        algorithm: exact; //! TARGET
     }
+    actions = { NoAction; }
 }
 apply { t.apply(); }
+//# v1model-whole: a generic struct in itself
+header h_t { bit<8> a; }
+struct H { h_t h; }
+struct M { bit<8> a; }
+struct box_t<T> { T value; bool full; }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) { state start { transition accept; } }
+control N(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    apply {
+        box_t<box_t<bit<8>>> two = { { m.a, false }, true }; //! TARGET
+        m.a = two.value.value;
+    }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), N(), I(), E(), N(), D()) main;
+//# v1model-whole: names that v1model.p4 declares
+header h_t { bit<8> a; }
+struct H { h_t h; }
+struct M { bit<8> a; }
+parser Parser(packet_in p, out H h, inout M m, inout standard_metadata_t s) { state start { transition accept; } } //! TARGET
+control N(inout H h, inout M m) { apply { } }
+control Ingress(inout H h, inout M m, inout standard_metadata_t s) { apply { } } //! TARGET
+control Egress(inout H h, inout M m, inout standard_metadata_t s) { apply { } } //! TARGET
+control Deparser(packet_out p, in H h) { apply { p.emit(h); } } //! TARGET
+V1Switch(Parser(), N(), Ingress(), Egress(), N(), Deparser()) main;
 //# v1model-local: a table in two branches that go on differently
 table u { actions = { NoAction; } }
 table t { actions = { NoAction; } }
@@ -89,6 +128,11 @@ state last {
 meta.m32 = packet.length(); //! TARGET
 //# v1model-parser: a random number
 random(meta.m8, 0, 5); //! TARGET
+//# v1model-parser: an assertion
+assert(meta.m8 == 0); //! TARGET
+//# v1model-parser: a field of the next element
+meta.m8 = hdr.stack.next.a; //! TARGET
+packet.extract(hdr.stack.next);
 //# v1model-verify: an assignment
 meta.m8 = 1; //! TARGET
 //# v1model-verify: a condition

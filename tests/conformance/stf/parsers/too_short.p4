@@ -36,16 +36,14 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.verdict.x[1:1] = (bit<1>)hdr.second.isValid();
         hdr.verdict.x[2:2] = (bit<1>)hdr.third.isValid();
 
-        switch (sm.parser_error) {
-            error.NoError: { hdr.verdict.x[7:4] = 0; }
-            error.PacketTooShort: { hdr.verdict.x[7:4] = 1; }
-            error.NoMatch: { hdr.verdict.x[7:4] = 2; }
-            error.StackOutOfBounds: { hdr.verdict.x[7:4] = 3; }
-            error.HeaderTooShort: { hdr.verdict.x[7:4] = 4; }
-            error.ParserTimeout: { hdr.verdict.x[7:4] = 5; }
-            error.ParserInvalidArgument: { hdr.verdict.x[7:4] = 6; }
-            default: { hdr.verdict.x[7:4] = 15; }
-        }
+        if (sm.parser_error == error.NoError) { hdr.verdict.x[7:4] = 0; }
+        else if (sm.parser_error == error.PacketTooShort) { hdr.verdict.x[7:4] = 1; }
+        else if (sm.parser_error == error.NoMatch) { hdr.verdict.x[7:4] = 2; }
+        else if (sm.parser_error == error.StackOutOfBounds) { hdr.verdict.x[7:4] = 3; }
+        else if (sm.parser_error == error.HeaderTooShort) { hdr.verdict.x[7:4] = 4; }
+        else if (sm.parser_error == error.ParserTimeout) { hdr.verdict.x[7:4] = 5; }
+        else if (sm.parser_error == error.ParserInvalidArgument) { hdr.verdict.x[7:4] = 6; }
+        else { hdr.verdict.x[7:4] = 15; }
     }
 }
 
