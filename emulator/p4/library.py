@@ -9,6 +9,11 @@ _SHIPPED = (_PACKAGE / "p4src", _PACKAGE.parent / "p4src")
 """In a wheel, and in a checkout."""
 
 
+def examples_folder() -> Path:
+    """The files that READMEs use as examples."""
+    return next(folder for folder in _SHIPPED if folder.is_dir()) / "examples"
+
+
 class ProgramNotFound(Exception):
     """No such program; the text names the ones that ship."""
 

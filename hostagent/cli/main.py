@@ -78,6 +78,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "racks": Entry("rack.command:racks", "Simulate a training step over racks of workers, flat and hierarchical."),
     "compile": Entry("compile:compile_program", "Compile a P4 program for v1model."),
     "stf": Entry("programs:stf", "Run STF packet tests of a P4 program."),
+    "examples": Entry("programs:examples", "Copy the example files of the documentation into a folder."),
     "trace": Entry("programs:trace", "Show what a P4 program does with packets, by source line."),
     "ptf": Entry("programs:ptf", "Run PTF with P4Runtime's messages (p4.v1) ready to import."),
     "bmv2-path": Entry("bmv2.path:bmv2_path", "Print a folder for PATH with the commands of p4c and bmv2 alone."),

@@ -47,7 +47,7 @@ def stf(
     test names must be exact. The exit status is 0 if and only if all expectations were met.
 
     Example:
-      netsum stf router.p4 tests/conformance/stf/p4src/router.stf --engine both
+      netsum examples demo && netsum stf router.p4 demo/router.stf --engine both
     """
     from emulator.harness.stf.command import run_stf
 
@@ -103,6 +103,31 @@ def trace(
         [str(folder) for folder in include or ()],
     )  # fmt: skip
     return run_trace(request)
+
+
+@command(argument("folder", metavar="DIR", type=Path, help="Folder for the files, created where it is missing."))
+def examples(folder: Path) -> int:
+    """Copy the example files of the documentation: a program with its pytest file, packet tests of the router in STF
+    and for PTF, a torch script.
+
+    Example:
+      netsum examples demo && pytest demo/test_hub.py
+    """
+    import shutil
+
+    from emulator.p4.library import examples_folder
+
+    source = examples_folder()
+    files = sorted(path.relative_to(source) for path in source.rglob("*.*") if "__pycache__" not in path.parts)
+    taken = [str(folder / name) for name in files if (folder / name).exists()]
+    if taken:
+        print(f"netsum examples: {', '.join(taken)}: would be overwritten; name another folder", file=sys.stderr)
+        return 1
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, folder / name)
+        print(folder / name)
+    return 0
 
 
 @command(forwards="words")

@@ -18,7 +18,7 @@ pytest.importorskip("ptf", reason="PTF is not installed: pip install ptf")
 
 ROOT = Path(__file__).resolve().parents[2]
 ROUTER = ROOT / "p4src" / "router.p4"
-TESTS = Path(__file__).parent / "ptf_tests"
+TESTS = ROOT / "p4src" / "examples" / "ptf"
 PATIENCE_S = 60
 
 

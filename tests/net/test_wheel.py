@@ -63,6 +63,14 @@ def test_a_users_test_runs(installed: Path, tmp_path: Path) -> None:
     assert "1 passed" in text
 
 
+def test_the_examples_of_the_readmes_are_there(installed: Path, tmp_path: Path) -> None:
+    netsum = installed / "netsum"
+    run(netsum, "examples", "demo", cwd=tmp_path)
+    assert "ok (" in run(netsum, "stf", "router.p4", "demo/router.stf", cwd=tmp_path)
+    assert "2 passed" in run(installed / "python", "-m", "pytest", "-q", "demo/test_hub.py", cwd=tmp_path)
+    assert (tmp_path / "demo" / "ptf" / "router.py").exists()
+
+
 def test_the_demo_runs(installed: Path, tmp_path: Path) -> None:
     """Two passes over the data are too few for the demo's accuracy goal, and enough for all that it says of netsum."""
     words = "demo", "-n", "2", "--epochs", "2", "--json"

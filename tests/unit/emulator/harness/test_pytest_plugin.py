@@ -45,8 +45,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "wrong.p4").write_text("#include <core.p4>\ncontrol c() { apply { x = 1; } }\n")
     (made / "test_mine.py").write_text(TEST)
     first_program, first_test = re.findall(r"```(?:p4|python)\n(.*?)```", README.read_text(), re.DOTALL)[:2]
-    (made / "hub.p4").write_text(first_program)
-    (made / "test_hub.py").write_text(first_test)
+    for name, text in (("hub.p4", first_program), ("test_hub.py", first_test)):
+        assert text == (ROOT / "p4src" / "examples" / name).read_text(), f"README and {name} differ"
+        (made / name).write_text(text)
     return made
 
 
