@@ -156,6 +156,7 @@ def _copy_stack(cx: Context, target: ir.HeaderStack, source: ir.HeaderStack, nod
         node.fail(f"stacks {source.name} and {target.name} are of different types")
     for one, other in zip(target.headers, source.headers, strict=True):
         cx.out.append(ir.CopyHeader(one, other, node.span()))
+    cx.out.append(ir.CopyNext(target, source, node.span()))
 
 
 def assign_union_stack(cx: Context, parameters: list[Node], node: Node) -> None:
@@ -164,6 +165,7 @@ def assign_union_stack(cx: Context, parameters: list[Node], node: Node) -> None:
         node.fail(f"stacks {source.name} and {target.name} are of different types")
     for (_, one), (_, other) in zip(target.members, source.members, strict=True):
         _copy_stack(cx, one, other, node)
+    cx.out.append(ir.Assign(target.next_index, source.next_index, node.span()))
 
 
 def push(cx: Context, parameters: list[Node], node: Node) -> None:

@@ -48,6 +48,8 @@ class Architecture:
     calls whose enum argument is that member."""
     call_forms: Mapping[str, CallForm]
     """Extern functions whose arguments take another form."""
+    conditional_outs: frozenset[str]
+    """Externs that leave their ``out`` argument as it is where another argument is out of range."""
     setters: Mapping[str, tuple[str, Mapping[str, int]]]
     """Extern functions that only assign constants to fields of their argument: function to those fields, and the root
     that stands for the argument where a deprecated overload has none. They are lowered to these assignments."""

@@ -97,6 +97,7 @@ V1MODEL = Architecture(
         "assert": CallForm.PLACED,
         "assume": CallForm.PLACED,
     },
+    conditional_outs=frozenset(("register.read", "meter.execute_meter", "random")),
     setters={"mark_to_drop": ("standard_metadata", MARKED_TO_DROP)},
     field_lists=("field_list", "meta"),
     former_members={

@@ -51,6 +51,8 @@ def statement(cx: Context, s: ir.Statement) -> None:
             cx.add("push", header_stack(cx, stack), hexstr(count))
         case ir.PopFront(stack, count):
             cx.add("pop", header_stack(cx, stack), hexstr(count))
+        case ir.CopyNext(target, source):  # the headers once more
+            cx.add("assign_header_stack", header_stack(cx, target), header_stack(cx, source))
         case ir.If(condition, then, otherwise):
             _if(cx, truth(cx, condition), then, otherwise)
         case ir.Switch(value, cases, default):

@@ -109,6 +109,8 @@ class Machine(Values):
                 self._shift(stack, count)
             case ir.PopFront(stack, count):
                 self._shift(stack, -count)
+            case ir.CopyNext(target, source):
+                self.next_index[target.name] = self.next_index.get(source.name, 0)
             case ir.If(condition, then, otherwise):
                 self.block(then if self.value(condition) else otherwise)
             case ir.Switch(value, cases, default):

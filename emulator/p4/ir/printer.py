@@ -130,6 +130,8 @@ def simple_text(s: ir.Statement) -> str:
             return f"{header_text(s.target)} = {header_text(s.source)}"
         case ir.PushFront() | ir.PopFront():
             return f"{s.stack.name}.{'push_front' if isinstance(s, ir.PushFront) else 'pop_front'}({s.count})"
+        case ir.CopyNext():
+            return f"{s.target.name}.next = {s.source.name}.next"
         case ir.ApplyTable():
             results = [f"{n}={v.name}" for n, v in (("hit", s.hit), ("action_run", s.action_run)) if v is not None]
             return f"apply {s.table}" + (f" -> {', '.join(results)}" if results else "")

@@ -49,6 +49,15 @@ class PopFront:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyNext:
+    """The target's next index becomes the source's: part of an assignment of stacks (8.18). Seen in parsers only."""
+
+    target: HeaderStack
+    source: HeaderStack
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     condition: Expr
     then: Block
@@ -258,6 +267,7 @@ Statement: TypeAlias = (
     | CopyHeader
     | PushFront
     | PopFront
+    | CopyNext
     | If
     | Switch
     | ApplyTable

@@ -115,6 +115,8 @@ def _own(statement: ir.Statement) -> set[str] | None:
         return None
     if isinstance(statement, ir.PushFront | ir.PopFront):
         return set(roots(statement.stack))
+    if isinstance(statement, ir.CopyNext):
+        return set(roots(statement.target))
     names: set[str] = set()
     if isinstance(statement, ir.CallExtern):
         for argument in statement.arguments:

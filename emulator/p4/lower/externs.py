@@ -33,7 +33,7 @@ def call(cx: Context, expr: r.ExternCall) -> Value:
         if not isinstance(instance, ir.ExternInstance):
             unsupported(cx, expr, f"{expr.name}() of this object")
     after: list[ir.Statement] = []
-    passed = tuple(_extern_argument(cx, e, after) for e in arguments.evaluate(cx, expr.arguments))
+    passed = tuple(_extern_argument(cx, expr.name, e, after) for e in arguments.evaluate(cx, expr.arguments))
     passed = _in_form(cx, expr, passed, span)
     result = None
     if expr.type is not t.VOID:
@@ -72,7 +72,7 @@ def _check_block(cx: Context, expr: r.ExternCall) -> None:
             fail(cx, expr, f"{name.removesuffix('()')} cannot be called in this block", Kind.TARGET)
 
 
-def _extern_argument(cx: Context, argument: Evaluated, after: list[ir.Statement]) -> ir.Argument:
+def _extern_argument(cx: Context, name: str, argument: Evaluated, after: list[ir.Statement]) -> ir.Argument:
     """What the extern gets; ``after`` is what must follow the call (outs that are slices of something)."""
     parameter, place = argument.bound.parameter, argument.place
     if not argument.is_written:
@@ -85,7 +85,7 @@ def _extern_argument(cx: Context, argument: Evaluated, after: list[ir.Statement]
     if place is None:
         return _argument(variable)
     place = places.fixed(cx, place, None)
-    if parameter.direction == "inout":
+    if parameter.direction == "inout" or name in cx.architecture.conditional_outs:
         values.store(cx, variable, places.read(cx, place))
     outer, cx.out = cx.out, after
     places.write(cx, place, variable, cx.span(argument.bound.value))

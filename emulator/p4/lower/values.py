@@ -49,6 +49,8 @@ def store(cx: Context, target: Value, value: Value, span: ir.Span | None = None)
         items = value.headers if isinstance(value, ir.HeaderStack) else value.items
         for header, item in zip(target.headers, items, strict=True):
             store(cx, header, item, span)
+        if isinstance(value, ir.HeaderStack) and cx.states.out is not None:
+            cx.out.append(ir.CopyNext(target, value, span))
     elif isinstance(target, HEADER_REFS):
         _store_header(cx, target, value, span)
         _store_siblings(cx, target, value, span)

@@ -1,6 +1,6 @@
 """Header stacks to plain headers.
 
-Before: ``StackAt``, ``StackNext``, ``StackLast``, ``StackLastIndex``, ``PushFront``, ``PopFront``.
+Before: ``StackAt``, ``StackNext``, ``StackLast``, ``StackLastIndex``, ``PushFront``, ``PopFront``, ``CopyNext``.
 After: only ``Header``. What is chosen at run time becomes a ``Switch`` (statements) or nested ``Mux`` (expressions)
 over the elements; out of range reads give 0 and writes do nothing. Where it matters whether a field's header is valid
 (keys of tables, lists that are hashed) the element is copied to a separate header first. A stack's next index becomes
@@ -209,6 +209,8 @@ class _Lowering:
                 return self._shift(stack, count)
             case ir.PopFront(stack, count):
                 return self._shift(stack, -count)
+            case ir.CopyNext(target, source):
+                return (ir.Assign(next_index(target), next_index(source), s.span),)
             case ir.Assign(ir.FieldRef(ref, field_), value) if not isinstance(ref, ir.Header):
                 once = replace(s, value=self._simple(value))
                 return self._choose(ref, lambda h: self._statement(replace(once, target=ir.FieldRef(h, field_))))

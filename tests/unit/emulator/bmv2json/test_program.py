@@ -24,6 +24,7 @@ from tests.programs.bmv2_documents import (
     op,
     primitive,
     state,
+    union_extract,
     with_table,
     with_unions,
 )
@@ -205,6 +206,33 @@ def test_a_union_becomes_another_and_stacks_move(engine: str) -> None:
     assert Running(made, engine).one("0000000000aa02") == "aa010000aa"
     made["actions"][1]["primitives"] = [primitive("push", US, hexstr(1))]
     assert Running(made, engine).one("0000000000aa01bbcc02") == "aa000000aa"
+
+
+def test_the_next_element_is_copied_with_a_stack(engine: str) -> None:
+    made = with_unions()
+    copy = copy_of_stack(made)
+    made["parsers"][0]["parse_states"][3] = state(
+        "get_two",
+        [union_extract("two"), primitive("primitive", primitive("assign_union_stack", copy, US)),
+         {"op": "extract", "parameters": [{"type": "union_stack", "value": ["vs", "two"]}]}],
+    )  # fmt: skip
+    made["deparsers"][0]["order"] = ["h", "vs"]
+    assert Running(made, engine).one("0000000001aabbccdd") == "00000000aabbccdd"
+
+
+def copy_of_stack(made: Json) -> Json:
+    """A second stack of unions ``vs``, like ``us``."""
+    names = ["vs[0].one", "vs[0].two", "vs[1].one", "vs[1].two"]
+    made["headers"] += [
+        {"name": n, "id": 30 + i, "header_type": n.partition(".")[2] + "_t"} for i, n in enumerate(names)
+    ]
+    made["header_unions"] += [
+        {"name": f"vs[{i}]", "id": 2 + i, "union_type": "u_t", "header_ids": [30 + 2 * i, 31 + 2 * i]} for i in range(2)
+    ]
+    made["header_union_stacks"].append(
+        {"name": "vs", "id": 1, "union_type": "u_t", "size": 2, "header_union_ids": [2, 3]}
+    )
+    return {"type": "header_union_stack", "value": "vs"}
 
 
 # --- Tables and keys -------------------------------------------------------------------------------------------

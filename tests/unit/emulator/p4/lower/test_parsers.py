@@ -45,6 +45,10 @@ def first(rest: str) -> str:
 
 
 CASES = {
+    "a copied stack goes on where its source was (8.18)": (
+        "byte_t[3] other; " + first("packet.extract(other.next); packet.extract(other.next); hdr.st = other; "
+        "packet.extract(hdr.st.next); meta.p = (bit<32>)(hdr.st[0].x ++ hdr.st[1].x ++ hdr.st[2].x); transition accept;"),
+        (), b"\x01\x02\x03", (0x10203, 0, 0, 0)),
     "a sub-parser": ("Twice(5) t; " + first("t.apply(packet, meta.p); transition accept;"), (), b"", (10, 0, 0, 0)),
     "the same one in two states": (
         "Twice(5) t; " + first("t.apply(packet, meta.p); transition again;")
