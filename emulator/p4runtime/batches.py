@@ -50,6 +50,8 @@ def _write(view: View, changes: list[Change | RequestError], atomicity: int) -> 
 
 def _prepare(view: View, update: Any) -> Change | RequestError:
     try:
+        if view.translator is not None:
+            update = type(update)(type=update.type, entity=view.translator.request(update.entity))
         return registry.prepare_write(view, update)
     except RequestError as error:
         return error

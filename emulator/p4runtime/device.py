@@ -95,6 +95,8 @@ class Device:
             raise RequestError(
                 Code.FAILED_PRECONDITION, "the switch has no port for controllers: start it with --cpu-port"
             )
+        if view.translator is not None:
+            message = view.translator.packet_out(message)
         frame = frame_of(view.schema.packet_header("packet_out"), message)
         try:
             has_room = self._target.packet_out(frame)
@@ -110,7 +112,7 @@ class Device:
             return False
         message = packet_in_of(view.schema.packet_header("packet_in"), frame)
         if message is not None:
-            self._send_to_primaries(message)
+            self._send_to_primaries(_outgoing(view, message))
         return message is not None
 
     def acknowledge(self, stream: Hashable, message: Any) -> None:
@@ -128,7 +130,7 @@ class Device:
                 self._notifications.watch_ports()
             if self._notifications is not None and self._primaries:
                 for message in self._notifications.collect():
-                    self._send_to_primaries(message)
+                    self._send_to_primaries(_outgoing(self._notifications.view, message))
             self._update_may_notify()
 
     def _update_may_notify(self) -> None:
@@ -292,9 +294,16 @@ def election_id_of(message: Any) -> int | None:
     return (int(message.election_id.high) << 64) | int(message.election_id.low)
 
 
+def _outgoing(view: View, response: Any) -> Any:
+    return response if view.translator is None else view.translator.outgoing(response)
+
+
 def _read_into(found: list[Any], view: View, entity: Any) -> RequestError | None:
     try:
-        found.extend(registry.read_some_serialized(view, entity))
+        if view.translator is None:
+            found.extend(registry.read_some_serialized(view, entity))
+        else:
+            found.extend(map(view.translator.answer, registry.read(view, view.translator.request(entity))))
     except RequestError as error:
         return error
     except ControlError as error:

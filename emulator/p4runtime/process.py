@@ -34,6 +34,7 @@ from emulator.p4runtime.server import ServerError
 from emulator.p4runtime.shutdown_signals import ShutdownRequested, ShutdownSignals, die_with_parent
 from emulator.p4runtime.stream.cpu_port import CpuPort
 from emulator.p4runtime.stream.log_messages import MessageLog
+from emulator.p4runtime.translation import TranslationFileError, read_rules
 from emulator.ports.batch import CELL_BYTES
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.stale_shm import clean_stale
@@ -80,6 +81,8 @@ class SwitchOptions:
     """With engine `WITH_SOURCE`: a switch that traces its program."""
     tls: ServerTls | None = None
     """None: the P4Runtime server is without TLS."""
+    translation: Path | None = None
+    """A file with the values of types that have `@p4runtime_translation`; see `emulator.p4runtime.translation`."""
     flavor: Flavor = SPECIFICATION
     """What the P4Runtime server does where servers differ."""
     die_with_parent: bool = False
@@ -160,6 +163,7 @@ class RunningSwitch:
             packets_wait=self.runner.packets_wait,
             has_port=lambda number: number in self._numbers,
             ports_down=lambda: frozenset(port.number for port in self.ports if not port.is_up),
+            translation=read_rules(self.options.translation),
             packet_out=self.cpu.send if self.cpu is not None else None,
         )
 
@@ -324,7 +328,15 @@ def run_switch(
     except CompileFailure as error:
         print(f"{name}: {options.program}: {error}", file=sys.stderr)
         return 1
-    except (OptionError, PortError, ServerError, PackageError, DataPlaneFailure, ProgramNotFound) as error:
+    except (
+        OptionError,
+        PortError,
+        ServerError,
+        PackageError,
+        DataPlaneFailure,
+        ProgramNotFound,
+        TranslationFileError,
+    ) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     if not running.ended_in_time:

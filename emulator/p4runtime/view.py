@@ -16,6 +16,7 @@ from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.pipeline.schema import Schema
 from emulator.p4runtime.stream.digests import DigestConfig
 from emulator.p4runtime.stream.idle import IdleTimers
+from emulator.p4runtime.translation import Translator
 from emulator.switch.control import ControlError, FieldMatch, RowControl
 
 Found = TypeVar("Found")
@@ -55,6 +56,8 @@ class View:
     access: Callable[[], AbstractContextManager[Any]]
     """Holds the data plane still: each use of ``control`` is inside ``with access():``, and short."""
     notes: Notes = field(default_factory=Notes)
+    translator: Translator | None = None
+    """None: no values are translated."""
     row_forms: dict[int, Any] = field(default_factory=dict)
     """By table id, the `entities.rows.RowForm` of those written to so far; None where there is none."""
     now_ns: Callable[[], int] = time.monotonic_ns

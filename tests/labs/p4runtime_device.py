@@ -18,6 +18,7 @@ from emulator.p4runtime.pipeline.compilation import compile_config
 from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.pipeline.pipeline import Target
 from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
+from emulator.p4runtime.translation import TranslationRules
 from emulator.ports.batch import FrameBatch
 from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import parse_port
@@ -25,6 +26,7 @@ from emulator.switch.core import Switch
 
 ENTITIES_PROGRAM = str(Path(__file__).parents[1] / "programs" / "entities.p4")
 CPU_PORT = 255
+NO_RULES = TranslationRules()
 KINDS = (
     "tables",
     "actions",
@@ -64,8 +66,10 @@ class Bench:
         program: str = ENTITIES_PROGRAM,
         ports: int = 4,
         make_switch: Callable[[], Switch] = Switch,
+        translation: TranslationRules = NO_RULES,
     ) -> None:
         self.program = program
+        self.translation = translation
         self.now_ns = 1_000
         self.switch = make_switch()
         numbers = [*range(ports), CPU_PORT]
@@ -89,6 +93,7 @@ class Bench:
             now_ns=lambda: self.now_ns,
             has_port=lambda number: number in {port.number for port in self.ports},
             ports_down=lambda: frozenset(self.down),
+            translation=self.translation,
             packet_out=self._packet_out,
         )
 

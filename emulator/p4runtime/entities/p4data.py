@@ -1,7 +1,7 @@
 """P4Data by a P4DataTypeSpec (P4Runtime, "Complex P4 types"): what digests carry, and elements of registers.
 
 The switch gives a sample as the fields of its type in order, flattened, as unsigned numbers; a register's element is
-one such number.
+one such number. Types have the data plane's widths: `emulator.p4runtime.translation` replaces translated ones.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.native.p4protos import p4types_pb2
 from emulator.p4runtime.entities.bytestrings import BytestringError, decode, decode_signed, encode, encode_signed
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.pipeline.schema import Schema
@@ -49,17 +48,9 @@ def fill_data(message: Any, schema: Schema, spec: Any, values: Iterator[int]) ->
     elif kind == "error":
         message.error = schema.types.error.members[next(values)]
     elif kind == "new_type":
-        _fill_new_type(message, schema, spec, values)
+        fill_data(message, schema, schema.types.new_types[spec.new_type.name].original_type, values)
     else:
         raise _Unsupported(f"values of type {kind}")
-
-
-def _fill_new_type(message: Any, schema: Schema, spec: Any, values: Iterator[int]) -> None:
-    new_type = schema.types.new_types[spec.new_type.name]
-    if new_type.WhichOneof("representation") == "original_type":
-        fill_data(message, schema, new_type.original_type, values)
-    else:
-        message.bitstring = encode(next(values))
 
 
 def _bits(spec: Any, value: int) -> bytes:
@@ -126,12 +117,7 @@ def _plain(schema: Schema, spec: Any) -> Any:
     """The type behind a new type's name: what its values are written as."""
     if spec.WhichOneof("type_spec") != "new_type":
         return spec
-    new_type = schema.types.new_types[spec.new_type.name]
-    if new_type.WhichOneof("representation") == "original_type":
-        return _plain(schema, new_type.original_type)
-    plain = p4types_pb2.P4DataTypeSpec()
-    plain.bitstring.bit.bitwidth = new_type.translated_type.sdn_bitwidth
-    return plain
+    return _plain(schema, schema.types.new_types[spec.new_type.name].original_type)
 
 
 class _Unsupported(Exception):
@@ -147,11 +133,7 @@ def _members(schema: Schema, spec: Any) -> None:
         for member in spec.tuple.members:
             _members(schema, member)
     elif kind == "new_type":
-        new_type = schema.types.new_types[spec.new_type.name]
-        if new_type.WhichOneof("representation") == "original_type":
-            _members(schema, new_type.original_type)
-        elif new_type.translated_type.WhichOneof("sdn_type") == "sdn_string":
-            raise _Unsupported("values that are translated to strings")
+        _members(schema, schema.types.new_types[spec.new_type.name].original_type)
     elif kind not in ("bitstring", "bool", "header", "serializable_enum", "enum", "error"):
         raise _Unsupported(f"values of type {kind or 'unknown'}")
     elif kind == "bitstring" and spec.bitstring.WhichOneof("type_spec") == "varbit":

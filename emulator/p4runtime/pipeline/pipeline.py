@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from emulator.native.p4protos import p4runtime_pb2
@@ -21,6 +21,12 @@ from emulator.p4runtime.pipeline.package import PackageError
 from emulator.p4runtime.pipeline.schema import Schema
 from emulator.p4runtime.pipeline.schema_build import build_schema, check_agreement
 from emulator.p4runtime.pipeline.state_migration import carry_over
+from emulator.p4runtime.translation import (
+    TranslationRules,
+    Translator,
+    data_plane_p4info,
+    translated_types,
+)
 from emulator.p4runtime.view import View
 from emulator.switch.control import RowControl
 
@@ -65,6 +71,8 @@ class Target:
     """Whether packets may be waiting at the live switch; asked inside ``access``."""
     ports_down: Callable[[], frozenset[int]] = frozenset
     """Numbers of the live switch's ports that are down now."""
+    translation: TranslationRules = field(default_factory=TranslationRules)
+    """For types with a translation."""
     packet_out: Callable[[bytes], bool] | None = None
     """Sends a frame into the CPU port; False when it has no room. Raises PortError for too long a frame. None: there is
     no such port."""
@@ -78,6 +86,9 @@ class Config:
     message: Any
     """As it was set, with the switch's own P4Info where none was given."""
     schema: Schema
+    """With the data plane's widths."""
+    own: Any = None
+    """The P4Info with the data plane's widths, where types have a translation."""
 
 
 def make_config(message: Any, compiled: Compiled) -> Config:
@@ -89,7 +100,8 @@ def make_config(message: Any, compiled: Compiled) -> Config:
     else:
         kept.p4info.CopyFrom(compiled.p4info)
     # The given P4Info agrees with ours in all that the schema holds, so either builds the same one.
-    return Config(compiled, kept, build_schema(compiled.p4info, compiled.removed))
+    own = data_plane_p4info(compiled.p4info, compiled.program.view) if translated_types(compiled.p4info) else None
+    return Config(compiled, kept, build_schema(own or compiled.p4info, compiled.removed), own)
 
 
 class Pipeline:
@@ -102,6 +114,8 @@ class Pipeline:
         self._live_view: View | None = None
         self._saved_view: View | None = None
         self._saved_switch: SwitchLike | None = None
+        self._translator: Translator | None = None
+        """The latest."""
 
     @property
     def view(self) -> View | None:
@@ -182,6 +196,11 @@ class Pipeline:
 
     def _view(self, config: Config, switch: SwitchLike, access: Callable[[], AbstractContextManager[Any]]) -> View:
         target = self._target
+        translator = None
+        if config.own is not None:
+            older = self._translator
+            translator = Translator(config.compiled.p4info, config.own, target.translation, older)
+            self._translator = translator
         return View(
             config.schema,
             switch,
@@ -190,6 +209,7 @@ class Pipeline:
             has_port=target.has_port,
             packets_wait=target.packets_wait,
             ports_down=target.ports_down,
+            translator=translator,
         )
 
     def _forget_saved(self) -> None:

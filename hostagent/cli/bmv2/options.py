@@ -35,6 +35,7 @@ Target options:
   --grpc-server-addr HOST:PORT    listening address of P4Runtime (default 0.0.0.0:9559)
   --cpu-port N                    number of the port for packet-in and packet-out
   --drop-port N                   drop port; only 511 is supported
+  --translation FILE              values of types with @p4runtime_translation, as for netsum switch
   --grpc-server-ssl               TLS, with the following PEM files
   --grpc-server-cert FILE, --grpc-server-key FILE
                                   certificate and private key of the server
@@ -60,6 +61,8 @@ class Options:
     device_id: int = 0
     grpc_server_addr: str = DEFAULT_ADDRESS
     cpu_port: int | None = None
+    translation: str | None = None
+    """A file."""
     tls: dict[str, str] = field(default_factory=dict)
     """The --grpc-server-... options of TLS, by their names without that; flags with an empty value."""
     thrift_port: int | None = None
@@ -239,6 +242,10 @@ def _tls(name: str) -> Setter:
     return note
 
 
+def _translation(options: Options, value: str) -> None:
+    options.translation = value
+
+
 def _no_p4(options: Options, _: str) -> None:
     options.no_p4 = True
 
@@ -294,6 +301,7 @@ VALUES: Mapping[str, Setter] = {
     "--cpu-port": _cpu_port,
     "--drop-port": _drop_port,
     "--use-files": _use_files,
+    "--translation": _translation,
     "--log-file": _log_file,
     "--log-level": _level,
     "--thrift-port": _thrift_port,

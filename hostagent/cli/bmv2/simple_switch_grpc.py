@@ -12,6 +12,7 @@ import socket
 import sys
 from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostagent.cli.bmv2.log import PacketLog, logs_packets, start_logging
@@ -135,6 +136,7 @@ def switch_options(options: Options) -> SwitchOptions:
         device_id=options.device_id,
         cpu_port=options.cpu_port,
         flavor=PI,
+        translation=Path(options.translation) if options.translation is not None else None,
         tls=_tls(options),
         quiet=True,
         **looked_into,

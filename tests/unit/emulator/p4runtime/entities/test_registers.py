@@ -79,7 +79,13 @@ def test_elements(shared: Bench, name: str, first: str, seen: str, written: str,
     assert holds(written, seen)
 
 
-def test_what_has_no_representation_is_told_apart(shared: Bench) -> None:
-    """Strings are an agreement between controller and switch, and there is none."""
-    assert shared.refused("MODIFY", cell("names", 0, 'data { bitstring: "a" }'))[0] == Code.UNIMPLEMENTED
-    assert len(shared.read("register_entry {}")) == 14
+def test_translated_strings(shared: Bench) -> None:
+    """A number that the program wrote becomes its decimal text; a controller's string gets a free number."""
+
+    def names() -> list[bytes]:
+        return [e.register_entry.data.bitstring for e in shared.read("register_entry { register_id: $names }")]
+
+    assert names() == [b"0", b"1"]
+    shared.write(("MODIFY", cell("names", 0, 'data { bitstring: "a" }')))
+    assert names() == [b"a", b"1"]
+    assert len(shared.read("register_entry {}")) == 16
