@@ -70,6 +70,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "status": Entry("run:status", "Show a controller's jobs and their members, its ports and slots."),
     "doctor": Entry("run:doctor", "Show what this machine lacks for netsum, and why it matters."),
     "switch": Entry("network:switch", "Run a P4 program as a switch with a P4Runtime server."),
+    "bridge": Entry("network:bridge", "Join ports of ranks with network interfaces: in front of real bmv2."),
     "controller": Entry("network:controller", "Control one aggregator, and admit ranks to it."),
     "shell": Entry("network:shell", "Open p4runtime-shell on a running switch."),
     "package": Entry("network:package", "Pack a P4 program as a P4Runtime device config."),

@@ -1,4 +1,4 @@
-"""``netsum switch``, ``controller``, ``shell`` and ``package``: the parts of a network, each started by itself."""
+"""``netsum switch``, ``bridge``, ``controller``, ``shell``, ``package``: the parts of a network, each by itself."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostagent.cli.options import DEFINE, DEVICE_ID, DIE_WITH_PARENT, INCLUDE, QUIET, WAY, parse_defines
-from hostagent.cli.parsing import argument, command, flag, integer, option, refuse, repeated
+from hostagent.cli.parsing import UsageError, argument, command, flag, integer, option, refuse, repeated
 
 if TYPE_CHECKING:
     from hostagent.controller.drivers.p4.driver import Program
+
+
+BRIDGE_PAIR = 256
+"""p4src/bridge.p4 joins port N and this many more."""
 
 
 @command(
@@ -102,6 +106,51 @@ def switch(
     )
     with listening:
         return run_switch(options, listening=listening)
+
+
+@command(
+    repeated("--port", metavar="N=SPEC", help="Port of a rank (udp, tcp or shm), as of netsum switch. Repeatable."),
+    repeated("--interface", metavar="N=NAME", help="Network interface that port N is joined with. Repeatable."),
+    option("--p4runtime", metavar="HOST:PORT", help="Listening address for statistics; port 0: any free port."),
+    option("--longest-frame", metavar="BYTES", type=integer(64, 65536), help="Frame size that shm ports hold."),
+    QUIET,
+    DIE_WITH_PARENT,
+)
+def bridge(
+    *,
+    port: list[str] | None = None,
+    interface: list[str] | None = None,
+    p4runtime: str = "127.0.0.1:0",
+    longest_frame: int | None = None,
+    quiet: bool = False,
+    die_with_parent: bool = False,
+) -> int:
+    """Join ports of ranks with network interfaces, for a switch that has interfaces only, as bmv2 does; until SIGTERM.
+
+    Example:
+      netsum bridge --port 1=shm:r1 --port 2=shm:r2 \\
+        --interface 1=veth1 --interface 2=veth2
+    """
+    from emulator.p4runtime.process import SwitchOptions, run_switch
+
+    ports = list(port or ())
+    numbers = {text.partition("=")[0] for text in ports}
+    joined = [text.partition("=") for text in interface or ()]
+    if not ports or numbers != {number for number, _, _ in joined}:
+        raise UsageError("each --port N=SPEC needs an --interface N=NAME, and the other way round")
+    wrong = [number for number in numbers if not number.isdecimal() or not 0 < int(number) < BRIDGE_PAIR]
+    if wrong:
+        raise UsageError(f"number {wrong[0]!r} must be from 1 to {BRIDGE_PAIR - 1}", "--port")
+    ends = [f"{int(number) + BRIDGE_PAIR}=if:{name}" for number, _, name in joined]
+    options = SwitchOptions(
+        program="bridge.p4",
+        ports=(*ports, *ends),
+        grpc_server_addr=p4runtime,
+        longest_frame_bytes=longest_frame,
+        die_with_parent=die_with_parent,
+        quiet=quiet,
+    )
+    return run_switch(options, name="netsum bridge")
 
 
 @command(

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostagent.cli.options import AS_JSON, CHECKPOINT_SECONDS, RESTORE, WAY, check_checkpoint
-from hostagent.cli.parsing import UsageError, argument, command, flag, integer, option, refuse
+from hostagent.cli.parsing import UsageError, argument, command, flag, integer, option, refuse, repeated
 
 if TYPE_CHECKING:
     from hostagent.launch.aggregators import Aggregator
 
+BMV2_WINDOW = 32
+"""bmv2 queues 64 packets a port; with more results in flight than that it drops, and frames are retransmitted."""
 OF_THE_AGGREGATOR = (
     *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "rack_of", "way", "report", "verbose"),
-    *("checkpoint", "checkpoint_every", "checkpoint_seconds", "restore"),
+    *("checkpoint", "checkpoint_every", "checkpoint_seconds", "restore", "interface", "p4info", "device_config"),
 )
 """Parameters of `run` that configure the aggregator and its controller."""
 
@@ -24,7 +26,16 @@ OF_THE_AGGREGATOR = (
 @command(
     argument("script", help="Training script; all words after it are its own arguments."),
     option("-n", "--nproc", dest="ranks", metavar="N", type=integer(1), help="Number of training processes."),
-    option("--aggregator", metavar="KIND", help="Place to sum: p4, p4:PROGRAM.p4, pspin or server."),
+    option(
+        "--aggregator",
+        metavar="KIND",
+        help="Place to sum: p4, p4:PROGRAM.p4, pspin, server, or a running switch, p4runtime://HOST:PORT.",
+    ),
+    repeated(
+        "--interface", metavar="NAME", help="Interface to the switch's port of each rank, in order (p4runtime://)."
+    ),
+    option("--p4info", metavar="FILE", type=Path, help="P4Info file that p4c writes for bmv2 (p4runtime://)."),
+    option("--device-config", metavar="FILE", type=Path, help="JSON file that p4c writes for bmv2 (p4runtime://)."),
     option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 (default) or 2048."),
     option("--controller", metavar="HOST:PORT", help="Address of a running controller; only ranks are started then."),
     flag("-m", "--module", help="SCRIPT as the name of a module, as in python -m."),
@@ -64,6 +75,9 @@ def run(
     *,
     ranks: int = 2,
     aggregator: str = "p4",
+    interface: list[str] | None = None,
+    p4info: Path | None = None,
+    device_config: Path | None = None,
     lanes: int | None = None,
     controller: str | None = None,
     module: bool = False,
@@ -107,7 +121,10 @@ def run(
     if checkpoint is not None and restore:
         check_layout(checkpoint, 1 + max(rack_of_rank, default=0))
 
-    window = max_window or default_max_window(ranks)
+    if (p4info is None) != (device_config is None):
+        raise UsageError("p4c writes two files for a switch: give --p4info and --device-config together")
+    loads = () if p4info is None else ("--p4info", str(p4info), "--device-config", str(device_config))
+    window = max_window or (min(default_max_window(ranks), BMV2_WINDOW) if loads else default_max_window(ranks))
     options = RunOptions(
         ranks=ranks,
         script=script,
@@ -121,6 +138,8 @@ def run(
         verbose=verbose,
         controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank))),
         rack_of=rack_of_rank,
+        interfaces=tuple(interface or ()),
+        loads=loads,
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
         at_end=lambda where: _print_summary(where, report),
     )

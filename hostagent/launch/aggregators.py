@@ -23,7 +23,8 @@ DEFAULT_PROGRAM = "allreduce.p4"
 OUR_AGGREGATORS = ("pspin", "server")
 RACK_FOLDER = "rack-"
 """And a rack's number: where its server keeps checkpoints."""
-CHOICES = "p4, p4:PROGRAM.p4, pspin, server or core:MODULE:CLASS"
+CHOICES = "p4, p4:PROGRAM.p4, p4runtime://HOST:PORT, pspin, server or core:MODULE:CLASS"
+OUTSIDE = "p4runtime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class Choice:
     """What ``--aggregator`` says."""
 
     kind: str
-    """p4, pspin, server; or core, for somebody's own (``core:MODULE:CLASS``)."""
+    """p4, pspin, server; core, for a class of the user's (``core:MODULE:CLASS``); p4runtime, for a P4 switch that runs
+    already (``p4runtime://HOST:PORT``)."""
     text: str
     program: str = ""
     """Of a P4 switch."""
@@ -39,17 +41,26 @@ class Choice:
     @property
     def is_p4(self) -> bool:
         """A P4 switch, driven by P4Runtime; the others are driven by our own service."""
-        return self.kind == "p4"
+        return self.kind in ("p4", OUTSIDE)
+
+    @property
+    def outside(self) -> str:
+        """HOST:PORT of a P4 switch that is not started here; empty where it is."""
+        return self.text.partition("://")[2] if self.kind == OUTSIDE else ""
 
     @property
     def title(self) -> str:
         """For messages: the process that sums."""
-        return {"p4": "switch", "pspin": "PsPIN switch", "server": "rack server"}.get(self.kind, "aggregator")
+        return {"p4": "switch", OUTSIDE: "bridge", "pspin": "PsPIN switch", "server": "rack server"}.get(
+            self.kind, "aggregator"
+        )
 
 
 def choose(text: str) -> Choice:
     """Raises LaunchError."""
     kind, _, rest = text.partition(":")
+    if kind == OUTSIDE and rest.startswith("//") and rest.rpartition(":")[2].isdecimal():
+        return Choice(kind, text, DEFAULT_PROGRAM)
     if kind == "p4":
         return Choice(kind, text, rest or DEFAULT_PROGRAM)
     if text in OUR_AGGREGATORS or (kind == "core" and rest.count(":") == 1):
@@ -104,9 +115,15 @@ def make_services(
     controller_options: Sequence[str] = (),
     server_options: Sequence[str] = (),
     rack_of: Sequence[int] = (),
+    interfaces: Sequence[str] = (),
+    loads: Sequence[str] = (),
 ) -> list[Service]:
-    """The aggregator (or one for each rack) and the controller, not yet started. ``server_options``: `netsum server`'s,
-    for a rack server. ``rack_of``: of each port's rank; none: there is one."""
+    """The aggregator (or one for each rack) and the controller, not yet started.
+
+    ``server_options``: `netsum server`'s, for a rack server. ``rack_of``: of each port's rank; none: there is one.
+    For a switch that runs already: ``interfaces`` lead to its ports 1, 2, .. and a bridge joins them with the ranks'
+    shm ports; ``loads`` are the controller's options about its program, none: netsum's package of allreduce.p4.
+    """
     racks = 1 + max(rack_of, default=0)
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
     suffix = f"?{impairments}" if impairments else ""
@@ -117,6 +134,11 @@ def make_services(
     def aggregator(rack: int, ready: Mapping[str, Any]) -> Sequence[str]:
         port_words, peers = words_of[rack], cables[rack].words
         where = str(ready.get(_control_key(choice), "127.0.0.1:0"))
+        if choice.outside:
+            ends = [word for i, name in enumerate(interfaces, 1) for word in ("--interface", f"{i}={name}")]
+            longest = str(full_frame_bytes(lanes))
+            words = (*port_words, *ends, "--longest-frame", longest, "--p4runtime", where, "--die-with-parent")
+            return netsum_command("bridge", *words)
         if choice.is_p4:
             size = ("--longest-frame", str(full_frame_bytes(lanes))) if choice.program == DEFAULT_PROGRAM else ()
             return netsum_command("switch", *port_words, *size, "--p4runtime", where, "--die-with-parent")
@@ -136,7 +158,9 @@ def make_services(
         listen = str(ready.get("address", "127.0.0.1:0"))
         known = [service.ready.get(_control_key(choice)) for service in aggregators]
         control = ",".join(map(str, known)) if all(known) else "-"  # sent on standard input when it is known
-        if choice.is_p4:
+        if choice.outside and loads:
+            target = [f"p4runtime://{control}", *loads]
+        elif choice.is_p4:
             target = [f"p4runtime://{control}", "--program", choice.program, "-D", f"LANES={lanes}"]
         else:
             target = [f"netsum://{control}"]
@@ -209,6 +233,8 @@ def start_aggregator(
     for aggregator in aggregators:
         aggregator.wait_ready()
     controls = tuple(str(aggregator.ready[_control_key(choice)]) for aggregator in aggregators)
+    if choice.outside:
+        controls = (choice.outside,)
     controller.send_line(",".join(controls))
     controller.wait_ready()
     return Aggregator(str(controller.ready["address"]), choice, controls[0], services, controls)

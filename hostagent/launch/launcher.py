@@ -67,6 +67,10 @@ class RunOptions:
     """Further options of a rack server, as ``--cores 2``: those of ``netsum server``."""
     rack_of: tuple[int, ...] = ()
     """By rank, its rack: each has a server, and they are a hierarchy. Empty: there is one aggregator."""
+    interfaces: tuple[str, ...] = ()
+    """With ``p4runtime://``: by rank, the interface that leads to its port of the switch."""
+    loads: tuple[str, ...] = ()
+    """With ``p4runtime://``: the controller's options about the program, as ``--p4info F --device-config F``."""
     verbose: bool = False
     at_end: Callable[[Aggregator], None] | None = None
     """Called when the ranks have ended, while aggregator and controller still answer; not with ``controller``."""
@@ -113,6 +117,15 @@ def _check(options: RunOptions) -> None:
         )
     if options.rack_of:
         _check_racks(options, choice.kind)
+    if choice.outside and len(options.interfaces) != options.ranks:
+        raise LaunchError(
+            f"{options.aggregator} needs --interface NAME {options.ranks} times, for the switch's ports 1 to "
+            f"{options.ranks} in this order; {len(options.interfaces)} are given"
+        )
+    if (options.interfaces or options.loads) and not choice.outside:
+        raise LaunchError(
+            "--interface, --p4info and --device-config are for a switch that runs already: --aggregator p4runtime://HOST:PORT"
+        )
     if options.controller is not None:
         _check_answers(options.controller)
 
@@ -174,6 +187,8 @@ class _Run:
             options.controller_options,
             options.server_options,
             options.rack_of,
+            options.interfaces,
+            options.loads,
         )
         for service in self._services:
             service.verbose = options.verbose
