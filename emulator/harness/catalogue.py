@@ -104,22 +104,22 @@ class Catalogue:
         return find("value set", name, self.view.value_sets)
 
     def controller_header(self, name: str) -> ControllerHeader:
-        found = self._controller_headers.get(name)
-        if found is None:
+        header = self._controller_headers.get(name)
+        if header is None:
             raise WrongTest(f'no header of the program is the controller\'s: none has @controller_header("{name}")')
-        return found
+        return header
 
-    def arguments(self, action: ActionView, given: dict[str, Any]) -> tuple[int, ...]:
+    def arguments(self, action: ActionView, values: dict[str, Any]) -> tuple[int, ...]:
         """In declaration order."""
         names = self.parameters.get(action.id, ())
-        for name in given:
+        for name in values:
             if name not in names:
                 raise WrongTest(unknown(f"parameter of action {action.name}", name, names))
-        missing = [name for name in names if name not in given]
+        missing = [name for name in names if name not in values]
         if missing:
             raise WrongTest(f"action {action.name} needs a value for {', '.join(missing)}")
         widths = zip(names, action.widths_bits, strict=True)
-        return tuple(number(f"action {action.name}, parameter {n}", given[n], w) for n, w in widths)
+        return tuple(number(f"action {action.name}, parameter {n}", values[n], w) for n, w in widths)
 
 
 def _sample_fields(p4info: Any, digest: Any) -> tuple[str, ...]:

@@ -24,16 +24,16 @@ ANYTHING = ("*", "_", None)
 
 def entry_match(table: TableView, match: dict[str, Any]) -> tuple[FieldMatch, ...]:
     """In ascending field id; keys that are not mentioned match anything. Raises `WrongTest`."""
-    given: dict[int, FieldMatch | None] = {}
+    matches: dict[int, FieldMatch | None] = {}
     for name, value in match.items():
         key = find(f"key of table {table.name}", name, table.keys)
-        if key.id in given:
+        if key.id in matches:
             raise WrongTest(f"table {table.name}: key {key.name} is given twice")
-        given[key.id] = field_match(f"table {table.name}, key {key.name}", key, value)
-    missing = [k.name for k in table.keys if k.match_kind == "exact" and k.id not in given]
+        matches[key.id] = field_match(f"table {table.name}, key {key.name}", key, value)
+    missing = [k.name for k in table.keys if k.match_kind == "exact" and k.id not in matches]
     if missing:
         raise WrongTest(f"table {table.name}: an exact key cannot be left out: {', '.join(missing)}")
-    return tuple(m for _, m in sorted(given.items()) if m is not None)
+    return tuple(m for _, m in sorted(matches.items()) if m is not None)
 
 
 def field_match(where: str, key: KeyView, value: Any) -> FieldMatch | None:

@@ -22,14 +22,14 @@ SMALL = 1 << 16
 
 def number(where: str, value: Value, width_bits: int) -> int:
     """The unsigned value; negative numbers are two's complement. Raises `WrongTest` that names ``where``."""
-    found, natural_bits = _read(where, value)
+    integer, natural_bits = _read(where, value)
     if natural_bits > width_bits:
         raise WrongTest(f"{where} has {width_bits} bits: {value!r} is an address of {natural_bits}")
-    if found < 0 and -found <= 1 << (width_bits - 1):
-        found += 1 << width_bits
-    if found < 0 or found >> width_bits:
+    if integer < 0 and -integer <= 1 << (width_bits - 1):
+        integer += 1 << width_bits
+    if integer < 0 or integer >> width_bits:
         raise WrongTest(f"{where} has {width_bits} bits: {value!r} does not fit")
-    return found
+    return integer
 
 
 def _read(where: str, value: Value) -> tuple[int, int]:
@@ -79,7 +79,7 @@ def duration_ns(value: str | int) -> int:
         if value >= 0:
             return value
         raise WrongTest(f"time runs forward only: {value} ns")
-    found = DURATION.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         raise WrongTest(f"{value!r} is no duration: write '5ms', '1.5s', '200us', or a number of nanoseconds")
-    return round(float(found[1]) * TIME_UNITS_NS[found[2]])
+    return round(float(match[1]) * TIME_UNITS_NS[match[2]])

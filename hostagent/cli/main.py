@@ -130,8 +130,8 @@ def load(entry: Entry) -> Command:
     import importlib
 
     module, _, name = entry.place.partition(":")
-    found: Command = getattr(importlib.import_module(f"hostagent.cli.{module}"), name)
-    return found
+    command: Command = getattr(importlib.import_module(f"hostagent.cli.{module}"), name)
+    return command
 
 
 def help_of(path: str, group: Group) -> str:

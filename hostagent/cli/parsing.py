@@ -148,21 +148,21 @@ class _Within:
         return "" if self.least is None else f"at least {self.least}"
 
 
-def run_command(name: str, given: Command, words: Sequence[str]) -> int:
+def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     """Read the command line of ``netsum NAME`` and run it; the exit status. Mistakes are one line on stderr."""
     import sys
 
-    parser = Parser(name, given)
+    parser = Parser(name, command)
     try:
-        return given.main(**parser.read(list(words)))
+        return command.main(**parser.read(list(words)))
     except UsageError as error:
         text = f"{sentence(str(error))} See `{parser.prog} --help`."
     except MemoryError as error:
-        if not given.mistakes():
+        if not command.mistakes():
             raise
         text = f"this computer's memory is too small: {error}"
     except Exception as error:
-        if not isinstance(error, given.mistakes()):
+        if not isinstance(error, command.mistakes()):
             raise
         text = str(error)
     print(f"{parser.prog}: {text}", file=sys.stderr)
@@ -172,14 +172,16 @@ def run_command(name: str, given: Command, words: Sequence[str]) -> int:
 class Parser(argparse.ArgumentParser):
     """One command's."""
 
-    def __init__(self, name: str, given: Command) -> None:
-        arguments = [each.settings.get("metavar", each.names[0].upper()) for each in given.options if each.is_argument]
-        rest = ["ARGUMENT..."] if given.forwards else []
+    def __init__(self, name: str, command: Command) -> None:
+        arguments = [
+            each.settings.get("metavar", each.names[0].upper()) for each in command.options if each.is_argument
+        ]
+        rest = ["ARGUMENT..."] if command.forwards else []
         super().__init__(
             prog=f"netsum {name}",
             usage=" ".join([f"netsum {name}", "[OPTIONS]", *arguments, *rest]),
-            description=given.description,
-            epilog="\n\n".join(filter(None, (given.epilog(), given.example))),
+            description=command.description,
+            epilog="\n\n".join(filter(None, (command.epilog(), command.example))),
             formatter_class=Formatter,
             allow_abbrev=False,
             argument_default=argparse.SUPPRESS,
@@ -187,9 +189,9 @@ class Parser(argparse.ArgumentParser):
         )
         self._positionals.title = "arguments"
         self.add_argument("-h", "--help", action="help", help="Show this message and exit.")
-        self._given = given
+        self._command = command
         self._arguments = 0
-        for each in given.options:
+        for each in command.options:
             self._add(each)
 
     def _add(self, each: Option) -> None:
@@ -199,14 +201,14 @@ class Parser(argparse.ArgumentParser):
             self._arguments += 1
             settings.setdefault("metavar", each.names[0].upper())
             if settings.get("nargs") == "?":  # argparse would convert SUPPRESS as a value
-                settings["default"] = self._given.default(each.names[0])
+                settings["default"] = self._command.default(each.names[0])
         elif "action" not in settings or settings["action"] == "append":
             settings.setdefault("metavar", "N" if isinstance(kind, _Within) else "TEXT")
         added = self.add_argument(*each.names, **settings)
         notes = []
         if isinstance(kind, _Within) and kind.range:
             notes.append(kind.range)
-        default = self._given.default(added.dest)
+        default = self._command.default(added.dest)
         if default not in (None, False, "", (), 0) or (default == 0 and default is not False):
             notes.append(f"default: {'yes' if default is True else default}")
         if notes:
@@ -215,13 +217,13 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: list[str]) -> dict[str, Any]:
         """What the function is called with. Raises UsageError; ends the process after ``--help``."""
         rest: list[str] = []
-        if self._given.forwards:
+        if self._command.forwards:
             words, rest = self._split(words)
         self._check_names(words)
-        found = vars(self.parse_intermixed_args(words))
-        if "given" in self._given.parameters:
-            found["given"] = {name: self._shown(name, value) for name, value in found.items()}
-        return {**found, self._given.forwards: rest} if self._given.forwards else found
+        options = vars(self.parse_intermixed_args(words))
+        if "given" in self._command.parameters:
+            options["given"] = {name: self._shown(name, value) for name, value in options.items()}
+        return {**options, self._command.forwards: rest} if self._command.forwards else options
 
     def _split(self, words: list[str]) -> tuple[list[str], list[str]]:
         """What is this command's, and what follows its last argument."""
@@ -279,16 +281,16 @@ def nearest(word: str, known: Sequence[str]) -> str:
     """``; did you mean --lanes?`` where something known is close to the word, else nothing."""
     import difflib
 
-    found = difflib.get_close_matches(word, known, 1)
-    return f"; did you mean {found[0]}?" if found else ""
+    matches = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {matches[0]}?" if matches else ""
 
 
 def refuse(given: Mapping[str, str], why: str, *names: str) -> None:
     """Raises UsageError if the command line has one of these options, by their parameters' names; ``given`` is the
     parameter of this name of a command: parameter -> its option."""
-    found = [given[name] for name in names if name in given]
-    if found:
-        raise UsageError(why, ", ".join(found))
+    refused = [given[name] for name in names if name in given]
+    if refused:
+        raise UsageError(why, ", ".join(refused))
 
 
 class Formatter(argparse.HelpFormatter):

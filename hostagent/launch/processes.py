@@ -1,7 +1,7 @@
 """A switch or controller process that a launcher starts, watches, starts again, and is sure to end.
 
-The start protocol is the same for both: one JSON line on stdout when ready, and one for each ``problem`` that people
-are to be told of; logs on stderr, SIGTERM ends it in order, and ``--die-with-parent`` makes the kernel end it when the
+The start protocol is the same for both: one JSON line on stdout when ready, and one for each ``problem`` to be
+reported to people; logs on stderr, SIGTERM ends it in order, and ``--die-with-parent`` makes the kernel end it when the
 launcher is killed.
 """
 

@@ -194,7 +194,7 @@ class Laboratory:
         self.aggregator: dict[int, JobEntries] = {}
         self.aggregator_up = True
         self.epochs: list[int] = []
-        """Every epoch ever told, in order."""
+        """Every epoch that was ever announced to a rank, in order."""
         self.start_controller()
 
     def rank(self, name: str = "") -> Rank:

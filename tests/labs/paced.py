@@ -58,16 +58,16 @@ class Outcome:
     """For each chunk of each rank."""
 
 
-def impairments_of(given: Conditions) -> Impairments:
+def impairments_of(conditions: Conditions) -> Impairments:
     """Of each direction of each rank's cable."""
     return Impairments(
-        rate_bps=given.rate_mbit * 1_000_000,
-        delay_ns=given.delay_ns,
-        loss=given.loss,
-        duplicate=given.duplicate,
-        reorder=given.reorder,
-        reorder_by_ns=10 * given.delay_ns,
-        seed=given.seed,
+        rate_bps=conditions.rate_mbit * 1_000_000,
+        delay_ns=conditions.delay_ns,
+        loss=conditions.loss,
+        duplicate=conditions.duplicate,
+        reorder=conditions.reorder,
+        reorder_by_ns=10 * conditions.delay_ns,
+        seed=conditions.seed,
         queue_frames=QUEUE_FRAMES,
     )
 
@@ -75,45 +75,46 @@ def impairments_of(given: Conditions) -> Impairments:
 class PacedLab:
     """All parts of a run. ``conditions`` may be changed between two plays."""
 
-    def __init__(self, given: Conditions) -> None:
-        self.conditions = given
+    def __init__(self, conditions: Conditions) -> None:
+        self.conditions = conditions
         self.now_ns = 0
-        self._rng = random.Random(given.seed)
+        self._rng = random.Random(conditions.seed)
         children = tuple(
-            ReferenceChild(rank, 0x020000000001 + rank, 0x0A000001 + rank, True, False) for rank in range(given.ranks)
+            ReferenceChild(rank, 0x020000000001 + rank, 0x0A000001 + rank, True, False)
+            for rank in range(conditions.ranks)
         )
-        job = ReferenceJob(1, given.window, children, 0)
+        job = ReferenceJob(1, conditions.window, children, 0)
         self._aggregator = ReferenceAggregator(LANES, {JOB: job})
         self.cores = []
         for rank, child in enumerate(children):
             addresses = Addresses(child.mac, job.switch_mac, child.ip, job.switch_ip)
-            settings = CoreSettings(JOB, rank, given.ranks, 1, LANES, given.window, addresses, checksum=False)
+            settings = CoreSettings(JOB, rank, conditions.ranks, 1, LANES, conditions.window, addresses, checksum=False)
             self.cores.append(WorkerCore(settings))
-        self._links = Links(impairments_of(given))
+        self._links = Links(impairments_of(conditions))
         self._asleep: list[tuple[int, int, int, bytes]] = []
         """Frames for receivers that do not run: until when, in which order they came, receiver and frame."""
         self._order = 0
-        self._next_stall_ns = [self._draw_stall(0) for _ in range(given.ranks + 1)]
-        self._finished = [0] * given.ranks
+        self._next_stall_ns = [self._draw_stall(0) for _ in range(conditions.ranks + 1)]
+        self._finished = [0] * conditions.ranks
         self._repeats = 0
 
     def play(self) -> Outcome:
         """Float sums of ones, one after another. Raises AssertionError for a wrong sum or a hang."""
-        given, start_ns = self.conditions, self.now_ns
-        self._links.change(impairments_of(given))
-        for _ in range(given.operations):
+        conditions, start_ns = self.conditions, self.now_ns
+        self._links.change(impairments_of(conditions))
+        for _ in range(conditions.operations):
             expected = max(self._finished) + 1
-            tensors = [np.full(given.chunks * LANES, 1.0, np.float32) for _ in self.cores]
-            span = (0, given.chunks * LANES)
+            tensors = [np.full(conditions.chunks * LANES, 1.0, np.float32) for _ in self.cores]
+            span = (0, conditions.chunks * LANES)
             for rank, (core, tensor) in enumerate(zip(self.cores, tensors, strict=True)):
                 ends = Span(tensor.ctypes.data, *span)
                 core.submit(operation_of(OperationKind.SUM, DType.FLOAT32, tensor.size, ends, ends, False))
                 self._pump(rank)
             while min(self._finished) < expected:
                 self._step()
-            assert all((tensor == given.ranks).all() for tensor in tensors)
+            assert all((tensor == conditions.ranks).all() for tensor in tensors)
         repeats, self._repeats = self._repeats, sum(core.statistics()["retransmissions_sent"] for core in self.cores)
-        chunks = given.ranks * given.operations * given.chunks
+        chunks = conditions.ranks * conditions.operations * conditions.chunks
         return Outcome(self.now_ns - start_ns, (self._repeats - repeats) / chunks)
 
     def _step(self) -> None:
@@ -156,8 +157,8 @@ class PacedLab:
         self._links.send(to, frame + padding + len(frame).to_bytes(LENGTH_BYTES, "big"), self.now_ns)
 
     def _draw_stall(self, from_ns: int) -> int:
-        given = self.conditions
-        return from_ns + int(self._rng.expovariate(1 / given.stall_every_ns)) if given.stall_ns else NEVER_NS
+        conditions = self.conditions
+        return from_ns + int(self._rng.expovariate(1 / conditions.stall_every_ns)) if conditions.stall_ns else NEVER_NS
 
     def _awake_ns(self, process: int, when_ns: int) -> int:
         """When a process that wants to run at ``when_ns`` does."""

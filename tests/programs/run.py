@@ -28,7 +28,7 @@ V1Switch(P_(), V_(), I_(), E_(), C_(), D_()) main;
 def around(
     apply: str, *, declarations: str = "", headers: str = "", meta: str = "", local: str = "", parser: str = PARSER
 ) -> str:
-    """A program whose ingress runs ``apply``, with ``hdr.given`` parsed and ``hdr.found`` sent."""
+    """A program with ``apply`` in its ingress, ``hdr.given`` parsed and ``hdr.found`` sent."""
     structs = f"struct headers_t {{ given_t given; found_t found; {headers} }}\nstruct meta_t {{ {meta} }}\n"
     ingress = f"""control I_(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{
 {local}

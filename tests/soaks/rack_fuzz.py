@@ -3,7 +3,7 @@
 The hostile tenant's two workers are in the server's tables, so their frames pass the slot rule: announcements and data
 with random contents, in any order, of operations that were never described, too long, too short and damaged. After each
 epoch of it the other tenant's sums and weights must be what they were, the hostile one's memory within its quota, and
-whatever was answered whole frames to workers of their own job.
+whatever was answered whole frames to workers of that job.
 """
 
 from __future__ import annotations

@@ -63,12 +63,12 @@ class Compiled:
 def compile_program(source: Source, folder: Path) -> Compiled:
     """Raises HarnessError with what p4c says. bmv2's JSON is taken as it is, with the P4Info next to it."""
     if isinstance(config := read_config_file(source.path), JsonConfig):
-        given = p4info_beside(source.path)
-        if given is None:
+        p4info = p4info_beside(source.path)
+        if p4info is None:
             raise HarnessError(
                 f"{source.path}: bmv2 needs the program's P4Info in the same folder, named as p4c names it"
             )
-        return Compiled(p4info_pb2.P4Info.FromString(given[1]), config.content)
+        return Compiled(p4info_pb2.P4Info.FromString(p4info[1]), config.content)
     info, code = folder / "p4info.txt", folder / "program.json"
     defines = [f"-D{name}={value}" for name, value in source.defines]
     includes = [f"-I{path}" for path in source.include_paths]
@@ -160,7 +160,7 @@ class SwitchProcess:
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
         return port

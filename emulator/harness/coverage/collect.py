@@ -41,32 +41,37 @@ class Collector:
 
     def watch(self, source: Source, walk: Walk) -> None:
         """Count one frame's walk."""
-        found = self.program(source)
+        coverage = self.program(source)
         state, table = "", ""
         # the lines where states, tables and their actions begin hold no statement, unless one follows on them
         for file, line in {(e.span.file, e.span.line) for e in walk.events if e.span is not None}:
-            if (item := found.items.get((Sort.LINE, "", file, line))) is not None:
+            if (item := coverage.items.get((Sort.LINE, "", file, line))) is not None:
                 item.count += 1
         for event in walk.events:
             if event.kind is Kind.STATE:
                 state = event.text
             elif event.kind is Kind.TRANSITION:
-                know_transition(found, state, event.key, event.span, 1)
+                know_transition(coverage, state, event.key, event.span, 1)
             elif event.kind is Kind.BRANCH:
-                know(found, Sort.BRANCH, branch_label(event.key, event.span), event.span, 1)
+                know(coverage, Sort.BRANCH, branch_label(event.key, event.span), event.span, 1)
             elif event.kind is Kind.TABLE:
-                know(found, Sort.ENTRY, entry_label(event.text, event.key), event.span, 1)
+                know(coverage, Sort.ENTRY, entry_label(event.text, event.key), event.span, 1)
                 table = event.text
                 continue
             elif event.kind is Kind.ACTION:
                 label = action_label(table, event.key) if table else event.key
-                know(found, Sort.ACTION, label, event.span, 1)
+                know(coverage, Sort.ACTION, label, event.span, 1)
             table = ""
 
     def know_entries(self, source: Source, tables: Iterable[Table]) -> None:
         """Entries that a test has put in place; those no packet hits are reported as well."""
-        found = self.program(source)
+        coverage = self.program(source)
         places = self._places[title_of(source)]
         for table in tables:
             for entry in table.entries.values():
-                know(found, Sort.ENTRY, entry_label(table.view.name, entry_text(table, entry)), places[table.view.name])
+                know(
+                    coverage,
+                    Sort.ENTRY,
+                    entry_label(table.view.name, entry_text(table, entry)),
+                    places[table.view.name],
+                )

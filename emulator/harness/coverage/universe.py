@@ -38,8 +38,8 @@ def everything(source: Source, compiled: CompiledProgram) -> ProgramCoverage:
     program = compiled.program
     spans = [s for s in _spans(program) if is_own(s)]
     used = dict.fromkeys([source.path, *(s.file for s in spans)])
-    found = ProgramCoverage(title_of(source), tuple(used))
-    _parser(program, found)
+    coverage = ProgramCoverage(title_of(source), tuple(used))
+    _parser(program, coverage)
     tables = {t.name: t for t in program.tables}
     ran = {
         s.action_run: tables[s.table]
@@ -49,10 +49,10 @@ def everything(source: Source, compiled: CompiledProgram) -> ProgramCoverage:
     }
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):
-            _statement(statement, found, ran)
+            _statement(statement, coverage, ran)
     for view in compiled.view.tables:
-        _table(view, tables[view.name], program, found)
-    return found
+        _table(view, tables[view.name], program, coverage)
+    return coverage
 
 
 def _spans(program: ir.Program) -> Iterator[ir.Span]:
@@ -60,44 +60,44 @@ def _spans(program: ir.Program) -> Iterator[ir.Span]:
         yield from (s.span for s in walk.statements(block) if s.span is not None)
 
 
-def _parser(program: ir.Program, found: ProgramCoverage) -> None:
+def _parser(program: ir.Program, coverage: ProgramCoverage) -> None:
     for _, block in program.blocks:
         if not isinstance(block, ir.Parser):
             continue
         for state in block.states:
             transition = state.transition
             if isinstance(transition, ir.Goto):
-                know_transition(found, state.name, f"{state.name} -> {transition.next_state}", state.span)
+                know_transition(coverage, state.name, f"{state.name} -> {transition.next_state}", state.span)
                 continue
             cases: list[int | None] = list(range(len(transition.cases)))
             if not any(_takes_all(case) for case in transition.cases):
                 cases.append(None)
             for case in cases:
-                know_transition(found, state.name, transition_key(transition, case), transition.span or state.span)
+                know_transition(coverage, state.name, transition_key(transition, case), transition.span or state.span)
 
 
-def know_transition(found: ProgramCoverage, state: str, key: str, span: ir.Span | None, count: int = 0) -> None:
+def know_transition(coverage: ProgramCoverage, state: str, key: str, span: ir.Span | None, count: int = 0) -> None:
     label = key if key.startswith(f"{state} -> ") else f"{state}: {key}"
-    know(found, Sort.TRANSITION, label, span, count)
+    know(coverage, Sort.TRANSITION, label, span, count)
 
 
 def _takes_all(case: ir.SelectCase) -> bool:
     return case.value_set is None and all(isinstance(k, ir.Masked) and k.mask == 0 for k in case.keysets)
 
 
-def _statement(s: ir.Statement, found: ProgramCoverage, ran: Mapping[ir.Variable, ir.Table]) -> None:
+def _statement(s: ir.Statement, coverage: ProgramCoverage, ran: Mapping[ir.Variable, ir.Table]) -> None:
     """``ran``: variable -> the table with its action's number in it."""
-    know(found, Sort.LINE, "", s.span)
+    know(coverage, Sort.LINE, "", s.span)
     match s:
         case ir.If():
             for outcome in ("true", "false"):
-                know(found, Sort.BRANCH, branch_label(outcome, s.span), s.span)
+                know(coverage, Sort.BRANCH, branch_label(outcome, s.span), s.span)
         case ir.Switch(value, cases):
             table = ran.get(value) if isinstance(value, ir.Variable) else None
             for case in (*cases, None):
-                know(found, Sort.BRANCH, branch_label(switch_key(case, table), s.span), s.span)
+                know(coverage, Sort.BRANCH, branch_label(switch_key(case, table), s.span), s.span)
         case ir.Region(name):
-            know(found, Sort.ACTION, name, s.span)
+            know(coverage, Sort.ACTION, name, s.span)
 
 
 def branch_label(outcome: str, span: ir.Span | None) -> str:
@@ -105,14 +105,14 @@ def branch_label(outcome: str, span: ir.Span | None) -> str:
     return f"{outcome} (column {span.column})" if span is not None else outcome
 
 
-def _table(view: TableView, table: ir.Table, program: ir.Program, found: ProgramCoverage) -> None:
+def _table(view: TableView, table: ir.Table, program: ir.Program, coverage: ProgramCoverage) -> None:
     for listed in table.actions:
         action = program.action(listed.action)
-        know(found, Sort.ACTION, action_label(table.name, ir.control_plane_action(listed.action)), action.span)
+        know(coverage, Sort.ACTION, action_label(table.name, ir.control_plane_action(listed.action)), action.span)
     for entry, given in zip(view.entries, table.entries, strict=True):
-        know(found, Sort.ENTRY, entry_label(table.name, _entry(view, entry)), given.span or table.span)
+        know(coverage, Sort.ENTRY, entry_label(table.name, _entry(view, entry)), given.span or table.span)
     if view.profile is None or view.keys:
-        know(found, Sort.ENTRY, entry_label(table.name, MISS), table.span)
+        know(coverage, Sort.ENTRY, entry_label(table.name, MISS), table.span)
 
 
 def action_label(table: str, action: str) -> str:
@@ -129,8 +129,8 @@ def _entry(view: TableView, entry: EntryView) -> str:
     return f"{text} priority {entry.priority}" if view.has_priority else text
 
 
-def know(found: ProgramCoverage, sort: Sort, label: str, span: ir.Span | None, count: int = 0) -> None:
+def know(coverage: ProgramCoverage, sort: Sort, label: str, span: ir.Span | None, count: int = 0) -> None:
     """Add ``count`` to the item at a place; nothing for what the compiler made or what came with it."""
     if is_own(span):
         assert span is not None
-        found.know(sort, label, span.file, span.line).count += count
+        coverage.know(sort, label, span.file, span.line).count += count

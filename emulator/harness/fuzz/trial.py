@@ -97,24 +97,24 @@ class Trial:
         difference = self._first_difference(compiled, oracle, source, count)
         if difference is not None:
             return [self._trouble(f"{difference.words}; {self._culprit(difference.batch)}")]
-        found = state_of(compiled).differences(state_of(oracle))
-        return [self._trouble(f"compiled and interpreted differ in {words}") for words in found]
+        troubles = state_of(compiled).differences(state_of(oracle))
+        return [self._trouble(f"compiled and interpreted differ in {words}") for words in troubles]
 
     def endure(self, count: int, compared: int) -> list[Trouble]:
         """``count`` packets through the compiled program, then ``compared`` through both from there."""
         switch, rings = self._switch("llvm"), self._rings["llvm"]
         source = PacketSource(self.seeds, self._number + 1, ENDURED_AT_ONCE)
-        before, found = control_state(switch), []
+        before, troubles = control_state(switch), []
         with rings.unread():
             if not self._work(switch, source, max(2, -(-count // ENDURED_AT_ONCE))):
-                found.append(self._trouble("the program wrote into frames that came in"))
+                troubles.append(self._trouble("the program wrote into frames that came in"))
         if self.endured.grown_bytes > GROWTH_BYTES:
-            found.append(self._trouble(f"memory grew by {self.endured.grown_bytes} bytes"))
+            troubles.append(self._trouble(f"memory grew by {self.endured.grown_bytes} bytes"))
         after = control_state(switch)
-        found += [self._trouble(f"packets changed the {what}") for what in before if before[what] != after[what]]
+        troubles += [self._trouble(f"packets changed the {what}") for what in before if before[what] != after[what]]
         if not UNCOPIED & extern_names(self._runner.compiled["interpreter"]):
-            found += self._continue(switch, compared)
-        return found
+            troubles += self._continue(switch, compared)
+        return troubles
 
     def _work(self, switch: Switch, source: PacketSource, batches: int) -> bool:
         """Packets that nobody compares; have they stayed as they were? Notes what it took."""

@@ -58,14 +58,14 @@ class Entries:
 
     def _match(self, command: s.Add, table: TableView) -> tuple[FieldMatch, ...]:
         """In ascending field id; keys that aren't mentioned are 0 where exact, else anything."""
-        given: dict[int, FieldMatch | None] = {}
+        matches: dict[int, FieldMatch | None] = {}
         for match in command.matches:
             key = self.names.key(command.line, table, match.key)
-            given[key.id] = field_match(match, key)
+            matches[key.id] = field_match(match, key)
         for key in table.keys:
             if key.match_kind == "exact":
-                given.setdefault(key.id, Exact(key.id, 0))
-        return tuple(m for _, m in sorted(given.items()) if m is not None)
+                matches.setdefault(key.id, Exact(key.id, 0))
+        return tuple(m for _, m in sorted(matches.items()) if m is not None)
 
     def _priority(self, command: s.Add, table: TableView) -> int:
         """The larger number wins; elsewhere than in ternary and range tables it is not looked at."""
@@ -104,7 +104,7 @@ class Entries:
     def _arguments(self, line: int, action: ActionView, call: s.Call) -> tuple[int, ...]:
         """In declaration order; each parameter once, in any order where they are named."""
         names = self.names.parameters.get(action.id, ())
-        given: dict[str, str] = {}
+        values: dict[str, str] = {}
         arguments = call.arguments
         if arguments and not arguments[0][0]:
             if len(arguments) != len(names):
@@ -114,16 +114,16 @@ class Entries:
                 )
             arguments = tuple((name, value) for name, (_, value) in zip(names, arguments, strict=True))
         for name, value in arguments:
-            if name in given:
+            if name in values:
                 raise refuse(line, f"parameter {name!r} is given twice")
-            given[name] = value
-        if set(given) != set(names):
+            values[name] = value
+        if set(values) != set(names):
             expected = ", ".join(names) or "none"
             raise refuse(
-                line, f"action {action.name} takes the parameters {expected}; given: {', '.join(given) or 'none'}"
+                line, f"action {action.name} takes the parameters {expected}; given: {', '.join(values) or 'none'}"
             )
         widths = zip(names, action.widths_bits, strict=True)
-        return tuple(fitted(line, f"parameter {name}", given[name], width) for name, width in widths)
+        return tuple(fitted(line, f"parameter {name}", values[name], width) for name, width in widths)
 
     def _through(self, line: int, action: s.MemberOf) -> Through:
         known = self._groups if action.is_group else self._members
@@ -164,12 +164,12 @@ class Entries:
 
 
 def _value(command: s.AddValue, value_set: Instance) -> ValueSetMember:
-    given = {match.key: match for match in command.fields}
-    if set(given) != {field.name for field in value_set.fields}:
+    matches = {match.key: match for match in command.fields}
+    if set(matches) != {field.name for field in value_set.fields}:
         expected = ", ".join(field.name or "one plain value" for field in value_set.fields)
         raise refuse(command.line, f"value set {value_set.name} takes {expected}")
     pairs = [
-        member_part(field_match(given[field.name], field), field.width_bits, field.match_kind == "range")
+        member_part(field_match(matches[field.name], field), field.width_bits, field.match_kind == "range")
         for field in value_set.fields
     ]
     return ValueSetMember(tuple(first for first, _ in pairs), tuple(second for _, second in pairs))

@@ -64,8 +64,8 @@ class Names:
         )
 
     def _actions_of(self, table_ids: Iterable[int]) -> tuple[ActionView, ...]:
-        found = {a.name: a for t in self.tables if t.id in set(table_ids) for a in t.actions}
-        return tuple(found.values())
+        chosen = {a.name: a for t in self.tables if t.id in set(table_ids) for a in t.actions}
+        return tuple(chosen.values())
 
     def table(self, line: int, text: str) -> TableView:
         return find(line, "table", text, self.tables)
@@ -97,24 +97,24 @@ class Names:
             if spelling in keys:
                 return keys[spelling]
         endings = (f".{expected}", f".{expected}$", f".{validity}", *((".$valid$",) if expected == "valid" else ()))
-        found = [k for k in table.keys if k.name.endswith(endings)]
-        if not found:
+        chosen = [k for k in table.keys if k.name.endswith(endings)]
+        if not chosen:
             known = ", ".join(keys) or "none"
             raise refuse(line, f"table {table.name} has no key {text!r}; its keys: {known}")
-        return found[-1]
+        return chosen[-1]
 
 
 def find(line: int, what: str, text: str, candidates: Iterable[N]) -> N:
-    """The candidate of that name, else the only one whose name ends with it. Raises `StfError`."""
+    """The candidate of that name, else the only one with it at the end of its name. Raises `StfError`."""
     every = tuple(candidates)
     exact = [c for c in every if c.name == text]
     if exact:
         return exact[0]
-    found = [c for c in every if c.name.endswith(text)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise refuse(line, f"{text!r} is the end of {' and '.join(c.name for c in found)}: write more of the name")
+    chosen = [c for c in every if c.name.endswith(text)]
+    if len(chosen) == 1:
+        return chosen[0]
+    if chosen:
+        raise refuse(line, f"{text!r} is the end of {' and '.join(c.name for c in chosen)}: write more of the name")
     known = ", ".join(c.name for c in every) or "none"
     raise refuse(line, f"there is no {what} {text!r}; there are: {known}")
 

@@ -81,8 +81,8 @@ def _source(event: Event) -> str:
 
 
 def _told(event: Event) -> str:
-    told = "; ".join(f"{what} = {value}" if what else value for what, value in event.details)
-    return f"   {told}" if told else ""
+    text = "; ".join(f"{what} = {value}" if what else value for what, value in event.details)
+    return f"   {text}" if text else ""
 
 
 def _capital(text: str) -> str:

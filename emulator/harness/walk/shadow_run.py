@@ -1,7 +1,7 @@
 """Walks of a switch that runs compiled: the interpreter is shown each packet before the machine code gets it.
 
 It looks up the same tables, and reads registers and meters where the machine code has them; what it writes is forgotten
-with the packet. So only packets whose walks are recorded cost more; they may be a sample.
+with the packet. So only packets with recorded walks cost more; they may be a sample.
 """
 
 from __future__ import annotations

@@ -133,23 +133,26 @@ class Forwarding:
 def measure(seconds: float = 0.7, rounds: int = 7) -> Report:
     """All of it. Raises NoNamespaces without root, BenchFailed."""
     with VethPairs() as network:
-        found = [_measure_work(network, traffic, seconds, rounds) for traffic in WORK]
+        results = [_measure_work(network, traffic, seconds, rounds) for traffic in WORK]
     remarks = ["bmv2's figures are recorded, not measured in this run"]
-    for each in found:
+    for each in results:
         if each.switch.sent:
             remarks.append(_accounting(each.work, each.switch))
         if not each.saturated:
             remarks.append(f"{each.work}: sender or receiver was the bottleneck, so both figures are lower bounds")
     details = {"seconds": seconds, "rounds": rounds}
-    return Report("forward", "over two veth pairs, best round", [_row(each) for each in found], None, remarks, details)
-
-
-def _row(found: Forwarding) -> Row:
-    note = (
-        f"medians {found.switch_median_kpps:.0f} and {found.limit_median_kpps:.0f}; by CPU time {found.cpu_share:.0%}, "
-        f"target {found.wanted_share:.0%}; {found.switch.kpps / found.bmv2_kpps:.1f}x bmv2 ({found.bmv2_kpps:g})"
+    return Report(
+        "forward", "over two veth pairs, best round", [_row(each) for each in results], None, remarks, details
     )
-    return Row(found.work, found.switch.kpps, "kframes/s", "bare forwarder", found.limit.kpps, note, asdict(found))
+
+
+def _row(result: Forwarding) -> Row:
+    note = (
+        f"medians {result.switch_median_kpps:.0f} and {result.limit_median_kpps:.0f}; "
+        f"by CPU time {result.cpu_share:.0%}, "
+        f"target {result.wanted_share:.0%}; {result.switch.kpps / result.bmv2_kpps:.1f}x bmv2 ({result.bmv2_kpps:g})"
+    )
+    return Row(result.work, result.switch.kpps, "kframes/s", "bare forwarder", result.limit.kpps, note, asdict(result))
 
 
 def _measure_work(network: VethPairs, traffic: str, seconds: float, rounds: int) -> Forwarding:
@@ -171,11 +174,11 @@ def _measure_work(network: VethPairs, traffic: str, seconds: float, rounds: int)
             ends = [role(network.hosts, "host", window=WINDOW, **at_hosts)]
         for forwarder in forwarders.values():
             _clean_round(forwarder, ends)  # loads machine code and touches memory
-        found: dict[str, list[Round]] = {name: [] for name in forwarders}
+        rounds_of: dict[str, list[Round]] = {name: [] for name in forwarders}
         for _ in range(rounds):
             for name, forwarder in forwarders.items():
-                found[name].append(_clean_round(forwarder, ends))
-    return _summary(traffic, found["limit"], found["switch"])
+                rounds_of[name].append(_clean_round(forwarder, ends))
+    return _summary(traffic, rounds_of["limit"], rounds_of["switch"])
 
 
 def _clean_round(forwarder: Role, ends: list[Role]) -> Round:

@@ -26,7 +26,7 @@ WIDTH_BYTES = {
     "bool": 1,
 }
 EXPONENT_GROUP = 256
-"""Chunks whose exponents travel in one frame, at most: hostagent/protocol/PROTOCOL.md, Order of chunks."""
+"""Largest number of chunks with their exponents in one frame: hostagent/protocol/PROTOCOL.md, Order of chunks."""
 
 
 @dataclass(frozen=True, slots=True)

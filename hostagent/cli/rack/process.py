@@ -100,7 +100,7 @@ class RunningServer(RunningAggregator):
         common = replace(options.common, ports=(*options.common.ports, *between))
         try:
             self.found = self._recognize() if options.restore else {}
-            super().__init__(common, lambda given: self._make(options, given))
+            super().__init__(common, lambda core_options: self._make(options, core_options))
         except BaseException:
             self._close_folder()
             raise
@@ -131,16 +131,16 @@ class RunningServer(RunningAggregator):
         """Services that have a checkpoint, and its step."""
         if self.folder is None:
             return {}
-        found = {}
+        steps = {}
         for identity, step in self.folder.read_all().items():
             if self.registry.restore(*astuple(identity)):
-                found[identity.name] = step
+                steps[identity.name] = step
             else:
                 print(
                     f"service {identity.name!r} has a checkpoint but is not in --services; it is not restored",
                     file=sys.stderr,
                 )
-        return found
+        return steps
 
     def __enter__(self) -> RunningServer:
         super().__enter__()
@@ -169,13 +169,13 @@ class RunningServer(RunningAggregator):
         """See `RunningAggregator`."""
         return None if self._rack is None else pb.Place(rack=self._rack, peers=[rack for rack, _ in self._peers])
 
-    def _make(self, options: ServerOptions, given: CoreOptions) -> RackServer:
+    def _make(self, options: ServerOptions, core_options: CoreOptions) -> RackServer:
         peers = tuple(Peer(rack, peer_port(rack)) for rack, _ in options.peers)
         self.rack = RackServer(
-            given.lanes,
-            slots=given.slots,
+            core_options.lanes,
+            slots=core_options.slots,
             cores=options.cores,
-            ports=given.ports,
+            ports=core_options.ports,
             registry=self.registry,
             restore=self.folder.restore if self.folder is not None else None,
             place=Place(options.rack, peers) if options.rack is not None else None,
@@ -196,17 +196,17 @@ class RunningServer(RunningAggregator):
 
     def ready_line(self) -> dict[str, Any]:
         """See `RunningAggregator`."""
-        found = {**super().ready_line(), "cores": self.rack.cores}
+        line = {**super().ready_line(), "cores": self.rack.cores}
         if self._rack is not None:
-            found["rack"] = self._rack
+            line["rack"] = self._rack
         if self.thread_pool is not None:
-            found["processors"] = self.thread_pool.processors
+            line["processors"] = self.thread_pool.processors
         metrics = getattr(self, "metrics", None)
         if metrics is not None:
-            found["metrics"] = f"http://{metrics.address}/metrics"
+            line["metrics"] = f"http://{metrics.address}/metrics"
         if self.folder is not None:
-            found["checkpoint"] = {"folder": str(self.folder.path), "steps": self.found}
-        return found
+            line["checkpoint"] = {"folder": str(self.folder.path), "steps": self.found}
+        return line
 
     def statistics(self) -> dict[str, Any]:
         """See `RunningAggregator`; called while the loop is paused."""
