@@ -45,11 +45,13 @@ class SwitchAway(Exception):
 
 
 class SwitchRefused(Exception):
-    """The server answered no. `codes`: the canonical code of each update of a write, 0 where it was carried out."""
+    """The server answered no. `codes`: the canonical code of each update of a write, 0 where it was carried out.
+    `status`: that of the call."""
 
-    def __init__(self, message: str, codes: tuple[int, ...] = ()):
+    def __init__(self, message: str, codes: tuple[int, ...] = (), status: grpc.StatusCode = grpc.StatusCode.UNKNOWN):
         super().__init__(message)
         self.codes = codes
+        self.status = status
 
 
 class P4Client:
@@ -164,4 +166,4 @@ def _translated(error: Any) -> Exception:
     details = errors_of(error)
     texts = [detail.message for detail in details if detail.canonical_code] or [error.details()]
     codes = tuple(detail.canonical_code for detail in details)
-    return SwitchRefused("; ".join(dict.fromkeys(texts)) or error.code().name, codes)
+    return SwitchRefused("; ".join(dict.fromkeys(texts)) or error.code().name, codes, error.code())

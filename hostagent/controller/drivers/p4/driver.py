@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import grpc
 from google.protobuf import text_format
 
 from emulator.native.p4protos import p4info_pb2
@@ -36,6 +37,13 @@ from hostagent.controller.drivers.reconnecting import ReconnectingDriver
 NO_SERVICES = (
     "a P4 switch only sums; weights and optimizers are kept by a rack server (`netsum run --aggregator server`)"
 )
+
+NEEDS_JSON = (
+    "The switch does not take P4 source. If it is bmv2's simple_switch_grpc, compile the program with p4c-bm2-ss "
+    "--p4runtime-files P4INFO -o JSON, and start the controller with --p4info P4INFO --device-config JSON instead of "
+    "--program"
+)
+"""Other than a switch of netsum, bmv2 has no diagnostics for a device config that it cannot read: UNKNOWN."""
 
 CHECK_INTERVAL_S = 5.0
 """Between checks that program and jobs are still there; two small reads."""
@@ -154,7 +162,12 @@ class P4RuntimeDriver(ReconnectingDriver):
         if self._program.p4info is not None:
             config.p4info.CopyFrom(self._program.p4info)
         config.cookie.cookie = self._program.cookie
-        client.set_pipeline(config)
+        try:
+            client.set_pipeline(config)
+        except SwitchRefused as error:
+            if self._program.p4info is None and error.status is grpc.StatusCode.UNKNOWN:
+                raise WrongProgram(f"{error}. {NEEDS_JSON}") from error
+            raise
         return True
 
     def _install(self, events: DriverEvents, tables: SwitchTables, entries: JobEntries) -> None:

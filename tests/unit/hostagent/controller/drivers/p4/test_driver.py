@@ -10,6 +10,7 @@ import pytest
 
 from emulator.native.tls import ClientTls, ServerTls
 from emulator.p4runtime.device import Device
+from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.server import P4RuntimeServer
 from emulator.switch.control import CounterValue
@@ -204,6 +205,19 @@ def test_a_program_that_is_no_aggregator_is_named(machine: Machine, tmp_path: Pa
     assert "not an aggregator" in why
     assert "AllreduceIngress.children" in why
     driver.stop()
+
+
+def test_a_switch_that_takes_bmv2s_json_is_a_permanent_failure_with_a_hint(
+    machine: Machine, driver: P4RuntimeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(device: Device, request: object) -> None:
+        raise RequestError(Code.UNKNOWN, "Unexpected error in RPC handling")
+
+    monkeypatch.setattr(Device, "set_pipeline", refuse)
+    reason, permanent = started(driver).next("lost")
+    assert permanent
+    assert "Unexpected error in RPC handling. The switch does not take P4 source" in reason
+    assert "--p4info P4INFO --device-config JSON" in reason
 
 
 def test_a_switch_without_program_and_none_given_is_a_permanent_failure(machine: Machine) -> None:
