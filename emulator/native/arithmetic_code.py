@@ -1,4 +1,4 @@
-"""Rounding to nearest even, float formats, bits. 32 bits throughout where vectors are wanted: numba would widen."""
+"""Rounding to nearest even, float formats, bits. 32 bits throughout where loops are vectorized: numba would widen."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _making = threading.RLock()
 
 
 class Deferred:
-    """Stands for what ``make`` returns: a dispatcher or an intrinsic of numba's."""
+    """A proxy for what ``make`` returns: a dispatcher or an intrinsic of numba's."""
 
     def __init__(self, make: Callable[[], Any], function: Callable[..., Any] | None = None) -> None:
         """``function``: the Python function that is to be compiled."""

@@ -1,4 +1,4 @@
-"""Tells numba where to cache our loops, and under which stamp."""
+"""Where numba caches our loops, and under which stamp."""
 
 from __future__ import annotations
 

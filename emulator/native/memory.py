@@ -70,3 +70,10 @@ def record_at(dtype: np.dtype[Any]) -> Any:
         return memory_code.record_at(dtype)
 
     return Deferred(make)
+
+
+def offset_of(record: np.dtype[Any], field: str) -> int:
+    """Byte offset of a field, where its address is needed: for atomic accesses, and in machine code made from P4. Other
+    compiled code reads fields by `record_at`."""
+    assert record.fields is not None
+    return int(record.fields[field][1])

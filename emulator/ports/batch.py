@@ -1,7 +1,7 @@
 """Frames in arrays: the memory that machine code, compiled loops and Python share.
 
-A batch is how frames reach a switch; a TxRing is how they leave it. Both are plain memory with a fixed layout, given as
-numpy structured types so that all three kinds of code read the same fields. Compiled loops take the address of a record
+A batch is how frames reach a switch; a TxRing is how they leave it. Both are plain memory with a fixed layout: numpy
+structured types, so that all three kinds of code read the same fields. Compiled loops take the address of a record
 (``tx_ring_at``), machine code made from P4 the offsets below (``TX_TAIL`` and so on), and Python the numpy view.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.jit import njit
-from emulator.native.memory import copy_bytes, load_u32, record_at, store_i64, store_u32
+from emulator.native.memory import copy_bytes, load_u32, offset_of, record_at, store_i64, store_u32
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.spec import MAX_PORTS as MAX_PORTS
 
@@ -56,12 +56,6 @@ dropped_too_long  counted by the switch for frames longer than stride_bytes
 """
 
 
-def offset_of(record: np.dtype[Any], field: str) -> int:
-    """Byte offset of a field, for compiled loops that hold the record's address."""
-    assert record.fields is not None
-    return int(record.fields[field][1])
-
-
 TX_CELLS = offset_of(TX_RING, "cells")
 TX_STRIDE = offset_of(TX_RING, "stride_bytes")
 TX_MASK = offset_of(TX_RING, "mask")
@@ -78,11 +72,6 @@ BATCH = np.dtype([(name, "<i8") for name in ("addresses", "lengths", "ports", "c
 """A FrameBatch as compiled loops see it: addresses of its three arrays, and how many entries they have and hold."""
 
 tx_ring_at, batch_at = record_at(TX_RING), record_at(BATCH)
-
-BATCH_ADDRESSES = offset_of(BATCH, "addresses")
-BATCH_LENGTHS = offset_of(BATCH, "lengths")
-BATCH_PORTS = offset_of(BATCH, "ports")
-BATCH_COUNT = offset_of(BATCH, "count")
 
 
 class FrameBatch:

@@ -38,7 +38,7 @@ def cable_for(frame_bytes: int) -> Geometry:
 def open_switch_port(spec: PortSpec, table: TxPortTable, bell: Bell, geometry: Geometry | None = None) -> SwitchPort:
     """The switch's end of a port; its egress frames go through ``table``. Raises PortError.
 
-    ``geometry``: of a cable of shared memory, where the usual one is not wanted.
+    ``geometry``: of a cable of shared memory, instead of the default one.
     """
     if spec.kind is PortKind.SHM:
         return ShmSwitchPort(spec, table, bell, geometry)

@@ -80,8 +80,8 @@ DROP_REASONS = (
     "interface_down",
     "unwritten",
     "no_remote",
-    "strangers",
-    "stranger_bytes",
+    "unidentified",
+    "unidentified_bytes",
     "broken_streams",
     "refused",
     "io_errors",
@@ -197,7 +197,7 @@ def port_has_input(port: int) -> Any:
 
 @njit
 def port_settle(port: int) -> Any:
-    """Before a sleep: put aside what would disturb it, write out what was kept. True: SwitchPort.attend is wanted."""
+    """Before a sleep: remove what would interrupt it, flush buffers. True: SwitchPort.attend has to be called."""
     state = port_at(port)
     kind = state.kind
     if kind == KIND_PACKET:
@@ -234,7 +234,7 @@ class PortStatistics:
     frames_out: int
     bytes_out: int
     drops: dict[str, int] = field(default_factory=dict)
-    """By reason, zeros left out. bad_descriptors and bad_rings tell of a broken peer; io_errors of the network."""
+    """By reason, zeros left out. bad_descriptors and bad_rings indicate a broken peer, io_errors the network."""
     bells_rung: int = 0
     """System calls made to wake the peer."""
     peer_changes: int = 0

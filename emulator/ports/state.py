@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.memory import record_at
-from emulator.ports.batch import TX_RING, offset_of
+from emulator.native.memory import offset_of, record_at
+from emulator.ports.batch import TX_RING
 
 _FIELDS = (
     "kind",  # a WireKind
@@ -90,9 +90,9 @@ _FIELDS = (
     "too_long_out",  # datagrams longer than the path takes
     "refused",  # posts refused because the ring was full
     "no_remote",  # frames for a remote not yet known, or not connected
-    "strangers",  # connections that did not greet as one of ours
-    "stranger_bytes",  # what they had sent
-    "broken_streams",  # connections given up because no frame is that long
+    "unidentified",  # connections without our greeting
+    "unidentified_bytes",  # what they had sent
+    "broken_streams",  # connections closed because no frame is that long
     "segments_joined",  # frames of several segments, which a sender with segmentation offload left to its hardware
     "checksum_unfinished",  # frames that lack a checksum we do not compute (SCTP)
     "too_short_out",  # frames shorter than an Ethernet header

@@ -13,11 +13,10 @@ from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Rep
 from emulator.switch.memory import Memory
 from emulator.switch.profiles import ActionProfile
 from emulator.switch.tables.flat_table import FlatTable
-from emulator.switch.tables.flat_tables import make_flat_table
+from emulator.switch.tables.flat_tables import ValueSet, make_flat_table
 from emulator.switch.tables.mirror import Mirror
 from emulator.switch.tables.scan import Cells, Scan, configure
 from emulator.switch.tables.tables import Table
-from emulator.switch.tables.value_set import ValueSet
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Interpreter
 from emulator.v1model.layout import SYMBOL

@@ -21,10 +21,9 @@ import numpy as np
 
 from emulator.native.atomics import atomic_add32, compare_exchange64, fence, load_acquire32, pause, store_release32
 from emulator.native.jit import njit
-from emulator.native.memory import record_at
+from emulator.native.memory import offset_of, record_at
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.native.syscalls import futex_wait, futex_wake, monotonic_ns
-from emulator.ports.batch import offset_of
 from hostagent.rackserver.frames.loops import serve
 from hostagent.rackserver.processors import processors_for
 

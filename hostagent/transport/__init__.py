@@ -1,8 +1,8 @@
 """The loops that own sockets, rings, threads and clocks on a host.
 
-Scripts fork: a DataLoader with workers does. gRPC's fork handlers, which it reads the wish for when it is first used,
-would then break the child wherever another thread is inside gRPC, as the session's thread always is. A child has no
-business with our session, so they stay off unless the user has asked for them.
+Importing this package disables gRPC's fork handlers (before gRPC's first use, when it reads the variable), unless
+the user has set the variable. With them, a child that a script forks (a DataLoader with workers) breaks while another
+thread is inside gRPC, and the session's thread always is. Children do not use the session.
 """
 
 import os

@@ -34,7 +34,7 @@ class Channel(Protocol):
         """End the job because an operation's time-out of ``timeout_s`` passed; the error names the missing ranks."""
 
     def fail(self, error: Exception) -> None:
-        """End the job on every rank for a cause found outside the transport."""
+        """End the job on every rank for a cause outside the transport."""
 
     def close(self) -> None:
         """Leave the job; operations in flight fail. May linger, bounded, until the other ranks have their results."""

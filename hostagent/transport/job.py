@@ -4,7 +4,7 @@ The life of a job: JOINED (members are being gathered; operations may be submitt
 the loop) -> FAILED or CLOSED. The lease is asked for with the first operation, in a thread of its own, so that
 submitting returns at once.
 
-What ends a job is told to the controller by whoever learns of it first, and comes back from there as one text for all
+What ends a job is reported to the controller by the first to learn of it, and comes back from there as one text for all
 ranks. Only when the controller does not answer in time does a rank make do with what it knows itself.
 """
 
@@ -339,7 +339,7 @@ class JobChannel:
     # --- failure ---
 
     def _cause(self, status: int, number: int) -> TransportError:
-        """Why an operation ended with this status; tells the controller first where nobody has."""
+        """Why an operation ended with this status; reports it to the controller where nobody has."""
         if self._failure is not None:
             return self._failure
         if status == FAILED_MISMATCH:

@@ -13,7 +13,7 @@ import numpy as np
 
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, load_u8, load_u32, store_i64
-from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS, BATCH_PORTS
+from emulator.ports.batch import batch_at
 from hostagent.protocol.services.aggregator import DROPS
 from hostagent.protocol.wire import (
     ETHERNET_BYTES,
@@ -137,10 +137,10 @@ def match(at: int, size: int, port: int, lanes: int, rules: Any, heads: Any) -> 
 def match_batch(batch: int, lanes: int, rules: Any, heads: Any, drops: Any, tags: Any) -> int:
     """The tag of each frame of a batch, -1 for a counted drop; returns how many matched."""
     matched = 0
-    for index in range(load_i64(batch + BATCH_COUNT)):
-        at = load_i64(load_i64(batch + BATCH_ADDRESSES) + 8 * index)
-        size = load_u32(load_i64(batch + BATCH_LENGTHS) + 4 * index)
-        port = load_u32(load_i64(batch + BATCH_PORTS) + 4 * index)
+    for index in range(batch_at(batch).count):
+        at = load_i64(batch_at(batch).addresses + 8 * index)
+        size = load_u32(batch_at(batch).lengths + 4 * index)
+        port = load_u32(batch_at(batch).ports + 4 * index)
         why, tag = match(at, size, port, lanes, rules, heads)
         if why >= 0:
             drops[why] += 1

@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 
 from emulator.native.atomics import atomic_add32, compare_exchange32, fence, load_once32, store_release32
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, load_u16
+from emulator.native.memory import load_u16, offset_of, record_at
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.native.syscalls import futex_wait, futex_wake, ppoll, read_descriptor, write_descriptor
-from emulator.ports.batch import offset_of
 from emulator.ports.cable import shm_files
 
 BELL_BYTES = 4096
@@ -54,16 +53,13 @@ MAX_POLLED = 513
 
 SLEEPER = np.dtype([("bell", "<i8"), ("fifo", "<i8"), ("polled", "<i8"), ("polled_count", "<i8")])
 """What the owner of a bell sleeps with: the bell, its FIFO or -1, and struct pollfds (the FIFO first)."""
-SLEEPER_BELL = offset_of(SLEEPER, "bell")
-SLEEPER_FIFO = offset_of(SLEEPER, "fifo")
-SLEEPER_POLLED = offset_of(SLEEPER, "polled")
-SLEEPER_COUNT = offset_of(SLEEPER, "polled_count")
+sleeper_at = record_at(SLEEPER)
 
 
 @njit
 def bell_prepare(sleeper: int) -> int:
     """Announce a sleep. Look into all rings after it, then call bell_sleep with the result, or bell_cancel."""
-    bell = load_i64(sleeper + SLEEPER_BELL)
+    bell = sleeper_at(sleeper).bell
     sequence = load_once32(bell + SEQUENCE)
     store_release32(bell + ASLEEP, (sequence & 0x7FFFFFFF) + 1)
     fence()
@@ -73,7 +69,7 @@ def bell_prepare(sleeper: int) -> int:
 @njit
 def bell_cancel(sleeper: int) -> None:
     """Do not sleep after all."""
-    store_release32(load_i64(sleeper + SLEEPER_BELL) + ASLEEP, 0)
+    store_release32(sleeper_at(sleeper).bell + ASLEEP, 0)
 
 
 @njit
@@ -83,13 +79,13 @@ def bell_sleep(sleeper: int, sequence: int, timeout_ns: int) -> int:
     Returns how many watched sockets have input.
     """
     readable = 0
-    bell = load_i64(sleeper + SLEEPER_BELL)
-    fifo = load_i64(sleeper + SLEEPER_FIFO)
+    bell = sleeper_at(sleeper).bell
+    fifo = sleeper_at(sleeper).fifo
     if fifo < 0:
         futex_wait(bell + SEQUENCE, sequence, timeout_ns)
     else:
-        polled = load_i64(sleeper + SLEEPER_POLLED)
-        ready = ppoll(polled, load_i64(sleeper + SLEEPER_COUNT), timeout_ns)
+        polled = sleeper_at(sleeper).polled
+        ready = ppoll(polled, sleeper_at(sleeper).polled_count, timeout_ns)
         readable = max(ready, 0)
         if ready > 0 and load_u16(polled + POLL_REVENTS) != 0:
             read_descriptor(fifo, bell + DRAIN, DRAIN_BYTES)

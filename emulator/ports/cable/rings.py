@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from emulator.native.atomics import load_acquire64, load_once32, load_once64, store_release64
 from emulator.native.jit import njit
-from emulator.native.memory import store_i64, store_u32
+from emulator.native.memory import offset_of, store_i64, store_u32
 from emulator.ports.batch import (
     CELL_BYTES,
     FRAME_HEADROOM_BYTES,
@@ -29,7 +29,6 @@ from emulator.ports.batch import (
     batch_append,
     batch_at,
     batch_room,
-    offset_of,
     tx_ring_at,
 )
 from emulator.ports.state import (

@@ -139,7 +139,7 @@ def _connect(state: Any, shared: shm_files.SharedFile, geometry: Geometry, peer_
 
 
 class ShmSwitchPort(SwitchPort):
-    """The switch's end; makes the file, or takes up one whose switch has gone."""
+    """The switch's end; makes the file, or takes over the file of a switch that has ended."""
 
     def __init__(self, spec: PortSpec, table: TxPortTable, bell: Bell, geometry: Geometry | None = None) -> None:
         super().__init__(spec, table)

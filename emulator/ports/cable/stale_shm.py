@@ -1,6 +1,6 @@
 """Removes shared memory that dead processes have left behind, and nothing else.
 
-The proof of death is a lock that can be had (``shm_files``): a pid could have been given to another process since, or
+The proof of death is a lock that can be had (``shm_files``): a pid could have been reused by another process, or
 live in another container. A file that is not recognisably ours, or somebody else's, is left alone.
 """
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from emulator.native.atomics import load_acquire32, store_release32
 from emulator.native.jit import njit
-from emulator.native.memory import load_u8, load_u16, load_u32, store_u16, store_u32
+from emulator.native.memory import load_u8, load_u16, load_u32, offset_of, store_u16, store_u32
 from emulator.native.syscalls import read_descriptor
-from emulator.ports.batch import batch_append, batch_room, offset_of
+from emulator.ports.batch import batch_append, batch_room
 from emulator.ports.sockets.mmsg import EAGAIN, EINTR
 from emulator.ports.state import (
     SCRATCH_WORD,

@@ -52,7 +52,7 @@ class RunnerStatistics:
 
     turns: int
     frames: int
-    """Given to the program."""
+    """Processed by the program."""
     sleeps: int
     no_program: int
     """Dropped because no program was loaded."""
@@ -146,7 +146,7 @@ class SwitchRunner:
                 return
 
     def _run_slice(self) -> None:
-        """Serve until something else is wanted. The program may be another one since the last slice."""
+        """Serve until attention is requested. The program may have changed since the last slice."""
         self._record["program"] = self.switch.program_address
         self._record["context"] = self.switch.context_address
         run_slice(self._address)
@@ -203,7 +203,7 @@ class SwitchRunner:
         return any(port.spec.kind in sockets or port_has_input(port.address) for port in self.ports)
 
     def now_ns(self) -> int:
-        """The time that packets are given to the program with."""
+        """The time that the program sees."""
         return int(self._record["now_ns"][0]) if self._virtual else time.monotonic_ns()
 
     def statistics(self) -> RunnerStatistics:

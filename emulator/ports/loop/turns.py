@@ -16,9 +16,9 @@ import numpy as np
 
 from emulator.native.atomics import load_acquire64, pause
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, load_u32, record_at
+from emulator.native.memory import load_i64, load_u32, offset_of, record_at
 from emulator.native.syscalls import monotonic_ns
-from emulator.ports.batch import batch_at, offset_of
+from emulator.ports.batch import batch_at
 from emulator.ports.cable.bell import bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.host import SPINS_PER_CLOCK
 from emulator.ports.loop.program import call_program

@@ -47,7 +47,7 @@ class Capture:
     """dtype RECORD; addresses point into ``data``; times are nanoseconds since 1970."""
     cut_short: int
     """Frames of which the file has only the beginning."""
-    torn: bool
+    incomplete: bool
     """The file ends within a record, which is left out."""
 
 
@@ -98,22 +98,22 @@ def _word(address: int, swapped: bool) -> int:
 
 @njit
 def _index(start: int, size: int, swapped: bool, unit_ns: int, records: int, counts: int) -> int:
-    """Go through a file at ``start``: counts of {records, cut short, torn}, and the records where there is room for
-    them (0: only count). Returns where a damaged record begins, or -1."""
+    """Go through a file at ``start``: counts of {records, cut short, incomplete}, and the records where there is room
+    for them (0: only count). Returns where a damaged record begins, or -1."""
     position = FILE_HEADER_BYTES
-    count = cut = torn = 0
+    count = cut = incomplete = 0
     damaged = -1
     while position < size:
         header = start + position
         if size - position < RECORD_HEADER_BYTES:
-            torn = 1
+            incomplete = 1
             break
         length = _word(header + 8, swapped)
         if length > LONGEST_FRAME_BYTES:
             damaged = position
             break
         if size - position - RECORD_HEADER_BYTES < length:
-            torn = 1
+            incomplete = 1
             break
         cut += length < _word(header + 12, swapped)
         if records != 0:
@@ -125,7 +125,7 @@ def _index(start: int, size: int, swapped: bool, unit_ns: int, records: int, cou
         position += RECORD_HEADER_BYTES + length
     store_i64(counts, count)
     store_i64(counts + 8, cut)
-    store_i64(counts + 16, torn)
+    store_i64(counts + 16, incomplete)
     return damaged
 
 

@@ -1,9 +1,9 @@
-"""A port on capture files: frames come out of one as its times tell, and go into another with theirs.
+"""A port on capture files: frames come out of one at its times, and go into another with theirs.
 
 Time is the files' where all ports of a loop are of this kind: the loop's clock jumps from frame to frame, so a capture
-of an hour takes as long as its frames take the switch, and a run gives the same files every time. Beside ports of other
-kinds (``go_live``) the first frame comes at once, each later one as long after it as in the file, and what goes out is
-stamped with the time of day.
+of an hour takes as long as its frames take the switch, and a run gives the same files every time. Next to ports of
+others (``go_live``) the first frame comes at once, each later one as long after it as in the file, and what goes out
+is stamped with the time of day.
 
 A capture whose frames are out of order is played in the file's order, none before its time.
 """
@@ -76,8 +76,8 @@ class PcapPort(SwitchPort):
         if self._capture is not None:
             if self._capture.cut_short:
                 found.notes["cut_short_in_file"] = self._capture.cut_short
-            if self._capture.torn:
-                found.drops["torn_in_file"] = 1
+            if self._capture.incomplete:
+                found.drops["incomplete_in_file"] = 1
         return found
 
     def close(self) -> None:

@@ -6,17 +6,16 @@ import errno
 from typing import Any
 
 from emulator.native.jit import njit
-from emulator.native.memory import copy_bytes, load_i64, store_u32
+from emulator.native.memory import copy_bytes, record_at, store_u32
 from emulator.native.syscalls import write_descriptor
-from emulator.ports.batch import batch_append, batch_room, offset_of, tx_frame, tx_length, tx_ring_at
+from emulator.ports.batch import batch_append, batch_room, tx_frame, tx_length, tx_ring_at
 from emulator.ports.pcap.capture import RECORD, RECORD_BYTES, RECORD_HEADER_BYTES
 from emulator.ports.sockets.mmsg import rewind_ring
 from emulator.ports.state import (
     port_at,
 )
 
-RECORD_TIME = offset_of(RECORD, "time_ns")
-RECORD_LENGTH = offset_of(RECORD, "length_bytes")
+record_of = record_at(RECORD)
 
 NOT_STARTED = -(1 << 63)
 """A shift not known yet: the first frame is due when the loop first asks."""
@@ -28,7 +27,7 @@ EINTR = -errno.EINTR
 @njit
 def _due_ns(port: int, index: int) -> Any:
     state = port_at(port)
-    return load_i64(state.records + index * RECORD_BYTES + RECORD_TIME) + state.shift_ns
+    return record_of(state.records + index * RECORD_BYTES).time_ns + state.shift_ns
 
 
 @njit
@@ -55,9 +54,9 @@ def pcap_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
         due_ns = pcap_next_ns(port, now_ns)
         if due_ns < 0 or due_ns > now_ns:
             break
-        record = state.records + index * RECORD_BYTES
-        length = load_i64(record + RECORD_LENGTH)
-        batch_append(batch, load_i64(record), length, state.number)
+        record = record_of(state.records + index * RECORD_BYTES)
+        length = record.length_bytes
+        batch_append(batch, record.address, length, state.number)
         state.in_bytes += length
         index += 1
         state.in_next = index

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, load_u32, store_i64, store_u32
+from emulator.native.memory import load_i64, load_u32, offset_of, store_i64, store_u32
 from emulator.native.pages import address_of
 from emulator.native.syscalls import sendmmsg
-from emulator.ports.batch import offset_of, tx_frame, tx_length, tx_ring_at
+from emulator.ports.batch import tx_frame, tx_length, tx_ring_at
 from emulator.ports.state import (
     KIND_PACKET,
     port_at,

@@ -3,8 +3,8 @@
 A stream is a greeting from each side, then frames, each behind its length (4 bytes, big endian). A thread of the port
 makes connections and greets, which is seldom; the frames themselves are the loop's (``tcp_loops``).
 
-A connection that does not greet is a stranger's: what it has sent is dropped and counted, and it is closed. The newest
-that has greeted is the host's, as a udp port's remote is whoever sent last; name the remote where strangers can reach
+A connection without the greeting is unidentified: what it has sent is dropped and counted, and it is closed. The newest
+that has greeted is the host's, as a udp port's remote is whoever sent last; name the remote where others can reach
 the port. With a remote named others are closed unheard.
 """
 

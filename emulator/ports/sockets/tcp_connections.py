@@ -1,7 +1,7 @@
 """Making the connections of tcp ports: one thread for each port, which sleeps but for connecting and greeting.
 
 The host sends the greeting first and nothing more until the switch has answered with the same bytes, so a stream that
-begins with anything else, or with more, is a stranger's.
+begins with anything else, or with more, is not a peer's.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ log = logging.getLogger("netsum.ports")
 GREETING = b"netsum frames \0\1"
 """Its last byte is the version."""
 GREETING_S = 5.0
-"""Who has not greeted by then is a stranger."""
+"""A connection without a greeting by then is closed."""
 MOST_GREETING = 16
-"""Connections that are greeting at a time; further ones are closed as strangers'."""
+"""Connections that are greeting at a time; further ones are closed as unidentified."""
 STRANGER_BYTES = 1 << 16
-"""As much of what a stranger has sent is counted."""
+"""At most this much of what an unidentified connection has sent is counted."""
 
 LEAST_RETRY_S, MOST_RETRY_S = 0.02, 1.0
 DEAD_MS = 10_000
-"""A connection that gives no sign for so long while data is unacknowledged is given up."""
+"""A connection that is silent for this long while data is unacknowledged is closed."""
 
 HandOver = Callable[[socket.socket], None]
 Endpoint = tuple[int, Any]
@@ -189,13 +189,13 @@ class SwitchGreeter(Greeter):
             self._turn_away(connection)
 
     def _turn_away(self, connection: socket.socket) -> None:
-        """Count a stranger and what it has sent, and be rid of it."""
+        """Count an unidentified connection and what it has sent, and close it."""
         count = len(self._forget(connection).got)
         with suppress(OSError):
             count += len(connection.recv(STRANGER_BYTES))
         connection.close()
-        self._state["strangers"] += 1
-        self._state["stranger_bytes"] += count
+        self._state["unidentified"] += 1
+        self._state["unidentified_bytes"] += count
 
     def _forget(self, connection: socket.socket) -> _Greeting:
         self._selector.unregister(connection)
@@ -252,8 +252,8 @@ class HostGreeter(Greeter):
             if answer == GREETING:
                 prepare(connection)
                 return connection, ""
-            self._state["strangers"] += 1
-            self._state["stranger_bytes"] += len(answer)
+            self._state["unidentified"] += 1
+            self._state["unidentified_bytes"] += len(answer)
             problem = "what answers there is no switch of ours" if answer else "the switch does not let us in"
         except OSError as error:
             problem = str(error)

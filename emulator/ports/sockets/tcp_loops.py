@@ -1,8 +1,8 @@
 """Compiled: frames in a stream, each behind its length, many per system call. ``tcp`` makes the connections.
 
-A connection that ends or makes no sense is given up here, without Python; the next one is left in ``next_socket`` by
-the thread that greets (``tcp``) and taken at the next turn. Frames for an end that is not connected are lost, as on any
-network, and counted; a frame that had left in part is sent whole to the next one.
+A connection that ends or breaks the protocol is abandoned here, without Python; the next one is left in ``next_socket``
+by the thread that greets (``tcp``) and taken at the next turn. Frames for an end that is not connected are lost, as on
+any network, and counted; a frame that had left in part is sent whole to the next one.
 
 Received frames stay where the stream brought them until they are released. What has come of the frame after them is
 moved to the front then, once it does not overlap itself.

@@ -69,7 +69,7 @@ class FlatTable(ABC):
         self._count(-1)
 
     def _count(self, change: int) -> None:
-        """So many more places that a search may read."""
+        """That many more places that a search may read."""
         self._entries += change
         is_large = self._entries > self._near_entries
         how = is_large, is_large and self.is_deep()

@@ -8,15 +8,12 @@ from emulator.native.atomics import atomic_add64, load_acquire64, pause
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i64, load_u32, store_be32, store_i64, store_lane
 from emulator.ports.batch import (
-    BATCH_ADDRESSES,
-    BATCH_COUNT,
-    BATCH_LENGTHS,
-    BATCH_PORTS,
     TX_LIMIT,
     TX_MASK,
     TX_RING_BYTES,
     TX_TAIL,
     batch_append,
+    batch_at,
     tx_append,
 )
 from emulator.ports.host import host_flush, host_post, host_receive, host_release
@@ -48,10 +45,10 @@ def make_frames(first: int, stride: int, frames: int, template: int, length: int
 @njit
 def copy_batch(tx: int, batch: int) -> None:
     """What a server does that only reads each frame and writes one: the traffic of a sum without the sum."""
-    for index in range(load_i64(batch + BATCH_COUNT)):
-        port = load_u32(load_i64(batch + BATCH_PORTS) + 4 * index)
-        frame = load_i64(load_i64(batch + BATCH_ADDRESSES) + 8 * index)
-        tx_append(tx + port * TX_RING_BYTES, frame, load_u32(load_i64(batch + BATCH_LENGTHS) + 4 * index))
+    for index in range(batch_at(batch).count):
+        port = load_u32(batch_at(batch).ports + 4 * index)
+        frame = load_i64(batch_at(batch).addresses + 8 * index)
+        tx_append(tx + port * TX_RING_BYTES, frame, load_u32(batch_at(batch).lengths + 4 * index))
 
 
 @njit
@@ -70,7 +67,7 @@ def play(
             for chunk in range(start, end):
                 host_post(host, pool + chunk * stride, length)
             host_flush(host)
-        store_i64(batch + BATCH_COUNT, 0)
+        batch_at(batch).count = 0
         for worker in range(workers):
             port_refresh(load_i64(records + 24 * worker))
             port_receive(load_i64(records + 24 * worker), batch, PER_WORKER, 0)
@@ -83,9 +80,9 @@ def play(
             port_flush(load_i64(records + 24 * worker), 0)
         for worker in range(workers):
             host = load_i64(records + 24 * worker + 8)
-            store_i64(batch + BATCH_COUNT, 0)
+            batch_at(batch).count = 0
             host_receive(host, batch, PER_WORKER)
-            answers += load_i64(batch + BATCH_COUNT)
+            answers += batch_at(batch).count
             host_release(host)
     return answers
 
@@ -96,7 +93,7 @@ def play_ready(
 ) -> None:
     """The server's part of `play` alone, for workers ``first`` to ``end``: nobody sends, nobody takes the answers."""
     for start in range(0, frames, PER_WORKER):
-        store_i64(batch + BATCH_COUNT, 0)
+        batch_at(batch).count = 0
         for worker in range(first, end):
             pool = load_i64(records + 24 * worker + 16)
             for chunk in range(start, min(start + PER_WORKER, frames)):

@@ -1,8 +1,8 @@
 """The transport loop: everything that happens to frames between a process' port and its worker cores.
 
-One thread per process runs ``run_loop`` and never needs the GIL until it is told to stop. A turn obeys commands, takes
+One thread per process runs ``run_loop`` and never needs the GIL until it is stopped. A turn obeys commands, takes
 submitted operations and received frames to their cores, posts what the cores want to send, reports what has finished,
-and tells the controller that this process lives. With nothing to do it looks around briefly, then sleeps.
+and sends heartbeats to the controller. When idle it polls briefly, then sleeps.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from emulator.native.atomics import atomic_add64, fence, load_acquire64, store_r
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, load_u8, load_u32, store_i64, store_u8
 from emulator.native.syscalls import futex_wake, monotonic_ns, write_descriptor
-from emulator.ports.batch import BATCH_ADDRESSES, BATCH_COUNT, BATCH_LENGTHS
+from emulator.ports.batch import batch_at
 from emulator.ports.host import (
     host_consumed,
     host_flush,
@@ -74,7 +74,7 @@ HEARTBEAT_COUNTER_AT = HEARTBEAT_BYTES - 8
 FAILED_REFUSED = FAILED_BY_CALLER + 8
 FAILED_PEER_LEFT = FAILED_BY_CALLER + 9
 """The loop's own causes: a request that the core does not take, which is a bug of the caller; an operation that needs a
-rank which has left. Causes from FAILED_BY_CALLER up to these are given with the command FAIL."""
+rank which has left. Causes from FAILED_BY_CALLER up to these are parameters of the command FAIL."""
 
 LEAST_STALL_NS, MOST_STALL_NS = 200_000, 50_000_000
 """How soon to look again whether the switch has read frames that a core waits to rewrite: nothing wakes us then."""
@@ -128,10 +128,10 @@ def rest(engine: Any, due_ns: int, starved: bool, now_ns: int) -> None:
 def take_frames(engine: Any, now_ns: int) -> Any:
     """Give received frames to the cores of their jobs; how many there were."""
     batch = engine.batch
-    store_i64(batch + BATCH_COUNT, 0)
+    batch_at(batch).count = 0
     host_receive(engine.port, batch, RECEIVE_MOST)
-    count = load_i64(batch + BATCH_COUNT)
-    addresses, lengths = load_i64(batch + BATCH_ADDRESSES), load_i64(batch + BATCH_LENGTHS)
+    count = batch_at(batch).count
+    addresses, lengths = batch_at(batch).addresses, batch_at(batch).lengths
     for index in range(count):
         frame, length = load_i64(addresses + 8 * index), load_u32(lengths + 4 * index)
         address = job_of_frame(engine, frame, length)
@@ -281,7 +281,7 @@ def report_finished(address: int) -> int:
         mark_done(address, number, status)
         count += 1
     if count > 0:
-        job.busy = 1  # room for operations that found the core's queue full
+        job.busy = 1  # room for operations that waited because the core's queue was full
         announce(address)
     return count
 

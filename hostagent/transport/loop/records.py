@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.native.memory import record_at
-from emulator.ports.batch import offset_of
+from emulator.native.memory import offset_of, record_at
 
 MAX_JOBS = 64
 """Process groups that one process can be in at a time."""

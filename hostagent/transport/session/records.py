@@ -28,13 +28,13 @@ class JobRecord:
 
     membership: Membership
     lease: Lease | None = None
-    told: pb.Lease | None = None
+    announced_lease: pb.Lease | None = None
     """The lease in the controller's words, for a controller that has lost its memory."""
     frozen: bool = False
     cause: str | None = None
     """Why the job has ended."""
     failure: pb.ClientMessage | None = None
-    """What this rank told the controller about the end; told again until the controller confirms."""
+    """What this rank reported to the controller about the end; repeated until the controller confirms."""
     statistics: pb.ClientMessage | None = None
     peers_left: set[int] = field(default_factory=set)
     descriptions: OrderedDict[int, str | Callable[[], str]] = field(default_factory=OrderedDict)
@@ -56,7 +56,7 @@ class JobRecord:
         return text if isinstance(text, str) else text()
 
     def failure_message(self, cause: str, mismatch: Mismatch | None) -> pb.ClientMessage:
-        """Tells the controller of the job's end."""
+        """Reports the job's end to the controller."""
         fail = pb.Fail(job=self.membership.job, cause=cause)
         if mismatch is not None:
             fail.mismatch.first_hash, fail.mismatch.first_child = mismatch.first_hash, mismatch.first_child
@@ -64,7 +64,7 @@ class JobRecord:
         return pb.ClientMessage(fail=fail)
 
     def statistics_message(self, statistics: Mapping[str, int]) -> pb.ClientMessage:
-        """Tells the controller this rank's counters."""
+        """Reports this rank's counters to the controller."""
         counters = [pb.Counter(name=name, value=value) for name, value in statistics.items()]
         return pb.ClientMessage(statistics=pb.Statistics(job=self.membership.job, counters=counters))
 
@@ -84,30 +84,30 @@ def announce(record: JobRecord) -> pb.Announcement:
     member = record.membership
     join = join_message(member.group, member.rank, member.size, member.service)
     announcement = pb.Announcement(join=join, job=member.job, frozen=record.frozen)
-    if record.lease is not None and record.told is not None:
-        announcement.lease.CopyFrom(record.told)
+    if record.lease is not None and record.announced_lease is not None:
+        announcement.lease.CopyFrom(record.announced_lease)
         announcement.lease.epoch, announcement.lease.base = record.lease.epoch, record.lease.base
     return announcement
 
 
-def lease_from(told: pb.Lease, heartbeat: tuple[str, int], token: int) -> Lease:
+def lease_from(message: pb.Lease, heartbeat: tuple[str, int], token: int) -> Lease:
     """The controller's lease in the transport's terms."""
     return Lease(
-        job=told.job,
-        child=told.child,
-        children=told.children,
-        epoch=told.epoch,
-        base=told.base,
-        window=told.window,
-        lanes=told.lanes,
-        port=told.port,
-        port_number=told.port_number,
-        host_mac=told.host_mac,
-        host_ip=told.host_ip,
-        switch_mac=told.switch_mac,
-        switch_ip=told.switch_ip,
-        zero_checksum_allowed=told.zero_checksum_allowed,
-        short_no_data=told.short_no_data,
+        job=message.job,
+        child=message.child,
+        children=message.children,
+        epoch=message.epoch,
+        base=message.base,
+        window=message.window,
+        lanes=message.lanes,
+        port=message.port,
+        port_number=message.port_number,
+        host_mac=message.host_mac,
+        host_ip=message.host_ip,
+        switch_mac=message.switch_mac,
+        switch_ip=message.switch_ip,
+        zero_checksum_allowed=message.zero_checksum_allowed,
+        short_no_data=message.short_no_data,
         heartbeat=heartbeat,
         token=token,
     )

@@ -2,7 +2,7 @@
 
 One `SessionClient` per process serves all its process groups. Its single background thread ("netsum-session") owns the
 gRPC stream, answers the controller and runs the callbacks; it needs the GIL, so nothing urgent may depend on it: that
-this process lives is told by the compiled transport loop's heartbeats instead (`pack_heartbeat`, `Lease.heartbeat`).
+the compiled transport loop's heartbeats report instead that this process lives (`pack_heartbeat`, `Lease.heartbeat`).
 
 The life of a group on a rank: `join` (at construction) -> `lease` (at the first operation; returns when all have
 joined) -> any number of freeze/resume rounds -> `leave` or `fail`. Training doesn't need the controller between those:
@@ -153,7 +153,7 @@ class SessionClient:
     ) -> Lease:
         """The job's lease; blocks until all members have joined. Every rank must ask; a repeat gives the same answer.
 
-        `attach`, if given, runs on the session thread when the lease arrives, before any callback about the job: a
+        `attach` runs on the session thread when the lease arrives, before any callback about the job: a
         freeze that comes before the caller of `lease` wakes up finds the transport ready for it.
         Raises MissingRanks at the time-out, SessionRefused where slots or ports are exhausted, JobFailed,
         ControllerLost.
@@ -172,7 +172,7 @@ class SessionClient:
             record.describe(operation_hash, text)
 
     def fail(self, job: int, cause: str, *, mismatch: Mismatch | None = None) -> None:
-        """Tells the controller that the job has failed; returns at once. Every rank, this one too, gets on_failed.
+        """Reports to the controller that the job has failed; returns at once. Every rank, this one too, gets on_failed.
 
         With `mismatch` the controller asks both ranks to describe their operations and makes the cause of the answers.
         """
@@ -244,10 +244,10 @@ class SessionClient:
         hello = pb.Hello()
         hello.CopyFrom(self._hello)
         hello.jobs.extend(announce(record) for record in records if not record.over)
-        told = [message for record in records for message in (record.failure, record.statistics) if message]
+        reports = [message for record in records for message in (record.failure, record.statistics) if message]
         with self._lock:
             waiting = [pending.message for pending in self._pending.values()]
-        return [pb.ClientMessage(hello=hello), *told, *waiting]
+        return [pb.ClientMessage(hello=hello), *reports, *waiting]
 
     def lost(self, why: str) -> None:
         """The controller has been away for too long: every job here ends."""
@@ -300,19 +300,19 @@ class SessionClient:
         pending.answer = message
         pending.done.set()
 
-    def _leased(self, told: pb.Lease, attach: Callable[[Lease], None] | None) -> SessionError | None:
+    def _leased(self, message: pb.Lease, attach: Callable[[Lease], None] | None) -> SessionError | None:
         """Keeps a lease, and lets the transport attach to it; what went wrong, for the caller of `lease`."""
-        record = self._jobs.get(told.job)
+        record = self._jobs.get(message.job)
         if record is None:
-            return SessionError(f"job {told.job} was left before its lease came")
+            return SessionError(f"job {message.job} was left before its lease came")
         if record.lease is None:
             heartbeat = (_ip_of(self._host_name), self._heartbeat_port)
-            record.told, record.lease = told, lease_from(told, heartbeat, self._token)
+            record.announced_lease, record.lease = message, lease_from(message, heartbeat, self._token)
         try:
             if attach is not None:
                 attach(record.lease)
         except Exception as error:
-            failure = SessionError(f"the lease of job {told.job} arrived, but this rank cannot use it: {error}")
+            failure = SessionError(f"the lease of job {message.job} arrived, but this rank cannot use it: {error}")
             failure.__cause__ = error
             return failure
         return None

@@ -34,7 +34,7 @@ class MissingRanks(SessionError):
 
 
 class JobFailed(SessionError):
-    """The job has ended; the text is the cause every rank is told."""
+    """The job has ended; the text is the cause, the same on every rank."""
 
 
 class ControllerLost(SessionError):
@@ -51,7 +51,7 @@ class Membership:
     rank: int
     size: int
     service: ServiceTerms | None = None
-    """Whose weights the group works on, at a rack server; None: the group only sums."""
+    """The service at a rack server that holds the group's weights; None: the group only sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """What an `error` frame tells: two children contributed different operations to one chunk."""
+    """What an `error` frame reports: two children contributed different operations to one chunk."""
 
     first_hash: int
     first_child: int

@@ -46,7 +46,7 @@ def test_every_kind_of_classic_file_is_read(tmp_path: Path, order: str, nanoseco
     capture = read_capture(str(write_capture(tmp_path / "in.pcap", wanted, order=order, nanoseconds=nanoseconds)))
     assert list(capture.records["time_ns"]) == [time for time, _ in wanted]
     assert list(capture.records["length_bytes"]) == [len(frame) for _, frame in wanted]
-    assert (capture.cut_short, capture.torn) == (0, False)
+    assert (capture.cut_short, capture.incomplete) == (0, False)
 
 
 def test_frames_come_when_they_are_due_and_not_before(tmp_path: Path) -> None:
@@ -149,12 +149,12 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         open_port(f"1=pcap:,{tmp_path / 'nowhere' / 'out.pcap'}")
 
 
-def test_a_torn_end_is_left_out_and_a_cut_frame_is_told(tmp_path: Path) -> None:
+def test_an_incomplete_record_is_left_out_and_a_cut_frame_is_counted(tmp_path: Path) -> None:
     record = struct.pack("<IIII", 1, 0, 20, 1500) + bytes(20)
     (tmp_path / "in.pcap").write_bytes(header() + record + record[:-1])
     port, _ = open_port(f"1=pcap:{tmp_path / 'in.pcap'}")
     assert frames_due(port, 2 * SECOND_NS) == [bytes(20)]
-    assert port.statistics().drops == {"torn_in_file": 1}
+    assert port.statistics().drops == {"incomplete_in_file": 1}
     assert port.statistics().notes == {"cut_short_in_file": 1}
     port.close()
 

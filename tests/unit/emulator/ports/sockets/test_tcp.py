@@ -133,19 +133,19 @@ def test_frames_before_a_connection_are_dropped_and_counted() -> None:
     pair.table.append(1, b"to whom?")
     pair.switch.flush()
     assert pair.drops()["no_remote"] == 1
-    wait_until(lambda: pair.drops().get("strangers"))
+    wait_until(lambda: pair.drops().get("unidentified"))
     assert not pair.connected()
     pair.close()
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", GREETING[:-1] + b"\2", GREETING + b"too early"])
-def test_a_strangers_bytes_are_dropped_and_counted_and_the_host_stays(pair: Pair, data: bytes) -> None:
+def test_an_unidentified_connection_is_dropped_and_counted_and_the_host_stays(pair: Pair, data: bytes) -> None:
     with socket.create_connection(pair.switch.local) as stranger:
         stranger.sendall(data)
         stranger.settimeout(PATIENCE_S)
         assert stranger.recv(100) == b""
-    wait_until(lambda: "strangers" in pair.drops())
-    assert pair.drops() == {"strangers": 1, "stranger_bytes": len(data)}
+    wait_until(lambda: "unidentified" in pair.drops())
+    assert pair.drops() == {"unidentified": 1, "unidentified_bytes": len(data)}
     pair.up(b"still here")
     wait_until(lambda: pair.turn() == [b"still here"])
 

@@ -127,7 +127,7 @@ def test_the_remote_is_whoever_sent_last(pair: Pair) -> None:
     other.close()
 
 
-def test_a_named_remote_keeps_strangers_out() -> None:
+def test_only_the_named_remote_is_received_from() -> None:
     table = TxPortTable()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as friend:
         friend.bind(("127.0.0.1", 0))
