@@ -65,24 +65,29 @@ def match_kind(field: Any) -> str:
 def check_p4info(program: ir.Program, client: ClientP4Info) -> None:
     """Raises Bmv2JsonError where a document and P4Info are not of the same program.
 
-    The program may have more tables: those that the compiler made are not in P4Info. It may also lack some: those that
-    p4c optimised away, which cannot be written. Keys were compared when the tables were read."""
+    The program may have more tables: those that the compiler made are not in P4Info. It may also lack tables and actions:
+    those that p4c optimised away, which cannot be written. Keys were compared when the tables were read."""
     tables = {table.name: table for table in program.tables}
     actions = {action.name: action for action in program.actions}
     missing = [name for name in client.tables if name not in tables]
     if missing and len(missing) == len(client.tables) and any(table.keys for table in program.tables):
         raise Bmv2JsonError("P4Info", f"has a table {missing[0]} and no table of the program: it is of another program")
+    used = {ir.control_plane_action(reference.action) for table in program.tables for reference in table.actions}
     for name, described in client.tables.items():
         if name in tables:
             listed = [actions[reference.action] for reference in tables[name].actions]
-            _check_references(name, described, [ir.control_plane_action(action.name) for action in listed], client)
+            _check_references(
+                name, described, [ir.control_plane_action(action.name) for action in listed], used, client
+            )
             for action in listed:
                 _check_parameters(action, client)
     _check_objects(program, client)
 
 
-def _check_references(table: str, described: Any, listed: list[str], client: ClientP4Info) -> None:
+def _check_references(table: str, described: Any, listed: list[str], used: set[str], client: ClientP4Info) -> None:
+    """``listed``: the program's actions of the table; ``used``: those of all tables."""
     hidden = sum(action not in client.actions for action in listed)
+    removed: list[str] = []
     for reference in described.action_refs:
         if reference.scope >= len(ir.ActionScope):
             raise Bmv2JsonError("P4Info", f"table {table} has an action of unknown scope {reference.scope}")
@@ -93,7 +98,9 @@ def _check_references(table: str, described: Any, listed: list[str], client: Cli
         if action is None:
             raise Bmv2JsonError("P4Info", f"table {table} has an action {reference.id:#x}, which is not described")
         if action not in listed:
-            raise Bmv2JsonError("P4Info", f"table {table} has an action {action}, which it has not in the program")
+            removed.append(action)
+    if used.intersection(removed) or (removed and len(removed) == len(described.action_refs)):
+        raise Bmv2JsonError("P4Info", f"table {table} has an action {removed[0]}, which it has not in the program")
 
 
 def _check_parameters(action: ir.Action, client: ClientP4Info) -> None:

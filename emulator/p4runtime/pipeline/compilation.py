@@ -55,7 +55,8 @@ def _removed(p4info: Any, view: ControlView) -> frozenset[int]:
         (p4info.digests, view.digests),
         (p4info.value_sets, view.value_sets),
     ]
-    ids: set[int] = set()
+    actions = [action for table in view.tables for action in table.actions]
+    ids: set[int] = {each.preamble.id for each in p4info.actions} - {action.id for action in actions}
     for described, present in kinds:
         names = {each.name for each in present}
         ids.update(each.preamble.id for each in described if each.preamble.name not in names)

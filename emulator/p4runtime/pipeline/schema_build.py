@@ -29,7 +29,7 @@ from emulator.p4runtime.pipeline.schema import (
 def build_schema(p4info: Any, removed: Collection[int] = ()) -> Schema:
     """Index a p4.config.v1.P4Info. ``@hidden`` actions, referred to but not described, cannot be written, and neither
     can objects with the ids ``removed``."""
-    described = {action.preamble.id for action in p4info.actions}
+    described = {action.preamble.id for action in p4info.actions}.difference(removed)
     absent: dict[int, str] = {}
 
     def present(objects: Iterable[Any]) -> list[Any]:
@@ -43,7 +43,7 @@ def build_schema(p4info: Any, removed: Collection[int] = ()) -> Schema:
 
     return Schema(
         tables={table.preamble.id: _table(table, described) for table in present(p4info.tables)},
-        actions={action.preamble.id: _action(action) for action in p4info.actions},
+        actions={action.preamble.id: _action(action) for action in present(p4info.actions)},
         counters={c.preamble.id: _counter(c, c.size) for c in present(p4info.counters)},
         direct_counters={c.preamble.id: _counter(c, 0) for c in p4info.direct_counters},
         registers={register.preamble.id: _register(register) for register in present(p4info.registers)},

@@ -161,6 +161,20 @@ def test_what_the_compiler_removed_may_be_in_p4info_but_cannot_be_written(device
         assert not message.entities
 
 
+def test_an_action_that_the_compiler_removed_from_a_table_cannot_be_used(device: Device) -> None:
+    info = info_with_more()
+    info.tables[0].action_refs.add(id=0x0100_4242)
+    push(device, text(), info)
+    write = p4rt.WriteRequest()
+    write.election_id.low = 1
+    entry = write.updates.add(type="INSERT").entity.table_entry
+    entry.table_id = info.tables[0].preamble.id
+    entry.match.add(field_id=1).exact.value = b"\x05"
+    entry.action.action.action_id = 0x0100_4242
+    with pytest.raises(BatchError, match="action removed1 is in P4Info, but the compiler removed it"):
+        device.write(write)
+
+
 def test_json_without_p4info_brings_its_own(device: Device) -> None:
     push(device, wrapped(text()))
     kept = device.get_pipeline(p4rt.GetForwardingPipelineConfigRequest()).config
