@@ -65,8 +65,8 @@ def match_kind(field: Any) -> str:
 def check_p4info(program: ir.Program, client: ClientP4Info) -> None:
     """Raises Bmv2JsonError where a document and P4Info are not of the same program.
 
-    The program may have more tables: those that the compiler made are not in P4Info. It may also lack tables and actions:
-    those that p4c optimised away, which cannot be written. Keys were compared when the tables were read."""
+    The program may have more tables: those that the compiler made are not in P4Info. It may also lack tables and
+    actions: those that p4c optimised away, which cannot be written. Keys were compared when the tables were read."""
     tables = {table.name: table for table in program.tables}
     actions = {action.name: action for action in program.actions}
     missing = [name for name in client.tables if name not in tables]

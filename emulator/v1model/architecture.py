@@ -112,4 +112,4 @@ V1MODEL = Architecture(
     any_case_is_last=True,
     defines={"__TARGET_BMV2__": "1"},
 )
-"""Grows as the engines learn more: whatever is not listed is refused by name, with its place."""
+"""What is not listed is refused by name, with its position in the source."""

@@ -1,6 +1,6 @@
-"""``netsum compile PROGRAM.p4``: check a program, write its P4Info, show what any stage or pass made of it.
+"""``netsum compile PROGRAM.p4``: check a program, write its P4Info, show the result of any stage or pass.
 
-What a warm run does not need is imported where it is used: it answers from `summaries` alone.
+What a warm run does not need is imported where it is used: it reads `summaries` only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Request:
     defines: Mapping[str, str] | None = None
     include_paths: Sequence[str] = ()
     check_only: bool = False
-    """Stop when the program is known to be right, whatever architecture it is for."""
+    """Stop after checking, for programs of any architecture."""
     strict_bmv2: bool = False
 
 
@@ -98,7 +98,7 @@ def run_warm(
     strict_bmv2: bool,
     report: Callable[[Summary], None],
 ) -> int | None:
-    """`run_compile` where the cache knows all of the answer, else None and nothing was done."""
+    """`run_compile` where the cache has the whole answer, else None without any effect."""
     if p4info is not None and Path(p4info).suffix not in P4INFO_SUFFIXES:
         return None
     request = Request(program, None, p4info, defines, include_paths, False, strict_bmv2)
@@ -128,7 +128,7 @@ def _warm(path: str, request: Request, report: object) -> Summary | None:
 
 
 def _cold(path: str, request: Request, has_code: bool) -> Summary:
-    """Compile, and remember what there is to say about it."""
+    """Compile, and store the summary."""
 
     checked = _checked(path, request)
     code_bytes = 0

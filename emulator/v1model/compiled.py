@@ -1,4 +1,4 @@
-"""A program ready for a switch: compiled, or to be interpreted; and the cache that makes the second start quick.
+"""A program ready for a switch: compiled, or to be interpreted; and the cache that makes the second start fast.
 
 What a cached program is keyed by is everything that decides its machine code: the texts of the source and of all files
 it includes, the macros, this compiler's own sources, and the machine. A small index (by path and macros) remembers
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 ENGINES = ("llvm", "interpreter")
 WITH_SOURCE = "llvm, with source"
-"""A third choice for those who compile: machine code that keeps the program it was made from, for looking into it."""
+"""A third choice of engine: machine code together with the program it was made from, for traces."""
 
 
 class Checked(Protocol):
@@ -102,7 +102,7 @@ def generate(program: ir.Program) -> tuple[PipelineLayout, str]:
 
 
 def _nested(program: ir.Program, work: Callable[[], T]) -> T:
-    """``work`` in as much depth as there is; raises `CompileError` where that is not enough."""
+    """``work`` with the deepest stack that is available; raises `CompileError` where it overflows."""
     try:
         return with_room(work)
     except RecursionError:
@@ -148,7 +148,7 @@ def _folder() -> Path:
 
 
 def _store(path: Path, content: bytes) -> None:
-    """All or nothing, also with several processes at once; a cache that can't be written is no error."""
+    """Atomic, also with several processes at once; a cache that cannot be written is no error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")

@@ -1,6 +1,6 @@
 """v1model for the interpreter: the life of one packet from ingress port to egress ports.
 
-The second telling of ``emulator.v1model.llvm``, in Python's own words; the two must agree on every packet and every
+The same as ``emulator.v1model.llvm``, in plain Python; the two must agree on every packet and every
 cell of state.
 
 All that comes of one arriving frame is finished before the next one: what waits for egress goes first, in the order in
@@ -52,7 +52,7 @@ class Leaving:
 
 @dataclass(slots=True)
 class Life:
-    """All that comes of one arriving frame."""
+    """All packets that result from one arriving frame."""
 
     port: int
     now_ns: int
@@ -125,7 +125,7 @@ class Interpreter:
         self._control(m, "vr")
 
     def _after_ingress(self, life: Life, m: Machine) -> None:
-        """The order in which simple_switch looks at what ingress wants; a clone goes to egress before its original."""
+        """In simple_switch's order of evaluation; a clone goes to egress before its original."""
         pending = requests(m)
         if pending.digest is not None:
             self.state.send_digest(*pending.digest)
@@ -214,7 +214,7 @@ class Interpreter:
         life.leaving.append(Leaving(copied, session.replicas, True, session.packet_length_bytes or UNCUT))
 
     def _forget(self, m: Machine, instance: Instance, kept: dict[str, int]) -> None:
-        """All metadata and locals become zero but what a field list keeps."""
+        """All metadata and locals become zero, except those of a field list."""
         m.variables = dict(kept)
         self._set(m, "instance_type", instance)
 
@@ -260,7 +260,7 @@ class Interpreter:
         self._reinject(life, Entering(bytes(m.output), Instance.RECIRCULATED, self._kept(m, again)))
         return False
 
-    # --- Small things -----------------------------------------------------------------------------------------------
+    # --- Helpers ----------------------------------------------------------------------------------------------------
 
     def _control(self, m: Machine, name: str) -> None:
         control = self.program.block(name)
@@ -284,7 +284,7 @@ class Interpreter:
 
 
 def _fork(m: Machine) -> Machine:
-    """The packet a second time."""
+    """A copy of the packet."""
     each = copy.copy(m)
     each.variables = dict(m.variables)
     each.headers = {name: replace(h, fields=dict(h.fields)) for name, h in m.headers.items()}

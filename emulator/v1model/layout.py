@@ -27,7 +27,7 @@ from emulator.v1model.meters import METER_BYTES
 from emulator.v1model.table_resources import direct_meter_of
 
 SYMBOL = "netsum_process"
-"""The one function of a compiled program."""
+"""The only function of a compiled program."""
 
 
 class Word(IntEnum):
@@ -56,7 +56,7 @@ class Word(IntEnum):
     LOG = 12
     """Address of the messages (``emulator.v1model.messages``)."""
     QUEUES = 13
-    """Address of what waits to be parsed or sent again (``emulator.v1model.llvm.queues``)."""
+    """Address of the queues of packets to be parsed or sent again (``emulator.v1model.llvm.queues``)."""
     FIRST_FREE = 14
 
 
@@ -113,7 +113,7 @@ DIGEST_WRITTEN = 0
 DIGEST_TAKEN = 8
 DIGEST_HEADER_BYTES = 64
 DIGEST_SAMPLES = 1024
-"""What bmv2 gathers at most into one list when the controller sets no limit."""
+"""bmv2's default limit for one digest list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class PipelineLayout:
     meters: tuple[MeterLayout, ...]
     digests: tuple[DigestLayout, ...]
     messages: tuple[Format, ...]
-    """What log_msg may say, by number."""
+    """The formats of log_msg, by number."""
     scratch: ScratchLayout
     hash_buffer_bytes: int
     context_words: int

@@ -1,4 +1,4 @@
-"""v1model's standard metadata, and what its numbers mean (v1model.p4; bmv2's simple_switch)."""
+"""v1model's standard metadata and enumerations (v1model.p4; bmv2's simple_switch)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def standard(name: str) -> ir.Variable:
 
 
 class Instance(IntEnum):
-    """instance_type: what made this packet (simple_switch's numbers)."""
+    """instance_type: the origin of a packet (simple_switch's numbers)."""
 
     NORMAL = 0
     INGRESS_CLONE = 1
@@ -62,7 +62,7 @@ class Algorithm(Enum):
 
 
 class Drop(Enum):
-    """Why the switch itself dropped a packet or a copy: index of the counter, and the words for it."""
+    """Why the switch itself dropped a packet or a copy: index of the counter, and its description."""
 
     INGRESS = (0, "dropped by ingress")
     EGRESS = (1, "dropped by egress")
@@ -89,7 +89,7 @@ class Drop(Enum):
 
 
 class Fault(Enum):
-    """Things a program did that have no effect: counted, never undefined."""
+    """Operations without an effect because of a wrong argument: counted, never undefined behaviour."""
 
     REGISTER_INDEX = (0, "register index out of range")
     COUNTER_INDEX = (1, "counter index out of range")

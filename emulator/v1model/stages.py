@@ -1,4 +1,4 @@
-"""Programs as any stage of the front end or any pass leaves them, as text."""
+"""The result of any stage of the front end or any pass, as text."""
 
 from __future__ import annotations
 

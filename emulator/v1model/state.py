@@ -1,4 +1,4 @@
-"""What outlives a packet in the interpreter, apart from tables."""
+"""State that outlives a packet in the interpreter, apart from tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Session:
 
 @dataclass(slots=True)
 class State:
-    """What outlives a packet, apart from tables."""
+    """State that outlives a packet, apart from tables."""
 
     registers: dict[str, list[int]] = field(default_factory=dict)
     counters: dict[str, list[list[int]]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What passes must know of v1model's externs."""
+"""v1model's externs as the passes and engines need to know them."""
 
 from __future__ import annotations
 

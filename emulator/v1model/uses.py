@@ -1,4 +1,4 @@
-"""Which of v1model's slow mechanisms a program uses: what it doesn't use costs its packets nothing.
+"""Which of v1model's expensive mechanisms a program uses; no code is generated for the others.
 
 Also the *field lists*: what metadata a copy keeps. List 0 is empty; the others are the program's ``@field_list(n)`` and
 what calls of the old ``clone3``, ``resubmit`` and ``recirculate`` name in their data.
@@ -18,7 +18,7 @@ RESUBMITS = frozenset(("resubmit", "resubmit_preserving_field_list"))
 RECIRCULATES = frozenset(("recirculate", "recirculate_preserving_field_list"))
 
 PURE = frozenset(("update_checksum", "update_checksum_with_payload"))
-"""Externs of which nothing is left when the frame isn't sent."""
+"""Externs without an effect when the frame is not sent."""
 
 FieldList: TypeAlias = tuple[ir.Variable, ...]
 
@@ -87,7 +87,7 @@ def _has_effects(block: ir.Parser | ir.Control) -> bool:
 
 
 def _given(call: ir.CallExtern) -> FieldList:
-    """The metadata named in the data of one of the old calls; headers are parsed again, so theirs count for nothing."""
+    """The metadata named in the data of one of the old calls; headers are parsed again, so their fields are ignored."""
     if call.name not in ("clone3", "resubmit", "recirculate"):
         return ()
     data = call.arguments[-1]

@@ -1,4 +1,4 @@
-"""What a control plane can reach in a program: tables, actions, externs with state, each with its id.
+"""The objects of a program that a control plane can access: tables, actions, externs with state, each with its id.
 
 Small and picklable. A switch is controlled by this and needs no IR, so that loading a compiled program from the cache
 stays fast. Made by ``emulator.v1model.viewing``.

@@ -4,8 +4,8 @@ A list of fields is hashed as one bit string without gaps. Some calls leave out 
 (``target.VALID_LISTS``). Two ways:
 
 * csum16 is a sum, so where each piece's position in its 16-bit word is known, pieces are summed in place, and a
-  long run of fields as one stretch of memory. Positions are known if no piece is of variable width, and if the headers
-  that would shift the rest (their part isn't a whole number of words) are valid; that is asked at run time.
+  long run of fields as one range of memory. Positions are known if no piece is of variable width, and if the headers
+  that would shift the rest (their part isn't a whole number of words) are valid; that is tested at run time.
 * Otherwise the bit string is gathered in a buffer and a small function of the run-time library goes over it.
 """
 
@@ -41,7 +41,7 @@ from emulator.v1model.metadata import Algorithm, standard
 from emulator.v1model.target import VALID_LISTS
 
 VECTOR_FROM_BYTES = 128
-"""Shorter stretches are summed by straight code."""
+"""Shorter runs are summed by straight code."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Copies:
         self._copy(load(b, I32, replica, 0, align=4), load(b, I32, replica, 4, align=4), next_copy)
 
     def finish(self, allocas: Builder) -> None:
-        """Fill the blocks that treat every slot there is."""
+        """Fill the blocks that save or load every slot."""
         slots = [*self.cg.storage.packet_slots(), *((r.slot(self.cg), r.kind) for r in KEPT_REGISTERS)]
         kept = [(slot, allocas.alloca(kind), kind) for slot, kind in slots]
         b = llvm.IRBuilder(self.save)

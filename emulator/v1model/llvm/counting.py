@@ -1,4 +1,4 @@
-"""Drops and faults as LLVM code: each is counted by its reason."""
+"""Counting drops and faults by their reasons, as LLVM code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def count_fault(cg: CodeGen, fault: Fault) -> None:
 
 
 def drop_if(cg: CodeGen, condition: Value, reason: Drop, then: Value, count: Value | int = 1) -> None:
-    """Where the condition holds: count, and go on at the block ``then``."""
+    """Where the condition holds: count, and continue at the block ``then``."""
     dropped, kept = cg.new_block("dropped"), cg.new_block("kept")
     cg.b.cbranch(condition, dropped, kept)
     cg.b.position_at_end(dropped)
@@ -27,5 +27,5 @@ def drop_if(cg: CodeGen, condition: Value, reason: Drop, then: Value, count: Val
 
 
 def discard(cg: CodeGen, condition: Value, reason: Drop) -> None:
-    """Where the condition holds the packet, or the copy, is gone at once."""
+    """Where the condition holds, the packet or the copy is dropped at once."""
     drop_if(cg, condition, reason, cg.notes["discard"])

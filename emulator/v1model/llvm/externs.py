@@ -33,7 +33,7 @@ class Notes:
     NOW = "now"
     """The batch's time in nanoseconds, i64."""
     DISCARD = "discard"
-    """Block to go on at when the packet, or the copy, is gone; its drop is already counted."""
+    """Block to continue at when the packet or the copy is dropped; the drop is already counted."""
     REGISTERS = "registers"
     COUNTERS = "counters"
 

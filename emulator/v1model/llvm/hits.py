@@ -1,4 +1,4 @@
-"""What v1model adds to a table's look-up: what is counted and metered at a hit, and which member a group gives."""
+"""What v1model adds to a table's look-up: counting and metering at a hit, and the choice of a group's member."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _meter(cg: CodeGen, table: ir.Table, entry: Value) -> None:
 
 
 def select_member(cg: CodeGen, table: ir.Table) -> Value:
-    """The hash of the selector keys, its low 32 bits (bmv2; the selector's output width counts for nothing)."""
+    """The hash of the selector keys, its low 32 bits (bmv2; the selector's output width has no effect)."""
     selector = profile_of(table)
     assert selector is not None
     if selector.extern != "action_selector":

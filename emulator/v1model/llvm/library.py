@@ -1,4 +1,4 @@
-"""The run-time library: what is easier to say in LLVM's own text. Linked into a program that calls it.
+"""The run-time library: functions written as LLVM text. Linked into the programs that call them.
 
     i64 netsum_sum(ptr, i64 bytes)        sum of 16-bit words in memory's byte order; bytes a multiple of 64
     void netsum_append(ptr buffer, i64 position_bits, ptr source, i64 bits)

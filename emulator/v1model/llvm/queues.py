@@ -74,12 +74,12 @@ def places_of(kept: Kept) -> Places:
 
 
 STAGING_BYTES = 1 << 17
-"""Twice the longest frame there is."""
+"""Twice the longest frame."""
 
 
 @dataclass(slots=True)
 class Queues:
-    """Emits what goes into the queues and what comes out."""
+    """Emits the code that fills and empties the queues."""
 
     cg: CodeGen
     uses: Uses
@@ -100,7 +100,7 @@ class Queues:
         return at(self.cg.b, self.cg.context_word(Word.QUEUES), offset)
 
     def charge(self, then: Any) -> None:
-        """One more packet comes of the frame that arrived; none beyond the limit."""
+        """Count one more packet caused by the arriving frame; none beyond the limit."""
         cg = self.cg
         made = REINJECTIONS.get(cg)
         drop_if(cg, cg.b.icmp_unsigned(">=", made, i64(REINJECTION_LIMIT)), Drop.REINJECTED_TOO_OFTEN, then)

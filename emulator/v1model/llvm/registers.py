@@ -36,16 +36,16 @@ FRAME_LENGTH = Register("$frame_length", I64)
 CURSOR = Register("$cursor", I64)
 """Bytes that the parser took (``emulator.p4.llvm.packet``)."""
 LENGTH = Register("$length", I32)
-"""What packet_length will be in egress."""
+"""packet_length in egress."""
 PORT = Register("$port", I32)
-"""Where the frame arrived, also in later passes."""
+"""Ingress port of the frame, also in later passes."""
 OWN_CELL = Register("$own_cell", I1)
 """The frame is in a cell of the re-injection queue, not in memory of the batch."""
 
 # Pending clone, resubmit, recirculate and digest, as simple_switch keeps them: the last call wins, a new packet has
 # none.
 CLONE = Register("$clone", I32)
-"""0: no clone; else CLONE_WANTED + session."""
+"""0: no clone; else CLONE_PENDING + session."""
 CLONE_PENDING = 1 << 16
 CLONE_LIST = Register("$clone_list", I32)
 """Index of the field list."""
@@ -53,7 +53,7 @@ RESUBMIT = Register("$resubmit", I32)
 """0: no; else 1 + index of the field list."""
 RECIRCULATE = Register("$recirculate", I32)
 DIGEST = Register("$digest", I32)
-"""0: none; else 1 + number of the digest; its fields are in slots (``emulator.v1model.llvm.digests``)."""
+"""0: none; else 1 + number of the digest; its fields are in slots (``emulator.v1model.llvm.records``)."""
 CUT = Register("$cut", I32)
 """The frame is sent no longer than this."""
 

@@ -80,7 +80,7 @@ class SavedState:
         return size
 
     def _slots(self) -> list[tuple[Value, Any]]:
-        """All but the headers' base pointers, which mean nothing to somebody else."""
+        """All but the headers' base pointers, which are not valid for another packet."""
         bases = set(self.cg.storage.bases.values())
         kept = [(slot, kind) for slot, kind in self.cg.storage.packet_slots() if slot not in bases]
         return kept + [(r.slot(self.cg), r.kind) for r in SAVED_REGISTERS]

@@ -72,7 +72,7 @@ class Transmitter:
     """Emits a control of the program."""
     port: Value
     then: Any
-    """Block to go on at, whatever becomes of the frame."""
+    """Block to continue at in all cases."""
 
     @property
     def ways(self) -> list[Way]:
@@ -146,7 +146,7 @@ class Transmitter:
         return self.queues.area(self.queues.places.staging)
 
     def _lose_unless(self, condition: Value, way: Way, deparse: Any) -> None:
-        """A frame that no port takes is deparsed all the same if that does anything."""
+        """A frame without a port is deparsed if that has side effects."""
         cg = self.cg
         lost, going_on = cg.new_block("lost"), cg.new_block("ring")
         cg.b.cbranch(condition, going_on, lost)
@@ -179,7 +179,7 @@ class Transmitter:
         return b.sub(b.ptrtoint(CELL_END.get(self.cg), I64), b.ptrtoint(CELL.get(self.cg), I64))
 
     def _deparse_any_length(self) -> None:
-        """Sets WRITTEN: what is too long is judged later, for each way by its own rules."""
+        """Sets WRITTEN: the limit on the length is checked later, by the rules of each destination."""
         cg, b = self.cg, self.cg.b
         too_long, done = cg.new_block("too_long"), cg.new_block("deparsed")
         self._deparse(too_long)
@@ -190,7 +190,7 @@ class Transmitter:
         b.branch(done)
         b.position_at_end(done)
 
-    # --- What becomes of it -----------------------------------------------------------------------------------------
+    # --- Destinations ------------------------------------------------------------------------------------------------
 
     def _finish(self, way: Way) -> None:
         match way:
