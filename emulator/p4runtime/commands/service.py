@@ -50,8 +50,10 @@ def commands_handler(make: Callable[[], Interpreter]) -> Any:
 class CommandsClient:
     """A connection to the switch with the P4Runtime server at ``HOST:PORT``. Calls raise grpc.RpcError."""
 
-    def __init__(self, address: str, timeout_s: float = 60.0) -> None:
-        self._channel = grpc.insecure_channel(address)
+    def __init__(self, address: str, credentials: Any = None, timeout_s: float = 60.0) -> None:
+        """``credentials``: gRPC's channel credentials for TLS; None: plain text."""
+        secure = credentials is not None
+        self._channel = grpc.secure_channel(address, credentials) if secure else grpc.insecure_channel(address)
         self._timeout_s = timeout_s
 
     def run(self, line: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import grpc
 
+from emulator.native.tls import ClientTls, TlsError
 from emulator.p4runtime.commands.service import CommandsClient
 from hostagent.cli.bmv2.options import DEFAULT_THRIFT_PORT
 from hostagent.cli.bmv2.thrift_port import p4runtime_address
@@ -75,10 +76,10 @@ def run(words: list[str]) -> int:
     """The exit status: 0 also where commands failed, as bmv2's; 1 where no switch answers."""
     options = _parser().parse_args(words)
     try:
-        client = CommandsClient(_address(options))
+        client = CommandsClient(_address(options), _credentials(options))
         client.complete("")
         Prompt(client).cmdloop()
-    except NoSwitch as error:
+    except (NoSwitch, TlsError) as error:
         print(f"{NAME}: {error}", file=sys.stderr)
         return EXIT_UNREACHABLE
     except grpc.RpcError as error:
@@ -94,9 +95,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--thrift-port", type=int, metavar="N", help="--thrift-port of the switch (default: 9090)")
     parser.add_argument("--thrift-ip", default="127.0.0.1", metavar="HOST", help="host of the switch")
     parser.add_argument("--address", metavar="HOST:PORT", help="P4Runtime server of the switch, in place of the others")
+    parser.add_argument("--cacert", metavar="FILE", help="root certificates of a switch with TLS (PEM)")
+    parser.add_argument("--cert", metavar="FILE", help="own certificate, for mutual TLS (PEM)")
+    parser.add_argument("--private-key", metavar="FILE", help="own private key, for mutual TLS (PEM)")
     parser.add_argument("--json", metavar="FILE", help="accepted, and without effect: the switch knows its program")
     parser.add_argument("--pre", metavar="NAME", help="accepted, and without effect")
     return parser
+
+
+def _credentials(options: argparse.Namespace) -> Any:
+    """For TLS; None without. Raises TlsError."""
+    if options.cacert is None and options.cert is None and options.private_key is None:
+        return None
+    return ClientTls(options.cacert, options.cert, options.private_key).credentials()
 
 
 def _address(options: argparse.Namespace) -> str:
@@ -120,7 +131,8 @@ def _address(options: argparse.Namespace) -> str:
 
 def _reason(error: Any) -> str:
     if error.code() == grpc.StatusCode.UNAVAILABLE:
-        return f"no switch answers ({error.details()}): give its --thrift-port N, or --address HOST:PORT"
+        advice = "give its --thrift-port N, or --address HOST:PORT; with TLS --cacert FILE"
+        return f"no switch answers ({error.details()}): {advice}"
     if error.code() == grpc.StatusCode.UNIMPLEMENTED:
         return "this P4Runtime server takes no commands: it is not netsum's"
     return str(error.details())

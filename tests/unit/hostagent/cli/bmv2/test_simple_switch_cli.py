@@ -5,13 +5,21 @@ from __future__ import annotations
 import io
 import socket
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from emulator.p4runtime.commands.service import CommandsClient
+from emulator.native.tls import ServerTls
+from emulator.p4runtime.commands.interpreter import Interpreter, Machine
+from emulator.p4runtime.commands.service import CommandsClient, commands_handler
+from emulator.p4runtime.device import Device
 from emulator.p4runtime.process import RunningSwitch
+from emulator.p4runtime.server import P4RuntimeServer
 from hostagent.cli.bmv2.simple_switch_cli import Prompt, run
 from hostagent.cli.bmv2.thrift_port import ThriftPort
+from tests.fakes.fake_switch import fake_target
+from tests.labs.certificates import make_certificates
 from tests.labs.p4runtime_device import running_entities
 
 FILE = """\
@@ -63,3 +71,24 @@ def test_a_switch_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"nothing listens on 127.0.0.1:{number}" in capsys.readouterr().err
         assert run(["--address", f"127.0.0.1:{number}"]) == 1
         assert "no switch answers" in capsys.readouterr().err
+
+
+def test_a_switch_with_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    made = make_certificates(tmp_path)
+    handler = commands_handler(lambda: Interpreter(Machine(fails, lambda: None, dict)))
+    tls = ServerTls(made.path("server.crt"), made.path("server.key"))
+    server = P4RuntimeServer(Device(0, fake_target()), "127.0.0.1:0", (handler,), tls=tls)
+    try:
+        monkeypatch.setattr("sys.stdin", io.StringIO("help port_add\n"))
+        assert run(["--address", server.address, "--cacert", made.path("ca.crt")]) == 0
+        assert "Usage: port_add <interface> <port>" in capsys.readouterr().out
+        assert run(["--address", server.address]) == 1
+        assert "with TLS --cacert FILE" in capsys.readouterr().err
+    finally:
+        server.stop()
+    assert run(["--cert", made.path("client.crt")]) == 1
+    assert "needs its private key" in capsys.readouterr().err
+
+
+def fails() -> Any:
+    raise AssertionError("no command asks for the program")
