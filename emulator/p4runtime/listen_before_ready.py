@@ -25,8 +25,8 @@ class EarlyListening:
     """Listen after ``after_s`` seconds; 0: at once."""
 
     after_s: float
-    on_listening: Callable[[], object] = bool
-    """Called when the port listens."""
+    on_listening: Callable[[str], object] = bool
+    """Called with the address when the port listens."""
 
 
 class Listening:
@@ -67,7 +67,7 @@ class Listening:
                 self._server = self._make_server()
             except ServerError:
                 return  # `serve` raises it
-            early.on_listening()
+            early.on_listening(self._server.address)
 
     def _make_server(self) -> P4RuntimeServer:
         return P4RuntimeServer(None, self._address, tls=self._tls)

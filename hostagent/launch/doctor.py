@@ -161,12 +161,18 @@ def _shell() -> Finding:
 
 def _reference_tools() -> Finding:
     """Optional: nothing but `pytest --target bmv2` looks for them."""
-    ours = Path(sys.executable).parent
-    found = {tool: shutil.which(tool) for tool in ("p4c-bm2-ss", "simple_switch_grpc")}
-    theirs = {tool: path for tool, path in found.items() if path is not None and Path(path).parent != ours}
-    if len(theirs) == len(found):
-        return Finding("p4c and bmv2", Verdict.GOOD, ", ".join(theirs.values()))
-    return Finding("p4c and bmv2", Verdict.GOOD, "netsum's own; p4c's and bmv2's are needed for pytest --target bmv2")
+    subject, tools = "p4c and bmv2", ("p4c-bm2-ss", "simple_switch_grpc")
+    ours = Path(sys.executable).parent.resolve()
+    found = [Path(path) for path in map(shutil.which, tools) if path is not None]
+    theirs = [str(path) for path in found if path.resolve().parent != ours]  # resolved: of `netsum bmv2-path`, too
+    if len(theirs) == len(tools):
+        return Finding(subject, Verdict.GOOD, ", ".join(theirs))
+    missing = [tool for tool in tools if not (ours / tool).is_file()]
+    if missing:
+        why = "scripts for bmv2 need them; install netsum again (pip install -e .)"
+        return Finding(subject, Verdict.LACKING, f"{ours} lacks {' and '.join(missing)}: {why}")
+    text = "netsum's own, in $(netsum bmv2-path); pytest --target bmv2 needs those of p4c and bmv2"
+    return Finding(subject, Verdict.GOOD, text)
 
 
 CHECKS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -10,18 +9,15 @@ import struct
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from google.protobuf import text_format
 
-from emulator.bmv2json.write import write_json
-from emulator.p4.frontend import compile_source
-from emulator.p4.library import find_program
 from emulator.ports.pcap.capture import read_capture
-from emulator.v1model.architecture import V1MODEL
 from hostagent.cli.bench.veth import VethPairs, ip
+from hostagent.cli.bmv2.path import linked_folder
 from hostagent.protocol.frames import ones_complement_sum
 from tests.labs.namespaces import PATIENCE_S, inside, veth_pairs
 
@@ -43,36 +39,47 @@ GATEWAYS = {1: ("10.0.1.254", "0200000001fe"), 2: ("10.0.2.254", "0200000002fe")
 
 @pytest.fixture
 def path_folder(tmp_path: Path) -> Path:
-    """A folder with simple_switch_grpc in it, as installing makes it."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    script = folder / "simple_switch_grpc"
-    module = "hostagent.cli.bmv2.simple_switch_grpc"
-    script.write_text(f"#!{sys.executable}\nimport sys\nfrom {module} import main\nsys.exit(main())\n")
-    script.chmod(0o755)
-    return folder
+    """What `netsum bmv2-path` prints, after installing."""
+    scripts = tmp_path / "bin"
+    scripts.mkdir()
+    for name, place in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"].items():
+        module, _, main = place.partition(":")
+        script = scripts / name
+        script.write_text(f"#!{sys.executable}\nimport sys\nfrom {module} import {main}\nsys.exit({main}())\n")
+        script.chmod(0o755)
+    return linked_folder(scripts, tmp_path)
 
 
 @pytest.fixture
-def pipeline(tmp_path: Path) -> tuple[Path, Path]:
-    """P4Info and JSON of the router."""
-    checked = compile_source(find_program("router.p4"), architecture=V1MODEL)
-    p4info, config = tmp_path / "router.p4info.txtpb", tmp_path / "router.json"
-    p4info.write_text(text_format.MessageToString(checked.p4info))
-    config.write_text(json.dumps(write_json(checked.program, checked.p4info)))
+def pipeline(tmp_path: Path, path_folder: Path) -> tuple[Path, Path]:
+    """P4Info and JSON of the router, made by the commands of exercises' Makefiles."""
+    build = tmp_path / "build"
+    build.mkdir()
+    config, p4info = build / "router.json", build / "router.p4.p4info.txtpb"
+    words = f"p4c-bm2-ss --p4v 16 --p4runtime-files {p4info} -o {config} {ROOT / 'p4src' / 'router.p4'}"
+    done = subprocess.run(words, shell=True, env=with_path(path_folder), capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     return p4info, config
+
+
+def with_path(folder: Path) -> dict[str, str]:
+    """The environment of a user of that folder."""
+    return os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
 
 
 class P4RuntimeSwitch:
     """What the switch class of such scripts does: words for a shell, the switch in the background, its port watched."""
 
     sw_path = "simple_switch_grpc"
+    target_options = f"-- --grpc-server-addr 0.0.0.0:{GRPC_PORT}"
+    listens_on: tuple[int, ...] = (GRPC_PORT, THRIFT_PORT)
+    """The second is what other scripts look at."""
 
     def __init__(self, namespace: str, interfaces: dict[int, str], folder: Path, path_folder: Path) -> None:
         self.namespace = namespace
         self.interfaces = interfaces
         self.folder = folder
-        self.environment = os.environ | {"PATH": f"{path_folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+        self.environment = with_path(path_folder)
         self.log = folder / "s1.log"
 
     def start(self, *, json_path: str | None = None) -> None:
@@ -85,13 +92,13 @@ class P4RuntimeSwitch:
         args.append(json_path or "--no-p4")
         args.append("--log-console")
         args.append(f"--thrift-port {THRIFT_PORT}")
-        args.append(f"-- --grpc-server-addr 0.0.0.0:{GRPC_PORT}")
+        args.append(self.target_options)
         shell = " ".join(args) + f" > {self.log} 2>&1 & echo $!"
         words = VethPairs.command(self.namespace, ["bash", "-c", shell])
         done = subprocess.run(words, env=self.environment, capture_output=True, text=True, check=True)
         self.pid = int(done.stdout)
-        self._wait_until_it_listens(GRPC_PORT)
-        self._wait_until_it_listens(THRIFT_PORT)  # what other scripts look at
+        for port in self.listens_on:
+            self._wait_until_it_listens(port)
 
     def _wait_until_it_listens(self, port: int) -> None:
         deadline = time.monotonic() + START_S
@@ -108,6 +115,14 @@ class P4RuntimeSwitch:
         deadline = time.monotonic() + PATIENCE_S
         while os.path.exists(f"/proc/{self.pid}") and time.monotonic() < deadline:
             time.sleep(0.02)
+
+
+class ThriftSwitch(P4RuntimeSwitch):
+    """The same of the scripts that know no P4Runtime."""
+
+    sw_path = "simple_switch"
+    target_options = ""
+    listens_on = (THRIFT_PORT,)
 
 
 @pytest.fixture
@@ -186,6 +201,29 @@ def test_hosts_ping_each_other_through_a_pushed_router(
     for name in ("s1", "s2"):
         for way in ("in", "out"):
             assert len(read_capture(f"{tmp_path}/pcaps/{name}_{way}.pcap").records) >= 6, (name, way)
+
+
+@pytest.mark.root
+def test_hosts_ping_each_other_through_tables_filled_by_runtime_commands(
+    network: dict[int, str], pipeline: tuple[Path, Path], path_folder: Path, tmp_path: Path
+) -> None:
+    lines = []
+    for number, (address, mac) in HOSTS.items():
+        prefix = f"{address.rpartition('.')[0]}.0/24"
+        lines.append(f"table_add RouterIngress.routes RouterIngress.set_nhop {prefix} => {number} {colons(mac)}\n")
+        source = colons(GATEWAYS[number][1])
+        lines.append(f"table_add RouterEgress.source_macs RouterEgress.set_source {number} => {source}\n")
+    switch = ThriftSwitch(network[0], {1: "s1", 2: "s2"}, tmp_path, path_folder)
+    switch.start(json_path=str(pipeline[1]))
+    try:
+        words = VethPairs.command(network[0], ["simple_switch_CLI", "--thrift-port", str(THRIFT_PORT)])
+        done = subprocess.run(
+            words, input="".join(lines), env=with_path(path_folder), capture_output=True, text=True, timeout=START_S
+        )
+        assert done.stdout.count("Entry has been added with handle") == len(lines), done.stdout + done.stderr
+        Ping(network[1])(HOSTS[2][0], 1)
+    finally:
+        switch.stop()
 
 
 @pytest.mark.root

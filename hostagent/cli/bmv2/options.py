@@ -1,10 +1,11 @@
-"""The command line of simple_switch_grpc: bmv2's own options, `--`, its target's; we take them in any order."""
+"""The command line of simple_switch_grpc and simple_switch: bmv2's options, `--`, the target's; in any order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+GRPC_SWITCH, SWITCH = "simple_switch_grpc", "simple_switch"
 DROP_PORT = 511
 DEFAULT_ADDRESS = "0.0.0.0:9559"
 DEFAULT_THRIFT_PORT = 9090
@@ -13,7 +14,7 @@ LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 PROGRAM_ENDINGS = (".json", ".p4", ".zip")
 
 USAGE = """\
-Usage: simple_switch_grpc [options] [-- target options] PROGRAM
+Usage: {name} [options] [-- target options] PROGRAM
 
 PROGRAM is what p4c writes for bmv2 (.json), P4 source (.p4), or what netsum package writes (.zip).
 
@@ -22,7 +23,8 @@ PROGRAM is what p4c writes for bmv2 (.json), P4 source (.p4), or what netsum pac
   --use-files SECONDS             PORT@NAME reads NAME_in.pcap and writes NAME_out.pcap, after SECONDS
   --device-id N                   P4Runtime's device id (default 0)
   --no-p4                         no program; P4Runtime loads one
-  --thrift-port N                 port to listen on, so that scripts see that the switch is ready; calls get an error
+  --thrift-port N                 port to listen on, so that scripts see that the switch is ready, and
+                                  simple_switch_CLI finds it{thrift_port}
   --log-console, --log-file FILE  destination of the packet log; FILE.txt is written, as by bmv2
   -L, --log-level LEVEL           trace (statements, too), debug, info (no packets), warn, error or off; where none is
                                   named it is trace, for as many packets as do not slow the others
@@ -32,7 +34,7 @@ PROGRAM is what p4c writes for bmv2 (.json), P4 source (.p4), or what netsum pac
   --version, --json-version, --help
 
 Target options:
-  --grpc-server-addr HOST:PORT    listening address of P4Runtime (default 0.0.0.0:9559)
+  --grpc-server-addr HOST:PORT    listening address of P4Runtime (default {address})
   --cpu-port N                    number of the port for packet-in and packet-out
   --drop-port N                   drop port; only 511 is supported
   --translation FILE              values of types with @p4runtime_translation, as for netsum switch
@@ -46,6 +48,13 @@ Accepted, and without effect here: --nanolog, --debugger, --debugger-addr, --not
 --log-flush, --max-port-count, --priority-queues, --max-mc-groups, --max-l1-entries, --max-l2-entries,
 --enable-swap, --disable-swap.
 """
+
+
+def usage(name: str) -> str:
+    """The help text of a command."""
+    options = defaults(name)
+    thrift_port = "" if options.thrift_port is None else f" (default {options.thrift_port})"
+    return USAGE.format(name=name, address=options.grpc_server_addr, thrift_port=thrift_port)
 
 
 class OptionError(ValueError):
@@ -82,12 +91,23 @@ class Options:
     warnings: list[str] = field(default_factory=list)
 
 
+def defaults(name: str) -> Options:
+    """Of the command ``name``.
+
+    simple_switch has no P4Runtime server in bmv2, so several start on one machine without an option for it. Here it
+    takes a free port on the loopback interface; simple_switch_CLI finds it by the Thrift port.
+    """
+    if name == SWITCH:
+        return Options(grpc_server_addr="127.0.0.1:0", thrift_port=DEFAULT_THRIFT_PORT)
+    return Options()
+
+
 Setter = Callable[[Options, str], None]
 
 
-def parse(words: list[str]) -> Options:
+def parse(words: list[str], name: str = GRPC_SWITCH) -> Options:
     """Raises OptionError."""
-    options = Options()
+    options = defaults(name)
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -96,22 +116,22 @@ def parse(words: list[str]) -> Options:
         if not word.startswith("-") or word == "-":
             _program(options, word)
             continue
-        name, equals, value = _split(word)
-        name = _whole(name)
-        if name == "--pcap":
+        option, equals, value = _split(word)
+        option = _whole(option)
+        if option == "--pcap":
             options.pcap_folder = value if equals else _folder(rest)
-        elif name in FLAGS:
+        elif option in FLAGS:
             if equals:
-                raise OptionError(f"{name} takes no value")
-            FLAGS[name](options, "")
-        elif name in VALUES:
+                raise OptionError(f"{option} takes no value")
+            FLAGS[option](options, "")
+        elif option in VALUES:
             if not equals:
                 if not rest or rest[0] == "--":
-                    raise OptionError(f"{name} needs a value")
+                    raise OptionError(f"{option} needs a value")
                 value = rest.pop(0)
-            VALUES[name](options, value)
+            VALUES[option](options, value)
         else:
-            raise OptionError(f"unknown option {name}; simple_switch_grpc --help lists those that are known")
+            raise OptionError(f"unknown option {option}; {name} --help lists those that are known")
     _check(options)
     return options
 

@@ -8,21 +8,19 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import socket
 import sys
 from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hostagent.cli.bmv2.log import PacketLog, logs_packets, start_logging
-from hostagent.cli.bmv2.options import DEFAULT_ADDRESS, DEFAULT_THRIFT_PORT, USAGE, OptionError, Options, parse
+from hostagent.cli.bmv2.options import GRPC_SWITCH, SWITCH, OptionError, Options, parse, usage
 
 if TYPE_CHECKING:
     from emulator.native.tls import ServerTls
     from emulator.p4runtime.process import SwitchOptions
 
-NAME = "simple_switch_grpc"
 log = logging.getLogger("netsum.switch")
 EARLY_S = 4.0
 """Scripts wait ten seconds for a port that listens, and look twice a second. A switch whose loops and program have been
@@ -33,59 +31,44 @@ USAGE_ERROR = 1
 
 def main() -> None:
     """Entry point of the script."""
-    # numba looks for BLAS and loads scipy.linalg for it: a sixth of the time to start, and no loop here needs it
-    sys.modules["scipy.linalg.cython_blas"] = None  # type: ignore[assignment]
-    sys.exit(run(sys.argv[1:]))
+    _end(GRPC_SWITCH)
 
 
 def simple_switch() -> None:
-    """Entry point of the other script: as without gRPC, so that several run on one machine without its option.
-
-    simple_switch_CLI finds it by its Thrift port; its P4Runtime server takes a free port on the loopback interface.
-    """
-    words = sys.argv[1:]
-    try:
-        options = parse(words)
-    except OptionError:
-        main()
-    if options.grpc_server_addr == DEFAULT_ADDRESS:
-        words += ["--grpc-server-addr", f"127.0.0.1:{_free_port()}"]
-    if options.thrift_port is None:
-        words += ["--thrift-port", str(DEFAULT_THRIFT_PORT)]
-    sys.argv[1:] = words
-    main()
+    """Entry point of the script of that name."""
+    _end(SWITCH)
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+def _end(name: str) -> NoReturn:
+    # numba looks for BLAS and loads scipy.linalg for it: a sixth of the time to start, and no loop here needs it
+    sys.modules["scipy.linalg.cython_blas"] = None  # type: ignore[assignment]
+    sys.exit(run(sys.argv[1:], name))
 
 
-def run(words: list[str]) -> int:
+def run(words: list[str], name: str = GRPC_SWITCH) -> int:
     """Run until SIGTERM or SIGINT; the exit status."""
     try:
-        options = parse(words)
+        options = parse(words, name)
     except OptionError as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return USAGE_ERROR
     if options.asks is not None:
-        return _say(_answer(options.asks))
+        return _say(_answer(options.asks, name))
     for warning in options.warnings:
-        print(f"{NAME}: warning: {warning}", file=sys.stderr)
+        print(f"{name}: warning: {warning}", file=sys.stderr)
     try:
         start_logging(options)
     except OSError as error:
-        print(f"{NAME}: --log-file {options.log_file}: {error.strerror}", file=sys.stderr)
+        print(f"{name}: --log-file {options.log_file}: {error.strerror}", file=sys.stderr)
         return USAGE_ERROR
-    return _serve(options)
+    return _serve(options, name)
 
 
-def _serve(options: Options) -> int:
+def _serve(options: Options, name: str) -> int:
     from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 
     with ExitStack() as stack:
-        listens_for_thrift = functools.cache(lambda: _listen(options, stack))
+        listens_for_thrift = functools.cache(lambda address: _listen(options.thrift_port, address, stack, name))
         early = EarlyListening(EARLY_S, listens_for_thrift) if options.program is not None else EarlyListening(0.0)
         listening = stack.enter_context(Listening(options.grpc_server_addr, early, _tls(options)))
         from emulator.p4runtime.process import run_switch
@@ -98,23 +81,22 @@ def _serve(options: Options) -> int:
             if options.pcap_folder is not None and options.use_files_s is None:
                 for interface in options.interfaces.values():
                     stack.enter_context(Tap(interface, options.pcap_folder))
-            listens_for_thrift()
+            listens_for_thrift(running.server.address)
             print(f"Server listening on {running.server.address}", flush=True)
 
-        return run_switch(switch_options(options), name=NAME, ready=ready, listening=listening)
+        return run_switch(switch_options(options), name=name, ready=ready, listening=listening)
 
 
-def _listen(options: Options, stack: ExitStack) -> None:
-    """Last of all: scripts take it for the sign that the switch is ready."""
-    port = options.thrift_port
+def _listen(port: int | None, address: str, stack: ExitStack, name: str) -> None:
+    """Last of all: scripts take it for the sign that the switch is ready. ``address``: of the P4Runtime server."""
     if port is None:
         return
     from hostagent.cli.bmv2.thrift_port import ThriftPort
 
     try:
-        stack.enter_context(ThriftPort(port, options.grpc_server_addr))
+        stack.enter_context(ThriftPort(port, address))
     except OSError as error:
-        print(f"{NAME}: warning: --thrift-port {port}: {error.strerror}", file=sys.stderr)
+        print(f"{name}: warning: --thrift-port {port}: {error.strerror}", file=sys.stderr)
 
 
 def switch_options(options: Options) -> SwitchOptions:
@@ -167,9 +149,9 @@ def _say(text: str) -> int:
     return 0
 
 
-def _answer(what: str) -> str:
+def _answer(what: str, name: str) -> str:
     if what == "help":
-        return USAGE
+        return usage(name)
     if what == "json-version":
         from emulator.bmv2json.document import VERSION
 

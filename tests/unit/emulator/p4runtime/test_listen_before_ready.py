@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 import grpc
 import pytest
@@ -62,10 +63,11 @@ def test_waiting_calls_fail_when_the_switch_cannot_start(
 
 
 def test_it_listens_when_getting_ready_takes_long() -> None:
-    began = threading.Event()
-    with Listening(ADDRESS, EarlyListening(0.0, began.set)) as listening:
-        assert began.wait(TIMEOUT_S)
+    began: SimpleQueue[str] = SimpleQueue()
+    with Listening(ADDRESS, EarlyListening(0.0, began.put)) as listening:
+        address = began.get(timeout=TIMEOUT_S)
         server = listening.serve(Device(0, fake_target()))
+    assert server.address == address
     controller = Controller(server.address)
     assert controller.arbitrate(1).arbitration.status.message == "Is primary"
     controller.close()
@@ -73,10 +75,10 @@ def test_it_listens_when_getting_ready_takes_long() -> None:
 
 
 def test_it_does_not_when_that_is_quick() -> None:
-    began = threading.Event()
-    with Listening(ADDRESS, EarlyListening(3600.0, began.set)) as listening:
+    began: SimpleQueue[str] = SimpleQueue()
+    with Listening(ADDRESS, EarlyListening(3600.0, began.put)) as listening:
         server = listening.serve(Device(0, fake_target()))
-    assert not began.is_set()
+    assert began.empty()
     assert server.stop()
 
 

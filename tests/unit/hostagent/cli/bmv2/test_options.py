@@ -12,7 +12,7 @@ from emulator.native.tls import ServerTls
 from emulator.p4runtime.flavor import PI
 from emulator.v1model.compiled import WITH_SOURCE
 from hostagent.cli.bmv2.log import PacketLog
-from hostagent.cli.bmv2.options import OptionError, Options, parse
+from hostagent.cli.bmv2.options import SWITCH, OptionError, Options, parse
 from hostagent.cli.bmv2.simple_switch_grpc import run, switch_options
 
 
@@ -102,6 +102,17 @@ def test_what_is_refused(words: str, says: str, capsys: pytest.CaptureFixture[st
         of(words)
     assert run(words.split()) == 1
     assert capsys.readouterr().err.startswith("simple_switch_grpc: ")
+
+
+def test_simple_switch_has_a_thrift_port_and_no_address_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    options = parse(["p.json"], SWITCH)
+    assert (options.grpc_server_addr, options.thrift_port) == ("127.0.0.1:0", 9090)
+    chosen = parse(["p.json", "--thrift-port", "9091", "--", "--grpc-server-addr", "0.0.0.0:1"], SWITCH)
+    assert (chosen.grpc_server_addr, chosen.thrift_port) == ("0.0.0.0:1", 9091)
+    assert run(["--help"], SWITCH) == 0
+    assert "Usage: simple_switch [" in capsys.readouterr().out
+    assert run([], SWITCH) == 1
+    assert capsys.readouterr().err.startswith("simple_switch: no program")
 
 
 @pytest.mark.parametrize(("word", "says"), [("--help", "Usage:"), ("--version", "netsum"), ("--json-version", "2.24")])
