@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from emulator.native.object_code import release_linker
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.native.tls import ServerTls
 from emulator.p4.errors import CompileError
@@ -309,6 +310,7 @@ def run_switch(
                 compiled = compile_for(options)
                 adopt_switch_loops()
             running = RunningSwitch(options, compiled, listening)
+        release_linker()
         with running:
             if ready is not None:
                 ready(running)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from emulator.native.jit import njit
-from emulator.native.object_code import ObjectCode, ObjectCodeError, build
+from emulator.native.object_code import ObjectCode, ObjectCodeError, build, release_linker
 
 
 @njit(cache=False)
@@ -49,3 +49,10 @@ def test_importing_what_a_rank_runs_loads_no_compiler() -> None:
     program = "import hostagent.transport.process, sys; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_the_compiler_works_after_its_code_was_released() -> None:
+    release_linker()
+    code = ObjectCode(build([(twice, 1)]))
+    release_linker()
+    assert code.address(twice) != 0
