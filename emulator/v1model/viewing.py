@@ -109,7 +109,7 @@ def _profile(instance: ir.ExternInstance, position: int, ids: _Ids) -> ProfileVi
     size = instance.arguments[0]
     if instance.extern == "action_selector":
         algorithm, size = algorithm_of(instance), instance.arguments[1]
-    annotations = {a.name: a.body or "" for a in instance.annotations}
+    annotations = {a.name: a.body or "" for a in reversed(instance.annotations)}  # the first of a name counts
     return ProfileView(
         ids.of("action_profiles", instance.name, position),
         instance.name,

@@ -146,8 +146,8 @@ def _check_action_parameters(cx: Context, node: s.Action, parameters: tuple[t.Pa
     for parameter, written in zip(parameters, node.parameters, strict=True):
         if isinstance(parameter.type, t.ExternType | t.BlockType) or parameter.type in (t.STRING, t.INT):
             fail(cx, written, f"an action's parameter cannot have type {parameter.type}")
-        if parameter.default is not None or parameter.is_optional:
-            fail(cx, written, "an action's parameter cannot be optional or have a default value")
+        if parameter.is_optional:
+            fail(cx, written, "an action's parameter cannot be optional")
         if parameter.direction and saw_data:
             fail(cx, written, "an action's parameters without direction must come last", Kind.DIRECTION)
         saw_data = saw_data or not parameter.direction

@@ -157,6 +157,8 @@ def cast(cx: Context, node: s.Cast) -> r.Expr:
         return r.Cast(node.at, target, expr) if isinstance(expr, _PLACES) else expr
     if isinstance(source, t.ListLiteralType | t.StructLiteralType) or source in (t.INVALID_HEADER, t.DEFAULTS):
         return assign(cx, expr, target, node, "cast")
+    if target is t.INT and isinstance(source, t.BitsType) and not known.is_known(expr):
+        return expr  # an index that p4c finds out by unrolling the parser; elsewhere its type is wrong
     if not _can_cast(source, target, expr):
         fail(cx, node, f"cannot cast {source} to {target}")
     if isinstance(expr, r.Literal) and source is t.INT and isinstance(target, t.BitsType):
@@ -205,8 +207,6 @@ def require_lvalue(cx: Context, expr: r.Expr, at: Any, what: str) -> None:
     while isinstance(inner, r.FieldOf | r.ElementOf | r.SliceOf | r.SliceAt | r.StackProperty):
         if isinstance(inner, r.StackProperty) and inner.name == "lastIndex":
             fail(cx, at, f"{what}: lastIndex cannot be written", Kind.DIRECTION)
-        if isinstance(inner, r.ElementOf) and isinstance(inner.base.type, t.TupleType):
-            fail(cx, at, f"{what}: a tuple's element cannot be written, only the whole tuple", Kind.DIRECTION)
         inner = inner.base
     if isinstance(inner, r.Ref) and isinstance(inner.symbol, r.VariableSymbol):
         symbol = inner.symbol

@@ -10,6 +10,8 @@ from emulator.p4.check.type_system import BOOL, BitsType, Type, unwrapped
 COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))
 MAX_WIDTH = 2048
 """Widest ``bit<W>``: p4c's own default limit."""
+MAX_VARBIT = 1 << 19
+"""Widest ``varbit<W>``: any that fits in an IPv4 packet; p4c has no limit."""
 MAX_INT_BITS = 1 << 13
 """Of an ``int``: four times the widest type; what grows beyond is a mistake, and would fill the memory."""
 

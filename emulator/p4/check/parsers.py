@@ -96,7 +96,8 @@ def _select_keys(cx: Context, node: s.Expr) -> tuple[r.Expr, ...]:
 def _select_key(cx: Context, node: s.Expr, key: r.Expr) -> r.Expr:
     if key.type is t.INT:
         fail(cx, node, "the width of this key cannot be inferred")
-    if not t.is_scalar(key.type) and key.type is not t.UNKNOWN and not isinstance(key.type, t.TypeVariable):
+    legal = t.is_scalar(key.type) or t.is_empty(key.type) or isinstance(key.type, t.TypeVariable)
+    if not legal and key.type is not t.UNKNOWN:
         fail(cx, node, f"a select's key cannot have type {key.type}")
     return key
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TypeAlias
 
 from emulator.p4.check import arguments, coerce, keysets, known
@@ -85,7 +86,7 @@ def _key(cx: Context, node: s.KeyElement) -> r.KeyElement:
         refuse(cx, node.match_kind, f"match kind {kind!r}")
     if value.type is t.INT:
         fail(cx, node.value, "the width of this key cannot be inferred")
-    if not t.is_scalar(value.type) and not isinstance(value.type, t.TypeVariable):
+    if not (t.is_scalar(value.type) or t.is_empty(value.type) or isinstance(value.type, t.TypeVariable)):
         if value.type is t.UNKNOWN:
             raise Abandoned
         fail(cx, node.value, f"a key cannot have type {value.type}")
@@ -144,22 +145,29 @@ def _choice(cx: Context, symbol: r.TableSymbol, node: s.Expr | s.ActionRef, what
     if listed is None:
         fail(cx, name, f"{what}: {action.name!r} is not in the table's action list", Kind.NAME)
     parameters = action.signature.parameters
-    directed = [p for p in parameters if p.direction]
-    if given and directed and (len(given) == len(parameters) or any(a.name is not None for a in given)):
-        given = _without_bound(cx, given, directed, listed, what)
     own = tuple(p for p in parameters if not p.direction)
-    call = s.Call(node.at, name, None, given)
+    is_named = any(a.name is not None for a in given)
+    is_whole = len(given) == len(own) and all(p.default is None for p in own)
+    if given and len(own) < len(parameters) and (is_named or not is_whole):
+        given = _without_bound(cx, given, own, listed, what)
+    call = s.Call(node.at, name, None, tuple(map(_without_braces, given)))
     bound, _ = arguments.match(cx, call, t.Signature(action.name, (), own, t.VOID), f"{what}: {action.name}()")
     return r.ActionChoice(action, tuple(b.value for b in bound if b.value is not None), node.at)
 
 
 def _without_bound(
-    cx: Context, given: tuple[s.Argument, ...], directed: list[t.Parameter], listed: r.TableAction, what: str
+    cx: Context, given: tuple[s.Argument, ...], own: tuple[t.Parameter, ...], listed: r.TableAction, what: str
 ) -> tuple[s.Argument, ...]:
     """The control plane's arguments; the others repeat those of the list and must be the same (14.2.1.2)."""
-    names = {p.name for p in directed}
+    names = {p.name for p in listed.action.signature.parameters if p.direction}
     if given[0].name is None:
-        repeated, rest = given[: len(directed)], given[len(directed) :]
+        count = len(listed.written)
+        is_repeated = all(
+            _words(cx, a) == _words(cx, w) for a, w in zip(given[:count], listed.written[:count], strict=False)
+        )
+        if len(given) <= len(own) and not is_repeated:
+            return given
+        repeated, rest = given[:count], given[count:]
     else:
         repeated = tuple(a for a in given if a.name in names)
         rest = tuple(a for a in given if a.name not in names)
@@ -167,6 +175,14 @@ def _without_bound(
         if _words(cx, argument) != _words(cx, written):
             fail(cx, argument, f"{what}: this argument must be the same as in the table's action list")
     return rest
+
+
+def _without_braces(argument: s.Argument) -> s.Argument:
+    """``{x}`` for a number is ``x``, as p4c takes it here."""
+    value = argument.value
+    if not isinstance(value, s.ListOf) or len(value.items) != 1:
+        return argument
+    return replace(argument, value=value.items[0])
 
 
 def _words(cx: Context, node: s.Node) -> list[str]:
@@ -322,7 +338,7 @@ def _entry(cx: Context, symbol: r.TableSymbol, node: s.Entry, is_const: bool) ->
         priority = known.integer(cx, node.priority, "a priority")
         if priority < 1:
             fail(cx, node.priority, "a priority must be at least 1", Kind.CONSTANT)
-    elements = node.keyset.items if isinstance(node.keyset, s.TupleKeyset) else (node.keyset,)
+    elements = node.keyset.items if isinstance(node.keyset, s.TupleKeyset | s.ListOf) else (node.keyset,)
     if isinstance(node.keyset, s.DontCare) and len(symbol.keys) > 1:
         elements = (node.keyset,) * len(symbol.keys)
     if len(elements) != len(symbol.keys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.p4.check import known
 from emulator.p4.check import type_system as t
-from emulator.p4.check.constants import MAX_WIDTH
+from emulator.p4.check.constants import MAX_VARBIT, MAX_WIDTH
 from emulator.p4.check.context import Context
 from emulator.p4.check.reporting import fail
 from emulator.p4.errors import Kind, counted
@@ -100,8 +100,9 @@ def _bit_type(cx: Context, node: s.BitType) -> t.Type:
     least = 1 if node.kind == "int" else 0
     if width < least:
         fail(cx, node.width, f"{node.kind}<{width}>: the width must be at least {least}", Kind.CONSTANT)
-    if width > MAX_WIDTH:
-        fail(cx, node.width, f"{node.kind}<{width}> is wider than {MAX_WIDTH} bits", Kind.CONSTANT)
+    most = MAX_VARBIT if node.kind == "varbit" else MAX_WIDTH
+    if width > most:
+        fail(cx, node.width, f"{node.kind}<{width}> is wider than {most} bits", Kind.CONSTANT)
     if node.kind == "varbit":
         return t.varbit(width)
     return t.bits(width, node.kind == "int")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
+from emulator.p4.check import type_system as t
 from emulator.p4.check.priorities import has_priorities, ir_priorities
 from emulator.p4.check.reporting import fail, warn
 from emulator.p4.errors import Kind
 from emulator.p4.lower import actions, erasure
 from emulator.p4.lower.context import Context
 from emulator.p4.syntax.lexer import integer_value
+
+EMPTY_KEY = ir.Bits(1)
+"""Stands for the type of a key of type ``bit<0>``: tables have no keys without bits. Its value is 0."""
 
 
 def table_entries(
@@ -22,7 +26,7 @@ def table_entries(
     seen: set[object] = set()
     for entry, priority in zip(symbol.entries, priorities, strict=True):
         keysets = tuple(
-            _entry_keyset(cx, shape, erasure.scalar(cx, cx.type(key.value.type)), key.match_kind)
+            _entry_keyset(cx, shape, cx.type(key.value.type), key.match_kind)
             for shape, key in zip(entry.keyset, symbol.keys, strict=True)
         )
         if (keysets, priority) in seen:
@@ -34,8 +38,13 @@ def table_entries(
     return tuple(result)
 
 
-def _entry_keyset(cx: Context, shape: r.Expr, type_: ir.Type, match_kind: str) -> ir.KeySet:
-    result = keyset(tuple(cx.value(part) for part in keyset_parts(shape)), shape, type_, match_kind)
+def _entry_keyset(cx: Context, shape: r.Expr, key: t.Type, match_kind: str) -> ir.KeySet:
+    if t.is_empty(key):
+        zeros = tuple(ir.Constant(0, EMPTY_KEY) for _ in keyset_parts(shape))
+        result = keyset(zeros, shape, EMPTY_KEY, match_kind)
+    else:
+        values = tuple(cx.value(part) for part in keyset_parts(shape))
+        result = keyset(values, shape, erasure.scalar(cx, key), match_kind)
     if result is None and isinstance(shape, r.Range):
         fail(cx, shape, "an entry: the target takes no range of signed numbers across zero", Kind.TARGET)
     if result is None:

@@ -101,10 +101,11 @@ def extern_instance(cx: Context, symbol: r.InstanceSymbol, path: str) -> ir.Exte
     assert isinstance(type_, t.ExternType)
     name = control_name(symbol.annotations, path, symbol.name)
     claim(cx, "extern instance", name, symbol.at, object())
-    if type_.name not in cx.architecture.externs:
-        refuse(cx, symbol, f"the extern {type_.name}")
-    arguments = tuple(_constructor_argument(cx, bound) for bound in symbol.construct.arguments)
-    type_arguments = tuple(erasure.scalar(cx, a) for a in type_.arguments if _is_storable(cx, symbol, a))
+    arguments: tuple[int | str, ...] = ()
+    type_arguments: tuple[ir.Type, ...] = ()
+    if type_.name in cx.architecture.externs:  # else a declaration only: a call of its methods is refused
+        arguments = tuple(_constructor_argument(cx, bound) for bound in symbol.construct.arguments)
+        type_arguments = tuple(erasure.scalar(cx, a) for a in type_.arguments if _is_storable(cx, symbol, a))
     instance = ir.ExternInstance(
         name, type_.name, type_arguments, arguments, ir_annotations(symbol.annotations),
         cx.tokens.span(symbol.construct.at, symbol.end),

@@ -6,7 +6,7 @@ from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.key_names import annotation_text
-from emulator.p4.check.reporting import fail
+from emulator.p4.check.reporting import fail, warn
 from emulator.p4.lower import actions, entries, evaluation, instances, storage
 from emulator.p4.lower.context import Context
 from emulator.p4.lower.entries import unsigned
@@ -71,9 +71,10 @@ def _hoisted(cx: Context, key: r.KeyElement) -> tuple[list[ir.Statement], ir.Exp
 
 def _key(cx: Context, key: r.KeyElement) -> ir.Expr:
     type_ = cx.type(key.value.type)
-    if not t.is_scalar(type_):
+    if not t.is_scalar(type_) and not t.is_empty(type_):
         fail(cx, key.node, f"a key cannot have type {type_}")
-    result: ir.Expr = cx.value(key.value)
+    value = cx.value(key.value)
+    result: ir.Expr = ir.Constant(0, entries.EMPTY_KEY) if t.is_empty(type_) else value
     return result
 
 
@@ -129,7 +130,9 @@ def _made_in_property(
     """
     text = annotation_text(annotations, "name")
     if text is None:
-        fail(cx, at, "an instance made in a table's property needs a @name annotation on the property")
+        assert isinstance(value.type, t.ExternType)
+        text = cx.names.unique(value.type.name)
+        warn(cx, at, f"this instance has no @name: it is called {text!r}, and p4c makes no P4Info of it")
     symbol = r.InstanceSymbol(text, value.type, at, value, annotations, at)
     instance = instances.extern_instance(cx, symbol, "")
     assert cx.instance is not None

@@ -92,8 +92,6 @@ def _check_shapes(annotations: s.Annotations, report: Report) -> None:
                 annotation.at,
                 Kind.DUPLICATE,
             )
-        elif known is not annotation and annotation.name in ("name", "id"):
-            report(f"@{annotation.name} occurs twice on the same element", annotation.at, Kind.DUPLICATE)
         if annotation.is_structured:
             _structured(annotation, report)
         else:

@@ -144,9 +144,11 @@ def _transition(cx: Cursor) -> s.Name | s.Select:
         cx.expect(";", "after a transition")
         return s.Name(at, name)
     cx.expect("(", "after 'select'")
-    keys = [expressions.parse(cx)]
-    while cx.accept(",") and not cx.is_at(")"):
+    keys: list[s.Expr] = []
+    while not cx.is_at(")"):
         keys.append(expressions.parse(cx))
+        if not cx.accept(","):
+            break
     cx.expect(")", "after the select's keys")
     cx.expect("{", "before the select's cases")
     cases: list[s.SelectCase] = []

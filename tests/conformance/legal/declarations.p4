@@ -138,3 +138,36 @@ control c8(inout bit<8> x) { W<_, bool>(8w1, true) w; W<_, _>(x = 16w3, y = 8w2)
 control c16(inout bit<16> x) { apply { } }
 Pair<_, bit<16>>(c8(), c16()) one;
 Pair<_, _>(c16(), c8()) other;
+//# v1model-whole: externs that the target lacks are declarations
+extern X<T> { X(bit<8> n); X(T n, string s); void go(inout T x); abstract void own(in T x); }
+extern Y<T> { Y(bit<8> n); void go(inout T x); }
+extern void custom(inout bit<8> x);
+extern T made<T>(in T x);
+struct two_t { bit<8> a; bit<8> b; }
+header h_t { bit<8> a; }
+struct H { h_t h; }
+struct M { bit<8> a; }
+Y<two_t>(3) outer;
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) { state start { transition accept; } }
+control N(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    Y<bit<8>>(3) y;
+    action unused() { y.go(m.a); }
+    apply { }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), N(), I(), E(), N(), D()) main;
+//# v1model-local: an action profile without a name
+action a() { }
+table t { key = { meta.m8: exact; } actions = { a; NoAction; } implementation = action_profile(4); }
+table u { key = { meta.m8: exact; } actions = { a; NoAction; } implementation = action_profile(8); }
+apply { t.apply(); u.apply(); }
+//# v1model-local: annotations that are repeated
+@name("one") @name("two") @max_group_size(3) @max_group_size(4)
+action_selector(HashAlgorithm.crc16, 16, 8) s;
+@mine(1) @mine(2) table t { key = { meta.m8: exact; meta.m16: selector; } actions = { NoAction; } implementation = s; }
+apply { t.apply(); }
+//# v1model-parser: a signed run-time index of a stack
+int<32> i = 0;
+packet.extract(hdr.stack[i]); i = i + 1; packet.extract(hdr.stack[(int)i]); meta.m8 = hdr.stack[i - 1].a;

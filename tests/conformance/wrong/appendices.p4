@@ -13,9 +13,6 @@ control c() {
 //# core: a variable in a structured annotation
 control c(in bit<8> x) {
 @my[x] table u { actions = { NoAction; } } apply { } } //! NAME
-//# control: names twice
-@name("a")
-@name("b") table t1 { actions = { NoAction; } } //! DUPLICATE
 //# top: wrong forms of annotations
 @noWarn(5) const bit<8> a = 1; //! SYNTAX
 @deprecated const bit<8> b = 1; //! SYNTAX

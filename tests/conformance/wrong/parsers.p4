@@ -90,9 +90,10 @@ state start {
         default: accept;
     }
 }
-//# parser: a select over nothing
+//# parser: a value in a select over nothing
 state start {
-    transition select() { //! SYNTAX
+    transition select() {
+        1: accept; //! TYPE
         default: accept;
     }
 }

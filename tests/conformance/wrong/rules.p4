@@ -112,7 +112,7 @@ log("a" + "b"); //! TYPE
 } }
 //# core: tuples
 control c(inout bit<8> x) { tuple<bit<8>, bool> t = { 1, true }; apply { x = t[0]; bool b = t[1]; t = { x, b }; b = t == { x, b };
-t[0] = 1; //! DIRECTION
+t[0] = 1;
 x = t[2]; //! CONSTANT
 x = t[x]; //! CONSTANT
 x = t[1]; //! TYPE

@@ -133,3 +133,25 @@ struct meta_t { bit<8> m8; bit<16> m16; bit<32> m32; }
 header two_t { varbit<8> a; varbit<8> b; } //! TARGET
 struct headers_t { two_t t; }
 struct meta_t { bit<8> m8; }
+//# v1model-whole: calls of externs that the target lacks
+extern Y<T> { Y(bit<8> n); void go(inout T x); }
+extern void custom(inout bit<8> x);
+header h_t { bit<8> a; }
+struct H { h_t h; }
+struct M { bit<8> a; }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) { state start { transition accept; } }
+control N(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    Y<bit<8>>(3) y;
+    action used() {
+        y.go(m.a); //! UNSUPPORTED
+    }
+    table t { actions = { used; } default_action = used; }
+    apply {
+        custom(m.a); //! UNSUPPORTED
+        t.apply();
+    }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), N(), I(), E(), N(), D()) main;
