@@ -12,11 +12,11 @@ import pytest
 from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import parse_port
+from hostagent.cli.aggregators.reference_core import ReferenceCore
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ServiceTerms
 from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind, Operator
 from pspin_model.aggregator import PspinAggregator
-from tests.oracles.reference_core import ReferenceCore
 
 LANES, WINDOW = 64, 8
 MICROSECOND_NS = 1000

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from emulator.ports.batch import FrameBatch, TxPortTable
+from hostagent.cli.aggregators.reference_core import ReferenceCore
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.aggregator import AggregatorDriver, read_statistics, terms_of
 from hostagent.controller.drivers.driver import AggregatorUnavailable
@@ -23,7 +24,6 @@ from hostagent.protocol.services.aggregator_messages import terms_from, terms_me
 from hostagent.protocol.services.aggregator_server import AggregatorServer, AggregatorServerError
 from hostagent.protocol.wire import Header, Kind
 from tests.fakes.driver_events import JOB, WAIT_S, Events
-from tests.oracles.reference_core import ReferenceCore
 
 LANES = 64
 

@@ -1,6 +1,6 @@
 """The reference aggregator as a core of our own service: slow, obvious, and what other cores are compared with.
 
-`netsum aggregator core:tests.oracles.reference_core:ReferenceCore` runs it in a process.
+`netsum aggregator core:hostagent.cli.aggregators.reference_core:ReferenceCore` runs it in a process.
 """
 
 from __future__ import annotations
