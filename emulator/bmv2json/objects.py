@@ -14,7 +14,7 @@ ALGORITHMS = {a.name.lower(): a for a in Algorithm if a is not Algorithm.RANDOM}
 """bmv2 knows the Internet checksum under two names, and no random hash."""
 MAX_ARRAY_BYTES = 1 << 30
 """Of one register, counter or meter array."""
-COUNTER_BYTES, METER_BYTES = 16, 64
+COUNTER_BYTES, METER_BYTES = 16, 112
 MAX_FIELD_LISTS = 1 << 16
 
 

@@ -24,7 +24,8 @@ CHANGES = (
     "insert_entry", "modify_entry", "delete_entry", "set_default_entry", "reset_default_entry",
     "insert_multicast_group", "modify_multicast_group", "delete_multicast_group", "write_counter", "write_register",
     "insert_member", "modify_member", "delete_member", "insert_group", "modify_group", "delete_group", "write_meter",
-    "set_clone_session", "delete_clone_session", "set_value_set", "set_ports_down", "take_digests", "take_messages",
+    "write_meter_counts", "set_clone_session", "delete_clone_session", "set_value_set", "set_ports_down",
+    "take_digests", "take_messages",
 )  # fmt: skip
 """Calls that leave a switch other than it was."""
 

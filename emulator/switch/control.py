@@ -145,6 +145,10 @@ class MeterConfig:
     peak: Rate
 
 
+MeterCounts: TypeAlias = tuple[CounterValue, CounterValue, CounterValue]
+"""What a meter found green, yellow and red."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableEntry:
     """``match`` (in ascending field id) and ``priority`` are the key; deletion looks at nothing else."""
@@ -168,6 +172,8 @@ class TableEntry:
     last_hit_ns: int = 0
     """When a packet last hit the entry (the ``now_ns`` of its batch), in tables with support_timeout. Writes say from
     when its age counts."""
+    meter_counts: MeterCounts | None = None
+    """Of the direct meter; None where the table has none, and on writes that leave them alone."""
 
 
 class RowKey(NamedTuple):
@@ -294,6 +300,8 @@ class Control(Protocol):
 
     def read_meter(self, meter_id: int, index: int) -> MeterConfig | None: ...
     def write_meter(self, meter_id: int, index: int, config: MeterConfig | None) -> None: ...
+    def read_meter_counts(self, meter_id: int, index: int) -> MeterCounts: ...
+    def write_meter_counts(self, meter_id: int, index: int, counts: MeterCounts) -> None: ...
 
     def set_clone_session(self, session: CloneSession) -> None:
         """Insert or replace."""

@@ -17,6 +17,7 @@ from emulator.switch.control import (
     Group,
     Member,
     MeterConfig,
+    MeterCounts,
     Replicas,
     Row,
     RowKey,
@@ -322,6 +323,12 @@ class Switch(Control):
             self._meter_configs.pop((meter_id, index), None)
         else:
             self._meter_configs[meter_id, index] = config
+
+    def read_meter_counts(self, meter_id: int, index: int) -> MeterCounts:
+        return self._loaded.read_meter_counts(self._array("meter", self._meters, meter_id, index).name, index)
+
+    def write_meter_counts(self, meter_id: int, index: int, counts: MeterCounts) -> None:
+        self._loaded.write_meter_counts(self._array("meter", self._meters, meter_id, index).name, index, counts)
 
     def read_register(self, register_id: int, index: int) -> int:
         return self._loaded.read_register(self._array("register", self._registers, register_id, index).name, index)

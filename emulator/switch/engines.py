@@ -9,13 +9,13 @@ import numpy as np
 from emulator.p4.llvm.machine import LoadedCode
 from emulator.ports.batch import MAX_PORTS, FrameBatch, TxPortTable
 from emulator.ports.loop.program import call_program
-from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
+from emulator.switch.control import CloneSession, CounterValue, MeterConfig, MeterCounts, Replicas
 from emulator.switch.memory import Memory
 from emulator.switch.profiles import ActionProfile
 from emulator.switch.tables.flat_table import FlatTable
 from emulator.switch.tables.flat_tables import ValueSet, make_flat_table
 from emulator.switch.tables.mirror import Mirror
-from emulator.switch.tables.scan import Cells, Scan, configure
+from emulator.switch.tables.scan import Cells, Scan, configure, counts_of, set_counts
 from emulator.switch.tables.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.interpreted import Interpreter
@@ -38,6 +38,8 @@ class Engine(Protocol):
     def read_counter(self, name: str, index: int) -> CounterValue: ...
     def write_counter(self, name: str, index: int, value: CounterValue) -> None: ...
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None: ...
+    def read_meter_counts(self, name: str, index: int) -> MeterCounts: ...
+    def write_meter_counts(self, name: str, index: int, counts: MeterCounts) -> None: ...
     def set_multicast(self, group: int, replicas: Replicas) -> None: ...
     def set_session(self, session: CloneSession) -> None:
         """Without replicas it is gone."""
@@ -81,6 +83,8 @@ class CompiledEngine:
         self.read_counter = self.memory.read_counter
         self.write_counter = self.memory.write_counter
         self.set_meter = self.memory.set_meter
+        self.read_meter_counts = self.memory.read_meter_counts
+        self.write_meter_counts = self.memory.write_meter_counts
         self.set_multicast = self.memory.set_multicast
         self.set_session = self.memory.set_session
         self.has_digests = self.memory.has_digests
@@ -167,6 +171,12 @@ class InterpretedEngine:
 
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
         configure(self.state.meters[name][index], config)
+
+    def read_meter_counts(self, name: str, index: int) -> MeterCounts:
+        return counts_of(self.state.meters[name][index])
+
+    def write_meter_counts(self, name: str, index: int, counts: MeterCounts) -> None:
+        set_counts(self.state.meters[name][index], counts)
 
     def set_multicast(self, group: int, replicas: Replicas) -> None:
         self._groups[group] = replicas

@@ -9,7 +9,7 @@ from emulator.native.pages import address_of, table_bytes
 from emulator.p4.layout import cell_bytes
 from emulator.p4.table_layout import TABLE_WORDS
 from emulator.ports.batch import MAX_PORTS, TxPortTable
-from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
+from emulator.switch.control import CloneSession, CounterValue, MeterConfig, MeterCounts, Replicas
 from emulator.v1model.layout import (
     CLONE_SESSION_BYTES,
     CLONE_SESSIONS,
@@ -31,6 +31,7 @@ from emulator.v1model.meters import (
     METER_BYTES,
     METER_COMMITTED,
     METER_CONFIGURED,
+    METER_COUNTS,
     METER_LAST_US,
     METER_PEAK,
     Bucket,
@@ -109,6 +110,12 @@ class Memory:
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
         configure_meter(self.meter_cell(name, index), config)
 
+    def read_meter_counts(self, name: str, index: int) -> MeterCounts:
+        return counts_in(self.meter_cell(name, index))
+
+    def write_meter_counts(self, name: str, index: int, counts: MeterCounts) -> None:
+        set_counts_in(self.meter_cell(name, index), counts)
+
     def meter_cell(self, name: str, index: int) -> NDArray[np.uint8]:
         """See ``emulator.v1model.meters``."""
         return self._arrays[self._meters[name].word][METER_BYTES * index : METER_BYTES * (index + 1)]
@@ -173,8 +180,8 @@ class Memory:
 
 
 def configure_meter(cell: NDArray[np.uint8], config: MeterConfig | None) -> None:
-    """Into a meter's cell (``emulator.v1model.meters``), buckets full."""
-    cell[:] = 0
+    """Into a meter's cell (``emulator.v1model.meters``), buckets full; the counts stay."""
+    cell[:METER_COUNTS] = 0
     if config is None:
         return
     words, numbers = cell.view(np.uint64), cell.view(np.float64)
@@ -182,6 +189,15 @@ def configure_meter(cell: NDArray[np.uint8], config: MeterConfig | None) -> None
     for bucket, rate in ((METER_PEAK, config.peak), (METER_COMMITTED, config.committed)):
         numbers[(bucket + BUCKET_RATE) // 8] = rate.per_us
         words[(bucket + BUCKET_BURST) // 8] = words[(bucket + BUCKET_TOKENS) // 8] = rate.burst
+
+
+def counts_in(cell: NDArray[np.uint8]) -> MeterCounts:
+    green, yellow, red = cell[METER_COUNTS:METER_BYTES].view(np.uint64).reshape(-1, 2).tolist()
+    return CounterValue(*green), CounterValue(*yellow), CounterValue(*red)
+
+
+def set_counts_in(cell: NDArray[np.uint8], counts: MeterCounts) -> None:
+    cell[METER_COUNTS:METER_BYTES].view(np.uint64)[:] = [each for c in counts for each in (c.packets, c.bytes)]
 
 
 def meter_of(cell: NDArray[np.uint8]) -> Meter:

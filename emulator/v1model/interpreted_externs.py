@@ -157,7 +157,7 @@ def execute_meter(m: Machine, call: ir.CallExtern) -> None:
     index = _value(m, call.arguments[0])
     if index < len(cells):
         amount = len(m.frame) if instance.arguments[1] == "bytes" else 1
-        _assign(m, call.arguments[1], cells[index].execute(amount, m.notes["now_ns"]))
+        _assign(m, call.arguments[1], cells[index].execute(amount, len(m.frame), m.notes["now_ns"]))
     else:
         _state(m).faults[Fault.METER_INDEX] += 1
 

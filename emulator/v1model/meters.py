@@ -3,7 +3,7 @@
 A bucket holds ``floor(t * rate)`` tokens more at time t than at the origin of time, capped at its burst; t is in whole
 microseconds, the product in double precision. The peak bucket is tested first: too few tokens is red and takes nothing;
 else they are taken and the committed bucket is tested: too few is yellow, else they are taken too and it is green. An
-unconfigured meter is green.
+unconfigured meter is green. Each cell counts packets and bytes by colour (P4Runtime, "MeterCounterData").
 
 The two tellings of the arithmetic are `Meter` and ``emulator.v1model.llvm.meters``; they agree on every token.
 """
@@ -35,7 +35,10 @@ BUCKET_RATE = 0
 """f64, tokens a microsecond."""
 BUCKET_BURST = 8
 BUCKET_TOKENS = 16
-METER_BYTES = 64
+METER_COUNTS = 64
+"""For each colour packets and bytes, u64."""
+COUNT_BYTES = 16
+METER_BYTES = METER_COUNTS + COUNT_BYTES * len(Colour)
 
 MOST_TOKENS = 2**64 - 1
 """Where a bucket's count since the origin of time stays; at a terabyte a microsecond that is after half a year."""
@@ -65,12 +68,14 @@ class Bucket:
 class Meter:
     """One meter's cell for the interpreter. ``peak`` and ``committed`` are both None when unconfigured."""
 
-    __slots__ = ("committed", "last_us", "peak")
+    __slots__ = ("committed", "counts", "last_us", "peak")
 
     def __init__(self) -> None:
         self.peak: Bucket | None = None
         self.committed: Bucket | None = None
         self.last_us = 0
+        self.counts = [[0, 0] for _ in Colour]
+        """Packets and bytes of each colour."""
 
     def configure(self, committed: tuple[float, int], peak: tuple[float, int]) -> None:
         """(tokens a microsecond, burst) of each bucket; both are full now."""
@@ -81,8 +86,14 @@ class Meter:
     def clear(self) -> None:
         self.peak = self.committed = None
 
-    def execute(self, amount: int, now_ns: int) -> Colour:
+    def execute(self, amount: int, length_bytes: int, now_ns: int) -> Colour:
         """The colour of a packet that needs ``amount`` tokens. Time that runs backwards adds none."""
+        colour = self._colour(amount, now_ns)
+        self.counts[colour][0] += 1
+        self.counts[colour][1] += length_bytes
+        return colour
+
+    def _colour(self, amount: int, now_ns: int) -> Colour:
         if self.peak is None or self.committed is None:
             return Colour.GREEN
         now_us = now_ns // NANOSECONDS_PER_MICROSECOND

@@ -23,6 +23,7 @@ from emulator.switch.control import (
     Group,
     Member,
     MeterConfig,
+    MeterCounts,
     Rate,
     Replicas,
     TableEntry,
@@ -247,6 +248,12 @@ class P4RuntimeControl(Control):
         if config is not None:
             _fill_meter(entity.meter_entry.config, config)
         self._write(MODIFY, entity)
+
+    def read_meter_counts(self, meter_id: int, index: int) -> MeterCounts:
+        raise NotSupported("meters' counters by colour are for our own switch: bmv2's PI has none")
+
+    def write_meter_counts(self, meter_id: int, index: int, counts: MeterCounts) -> None:
+        raise NotSupported("meters' counters by colour are for our own switch: bmv2's PI has none")
 
     # --- The rest ---------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from emulator.harness.walk.events import Walk
 from emulator.harness.walk.traced_switch import TracingInterpreter, tracing_scan
 from emulator.harness.walk.tracing_machine import TracingMachine
 from emulator.ports.batch import FrameBatch, TxPortTable
-from emulator.switch.control import CloneSession, CounterValue, MeterConfig, Replicas
+from emulator.switch.control import CloneSession, CounterValue, MeterConfig, MeterCounts, Replicas
 from emulator.switch.core import Switch
 from emulator.switch.engines import CompiledEngine, Engine
 from emulator.switch.memory import Memory, meter_of
@@ -170,6 +170,12 @@ class _Both(Mirror):
 
     def set_meter(self, handle: int, config: MeterConfig | None) -> None:
         self._flat.set_meter(handle, config)
+
+    def meter_counts(self, handle: int) -> MeterCounts:
+        return self._flat.meter_counts(handle)
+
+    def set_meter_counts(self, handle: int, counts: MeterCounts) -> None:
+        self._flat.set_meter_counts(handle, counts)
 
     def last_hit_ns(self, handle: int) -> int:
         return self._flat.last_hit_ns(handle)

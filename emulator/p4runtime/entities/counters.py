@@ -71,7 +71,7 @@ def prepare_direct_counter_write(view: View, update_type: int, message: Any) -> 
 def _write_direct(view: View, key: EntryKey, value: CounterValue | None) -> None:
     entry = find(view, key)
     if value is not None:
-        put(view, key, replace(entry, counter=value))
+        put(view, key, replace(entry, counter=value, meter_counts=None))
 
 
 def _remember_direct(view: View, key: EntryKey) -> Undo:

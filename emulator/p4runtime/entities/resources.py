@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.p4runtime.errors import Code, RequestError, invalid
-from emulator.switch.control import CounterValue, MeterConfig, Rate
+from emulator.p4runtime.errors import invalid
+from emulator.switch.control import CounterValue, MeterConfig, MeterCounts, Rate
+
+COLOURS = "green", "yellow", "red"
 
 PER_SECOND = 1e6
 """The switch's rates are per microsecond."""
@@ -44,7 +46,13 @@ def fill_meter(message: Any, config: MeterConfig) -> None:
     message.pir, message.pburst = round(config.peak.per_us * PER_SECOND), config.peak.burst
 
 
-def refuse_meter_counters(is_set: bool, where: str) -> None:
-    """UNIMPLEMENTED: meters don't count by colour (section "MeterCounterData": optional)."""
-    if is_set:
-        raise RequestError(Code.UNIMPLEMENTED, f"{where}: counters by colour are not supported")
+def counts_from_proto(data: Any, where: str) -> MeterCounts:
+    """Of a MeterCounterData."""
+    return tuple(counter_from_proto(getattr(data, colour), where) for colour in COLOURS)  # type: ignore[return-value]
+
+
+def fill_counts(message: Any, counts: MeterCounts) -> None:
+    """Into a MeterCounterData."""
+    for colour, count in zip(COLOURS, counts, strict=True):
+        getattr(message, colour).SetInParent()
+        fill_counter(getattr(message, colour), count)

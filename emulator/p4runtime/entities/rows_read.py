@@ -28,7 +28,7 @@ def suits_rows(view: View, table: TableSchema, query: Any) -> bool:
         or query.metadata
         or query.is_default_action
         or (query.HasField("counter_data") and table.direct_counter_id)
-        or (query.HasField("meter_config") and table.direct_meter_id)
+        or ((query.HasField("meter_config") or query.HasField("meter_counter_data")) and table.direct_meter_id)
         or (query.HasField("time_since_last_hit") and table.has_idle_timeout)
     )
 

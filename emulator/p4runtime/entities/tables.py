@@ -7,13 +7,13 @@ from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.action_calls import ActionCall, call_from_proto, target_from_proto
-from emulator.p4runtime.entities.resources import counter_from_proto, meter_from_proto, refuse_meter_counters
+from emulator.p4runtime.entities.resources import counter_from_proto, counts_from_proto, meter_from_proto
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.match_keys import key_from_proto
 from emulator.p4runtime.pipeline.schema import TableSchema
 from emulator.p4runtime.view import Change, EntryKey, Undo, View
 from emulator.switch.control import Code as SwitchCode
-from emulator.switch.control import ControlError, CounterValue, MeterConfig, TableEntry, Through
+from emulator.switch.control import ControlError, CounterValue, MeterConfig, MeterCounts, TableEntry, Through
 
 INSERT, MODIFY, DELETE = (p4runtime_pb2.Update.Type.Value(name) for name in ("INSERT", "MODIFY", "DELETE"))
 
@@ -49,7 +49,7 @@ def prepare_write(view: View, update_type: int, message: Any) -> Change:
 
 def _entry_from_proto(view: View, table: TableSchema, key: EntryKey, message: Any) -> TableEntry:
     """The entry as the message has it, with action 0 where it has none."""
-    counter, meter = _resources_from_proto(table, message)
+    counter, meter, counts = _resources_from_proto(table, message)
     call: ActionCall = (0, ())
     through: Through | None = None
     if message.HasField("action"):
@@ -62,16 +62,16 @@ def _entry_from_proto(view: View, table: TableSchema, key: EntryKey, message: An
     if idle_timeout_ns and not table.has_idle_timeout:
         raise invalid(f"table {table.name} has no idle time-out")
     last_hit_ns = view.now_ns() if table.has_idle_timeout else 0
-    return TableEntry(
-        key[1], key[2], *call, counter, False, through, meter, idle_timeout_ns=idle_timeout_ns, last_hit_ns=last_hit_ns
-    )
+    return TableEntry(key[1], key[2], *call, counter, False, through, meter, idle_timeout_ns, last_hit_ns, counts)
 
 
-def _resources_from_proto(table: TableSchema, message: Any) -> tuple[CounterValue | None, MeterConfig | None]:
-    """Direct counter and meter to write; INVALID_ARGUMENT for resources the table does not have."""
+def _resources_from_proto(
+    table: TableSchema, message: Any
+) -> tuple[CounterValue | None, MeterConfig | None, MeterCounts | None]:
+    """Direct counter, meter and its counts to write; INVALID_ARGUMENT for resources the table does not have."""
     if message.HasField("time_since_last_hit"):
         raise invalid(f"table {table.name}: time_since_last_hit may not be set in a write")
-    counter = meter = None
+    counter = meter = counts = None
     if message.HasField("counter_data"):
         if not table.direct_counter_id:
             raise invalid(f"table {table.name} has no direct counter")
@@ -80,9 +80,11 @@ def _resources_from_proto(table: TableSchema, message: Any) -> tuple[CounterValu
     if has_config or has_counters:
         if not table.direct_meter_id:
             raise invalid(f"table {table.name} has no direct meter")
-        refuse_meter_counters(has_counters, f"table {table.name}")
-        meter = meter_from_proto(message.meter_config, f"table {table.name}")
-    return counter, meter
+        if has_config:
+            meter = meter_from_proto(message.meter_config, f"table {table.name}")
+        if has_counters:
+            counts = counts_from_proto(message.meter_counter_data, f"table {table.name}")
+    return counter, meter, counts
 
 
 def _note_of(message: Any) -> Note:
@@ -188,14 +190,14 @@ def _prepare_default(view: View, update_type: int, table: TableSchema, message: 
         )
     if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
         raise invalid(f"{where}: the default entry has no idle time-out")
-    counter, meter = _resources_from_proto(table, message)
+    counter, meter, counts = _resources_from_proto(table, message)
     key = (table.id, (), DEFAULT_PRIORITY)
     if not message.HasField("action"):
-        return Change(lambda: _reset_default(view, key, counter, meter), lambda: _remember_default(view, key))
+        return Change(lambda: _reset_default(view, key, counter, meter, counts), lambda: _remember_default(view, key))
     if message.action.WhichOneof("type") != "action":
         raise invalid(f"{where}: the default entry takes an action")
     call = call_from_proto(view.schema, table, message.action.action, as_default=True)
-    entry, note = TableEntry((), 0, *call, counter, meter=meter), _note_of(message)
+    entry, note = TableEntry((), 0, *call, counter, meter=meter, meter_counts=counts), _note_of(message)
     return Change(lambda: _set_default(view, key, entry, note), lambda: _remember_default(view, key))
 
 
@@ -205,12 +207,14 @@ def _set_default(view: View, key: EntryKey, entry: TableEntry, note: Note) -> No
     view.notes.defaults.add(key[0])
 
 
-def _reset_default(view: View, key: EntryKey, counter: CounterValue | None, meter: MeterConfig | None) -> None:
+def _reset_default(
+    view: View, key: EntryKey, counter: CounterValue | None, meter: MeterConfig | None, counts: MeterCounts | None
+) -> None:
     """To the program's initial default action, with these resources."""
     view.control.reset_default_entry(key[0])
-    if counter is not None or meter is not None:
+    if counter is not None or meter is not None or counts is not None:
         entry = view.control.default_entry(key[0])
-        view.control.set_default_entry(key[0], replace(entry, counter=counter, meter=meter))
+        view.control.set_default_entry(key[0], replace(entry, counter=counter, meter=meter, meter_counts=counts))
     view.notes.entries.pop(key, None)
     view.notes.defaults.discard(key[0])
 
@@ -221,7 +225,7 @@ def _remember_default(view: View, key: EntryKey) -> Undo:
 
     def undo() -> None:
         if not was_set:
-            _reset_default(view, key, old.counter, old.meter)
+            _reset_default(view, key, old.counter, old.meter, old.meter_counts)
         else:
             _set_default(view, key, replace(old, is_const=False), note)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.action_calls import fill_target
-from emulator.p4runtime.entities.resources import fill_counter, fill_meter, refuse_meter_counters
+from emulator.p4runtime.entities.resources import fill_counter, fill_counts, fill_meter
 from emulator.p4runtime.entities.rows_read import read_rows, suits_rows
 from emulator.p4runtime.entities.tables import DEFAULT_PRIORITY, find_entry
 from emulator.p4runtime.errors import invalid
@@ -61,7 +61,7 @@ def _one_entry(view: View, key: EntryKey) -> Iterator[TableEntry]:
 def _all_entries(view: View, table: TableSchema) -> Iterable[TableEntry]:
     entries = view.control.entries(table.id)
     # only the control plane changes the others, and it waits for us
-    has_moving_parts = table.direct_counter_id or table.has_idle_timeout
+    has_moving_parts = table.direct_counter_id or table.direct_meter_id or table.has_idle_timeout
     return view.in_steps(entries) if has_moving_parts else entries
 
 
@@ -72,7 +72,6 @@ def defaults(view: View, table: TableSchema) -> list[TableEntry]:
 
 
 def _selected_tables(view: View, message: Any) -> Iterable[TableSchema]:
-    refuse_meter_counters(message.HasField("meter_counter_data"), "tables")
     if not message.table_id:
         if message.match or message.priority or message.HasField("action"):
             raise invalid("table id 0 reads all tables: match, action and priority cannot be given with it")
@@ -125,6 +124,7 @@ class _Filler:
         self._is_default = query.is_default_action
         self._counter = query.HasField("counter_data")
         self._meter = query.HasField("meter_config")
+        self._meter_counts = query.HasField("meter_counter_data")
         self._idle = query.HasField("time_since_last_hit")
         self._now_ns = view.now_ns()
 
@@ -147,6 +147,8 @@ class _Filler:
         if self._meter and entry.meter is not None:
             message.meter_config.SetInParent()
             fill_meter(message.meter_config, entry.meter)
+        if self._meter_counts and entry.meter_counts is not None:
+            fill_counts(message.meter_counter_data, entry.meter_counts)
         if self._idle and table.has_idle_timeout:
             message.time_since_last_hit.elapsed_ns = max(0, self._now_ns - entry.last_hit_ns)
 

@@ -63,6 +63,7 @@ def _entries(view: View, table: TableSchema) -> Iterator[Any]:
     query = p4runtime_pb2.TableEntry(table_id=table.id)
     query.counter_data.SetInParent()
     query.meter_config.SetInParent()
+    query.meter_counter_data.SetInParent()
     return _read(view, table_entry=query)
 
 
@@ -75,7 +76,7 @@ def _of_constants(registry: list[Any], target: View, theirs: TableSchema) -> Ite
             continue
         dropped = ["action", "is_const"]
         dropped += [] if theirs.direct_counter_id else ["counter_data"]
-        dropped += [] if theirs.direct_meter_id else ["meter_config"]
+        dropped += [] if theirs.direct_meter_id else ["meter_config", "meter_counter_data"]
         for name in dropped:
             entry.ClearField(name)
         yield _update(MODIFY, entity)
@@ -92,6 +93,7 @@ def _default_resources(source: View, ours: TableSchema, theirs: TableSchema) -> 
         yield from (_update(MODIFY, entity) for entity in _read(source, direct_counter_entry=counter))
     if ours.direct_meter_id and theirs.direct_meter_id:
         meter = p4runtime_pb2.DirectMeterEntry(table_entry=default)
+        meter.counter_data.SetInParent()
         yield from (_update(MODIFY, entity) for entity in _read(source, direct_meter_entry=meter))
 
 
@@ -102,6 +104,8 @@ def _cells(source: View, target: View, kind: str) -> Iterator[Any]:
             continue
         query = p4runtime_pb2.Entity()
         setattr(getattr(query, f"{kind}_entry"), f"{kind}_id", object_id)
+        if kind == "meter":
+            query.meter_entry.counter_data.SetInParent()
         for entity in registry.read(source, query):
             if getattr(entity, f"{kind}_entry").index.index < theirs[object_id].size:
                 yield _update(MODIFY, entity)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.p4.table_layout import MEMBERS_BYTES, NOTHING_RUN, TABLE_IS_DEEP, TABLE_IS_LARGE, TableLayout
-from emulator.switch.control import CounterValue, MeterConfig
-from emulator.switch.memory import configure_meter
+from emulator.switch.control import CounterValue, MeterConfig, MeterCounts
+from emulator.switch.memory import configure_meter, counts_in, set_counts_in
 from emulator.switch.profiles import Call
 from emulator.switch.tables.entries import Entries
 from emulator.switch.tables.mirror import Entry
@@ -129,6 +129,12 @@ class FlatTable(ABC):
 
     def set_meter(self, handle: int, config: MeterConfig | None) -> None:
         configure_meter(self.meter_cell(handle), config)
+
+    def meter_counts(self, handle: int) -> MeterCounts:
+        return counts_in(self.meter_cell(handle))
+
+    def set_meter_counts(self, handle: int, counts: MeterCounts) -> None:
+        set_counts_in(self.meter_cell(handle), counts)
 
     def meter_cell(self, handle: int) -> NDArray[np.uint8]:
         """See ``emulator.v1model.meters``."""

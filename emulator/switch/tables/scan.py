@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from emulator.p4 import ir
 from emulator.p4.interpreter.interpreter import Machine
-from emulator.switch.control import CounterValue, MeterConfig
+from emulator.switch.control import CounterValue, MeterConfig, MeterCounts
 from emulator.switch.profiles import Call
 from emulator.switch.tables.match_keys import in_member
 from emulator.switch.tables.mirror import DEFAULT_HANDLE, Entry
@@ -58,11 +58,26 @@ class Cells:
     def set_meter(self, handle: int, config: MeterConfig | None) -> None:
         configure(self.cells[handle].meter, config)
 
+    def meter_counts(self, handle: int) -> MeterCounts:
+        return counts_of(self.cells[handle].meter)
+
+    def set_meter_counts(self, handle: int, counts: MeterCounts) -> None:
+        set_counts(self.cells[handle].meter, counts)
+
     def last_hit_ns(self, handle: int) -> int:
         return self.cells[handle].last_hit_ns
 
     def set_last_hit_ns(self, handle: int, now_ns: int) -> None:
         self.cells[handle].last_hit_ns = now_ns
+
+
+def counts_of(meter: Meter) -> MeterCounts:
+    green, yellow, red = (CounterValue(*count) for count in meter.counts)
+    return green, yellow, red
+
+
+def set_counts(meter: Meter, counts: MeterCounts) -> None:
+    meter.counts = [[count.packets, count.bytes] for count in counts]
 
 
 def configure(meter: Meter, config: MeterConfig | None) -> None:
@@ -122,8 +137,8 @@ class Scan:
     def _execute(self, table: ir.Table, cell: Cell, machine: Machine) -> None:
         meter = direct_meter_of(table)
         if meter is not None:
-            amount = len(machine.frame) if meters_bytes(meter) else 1
-            colour = cell.meter.execute(amount, machine.notes["now_ns"])
+            length = len(machine.frame)
+            colour = cell.meter.execute(length if meters_bytes(meter) else 1, length, machine.notes["now_ns"])
             for target in self._colour_targets.get(meter.name, ()):
                 machine.assign(target, colour)
 

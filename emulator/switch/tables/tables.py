@@ -12,11 +12,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from emulator.p4 import ir
-from emulator.switch.control import Code, ControlError, CounterValue, MeterConfig, OneShot, Row, TableEntry, Through
+from emulator.switch.control import (
+    Code,
+    ControlError,
+    CounterValue,
+    MeterConfig,
+    MeterCounts,
+    OneShot,
+    Row,
+    TableEntry,
+    Through,
+)
 from emulator.switch.profiles import ActionProfile, Call, Target
 from emulator.switch.tables.match_keys import MatchKeys
 from emulator.switch.tables.mirror import DEFAULT_HANDLE, Entry, Mirror
 from emulator.v1model.view import ActionView, KeyParts, TableView
+
+NO_COUNTS: MeterCounts = (CounterValue(0, 0), CounterValue(0, 0), CounterValue(0, 0))
 
 
 class Table:
@@ -105,12 +117,12 @@ class Table:
         self.default = (index, given.params)
         if self.profile is None:
             self._mirror.put_default(*self.default)
-        self._set_default_resources(given.counter, given.meter)
+        self._set_default_resources(given.counter, given.meter, given.meter_counts)
 
     def reset_default(self) -> None:
         self._check_default_is_free()
         self._reset_default()
-        self._set_default_resources(CounterValue(0, 0), None)
+        self._set_default_resources(CounterValue(0, 0), None, NO_COUNTS)
 
     def listing(self) -> Iterator[TableEntry]:
         """All entries, the program's own first, in order of handles."""
@@ -134,7 +146,8 @@ class Table:
         index, params = self.default
         counter = self._mirror.counter(DEFAULT_HANDLE) if self.view.has_counter else None
         action_id, is_const = self.view.actions[index].id, self.view.default_is_const
-        return TableEntry((), 0, action_id, params, counter, is_const, meter=self._default_meter)
+        counts = self._mirror.meter_counts(DEFAULT_HANDLE) if self.view.has_meter else None
+        return TableEntry((), 0, action_id, params, counter, is_const, meter=self._default_meter, meter_counts=counts)
 
     # --- Changes of its profile -------------------------------------------------------------------------------------
 
@@ -177,8 +190,12 @@ class Table:
         if self.view.default_is_const:
             raise self._error(Code.PERMISSION_DENIED, "its default action is constant")
 
-    def _set_default_resources(self, counter: CounterValue | None, meter: MeterConfig | None) -> None:
-        """``counter``: None leaves it alone."""
+    def _set_default_resources(
+        self, counter: CounterValue | None, meter: MeterConfig | None, counts: MeterCounts | None
+    ) -> None:
+        """``counter``, ``counts``: None leaves them alone."""
+        if counts is not None and self.view.has_meter:
+            self._mirror.set_meter_counts(DEFAULT_HANDLE, counts)
         if counter is not None and self.view.has_counter:
             self._mirror.set_counter(DEFAULT_HANDLE, counter)
         if meter != self._default_meter:
@@ -236,6 +253,8 @@ class Table:
             self._mirror.set_counter(entry.handle, given.counter)
         if self.view.has_meter and given.meter != entry.meter:
             self._configure(entry, given.meter)
+        if self.view.has_meter and given.meter_counts is not None:
+            self._mirror.set_meter_counts(entry.handle, given.meter_counts)
 
     def _configure(self, entry: Entry, meter: MeterConfig | None) -> None:
         entry.meter = meter
@@ -336,6 +355,7 @@ class Table:
             entry.meter,
             entry.idle_timeout_ns,
             self._mirror.last_hit_ns(entry.handle) if view.support_timeout else 0,
+            self._mirror.meter_counts(entry.handle) if view.has_meter else None,
         )
 
 

@@ -169,8 +169,9 @@ def execute_meter(cg: CodeGen, call: ir.CallExtern) -> None:
     index, owned = expressions.value(cg, call.expr(0)), set(cg.storage.owned)
     past, _ = _check_index(cg, index, meter.size, Fault.METER_INDEX)
     cell = at(b, cg.context_word(meter.word), b.mul(resize(b, index, 64), i64(METER_BYTES)))
-    amount = FRAME_LENGTH.get(cg) if meter.in_bytes else i64(1)
-    expressions.assign(cg, out, resize(b, emit_meter(b, cell, amount, cg.notes[Notes.NOW]), width_of(out.type)))
+    length = FRAME_LENGTH.get(cg)
+    colour = emit_meter(b, cell, length if meter.in_bytes else i64(1), length, cg.notes[Notes.NOW])
+    expressions.assign(cg, out, resize(b, colour, width_of(out.type)))
     b.branch(past)
     b.position_at_end(past)
     cg.storage.owned &= owned

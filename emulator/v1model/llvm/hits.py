@@ -52,8 +52,9 @@ def _meter(cg: CodeGen, table: ir.Table, entry: Value) -> None:
     if meter is None:
         return
     assert layout.attached is not None
-    amount = FRAME_LENGTH.get(cg) if meters_bytes(meter) else i64(1)
-    colour = emit_meter(cg.b, at(cg.b, entry, layout.attached), amount, cg.notes[NOW])
+    length = FRAME_LENGTH.get(cg)
+    amount = length if meters_bytes(meter) else i64(1)
+    colour = emit_meter(cg.b, at(cg.b, entry, layout.attached), amount, length, cg.notes[NOW])
     for target in colour_targets(cg.program).get(meter.name, ()):
         expressions.assign(cg, target, resize(cg.b, colour, width_of(target.type)))
 

@@ -11,8 +11,10 @@ from emulator.v1model.meters import (
     BUCKET_BURST,
     BUCKET_RATE,
     BUCKET_TOKENS,
+    COUNT_BYTES,
     METER_COMMITTED,
     METER_CONFIGURED,
+    METER_COUNTS,
     METER_LAST_US,
     METER_PEAK,
     NANOSECONDS_PER_MICROSECOND,
@@ -24,18 +26,19 @@ FUNCTION = "netsum_meter"
 SATURATING = "llvm.fptoui.sat.i64.f64"
 
 
-def emit_meter(b: Builder, cell: Value, amount: Value, now_ns: Value) -> Value:
-    """The packet's colour, i64. ``cell`` is the meter's address, ``amount`` the tokens it needs, i64."""
+def emit_meter(b: Builder, cell: Value, amount: Value, length: Value, now_ns: Value) -> Value:
+    """The packet's colour, i64. ``cell`` is the meter's address, ``amount`` the tokens it needs, ``length`` its bytes,
+    i64."""
     module = b.module
     if FUNCTION not in module.globals:
         _write(module)
-    return b.call(module.globals[FUNCTION], [cell, amount, now_ns])
+    return b.call(module.globals[FUNCTION], [cell, amount, length, now_ns])
 
 
 def _write(module: llvm.Module) -> None:
-    function = llvm.Function(module, llvm.FunctionType(I64, [PTR, I64, I64]), FUNCTION)
+    function = llvm.Function(module, llvm.FunctionType(I64, [PTR, I64, I64, I64]), FUNCTION)
     function.linkage = "internal"
-    cell, amount, now_ns = function.args
+    cell, amount, length, now_ns = function.args
     entry, configured, fill, ask, plenty, green = (
         function.append_basic_block(n) for n in ("entry", "configured", "fill", "ask", "plenty", "green")
     )
@@ -52,16 +55,24 @@ def _write(module: llvm.Module) -> None:
     b.branch(ask)
     b.position_at_end(ask)
     with b.if_then(_lacks(b, at(b, cell, METER_PEAK), amount)):
-        b.ret(i64(Colour.RED))
+        _return(b, cell, length, Colour.RED)
     b.branch(plenty)
     b.position_at_end(plenty)
     _take(b, at(b, cell, METER_PEAK), amount)
     with b.if_then(_lacks(b, at(b, cell, METER_COMMITTED), amount)):
-        b.ret(i64(Colour.YELLOW))
+        _return(b, cell, length, Colour.YELLOW)
     _take(b, at(b, cell, METER_COMMITTED), amount)
     b.branch(green)
     b.position_at_end(green)
-    b.ret(i64(Colour.GREEN))
+    _return(b, cell, length, Colour.GREEN)
+
+
+def _return(b: Builder, cell: Value, length: Value, colour: Colour) -> None:
+    """Counts the packet."""
+    start = METER_COUNTS + COUNT_BYTES * colour
+    for offset, amount in ((start, i64(1)), (start + 8, length)):
+        store(b, b.add(load(b, I64, cell, offset, align=8), amount), cell, offset, align=8)
+    b.ret(i64(colour))
 
 
 def _tokens_until(b: Builder, time_us: Value, rate: Value) -> Value:

@@ -86,3 +86,34 @@ def test_a_constant_default_entry_has_resources_too(bench: Bench) -> None:
     assert bench.refused("MODIFY", wanted)[0] == Code.INVALID_ARGUMENT
     everything = bench.read("direct_counter_entry { table_entry { is_default_action: true } }")
     assert len(everything) == 3
+
+
+def by_colour(bench: Bench, text: str) -> list[tuple[int, int]]:
+    (entity,) = bench.read(text)
+    kind = entity.WhichOneof("entity")
+    data = entity.table_entry.meter_counter_data if kind == "table_entry" else entity.direct_meter_entry.counter_data
+    return [(count.packet_count, count.byte_count) for count in (data.green, data.yellow, data.red)]
+
+
+def test_hits_and_misses_are_counted_by_colour(bench: Bench) -> None:
+    key = 'match { field_id: 1 exact { value: "\\x05" } }'
+    entry = f"table_entry {{ table_id: $pace {key} action {{ action {{ action_id: $metered }} }} %s }}"
+    bench.insert(entry % f"meter_config {CONFIG}")
+    bench.write(("MODIFY", f"direct_meter_entry {{ {OF_PACE} config {CONFIG} }}"))
+    assert colours(bench, 4, kind=5) == [GREEN, YELLOW, RED, RED]
+    colours(bench, 3)
+    of_entry = f"table_entry {{ table_id: $pace {key} meter_counter_data {{}} }}"
+    hits = [(1, FRAME_BYTES), (1, FRAME_BYTES), (2, 2 * FRAME_BYTES)]
+    assert by_colour(bench, of_entry) == hits
+    misses = [(1, FRAME_BYTES), (1, FRAME_BYTES), (1, FRAME_BYTES)]
+    assert by_colour(bench, f"direct_meter_entry {{ {OF_PACE} counter_data {{}} }}") == misses
+    bench.set_pipeline("RECONCILE_AND_COMMIT")
+    assert by_colour(bench, of_entry) == hits
+    assert by_colour(bench, f"direct_meter_entry {{ {OF_PACE} counter_data {{}} }}") == misses
+    bench.write(("MODIFY", entry % "meter_counter_data { yellow { packet_count: 7 byte_count: 6 } }"))
+    assert by_colour(bench, of_entry) == [(0, 0), (7, 6), (0, 0)]
+    bench.write(("DELETE", entry % ""))
+    bench.insert(entry % "")
+    assert by_colour(bench, of_entry) == [(0, 0)] * 3
+    bench.write(("MODIFY", "table_entry { table_id: $pace is_default_action: true }"))
+    assert by_colour(bench, f"direct_meter_entry {{ {OF_PACE} counter_data {{}} }}") == [(0, 0)] * 3

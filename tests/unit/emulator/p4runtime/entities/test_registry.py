@@ -216,6 +216,28 @@ def test_meters(bench: Bench) -> None:
     assert all(e.meter_entry.HasField("config") for e in bench.read("meter_entry {}"))
 
 
+def test_counts_of_meters_by_colour(bench: Bench) -> None:
+    cell = "meter_entry { meter_id: $shared index { index: 1 } %s }"
+
+    def packets() -> list[int]:
+        (entity,) = bench.read(cell % "counter_data {}")
+        data = entity.meter_entry.counter_data
+        return [data.green.packet_count, data.yellow.packet_count, data.red.packet_count]
+
+    bench.write(("MODIFY", cell % CONFIG))
+    for _ in range(4):
+        out(bench, kind=1)
+    assert packets() == [1, 1, 2]
+    assert not bench.read(cell % "")[0].meter_entry.HasField("counter_data")
+    bench.set_pipeline("RECONCILE_AND_COMMIT")
+    assert packets() == [1, 1, 2]
+    bench.write(("MODIFY", cell % "counter_data { red { packet_count: 9 byte_count: 8 } }"))
+    assert packets() == [0, 0, 9]
+    updates = ("MODIFY", cell % "counter_data {}"), ("MODIFY", "meter_entry { meter_id: $shared index { index: 9 } }")
+    bench.codes(*updates, atomicity="ROLLBACK_ON_ERROR")
+    assert packets() == [0, 0, 9]
+
+
 def test_direct_meters(bench: Bench) -> None:
     bench.insert(pace(OPTIONAL, f"priority: 1 meter_{CONFIG}"))
     assert [out(bench, kind=1)[13] for _ in range(4)] == [0, 1, 2, 2]
@@ -241,14 +263,22 @@ def test_direct_meters(bench: Bench) -> None:
         ("MODIFY", "meter_entry { meter_id: $shared config { cir: 2 pir: 1 } }", Code.INVALID_ARGUMENT),
         ("MODIFY", "meter_entry { meter_id: $shared config { cir: -1 pir: 1 } }", Code.INVALID_ARGUMENT),
         ("MODIFY", "meter_entry { meter_id: $shared config { eburst: 1 } }", Code.INVALID_ARGUMENT),
-        ("MODIFY", "meter_entry { meter_id: $shared counter_data {} }", Code.UNIMPLEMENTED),
+        (
+            "MODIFY",
+            "meter_entry { meter_id: $shared counter_data { red { packet_count: -1 } } }",
+            Code.INVALID_ARGUMENT,
+        ),
         (
             "MODIFY",
             f"direct_meter_entry {{ table_entry {{ table_id: $pace {OPTIONAL} priority: 1 }} }}",
             Code.NOT_FOUND,
         ),
         ("MODIFY", "direct_meter_entry { table_entry { table_id: $idle } }", Code.INVALID_ARGUMENT),
-        ("INSERT", pace(OPTIONAL, "priority: 1 meter_counter_data {}"), Code.UNIMPLEMENTED),
+        (
+            "INSERT",
+            pace(OPTIONAL, "priority: 1 meter_counter_data { green { byte_count: -1 } }"),
+            Code.INVALID_ARGUMENT,
+        ),
     ],
 )
 def test_refusals_of_meters(bench: Bench, update_type: str, text: str, code: Code) -> None:
@@ -405,13 +435,6 @@ def test_a_priority_filters_also_where_no_entry_has_one(bench: Bench) -> None:
     assert len(bench.read(f"table_entry {{ table_id: $forward {key} }}")) == 1
     assert bench.read(f"table_entry {{ table_id: $forward {key} priority: 3 }}") == []
     assert bench.read("table_entry { table_id: $forward priority: 3 }") == []
-
-
-@pytest.mark.parametrize("table", ["$pace", "0"])
-def test_counters_by_colour_are_refused_wherever_they_are_asked_for(bench: Bench, table: str) -> None:
-    with pytest.raises(BatchError) as caught:
-        bench.read(f"table_entry {{ table_id: {table} meter_counter_data {{}} }}")
-    assert [error and error.code for error in caught.value.errors] == [Code.UNIMPLEMENTED]
 
 
 def test_weights_beyond_memory_are_refused(bench: Bench) -> None:
