@@ -1,4 +1,4 @@
-"""Actions: their data and their primitives, jumps made into structure.
+"""Actions: their data and their primitives, with jumps converted to structured control flow.
 
 p4c writes an ``if`` in an action as a jump forward and a loop as a jump back. Forward jumps become nested statements
 (``flow``). Where an action also jumps back, a loop runs its straight pieces one by one, led by a variable: right for
@@ -19,7 +19,7 @@ from emulator.bmv2json.storage import MAX_FIELD_BITS, Storage
 from emulator.p4 import ir
 
 JUMPS = {"_jump": 1, "_jump_if_zero": 2}
-"""And how many parameters they take."""
+"""Jumps, and their number of parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class ActionReader:
     # --- jumps back --------------------------------------------------------------------------------------------------
 
     def _looped(self, nodes: dict[int, FlowNode[int]]) -> ir.Block:
-        """One straight piece after the other, as ``$at`` says: 0 is the end, i the piece from primitive i - 1 on."""
+        """Straight pieces, selected by ``$at``: 0 is the end, i the piece from primitive i - 1 on."""
         at = self._variable("$at", ir.INDEX)
 
         def go(key: int | None) -> ir.Block:

@@ -14,7 +14,7 @@ SET_KINDS = (EXACT, "lpm", "ternary", "range", "optional")
 
 
 class ClientP4Info:
-    """A P4Info that came with a document; or none, then nothing is known."""
+    """The P4Info that a client sent with a document, if any."""
 
     def __init__(self, p4info: Any | None) -> None:
         self.p4info = p4info
@@ -119,7 +119,7 @@ def _check_parameters(action: ir.Action, client: ClientP4Info) -> None:
 
 
 def _check_objects(program: ir.Program, client: ClientP4Info) -> None:
-    """Arrays that both have must be equally long; those that the program has not were optimised away."""
+    """Arrays that both have must have equal sizes; those that the program lacks were optimised away."""
     assert client.p4info is not None
     sizes = {(e.extern, e.name): e.arguments[0] for e in program.externs if e.arguments}
     for kind in ("register", "counter", "meter"):

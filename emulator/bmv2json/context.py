@@ -27,13 +27,13 @@ class Context:
     errors: tuple[str, ...] = ()
     """The parser's, by number; empty outside a parser."""
     out: list[ir.Statement] = field(default_factory=list)
-    """What has to run before the value is there; statements are appended here, too."""
+    """Statements so far, including those that must run before a value is read."""
 
     def index(self, node: Node) -> ir.Expr:
         return n.clamp_index(self.evaluate(self, node))
 
     def constant(self, node: Node, low: int, high: int) -> int:
-        """A number that is known now: plain, or as hexstr."""
+        """A compile-time number: plain, or as hexstr."""
         if not isinstance(node.value, dict):
             return node.number(low, high)
         value: Any = self.evaluate(self, node).constant

@@ -23,7 +23,7 @@ from emulator.v1model.metadata import PREFIX, WIDTHS_BITS
 
 @dataclass(slots=True)
 class _Raw:
-    """A header instance as declared, before it is known what it is part of."""
+    """A header instance as declared, before its stack or union is known."""
 
     name: str
     type: ir.HeaderType

@@ -1,4 +1,4 @@
-"""The document as it is read: every value knows its path, so that every complaint can name the place."""
+"""The document as it is read: every value has its path, which error messages name."""
 
 from __future__ import annotations
 

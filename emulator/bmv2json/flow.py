@@ -16,23 +16,23 @@ from emulator.p4 import ir
 Key = TypeVar("Key", bound=Hashable)
 
 MAX_NESTING = 40
-"""Deeper, and the variable leads; what walks the IR does so by recursion."""
+"""The deepest nesting; beyond it a variable selects the path, because walks of the IR are recursive."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowNode(Generic[Key]):
     successors: tuple[Key | None, ...]
-    """Each once; None is the end."""
+    """Without repetition; None is the end."""
     build: Callable[[tuple[ir.Block, ...]], ir.Block]
     """The node's statements; the argument has what follows for each successor."""
 
 
 class Cycle(Exception):
-    """The graph goes round; ``args[0]`` is a key on the way."""
+    """The graph has a cycle; ``args[0]`` is a key on it."""
 
 
 class _Tangled(Exception):
-    """A node would have to be in two places, or too deep."""
+    """A node would have to be duplicated, or nested too deeply."""
 
 
 def structure(entry: Key | None, nodes: Mapping[Key, FlowNode[Key]], guard: Callable[[], ir.Variable]) -> ir.Block:
@@ -97,7 +97,7 @@ class _Nested(Generic[Key]):
         return left
 
     def block(self, key: Key | None, stop: Key | None, depth: int) -> ir.Block:
-        """From a node to another that all ways from it lead to."""
+        """From a node to its immediate postdominator."""
         if depth > MAX_NESTING:
             raise _Tangled
         out: list[ir.Statement] = []

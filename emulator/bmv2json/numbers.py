@@ -17,12 +17,12 @@ MAX_SHIFT = 1 << 9
 
 
 class TooWide(ValueError):
-    """An intermediate result needs more bits than are reasonable."""
+    """An intermediate result needs more than MAX_BITS bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """``expr`` has exactly the value meant, which is in ``low .. high``; its type holds all of that range."""
+    """``expr`` has exactly this value, which is in ``low .. high``; its type holds that whole range."""
 
     expr: ir.Expr
     low: int
@@ -49,7 +49,7 @@ def literal(value: int) -> Number:
 
 
 def of(expr: ir.Expr) -> Number:
-    """A value of type ``Bits``, of which no more is known."""
+    """A value of type ``Bits`` without further bounds."""
     assert isinstance(expr.type, ir.Bits)
     return Number(expr, *bounds(expr.type))
 
@@ -154,7 +154,7 @@ def _natural(number: Number) -> Number:
 
 
 def bitwise(op: ir.BinaryOp, left: Number, right: Number) -> Number:
-    """``&``, ``|``, ``^`` of two's complement numbers without end."""
+    """``&``, ``|``, ``^`` of unbounded two's complement numbers."""
     if op is ir.BinaryOp.AND and (left.low >= 0 or right.low >= 0):
         high = min(n.high for n in (left, right) if n.low >= 0)
         return _exactly(op, left, right, 0, high)

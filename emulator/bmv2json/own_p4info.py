@@ -1,4 +1,4 @@
-"""P4Info of a document that came without: names are the document's, ids follow p4c's rules.
+"""P4Info of a document without one: names are the document's, ids follow p4c's rules.
 
 The document has no annotations, so headers to and from a controller are known by their names only, and which tables
 the compiler made for itself is a guess (`pipelines.SYNTHESISED`); with the compiler's own P4Info nothing is.

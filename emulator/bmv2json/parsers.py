@@ -180,7 +180,7 @@ def _field_name(node: Node, position: int) -> str:
 
 
 def read_errors(document: Node) -> tuple[str, ...]:
-    """Names by number; numbers that nobody has get a name that no program can have."""
+    """Names by number; unused numbers get a name that no program can have."""
     numbers: dict[int, str] = {}
     for node in document.list("errors"):
         name, number = node.exactly(2, "name, number")

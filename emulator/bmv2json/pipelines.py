@@ -150,7 +150,7 @@ class PipelineReader:
         }
 
     def _is_wrapper(self, table: ir.Table) -> bool:
-        """Does nothing but run one action, and nobody knows it? The client's P4Info decides, if there is one."""
+        """A table that runs one action and that the control plane does not know (by its P4Info, if it sent one)."""
         if table.keys or table.attached or not table.default_is_const:
             return False
         return table.name not in self.client.tables if self.client.is_given else table.name.startswith(SYNTHESISED)

@@ -24,7 +24,7 @@ from emulator.p4.ir.parser_loops import endless_loops
 
 @dataclass(frozen=True, slots=True)
 class JsonProgram:
-    """What a document says; what ``emulator.v1model.compiled.compile_program`` starts from."""
+    """A document as a program, the input of ``emulator.v1model.compiled.compile_program``."""
 
     program: ir.Program
     p4info: Any
@@ -122,7 +122,7 @@ def _with_meter_reads(
 ) -> tuple[ir.Action, ...]:
     """bmv2 knows from the document where a direct meter's colour goes, the engines from the calls of ``read``.
 
-    The actions, with a ``read`` (which itself does nothing) at the start of those of metered tables."""
+    The actions, with a ``read`` (a call without an effect) at the start of those of metered tables."""
     reads: dict[str, list[ir.Statement]] = {}
     for table in tables:
         for instance in table.attached:

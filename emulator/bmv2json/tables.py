@@ -75,7 +75,7 @@ class TableReader:
         return max(size.number(0, MAX_SIZE) if size is not None else 0, entries) or DEFAULT_SIZE
 
     def _constness(self, name: str, node: Node) -> tuple[bool, bool]:
-        """(entries, default entry): the client's P4Info knows; bmv2 itself lets nobody change a program's entries."""
+        """(entries, default entry): the client's P4Info knows; bmv2 itself makes all entries of a program constant."""
         default = node.get("default_entry")
         fixed = default is not None and default.get("action_const") is not None and default["action_const"].flag()
         if name not in self.client.tables:
@@ -140,7 +140,7 @@ class TableReader:
         return name.endswith(f"[{low + width - 1}:{low}]")
 
     def _checked(self, shape: KeyShape, node: Node, described: Any | None) -> KeyShape:
-        """P4Info's width is the key's, unless a type of the controller's own translates it."""
+        """P4Info's width is the key's, unless the controller has another type for it (@p4runtime_translation)."""
         width = described.bitwidth if described is not None else 0
         if described is not None and width not in (0, shape.width) and not described.type_name.name:
             node.fail(f"key {shape.key.name} has {shape.width} bits, {width} in the client's P4Info")
@@ -275,7 +275,7 @@ class KeyShape:
     field_width: int = 0
     """Of the field that the key is a slice of; 0: it is no slice."""
     mask: int | None = None
-    """Values are looked at under this mask."""
+    """Values are compared under this mask."""
 
     @property
     def ones(self) -> int:

@@ -1,6 +1,6 @@
 """P4's operators on LLVM integers and vectors of them (P4_16 sections 8.5 to 8.9), defined on every input.
 
-Division by zero and modulo zero give 0: bmv2 would stop there, and a switch must not.
+Division by zero and modulo zero give 0: bmv2 would abort there, and a switch must not.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ NATIVE_DIVISION_BITS = 64
 
 
 INLINE_MULTIPLICATION_BITS = 256
-"""LLVM writes a wide product out limb by limb: one function does it for all products of wider numbers."""
+"""LLVM expands a wide product limb by limb: one function does it for all products of wider numbers."""
 WRITTEN_OUT_BITS = 2048
-"""Wider products are made bit by bit; to write one out would take LLVM seconds."""
+"""Wider products are computed bit by bit; LLVM would take seconds to expand one."""
 
 
 def lanes_of(value: Value) -> int | None:
@@ -115,7 +115,7 @@ def _divide_wide(b: Builder, op: ir.BinaryOp, left: Value, right: Value) -> Valu
 
 
 def _long_division(module: llvm.Module, width: int, op: ir.BinaryOp) -> Value:
-    """Quotient or rest of two numbers, the second not zero; bit by bit from the top, as on paper."""
+    """Quotient or rest of two numbers, the second not zero; bit by bit from the top (long division)."""
     name = f"{op.name.lower()}{width}"
     if name in module.globals:
         return module.globals[name]

@@ -66,7 +66,7 @@ def store(b: Builder, value: Value, pointer: Value, offset: int | Value = 0, ali
 
 
 def prefetch(b: Builder, pointer: Value) -> None:
-    """Ask for the cache line, to read it; any address is allowed."""
+    """Prefetch the cache line for reading; any address is allowed."""
     name = "llvm.prefetch.p0"
     if name not in b.module.globals:
         ir.Function(b.module, ir.FunctionType(VOID, [PTR, I32, I32, I32]), name)

@@ -39,7 +39,7 @@ class Hooks:
     on_validity: Callable[[CodeGen, ir.Header, bool, Value], None] = lambda cg, header, valid, was: None
     """Before ``setValid``/``setInvalid`` on a header whose validity was ``was``."""
     on_loop_limit: Callable[[CodeGen], None] = lambda cg: cg.leave_all()
-    """In a ``Loop`` that has gone round too often: counts, and leaves the packet."""
+    """In a ``Loop`` that has reached its limit: counts, and drops the packet."""
     select_member: Callable[[CodeGen, ir.Table], Value] = lambda cg, table: i64(0)
     """Hash of a table's selector keys, unsigned, at most 64 bits: which member of a group, modulo their number."""
     unchecked: Mapping[str, Callable[[CodeGen, ir.CallExtern], Value]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class _Region:
     cleanup: ir.Block
     end: Value
     owned: set[str] | None = None
-    """What is owned however the region's end is reached; None while nothing reaches it."""
+    """Headers owned on all paths to the region's end; None while there is no path."""
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class SharedAction:
     action: ir.Action
     start: Any
     back: list[Any] = field(default_factory=list)
-    """LLVM blocks to go on in, by the place's number."""
+    """LLVM blocks to continue in, by the number of the call."""
 
 
 @dataclass(slots=True)
@@ -93,11 +93,11 @@ class CodeGen:
     target: Target
     emit_statement: Callable[[CodeGen, ir.Statement], None]
     shared_names: frozenset[str]
-    """Actions that are written once for all the places that run them (``sharing.py``)."""
+    """Actions with one copy of their code for all callers (``sharing.py``)."""
     value_sets: Mapping[str, TableLayout] = field(default_factory=dict)
     """Parser value sets, in the table area too."""
     ahead: dict[str, Value] = field(default_factory=dict)
-    """By table, where the packet's look-up may have been done already (``lookup_pipelined``)."""
+    """By table, the cell in which the packet's look-up may have been done already (``lookup_pipelined``)."""
     notes: dict[str, Any] = field(default_factory=dict)
     """The architecture's own values, for its externs."""
     exit_block: Any = None
@@ -141,7 +141,7 @@ class CodeGen:
             self.b.unreachable()
 
     def block(self, block: ir.Block) -> None:
-        """Emit until the end or until the code has left."""
+        """Emit until the end or until the LLVM block is terminated."""
         for statement in block:
             if self.b.block.is_terminated:
                 return

@@ -1,4 +1,4 @@
-"""The compiled side of a table look-up: keys into the form that the table's search wants, then the search."""
+"""The compiled side of a table look-up: keys in the form that the table's search takes, then the search."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _lpm_words(b: Builder, layout: TableLayout, keys: list[Value]) -> tuple[list
 
 
 def emit_second_step(b: Builder, layout: TableLayout, record: Value, keys: list[Value], cell: Value) -> None:
-    """Of tables with a root, when the first one's memory has come."""
+    """Of tables with a root, after the first one's memory has been fetched."""
     _, lpm = _lpm_words(b, layout, keys)
     begin_below(b, layout, record, cell, lpm)
 
@@ -69,7 +69,7 @@ def _lpm_ahead(b: Builder, layout: TableLayout, record: Value, words: list[Value
 
 
 def _packed(b: Builder, layout: TableLayout, keys: list[Value], positions: tuple[int, ...]) -> Value:
-    """Some keys side by side, the first most significant, in whole words."""
+    """Several keys concatenated, the first most significant, in whole words."""
     total = sum(layout.key_widths_bits[p] for p in positions)
     width = -(-total // WORD_BITS) * WORD_BITS
     packed, below = constant(0, width), total

@@ -70,7 +70,7 @@ def _is_free(b: Builder, slot: Value) -> Value:
 
 
 def announce_exact(b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> None:
-    """Ask for what a search reads first."""
+    """Prefetch the memory that a search reads first."""
     slots, home = _home(b, layout, record, words)
     prefetch(b, at(b, slots, b.mul(home, i64(layout.entry_bytes))))
 

@@ -42,7 +42,7 @@ def begin(b: Builder, layout: TableLayout, record: Value, cell: Value, others: l
 
 
 def begin_below(b: Builder, layout: TableLayout, record: Value, cell: Value, words: list[Value]) -> None:
-    """The second step from a root, whose slot has come."""
+    """The second step from a root; its slot has been fetched."""
     _, index = root_slot(b, layout, record, words)
     _begin_cell(b, cell, words, i64(FOUND), i64(0))
     following = _go_on(b, layout, record, cell, b.add(index, i64(SLOTS_FROM)), i64(0), words)
@@ -57,7 +57,7 @@ def begin_below(b: Builder, layout: TableLayout, record: Value, cell: Value, wor
 def _go_on(
     b: Builder, layout: TableLayout, record: Value, cell: Value, number: Value, best: Value, words: list[Value]
 ) -> Value:
-    """A step from a slot or an entry that has come: the place to go on from, FOUND when it is known what matches. A
+    """A step from a slot or an entry in the cache: the place to continue at, FOUND when the match is known. A
     branch on what it finds would be mispredicted, so there is none."""
     entries = load(b, PTR, record, TABLE_ENTRIES * WORD_BYTES, align=8)
     place = Place(b, layout, entries, number, words)
@@ -75,7 +75,7 @@ def _go_on(
 
 
 def forget(b: Builder, cell: Value) -> None:
-    """Nothing is found ahead of this packet."""
+    """No look-up is done ahead for this packet."""
     for word in (CELL_PLACE, CELL_NUMBER):
         _put(b, cell, word, i64(0))
 

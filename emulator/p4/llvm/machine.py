@@ -1,4 +1,4 @@
-"""LLVM as a machine: optimise a module, make an object file of it, load one.
+"""LLVM's passes and code generator: optimise a module, make an object file of it, load one.
 
 LLVM's time grows faster than a program: its standard pipeline takes half a second for a module of 5,600 lines, 1.5 s
 for 12,800 (a P4 program of 2,200 lines) and 17 s for 96,000. So the effort depends on the module's size: a program that
@@ -22,7 +22,7 @@ import llvmlite.binding as binding
 
 
 class CodeError(Exception):
-    """LLVM refused what we wrote: a fault of this compiler, not of the program compiled."""
+    """LLVM refused the generated code: a fault of this compiler, not of the program."""
 
 
 class Effort(Enum):
@@ -51,9 +51,9 @@ MOST_WAYS_IN = 900
 process after 1,000."""
 CAREFUL_PASSES = ("always_inliner", "sroa", "instruction_combine", "new_gvn", "instruction_combine")
 MOST_MERGED = 50_000
-"""Values that meet where ways join: with 40,000 LLVM takes 2 s, with 60,000 4 s, with 160,000 16 s."""
+"""Values that enter phi nodes: with 40,000 LLVM takes 2 s, with 60,000 4 s, with 160,000 16 s."""
 SURELY_FEW = 100_000
-"""Slots times blocks; with less, what meets need not be counted."""
+"""Slots times blocks; below it, phi nodes are not counted."""
 
 _BRANCH_TARGET = re.compile(r'label %("[^"]*"|[\w$.-]+)')
 
@@ -104,7 +104,7 @@ def _ways_in(module_text: str) -> int:
 
 
 def _merged(module: Any) -> int:
-    """How many values meet where ways join."""
+    """Number of values that enter phi nodes."""
     return sum(line.count("[ ") for line in str(module).splitlines() if " = phi " in line)
 
 

@@ -14,7 +14,7 @@ from emulator.p4.llvm.storage import header_bytes
 from emulator.p4.table_layout import TABLE_WORDS
 
 MAX_TRANSITIONS = 65_536
-"""A parser that goes round more often ends with error.ParserTimeout; no frame has as many bytes to extract."""
+"""Transitions after which a parser ends with error.ParserTimeout; no frame has as many bytes to extract."""
 
 MOST_TOGETHER = 64
 """Cases of a select that one branch takes: LLVM ends the process over 1,000 branches in a row to the same block."""
@@ -149,7 +149,7 @@ def _room_for(cg: CodeGen, size: Value) -> Value:
 
 
 def emit_parser(cg: CodeGen, parser: ir.Parser, frame: Value, length: Value) -> None:
-    """The whole state graph; afterwards ``$cursor`` is where the payload starts and ``$error`` what went wrong."""
+    """The whole state graph; afterwards ``$cursor`` is where the payload starts and ``$error`` the parser's error."""
     b = cg.b
     end = cg.new_block("parsed")
     cg.parse = Parsing(frame, length, end)
@@ -207,7 +207,7 @@ def _has_loop(parser: ir.Parser) -> bool:
 
 
 def _targets(parser: ir.Parser, blocks: dict[str, Any]) -> dict[str, Any]:
-    """Where a transition to a state leads: past states that only go on. The graph has no loops."""
+    """Where a transition to a state leads: past states without statements or a choice. The graph has no loops."""
     following = {
         s.name: s.transition.next_state for s in parser.states if isinstance(s.transition, ir.Goto) and not s.body
     }

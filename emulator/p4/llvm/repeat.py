@@ -115,7 +115,7 @@ def written_places(body: ir.Block, target: Target) -> list[ir.Argument]:
 
 
 def written_variables(body: ir.Block, target: Target) -> list[ir.Variable]:
-    """The variables private to a turn."""
+    """Variables that are private to a turn."""
     return list({p.name: p for p in written_places(body, target) if isinstance(p, ir.Variable)}.values())
 
 

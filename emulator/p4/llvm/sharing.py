@@ -1,4 +1,4 @@
-"""Actions written once for all the places that run them.
+"""Actions with one copy of their code for all callers.
 
 An action's code is where its table is applied, so that LLVM sees both. Where many tables run the same long actions
 that would multiply the program's size; then such an action's code is written once for each control, at its end. A place
@@ -41,7 +41,7 @@ def _applied_actions(program: ir.Program) -> Iterator[str]:
 
 
 def _can_move(action: ir.Action) -> bool:
-    """Nothing in it depends on what is around the place: on loops (with counters numbered by depth) or, for
+    """Nothing in it depends on the context of the call: on loops (with counters numbered by depth) or, for
     ``exit``, on the cleanups of regions."""
     return not any(isinstance(s, ir.Exit | ir.Loop) for s in walk.statements(action.body))
 

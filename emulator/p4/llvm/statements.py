@@ -58,7 +58,7 @@ def emit_statement(cg: CodeGen, statement: ir.Statement) -> None:
 
 
 def emit_control(cg: CodeGen, body: ir.Block) -> None:
-    """A control's body from the architecture's point of view: however it ends, code goes on after it."""
+    """A control's body from the architecture's point of view: however it ends, code continues after it."""
     cg.exit_block, cg.exit_owned = cg.new_block("done"), None
     cg.block(body)
     if not cg.b.block.is_terminated:

@@ -158,7 +158,7 @@ class Storage:
     # --- Headers in either form -------------------------------------------------------------------------------
 
     def read_bits(self, b: Builder, header: ir.Header, offset_bits: int, width_bits: int) -> Value:
-        """A field, or any stretch of bits, as an integer of its width."""
+        """A field, or any run of bits, as an integer of its width."""
         if self.in_memory(header):
             return load_field(b, self.base(b, header), offset_bits, width_bits)
         result, start = None, 0
@@ -222,7 +222,7 @@ class Storage:
             b.store(b.select(condition, word, constant(0, width)), slot)
 
     def copy_header(self, b: Builder, target: ir.Header, source: ir.Header) -> None:
-        """Bytes in memory are shared where nothing can change them."""
+        """Bytes in memory are shared where nothing can write them."""
         if not self.in_memory(target):
             for (to, width), (origin, _) in zip(self._words(target), self._words(source), strict=True):
                 b.store(b.load(origin, typ=integer(width)), to)
@@ -264,7 +264,7 @@ class Storage:
         return home
 
     def adopt(self, b: Builder, header: ir.Header) -> Value:
-        """The header is at home from now on, whatever bytes are there: for code that overwrites all of them."""
+        """The header is at its home from now on, with the bytes that are there: for code that overwrites them."""
         home = self.home(b, header)
         self.set_base(b, header, home)
         self.owned.add(header.name)

@@ -1,4 +1,4 @@
-"""What the functions of the lowering share: what is made so far, and the place in the program.
+"""The state that the functions of the lowering share: what is made so far, and the position in the program.
 
 Constructs contain each other: a call's argument is an expression, an action's body a block of statements. This
 recursion goes through `Context.value`, `Context.call` and `Context.statements`, which find the construct in the tables
@@ -31,7 +31,7 @@ Statements: TypeAlias = Mapping[type, Callable[["Context", Any], None]]
 
 @dataclass(slots=True)
 class Made:
-    """What the program is put together from, in the order in which it was made."""
+    """The parts of the program, in the order in which they were made."""
 
     headers: list[ir.Header] = field(default_factory=list)
     stacks: list[ir.HeaderStack] = field(default_factory=list)
@@ -54,14 +54,14 @@ class Names:
 
     storage: set[str] = field(default_factory=set)
     suffixes: dict[str, int] = field(default_factory=dict)
-    """By name, the last number put behind it."""
+    """By name, the last number appended to it."""
     control: dict[str, tuple[int, object]] = field(default_factory=dict)
-    """Kind and control-plane name, to a token and whom it belongs to."""
+    """Kind and control-plane name, to a token and the owner."""
     variants: dict[str, int] = field(default_factory=dict)
     """Actions made of one name: variants, and those of instances that share it by ``@name(".x")``."""
 
     def unique(self, name: str) -> str:
-        """The name, with a number behind it when it is taken."""
+        """The name, with a number appended when it is in use."""
         if name not in self.storage:
             self.storage.add(name)
             return name

@@ -29,7 +29,7 @@ def several(cx: Context, exprs: Sequence[r.Expr]) -> list[Value]:
 
 
 def into(cx: Context, expr: r.Expr) -> tuple[Value, list[ir.Statement]]:
-    """A value, and the statements it hoists, apart."""
+    """A value, and the statements it hoists."""
     outer, cx.out = cx.out, []
     value = cx.value(expr)
     hoisted, cx.out = cx.out, outer
@@ -37,7 +37,7 @@ def into(cx: Context, expr: r.Expr) -> tuple[Value, list[ir.Statement]]:
 
 
 def _save(cx: Context, operands: list[Value], position: int) -> None:
-    """Put what the operands hold now into temporaries, before the statements from ``position`` on that change it."""
+    """Save the operands' present values in temporaries, before the statements from ``position`` on that change it."""
     later = cx.out[position:]
     names = written(cx, later)
     del cx.out[position:]

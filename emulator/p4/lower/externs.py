@@ -73,7 +73,7 @@ def _check_block(cx: Context, expr: r.ExternCall) -> None:
 
 
 def _extern_argument(cx: Context, name: str, argument: Evaluated, after: list[ir.Statement]) -> ir.Argument:
-    """What the extern gets; ``after`` is what must follow the call (outs that are slices of something)."""
+    """The argument in the IR; ``after`` gets what must follow the call (outs that are slices)."""
     parameter, place = argument.bound.parameter, argument.place
     if not argument.is_written:
         if argument.value is None:

@@ -174,7 +174,7 @@ def _unsigned_type(type_: ir.Type) -> ir.Type:
 
 
 def known_number(cx: Context, expr: r.Expr, what: str, least: int) -> int:
-    """A number that is known now that constructor parameters are."""
+    """A number that depends on constructor parameters, which are known now."""
     value = cx.value(expr)
     if not isinstance(value, ir.Constant):
         fail(cx, expr, f"{what} must be known at compile time", Kind.CONSTANT)

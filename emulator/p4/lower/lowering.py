@@ -1,4 +1,4 @@
-"""The resolved program to the IR, bound to its architecture's package; the tables of what lowers each construct."""
+"""The resolved program to the IR, bound to its architecture's package; the tables of functions for each construct."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _program(cx: Context, program: r.Program, name: str) -> Lowered:
 
 
 def _package(cx: Context, main: r.InstanceSymbol) -> r.Construct:
-    """What ``main`` is made of: an instance of the architecture's package, with the architecture's blocks."""
+    """The value of ``main``: an instance of the architecture's package, with the architecture's blocks."""
     package, architecture = main.type, cx.architecture
     assert isinstance(package, t.BlockType)
     if package.name != architecture.package:
@@ -180,7 +180,7 @@ def _instance(cx: Context, bound: r.Bound) -> BlockInstance:
 
 
 def _block(cx: Context, name: str, instance: BlockInstance) -> ir.Parser | ir.Control:
-    """One of the package's blocks; storage that blocks share is made by the first that names it."""
+    """One of the package's blocks; storage that blocks share is made by the first one that names it."""
     cx.block_name = name
     parameters: list[Value] = []
     outer = cx.scope()

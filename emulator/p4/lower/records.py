@@ -1,4 +1,4 @@
-"""What the lowering remembers of instances, and the digests they send; P4Info is made from it."""
+"""The lowering's records of instances and of the digests they send; P4Info is made from them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class BlockInstance:
     """Instances made where they are applied."""
 
     def add_applications(self, count: int) -> None:
-        """Somebody else applies it, too."""
+        """It is applied elsewhere, too."""
         self.application_count += count
         for member in self.members:
             if isinstance(member, BlockInstance):

@@ -44,7 +44,7 @@ def apply(cx: Context, expr: r.TableApply | r.ApplyResult) -> Value:
 def _keys(cx: Context, record: TableRecord) -> list[ir.Expr]:
     """The keys' values, evaluated in order, each as if into a separate variable (section 14.2.3).
 
-    Variables are needed for what hoists something, and for what a later key's side effects may change.
+    Variables are needed for keys that hoist statements, and for those that a later key's side effects may change.
     """
     lowered = [_hoisted(cx, key) for key in record.symbol.keys]
     if record.table is None:
@@ -62,7 +62,7 @@ def _keys(cx: Context, record: TableRecord) -> list[ir.Expr]:
 
 
 def _hoisted(cx: Context, key: r.KeyElement) -> tuple[list[ir.Statement], ir.Expr]:
-    """What has to run before a key's value, and the value."""
+    """The statements that must run before a key is read, and its value."""
     outer, cx.out = cx.out, []
     value = _key(cx, key)
     before, cx.out = cx.out, outer

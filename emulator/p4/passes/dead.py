@@ -1,4 +1,4 @@
-"""What nothing reads, and what nothing reaches, goes.
+"""Dead code elimination: values that nothing reads, statements that nothing reaches.
 
 Removes statements after those that leave, assignments to variables that nothing alive reads (the architecture's own
 are read by it), branches that are empty then, and variables that are then mentioned nowhere. One walk finds who reads

@@ -1,6 +1,6 @@
 """Neighbouring fields in a list that is read as bits become one ``FieldRun``.
 
-A checksum over all lanes of a header is then one stretch of memory. Only in arguments of the target's ``bit_lists``.
+A checksum over all lanes of a header is then one range of memory. Only in arguments of the target's ``bit_lists``.
 """
 
 from __future__ import annotations

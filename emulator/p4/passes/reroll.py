@@ -30,7 +30,7 @@ from emulator.p4.target import Target
 
 LONGEST_PERIOD = 8
 FEWEST_TURNS = 4
-"""Shorter runs are as well left as straight code."""
+"""Shorter runs gain nothing."""
 
 
 def reroll(program: ir.Program, target: Target) -> ir.Program:

@@ -89,8 +89,8 @@ def _guarded(cg: CodeGen, expr: ir.Expr, index: Value, size: int, fault: Fault) 
 
 
 def _check_index(cg: CodeGen, index: Value, size: int, fault: Fault) -> tuple[Any, Any]:
-    """Go on where the index is in range. Returns the block to go on in after the access, and the one that counts the
-    fault and leads there."""
+    """Continue where the index is in range. Returns the block to continue in after the access, and the one that counts
+    the fault and branches there."""
     inside, outside, past = cg.new_block("cell"), cg.new_block("out_of_range"), cg.new_block("past")
     cg.b.cbranch(_in_range(cg, index, size), inside, outside)
     cg.b.position_at_end(outside)

@@ -29,7 +29,7 @@ def hit(cg: CodeGen, table: ir.Table, entry: Value) -> None:
 
 
 def miss(cg: CodeGen, table: ir.Table, entry: Value) -> None:
-    """The default entry is an entry like others (P4Runtime, "Default Entry"), and nobody sees a difference from bmv2,
+    """The default entry is an entry like others (P4Runtime, "Default Entry"), without a visible difference from bmv2,
     where it has neither: its count is read only there, and its meter gives no colour until it is configured."""
     layout, owned = cg.tables[table.name], set(cg.storage.owned)
     _count(cg, table, entry)

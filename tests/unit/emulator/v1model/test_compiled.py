@@ -68,5 +68,5 @@ def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, p4_network: P4Netwo
     file.with_suffix(".p4info.txt").write_text("tables {")
     with pytest.raises(CompileError, match=r"wrong\.p4info\.txt: it is no P4Info"):
         p4_network.switch(file)
-    with pytest.raises(UsageError, match="compiled already"):
+    with pytest.raises(UsageError, match="only --p4info and --json apply"):
         compile_program(str(file), define=["N=1"])
