@@ -157,8 +157,6 @@ def cast(cx: Context, node: s.Cast) -> r.Expr:
         return r.Cast(node.at, target, expr) if isinstance(expr, _PLACES) else expr
     if isinstance(source, t.ListLiteralType | t.StructLiteralType) or source in (t.INVALID_HEADER, t.DEFAULTS):
         return assign(cx, expr, target, node, "cast")
-    if target is t.INT and isinstance(source, t.BitsType) and not known.is_known(expr):
-        return expr  # an index that p4c finds out by unrolling the parser; elsewhere its type is wrong
     if not _can_cast(source, target, expr):
         fail(cx, node, f"cannot cast {source} to {target}")
     if isinstance(expr, r.Literal) and source is t.INT and isinstance(target, t.BitsType):

@@ -186,7 +186,7 @@ def _stack_member(cx: Context, base: r.Expr, type_: t.StackType, node: s.Member)
 
 def _index(cx: Context, node: s.Index) -> r.Expr:  # noqa: RET503
     base = cx.value(node.base)
-    index = coerce.operand(cx.value(node.index))
+    index = coerce.operand(cx.value(_index_operand(node.index)))
     kind = index.type
     if kind is not t.INT and not isinstance(kind, t.BitsType) and kind is not t.UNKNOWN:
         fail(cx, node.index, f"an index must be an integer, not {index.type}")
@@ -207,6 +207,13 @@ def _index(cx: Context, node: s.Index) -> r.Expr:  # noqa: RET503
     if type_ is t.UNKNOWN:
         return base
     fail(cx, node, f"{type_} cannot be indexed")
+
+
+def _index_operand(node: s.Expr) -> s.Expr:
+    """``s[(int)i]`` is ``s[i]``: p4c takes the cast of a run-time value there."""
+    if isinstance(node, s.Cast) and isinstance(node.type, s.SimpleType) and node.type.name == "int":
+        return node.operand
+    return node
 
 
 def _check_bounds(cx: Context, node: s.Index, index: int, size: int, what: str) -> None:

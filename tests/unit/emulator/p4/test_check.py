@@ -122,7 +122,6 @@ APPLY = [
     (CONSTANT, "index 2 is outside tuple<bit<8>, bit<8>>", "tuple<bit<8>, bit<8>> t = { 1, 2 }; meta.m8 = t[/*!*/2];"),
     (CONSTANT, "index -1 is outside", "meta.m8 = hdr.stack[/*!*/-1].a;"),
     # l-values
-    (DIRECTION, "a tuple's element cannot be written", "tuple<bit<8>, bit<8>> t = { 1, 2 }; /*!*/t[0] = 3;"),
     (DIRECTION, "not an l-value", "change(/*!*/(bit<8>)meta.m8);"),
     (DIRECTION, "not an l-value", "change(/*!*/meta.m8 + 1);"),
     (DIRECTION, "not an l-value", "/*!*/constant_pair.x = 1;"),

@@ -13,7 +13,7 @@ from tests.programs.run import Piece, around
 from tests.programs.text import compile_text
 
 SUM = "p = " + " + ".join(["a"] * 400) + ";"
-CHOICE = "r = " + "".join(f"c == {i} ? 32w{i + 7} : " for i in range(300)) + "9;"
+CHOICE = "r = " + "".join(f"c == {i} ? 32w{i + 7} : (" for i in range(300)) + "9" + ")" * 300 + ";"
 CHAIN = " else ".join(f"if (b == {i}) {{ q = 32w{i} ^ 5; }}" for i in range(250))
 
 
