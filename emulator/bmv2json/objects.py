@@ -175,7 +175,7 @@ class _Reader:
         """Headers of copies are parsed again, or copied whole, so only metadata counts."""
         result = []
         for each in node.list("elements"):
-            if each["type"].text() == "field":
+            if each["type"].text() == "field" and self.storage.validity(each["value"]) is None:
                 place = self.storage.slot(each["value"]).place
                 if isinstance(place, ir.Variable) and place is not NOWHERE.place:
                     result.append(place)

@@ -11,7 +11,7 @@ from emulator.bmv2json.actions import JsonAction
 from emulator.bmv2json.client_p4info import ClientP4Info, match_kind
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.objects import Objects
-from emulator.bmv2json.storage import VALID, Storage
+from emulator.bmv2json.storage import Storage
 from emulator.p4 import ir
 
 MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional", "valid")
@@ -98,9 +98,9 @@ class TableReader:
         if kind == "valid":
             header = target if isinstance(target.value, str) else target.items()[0]
             return KeyShape(ir.TableKey(name, ir.IsValid(self.storage.header(header)), "exact"), 1)
-        if isinstance(target.value, list) and len(target.value) == 2 and target.value[1] == VALID:
-            value = ir.IsValid(self.storage.header(target.items()[0]))
-            return KeyShape(ir.TableKey(name, value, kind), 1)
+        validity = self.storage.validity(target)
+        if validity is not None:
+            return KeyShape(ir.TableKey(name, validity, kind), 1)
         slot = self.storage.slot(target)
         if not isinstance(slot.type, ir.Bits):
             target.fail("a field of variable width cannot be a key")

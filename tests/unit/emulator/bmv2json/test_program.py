@@ -473,6 +473,15 @@ def test_validity_as_a_hidden_field(engine: str) -> None:
     assert Running(made, engine).one("05000000") == "01010080"
 
 
+@pytest.mark.parametrize(("name", "expected"), [("h", "05000007"), ("scalars", "05000007"), ("other", "05000000")])
+def test_validity_as_a_key_and_in_lists(engine: str, name: str, expected: str) -> None:
+    made = with_table("exact", [entry({"match_type": "exact", "key": "0x01"}, 7)])
+    made["pipelines"][0]["tables"][1]["key"][0]["target"] = [name, "$valid$"]
+    made["headers"].append({"name": "other", "id": 5, "header_type": "h_t", "metadata": False})
+    made["field_lists"] = [{"id": 1, "name": "kept", "elements": [field(name, "$valid$"), X]}]
+    assert Running(made, engine).one("05000000") == expected
+
+
 def test_validity_of_the_last_element_of_a_stack(engine: str) -> None:
     made = with_unions()
     last = {"type": "union_stack_field", "value": ["us", "one", "$valid$"]}
