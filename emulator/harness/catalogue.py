@@ -10,7 +10,7 @@ from typing import Any
 from emulator.harness.errors import WrongTest
 from emulator.harness.names import find, unknown
 from emulator.harness.values import number
-from emulator.v1model.view import ActionView, ArrayView, ControlView, ProfileView, TableView, TupleView
+from emulator.v1model.control_view import ActionView, ArrayView, ControlView, ProfileView, TableView, TupleView
 
 PACKET_IN, PACKET_OUT = "packet_in", "packet_out"
 """P4Runtime, "Packet I/O": to the controller, and from it."""

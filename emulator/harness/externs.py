@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, overload
 from emulator.harness.errors import WrongTest
 from emulator.harness.values import number
 from emulator.switch.control import Control, CounterValue, MeterConfig, Rate
-from emulator.v1model.view import ArrayView
+from emulator.v1model.control_view import ArrayView
 
 
 @dataclass(frozen=True, slots=True)

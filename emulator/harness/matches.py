@@ -17,7 +17,7 @@ from emulator.harness.errors import WrongTest
 from emulator.harness.names import find
 from emulator.harness.values import IPV4_BITS, number, shown
 from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Ternary
-from emulator.v1model.view import KeyView, TableView
+from emulator.v1model.control_view import KeyView, TableView
 
 ANYTHING = ("*", "_", None)
 

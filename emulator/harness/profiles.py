@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.harness.catalogue import Catalogue
 from emulator.switch.control import Control, Group, GroupMember, Member
-from emulator.v1model.view import ProfileView
+from emulator.v1model.control_view import ProfileView
 
 
 @dataclass(frozen=True, slots=True)

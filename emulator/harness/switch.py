@@ -17,7 +17,7 @@ from emulator.harness.target import Received, Target, Testbed
 from emulator.harness.values import duration_ns, number
 from emulator.harness.walk.text import shown_path
 from emulator.switch.control import CloneSession, ValueSetMember
-from emulator.v1model.view import TupleView
+from emulator.v1model.control_view import TupleView
 
 MOST_DIGESTS = 1 << 16
 PORT_BITS = 9

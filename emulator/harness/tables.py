@@ -21,7 +21,7 @@ from emulator.switch.control import (
     ToMember,
     WeightedAction,
 )
-from emulator.v1model.view import TableView
+from emulator.v1model.control_view import TableView
 
 Does: TypeAlias = str | ActionCall | MemberOf | GroupOf | list[Any]
 """An action by name, a call, a member, a group, or a one-shot group: a list of calls or (call, weight)."""

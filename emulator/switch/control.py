@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from emulator.v1model.view import KeyParts
+    from emulator.v1model.control_view import KeyParts
 
 
 class Code(IntEnum):

@@ -30,8 +30,8 @@ from emulator.switch.profiles import ActionProfile
 from emulator.switch.tables.match_keys import member_keys
 from emulator.switch.tables.tables import Table, check_meter
 from emulator.v1model.compiled import CompiledProgram
+from emulator.v1model.control_view import ArrayView, TupleView
 from emulator.v1model.layout import CLONE_SESSIONS
-from emulator.v1model.view import ArrayView, TupleView
 
 __all__ = ["PortCounters", "Switch"]
 

@@ -18,12 +18,12 @@ from emulator.switch.tables.mirror import Mirror
 from emulator.switch.tables.scan import Cells, Scan, configure, counts_of, set_counts
 from emulator.switch.tables.tables import Table
 from emulator.v1model.compiled import CompiledProgram
+from emulator.v1model.control_view import KeyParts, TableView
 from emulator.v1model.interpreted import Interpreter
 from emulator.v1model.layout import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.random_numbers import Generator
 from emulator.v1model.state import Session, new_state
-from emulator.v1model.view import KeyParts, TableView
 
 
 class Engine(Protocol):

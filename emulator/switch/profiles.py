@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from emulator.switch.control import Code, ControlError, Group, GroupMember, Member, OneShot, Through, ToGroup, ToMember
-from emulator.v1model.view import ProfileView
+from emulator.v1model.control_view import ProfileView
 
 Call: TypeAlias = tuple[int, tuple[int, ...]]
 """(action id, parameters)."""

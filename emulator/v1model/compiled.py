@@ -24,10 +24,10 @@ from emulator.p4 import ir
 from emulator.p4.deep_stack import with_room
 from emulator.p4.errors import CompileError, Diagnostic, Kind
 from emulator.p4.llvm.machine import make_object
+from emulator.v1model.control_view import ControlView
 from emulator.v1model.layout import ArrayLayout, PipelineLayout, Word, lay_out
+from emulator.v1model.make_control_view import make_view
 from emulator.v1model.target import V1MODEL_TARGET
-from emulator.v1model.view import ControlView
-from emulator.v1model.viewing import make_view
 
 T = TypeVar("T")
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field, replace
 from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
 from emulator.p4.interpreter.interpreter import Discard, LoopLimit, Machine, Tables
+from emulator.v1model.features import Uses, uses_of
 from emulator.v1model.interpreted_externs import EXTERNS
 from emulator.v1model.interpreted_requests import Requests, requests
 from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT, UNCUT
 from emulator.v1model.metadata import DROP_PORT, Drop, Fault, Instance, standard
 from emulator.v1model.state import Session, State
 from emulator.v1model.target import V1MODEL_TARGET
-from emulator.v1model.uses import Uses, uses_of
 
 NANOSECONDS_PER_MICROSECOND = 1000
 

@@ -13,9 +13,9 @@ from typing import Any
 from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned
 from emulator.p4.interpreter.interpreter import Machine
+from emulator.v1model.features import Uses
 from emulator.v1model.layout import CLONE_SESSIONS
 from emulator.v1model.limits import UNCUT
-from emulator.v1model.uses import Uses
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from emulator.p4 import ir
+from emulator.v1model.control_view import KeyParts
 from emulator.v1model.hashing import FUNCTIONS
 from emulator.v1model.layout import DIGEST_SAMPLES, digests_of
 from emulator.v1model.messages import Format
 from emulator.v1model.metadata import Algorithm, Drop, Fault
 from emulator.v1model.meters import Meter
 from emulator.v1model.random_numbers import Generator
-from emulator.v1model.view import KeyParts
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.p4 import ir
 from emulator.p4.ir import walk
-from emulator.v1model.view import SELECTOR
+from emulator.v1model.control_view import SELECTOR
 
 
 def direct_meter_of(table: ir.Table) -> ir.ExternInstance | None:

@@ -10,8 +10,8 @@ import pytest
 from emulator.switch.control import Exact, Lpm, TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import load
+from emulator.v1model.control_view import TableView
 from emulator.v1model.hashing import csum16
-from emulator.v1model.view import TableView
 from tests.programs.p4_programs import Rig, drain
 
 ROUTES = ((0x0A000000, 8, 1), (0x0A010000, 16, 2), (0x0A010203, 32, 3), (0, 0, 4))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from emulator.switch.tables.mirror import Entry
-from emulator.v1model.view import KeyParts
+from emulator.v1model.control_view import KeyParts
 
 WITH_PRIORITY = ("ternary", "range", "optional")
 

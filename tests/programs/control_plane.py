@@ -8,7 +8,7 @@ from pathlib import Path
 from emulator.switch.control import TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram, compile_program
-from emulator.v1model.view import TableView
+from emulator.v1model.control_view import TableView
 from tests.programs.p4_programs import Rig
 from tests.programs.text import compile_text
 

@@ -18,7 +18,7 @@ from emulator.harness.replay import Recording
 from emulator.harness.target import Received
 from emulator.harness.virtual import RINGS, Source
 from emulator.harness.walk.events import Left, Walk
-from emulator.v1model.viewing import make_view
+from emulator.v1model.make_control_view import make_view
 
 EXPECT_WITHIN_NS = 2_000_000_000
 QUIET_NS = 500_000_000

@@ -14,7 +14,7 @@ from emulator.harness.walk.tracing_machine import switch_key, transition_key
 from emulator.p4 import ir
 from emulator.p4.ir import walk
 from emulator.v1model.compiled import CompiledProgram
-from emulator.v1model.view import EntryView, TableView
+from emulator.v1model.control_view import EntryView, TableView
 
 _EMULATOR = Path(__file__).resolve().parents[2]
 INCLUDED = tuple(f"{_EMULATOR / part / 'include'}{os.sep}" for part in ("p4", "v1model"))

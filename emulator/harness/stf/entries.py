@@ -22,7 +22,7 @@ from emulator.switch.control import (
     ValueSetMember,
     member_part,
 )
-from emulator.v1model.view import ActionView, TableView
+from emulator.v1model.control_view import ActionView, TableView
 
 NO_PARAMS: tuple[int, ...] = ()
 

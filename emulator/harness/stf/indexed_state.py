@@ -14,7 +14,7 @@ from emulator.harness.stf.errors import refuse
 from emulator.harness.stf.names import Instance, Names, find
 from emulator.harness.stf.steps import Change, Check, Show
 from emulator.switch.control import Control, CounterValue, MeterConfig, Rate, TableEntry
-from emulator.v1model.view import ArrayView
+from emulator.v1model.control_view import ArrayView
 
 COMPARE: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq,

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from emulator.harness.stf.errors import refuse
 from emulator.v1model.compiled import CompiledProgram
-from emulator.v1model.view import ActionView, ArrayView, KeyView, TableView
+from emulator.v1model.control_view import ActionView, ArrayView, KeyView, TableView
 
 
 class Named(Protocol):

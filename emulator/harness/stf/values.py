@@ -10,7 +10,7 @@ from emulator.harness.stf import syntax as s
 from emulator.harness.stf.cursor import to_int
 from emulator.harness.stf.errors import StfError, refuse
 from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Ternary
-from emulator.v1model.view import KeyView
+from emulator.v1model.control_view import KeyView
 
 
 def fitted(line: int, what: str, text: str, width_bits: int) -> int:

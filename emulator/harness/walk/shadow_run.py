@@ -24,9 +24,9 @@ from emulator.switch.tables.flat_table import FlatTable
 from emulator.switch.tables.mirror import Entry, Mirror
 from emulator.switch.tables.scan import Cell, Cells
 from emulator.v1model.compiled import CompiledProgram
+from emulator.v1model.control_view import KeyParts, TableView
 from emulator.v1model.meters import Meter
 from emulator.v1model.state import Session, State
-from emulator.v1model.view import KeyParts, TableView
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from emulator.p4.check import coerce, known, types
+from emulator.p4.check import coerce, constants, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where
@@ -189,7 +189,7 @@ def _bind(
     if isinstance(parameter.type, t.BlockType):
         return r.Bound(parameter, block_argument(cx, parameter.type, value, at, text))
     found = coerce.assign(cx, value, parameter.type, at, text)
-    is_known = known.is_known(found) or _may_be_runtime(cx, node, takes_values) or _is_passed_on(cx, node, found)
+    is_known = constants.is_known(found) or _may_be_runtime(cx, node, takes_values) or _is_passed_on(cx, node, found)
     if not parameter.direction and not is_known:
         fail(cx, at, f"{text} has no direction, so it must be known at compile time", Kind.CONSTANT)
     return r.Bound(parameter, found)

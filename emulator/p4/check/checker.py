@@ -12,7 +12,6 @@ from typing import Any
 
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import (
-    annotation_bodies,
     blocks,
     calls,
     expressions,
@@ -23,9 +22,10 @@ from emulator.p4.check import (
 )
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.annotations import annotation_numbers, check_structured
 from emulator.p4.check.context import Context
 from emulator.p4.check.reporting import declared_at, fail, report, warn_in_program
-from emulator.p4.check.uses import bodies_of, may_be_unused, warn_of_unset_reads, warn_of_unused
+from emulator.p4.check.usage_warnings import bodies_of, may_be_unused, warn_of_unset_reads, warn_of_unused
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
 from emulator.p4.syntax import tree as s
 from emulator.p4.syntax.source import Tokens
@@ -39,7 +39,7 @@ def check(program: s.Program, tokens: Tokens, diagnostics: Diagnostics, architec
             DECLARATIONS[type(node)](cx, node)
         except Abandoned:
             _declare_unknown(cx, node)
-    annotation_bodies.check_structured(cx)
+    check_structured(cx)
     if not diagnostics.errors:
         _warn_of_uses(cx)
     instances = [declared for declared in cx.declarations if isinstance(declared, r.InstanceSymbol)]
@@ -85,7 +85,7 @@ def _struct(cx: Context, node: s.Struct) -> None:
 
 
 def _field_list(cx: Context, annotation: s.Annotation) -> None:
-    numbers = annotation_bodies.numbers(cx, annotation, "the number of a field list")
+    numbers = annotation_numbers(cx, annotation, "the number of a field list")
     if any(number not in _FIELD_LISTS for number in numbers):
         report(cx, annotation, f"a field list has a number from 0 to {_FIELD_LISTS[-1]}", Kind.CONSTANT)
     cx.field_lists[annotation.at] = numbers

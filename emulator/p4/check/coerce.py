@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.p4.check import known, types
+from emulator.p4.check import constants, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.constants import cast_value, fits, wrap
@@ -34,7 +34,7 @@ def assign(cx: Context, expr: r.Expr, target: t.Type, at: Any, what: str) -> r.E
         return converted(assign(cx, expr, t.unwrapped(target), at, what), target)
     if isinstance(source, t.EnumType) and source.base is target:
         return converted(expr, target)
-    if target is t.INT and isinstance(source, t.BitsType) and known.is_known(expr):
+    if target is t.INT and isinstance(source, t.BitsType) and constants.is_known(expr):
         return converted(expr, target)  # as p4c does; section 8.12.2 has only the other way
     if isinstance(expr, r.Aggregate) and isinstance(source, t.ListLiteralType | t.StructLiteralType):
         return _aggregate(cx, expr, target, at, what)
@@ -182,7 +182,7 @@ def _can_cast(source: t.Type, target: t.Type, expr: r.Expr) -> bool:
             target is t.BOOL and isinstance(expr, r.Literal) and expr.value in (0, 1)
         )
     if target is t.INT:
-        return isinstance(source, t.BitsType) and known.is_known(expr)
+        return isinstance(source, t.BitsType) and constants.is_known(expr)
     one_bit = t.bits(1)
     return (source is t.BOOL and target is one_bit) or (source is one_bit and target is t.BOOL)
 

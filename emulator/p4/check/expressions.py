@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from emulator.p4.check import calls, coerce, known, operators, types
+from emulator.p4.check import calls, coerce, constants, operators, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.constants import MAX_INT_BITS, MAX_WIDTH
@@ -125,7 +125,7 @@ def _member(cx: Context, node: s.Member) -> r.Expr:  # noqa: RET503
     if isinstance(type_, t.StructLike):
         field = type_.fields.get(name)
         if field is not None:
-            if isinstance(base, r.Aggregate) and known.is_constant(base):
+            if isinstance(base, r.Aggregate) and constants.is_constant(base):
                 return _moved(base.items[list(type_.fields).index(name)], node.at)
             return r.FieldOf(node.at, field.type, base, name)
     elif isinstance(type_, t.StructLiteralType) and isinstance(base, r.Aggregate):
@@ -194,14 +194,14 @@ def _index(cx: Context, node: s.Index) -> r.Expr:  # noqa: RET503
     if isinstance(type_, t.StackType):
         if isinstance(index, r.Literal):
             _check_bounds(cx, node, index.value, type_.size, str(type_))
-            if isinstance(base, r.Aggregate) and known.is_constant(base):
+            if isinstance(base, r.Aggregate) and constants.is_constant(base):
                 return _moved(base.items[int(index.value)], node.at)
         return r.ElementOf(node.at, type_.element, base, index)
     if isinstance(type_, t.TupleType | t.ListLiteralType):
         if not isinstance(index, r.Literal):
             fail(cx, node.index, "a tuple's index must be known at compile time", Kind.CONSTANT)
         _check_bounds(cx, node, index.value, len(type_.items), str(type_))
-        if isinstance(base, r.Aggregate) and known.is_constant(base):
+        if isinstance(base, r.Aggregate) and constants.is_constant(base):
             return _moved(base.items[int(index.value)], node.at)
         return r.ElementOf(node.at, type_.items[index.value], base, index)
     if type_ is t.UNKNOWN:
@@ -228,13 +228,13 @@ def _slice(cx: Context, node: s.SliceOf) -> r.Expr:
     if not isinstance(base.type, t.BitsType) and base.type is not t.INT:
         fail(cx, node, f"{base.type} cannot be sliced")
     if node.is_plus:
-        width = known.integer(cx, node.low, "a slice's width")
+        width = constants.integer(cx, node.low, "a slice's width")
         start = coerce.operand(cx.value(node.high))
         if not isinstance(start, r.Literal):
             return _slice_at(cx, node, base, start, width)
         return _fixed_slice(cx, node, base, int(start.value) + width - 1, int(start.value))
-    high = known.integer(cx, node.high, "a slice's bound")
-    low = known.integer(cx, node.low, "a slice's bound")
+    high = constants.integer(cx, node.high, "a slice's bound")
+    low = constants.integer(cx, node.low, "a slice's bound")
     if low > high:
         fail(cx, node, f"slice [{high}:{low}]: the bounds must fall, and not below 0", Kind.CONSTANT)
     return _fixed_slice(cx, node, base, high, low)

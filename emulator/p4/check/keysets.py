@@ -1,8 +1,10 @@
-"""Keysets: what a select's case or a table's entry may say of one key (sections 8.15, 13.6, 14.2.1.4)."""
+"""Keysets of selects and of tables' entries, and the entries' priorities (sections 8.15, 13.6, 14.2.1.4)."""
 
 from __future__ import annotations
 
-from emulator.p4.check import coerce, known
+from collections.abc import Sequence
+
+from emulator.p4.check import coerce, constants
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context
@@ -56,7 +58,7 @@ def _set_for(
 def _known(cx: Context, value: r.Expr, node: s.Expr, what: str, must_be_known: bool) -> r.Expr:
     if value.type is t.UNKNOWN:
         raise Abandoned
-    if must_be_known and not known.is_known(value):
+    if must_be_known and not constants.is_known(value):
         fail(cx, node, f"{what}: the value must be known at compile time", Kind.CONSTANT)
     return value
 
@@ -75,3 +77,38 @@ def check_match_kind(cx: Context, node: s.Expr, key: r.KeyElement, found: r.Expr
         free = ~found.mask.value & ((1 << width) - 1)
         if free & (free + 1):
             refuse(cx, node, "a mask that is no prefix (ones, then zeros) for a key of kind 'lpm'")
+
+
+# --- priorities --------------------------------------------------------------------------------------------------
+#
+# Where the specification is silent, as in p4c: frontends/p4/entryPriorities.cpp, backends/bmv2/common/control.h.
+
+
+def has_priorities(symbol: r.TableSymbol) -> bool:
+    return any(k.match_kind not in ("exact", "lpm", "selector") for k in symbol.keys)
+
+
+def written_priorities(symbol: r.TableSymbol) -> list[int]:
+    """Each entry's priority as the program means it: those left out are one ``priority_delta`` from their predecessor,
+    and without any the first entry wins. The first has one when any has (the checker saw to that)."""
+    entries = symbol.entries
+    step = -symbol.priority_delta if symbol.largest_priority_wins else symbol.priority_delta
+    if all(entry.priority is None for entry in entries):
+        first = 1 + (len(entries) - 1) * symbol.priority_delta if symbol.largest_priority_wins else 1
+        return [first + i * step for i in range(len(entries))]
+    found: list[int] = []
+    for entry in entries:
+        found.append(entry.priority if entry.priority is not None else found[-1] + step)
+    return found
+
+
+def ir_priorities(symbol: r.TableSymbol, positions: Sequence[int | None]) -> list[int]:
+    """Priorities of which the larger wins. ``positions`` are the entries' @priority annotations: bmv2 counts entries
+    from 1, the smaller winning, unless such an annotation says otherwise."""
+    if any(position is not None for position in positions):
+        order = [i + 1 if position is None else position for i, position in enumerate(positions)]
+        return [max(order) + 1 - number for number in order]
+    written = written_priorities(symbol)
+    if symbol.largest_priority_wins or not written:
+        return written
+    return [max(written) + min(written) - number for number in written]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.p4.check import arguments, coerce, known
+from emulator.p4.check import arguments, coerce, constants
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where
@@ -63,7 +63,7 @@ def _stack_method(cx: Context, node: s.Call, base: r.Expr, name: str) -> r.Expr:
     coerce.require_lvalue(cx, base, node.callee, f"{name}()")
     if len(node.arguments) != 1 or node.arguments[0].value is None:
         fail(cx, node, f"{name}() takes one argument: how many elements")
-    count = known.integer(cx, node.arguments[0].value, f"the argument of {name}()")
+    count = constants.integer(cx, node.arguments[0].value, f"the argument of {name}()")
     if count < 0:
         fail(cx, node.arguments[0], f"{name}({count}): the number must not be negative", Kind.CONSTANT)
     return r.BuiltinCall(node.at, t.VOID, base, name, count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from emulator.p4.check import coerce, known
+from emulator.p4.check import coerce, constants
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.constants import MAX_WIDTH, FoldError, fold_binary, fold_unary
@@ -147,7 +147,7 @@ def _shift(
     if isinstance(right.type, t.BitsType):
         if right.type.is_signed:
             fail(cx, right_node, f"a shift's amount must be unsigned, not {right.type}")
-        if left.type is t.INT and not known.is_known(right):
+        if left.type is t.INT and not constants.is_known(right):
             fail(cx, node, "the width of the int that is shifted cannot be inferred")
     elif right.type is not t.INT:
         _bad_operands(cx, node, op, left, right)

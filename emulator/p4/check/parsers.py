@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.p4.check import keysets, known, statements, types
+from emulator.p4.check import constants, keysets, statements, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where
@@ -135,7 +135,7 @@ def value_set(cx: Context, node: s.ValueSet) -> r.ValueSetSymbol:
     base = t.unwrapped(size.type)
     if base is not t.INT and not isinstance(base, t.BitsType):
         fail(cx, node.size, f"a value set's size must be an integer, not {size.type}")
-    if not known.is_known(size):
+    if not constants.is_known(size):
         fail(cx, node.size, "a value set's size must be known at compile time", Kind.CONSTANT)
     if isinstance(size, r.Literal) and size.value < 1:
         fail(cx, node.size, "a value set's size must be at least 1", Kind.CONSTANT)

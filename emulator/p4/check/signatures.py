@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from emulator.p4.check import arguments, coerce, known, types
+from emulator.p4.check import arguments, coerce, constants, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context
@@ -43,7 +43,7 @@ def parameters(
         is_optional = any(a.name == "optional" for a in node.annotations)
         if is_optional and default is not None:
             fail(cx, node.default or node, f"{node.name!r} is @optional, so it cannot have a default value")
-        if default is not None and not known.is_known(default):
+        if default is not None and not constants.is_known(default):
             text = f"the default value of {node.name!r} must be known at compile time"
             fail(cx, node.default or node, text, Kind.CONSTANT)
         found.append(

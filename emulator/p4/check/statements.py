@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from emulator.p4.check import calls, coerce, known, operators, types
+from emulator.p4.check import calls, coerce, constants, operators, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.context import Context, Where
@@ -82,9 +82,9 @@ def _constant(cx: Context, node: s.Constant, out: r.Block) -> None:
 def constant(cx: Context, node: s.Constant) -> r.ConstantSymbol:
     type_ = types.type_of(cx, node.type)
     value = coerce.typed(cx, node.value, type_, f"value of the constant {node.name!r}")
-    if value.type is not t.UNKNOWN and not known.is_constant(value):
+    if value.type is not t.UNKNOWN and not constants.is_constant(value):
         fail(cx, node.value, f"the value of the constant {node.name!r} must be known at compile time", Kind.CONSTANT)
-    symbol = r.ConstantSymbol(node.name, type_, node.name_at, value, known.base_of(cx, node.value))
+    symbol = r.ConstantSymbol(node.name, type_, node.name_at, value, constants.base_of(cx, node.value))
     cx.declare(node.name, symbol, node.name_at)
     return symbol
 

@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeAlias
 
-from emulator.p4.check import arguments, coerce, keysets, known
+from emulator.p4.check import arguments, coerce, constants, keysets
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.annotations import annotation_text
 from emulator.p4.check.context import Context, Where
-from emulator.p4.check.key_names import annotation_text, written_key
-from emulator.p4.check.priorities import has_priorities, written_priorities
+from emulator.p4.check.keysets import has_priorities, written_priorities
 from emulator.p4.check.reporting import declared_at, fail, refuse, report, warn
 from emulator.p4.errors import Abandoned, Kind
 from emulator.p4.syntax import tree as s
@@ -92,10 +92,49 @@ def _key(cx: Context, node: s.KeyElement) -> r.KeyElement:
         fail(cx, node.value, f"a key cannot have type {value.type}")
     if isinstance(value, r.Literal):
         warn(cx, node.value, "this key is a constant")
-    name = annotation_text(node.annotations, "name") or written_key(cx, node.value, value)
+    name = annotation_text(node.annotations, "name") or _written_key(cx, node.value, value)
     if name is None:
         fail(cx, node.value, "a key that is computed needs a @name annotation")
     return r.KeyElement(value, kind, node.annotations, node.at, node.value, name)
+
+
+def _written_key(cx: Context, node: s.Expr, value: r.Expr | None) -> str | None:
+    """A path of names, ``h.$valid$``, ``s[1]``, ``x[7:4]``, ``x & 0xf``; None for what needs a ``@name``."""
+    number = constants.number_text(cx, node)
+    if number is not None:
+        return number
+    if isinstance(node, s.Name):
+        return node.name
+    if isinstance(node, s.Member):
+        base = _written_key(cx, node.base, value.base if isinstance(value, r.FieldOf) else None)
+        if base is None:
+            return None
+        own = _field_name(value) or node.name
+        return own[1:] if own.startswith(".") else f"{base}.{own}"
+    if isinstance(node, s.Call) and isinstance(node.callee, s.Member) and node.callee.name == "isValid":
+        base = _written_key(cx, node.callee.base, value.base if isinstance(value, r.BuiltinCall) else None)
+        return None if base is None else f"{base}.$valid$"
+    if isinstance(node, s.Index):
+        base = _written_key(cx, node.base, value.base if isinstance(value, r.ElementOf) else None)
+        index = _written_key(cx, node.index, None)
+        return None if base is None or index is None else f"{base}[{index}]"
+    if isinstance(node, s.SliceOf) and isinstance(value, r.SliceOf):
+        base = _written_key(cx, node.base, value.base)
+        return None if base is None else f"{base}[{value.high}:{value.low}]"
+    if isinstance(node, s.Binary) and node.op == "&":
+        left = _written_key(cx, node.left, value.left if isinstance(value, r.Binary) else None)
+        right = _written_key(cx, node.right, value.right if isinstance(value, r.Binary) else None)
+        return None if left is None or right is None else f"{left} & {right}"
+    return None
+
+
+def _field_name(value: r.Expr | None) -> str | None:
+    """A field's own ``@name``."""
+    if isinstance(value, r.FieldOf) and isinstance(value.base.type, t.StructLike):
+        field = value.base.type.fields.get(value.name)
+        if field is not None:
+            return annotation_text(field.annotations, "name")
+    return None
 
 
 # --- actions -----------------------------------------------------------------------------------------------------
@@ -237,7 +276,7 @@ def _size(cx: Context, symbol: r.TableSymbol, node: s.Property) -> None:
         if base is t.UNKNOWN:
             raise Abandoned
         fail(cx, node.value, f"a table's size must be an integer, not {size.type}")
-    if not known.is_known(size):
+    if not constants.is_known(size):
         fail(cx, node.value, "a table's size must be known at compile time", Kind.CONSTANT)
     if isinstance(size, r.Literal) and size.value < 0:
         fail(cx, node.value, "a table's size cannot be negative", Kind.CONSTANT)
@@ -258,7 +297,7 @@ def _flag(cx: Context, node: s.Property) -> bool:
 
 def _priority_delta(cx: Context, symbol: r.TableSymbol, node: s.Property) -> None:
     assert not isinstance(node.value, tuple)
-    symbol.priority_delta = known.integer(cx, node.value, "priority_delta")
+    symbol.priority_delta = constants.integer(cx, node.value, "priority_delta")
     if symbol.priority_delta < 1:
         fail(cx, node.value, "priority_delta must be at least 1", Kind.CONSTANT)
 
@@ -335,7 +374,7 @@ def _entry(cx: Context, symbol: r.TableSymbol, node: s.Entry, is_const: bool) ->
             fail(cx, node.priority, "const entries are matched in order and take no priorities")
         if not has_priorities(symbol):
             fail(cx, node.priority, "entries of a table with exact and lpm keys only take no priorities")
-        priority = known.integer(cx, node.priority, "a priority")
+        priority = constants.integer(cx, node.priority, "a priority")
         if priority < 1:
             fail(cx, node.priority, "a priority must be at least 1", Kind.CONSTANT)
     elements = node.keyset.items if isinstance(node.keyset, s.TupleKeyset | s.ListOf) else (node.keyset,)

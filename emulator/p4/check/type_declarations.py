@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.p4.check import coerce, signatures, types
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.annotations import annotation_text
 from emulator.p4.check.constants import fits
 from emulator.p4.check.context import Context
 from emulator.p4.check.reporting import fail, report
@@ -17,14 +18,6 @@ def declare(cx: Context, node: s.Decl, type_: t.Type | t.Generic) -> None:
     if isinstance(type_, t.Type):
         cx.declarations.append(type_)
     cx.declare(node.name, type_, node.name_at)
-
-
-def _control_plane_name(annotations: s.Annotations, name: str) -> str:
-    """``@name``'s text, else the name."""
-    for annotation in annotations:
-        if annotation.name == "name" and annotation.tokens:
-            return "".join(token[1:-1] for token in annotation.tokens if token[0] == '"')
-    return name
 
 
 # --- structs and headers -----------------------------------------------------------------------------------------
@@ -49,7 +42,7 @@ def _struct_type(cx: Context, node: s.Struct, declaration: object, arguments: tu
                 continue
             _check_field(cx, node, field, type_)
             fields[field.name] = t.Field(field.name, type_, field.annotations, field.name_at)
-    control_name = _control_plane_name(node.annotations, node.name)
+    control_name = annotation_text(node.annotations, "name") or node.name
     return t.StructLike(node.kind, node.name, fields, arguments, declaration, control_name)
 
 

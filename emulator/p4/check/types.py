@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.p4.check import known
+from emulator.p4.check import constants
 from emulator.p4.check import type_system as t
 from emulator.p4.check.constants import MAX_VARBIT, MAX_WIDTH
 from emulator.p4.check.context import Context
@@ -96,7 +96,7 @@ def _bit_type(cx: Context, node: s.BitType) -> t.Type:
     if isinstance(node.width, s.IntLiteral):
         width = node.width.value
     else:
-        width = known.integer(cx, node.width, "a width")
+        width = constants.integer(cx, node.width, "a width")
     least = 1 if node.kind == "int" else 0
     if width < least:
         fail(cx, node.width, f"{node.kind}<{width}>: the width must be at least {least}", Kind.CONSTANT)
@@ -112,7 +112,7 @@ def _stack_type(cx: Context, node: s.StackTypeNode) -> t.Type:
     element = type_of(cx, node.element)
     if not isinstance(element, t.StructLike) or element.kind == "struct":
         fail(cx, node.element, f"a stack's elements are headers, not {element}")
-    size = known.integer(cx, node.size, "a stack's size")
+    size = constants.integer(cx, node.size, "a stack's size")
     if size < 1:
         fail(cx, node.size, "a stack's size must be at least 1", Kind.CONSTANT)
     if size > MAX_STACK:

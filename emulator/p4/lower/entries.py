@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.priorities import has_priorities, ir_priorities
+from emulator.p4.check.keysets import has_priorities, ir_priorities
 from emulator.p4.check.reporting import fail, warn
 from emulator.p4.errors import Kind
 from emulator.p4.lower import actions, erasure

@@ -7,7 +7,7 @@ from typing import Any
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.key_names import annotation_text
+from emulator.p4.check.annotations import annotation_text
 from emulator.p4.check.reporting import declared_at, fail, refuse, unsupported
 from emulator.p4.errors import Kind
 from emulator.p4.lower import erasure

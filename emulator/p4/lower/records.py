@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.key_names import control_name
+from emulator.p4.check.annotations import control_name
 from emulator.p4.lower.shapes import Value
 
 Types: TypeAlias = dict[t.TypeVariable, t.Type]

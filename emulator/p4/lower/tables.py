@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.key_names import annotation_text
+from emulator.p4.check.annotations import annotation_text
 from emulator.p4.check.reporting import fail, warn
 from emulator.p4.lower import actions, entries, evaluation, instances, storage
 from emulator.p4.lower.context import Context

@@ -10,8 +10,8 @@ from typing import Any
 
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import resolved as r
+from emulator.p4.check.annotations import annotation_text
 from emulator.p4.check.checker import new_context
-from emulator.p4.check.key_names import annotation_text
 from emulator.p4.check.reporting import fail, report
 from emulator.p4.errors import Abandoned, Diagnostics, Kind
 from emulator.p4.syntax import expressions

@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.native.p4protos import p4info_pb2
 from emulator.p4.check import type_system as t
-from emulator.p4.check.key_names import annotation_text, control_name
+from emulator.p4.check.annotations import annotation_text, control_name
 from emulator.p4.check.reporting import report, warn
 from emulator.p4.errors import Kind
 from emulator.p4.lower.records import ExternRecord, ValueSetRecord

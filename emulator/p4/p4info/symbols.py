@@ -9,7 +9,7 @@ from typing import Any
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.key_names import annotation_text, control_name
+from emulator.p4.check.annotations import annotation_text, control_name
 from emulator.p4.check.reporting import declared_at, report, warn
 from emulator.p4.errors import Kind
 from emulator.p4.lower.lowering import Lowered

@@ -30,7 +30,7 @@ from emulator.switch.control import (
     ToGroup,
     ToMember,
 )
-from emulator.v1model.view import KeyParts
+from emulator.v1model.control_view import KeyParts
 
 RowKeys: TypeAlias = tuple[RowKey, ...]
 Pair: TypeAlias = tuple[int, int]

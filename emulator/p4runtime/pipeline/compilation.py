@@ -19,7 +19,7 @@ from emulator.p4runtime.pipeline.package import Package
 from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.compiled import CompiledProgram, compile_program, fetch_program, program_file, store_program
-from emulator.v1model.view import ControlView
+from emulator.v1model.control_view import ControlView
 
 
 @dataclass(frozen=True, slots=True)

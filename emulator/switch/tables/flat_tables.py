@@ -11,7 +11,7 @@ from emulator.switch.tables.flat_table import FlatTable
 from emulator.switch.tables.lpm.lpm import LpmTable
 from emulator.switch.tables.masked import MaskedTable
 from emulator.switch.tables.mirror import Entry
-from emulator.v1model.view import KeyParts
+from emulator.v1model.control_view import KeyParts
 
 TABLES: dict[Search, type[FlatTable]] = {
     Search.EXACT: ExactTable,

@@ -21,7 +21,7 @@ from emulator.switch.control import (
     Ternary,
     ValueSetMember,
 )
-from emulator.v1model.view import KeyParts, KeyView, TableView, TupleView
+from emulator.v1model.control_view import KeyParts, KeyView, TableView, TupleView
 
 
 class MatchKeys:

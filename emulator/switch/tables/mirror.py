@@ -7,7 +7,7 @@ from typing import Protocol
 
 from emulator.switch.control import CounterValue, MeterConfig, MeterCounts, Through
 from emulator.switch.profiles import Call
-from emulator.v1model.view import KeyParts
+from emulator.v1model.control_view import KeyParts
 
 DEFAULT_HANDLE = 0
 """Of the default entry, which has direct resources like the others."""

@@ -26,7 +26,7 @@ from emulator.switch.control import (
 from emulator.switch.profiles import ActionProfile, Call, Target
 from emulator.switch.tables.match_keys import MatchKeys
 from emulator.switch.tables.mirror import DEFAULT_HANDLE, Entry, Mirror
-from emulator.v1model.view import ActionView, KeyParts, TableView
+from emulator.v1model.control_view import ActionView, KeyParts, TableView
 
 NO_COUNTS: MeterCounts = (CounterValue(0, 0), CounterValue(0, 0), CounterValue(0, 0))
 

@@ -10,6 +10,7 @@ from emulator.p4.layout import cell_bytes, width_of
 from emulator.p4.llvm import expressions, varbits
 from emulator.p4.llvm.bits import Value, at, constant, i64, integer, load, resize, store
 from emulator.p4.llvm.context import CodeGen, Hooks
+from emulator.v1model.features import Uses
 from emulator.v1model.layout import CounterLayout, PipelineLayout, RegisterLayout
 from emulator.v1model.llvm import requests
 from emulator.v1model.llvm.checksums import emit_checksum16_get, emit_hash, emit_update, emit_verify
@@ -22,7 +23,6 @@ from emulator.v1model.llvm.registers import FRAME_LENGTH, LENGTH
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.meters import METER_BYTES
 from emulator.v1model.target import HASH_OF_VALID
-from emulator.v1model.uses import Uses
 
 
 class Notes:

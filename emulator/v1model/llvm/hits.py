@@ -10,9 +10,9 @@ from emulator.p4.llvm.context import CodeGen
 from emulator.v1model.llvm.checksums import emit_checksum
 from emulator.v1model.llvm.meters import emit_meter
 from emulator.v1model.llvm.registers import FRAME_LENGTH
+from emulator.v1model.make_control_view import algorithm_of, profile_of
 from emulator.v1model.meters import METER_CONFIGURED
 from emulator.v1model.table_resources import colour_targets, direct_meter_of, meters_bytes, selector_keys
-from emulator.v1model.viewing import algorithm_of, profile_of
 
 NOW = "now"
 """In ``CodeGen.notes``: the batch's time in nanoseconds, i64."""

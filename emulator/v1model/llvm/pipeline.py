@@ -26,6 +26,7 @@ from emulator.p4.llvm.statements import emit_statement
 from emulator.p4.llvm.storage import Storage
 from emulator.p4.target import Target
 from emulator.ports.batch import MAX_PORTS
+from emulator.v1model.features import uses_of
 from emulator.v1model.layout import SYMBOL, PipelineLayout, Word
 from emulator.v1model.limits import UNCUT
 from emulator.v1model.llvm.copies import Copies
@@ -51,7 +52,6 @@ from emulator.v1model.llvm.registers import (
 )
 from emulator.v1model.llvm.saved import SavedState, kept_of
 from emulator.v1model.metadata import DROP_PORT, Drop, Instance
-from emulator.v1model.uses import uses_of
 
 NANOSECONDS_PER_MICROSECOND = 1000
 

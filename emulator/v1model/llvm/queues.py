@@ -13,13 +13,13 @@ from typing import Any
 from emulator.p4.layout import CACHE_LINE_BYTES, round_up
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load, store
 from emulator.p4.llvm.context import CodeGen
+from emulator.v1model.features import Uses
 from emulator.v1model.layout import CLONE_SESSION_BYTES, CLONE_SESSIONS, Word
 from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT, UNCUT
 from emulator.v1model.llvm.counting import count_fault, drop_if
 from emulator.v1model.llvm.registers import COPIES, COPY_CUT, FRAME, FRAME_LENGTH, FRESH, OWN_CELL, REPLICAS, Register
 from emulator.v1model.llvm.saved import Kept, SavedState
 from emulator.v1model.metadata import Drop, Fault, Instance
-from emulator.v1model.uses import Uses
 
 ENTRY_SLOTS = QUEUE_CAPACITY + 2
 """One more is in use by the packet that came out last, and one is the place where the next frame is being written."""

@@ -18,8 +18,8 @@ from emulator.p4.llvm.bits import I64, PTR, Builder, Value, at, constant, copy_b
 from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.storage import header_bytes
 from emulator.p4.passes.lower_varbits import holder_of
+from emulator.v1model.features import Uses
 from emulator.v1model.llvm.registers import SAVED_REGISTERS
-from emulator.v1model.uses import Uses
 
 STRIDE = "$state_stride"
 

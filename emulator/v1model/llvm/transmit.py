@@ -29,13 +29,13 @@ from emulator.ports.batch import (
     TX_STRIDE,
     TX_TAIL,
 )
+from emulator.v1model.features import Uses
 from emulator.v1model.layout import Word
 from emulator.v1model.limits import REINJECTION_CELL_BYTES, UNCUT
 from emulator.v1model.llvm.counting import count_drop, drop_if
 from emulator.v1model.llvm.queues import STAGING_BYTES, Queues
 from emulator.v1model.llvm.registers import CURSOR, CUT, FRAME, FRAME_LENGTH, RECIRCULATE, Register
 from emulator.v1model.metadata import Drop, Instance
-from emulator.v1model.uses import Uses
 
 
 class Way(IntEnum):

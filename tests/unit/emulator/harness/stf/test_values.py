@@ -12,7 +12,7 @@ from emulator.harness.stf.errors import StfError
 from emulator.harness.stf.names import Names, find
 from emulator.harness.stf.values import field_match
 from emulator.switch.control import Exact, FieldMatch, Lpm, Optional, Range, Ternary
-from emulator.v1model.view import ArrayView, KeyView, TableView
+from emulator.v1model.control_view import ArrayView, KeyView, TableView
 
 
 def match(kind: str, width: int, value: str, **rest: str) -> FieldMatch | None:

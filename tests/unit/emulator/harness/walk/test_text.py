@@ -13,7 +13,7 @@ from emulator.harness.virtual import VirtualTestbed
 from emulator.harness.walk.events import Walk
 from emulator.harness.walk.summary import summary_lines
 from emulator.harness.walk.text import walk_lines
-from emulator.v1model.view import KeyView, TableView
+from emulator.v1model.control_view import KeyView, TableView
 
 PROGRAM = """
 #include <core.p4>

@@ -1,4 +1,4 @@
-"""Makes the control plane's view of a program (``emulator.v1model.view``) from its IR and its P4Info."""
+"""Makes the control plane's view of a program (``emulator.v1model.control_view``) from its IR and its P4Info."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 from emulator.p4 import ir
 from emulator.p4.layout import width_of
 from emulator.p4.syntax.lexer import integer_value
-from emulator.v1model.layout import digests_of
-from emulator.v1model.metadata import Algorithm
-from emulator.v1model.view import (
+from emulator.v1model.control_view import (
     SELECTOR,
     ActionView,
     ArrayView,
@@ -22,6 +20,8 @@ from emulator.v1model.view import (
     TableView,
     TupleView,
 )
+from emulator.v1model.layout import digests_of
+from emulator.v1model.metadata import Algorithm
 
 ACTIONS = "actions"
 P4INFO_KINDS = ("tables", ACTIONS, "counters", "registers", "meters", "action_profiles", "digests", "value_sets")

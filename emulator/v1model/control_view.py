@@ -1,7 +1,7 @@
 """The objects of a program that a control plane can access: tables, actions, externs with state, each with its id.
 
 Small and picklable. A switch is controlled by this and needs no IR, so that loading a compiled program from the cache
-stays fast. Made by ``emulator.v1model.viewing``.
+stays fast. Made by ``emulator.v1model.make_control_view``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Bodies of structured annotations: values of type string, int or bool that are known now (section 20.2)."""
+"""Texts and numbers in annotations; values in structured annotations (section 20.2)."""
 
 from __future__ import annotations
 
-from emulator.p4.check import known
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
+from emulator.p4.check.constants import integer
 from emulator.p4.check.context import Context
 from emulator.p4.check.reporting import report
 from emulator.p4.errors import Abandoned, Kind
@@ -12,6 +12,19 @@ from emulator.p4.syntax import expressions
 from emulator.p4.syntax import tree as s
 from emulator.p4.syntax.cursor import GENERIC_TYPE, TYPE, Cursor
 from emulator.p4.syntax.parse import cursor
+
+
+def annotation_text(annotations: s.Annotations, name: str) -> str | None:
+    """The string of ``@name("...")`` (pieces joined by ``++``), None when it is not there."""
+    for annotation in annotations:
+        if annotation.name == name and annotation.tokens is not None:
+            return "".join(token[1:-1] for token in annotation.tokens if token.startswith('"'))
+    return None
+
+
+def control_name(type_: t.StructLike) -> str:
+    """Of a declared struct or header."""
+    return (type_.control_name or type_.name).removeprefix(".")
 
 
 def check_structured(cx: Context) -> None:
@@ -56,14 +69,14 @@ def _check_value(cx: Context, node: s.Expr) -> None:
         report(cx, node, f"a structured annotation's value cannot have type {found.type}")
 
 
-def numbers(cx: Context, annotation: s.Annotation, what: str) -> tuple[int, ...]:
+def annotation_numbers(cx: Context, annotation: s.Annotation, what: str) -> tuple[int, ...]:
     """The numbers in ``@name(1, 2)``; none where one is wrong, which has been reported."""
     reader = _reader(cx, annotation.at + 3)
     end = reader.position + len(annotation.tokens or ())
     numbers: list[int] = []
     try:
         while reader.position < end:
-            numbers.append(known.integer(cx, expressions.parse(reader), what))
+            numbers.append(integer(cx, expressions.parse(reader), what))
             if reader.position < end:
                 reader.expect(",", f"between the values of @{annotation.name}")
     except Abandoned:
