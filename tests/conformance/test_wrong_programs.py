@@ -1,4 +1,4 @@
-"""Several hundred wrong programs: each error is told on its line, with its kind, and nothing else is."""
+"""Several hundred wrong programs: each error is reported on its line, with its kind, and nothing else is."""
 
 from __future__ import annotations
 

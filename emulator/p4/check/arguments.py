@@ -49,7 +49,7 @@ def match(
 ) -> tuple[tuple[r.Bound, ...], Inference]:
     """Arguments in parameter order, converted and checked against directions; and the inferred types.
 
-    ``variables`` are further type parameters, and ``given`` what is known of them.
+    ``variables`` are further type parameters, and ``given`` their types as far as they are written.
     """
     pairs = _paired(cx, node, signature, what)
     inference = Inference((*signature.type_parameters, *variables))
@@ -118,11 +118,11 @@ def _paired(
 def _explicit(cx: Context, node: s.Call, signature: t.Signature, inference: Inference) -> None:
     if node.type_arguments is None:
         return
-    wanted = signature.type_parameters
-    if len(node.type_arguments) != len(wanted):
-        takes = counted(len(wanted), "type argument")
+    expected = signature.type_parameters
+    if len(node.type_arguments) != len(expected):
+        takes = counted(len(expected), "type argument")
         fail(cx, node, f"{signature.name} takes {takes}, {len(node.type_arguments)} given")
-    for variable, argument in zip(wanted, node.type_arguments, strict=True):
+    for variable, argument in zip(expected, node.type_arguments, strict=True):
         if not types.is_open(argument):
             inference.known[variable] = types.type_of(cx, argument)
             inference.fixed.add(variable)
@@ -135,7 +135,7 @@ def _infer(
     inference: Inference,
     values: list[tuple[t.Parameter, s.Argument | None, r.Expr | None]],
 ) -> None:
-    """Arguments with a type of their own first, then literals, which adapt."""
+    """Arguments that have a type first, then literals, which adapt."""
     ordered = [v for v in values if v[2] is not None]
     ordered.sort(key=lambda v: isinstance(v[2], r.Aggregate) or (v[2] is not None and v[2].type is t.INT))
     for parameter, argument, value in ordered:
@@ -162,7 +162,7 @@ def _infer(
 
 
 def _is_left_out(variable: t.TypeVariable, values: list[tuple[t.Parameter, s.Argument | None, r.Expr | None]]) -> bool:
-    """Whether only parameters that were given nothing have to do with the type."""
+    """Whether the type occurs in parameters without arguments only."""
     users = [argument for parameter, argument, _ in values if t.mentions(parameter.type, variable)]
     return bool(users) and all(argument is None for argument in users)
 

@@ -48,7 +48,7 @@ def assign(cx: Context, expr: r.Expr, target: t.Type, at: Any, what: str) -> r.E
 
 
 def converted(expr: r.Expr, target: t.Type) -> r.Expr:
-    """A cast that was found to be legal, folded when the value is known."""
+    """A legal cast, folded when the value is known."""
     if isinstance(expr, r.Literal):
         return r.Literal(expr.at, target, cast_value(expr.value, target))
     return r.Cast(expr.at, target, expr)
@@ -82,11 +82,11 @@ def _parts(cx: Context, expr: r.Aggregate, target: t.Type, at: Any, what: str) -
         return _named_parts(cx, expr, expr.type, target, at, what)
     items = list(expr.items)
     if isinstance(target, t.StructLike) and target.kind != "header_union":
-        wanted = [f.type for f in target.fields.values()]
+        expected = [f.type for f in target.fields.values()]
     elif isinstance(target, t.TupleType):
-        wanted = list(target.items)
+        expected = list(target.items)
     elif isinstance(target, t.StackType):
-        wanted = [target.element] * target.size
+        expected = [target.element] * target.size
     elif isinstance(target, t.ListType):
         return [(item, target.element) for item in items]
     else:
@@ -95,11 +95,11 @@ def _parts(cx: Context, expr: r.Aggregate, target: t.Type, at: Any, what: str) -
         if item.type is t.DEFAULTS:
             fail(cx, item, "'...' must be the last element", Kind.SYNTAX)
     if items and items[-1].type is t.DEFAULTS:
-        rest = wanted[len(items) - 1 :]
+        rest = expected[len(items) - 1 :]
         items = items[:-1] + [_default_value(cx, items[-1].at, type_, at) for type_ in rest]
-    if len(items) != len(wanted):
-        fail(cx, at, f"{what}: {len(items)} elements where {target} has {len(wanted)}")
-    return list(zip(items, wanted, strict=True))
+    if len(items) != len(expected):
+        fail(cx, at, f"{what}: {len(items)} elements where {target} has {len(expected)}")
+    return list(zip(items, expected, strict=True))
 
 
 def _named_parts(
@@ -195,7 +195,7 @@ def _can_cast_or_same(source: t.Type, target: t.Type, expr: r.Expr) -> bool:
 
 
 def require_lvalue(cx: Context, expr: r.Expr, at: Any, what: str) -> None:
-    """Whether something can be written there (section 6.6): by what was written, and by what it was found to be."""
+    """Whether something can be written there (section 6.6): both the expression as written and what it refers to."""
     written = at
     while isinstance(written, s.Member | s.Index | s.SliceOf):
         written = written.base
@@ -210,8 +210,8 @@ def require_lvalue(cx: Context, expr: r.Expr, at: Any, what: str) -> None:
         symbol = inner.symbol
         if symbol.is_writable:
             return
-        sort = f"an {symbol.direction!r} parameter" if symbol.direction else "a parameter without direction"
-        fail(cx, at, f"{what}: {symbol.name!r} is {sort} and cannot be written", Kind.DIRECTION)
+        kind = f"an {symbol.direction!r} parameter" if symbol.direction else "a parameter without direction"
+        fail(cx, at, f"{what}: {symbol.name!r} is {kind} and cannot be written", Kind.DIRECTION)
     if inner.type is t.UNKNOWN:
         raise Abandoned
     if isinstance(inner, r.Ref | r.Literal) and isinstance(at, s.Name):

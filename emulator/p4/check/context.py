@@ -1,4 +1,4 @@
-"""What the checker's modules share: scopes, the place at hand, dispatch of expressions, and what was found so far."""
+"""State that the checker's modules share: scopes, the current place, dispatch of expressions, and results so far."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Place:
     """Of the function around."""
     is_in_loop: bool = False
     this: r.VariableSymbol | None = None
-    """The object whose abstract methods are being given."""
+    """The object that the abstract methods being checked belong to."""
     allows_any_type: bool = False
-    """Whether ``_`` may stand for any type: among a package's parameters (section 7.2.14)."""
+    """Whether ``_`` is any type: among a package's parameters (section 7.2.14)."""
     unfinished_type: str = ""
-    """The struct whose fields are being looked at."""
+    """Name of the struct of the fields being checked."""
 
 
 Expressions: TypeAlias = Mapping[type, Callable[["Context", Any], r.Expr]]

@@ -56,7 +56,7 @@ def _name(cx: Context, node: s.Name) -> r.Expr:  # noqa: RET503
 
 
 def _moved(value: r.Expr, at: int) -> r.Expr:
-    """A constant's value where its name stands, so that errors point there."""
+    """A constant's value at the place of its name, so that errors point there."""
     if isinstance(value, r.Literal):
         return r.Literal(at, value.type, value.value)
     if isinstance(value, r.Aggregate):

@@ -91,7 +91,7 @@ def _packet_method(cx: Context, node: s.Call, full: str, bound: tuple[r.Bound, .
 
 
 def _check_extracted(cx: Context, node: s.Call, type_: t.Type, *, has_width: bool) -> None:
-    """A header; a width is given for its one varbit field, and for nothing else."""
+    """A header; with a width if, and only if, it has a varbit field."""
     if isinstance(type_, t.TypeVariable):
         return
     if not isinstance(type_, t.StructLike) or type_.kind != "header":

@@ -1,4 +1,4 @@
-"""Instances with a name, and functions: the parameters' symbols, abstract methods given at the instantiation."""
+"""Instances with a name, with implementations of abstract methods; functions and their parameters' symbols."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ def instance(cx: Context, node: s.Instantiation) -> r.InstanceSymbol:
 
 
 def _initializer(cx: Context, node: s.Instantiation, type_: t.Type) -> None:
-    """The abstract methods of an extern, given in braces behind ``=`` (section 11.3.1)."""
+    """Implementations of an extern's abstract methods in braces behind ``=`` (section 11.3.1)."""
     methods = type_.methods if isinstance(type_, t.ExternType) else {}
     missing = [m for overloads in methods.values() for m in overloads if m.is_abstract]
     if node.initializer is None:
         if missing:
-            fail(cx, node, f"the abstract method {missing[0].name!r} of {type_} is not given")
+            fail(cx, node, f"the abstract method {missing[0].name!r} of {type_} is not implemented")
         return
     if not missing:
-        fail(cx, node, f"{type_} has no abstract methods to be given")
+        fail(cx, node, f"{type_} has no abstract methods")
     refuse(cx, node, "an object initialiser (abstract methods)")
     with cx.scope(this=r.VariableSymbol("this", type_, node.at)):
         for inner in node.initializer:
-            _given(cx, inner, missing)
+            _abstract_method(cx, inner, missing)
     if missing:
-        fail(cx, node, f"the abstract method {missing[0].name!r} of {type_} is not given")
+        fail(cx, node, f"the abstract method {missing[0].name!r} of {type_} is not implemented")
 
 
-def _given(cx: Context, node: s.Decl, missing: list[t.Signature]) -> None:
+def _abstract_method(cx: Context, node: s.Decl, missing: list[t.Signature]) -> None:
     if isinstance(node, s.Instantiation):
         instance(cx, node)
         return
     assert isinstance(node, s.Function)
     try:
-        given = function(cx, node).signature
+        signature = function(cx, node).signature
     except Abandoned:
         missing[:] = [m for m in missing if m.name != node.name]
         return
-    wanted = next((m for m in missing if m.name == given.name and _same_shape(m, given)), None)
-    if wanted is None:
-        fail(cx, node.name_at, f"there is no abstract method {given.name!r} with these parameters")
-    missing.remove(wanted)
+    expected = next((m for m in missing if m.name == signature.name and _same_shape(m, signature)), None)
+    if expected is None:
+        fail(cx, node.name_at, f"there is no abstract method {signature.name!r} with these parameters")
+    missing.remove(expected)
 
 
 # --- functions ---------------------------------------------------------------------------------------------------

@@ -224,7 +224,7 @@ def tuple_keyset(cx: Context, node: s.TupleKeyset) -> r.Expr:
 
 
 def _adapts(expr: r.Expr, target: t.Type) -> bool:
-    """Whether a literal's type is open, so that it takes the one of what it stands beside."""
+    """Whether a literal's type is open: the other operand decides it."""
     if expr.type is t.INT:
         return isinstance(target, t.BitsType)
     if expr.type in _LITERALS or isinstance(expr.type, t.ListLiteralType | t.StructLiteralType):

@@ -116,7 +116,7 @@ def _case(cx: Context, node: s.Expr, keys: tuple[r.Expr, ...]) -> tuple[r.Expr, 
 def _select_keyset(cx: Context, node: s.Expr, target: t.Type) -> r.Expr:
     """One element of a case; its numbers need not be known (section 13.6)."""
     if isinstance(node, s.Name) and isinstance(cx.find(node.name, node.is_absolute), r.ValueSetSymbol):
-        unsupported(cx, node, "a value set beside other values in one case")
+        unsupported(cx, node, "a value set together with other values in one case")
     return keysets.element(cx, node, target, "a select's case", must_be_known=False)
 
 
@@ -170,13 +170,13 @@ def _value_set_case(cx: Context, node: s.Name, keys: tuple[r.Expr, ...]) -> r.Re
     assert isinstance(symbol, r.ValueSetSymbol)
     element = symbol.element
     if isinstance(element, t.StructLike):
-        wanted = tuple(f.type for f in element.fields.values())
+        expected = tuple(f.type for f in element.fields.values())
     else:
-        wanted = element.items if isinstance(element, t.TupleType) else (element,)
-    given = tuple(key.type for key in keys)
-    if len(wanted) != len(given):
-        fail(cx, node, f"{len(wanted)} values in the value set where the select has {len(given)} keys")
-    for want, have in zip(wanted, given, strict=True):
+        expected = element.items if isinstance(element, t.TupleType) else (element,)
+    actual = tuple(key.type for key in keys)
+    if len(expected) != len(actual):
+        fail(cx, node, f"{len(expected)} values in the value set where the select has {len(actual)} keys")
+    for want, have in zip(expected, actual, strict=True):
         if want is not have and have is not t.UNKNOWN and t.unwrapped(want) is not t.unwrapped(have):
             fail(cx, node, f"a value set of {want} cannot be matched with a key of type {have}")
     return r.Ref(node.at, symbol.type, symbol)

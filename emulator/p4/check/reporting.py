@@ -33,7 +33,7 @@ def report(
 def fail(
     cx: Reports, at: int | s.Node | Any, message: str, kind: Kind = Kind.TYPE, notes: tuple[str, ...] = ()
 ) -> NoReturn:
-    """Report, and leave the statement or declaration at hand."""
+    """Report, and abandon the current statement or declaration."""
     report(cx, at, message, kind, notes)
     raise Abandoned
 

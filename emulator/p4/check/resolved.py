@@ -98,7 +98,7 @@ class TableAction:
     annotations: syntax.Annotations
     at: int
     written: tuple[syntax.Argument, ...] = ()
-    """The same as they stand in the list."""
+    """The same as written in the list."""
 
 
 @dataclass(eq=False, slots=True)
@@ -205,7 +205,7 @@ class Ref:
 
 @dataclass(eq=False, slots=True)
 class TypeRef:
-    """A type's name where an expression may stand; ``type`` is what it names."""
+    """A type's name in the place of an expression; ``type`` is the type."""
 
     at: int
     type: type_system.Type
@@ -469,7 +469,7 @@ class Assign:
 
 @dataclass(eq=False, slots=True)
 class Update:
-    """``target += x`` and the like: ``held`` stands in ``value`` for what the target, evaluated once, holds."""
+    """``target += x`` and the like: in ``value``, ``held`` is the value of the target, which is evaluated once."""
 
     at: int
     end: int

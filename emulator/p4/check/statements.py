@@ -33,7 +33,7 @@ def sequence(cx: Context, nodes: tuple[s.Statement, ...]) -> r.Block:
 
 
 def _branch(cx: Context, node: s.Statement) -> r.Block:
-    """A branch of an if: a block of its own even without braces."""
+    """A branch of an if: a block with a scope, even without braces."""
     if isinstance(node, s.BlockStatement):
         return block(cx, node)
     with cx.scope():

@@ -56,7 +56,7 @@ def _properties(cx: Context, node: s.Table) -> dict[str, s.Property]:
 
 
 def _check_order(cx: Context, properties: dict[str, s.Property]) -> None:
-    """What names actions stands behind ``actions`` (14.2.1.3), entries behind ``key`` (as p4c has it)."""
+    """Properties that name actions follow ``actions`` (14.2.1.3), entries follow ``key`` (as in p4c)."""
     for later, earlier in (("default_action", "actions"), ("entries", "key"), ("entries", "actions")):
         if later in properties and earlier in properties and properties[later].at < properties[earlier].at:
             report(cx, properties[later].name_at, f"{later!r} must come after {earlier!r}")
@@ -306,16 +306,16 @@ def _architecture_property(cx: Context, symbol: r.TableSymbol, node: s.Property)
     if node.name in cx.architecture.table_flags:
         symbol.flags[node.name] = _flag(cx, node)
         return
-    wanted = cx.architecture.table_properties.get(node.name)
-    if wanted is None:
+    expected = cx.architecture.table_properties.get(node.name)
+    if expected is None:
         warn(cx, node.name_at, f"this target knows no table property {node.name!r}: it is ignored")
         return
     assert not isinstance(node.value, tuple)
     value = cx.value(node.value)
     if value.type is t.UNKNOWN:
         raise Abandoned
-    if not isinstance(value.type, t.ExternType) or value.type.name not in wanted:
-        fail(cx, node.value, f"{node.name} must be an instance of {' or '.join(wanted)}, not {value.type}")
+    if not isinstance(value.type, t.ExternType) or value.type.name not in expected:
+        fail(cx, node.value, f"{node.name} must be an instance of {' or '.join(expected)}, not {value.type}")
     symbol.properties[node.name] = (value, node.at, node.annotations)
 
 
@@ -341,7 +341,7 @@ def _entries(cx: Context, symbol: r.TableSymbol, node: s.Property) -> None:
 
 
 def _check_distinct(cx: Context, symbol: r.TableSymbol) -> None:
-    """Exact keys and prefixes stand once: nothing would tell which entry is meant (section 14.2.1.4)."""
+    """Exact keys and prefixes occur once: of two entries neither would have precedence (section 14.2.1.4)."""
     known: dict[tuple[tuple[int, int], ...], r.Entry] = {}
     for entry in symbol.entries:
         key = tuple(bits for element in entry.keyset if (bits := keysets.matched_bits(element)) is not None)

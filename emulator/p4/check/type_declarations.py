@@ -47,7 +47,7 @@ def _struct_type(cx: Context, node: s.Struct, declaration: object, arguments: tu
 
 
 def _check_field(cx: Context, node: s.Struct, field: s.StructField, type_: t.Type) -> None:
-    """Section 7.2.8's table of what may stand in what."""
+    """Section 7.2.8's table of legal field types."""
     if not types.is_legal_field(node.kind, type_):
         report(cx, field.type, f"a field of a {node.kind} cannot have type {type_}")
 

@@ -1,7 +1,7 @@
 """Types as the checker sees them.
 
 Structural types (``bit<W>``, tuples, stacks) are made by cached functions, so equal types are one object; nominal ones
-(structs, headers, enums, externs, blocks) are objects of their own, one for each declaration and its type arguments.
+(structs, headers, enums, externs, blocks) are one object for each declaration and its type arguments.
 Therefore types are compared with ``is``.
 """
 
@@ -37,7 +37,7 @@ INVALID_HEADER = SimpleType("{#}")
 """Of the literal, until it meets a header type."""
 DEFAULTS = SimpleType("...")
 UNKNOWN = SimpleType("unknown")
-"""Of an expression whose error was reported already; accepted everywhere, silently."""
+"""Of an expression with an error that was reported already; accepted everywhere, silently."""
 PACKET = SimpleType("packet")
 
 
@@ -54,7 +54,7 @@ _BITS: dict[tuple[int, bool], BitsType] = {}
 
 
 def bits(width: int, is_signed: bool = False) -> BitsType:
-    """The one object for each width and sign (not `functools.cache`: it tells ``bits(8)`` from ``bits(8, False)``)."""
+    """The one object for each width and sign (`functools.cache` distinguishes ``bits(8)`` and ``bits(8, False)``)."""
     found = _BITS.get((width, is_signed))
     if found is None:
         found = _BITS[width, is_signed] = BitsType(width, is_signed)
@@ -404,7 +404,7 @@ def mentions(type_: Type, variable: TypeVariable) -> bool:
 
 
 def takes_the_same(one: Signature, other: Signature) -> bool:
-    """As many parameters with the same names: calls could not tell the two apart (section 7.2.9)."""
+    """As many parameters with the same names: a call would be ambiguous (section 7.2.9)."""
     return [p.name for p in one.parameters] == [p.name for p in other.parameters]
 
 
@@ -432,7 +432,7 @@ def is_empty(type_: Type) -> bool:
 
 
 def width_bits(type_: Type) -> int | None:
-    """Bits on the wire of a type whose values all have as many; None for all others."""
+    """Bits on the wire of a type of fixed width; None for all others."""
     least, most = size_bits(type_, largest=False), size_bits(type_, largest=True)
     return most if least == most and not _has_union(type_) else None
 

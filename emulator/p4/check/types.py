@@ -11,7 +11,7 @@ from emulator.p4.errors import Kind, counted
 from emulator.p4.syntax import tree as s
 
 MAX_STACK = 4096
-"""Elements of a stack: more would not fit any packet, and each has storage of its own."""
+"""Elements of a stack: more would not fit any packet, and each has separate storage."""
 _SIMPLE = {
     "bool": t.BOOL,
     "error": t.ERROR,
@@ -24,7 +24,7 @@ _SIMPLE = {
 
 
 def type_of(cx: Context, node: s.TypeNode) -> t.Type:
-    """The type that ``node`` writes; ``_`` is None's business of the caller."""
+    """The type that ``node`` denotes; ``_`` is the caller's to handle (`is_open`)."""
     if isinstance(node, s.BitType):
         return _bit_type(cx, node)
     if isinstance(node, s.SimpleType):
@@ -72,8 +72,8 @@ def type_arguments(cx: Context, node: s.NamedType, generic: t.Generic) -> tuple[
     if node.arguments is None:
         return ()
     if len(node.arguments) != len(generic.parameters):
-        wanted = counted(len(generic.parameters), "type argument")
-        fail(cx, node, f"{node.name} takes {wanted}, {len(node.arguments)} given")
+        expected = counted(len(generic.parameters), "type argument")
+        fail(cx, node, f"{node.name} takes {expected}, {len(node.arguments)} given")
     return tuple(None if is_open(a) else type_of(cx, a) for a in node.arguments)
 
 
@@ -136,7 +136,7 @@ def is_open(argument: s.TypeNode) -> bool:
 
 
 def is_legal_field(kind: str, type_: t.Type) -> bool:
-    """Section 7.2.8's table: what may stand in a struct, header or header union."""
+    """Section 7.2.8's table: legal field types of structs, headers and header unions."""
     base = t.unwrapped(type_)
     if isinstance(base, t.TypeVariable) or base is t.UNKNOWN:
         return True

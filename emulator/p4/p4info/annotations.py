@@ -22,7 +22,7 @@ from emulator.p4.syntax.parse import cursor
 from emulator.p4.syntax.source import Tokens
 
 NOT_COPIED = frozenset(("name", "id", "brief", "description", "hidden"))
-"""Annotations that P4Info tells in fields of their own."""
+"""Annotations that P4Info has separate fields for."""
 WITH_EXPRESSIONS = frozenset(("deprecated", "noWarn", "length", "match", "field_list", "synchronous",
                               "controller_header", "max_group_size", "max_member_weight",
                               "selector_size_semantics"))  # fmt: skip
@@ -42,7 +42,7 @@ class AnnotationWriter:
         scope.update({d.name: d for d in program.declarations if isinstance(d, r.ConstantSymbol)})
 
     def copy(self, message: Any, annotations: s.Annotations, but: frozenset[str] = frozenset()) -> None:
-        """All but those told elsewhere (and ``but``) into a message; docs too where it has room for them."""
+        """All but those in other fields (and ``but``) into a message; docs too where it has room for them."""
         for annotation in annotations:
             if annotation.name in NOT_COPIED or annotation.name in but:
                 continue
@@ -116,7 +116,7 @@ class AnnotationWriter:
         return found
 
     def _body(self, annotation: s.Annotation) -> tuple[Cursor, int]:
-        """A cursor at the body's first token, and where the body ends; bodies stand behind ``@ name (``."""
+        """A cursor at the body's first token, and where the body ends; bodies follow ``@ name (``."""
         start = annotation.at + 3
         return cursor(self.tokens, self.diagnostics, start), start + len(annotation.tokens or ())
 
@@ -139,7 +139,7 @@ class AnnotationWriter:
 
 
 def split_at_commas(tokens: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The parts between commas that stand in no brackets."""
+    """The parts between commas outside of brackets."""
     parts: list[list[str]] = [[]]
     depth = 0
     for token in tokens:

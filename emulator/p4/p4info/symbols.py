@@ -1,4 +1,4 @@
-"""What stands in a program's P4Info, in p4c's order, with ids and aliases."""
+"""Objects of a program's P4Info, in p4c's order, with ids and aliases."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Symbols:
     # --- collecting ----------------------------------------------------------------------------------------------
 
     def _members(self, instance: BlockInstance) -> Iterator[Any]:
-        """An inlined control's members stand where its declaration does."""
+        """An inlined control's members are in the place of its declaration."""
         for member in instance.members:
             if isinstance(member, BlockInstance):
                 yield from self._members(member)

@@ -1,7 +1,7 @@
 """Macro replacement as the C standard (6.10.3) and GNU cpp do it.
 
 Tokens are tuples ``(kind, text, space before, place of its spelling)``. Nested expansion keeps a stack of contexts: a
-macro is disabled while its context is on the stack, and its name found meanwhile is painted for good. Contexts are
+macro is disabled while its context is on the stack, and its name is never expanded meanwhile. Contexts are
 left while an argument list is read beyond their end, which is where the standard leaves a choice and cpp re-enables.
 """
 
@@ -125,7 +125,7 @@ class Expander:
     def __init__(self, table: dict[str, Macro]) -> None:
         self.table = table
         self._origin = 0
-        """Place of the user's invocation at hand."""
+        """Place of the user's current invocation."""
         self._depth = 0
         """Of arguments that are expanded on their own."""
         self._work = 0
@@ -255,15 +255,15 @@ class Expander:
     @staticmethod
     def _checked(macro: Macro, arguments: list[list[Token]]) -> list[list[Token]]:
         assert macro.parameters is not None
-        wanted = len(macro.parameters)
-        if wanted == 0 and arguments == [[]]:
+        expected = len(macro.parameters)
+        if expected == 0 and arguments == [[]]:
             return []
-        if macro.is_variadic and len(arguments) == wanted - 1:
+        if macro.is_variadic and len(arguments) == expected - 1:
             return [*arguments, []]
-        if len(arguments) > wanted:
-            raise MacroError(f"macro '{macro.name}' passed {len(arguments)} arguments, but takes just {wanted}")
-        if len(arguments) < wanted:
-            raise MacroError(f"macro '{macro.name}' requires {wanted} arguments, but only {len(arguments)} given")
+        if len(arguments) > expected:
+            raise MacroError(f"macro '{macro.name}' passed {len(arguments)} arguments, but takes just {expected}")
+        if len(arguments) < expected:
+            raise MacroError(f"macro '{macro.name}' requires {expected} arguments, but only {len(arguments)} given")
         return arguments
 
     def _substitute(self, macro: Macro, arguments: list[list[Token]], name: Token) -> list[Token]:

@@ -273,7 +273,7 @@ class Preprocessor:
         following = int(tokens[0][1]) if len(tokens[0][1]) < _LONGEST_LINE_NUMBER else MAX_LINE
         if following >= MAX_LINE:
             raise MacroError(f"the line number after #line must be below {MAX_LINE}")
-        # a file entry of its own whose line N is the next line, so that spans and carets come out right
+        # a separate file entry: its line N is the next line, so that spans and carets are right
         reader.line_shift = following - 1 - reader.next
         reader.number = self.sources.add(path, file.text, first_line=1 + reader.line_shift)
 

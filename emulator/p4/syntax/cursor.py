@@ -1,4 +1,4 @@
-"""The token cursor, the table of names, and the way back up: what every construct's functions are given."""
+"""The token cursor with its table of names: the argument of every construct's functions."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Cursor:
         self.names.declare(name, kind)
 
     def is_type_name(self) -> bool:
-        """Whether the token at hand names a type declared before (a keyword such as ``state`` may be redefined)."""
+        """Whether the current token names a type declared before (a keyword such as ``state`` may be redefined)."""
         position = self.position
         if self.kinds[position] == ".":
             position += 1

@@ -1,7 +1,7 @@
 """The syntax tree: what was written, nothing resolved.
 
 Every node's ``at`` is the number of its first token; statements and declarations also keep their last one (``end``).
-`children` walks any node, so the extent of an expression is found only when a diagnostic needs it.
+`children` walks any node, so the extent of an expression is computed only when a diagnostic needs it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def is_start(cx: Cursor) -> bool:
 
 
 def end(cx: Cursor) -> int:
-    """Where the type at hand ends, found by brackets alone: looking ahead must not cut a ``>>``."""
+    """Where the current type ends, by its brackets alone: looking ahead must not split a ``>>``."""
     kinds = cx.kinds
     position = cx.position + (kinds[cx.position] == ".") + 1
     position = min(position, len(kinds) - 1)
