@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from emulator.p4.ir import Span
+from emulator.p4.ir.types import Span
 
 MAX_ERRORS = 20
 """p4c stops after 20 errors too; what follows is mostly echo."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emulator.p4.ir import width_of as width_of
+from emulator.p4.ir.types import width_of as width_of
 
 WORD_BYTES = 8
 CACHE_LINE_BYTES = 64
@@ -46,3 +46,13 @@ def pack_cells(widths_bits: tuple[int, ...], start_bytes: int = 0) -> tuple[tupl
         cells.append(Cell(offset, width))
         offset += cell_bytes(width)
     return tuple(cells), offset
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchLayout:
+    """Offsets of the headers that live in memory in a scratch area, and its size."""
+
+    offsets: dict[str, int]
+    size_bytes: int
+    zero_bytes: int
+    """Size of the largest header: the static area of zeros must be as large."""

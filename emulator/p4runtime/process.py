@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from emulator.native.gc_pause import gc_paused
 from emulator.native.object_code import release_linker
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.native.tls import ServerTls
@@ -305,7 +306,7 @@ def run_switch(
     if options.die_with_parent:
         die_with_parent()
     try:
-        with listening or Listening(options.grpc_server_addr, tls=options.tls) as listening:
+        with gc_paused(), listening or Listening(options.grpc_server_addr, tls=options.tls) as listening:
             with shutdown.raising():
                 compiled = compile_for(options)
                 adopt_switch_loops()

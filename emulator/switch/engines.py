@@ -15,15 +15,12 @@ from emulator.switch.profiles import ActionProfile
 from emulator.switch.tables.flat_table import FlatTable
 from emulator.switch.tables.flat_tables import ValueSet, make_flat_table
 from emulator.switch.tables.mirror import Mirror
-from emulator.switch.tables.scan import Cells, Scan, configure, counts_of, set_counts
 from emulator.switch.tables.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.control_view import KeyParts, TableView
-from emulator.v1model.interpreted import Interpreter
 from emulator.v1model.layout import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.random_numbers import Generator
-from emulator.v1model.state import Session, new_state
 
 
 class Engine(Protocol):
@@ -119,6 +116,10 @@ class InterpretedEngine:
     """The oracle."""
 
     def __init__(self, program: CompiledProgram, ports: TxPortTable) -> None:
+        from emulator.switch.tables.scan import Cells, Scan  # none of these is needed for compiled programs
+        from emulator.v1model.interpreted import Interpreter
+        from emulator.v1model.state import new_state
+
         assert program.program is not None
         self._ports = ports
         profiles = make_profiles(program)
@@ -170,18 +171,26 @@ class InterpretedEngine:
         self.state.counters[name][index] = [value.packets, value.bytes]
 
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
+        from emulator.switch.tables.scan import configure
+
         configure(self.state.meters[name][index], config)
 
     def read_meter_counts(self, name: str, index: int) -> MeterCounts:
+        from emulator.switch.tables.scan import counts_of
+
         return counts_of(self.state.meters[name][index])
 
     def write_meter_counts(self, name: str, index: int, counts: MeterCounts) -> None:
+        from emulator.switch.tables.scan import set_counts
+
         set_counts(self.state.meters[name][index], counts)
 
     def set_multicast(self, group: int, replicas: Replicas) -> None:
         self._groups[group] = replicas
 
     def set_session(self, session: CloneSession) -> None:
+        from emulator.v1model.state import Session
+
         if session.replicas:
             self.state.clone_sessions[session.session_id] = Session(session.replicas, session.packet_length_bytes)
         else:

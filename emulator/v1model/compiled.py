@@ -26,7 +26,6 @@ from emulator.p4.errors import CompileError, Diagnostic, Kind
 from emulator.p4.llvm.machine import make_object
 from emulator.v1model.control_view import ControlView
 from emulator.v1model.layout import ArrayLayout, PipelineLayout, Word, lay_out
-from emulator.v1model.make_control_view import make_view
 from emulator.v1model.target import V1MODEL_TARGET
 
 T = TypeVar("T")
@@ -77,6 +76,8 @@ def compile_program(checked: Checked, *, engine: str = "llvm", cache: bool = Tru
 
 
 def _compile_program(checked: Checked, engine: str, cache: bool) -> CompiledProgram:
+    from emulator.v1model.make_control_view import make_view
+
     program, p4info = checked.program, checked.p4info
     view = make_view(program, p4info)
     rest: dict[str, Any] = {

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from emulator.p4 import ir
-from emulator.p4.ir import walk
 from emulator.p4.layout import (
     CACHE_LINE_BYTES,
     WORD_BYTES,
     Cell,
+    ScratchLayout,
     cell_bytes,
     pack_cells,
     round_up,
     width_of,
 )
-from emulator.p4.llvm.storage import ScratchLayout, lay_out_scratch
 from emulator.p4.table_layout import TableLayout, lay_out_table, lay_out_value_set
 from emulator.v1model.messages import LOG_CAPACITY, LOG_HEADER_BYTES, Format, formats_of, record_bytes
 from emulator.v1model.meters import METER_BYTES
@@ -148,6 +147,8 @@ class PipelineLayout:
 
 
 def lay_out(program: ir.Program) -> PipelineLayout:
+    from emulator.p4.llvm.storage import lay_out_scratch
+
     word = int(Word.FIRST_FREE)
     registers: list[RegisterLayout] = []
     arrays: list[ArrayLayout] = []
@@ -211,6 +212,8 @@ def _digests(program: ir.Program, word: int) -> tuple[DigestLayout, ...]:
 
 def digests_of(program: ir.Program) -> dict[str, tuple[int, ...]]:
     """Widths of the fields of each digest that the program sends, by the digest's name, in order of first mention."""
+    from emulator.p4.ir import walk
+
     result: dict[str, tuple[int, ...]] = {}
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):
@@ -253,6 +256,8 @@ def _row_bytes(end: int, largest_cell: int) -> int:
 
 def hash_buffer_bytes(program: ir.Program) -> int:
     """Room for the longest list that is hashed, and for the longest payload after it."""
+    from emulator.p4.ir import walk
+
     longest = 0
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
-from emulator.p4.ir import walk
 from emulator.p4.layout import WORD_BYTES, Cell, pack_cells, round_up, width_of
 
 LOG_CAPACITY = 1024
@@ -61,6 +60,8 @@ def values_of(call: ir.CallExtern) -> tuple[ir.Expr, ...]:
 
 def formats_of(program: ir.Program) -> tuple[Format, ...]:
     """All messages of the program, each once, in order of first mention."""
+    from emulator.p4.ir import walk
+
     result: dict[Format, None] = {}
     for block in walk.root_blocks(program):
         for statement in walk.statements(block):

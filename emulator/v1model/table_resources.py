@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from emulator.p4 import ir
-from emulator.p4.ir import walk
 from emulator.v1model.control_view import SELECTOR
 
 
@@ -19,6 +18,8 @@ def meters_bytes(meter: ir.ExternInstance) -> bool:
 def colour_targets(program: ir.Program) -> dict[str, tuple[ir.Place, ...]]:
     """Where the colour of each direct meter goes, by the meter's name: what its calls of ``read`` name. bmv2 writes
     there at every hit of the meter's table, before the action, whether the action calls ``read`` or not."""
+    from emulator.p4.ir import walk
+
     result: dict[str, dict[ir.Place, None]] = {}
     for action in program.actions:
         for statement in walk.statements(action.body):

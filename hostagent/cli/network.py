@@ -77,6 +77,7 @@ def switch(
       netsum switch p4src/router.p4 --port 1=udp:127.0.0.1:5001 \\
         --port 2=udp:127.0.0.1:5002
     """
+    from emulator.native.gc_pause import gc_paused
     from emulator.native.tls import ServerTls
     from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 
@@ -87,7 +88,8 @@ def switch(
             return 1
         tls = ServerTls(grpc_server_cert, grpc_server_key, grpc_server_cacert, grpc_server_with_client_auth)
     listening = Listening(p4runtime, EarlyListening(0.0) if program is None else None, tls)
-    from emulator.p4runtime.process import SwitchOptions, run_switch
+    with gc_paused():
+        from emulator.p4runtime.process import SwitchOptions, run_switch
 
     options = SwitchOptions(
         program=program,

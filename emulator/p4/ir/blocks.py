@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TypeAlias
 
 from emulator.p4.ir.expressions import Expr, Header, HeaderStack, Variable
 from emulator.p4.ir.statements import Block, ExternInstance
-from emulator.p4.ir.types import Annotation, Span, Type
+from emulator.p4.ir.types import ActionScope, Annotation, Span, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +117,6 @@ def control_plane_action(name: str) -> str:
 class ActionCall:
     action: str
     arguments: tuple[int, ...] = ()
-
-
-class ActionScope(Enum):
-    TABLE_AND_DEFAULT = 0
-    TABLE_ONLY = 1
-    DEFAULT_ONLY = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
 
@@ -71,3 +72,11 @@ def width_of(kind: Type) -> int:
             return width_bits
         case Bool():
             return 1
+
+
+class ActionScope(Enum):
+    """Where a table's action may be used."""
+
+    TABLE_AND_DEFAULT = 0
+    TABLE_ONLY = 1
+    DEFAULT_ONLY = 2

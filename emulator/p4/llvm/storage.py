@@ -18,7 +18,7 @@ from llvmlite import ir as llvm
 
 from emulator.p4 import ir
 from emulator.p4.ir import walk
-from emulator.p4.layout import CACHE_LINE_BYTES, round_up, width_of
+from emulator.p4.layout import CACHE_LINE_BYTES, ScratchLayout, round_up, width_of
 from emulator.p4.llvm.bits import (
     I1,
     I32,
@@ -53,16 +53,6 @@ def word_widths(kind: ir.HeaderType) -> list[int]:
     """Bits of each word of a header kept in words; the last takes the rest."""
     whole, rest = divmod(kind.length_bits, WORD_BITS)
     return [WORD_BITS] * whole + ([rest] if rest else [])
-
-
-@dataclass(frozen=True, slots=True)
-class ScratchLayout:
-    """Offsets of the headers that live in memory in a scratch area, and its size."""
-
-    offsets: dict[str, int]
-    size_bytes: int
-    zero_bytes: int
-    """Size of the largest header: the static area of zeros must be as large."""
 
 
 def types_in_memory(program: ir.Program) -> set[str]:

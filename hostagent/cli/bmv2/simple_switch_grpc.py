@@ -65,14 +65,16 @@ def run(words: list[str], name: str = GRPC_SWITCH) -> int:
 
 
 def _serve(options: Options, name: str) -> int:
+    from emulator.native.gc_pause import gc_paused
     from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 
     with ExitStack() as stack:
         listens_for_thrift = functools.cache(lambda address: _listen(options.thrift_port, address, stack, name))
         early = EarlyListening(EARLY_S, listens_for_thrift) if options.program is not None else EarlyListening(0.0)
         listening = stack.enter_context(Listening(options.grpc_server_addr, early, _tls(options)))
-        from emulator.p4runtime.process import run_switch
-        from emulator.ports.interface.tap import Tap
+        with gc_paused():
+            from emulator.p4runtime.process import run_switch
+            from emulator.ports.interface.tap import Tap
 
         def ready(running: Any) -> None:
             for number, interface in options.interfaces.items():
