@@ -144,7 +144,8 @@ class LoadedCode:
     """An object file in memory; ``address`` is its function's. The code lives as long as this object."""
 
     def __init__(self, object_file: bytes, symbol: str) -> None:
-        self._compiler = binding.create_lljit_compiler(_target_machine())
+        # LLVM's older linker maps each section where there is room, and aborts the process where two are 2 GiB apart
+        self._compiler = binding.create_lljit_compiler(_target_machine(), use_jit_link=True)
         library = binding.JITLibraryBuilder().add_object_img(object_file).add_current_process().export_symbol(symbol)
         self._tracker = library.link(self._compiler, symbol)
         self.address = int(self._tracker[symbol])

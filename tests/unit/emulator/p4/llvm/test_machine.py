@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -112,3 +114,19 @@ def test_a_block_that_is_left_in_very_many_places() -> None:
     """LLVM would end the process over so many returns in a row."""
     leaving = "".join(f"if (hdr.one.{'ab'[i % 2]} == {i // 5}) {{ return; }}" for i in range(1_040))
     assert machine.make_object(generate(compile_text(program(apply=leaving)).program)[1])
+
+
+def test_code_is_loaded_whatever_else_is_mapped() -> None:
+    """Text and constants refer to each other within 2 GiB, and holes between mappings may be further apart."""
+    script = """
+import mmap
+from emulator.p4.llvm import machine
+text = "@t = internal constant [16384 x i64] [%s]" % ", ".join(f"i64 {i * i}" for i in range(16384))
+text += " define i64 @f(i64 %x) { %p = getelementptr [16384 x i64], ptr @t, i64 0, i64 %x"
+text += " %v = load i64, ptr %p ret i64 %v }"
+code = machine.make_object(text)
+far = mmap.mmap(-1, 3 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)  # MAP_NORESERVE
+kept = [machine.LoadedCode(code, "f") for _ in range(100)]
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
