@@ -1,8 +1,8 @@
 """Macro replacement as the C standard (6.10.3) and GNU cpp do it.
 
 Tokens are tuples ``(kind, text, space before, place of its spelling)``. Nested expansion keeps a stack of contexts: a
-macro is disabled while its context is on the stack, and its name is never expanded meanwhile. Contexts are
-left while an argument list is read beyond their end, which is where the standard leaves a choice and cpp re-enables.
+macro is disabled while its context is on the stack; its name, if it occurs meanwhile, is never expanded, later either.
+Contexts are left while an argument list is read beyond their end: the standard leaves that open, cpp re-enables there.
 """
 
 from __future__ import annotations
