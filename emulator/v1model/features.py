@@ -1,4 +1,4 @@
-"""Which of v1model's expensive mechanisms a program uses; no code is generated for the others.
+"""Features of v1model that a program uses; no code is generated for the others.
 
 Also the *field lists*: what metadata a copy keeps. List 0 is empty; the others are the program's ``@field_list(n)`` and
 what calls of the old ``clone3``, ``resubmit`` and ``recirculate`` name in their data.
@@ -24,7 +24,7 @@ FieldList: TypeAlias = tuple[ir.Variable, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class Features:
     """What the program's code mentions, reachable or not."""
 
     clones: bool
@@ -64,13 +64,13 @@ class Uses:
         return self.lists.index(fields) if fields else 0
 
 
-def uses_of(program: ir.Program) -> Uses:
+def features_of(program: ir.Program) -> Features:
     calls = [s for block in walk.root_blocks(program) for s in walk.statements(block) if isinstance(s, ir.CallExtern)]
     names = {c.name for c in calls}
     declared = [(number, _scalars(fields)) for number, fields in program.field_lists]
     in_calls = [fields for c in calls if (fields := _given(c))]
     lists = tuple(dict.fromkeys(((), *(f for _, f in declared), *in_calls)))
-    return Uses(
+    return Features(
         clones=bool(names & CLONES),
         resubmits=bool(names & RESUBMITS),
         recirculates=bool(names & RECIRCULATES),

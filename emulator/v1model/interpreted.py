@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
 from emulator.p4.interpreter.interpreter import Discard, LoopLimit, Machine, Tables
-from emulator.v1model.features import Uses, uses_of
+from emulator.v1model.features import Features, features_of
 from emulator.v1model.interpreted_externs import EXTERNS
 from emulator.v1model.interpreted_requests import Requests, requests
 from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT, UNCUT
@@ -74,10 +74,10 @@ class Interpreter:
     replicas: Callable[[int], tuple[tuple[int, int], ...]]
     state: State
     make_machine: type[Machine] = Machine
-    uses: Uses = field(init=False)
+    uses: Features = field(init=False)
 
     def __post_init__(self) -> None:
-        self.uses = uses_of(self.program)
+        self.uses = features_of(self.program)
 
     def process(self, frame: bytes, port: int, now_ns: int) -> Iterator[tuple[int, bytes]]:
         """The (egress port, frame) pairs that a frame becomes; whether those ports exist is the caller's concern."""

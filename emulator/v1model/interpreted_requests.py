@@ -13,7 +13,7 @@ from typing import Any
 from emulator.p4 import ir
 from emulator.p4.arithmetic import unsigned
 from emulator.p4.interpreter.interpreter import Machine
-from emulator.v1model.features import Uses
+from emulator.v1model.features import Features
 from emulator.v1model.layout import CLONE_SESSIONS
 from emulator.v1model.limits import UNCUT
 
@@ -41,7 +41,7 @@ def _request(m: Machine, **changes: Any) -> None:
 
 
 def _list(m: Machine, call: ir.CallExtern) -> int:
-    uses: Uses = m.notes["uses"]
+    uses: Features = m.notes["uses"]
     return uses.list_of(call)
 
 

@@ -325,7 +325,7 @@ def _architecture_property(cx: Context, symbol: r.TableSymbol, node: s.Property)
 def _entries(cx: Context, symbol: r.TableSymbol, node: s.Property) -> None:
     assert isinstance(node.value, tuple)
     symbol.entries_are_const = node.is_const
-    if not symbol.keys:
+    if not symbol.keys and node.value:
         fail(cx, node.name_at, f"table {symbol.name!r} has entries but no key")
     if "implementation" in symbol.properties:
         report(cx, node.name_at, "a table with an implementation takes no entries", Kind.TARGET)

@@ -10,7 +10,7 @@ from emulator.p4.layout import cell_bytes, width_of
 from emulator.p4.llvm import expressions, varbits
 from emulator.p4.llvm.bits import Value, at, constant, i64, integer, load, resize, store
 from emulator.p4.llvm.context import CodeGen, Hooks
-from emulator.v1model.features import Uses
+from emulator.v1model.features import Features
 from emulator.v1model.layout import CounterLayout, PipelineLayout, RegisterLayout
 from emulator.v1model.llvm import requests
 from emulator.v1model.llvm.checksums import emit_checksum16_get, emit_hash, emit_update, emit_verify
@@ -38,7 +38,7 @@ class Notes:
     COUNTERS = "counters"
 
 
-def note_layout(notes: dict[str, Any], layout: PipelineLayout, uses: Uses) -> None:
+def note_layout(notes: dict[str, Any], layout: PipelineLayout, uses: Features) -> None:
     notes[Notes.LAYOUT] = layout
     notes[Notes.USES] = uses
     notes[Notes.REGISTERS] = {r.name: r for r in layout.registers}

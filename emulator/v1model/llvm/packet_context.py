@@ -9,7 +9,7 @@ from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import Value, resize
 from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.statements import emit_control
-from emulator.v1model.features import Uses
+from emulator.v1model.features import Features
 from emulator.v1model.llvm.queues import Queues
 from emulator.v1model.llvm.saved import SavedState
 from emulator.v1model.metadata import WIDTHS_BITS, standard
@@ -18,7 +18,7 @@ from emulator.v1model.metadata import WIDTHS_BITS, standard
 @dataclass(frozen=True, slots=True)
 class PacketContext:
     cg: CodeGen
-    uses: Uses
+    uses: Features
     queues: Queues
     state: SavedState
     egress_scratch: Value

@@ -26,7 +26,7 @@ from emulator.p4.llvm.statements import emit_statement
 from emulator.p4.llvm.storage import Storage
 from emulator.p4.target import Target
 from emulator.ports.batch import MAX_PORTS
-from emulator.v1model.features import uses_of
+from emulator.v1model.features import features_of
 from emulator.v1model.layout import SYMBOL, PipelineLayout, Word
 from emulator.v1model.limits import UNCUT
 from emulator.v1model.llvm.copies import Copies
@@ -98,7 +98,7 @@ class _Pipeline:
             value_sets,
         )
         self.prefetcher = self._make_prefetcher()
-        self.uses = uses_of(program)
+        self.uses = features_of(program)
         note_layout(self.cg.notes, layout, self.uses)
         self.cg.notes[Notes.NOW] = self.now
         kept = kept_of(self.uses)

@@ -13,7 +13,7 @@ from typing import Any
 from emulator.p4.layout import CACHE_LINE_BYTES, round_up
 from emulator.p4.llvm.bits import I32, I64, PTR, Value, at, constant, copy_bytes, i64, load, store
 from emulator.p4.llvm.context import CodeGen
-from emulator.v1model.features import Uses
+from emulator.v1model.features import Features
 from emulator.v1model.layout import CLONE_SESSION_BYTES, CLONE_SESSIONS, Word
 from emulator.v1model.limits import QUEUE_CAPACITY, REINJECTION_CELL_BYTES, REINJECTION_LIMIT, UNCUT
 from emulator.v1model.llvm.counting import count_fault, drop_if
@@ -82,7 +82,7 @@ class Queues:
     """Emits the code that fills and empties the queues."""
 
     cg: CodeGen
-    uses: Uses
+    uses: Features
     kept: Kept
     places: Places
     state: SavedState

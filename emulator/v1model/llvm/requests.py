@@ -8,13 +8,13 @@ from emulator.p4 import ir
 from emulator.p4.llvm import expressions
 from emulator.p4.llvm.bits import constant, resize
 from emulator.p4.llvm.context import CodeGen
-from emulator.v1model.features import CLONES, RECIRCULATES, RESUBMITS, Uses
+from emulator.v1model.features import CLONES, RECIRCULATES, RESUBMITS, Features
 from emulator.v1model.layout import CLONE_SESSIONS
 from emulator.v1model.llvm.registers import CLONE, CLONE_LIST, CLONE_PENDING, CUT, RECIRCULATE, RESUBMIT
 
 
 def _list(cg: CodeGen, call: ir.CallExtern) -> int:
-    uses: Uses = cg.notes["uses"]
+    uses: Features = cg.notes["uses"]
     return uses.list_of(call)
 
 

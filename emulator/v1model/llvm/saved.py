@@ -18,7 +18,7 @@ from emulator.p4.llvm.bits import I64, PTR, Builder, Value, at, constant, copy_b
 from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.storage import header_bytes
 from emulator.p4.passes.lower_varbits import holder_of
-from emulator.v1model.features import Uses
+from emulator.v1model.features import Features
 from emulator.v1model.llvm.registers import SAVED_REGISTERS
 
 STRIDE = "$state_stride"
@@ -155,6 +155,6 @@ class Kept:
         b.position_at_end(end)
 
 
-def kept_of(uses: Uses) -> Kept:
+def kept_of(uses: Features) -> Kept:
     cells, end = pack_cells(tuple(width_of(v.type) for v in uses.kept))
     return Kept(uses.kept, cells, round_up(end, 8))

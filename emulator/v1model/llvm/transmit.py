@@ -29,7 +29,7 @@ from emulator.ports.batch import (
     TX_STRIDE,
     TX_TAIL,
 )
-from emulator.v1model.features import Uses
+from emulator.v1model.features import Features
 from emulator.v1model.layout import Word
 from emulator.v1model.limits import REINJECTION_CELL_BYTES, UNCUT
 from emulator.v1model.llvm.counting import count_drop, drop_if
@@ -66,7 +66,7 @@ class Transmitter:
     """Emits the way out for one place in the code."""
 
     cg: CodeGen
-    uses: Uses
+    uses: Features
     queues: Queues
     control: Callable[[str], None]
     """Emits a control of the program."""

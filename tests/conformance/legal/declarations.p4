@@ -171,3 +171,6 @@ apply { t.apply(); }
 //# v1model-parser: a signed run-time index of a stack
 int<32> i = 0;
 packet.extract(hdr.stack[i]); i = i + 1; packet.extract(hdr.stack[(int)i]); meta.m8 = hdr.stack[i - 1].a;
+//# v1model-local: no entries for a table without a key
+table t { actions = { NoAction; } const entries = { } }
+apply { t.apply(); }
