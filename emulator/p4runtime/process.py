@@ -174,9 +174,11 @@ class RunningSwitch:
 
         def make() -> Any:
             from emulator.p4runtime.commands.interpreter import Interpreter, Machine
+            from emulator.p4runtime.commands.state import Queues
 
             ports = {port.number: _spec_of(port) for port in self.ports}
-            return Interpreter(Machine(self.device.live, self.device.reset, lambda: ports))
+            queues = self.switch if isinstance(self.switch, Queues) else None
+            return Interpreter(Machine(self.device.live, self.device.reset, lambda: ports, queues))
 
         return commands_handler(make)
 

@@ -64,16 +64,21 @@ def _queue_place(words: list[str]) -> tuple[int | None, int | None]:
 def _queues(state: State) -> Queues:
     if state.queues is None:
         raise CommandError("Error: This switch has no egress queues: packets leave at once")
+    state.queues.prepare_queues()
     return state.queues
 
 
 def set_queue_depth(state: State, words: list[str]) -> list[str]:
-    _queues(state).set_queue_depth(number(words[0], "depth"), *_queue_place(words[1:]))
+    queues, depth = _queues(state), number(words[0], "depth")
+    with state.view.access():
+        queues.set_queue_depth(depth, *_queue_place(words[1:]))
     return []
 
 
 def set_queue_rate(state: State, words: list[str]) -> list[str]:
-    _queues(state).set_queue_rate(number(words[0], "rate"), *_queue_place(words[1:]))
+    queues, rate = _queues(state), number(words[0], "rate")
+    with state.view.access():
+        queues.set_queue_rate(rate, *_queue_place(words[1:]))
     return []
 
 

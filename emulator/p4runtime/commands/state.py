@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from emulator.native.p4protos import p4runtime_pb2
 from emulator.native.p4runtime_client import DELETE, INSERT, MODIFY
@@ -26,8 +26,13 @@ class CommandError(Exception):
     """A command that cannot be carried out; the text is what bmv2's command line prints, or begins as it does."""
 
 
+@runtime_checkable
 class Queues(Protocol):
     """Egress queues of a switch; None stands for all ports, or all priorities of a port."""
+
+    def prepare_queues(self) -> None:
+        """Compile what the first change of them needs; the data plane goes on meanwhile."""
+        ...
 
     def set_queue_depth(self, packets: int, port: int | None, priority: int | None) -> None: ...
     def set_queue_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None: ...

@@ -239,6 +239,35 @@ def test_completion(run: Lines) -> None:
     assert complete("table_add nonsense ") == complete("nonsense ") == []
 
 
+class RecordedQueues:
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.calls: list[tuple[str | int | None, ...]] = []
+
+    def prepare_queues(self) -> None:
+        assert not self.bench.switch.lock.locked()
+        self.calls.append(("prepare",))
+
+    def set_queue_depth(self, packets: int, port: int | None, priority: int | None) -> None:
+        assert self.bench.switch.lock.locked()
+        self.calls.append(("depth", packets, port, priority))
+
+    def set_queue_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:
+        assert self.bench.switch.lock.locked()
+        self.calls.append(("rate", packets_per_s, port, priority))
+
+
+def test_queues_of_all_ports_of_one_and_of_one_priority(bench: Bench) -> None:
+    queues = RecordedQueues(bench)
+    interpreter = Interpreter(Machine(bench.device.live, bench.device.reset, dict, queues))
+    for line in ("set_queue_depth 64", "set_queue_rate 100 2", "set_queue_rate 0x10 2 7"):
+        assert interpreter.run(line) == ""
+    assert [call for call in queues.calls if call != ("prepare",)] == [
+        ("depth", 64, None, None), ("rate", 100, 2, None), ("rate", 16, 2, 7),
+    ]  # fmt: skip
+    assert interpreter.run("set_queue_rate fast") == "Error: Invalid rate: fast is not a number"
+
+
 def test_every_command_has_a_help_and_counts_its_words(run: Lines) -> None:
     for name, command in COMMANDS.items():
         assert run(f"help {name}").startswith(f"{command.help}\nUsage: {name}")
