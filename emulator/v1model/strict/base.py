@@ -86,6 +86,28 @@ class StrictReporter:
                 seen.add(id(called))
                 yield from self._entered(called.body, is_action or isinstance(node, r.ActionCall), seen)
 
+    def constant_variables(self) -> frozenset[r.Symbol]:
+        """Variables that keep the constant that initializes them: p4c propagates it to where they are read."""
+        kept: set[r.Symbol] = set()
+        written: set[r.Symbol] = set()
+        for _, _, node in self.code():
+            if isinstance(node, r.Declare):
+                (kept if isinstance(node.value, r.Literal) else written).add(node.symbol)
+            elif isinstance(node, r.Assign | r.Update):
+                written |= _root(node.target)
+            elif isinstance(node, r.ExternCall | r.FunctionCall | r.ActionCall | r.BlockApply):
+                for bound in node.arguments:
+                    if bound.parameter.direction in ("out", "inout"):
+                        written |= _root(bound.value)
+        return frozenset(kept - written)
+
+
+def _root(place: Any) -> set[r.Symbol]:
+    """The variable that a place is part of."""
+    while isinstance(place, r.FieldOf | r.ElementOf | r.SliceOf | r.SliceAt | r.StackProperty):
+        place = place.base
+    return {place.symbol} if isinstance(place, r.Ref) else set()
+
 
 def walk(node: Any) -> Iterator[Any]:
     """Every statement and expression in a resolved tree, itself first; symbols and types are not entered."""
@@ -106,8 +128,9 @@ def argument(call: r.ExternCall, name: str) -> Any:
     return next((b.value for b in call.arguments if b.parameter.name == name), None)
 
 
-def is_known(value: Any) -> bool:
-    """Has it a value when blocks are in place? A constructor's parameter has."""
+def is_known(value: Any, constants: frozenset[r.Symbol] = frozenset()) -> bool:
+    """Whether it has a value when blocks are in place, as a constructor's parameter has."""
     if isinstance(value, r.Ref):
-        return isinstance(value.symbol, r.VariableSymbol) and value.symbol.is_constructor
+        is_constructor = isinstance(value.symbol, r.VariableSymbol) and value.symbol.is_constructor
+        return is_constructor or value.symbol in constants
     return isinstance(value, r.Literal)

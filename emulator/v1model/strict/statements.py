@@ -23,13 +23,14 @@ _NAMES = {"ig": "the ingress control", "eg": "the egress control"}
 
 
 def check_statements(reporter: StrictReporter) -> None:
+    constants = reporter.constant_variables()
     for block, is_action, node in reporter.code():
         if isinstance(node, r.ExternCall):
             for text in _call_faults(node, block):
                 reporter.refuse(node, text)
         elif isinstance(node, r.Binary) and node.op in ("<<", ">>"):
-            _check_shift(reporter, node, node.right)
-        elif isinstance(node, r.Binary) and node.op in ("/", "%") and not is_known(node.right):
+            _check_shift(reporter, node, node.right, constants)
+        elif isinstance(node, r.Binary) and node.op in ("/", "%") and not is_known(node.right, constants):
             reporter.refuse(node, f"the right operand of {node.op!r} must be known at compile time")
         elif isinstance(node, r.Binary) and node.op == "++" and _is_signed(node.left, node.right):
             reporter.refuse(node, "'++' has bit<W> operands only")
@@ -62,8 +63,8 @@ def _is_in_itself(type_: t.Type) -> bool:
     return any(mentions(a, type_.declaration) or _is_in_itself(a) for a in type_.arguments)
 
 
-def _check_shift(reporter: StrictReporter, node: Any, amount: r.Expr) -> None:
-    if is_known(amount):
+def _check_shift(reporter: StrictReporter, node: Any, amount: r.Expr, constants: frozenset[r.Symbol]) -> None:
+    if is_known(amount, constants):
         if isinstance(amount, r.Literal) and amount.value > MAX_SHIFT:
             reporter.refuse(node, f"a shift by more than {MAX_SHIFT} bits")
         return

@@ -1,5 +1,7 @@
 //# v1model: shifts by few bits
 meta.m16 = meta.m16 << meta.m8; meta.m16 = meta.m16 >> 16w5;
+//# v1model: a shift and a quotient by variables that are constant
+bit<16> amount = 3; meta.m16 = (meta.m16 << amount) / amount;
 //# v1model-local: a loop in an action
 action a() { for (bit<8> i = 0; i < 3; i = i + 1) { meta.m8 = i; } }
 table t { actions = { a; NoAction; } }

@@ -18,6 +18,10 @@ register<bool>(4) r; //! TARGET
 register<bit<8>>(0) r; //! TARGET
 //# v1model: a shift by 16 bits' worth
 meta.m16 = meta.m16 << meta.m16; //! TARGET
+//# v1model: a shift by a variable that changes
+bit<16> amount = 3;
+if (meta.flag) { amount = 4; }
+meta.m16 = meta.m16 << amount; //! TARGET
 //# v1model: a shift by a constant beyond 256
 meta.m16 = meta.m16 >> 300; //! TARGET
 //# v1model: an update in place with a shift by 16 bits' worth
