@@ -312,8 +312,8 @@ def make_reduction(given: Mapping[str, Any]) -> Reduction:
     for name, value in values.items():
         if name not in types:
             raise ConfigError(f"reduction: there is no field {name}; known: {', '.join(types)}")
-        wanted = {"int": int, "float": (int, float), "bool": bool, "str": str}[str(types[name])]
-        if not isinstance(value, wanted) or (isinstance(value, bool) and types[name] != "bool"):  # type: ignore[arg-type]
+        expected = {"int": int, "float": (int, float), "bool": bool, "str": str}[str(types[name])]
+        if not isinstance(value, expected) or (isinstance(value, bool) and types[name] != "bool"):  # type: ignore[arg-type]
             raise ConfigError(f"reduction: {name} = {value!r} is no {types[name]}")
     return Reduction(**values)
 

@@ -96,8 +96,8 @@ class HostData:
 
 
 def due_cycles(blocks: int, children: int, begin: int, cycles: float) -> list[float]:
-    """By block, when its result can be expected of a tree that takes so many cycles for the whole message, from so many
-    children that begin at equal distances in it: when the last of them has got there."""
+    """The cycle, by block, at which its result is due from a tree that takes ``cycles`` for the whole message, where
+    ``children`` start at equal distances in it: when the last of them has reached the block."""
     firsts = np.arange(children) * blocks // children
     steps = (np.arange(blocks)[:, None] - firsts[None, :]) % blocks
     return [float(at) for at in begin + (steps.max(axis=1) + 1) * cycles / blocks]

@@ -32,7 +32,7 @@ class Patience:
         self._late.append(late_cycles)
 
     def cycles(self, asked: int) -> float:
-        """Until a block is asked for that was asked for so often since anything of it came."""
+        """Time to the next request for a block, after a number of requests since its last packet came."""
         if asked:
             return self.least_cycles / 2 * (1 << min(asked - 1, MOST_DOUBLINGS))
         return self.least_cycles + min(self._late, default=0.0)

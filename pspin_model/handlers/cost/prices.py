@@ -37,7 +37,7 @@ class Kind:
 
     integer: dict[str, int]
     real: dict[str, int]
-    beside: dict[str, int]
+    per_element: dict[str, int]
 
 
 PLAIN = Kind({"alu": 1}, {"fp": 1}, {})
@@ -48,7 +48,7 @@ ABSOLUTE = Kind({"alu": 3}, {"fp": 1}, {})
 
 
 def charge_text(**counts: str | int) -> str:
-    """A call that charges so many instructions of each class."""
+    """A call that charges instructions by class."""
     return f"charge_all(h, {', '.join(str(counts.get(name, 0)) for name in CLASSES)})"
 
 
@@ -70,11 +70,11 @@ def _widest(operands: Sequence[Any]) -> int:
     return max(views, key=lambda place: getattr(operands[place].dtype, "bitwidth", 8))
 
 
-def _elements(operands: Sequence[Any], size: str, beside: dict[str, int]) -> str:
+def _elements(operands: Sequence[Any], size: str, per_element: dict[str, int]) -> str:
     text = f"charge_elements(h, x{_widest(operands)}, {size})"
     text += "".join(f"; reads(h, x{place}, x{place}.size)" for place, kind in enumerate(operands) if _element(kind))
-    if beside:
-        text += "; " + charge_text(**{name: f"{count} * {size}" for name, count in beside.items()})
+    if per_element:
+        text += "; " + charge_text(**{name: f"{count} * {size}" for name, count in per_element.items()})
     return text
 
 
@@ -85,7 +85,7 @@ def each(kind: Kind) -> Callable[[str, Sequence[Any]], str]:
         if not all(_number(operand) or _element(operand) for operand in operands):
             raise cannot_price(f"{label} of {', '.join(map(str, operands))}")
         if any(_element(operand) for operand in operands):
-            return _elements(operands, "result.size", kind.beside)
+            return _elements(operands, "result.size", kind.per_element)
         counts = kind.real if any(isinstance(operand, types.Float) for operand in operands) else kind.integer
         turns = max(1, len(operands) - 1)
         return charge_text(**{name: turns * count for name, count in counts.items()})
@@ -93,13 +93,13 @@ def each(kind: Kind) -> Callable[[str, Sequence[Any]], str]:
     return price
 
 
-def reduction(beside: dict[str, int], at_end: dict[str, int]) -> Callable[[str, Sequence[Any]], str]:
+def reduction(per_element: dict[str, int], at_end: dict[str, int]) -> Callable[[str, Sequence[Any]], str]:
     """Price of a reduction of one view, or of two together."""
 
     def price(label: str, operands: Sequence[Any]) -> str:
         if not all(_element(operand) for operand in operands):
             raise cannot_price(f"{label} of {', '.join(map(str, operands))}")
-        text = _elements(operands, "x0.size", beside)
+        text = _elements(operands, "x0.size", per_element)
         return f"{text}; {charge_text(**at_end)}" if at_end else text
 
     return price

@@ -56,7 +56,7 @@ INLINE int32_t atomic_min(int32_t *at, int32_t value)
     return old;
 }
 
-/* A call of the machine is an `ecall`; its number stands in the instruction behind it, which is not executed. It costs what
+/* A call of the machine is an `ecall`; its number is in the instruction behind it, which is not executed. It costs what
  * the Python call costs; the instructions that bring its arguments into registers cost what they cost. */
 INLINE uint64_t netsum_call(uint32_t number, uint32_t a)
 {

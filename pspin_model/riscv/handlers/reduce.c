@@ -1,6 +1,6 @@
 #include "handler.h"
 
-/* Each word added to the cluster's vector by an atomic of its own. */
+/* Each word added to the cluster's vector by its own atomic. */
 void handler(const task_t *task)
 {
     const int32_t *words = payload(task);
