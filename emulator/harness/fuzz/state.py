@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from emulator.harness.stf.names import Names
+from emulator.switch.control import TableEntry
 from emulator.switch.core import Switch
 
 MOST_CELLS = 4096
@@ -69,10 +70,13 @@ def control_state(switch: Switch) -> dict[str, object]:
     """What only the control plane changes: packets must leave it alone."""
     assert switch.program is not None
     view = switch.program.view
-    bare = {t.name: [replace(e, counter=None, last_hit_ns=0) for e in switch.entries(t.id)] for t in view.tables}
+
+    def bare(entry: TableEntry) -> TableEntry:
+        return replace(entry, counter=None, meter_counts=None, last_hit_ns=0)
+
     return {
-        "entries": bare,
-        "default entries": {t.name: replace(switch.default_entry(t.id), counter=None) for t in view.tables},
+        "entries": {t.name: [bare(e) for e in switch.entries(t.id)] for t in view.tables},
+        "default entries": {t.name: bare(switch.default_entry(t.id)) for t in view.tables},
         "multicast groups": switch.multicast_groups(),
         "clone sessions": switch.clone_sessions(),
     }

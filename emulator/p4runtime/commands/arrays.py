@@ -98,7 +98,7 @@ def _change_entry(
     state: State, table: TableSchema, entry: TableEntry, *, counter: CounterValue | None = None,
     meter: MeterConfig | None = None,
 ) -> None:  # fmt: skip
-    changed = replace(entry, counter=counter, meter=meter or entry.meter)
+    changed = replace(entry, counter=counter, meter=meter or entry.meter, meter_counts=None)
     with state.view.access():
         state.view.control.modify_entry(table.id, changed)
 

@@ -297,7 +297,7 @@ def _modify(state: State, table: TableSchema, entry: TableEntry) -> None:
     if entry.is_const:
         raise CommandError("Invalid table operation (IMMUTABLE_TABLE_ENTRIES): the program declares the entry const")
     with state.view.access():
-        state.view.control.modify_entry(table.id, replace(entry, counter=None))
+        state.view.control.modify_entry(table.id, replace(entry, counter=None, meter_counts=None))
 
 
 def table_delete(state: State, words: list[str]) -> list[str]:
