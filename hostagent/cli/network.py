@@ -245,8 +245,19 @@ def controller(
     option(
         "--election-id", metavar="HIGH,LOW", help="Election id; a higher one than the controller's becomes primary."
     ),
+    option("--cacert", metavar="FILE", help="Root certificates of a switch with TLS (PEM)."),
+    option("--cert", metavar="FILE", help="Certificate of the shell, for mutual TLS (PEM)."),
+    option("--private-key", metavar="FILE", help="Private key of the shell, for mutual TLS (PEM)."),
 )
-def shell(*, p4runtime: str = "127.0.0.1:9559", device_id: int = 0, election_id: str = "0,1") -> int:
+def shell(
+    *,
+    p4runtime: str = "127.0.0.1:9559",
+    device_id: int = 0,
+    election_id: str = "0,1",
+    cacert: str | None = None,
+    cert: str | None = None,
+    private_key: str | None = None,
+) -> int:
     """Open p4runtime-shell on a running switch.
 
     Example:
@@ -254,7 +265,9 @@ def shell(*, p4runtime: str = "127.0.0.1:9559", device_id: int = 0, election_id:
     """
     from emulator.p4runtime.shell import run_shell
 
-    return run_shell(p4runtime, device_id, election_id)
+    files = {"--cacert": cacert, "--cert": cert, "--private-key": private_key}
+    tls = [word for name, file in files.items() if file is not None for word in (name, file)]
+    return run_shell(p4runtime, device_id, election_id, ["--ssl", *tls] if tls else [])
 
 
 @command(

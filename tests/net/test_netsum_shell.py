@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.native.tls import ClientTls, ServerTls
 from emulator.p4.library import find_program
 from emulator.p4runtime import shell
 from emulator.p4runtime.device import Device
@@ -18,6 +19,7 @@ from emulator.ports.batch import FrameBatch
 from emulator.switch.core import Switch
 from tests.clients.p4runtime_scenario import Controller, make_package
 from tests.fakes.fake_switch import DROPS, fake_target
+from tests.labs.certificates import make_certificates
 from tests.labs.shell import needs_shell, play
 
 
@@ -142,3 +144,26 @@ def test_no_shell_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: p
 def test_no_switch_is_said_in_one_line(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert shell.run_shell(address) == 1
     assert capsys.readouterr().err.startswith(f"netsum shell: no switch answers at {address!r}")
+
+
+@needs_shell
+def test_it_reaches_a_switch_with_mutual_tls(tmp_path: Path) -> None:
+    made = make_certificates(tmp_path)
+    tls = ServerTls(made.path("server.crt"), made.path("server.key"), made.path("ca.crt"), requires_client=True)
+    server = P4RuntimeServer(Device(0, fake_target()), "127.0.0.1:0", tls=tls)
+    credentials = ClientTls(made.path("ca.crt"), made.path("client.crt"), made.path("client.key")).credentials()
+    loader = Controller(server.address, credentials=credentials)
+    loader.arbitrate(0)
+    loader.set_pipeline(make_package())
+    files = [
+        "--cacert",
+        made.path("ca.crt"),
+        "--cert",
+        made.path("client.crt"),
+        "--private-key",
+        made.path("client.key"),
+    ]
+    printed = play(server.address, tmp_path, 'print(len(list(table_entry["jobs"].read())), "entries")', "--ssl", *files)
+    loader.close()
+    server.stop(grace_s=0)
+    assert "0 entries" in printed
