@@ -26,7 +26,7 @@ from hostagent.protocol.frames import Addresses, Frame, build_frame, no_lanes, p
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms, RackPart, Spread
 from hostagent.protocol.wire import FLAG_NO_DATA, LANE_BYTES, Header, Kind, Operator, full_frame_bytes
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.hierarchy.embedded import Inside
+from hostagent.rackserver.hierarchy.embedded_aggregator import Inside
 from hostagent.rackserver.hierarchy.routes import Peer, Place
 
 JOB, EPOCH, OPERATION = 1, 1, 0x5EED

@@ -207,11 +207,11 @@ class Answer:
     """Chunks with a NaN or an infinity so far."""
     updates: int
     """Steps this key has had."""
-    torn: bool
+    incomplete: bool
     """A run of WRITEs has begun and not ended: the weights are of no step."""
     newest: int = 0
     """The racks' servers are apart, and this is the age of the one that has had the most changes; 0: they are not."""
-    strangers: tuple[int, int] | None = None
+    conflicting_racks: tuple[int, int] | None = None
     """Two racks whose servers hold different trainings."""
     room: Room | None = None
     """Where the status is QUOTA."""
@@ -240,10 +240,10 @@ def read_answer(words: Words) -> Answer:
         skipped=lanes[7],
         not_finite=lanes[8],
         updates=lanes[9] << 32 | lanes[10],
-        torn=bool(lanes[11]),
+        incomplete=bool(lanes[11]),
         newest=lanes[12],
         room=Room(needed, used, limit, bool(lanes[19])) if lanes[0] == Status.QUOTA else None,
-        strangers=(lanes[20] - 1, lanes[21] - 1) if lanes[20] else None,
+        conflicting_racks=(lanes[20] - 1, lanes[21] - 1) if lanes[20] else None,
     )
 
 

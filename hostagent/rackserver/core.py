@@ -28,13 +28,12 @@ from hostagent.protocol.services.aggregator import (
     RefusalCode,
 )
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Header, Kind
-from hostagent.rackserver.entry import PROGRAM, program_address
 from hostagent.rackserver.frames.answers import answer
 from hostagent.rackserver.frames.lanes import combine
 from hostagent.rackserver.frames.tx_slots import RUNS
-from hostagent.rackserver.hierarchy.entries import add_resync_state, add_transferred_state
 from hostagent.rackserver.hierarchy.memory import TierMemory, Traffic, compile_tiers, totals_for
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place
+from hostagent.rackserver.process_batch import PROGRAM, program_address
 from hostagent.rackserver.records import (
     CHILD,
     COUNTERS,
@@ -54,8 +53,15 @@ from hostagent.rackserver.records import (
 )
 from hostagent.rackserver.services.checkpoint import CheckpointError
 from hostagent.rackserver.services.optimizer_step import step_chunk
-from hostagent.rackserver.services.served import complete_control, complete_data, data_owner, release_core
-from hostagent.rackserver.services.services import NO_JOB, ServiceMemory
+from hostagent.rackserver.services.served import (
+    add_resync_state,
+    add_transferred_state,
+    complete_control,
+    complete_data,
+    data_owner,
+    release_core,
+)
+from hostagent.rackserver.services.service_memory import NO_JOB, ServiceMemory
 from hostagent.rackserver.tenants.fair_queueing import FairQueues
 from hostagent.rackserver.tenants.tenants import Registry
 
@@ -68,7 +74,7 @@ SERVICE_ENTRIES = {
     "add_resync_state": add_resync_state,
     "add_transferred_state": add_transferred_state,
 }
-"""Called through ``entries``, compiled when the first service comes."""
+"""Called through ``compiled_calls``, compiled when the first service comes."""
 DEFAULT_SLOTS = 4096
 SCRATCH_ROWS = 4
 """Frames' worth of private memory of a core: an answer's words, a gradient, and room."""

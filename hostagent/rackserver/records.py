@@ -69,7 +69,7 @@ tx         the TX_RINGs of all ports
 counters   counters of core 0; those of core i are i * counter_bytes further
 heads      of core 0: HEAD_BYTES for each child, as children; those of core i are i * heads_bytes further
 loads      bytes of services' blocks that each core owns
-answer to may_be_replaced   addresses of large functions that are called through ``entries``
+answer to may_be_replaced   addresses of large functions that are called through ``compiled_calls``
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
 pending    PENDING of core 0, those of core i are i * pending_bytes further
 release    not 0: a service has withheld results that may go now

@@ -8,11 +8,13 @@ listed in torch 2.13's ``ProcessGroup``.
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -24,7 +26,6 @@ from hostagent.torch_backend.completer import Completer
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.plans import Member, Plan
 from hostagent.torch_backend.tensors import OTHER_GROUP, parse_reduction
-from hostagent.torch_backend.untraced import untraced
 from hostagent.torch_backend.work import NetsumWork
 from hostagent.transport.channel import Channel
 from hostagent.transport.errors import Cause, TransportError
@@ -36,6 +37,31 @@ HELD_OUTPUTS = 16
 """Of so many recent handles that nobody waited for, the output tensors are kept, for a future asked for late."""
 
 _ProcessGroup: Any = dist.ProcessGroup  # its declared overloads fit neither its own callers nor a subclass
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def untraced(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """The method, which torch.compile does not trace.
+
+    torch._dynamo.disable does that, but importing torch._dynamo costs seconds, which a script without torch.compile
+    should not pay; a process that has not imported it cannot be tracing.
+    """
+    without_tracing: Callable[_P, _T] | None = None
+
+    @functools.wraps(method)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        nonlocal without_tracing
+        if without_tracing is None:
+            disable = getattr(sys.modules.get("torch._dynamo"), "disable", None)
+            if disable is None:
+                return method(*args, **kwargs)
+            without_tracing = disable(method)
+        return without_tracing(*args, **kwargs)
+
+    call._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return call
 
 
 class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]

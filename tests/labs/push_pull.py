@@ -174,12 +174,12 @@ def begin(session: Session, held: dict[tuple[int, int], Array], keys: list[int])
     """Write the weights of a new service, or get those of the last whole step; returns its number."""
     ask = Hyperparameters(flags=int(ServedFlag.AGREE))
     answer = session.run(Action.QUERY, keys[-1:], {}, terms=ask)[0]
-    if answer.strangers:
-        raise Refused(f"racks {answer.strangers} hold different trainings")
+    if answer.conflicting_racks:
+        raise Refused(f"racks {answer.conflicting_racks} hold different trainings")
     if answer.newest:
         bring_together(session, keys, answer.newest)
         answer = session.run(Action.QUERY, keys[-1:], {}, terms=ask)[0]
-    if answer.torn and answer.step > 0:
+    if answer.incomplete and answer.step > 0:
         raise Hopeless
     if answer.elements == 0:
         more = Hyperparameters(flags=int(ServedFlag.MORE))
@@ -197,8 +197,8 @@ def bring_together(session: Session, keys: list[int], age: int) -> None:
     session.run(Action.QUERY, keys[-1:], {}, terms=lineage, age=age)
     for key in keys:
         held = session.run(Action.QUERY, [key], {}, terms=Hyperparameters(), age=age)[0]
-        if held.strangers:
-            raise Refused(f"racks {held.strangers} hold different trainings")
+        if held.conflicting_racks:
+            raise Refused(f"racks {held.conflicting_racks} hold different trainings")
         for buffer in range(1 + held.state_tensors):
             restarted = ServedFlag.ANEW if key == keys[0] and buffer == 0 else 0
             more = 0 if key == keys[-1] and buffer == held.state_tensors else ServedFlag.MORE

@@ -10,10 +10,10 @@ from emulator.ports.spec import Impairments
 from hostagent.protocol.reference import ReferenceJob
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms, RackPart, ServiceTerms, Spread
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.hierarchy.embedded import Inside
+from hostagent.rackserver.hierarchy.embedded_aggregator import Inside
 from hostagent.rackserver.hierarchy.routes import Peer, Place
 from hostagent.rackserver.services.checkpoint import Snapshot, put
-from hostagent.rackserver.services.services import ServiceMemory
+from hostagent.rackserver.services.service_memory import ServiceMemory
 from tests.labs.links import Links
 
 PEER_PORT = 100

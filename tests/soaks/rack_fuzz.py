@@ -22,7 +22,7 @@ from hostagent.protocol.served import Action, Announcement, Hyperparameters, Ser
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ServiceTerms
 from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind, Operator
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.hierarchy.embedded import Inside
+from hostagent.rackserver.hierarchy.embedded_aggregator import Inside
 from hostagent.rackserver.tenants.tenants import Registry
 
 LANES, WINDOW_LOG2 = 64, 3

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.services.checkpoint import take, write
 from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
-from hostagent.rackserver.services.services import NO_STEP, ServiceMemory
+from hostagent.rackserver.services.service_memory import NO_STEP, ServiceMemory
 
 LOOK_S = 0.05
 """Between two looks at the services' steps."""
@@ -96,7 +96,7 @@ class Checkpointer:
 
     def _save(self, name: str, service: ServiceMemory, now_s: float, *, is_last: bool = False) -> None:
         with self._paused():
-            if service.is_torn:
+            if service.is_incomplete:
                 return
             snapshot = take(service, self._rack.registry.tenant(name))
         place, before, problem = self._folder.place_of(name), self.saved.get(name), ""

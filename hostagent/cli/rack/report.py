@@ -31,8 +31,8 @@ def print_report(report: Mapping[str, Any], out: TextIO) -> None:
             f"{between['again_bytes']:,} retransmitted; {between['dropped']:,} of their frames came too late"
         )
     lost = [f"{count:,} {reason}" for reason, count in report["drops"].items()]
-    if report["strangers"]:
-        lost.append(f"{report['strangers']:,} for no such service, or none")
+    if report["unknown_services"]:
+        lost.append(f"{report['unknown_services']:,} for no such service, or none")
     if lost:
         console.print(f"refused or dropped: {', '.join(lost)}")
 

@@ -45,7 +45,7 @@ LEAST_EXPONENT, LARGEST_EXPONENT = -148, 128
 
 @njit
 def store_lanes(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> int:
-    """Take a chunk's result, once. Called through ``entries``."""
+    """Take a chunk's result, once. Called through ``compiled_calls``."""
     core, operation = core_at(core_address), operation_at(operation_address)
     if part == EXPONENT:
         store_exponents(core, operation, index, lanes)

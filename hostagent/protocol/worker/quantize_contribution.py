@@ -53,7 +53,7 @@ def complement_of(operation: Any) -> int:
 
 @njit
 def fill_lanes(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> Any:
-    """Write all of the frame's lanes. Called through ``entries``.
+    """Write all of the frame's lanes. Called through ``compiled_calls``.
 
     Returns 0 when there is nothing to add; the lanes are then left as they were.
     """

@@ -11,7 +11,7 @@ from typing import Any
 from emulator.native.jit import njit
 from emulator.native.memory import load_be16, load_be32, load_i64, load_u8, store_i64
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
-from hostagent.protocol.worker import entries
+from hostagent.protocol.worker import compiled_calls
 from hostagent.protocol.worker.header import (
     CHILD_AT,
     CHUNK_AT,
@@ -184,7 +184,7 @@ def store_first(core: Any, chunk: Any, lanes: int) -> None:
     core.chunks_stored += 1
     operation.stored += 1
     place = core.operations + chunk.operation_slot * OPERATION_BYTES
-    status = entries.store_lanes(core, is_served(operation), place, chunk.part, chunk.index, lanes)
+    status = compiled_calls.store_lanes(core, is_served(operation), place, chunk.part, chunk.index, lanes)
     if status != 0:
         refuse(core, operation.sequence, status)
     if chunk.part == EXPONENT and operation.exponents_stored == operation.groups:

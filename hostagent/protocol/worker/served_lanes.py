@@ -13,7 +13,7 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i16, load_i32, load_lane, store_i32, store_lane, zero_bytes
 from hostagent.protocol.quantizer.floats import narrow, widen
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
-from hostagent.protocol.worker import entries
+from hostagent.protocol.worker import compiled_calls
 from hostagent.protocol.worker.operations import FLAGGED, PUSH, PUSH_PULL, WRITE, flagged_list
 from hostagent.protocol.worker.records import (
     ANNOUNCED,
@@ -42,7 +42,7 @@ def fill_served(core_address: int, operation_address: int, part: int, index: int
         return fill_announcement(core, operation, lanes)
     if operation.kind >= WRITE:
         return fill_write(core, operation, index, lanes)
-    return entries.fill_lanes(core, False, operation_address, part, index, lanes)
+    return compiled_calls.fill_lanes(core, False, operation_address, part, index, lanes)
 
 
 @njit
@@ -52,7 +52,7 @@ def store_served(core_address: int, operation_address: int, part: int, index: in
     if part == ANNOUNCED:
         return store_answer(operation, lanes)
     if part in (EXPONENT, TAIL_EXPONENT):
-        return entries.store_lanes(core, False, operation_address, part, index, lanes)
+        return compiled_calls.store_lanes(core, False, operation_address, part, index, lanes)
     if brings_weights(operation, part, index):
         place = load_i32(flagged_list(operation), index) if part == TAIL_DATA else index
         store_weights(core, operation, place, lanes)

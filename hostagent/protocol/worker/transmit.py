@@ -13,7 +13,7 @@ from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, store_be16, store_be32, store_i64, zero_bytes
 from hostagent.protocol.wire import LANES_AT
-from hostagent.protocol.worker import entries
+from hostagent.protocol.worker import compiled_calls
 from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write_checksum, write_header
 from hostagent.protocol.worker.lists import NONE, chunk_in, enter_list, head, leave_list
 from hostagent.protocol.worker.operations import (
@@ -119,7 +119,7 @@ def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
     lanes = frame + LANES_AT
     slot = sequence & (core.operation_ring - 1)
     operation_address = core.operations + slot * OPERATION_BYTES
-    has_data = entries.fill_lanes(core, is_served(operation), operation_address, part, index, lanes) != 0
+    has_data = compiled_calls.fill_lanes(core, is_served(operation), operation_address, part, index, lanes) != 0
     is_short = not has_data and core.short_no_data != 0
     if not has_data and not is_short:
         zero_bytes(lanes, 4 * core.lanes)

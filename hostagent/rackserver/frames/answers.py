@@ -16,7 +16,7 @@ from hostagent.protocol.worker.header import (
     OPERATOR_AT,
     write_checksum,
 )
-from hostagent.rackserver.entries import CORE_SHIFT, NO_LANES, OPERATOR_SHIFT, RECEIVER_SHIFT, TO_ALL
+from hostagent.rackserver.compiled_calls import CORE_SHIFT, NO_LANES, OPERATOR_SHIFT, RECEIVER_SHIFT, TO_ALL
 from hostagent.rackserver.frames.tx_slots import take_tx_slot
 from hostagent.rackserver.records import (
     CHILD_BYTES,
@@ -68,7 +68,7 @@ def answer_child(server: Any, job: Any, bit: int, what: int, about: int, payload
 
 @njit
 def answer(server_address: int, job_address: int, what: int, about: int, payload: int) -> int:
-    """Answer one child, or all. Called through ``entries.answer``, which packs ``what`` and ``about``.
+    """Answer one child, or all. Called through ``compiled_calls.answer``, which packs ``what`` and ``about``.
 
     ``payload`` is the address of the lanes in network byte order; 0 for zeros.
     """

@@ -11,7 +11,7 @@ import numpy as np
 
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i32, load_i64, load_lane, store_i32, store_lane
-from hostagent.rackserver.entries import COUNT_SHIFT, HAS_DATA, IS_LAST, IS_MAXIMUM
+from hostagent.rackserver.compiled_calls import COUNT_SHIFT, HAS_DATA, IS_LAST, IS_MAXIMUM
 
 
 @njit
@@ -111,7 +111,7 @@ def put_one(held: int, given: int, how: int, first: int, end: int) -> None:
 
 @njit
 def combine(held: int, table: int, how: int, first: int, end: int) -> int:
-    """Combine contributions' lanes with a set's. Called through ``entries.combine``, which packs ``how``.
+    """Combine contributions' lanes with a set's. Called through ``compiled_calls.combine``, which packs ``how``.
 
     ``table``: addresses of as many contributions' lanes as ``how >> COUNT_SHIFT`` says, four at most (four or two are
     added in one pass). ``how`` also has HAS_DATA, others were here before; IS_LAST; IS_MAXIMUM, else they are added.

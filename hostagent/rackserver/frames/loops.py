@@ -29,8 +29,8 @@ from emulator.native.syscalls import monotonic_ns
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
 from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
-from hostagent.rackserver import entries
-from hostagent.rackserver.entries import TO_ALL
+from hostagent.rackserver import compiled_calls
+from hostagent.rackserver.compiled_calls import TO_ALL
 from hostagent.rackserver.frames.answers import ERROR, RESULT, WAITING
 from hostagent.rackserver.frames.validate import ANNOUNCE, CONTRIBUTION, MAX, SERVED, row_of, sender
 from hostagent.rackserver.records import (
@@ -102,7 +102,7 @@ def owner_of(server: Any, frame: int, length: int) -> Any:
     if job.service:
         if load_u8(frame + OPERATOR_AT, 0) != SERVED:
             return job.home
-        return entries.data_owner(server, job, frame)
+        return compiled_calls.data_owner(server, job, frame)
     slot = job.first_slot + (load_be32(frame + CHUNK_AT) & (job.window - 1))
     return (slot >> job.block_log2) % server.cores
 
@@ -171,7 +171,7 @@ def take_frame(server: Any, core: int, frame: int, length: int, port: int) -> No
     elif load_u8(frame + KIND_AT, 0) == CONTRIBUTION:
         contribute(server, core, row, bit, frame, length)
     else:
-        entries.take_rack_frame(server, core, frame, length, bit)
+        compiled_calls.take_rack_frame(server, core, frame, length, bit)
 
 
 @njit
@@ -181,7 +181,7 @@ def finish(address: int, core: int) -> None:
     for row in range(MAX_JOBS):
         job = job_at(server.jobs + row * JOB_BYTES)
         if job.service:
-            entries.release_core(server, job, core)
+            compiled_calls.release_core(server, job, core)
 
 
 @njit(forceinline=True)
@@ -194,7 +194,7 @@ def contribute(server: Any, core: int, row: int, bit: int, frame: int, length: i
     held = set_at(server.sets + index * SET_BYTES)
     accepts, fresh = takes(job, held, chunk)
     if accepts and fresh and job.tier and job.service and held.operator == MAX and held.epoch == job.epoch:
-        accepts = entries.may_be_replaced(server, job, index)
+        accepts = compiled_calls.may_be_replaced(server, job, index)
     if not accepts:
         count(counters, job, bit, OUTSIDE_WINDOW, length)
         return
@@ -249,28 +249,28 @@ def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fra
     if held.failed:
         count(counters, job, bit, FAILED, length)
         write_error(words, held)
-        entries.answer(server, job, core, ERROR, bit, operator, held.chunk, operation, words, False)
+        compiled_calls.answer(server, job, core, ERROR, bit, operator, held.chunk, operation, words, False)
     elif operation != held.operation or operator != held.operator:
         held.failed = 1
         held.other_operation = operation
         held.other_child = load_be16(frame + CHILD_AT)
         count(counters, job, bit, MISMATCH, length)
         write_error(words, held)
-        entries.answer(server, job, core, ERROR, TO_ALL, operator, held.chunk, operation, words, False)
+        compiled_calls.answer(server, job, core, ERROR, TO_ALL, operator, held.chunk, operation, words, False)
         if job.tier:
-            entries.propagate_error(server, job, index, core, NOBODY)
+            compiled_calls.propagate_error(server, job, index, core, NOBODY)
     elif held.came >> bit & 1 == 0:
         take(server, core, job, held, index, bit, frame, length)
     elif job.tier:
         count(counters, job, bit, SERVED_AGAIN if held.complete else WAITED, length)
-        entries.answer_duplicate(server, job, index, core, bit)
+        compiled_calls.answer_duplicate(server, job, index, core, bit)
     elif held.complete:
         count(counters, job, bit, SERVED_AGAIN, length)
         answer_result(server, job, core, held, index, bit)
     else:
         count(counters, job, bit, WAITED, length)
         write_words(words, held.came >> 32, held.came, 0, 0)
-        entries.answer(server, job, core, WAITING, bit, operator, held.chunk, operation, words, False)
+        compiled_calls.answer(server, job, core, WAITING, bit, operator, held.chunk, operation, words, False)
 
 
 @njit
@@ -301,7 +301,7 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA != 0
     count(counters, job, bit, ACCEPTED_NO_DATA if no_data else ACCEPTED, length)
     held.came |= wide(1) << bit
-    full = entries.full_bitmap(server, job, wide(held.chunk)) if job.tier else job.full
+    full = compiled_calls.full_bitmap(server, job, wide(held.chunk)) if job.tier else job.full
     is_last = held.came == full
     if not no_data:
         held.has_data = 1
@@ -310,7 +310,7 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
         return
     settle(server, core, held, index, True)
     if job.tier:
-        entries.forward_full_set(server, job, index, core)
+        compiled_calls.forward_full_set(server, job, index, core)
     else:
         count(counters, job, bit, COMPLETED, length)
         conclude(server, core, job, held, index)
@@ -321,9 +321,9 @@ def conclude(server: Any, core: int, job: Any, held: Any, index: int) -> None:
     """All contributions are in: answer, or let the service say when."""
     if job.service:
         if held.operator == SERVED:
-            verdict = entries.complete_data(server, job, index, core)
+            verdict = compiled_calls.complete_data(server, job, index, core)
         else:
-            verdict = entries.complete_control(server, job, index, core)
+            verdict = compiled_calls.complete_control(server, job, index, core)
         if verdict == WITHHOLD:
             held.withheld = 1
             return
@@ -362,7 +362,7 @@ def settle(server: Any, core: int, held: Any, index: int, is_last: Any) -> None:
             number = load_i64(entry + 16)
             count += 1
         table, ends = pending.address + TABLE, is_last and number == 0
-        entries.combine(server, lanes, table, count, held.begun, ends, is_maximum)
+        compiled_calls.combine(server, lanes, table, count, held.begun, ends, is_maximum)
         if count > 0:
             held.begun = 1
         if number == 0:
@@ -390,4 +390,4 @@ def answer_result(server: Any, job: Any, core: int, held: Any, index: int, recei
     """A complete set's lanes, to the child with the bit ``receiver``, or TO_ALL."""
     lanes = server.sums + index * 4 * server.lanes if held.has_data else 0
     short = held.short_result
-    entries.answer(server, job, core, RESULT, receiver, held.operator, held.chunk, held.operation, lanes, short)
+    compiled_calls.answer(server, job, core, RESULT, receiver, held.operator, held.chunk, held.operation, lanes, short)

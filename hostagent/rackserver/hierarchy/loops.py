@@ -9,7 +9,7 @@ There are no timers here. Losses are mended by workers' repeats: a repeat to a p
 again, where it is a repeat in its turn; to a final one it is answered from the store. What a rack above knows of who
 has come is told to those who wait.
 
-The functions of addresses are called through ``rackserver.entries``, for sets of jobs with a TIER.
+The functions of addresses are called through ``rackserver.compiled_calls``, for sets of jobs with a TIER.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from emulator.native.memory import copy_bytes, load_be16, load_be32, load_i64, l
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
-from hostagent.rackserver import entries
-from hostagent.rackserver.entries import TO_ALL
+from hostagent.rackserver import compiled_calls
+from hostagent.rackserver.compiled_calls import TO_ALL
 from hostagent.rackserver.frames.loops import (
     MASK,
     answer_result,
@@ -79,7 +79,7 @@ def post(server: Any, job: Any, core: int, bit: int, kind: int, held: Any, lanes
     note(job, core, FRAMES, 1)
     if lanes != 0:
         note(job, core, field, 4 * server.lanes)
-    entries.answer(server, job, core, kind, bit, held.operator, held.chunk, held.operation, lanes, lanes == 0)
+    compiled_calls.answer(server, job, core, kind, bit, held.operator, held.chunk, held.operation, lanes, lanes == 0)
 
 
 @njit
@@ -103,9 +103,9 @@ def forward_full_set(server_address: int, job_address: int, index: int, core: in
     server, job = server_at(server_address), job_at(job_address)
     held = set_at(server.sets + index * SET_BYTES)
     if job.service and held.operator == ANNOUNCE:
-        entries.add_resync_state(server, job, index)
+        compiled_calls.add_resync_state(server, job, index)
     elif job.service and service_at(job.service).gives and held.operator == SERVED:
-        entries.add_transferred_state(server, job, index)
+        compiled_calls.add_transferred_state(server, job, index)
     if route_of(job, held.chunk).up == NOBODY:
         take_total(server, job, core, held, index)
     else:
@@ -152,7 +152,7 @@ def answer_duplicate(server_address: int, job_address: int, index: int, core: in
 @njit
 def answer_frame(server: Any, job: Any, core: int, kind: int, receiver: int, held: Any, words: int) -> None:
     """``waiting`` or an error, to a child or TO_ALL."""
-    entries.answer(server, job, core, kind, receiver, held.operator, held.chunk, held.operation, words, False)
+    compiled_calls.answer(server, job, core, kind, receiver, held.operator, held.chunk, held.operation, words, False)
 
 
 @njit

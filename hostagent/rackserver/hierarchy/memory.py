@@ -28,7 +28,7 @@ TIER_ENTRIES = {
     "take_rack_frame": take_rack_frame,
     "may_be_replaced": may_be_replaced,
 }
-"""Called through ``entries``, compiled when the first job of several racks comes."""
+"""Called through ``compiled_calls``, compiled when the first job of several racks comes."""
 
 
 def compile_tiers() -> dict[str, int]:

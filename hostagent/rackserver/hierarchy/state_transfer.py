@@ -1,7 +1,7 @@
-"""Weights and state that another rack's server sends to one that is behind; until all have arrived the old stay valid.
+"""Weights and optimizer state that another rack's server sends; the old ones stay valid until all have arrived.
 
-They are written into the versions that a step would write, marked TRANSFERRED: nobody reads those, and a new job
-discards them. When the last has arrived they become valid, all at once.
+They are written into the versions that a step would write, marked TRANSFERRED, which are not read, and which a new job
+discards. When the last has arrived all become valid at once.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Any
 from emulator.native.atomics import store_release64
 from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, store_i64, zero_bytes
-from hostagent.rackserver.hierarchy.lineage import has_root
+from hostagent.rackserver.hierarchy.training_lineage import has_same_root
 from hostagent.rackserver.services.optimizer_step import STEP, key_of
 from hostagent.rackserver.services.records import TRANSFERRED, key_at
 
 
 @njit
 def can_receive(service: Any, key: Any, keys: int, elements: int) -> Any:
-    """Whether there is something whole here, of the model that the giver has; ``key``: the first that it gives."""
-    is_whole = service.torn == 0 and service.age > 0 and key.written != 0
-    return is_whole and has_root(service) and service.keys_known == keys and key.elements == elements
+    """Whether this server holds complete state of the same model; ``key``: the first that is transferred."""
+    is_whole = service.incomplete == 0 and service.age > 0 and key.written != 0
+    return is_whole and has_same_root(service) and service.keys_known == keys and key.elements == elements
 
 
 @njit

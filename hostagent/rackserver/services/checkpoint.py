@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from hostagent.rackserver.hierarchy.lineage import check_lineage
-from hostagent.rackserver.services.services import ServiceMemory
+from hostagent.rackserver.hierarchy.training_lineage import check_lineage
+from hostagent.rackserver.services.service_memory import ServiceMemory
 from hostagent.rackserver.tenants.tenants import Tenant
 
 VERSION = 1
@@ -84,7 +84,7 @@ def take(service: ServiceMemory, tenant: Tenant | None = None) -> Snapshot:
     """Copy the service's last whole step. Not while a batch is processed."""
     held = state_of(service)
     facts: dict[str, Any] = {"version": VERSION} | {name: held[name] for name in ("step", "skipped", "not_finite")}
-    facts |= {"age": service.age, "torn": int(service.is_torn), "lineage": service.lineage()}
+    facts |= {"age": service.age, "torn": int(service.is_incomplete), "lineage": service.lineage()}
     facts["updates"] = {str(number): key["updates"] for number, key in held["keys"].items()}
     if tenant is not None:
         fields = ("name", "workers", "weight", "quota_bytes")
@@ -168,7 +168,7 @@ def put(snapshot: Snapshot, service: ServiceMemory, path: Path) -> None:
         if not service.put(int(text), tensors, snapshot.step, int(updates)):
             raise CheckpointError(f"{path}: key {text} does not fit into the tenant's memory, or has a different shape")
     service.record["skipped"], service.record["not_finite"] = facts["skipped"], facts.get("not_finite", 0)
-    service.record["torn"] = int(facts.get("torn", 0))
+    service.record["incomplete"] = int(facts.get("torn", 0))
     service.stand_at(snapshot.step, snapshot.age, facts.get("lineage"))
 
 

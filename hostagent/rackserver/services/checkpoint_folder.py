@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from hostagent.rackserver.services.checkpoint import CheckpointError, Identity, identity_of, put, read
-from hostagent.rackserver.services.services import ServiceMemory
+from hostagent.rackserver.services.service_memory import ServiceMemory
 
 SUFFIX = ".npz"
 LOCK = "server.lock"

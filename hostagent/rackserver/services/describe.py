@@ -13,7 +13,6 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i64, store_lane, zero_bytes
 from hostagent.protocol.served import ANNOUNCEMENT_VERSION, Action, ServedFlag, Status
 from hostagent.rackserver.frames.lane_codec import pair, word, write_pair
-from hostagent.rackserver.hierarchy.lineage import note_age, note_job, put_root, take_lineage
 from hostagent.rackserver.hierarchy.resync import (
     AGE_AT,
     AGREE,
@@ -26,6 +25,7 @@ from hostagent.rackserver.hierarchy.resync import (
     refusal_of_transfer,
 )
 from hostagent.rackserver.hierarchy.state_transfer import can_receive, commit_transfer, discard_transfer
+from hostagent.rackserver.hierarchy.training_lineage import adopt_lineage, note_age, note_job, put_root
 from hostagent.rackserver.services.key_memory import (
     LIMIT,
     TAKEN,
@@ -40,13 +40,13 @@ from hostagent.rackserver.services.optimizers import ADAM, ADAMW, set_terms, sta
 from hostagent.rackserver.services.records import (
     ALONE,
     BUFFERS_AT,
+    CONFLICT,
     MAX_BUFFERS,
     MAX_KEYS,
     OPERATION,
     OPERATION_BYTES,
     OPERATIONS,
     PROBES,
-    STRANGERS,
     TAKES,
     UNDECIDED,
     key_at,
@@ -102,7 +102,7 @@ def refusal(service: Any, lanes: int) -> Any:
     if elements < 0 or elements > LARGEST_KEY or word(lanes, 5) >= MAX_BUFFERS:
         return LAYOUT if word(lanes, 5) < MAX_BUFFERS else OPTIMIZER
     key = key_at(key_of(service, number))
-    if service.apart == STRANGERS:
+    if service.apart == CONFLICT:
         return RACKS
     if action == WRITE and word(lanes, 10) & SHARE:
         return refusal_of_transfer(service, key, lanes)
@@ -175,7 +175,7 @@ def announce(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
             write_pair(lanes, 9, key.updates)
     store_lane(lanes, 7, service.skipped)
     store_lane(lanes, 8, service.not_finite)
-    store_lane(lanes, 11, service.torn)
+    store_lane(lanes, 11, service.incomplete)
     if status == QUOTA:
         write_room(service, lanes)
     return place
@@ -219,7 +219,7 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
         give_back(service, key, used)
         return QUOTA, 0
     if writes and not service.receives:
-        service.torn = 1
+        service.incomplete = 1
     operation = operation_at(place)
     service.begun += 1
     operation.address, operation.number = place, service.begun
@@ -318,7 +318,7 @@ def finish_write(service: Any, key: Any, operation: Any) -> None:
     elif operation.part <= TAKES:
         key.updates = operation.updates
         key.written = 1
-        service.torn = 1 if operation.more else 0
+        service.incomplete = 1 if operation.more else 0
         service.step = operation.step
     if not operation.more:
         if operation.part == TAKES:
@@ -333,4 +333,4 @@ def take_over(service: Any, step: int) -> None:
     if service.receives:
         commit_transfer(service, step)
     service.skipped, service.not_finite = service.next_skipped, service.next_not_finite
-    take_lineage(service)
+    adopt_lineage(service)

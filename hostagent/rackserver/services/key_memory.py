@@ -114,7 +114,7 @@ def give_back(service: Any, key: Any, used: int) -> None:
 @njit
 def forget_keys(service: Any) -> None:
     """As if nobody had written to the service."""
-    service.torn = 1
+    service.incomplete = 1
     for place in range(service.keys_known):
         key = key_at(key_of(service, load_i32(service.listed, place)))
         for block in range((key.chunks + (1 << key.block_log2) - 1) >> key.block_log2):

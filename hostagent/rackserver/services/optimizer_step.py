@@ -10,7 +10,7 @@ from emulator.native.atomics import atomic_add64, store_release64
 from emulator.native.jit import njit
 from emulator.native.memory import load_f32, load_f64, load_i32, load_i64, store_i64
 from hostagent.protocol.served import ServedFlag
-from hostagent.rackserver.hierarchy.lineage import note_age
+from hostagent.rackserver.hierarchy.training_lineage import note_age
 from hostagent.rackserver.services.optimizers import (
     ADAM,
     AMSGRAD,
@@ -64,7 +64,10 @@ def chunk_of(key: Any, buffer: int, side: int, index: int, lanes: int) -> Any:
 
 @njit
 def step_chunk(service_address: int, key_address: int, index: int, gradient: int, count: int) -> Any:
-    """Step a chunk by a gradient in private memory, which is used up; the new version. Called through ``entries``."""
+    """Run the optimizer on a chunk. Called through ``compiled_calls``; returns the version (0 or 1) that was written.
+
+    ``gradient``: address of private memory, which is overwritten.
+    """
     service, key = service_at(service_address), key_at(key_address)
     side, lanes = side_at(key, index, service.step), service.lanes
     other = 1 - side

@@ -3,9 +3,9 @@
 A service's memory is one arena that only grows. All of it is written by the cores: a key's record by the home core of
 the service's job, its chunks by the cores that own them. Counters that several cores move are moved atomically.
 
-Weights and optimizer state are held twice. A chunk's newest version that is not newer than the service's last whole
-step is what counts; a step writes the other one. So a step becomes whole by one store (``step``), and an interrupted
-one has changed nothing that anybody sees.
+Weights and optimizer state are double-buffered. A chunk's valid version is the newest that is not newer than the
+service's last completed step; a step writes the other one. So a step is committed by one store (``step``), and an
+interrupted step has no effect.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MAX_KEYS = 1 << 16
 MAX_BUFFERS = 4
 """Weights and three state tensors."""
 OPERATIONS = 1024
-"""Places for open operations, found by their hash; a power of two."""
+"""Entries of the hash table of open operations; a power of two."""
 PROBES = 8
-"""Places that are looked at for one hash."""
+"""Entries that are probed for one hash."""
 JOBS_KEPT = 7
-"""Jobs of a service's past, see ``hierarchy.lineage``."""
+"""Jobs stored in a service's lineage, see ``hierarchy.training_lineage``."""
 LINEAGE_WORDS = 2 + 2 * JOBS_KEPT
 
 SERVICE = np.dtype(
@@ -31,7 +31,7 @@ SERVICE = np.dtype(
         *integers("address", "server", "lanes", "cores", "home", "workers", "workers_log2"),
         *integers("first_slot", "window"),
         *integers("step", "open_step", "keys_of_step", "split", "pushed_keys", "applied_keys", "decision"),
-        *integers("skipped", "not_finite", "keys_known", "release", "revertible", "over_quota", "torn"),
+        *integers("skipped", "not_finite", "keys_known", "release", "revertible", "over_quota", "incomplete"),
         *integers("open_not_finite", "last_not_finite", "next_skipped", "next_not_finite"),
         *integers("age", "apart", "gives", "receives", "own_bit", "rack", "begun"),
         *integers("own_draw", "draw", "maker", "maker_before", "staged_age", "elected"),
@@ -43,7 +43,7 @@ SERVICE = np.dtype(
     ],
     align=True,
 )
-"""step          number of the last whole step
+"""step          number of the last completed step
 open_step     the step in progress, or -1
 split         its gradients are pushed first, and decided on (PUSH and PULL)
 pushed_keys, applied_keys   keys whose gradient is in, and whose weights have been stepped, in the open step
@@ -51,30 +51,32 @@ decision      of a split step: UNDECIDED, STEPS or SKIPS
 release       not 0: withheld results may go
 begun         operations so far, and so the number of the last
 over_quota    operations refused as the memory does not hold them
-skipped, not_finite   steps, and chunks of gradients, of whole steps; of the open step and the last whole one are the
-              chunks ``open_not_finite`` and ``last_not_finite``
-torn          a run of WRITEs has begun and not ended
-revertible    the last change was a step made of pushes and the next has not begun, so the version before is still here;
-              2: the step was skipped
-age, apart, gives, own_bit   see ``hierarchy.resync``: how often the service has changed; its racks' servers are not
-              of one age (APART) or of one training (STRANGERS); this one gives words to others; the lowest bit of this
-              rack's children
-receives      another's words come into the versions that don't count, and what was here is whole until the last;
-              then the counters become ``next_skipped`` and ``next_not_finite``
-own_draw, draw, maker, maker_before, lineage   see ``hierarchy.lineage``: this rack's for its job, and what the racks
-              agreed on; the draw of the job that made this age, and of the one before; its past
-staged_age, staged, elected   the past of the newest, and who was to tell it
-wanted        bytes that the operation which is begun takes, or would take
-common        address of two numbers: bytes that all services may take together, and bytes that they have taken
-keys, listed  KEY records by number; numbers of the keys known, in the order in which they came
-loads         bytes that each core owns, all services together
+skipped, not_finite   skipped steps, and chunks of gradients that were not finite, up to the last completed step
+open_not_finite, last_not_finite   such chunks of the open step, and of the last completed one
+incomplete    a run of WRITEs has begun and not ended
+revertible    the last change was a step made of pushes and the next has not begun, so that the previous version still
+              exists; 2: the step was skipped
+age           number of changes, see ``hierarchy.resync``
+apart         the racks' servers have different ages (APART) or different trainings (CONFLICT)
+gives         this server sends its weights and state to others
+own_bit       the lowest bit of this rack's children
+receives      weights and state from another rack are being written into the versions that are not valid; with the last,
+              the counters become ``next_skipped`` and ``next_not_finite``
+own_draw, draw   see ``hierarchy.training_lineage``: this rack's number for its job, and the one agreed on
+maker, maker_before   the draw of the job that made this age, and of the job that made the one before
+lineage       the jobs that the service took part in
+staged_age, staged, elected   age and lineage of the newest server, and the rack that sends the lineage
+wanted        bytes that the operation being opened takes, or would take
+common        address of two numbers: bytes available to all services together, and bytes in use
+keys, listed  KEY records by number; numbers of the known keys, in the order of their first WRITE
+loads         bytes that each core owns, over all services
 scale, norm   of the last decision: what gradients are multiplied by; the norm over all keys
 """
 UNDECIDED, STEPS, SKIPS = 0, 1, 2
 ALONE, TAKES, HAS, GIVES = 0, 1, 2, 3
-"""A rack's part in an operation: as if there were no others; of a WRITE with SHARE: the words are written here, are
-here already, or are given from here."""
-APART, STRANGERS = 1, 2
+"""A rack's part in an operation: the same as without other racks; in a WRITE with SHARE: it receives the data, has them
+already, or sends them."""
+APART, CONFLICT = 1, 2
 
 KEY = np.dtype(
     [
@@ -122,7 +124,7 @@ OPERATION = np.dtype(
 after a run of WRITEs that ends with it."""
 
 TRANSFERRED = 1 << 62
-"""The version of a chunk that another rack's server gives, until all have come."""
+"""The version of a chunk received from another rack's server, until all have arrived."""
 
 service_at = record_at(SERVICE)
 key_at = record_at(KEY)

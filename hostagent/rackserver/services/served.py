@@ -32,11 +32,12 @@ from hostagent.protocol.worker.header import CHUNK_AT, OPERATION_AT
 from hostagent.protocol.worker.operations import FLAGGED
 from hostagent.protocol.worker.plan import exponent_position, group_count, grouped_part
 from hostagent.protocol.worker.quantize_contribution import unpacked_exponent
-from hostagent.rackserver import entries
-from hostagent.rackserver.entries import TO_ALL
+from hostagent.rackserver import compiled_calls
+from hostagent.rackserver.compiled_calls import TO_ALL
 from hostagent.rackserver.frames.lane_codec import MASK
 from hostagent.rackserver.frames.loops import ANSWER, STEPS_DONE, STEPS_NS, WITHHOLD, answer_result, set_index
 from hostagent.rackserver.frames.validate import ANNOUNCE, MAX, SERVED
+from hostagent.rackserver.hierarchy.resync import add_state
 from hostagent.rackserver.hierarchy.state_transfer import mark_transferred
 from hostagent.rackserver.records import SET_BYTES, job_at, server_at, set_at
 from hostagent.rackserver.services.describe import (
@@ -57,7 +58,16 @@ from hostagent.rackserver.services.optimizer_step import (
     side_at,
     squares_of,
 )
-from hostagent.rackserver.services.records import ALONE, STEPS, TAKES, UNDECIDED, key_at, operation_at, service_at
+from hostagent.rackserver.services.records import (
+    ALONE,
+    GIVES,
+    STEPS,
+    TAKES,
+    UNDECIDED,
+    key_at,
+    operation_at,
+    service_at,
+)
 
 NOT_DATA = -1
 
@@ -259,7 +269,7 @@ def give_words(
 def step(server: Any, service: Any, key_address: int, part: int, gradient: int, count: int, core: int) -> Any:
     """The optimizer on a chunk, timed; the new version."""
     started_ns = monotonic_ns()
-    side = entries.step_chunk(server, service, key_address, part, gradient, count)
+    side = compiled_calls.step_chunk(server, service, key_address, part, gradient, count)
     counters = server.counters + core * server.counter_bytes
     store_i64(counters + STEPS_NS, load_i64(counters + STEPS_NS) + monotonic_ns() - started_ns)
     store_i64(counters + STEPS_DONE, load_i64(counters + STEPS_DONE) + 1)
@@ -343,7 +353,7 @@ def keep_settled(kept: int, gradient: int, count: int) -> None:
 
 @njit
 def data_owner(service_address: int, frame: int, tier: int) -> Any:
-    """The core of a data frame. Called through ``entries``, as the next ones.
+    """The core of a data frame. Called through ``compiled_calls``, as the next ones.
 
     Another rack's partial sum may be here before this rack knows what it is of: then it is nobody's, and comes again.
     """
@@ -400,7 +410,36 @@ def release_core(server_address: int, job_address: int, core: int) -> int:
             continue
         if owner(service, held.operation, held.chunk) != core:
             continue
-        if entries.complete_data(server, job, index, core) == ANSWER:
+        if compiled_calls.complete_data(server, job, index, core) == ANSWER:
             held.withheld, held.complete = 0, 1
             answer_result(server, job, core, held, index, TO_ALL)
+    return 0
+
+
+# --- jobs of several racks: what this rack adds to a full set before it goes to the next rack ---
+
+
+@njit
+def add_resync_state(server_address: int, job_address: int, index: int) -> int:
+    """A full set of an announcement: add this rack's resynchronization state."""
+    server = server_at(server_address)
+    add_state(service_at(job_at(job_address).service), server.sums + index * 4 * server.lanes)
+    return 0
+
+
+@njit
+def add_transferred_state(server_address: int, job_address: int, index: int) -> int:
+    """A full set of data, if this rack sends its weights and optimizer state to others: put in those of the chunk."""
+    server = server_at(server_address)
+    service = service_at(job_at(job_address).service)
+    held = set_at(server.sets + index * SET_BYTES)
+    place = find(service, held.operation)
+    if place == 0 or operation_at(place).part != GIVES:
+        return 0
+    operation = operation_at(place)
+    key = key_at(key_of(service, operation.key))
+    part = place_of(key, operation, held.chunk)[0]
+    if part >= 0:
+        lanes, count = server.sums + index * 4 * server.lanes, min(service.lanes, key.elements - part * service.lanes)
+        answer_chunk(service, key, operation.buffer, side_at(key, part, service.step), part, held, lanes, count)
     return 0

@@ -39,9 +39,9 @@ class RackCollector(Collector):
         for reason, count in figures.drops.items():
             dropped.add_metric([reason], count)
         yield dropped
-        strangers = _counter("unknown_services", "Refused jobs that name no service, or an unknown one.", [])
-        strangers.add_metric([], figures.strangers)
-        yield strangers
+        unknown_services = _counter("unknown_services", "Refused jobs that name no service, or an unknown one.", [])
+        unknown_services.add_metric([], figures.unknown_services)
+        yield unknown_services
         if figures.between_racks:
             crossed = _counter("crossed_bytes", "Bytes of lanes sent to other racks' servers.", ["what"])
             for what in ("part", "total", "again"):

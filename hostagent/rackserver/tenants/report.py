@@ -15,7 +15,7 @@ from emulator.ports.port import SwitchPort
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.services.aggregator import AggregatorRefused
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.services.services import ServiceMemory
+from hostagent.rackserver.services.service_memory import ServiceMemory
 from hostagent.rackserver.tenants.tenants import Refused, Registry, Tenant
 
 NO_TENANT = ""
@@ -95,7 +95,7 @@ class Figures:
     ports: tuple[PortFigures, ...]
     drops: Mapping[str, int]
     """Frames that reached no set, by reason."""
-    strangers: int
+    unknown_services: int
     """Jobs refused because there is no such service."""
     between_racks: Mapping[str, int] = field(default_factory=dict)
     """What went to other racks' servers, as `Traffic`; empty where this one stands alone."""
@@ -139,7 +139,7 @@ def figures_of(
         tuple(_core(number, record) for number, record in enumerate(_core_records(server))),
         tuple(_port(port, deepest.get(port.number, 0)) for port in ports),
         server.drops(),
-        registry.strangers,
+        registry.unknown_services,
         asdict(server.crossed()) if server.place is not None else {},
         tuple(peer.port for peer in peers),
     )

@@ -80,7 +80,7 @@ class Registry:
         """``closed``: only declared services are let in."""
         self.memory_bytes = memory_bytes
         self.closed = closed
-        self.strangers = 0
+        self.unknown_services = 0
         """Refusals of namespaces that there are not, and of jobs that name none where only declared ones are let in."""
         self.nobody = Tenant("", -1, 0, 1, 0, b"")
         """What jobs without a service came to that are no more."""
@@ -207,7 +207,7 @@ class Registry:
 
     def _count(self, tenant: Tenant | None, reason: Refused) -> None:
         if tenant is None:
-            self.strangers += 1
+            self.unknown_services += 1
         else:
             tenant.refused[reason] = tenant.refused.get(reason, 0) + 1
 

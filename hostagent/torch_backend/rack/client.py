@@ -6,7 +6,7 @@ import itertools
 import os
 import secrets
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -144,14 +144,47 @@ class RackClient:
 
     def agree(self, layout: KeyLayout) -> Answer:
         """The same, and a job's first operation: servers of several racks agree on the last whole step. Where they
-        can't, the answer's ``newest`` tells so, and ``sharing.bring_together`` is to follow."""
+        can't, the answer's ``newest`` tells so, and ``resynchronize`` is to follow."""
         terms = Hyperparameters(flags=int(ServedFlag.AGREE))
         return self._kin(self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, terms=terms))))
 
+    def resynchronize(self, layouts: Sequence[KeyLayout], age: int) -> None:
+        """Write all keys of the rack servers of that age, weights and optimizer state, to the servers that are behind.
+
+        Collective. The data go from server to server; the ranks only announce which. A server that is behind keeps what
+        it has until the last key has arrived: if this is interrupted the next job starts over, or continues from the
+        newest server that is left. Raises NetsumError; RefusedError if a server holds another training.
+        """
+        newest = self.query(layouts[-1], age)
+        self.check_alike(layouts[-1], newest, len(layouts))
+        lineage = Hyperparameters(flags=int(ServedFlag.LINEAGE), rescale=0.0)
+        last = layouts[-1]
+        self.wait(self.submit(Announcement(Action.QUERY, last.key, last.elements, terms=lineage, age=age)))
+        for layout in layouts:
+            held = self.query(layout, age)
+            for buffer in range(1 + held.state_tensors):
+                flags = ServedFlag.SHARE
+                if layout is layouts[0] and buffer == 0:
+                    flags |= ServedFlag.ANEW
+                if layout is not last or buffer < held.state_tensors:
+                    flags |= ServedFlag.MORE
+                write = Announcement(
+                    Action.WRITE,
+                    layout.key,
+                    layout.elements,
+                    buffer=buffer,
+                    step=held.step,
+                    keys=len(layouts),
+                    updates=held.updates,
+                    terms=Hyperparameters(flags=int(flags)),
+                    age=age,
+                )
+                self.wait(self.submit(write))
+
     def _kin(self, answer: Answer) -> Answer:
         """Refuse racks of different trainings."""
-        if answer.strangers is not None:
-            one, other = sorted(answer.strangers)
+        if answer.conflicting_racks is not None:
+            one, other = sorted(answer.conflicting_racks)
             raise RefusedError(
                 f"netsum: service {self.service.name!r}: the servers of racks {one} and {other} hold different "
                 "trainings, one of them perhaps from another run's checkpoint, or from a copy that was trained apart. "

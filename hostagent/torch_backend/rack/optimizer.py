@@ -21,7 +21,6 @@ from hostagent.torch_backend.rack import state
 from hostagent.torch_backend.rack.client import RackClient, RackService, connect
 from hostagent.torch_backend.rack.keys import LocalKey
 from hostagent.torch_backend.rack.layout import layout_of
-from hostagent.torch_backend.rack.resync import bring_together
 from hostagent.torch_backend.rack.terms import (
     Policy,
     check_groups,
@@ -237,13 +236,13 @@ class RackOptimizer(torch.optim.Optimizer):
         """Take over the service's last whole step; False where it has none."""
         answer = self._client.agree(self._keys[-1].layout)
         if answer.newest:
-            bring_together(self._client, [key.layout for key in self._keys], answer.newest)
+            self._client.resynchronize([key.layout for key in self._keys], answer.newest)
             answer = self._client.query(self._keys[-1].layout)
         is_alike = answer.keys == len(self._keys) and answer.elements == self._keys[-1].layout.elements
         if answer.step == 0 and not is_alike:  # nobody has trained what is there, if anything is
             self._is_anew = answer.keys > 0
             return False
-        if answer.torn:
+        if answer.incomplete:
             name = self._client.service.name
             raise RefusedError(
                 f"netsum: what was written into service {name!r} last was interrupted (a load_state_dict, or another "

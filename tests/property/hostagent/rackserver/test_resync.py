@@ -39,7 +39,7 @@ class Perishable(Racks):
         if self._keeps and self._dice.random() < 0.01:
             rack = self._dice.randrange(len(self.servers))
             service = self.servers[rack].service("service")
-            if not service.is_torn and service.age:
+            if not service.is_incomplete and service.age:
                 self._kept[rack] = take(service)
         return super().receive_all(frames)
 

@@ -19,7 +19,6 @@ from hostagent.launch.processes import RESTARTS, LaunchError, Service
 from hostagent.torch_backend import failure_report
 from hostagent.torch_backend.creation import agree_on_name, controller_address, create_group
 from hostagent.torch_backend.errors import NetsumError, RefusedError
-from hostagent.torch_backend.untraced import untraced
 
 
 def options(size: int = 1) -> SimpleNamespace:
@@ -173,11 +172,3 @@ def test_the_doctor_reports_a_check_that_breaks(monkeypatch, capsys):
     assert good["verdict"] == "ok"
     assert odd["subject"] == "odd"
     assert "no such thing" in odd["text"]
-
-
-def test_methods_are_called_as_they_are_without_dynamo(monkeypatch):
-    monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
-    calls = []
-    untraced(lambda value: calls.append(value))(5)
-    assert calls == [5]
-    assert "torch._dynamo" not in sys.modules

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 import torch._C._distributed_c10d as c10d
 import torch.distributed as dist
 
 from hostagent.torch_backend.errors import NetsumError, RefusedError
+from hostagent.torch_backend.group import untraced
 from tests.labs.torch_ranks import make_groups, run_ranks
 
 SIZE = 3
@@ -222,3 +225,11 @@ def test_ranks_that_disagree_all_get_an_error_naming_both_operations():
     for text in run_ranks(body, 2):
         assert "all_reduce(SUM, float32, 2 elements)" in text
         assert "all_reduce(SUM, float32, 3 elements)" in text
+
+
+def test_methods_are_called_as_they_are_without_dynamo(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
+    calls = []
+    untraced(lambda value: calls.append(value))(5)
+    assert calls == [5]
+    assert "torch._dynamo" not in sys.modules

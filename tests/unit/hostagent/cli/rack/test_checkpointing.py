@@ -16,7 +16,7 @@ from hostagent.protocol.services.aggregator import AggregatorRefused, ServiceTer
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.services.checkpoint import CheckpointError, read
 from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder, file_name
-from hostagent.rackserver.services.services import ServiceMemory
+from hostagent.rackserver.services.service_memory import ServiceMemory
 from hostagent.rackserver.tenants.tenants import Registry
 from tests.labs.rack_aggregator import terms_of
 
@@ -138,7 +138,7 @@ def test_a_service_of_no_step_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     server.train(1)
     assert server.look(0) == 1
     server.train(2)
-    service.record["torn"] = 1
+    service.record["incomplete"] = 1
     assert server.look(1) == 1
     server.checkpointer.save_all()
     assert server.look(2) == 1

@@ -11,7 +11,7 @@ from emulator.native.pages import address_of
 from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame
 from hostagent.protocol.reference import ReferenceChild, ReferenceJob
 from hostagent.protocol.wire import Header, Kind, Operator
-from hostagent.rackserver.entries import COUNT_SHIFT, HAS_DATA, IS_LAST, IS_MAXIMUM
+from hostagent.rackserver.compiled_calls import COUNT_SHIFT, HAS_DATA, IS_LAST, IS_MAXIMUM
 from hostagent.rackserver.frames.lanes import combine
 from tests.labs.rack_aggregator import RackAggregator, terms_of
 

@@ -20,7 +20,7 @@ from hostagent.rackserver.services.checkpoint import (
     take,
     write,
 )
-from hostagent.rackserver.services.services import ServiceMemory
+from hostagent.rackserver.services.service_memory import ServiceMemory
 from tests.labs.protocol import Schedule
 from tests.labs.push_pull import Training, expected, train
 from tests.labs.rack_aggregator import RackAggregator

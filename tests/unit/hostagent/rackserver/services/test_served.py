@@ -28,7 +28,7 @@ from hostagent.rackserver.frames.loops import serve
 from hostagent.rackserver.frames.tx_slots import close_runs
 from hostagent.rackserver.frames.validate import ANNOUNCE, MAX, SERVED
 from hostagent.rackserver.services import checkpoint
-from hostagent.rackserver.services.services import ServiceMemory
+from hostagent.rackserver.services.service_memory import ServiceMemory
 from hostagent.rackserver.tenants.report import figures_of
 from hostagent.rackserver.tenants.tenants import Registry
 from tests.labs.rack_aggregator import terms_of
@@ -233,7 +233,7 @@ def test_a_write_that_finds_no_room_takes_none_and_the_service_stays_whole() -> 
         pusher.begin(Announcement(Action.WRITE, 1, (1 << 26) // 5))
     pusher.chunk += 1
     assert pusher.service.used_bytes == used
-    assert not pusher.service.is_torn
+    assert not pusher.service.is_incomplete
     state = Announcement(Action.WRITE, 0, 64, buffer=3)
     for _ in range(2):
         pusher.begin(state)
@@ -271,18 +271,18 @@ def test_a_service_is_torn_from_the_first_of_a_run_of_writes_to_the_end_of_the_l
     pusher = Pusher()
     pusher.write(0, numbers(64))
 
-    def is_torn() -> bool:
+    def is_incomplete() -> bool:
         writing, pusher.operation = pusher.operation, 1000 + pusher.chunk
         answer = pusher.send_all(pusher.chunk, ANNOUNCE, Announcement(Action.QUERY, 0, 64).words())
         pusher.chunk, pusher.operation = pusher.chunk + 1, writing
-        return read_answer(answer).torn
+        return read_answer(answer).incomplete
 
-    assert not is_torn()
-    for flags, torn in ((ServedFlag.MORE, True), (0, False)):
+    assert not is_incomplete()
+    for flags, incomplete in ((ServedFlag.MORE, True), (0, False)):
         first = pusher.begin(Announcement(Action.WRITE, 0, 64, terms=Hyperparameters(flags=int(flags))))
         pusher.chunk += 1
-        assert is_torn()
+        assert is_incomplete()
         pusher.send_all(first, SERVED, numbers(64).view(np.uint32))
-        assert is_torn() == torn
+        assert is_incomplete() == incomplete
         checkpoint.save(pusher.service, tmp_path / "kept")
-        assert checkpoint.read(tmp_path / "kept").facts["torn"] == torn
+        assert checkpoint.read(tmp_path / "kept").facts["torn"] == incomplete

@@ -15,7 +15,7 @@ from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ServiceTerms
 from hostagent.protocol.wire import Header, Kind
 from hostagent.rackserver.core import RackServer
-from hostagent.rackserver.hierarchy.embedded import Inside
+from hostagent.rackserver.hierarchy.embedded_aggregator import Inside
 from hostagent.rackserver.tenants.metrics import MetricsEndpoint, MetricsError, RackCollector
 from hostagent.rackserver.tenants.report import CoreFigures, Figures, PortFigures, TenantFigures, figures_of, imbalance
 from hostagent.rackserver.tenants.tenants import Registry
@@ -32,7 +32,7 @@ FIGURES = Figures(
         PortFigures(2, 50, 5000, 20, 6000, 0, 0, {}),
     ),
     drops={"epoch": 6},
-    strangers=1,
+    unknown_services=1,
 )
 
 
@@ -156,4 +156,4 @@ def test_a_closed_server_takes_no_job_without_a_service() -> None:
     with pytest.raises(AggregatorRefused, match="job 2 has no service, and this server accepts only its --serv"):
         server.install(JobTerms(2, 7, 0, 2, 0, LANES, (child,), 0x02AA, 0x0A00_00AA))
     assert server.installed() == {}
-    assert registry.strangers == 1
+    assert registry.unknown_services == 1

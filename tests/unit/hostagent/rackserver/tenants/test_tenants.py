@@ -37,7 +37,7 @@ def test_a_closed_server_says_the_same_of_an_unknown_namespace_as_of_a_wrong_non
             registry.admit(1, terms(name, offered), children=2)
         messages.append(str(caught.value).replace(name, ""))
     assert messages[0] == messages[1]
-    assert registry.strangers == 1
+    assert registry.unknown_services == 1
     assert registry.admit(1, terms("red", nonce, 2), children=2).name == "red"
 
 

@@ -56,14 +56,14 @@ def without_lineage(file: Snapshot) -> Snapshot:
     return Snapshot({name: fact for name, fact in file.facts.items() if name != "lineage"}, file.arrays)
 
 
-def refused(files: Files, strangers: tuple[int, int]) -> None:
-    """All ranks are told of these racks, and nothing is done to any."""
+def refused(files: Files, conflicting: tuple[int, int]) -> None:
+    """All ranks get an error that names these racks, and no server changes."""
     workers = max(2, len(files))
     made = racks(files)
     schedule = replace(TRAINING.schedule, workers=workers)
     with pytest.raises(Refused, match="different trainings") as raised:
         train(replace(TRAINING, steps=9, schedule=schedule), lambda _: made)
-    assert all(str(rack) in str(raised.value) for rack in strangers)
+    assert all(str(rack) in str(raised.value) for rack in conflicting)
     for file, now in zip(files, taken(made), strict=True):
         assert file is None or (same(file, now) and file.facts["lineage"]["maker"] == now.facts["lineage"]["maker"])
 
@@ -167,7 +167,7 @@ def test_the_one_that_gives_its_words_may_be_lost_and_the_others_stand_where_the
     answer = session.run(Action.QUERY, [1], {}, terms=ask)[0]
     begin_to_give(session, answer.newest, 4, 4)
     assert same(taken(made)[1], behind[1])
-    assert not made.servers[1].service("service").is_torn
+    assert not made.servers[1].service("service").is_incomplete
 
     made.restart(0)
     session = open_session(TRAINING, made, 2, random.Random(0), 0)

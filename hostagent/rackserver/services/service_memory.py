@@ -14,7 +14,7 @@ import numpy as np
 from emulator.native.pages import address_of, aligned_bytes, reserved_bytes
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.services.aggregator import JobTerms
-from hostagent.rackserver.hierarchy.lineage import MOST_DRAW, lineage_facts, put_lineage
+from hostagent.rackserver.hierarchy.training_lineage import MOST_DRAW, lineage_facts, put_lineage
 from hostagent.rackserver.services.key_memory import put_key
 from hostagent.rackserver.services.records import KEY, MAX_KEYS, OPERATION, OPERATIONS, SERVICE
 
@@ -133,12 +133,12 @@ class ServiceMemory:
         return int(self.record["age"][0])
 
     @property
-    def is_torn(self) -> bool:
+    def is_incomplete(self) -> bool:
         """A run of WRITEs has begun and not ended."""
-        return bool(self.record["torn"][0])
+        return bool(self.record["incomplete"][0])
 
     def lineage(self) -> dict[str, Any]:
-        """What `stand_at` takes; see ``hierarchy.lineage``."""
+        """What `stand_at` takes; see ``hierarchy.training_lineage``."""
         return lineage_facts(self.record[0])
 
     def stand_at(self, step: int, age: int, lineage: Mapping[str, Any] | None) -> None:

@@ -1,4 +1,4 @@
-"""What a rank is told where racks' servers can't be brought together."""
+"""The error on every rank where the servers of several racks cannot be resynchronized."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hostagent.torch_backend.errors import RefusedError
 from hostagent.torch_backend.rack.client import RackClient, RackService
 from hostagent.torch_backend.rack.layout import KeyLayout, Part
 
-STRANGERS_AT = ANNOUNCEMENT_LANES + 20
+CONFLICT_AT = ANNOUNCEMENT_LANES + 20
 """Behind the announcement's words are the answer's."""
 
 
 class Answering:
-    """A job whose servers say that racks 3 and 1 are strangers."""
+    """A job whose servers say that racks 3 and 1 hold different trainings."""
 
     def submit(self, operation: Operation) -> int:
         assert operation.served is not None
-        operation.served._words[STRANGERS_AT : STRANGERS_AT + 2] = 4, 2
+        operation.served._words[CONFLICT_AT : CONFLICT_AT + 2] = 4, 2
         return 0
 
     def wait(self, number: int, timeout_s: float) -> bool:

@@ -12,8 +12,8 @@ the SERVER record, under the name of the call:
 | ``complete_control`` | ``services.served.complete_control`` | with the first service |
 | ``release_core`` | ``services.served.release_core`` | with the first service |
 | ``step_chunk`` | ``services.optimizer_step.step_chunk`` | with the first service |
-| ``add_resync_state`` | ``hierarchy.entries.add_resync_state`` | with the first service |
-| ``add_transferred_state`` | ``hierarchy.entries.add_transferred_state`` | with the first service |
+| ``add_resync_state`` | ``services.served.add_resync_state`` | with the first service |
+| ``add_transferred_state`` | ``services.served.add_transferred_state`` | with the first service |
 | ``full_bitmap`` | ``hierarchy.loops.full_bitmap`` | with the first job of several racks |
 | ``forward_full_set`` | ``hierarchy.loops.forward_full_set`` | with the first job of several racks |
 | ``answer_duplicate`` | ``hierarchy.loops.answer_duplicate`` | with the first job of several racks |
