@@ -11,7 +11,7 @@ from scapy.packet import Packet, bind_layers
 from hostagent.protocol.wire import HEADER, NETSUM_PORT, NETSUM_VERSION, Kind, Operator
 
 NAMES: dict[str, type[Kind] | type[Operator]] = {"kind": Kind, "operator": Operator}
-"""Fields whose numbers have names."""
+"""Fields with named values."""
 
 
 class Netsum(Packet):

@@ -180,7 +180,7 @@ class ReferenceAggregator:
             held.sums[:] = np.maximum(held.sums.view(np.int32), frame.lanes.view(np.int32)).view(np.uint32)
 
     def _complete(self, job: ReferenceJob, held: SlotSet, frame: Frame) -> list[tuple[int, bytes]]:
-        """Everybody has contributed: what goes out."""
+        """All children have contributed: the results to send."""
         return self._answer_all(job, frame, Kind.RESULT, held.sums)
 
     def _repeat(self, job: ReferenceJob, held: SlotSet, frame: Frame, full: int) -> tuple[int, bytes]:

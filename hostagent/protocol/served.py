@@ -1,4 +1,4 @@
-"""Served operations: what a rank announces to a rack server that keeps weights, and what the server answers.
+"""Served operations: the announcement of a rank to a rack server that stores weights, and the server's answer.
 
 ``ANNOUNCEMENT`` and ``ANSWER`` declare the lanes, as section 11 of PROTOCOL.md does in words; a field of
 two lanes is 64 bits, the high word first. A served operation's first chunk carries the one and brings the other.
@@ -25,15 +25,15 @@ class Action(IntEnum):
     """What a served operation does with a key: float32 weights and the optimizer's state for them."""
 
     QUERY = 0
-    """Asks only."""
+    """Reads what the server knows of the key."""
     WRITE = 1
-    """One rank's words become the server's, and every rank's."""
+    """One rank's values replace the server's and every rank's."""
     PUSH_PULL = 2
-    """Gradients go, the weights of the next step come."""
+    """Sends gradients, receives the weights of the next step."""
     PUSH = 3
-    """Gradients go; the weights are pulled once the step has been decided on."""
+    """Sends gradients; the weights are pulled after the decision on the step."""
     PULL = 4
-    """The server's words come."""
+    """Receives the server's values."""
 
 
 class ServedOptimizer(IntEnum):
@@ -58,13 +58,14 @@ class ServedFlag(IntFlag):
     ANEW = 32
     """Of a WRITE: the service is emptied first, if it has taken no step."""
     MORE = 64
-    """Of a WRITE: another one follows, and until the last is whole the service is torn."""
+    """Of a WRITE: another one follows, and until the last has completed the service is incomplete."""
     AGREE = 128
-    """Of a job's first QUERY: racks' servers agree on where the service stands."""
+    """Of a job's first QUERY: the servers of several racks agree on the service's last completed step."""
     SHARE = 256
-    """Of a WRITE: no rank has the words, but a rack's server of the announcement's age; others are behind."""
+    """Of a WRITE: the data come from a rack's server of the announcement's age, not from a rank."""
     LINEAGE = 512
-    """Of a QUERY with an age, after one without this: the racks' servers that are behind are told the others' past."""
+    """Of a QUERY with an age, after one without this flag: servers that are behind receive the lineage of the
+    newest."""
 
 
 class Status(IntEnum):
@@ -101,11 +102,11 @@ STATUS_TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """What one step does to one key. They travel with every push, so they may change with every step."""
+    """Hyperparameters of one step of one key. Every push carries them, so they may change with every step."""
 
     optimizer: ServedOptimizer = ServedOptimizer.SGD
     flags: int = 0
-    """Of ``ServedFlag``, added up."""
+    """Bitwise OR of ``ServedFlag``."""
     divisor: int = 1
     """Of the summed gradient: the number of workers for their mean."""
     lr: float = 0.0
@@ -142,7 +143,7 @@ class Announcement:
     """Of WRITE: steps the key has had."""
     terms: Hyperparameters = Hyperparameters()
     age: int = 0
-    """Of racks' servers: a QUERY is answered by those that are so old, and a WRITE with SHARE is of their words."""
+    """With several racks: servers of this age answer a QUERY, and send the data of a WRITE with SHARE."""
 
     def describe(self) -> str:
         """For error messages: ``key 3, step 7, lr 0.1``."""
@@ -171,20 +172,20 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Memory that an operation did not find; in bytes."""
+    """Memory that an operation needs and the server does not have; in bytes."""
 
     needed: int
     """By the operation, besides what is in use."""
     used: int
     limit: int
     is_shared: bool
-    """The limit is all services' together; else it is the service's quota."""
+    """The limit is that of all services together; otherwise the service's quota."""
 
     def describe(self) -> str:
         """For error messages."""
-        whose = "of the memory that all services may use (--memory)" if self.is_shared else "of the service's quota"
+        limit = "of the memory for all services (--memory)" if self.is_shared else "of the service's quota"
         return (
-            f"it needs {self.needed:,} bytes, and {self.used:,} of {self.limit:,} {whose} are in use; weights and each "
+            f"it needs {self.needed:,} bytes, and {self.used:,} of {self.limit:,} {limit} are in use; weights and each "
             "of their state tensors take 8 bytes and a little more for each element"
         )
 
@@ -195,22 +196,22 @@ class Answer:
 
     status: int
     step: int
-    """The last whole one."""
+    """The last completed one."""
     keys: int
-    """How many the service has."""
+    """Number of keys in the service."""
     elements: int
     """Of this key; 0 where the server does not know it."""
     state_tensors: int
     skipped: int
-    """Steps left out so far."""
+    """Steps skipped so far."""
     not_finite: int
     """Chunks with a NaN or an infinity so far."""
     updates: int
     """Steps this key has had."""
     incomplete: bool
-    """A run of WRITEs has begun and not ended: the weights are of no step."""
+    """A run of WRITEs has begun and not ended: the weights belong to no step."""
     newest: int = 0
-    """The racks' servers are apart, and this is the age of the one that has had the most changes; 0: they are not."""
+    """The age of the newest server, if the servers of several racks have different ages; 0: they do not."""
     conflicting_racks: tuple[int, int] | None = None
     """Two racks whose servers hold different trainings."""
     room: Room | None = None
@@ -259,7 +260,7 @@ class ServedMemory:
         self._words: Words = np.zeros(2 * ANNOUNCEMENT_LANES + 1, np.uint32)
         self._words[:ANNOUNCEMENT_LANES] = announcement.words()
         self.tag = crc32(self._words[:ANNOUNCEMENT_LANES].astype(">u4").tobytes())
-        """What an operation's hash takes of the announcement: ranks that differ in any lane are told so."""
+        """CRC-32 of the announcement, part of the operation's hash: ranks must agree on every lane."""
 
     @property
     def address(self) -> int:
@@ -268,12 +269,12 @@ class ServedMemory:
 
     @property
     def answer(self) -> Answer:
-        """What the server said; zeros before the answer has come."""
+        """The server's answer; zeros before it has arrived."""
         return read_answer(self._words[ANNOUNCEMENT_LANES:])
 
     @property
     def not_finite(self) -> int:
-        """Chunks of a push in which some rank had a NaN or an infinity; 0 before all exponents have come."""
+        """Chunks of a push in which some rank had a NaN or an infinity; 0 before all exponents have arrived."""
         return int(self._words[2 * ANNOUNCEMENT_LANES])
 
 

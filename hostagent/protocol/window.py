@@ -1,4 +1,4 @@
-"""How many slots a job is leased where nobody says so."""
+"""The default of --max-window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ FRAMES_IN_FLIGHT = 512
 
 
 def default_max_window(ranks: int) -> int:
-    """Slots that a job of so many ranks leases at most over cables in shared memory: a power of two from 16 to 128, the
-    frames that such a cable holds. Beyond it answers are dropped, and asked for again."""
+    """Maximum number of slots of a job over shared-memory cables: a power of two from 16 to 128, the frames that such a
+    cable holds. With more, answers are dropped and retransmitted."""
     share = FRAMES_IN_FLIGHT // ranks
     return max(16, min(128, 1 << share.bit_length() >> 1))

@@ -181,7 +181,7 @@ class RackServer:
         self._arrange_shares()
 
     def _arrange_shares(self) -> None:
-        """Who is to share the cores, and as what weights tell. A job without a service is a tenant of weight 1."""
+        """Update the tenants among which the cores are shared. A job without a service is a tenant of weight 1."""
         tenants: dict[object, tuple[int, set[int]]] = {}
         for job, terms in self._terms.items():
             tenant = self.registry.of_job(job)
@@ -223,7 +223,7 @@ class RackServer:
     def _check(self, terms: JobTerms) -> None:
         if terms.lanes != self.capacity.lanes:
             raise AggregatorRefused(
-                f"job {terms.job}: requests {terms.lanes} lanes a frame, but the server has {self.capacity.lanes}"
+                f"job {terms.job}: requests {terms.lanes} lanes per frame, but the server has {self.capacity.lanes}"
             )
         first, end = terms.first_slot, terms.first_slot + terms.window
         if end > self.capacity.slots:
@@ -382,10 +382,15 @@ class RackServer:
         cores = [{name: int(record[name]) for name in names} for record in self._counters]
         for record, owned in zip(cores, self._loads, strict=True):
             record["owned_bytes"] = int(owned)
-        told = {"cores": cores, "slots": self.capacity.slots, "lanes": self.capacity.lanes, "jobs": len(self._rows)}
+        statistics = {
+            "cores": cores,
+            "slots": self.capacity.slots,
+            "lanes": self.capacity.lanes,
+            "jobs": len(self._rows),
+        }
         if self.place is None:
-            return told
-        return {**told, "rack": self.place.rack, "between_racks": asdict(self.crossed())}
+            return statistics
+        return {**statistics, "rack": self.place.rack, "between_racks": asdict(self.crossed())}
 
 
 def compile_services() -> dict[str, int]:
@@ -394,7 +399,7 @@ def compile_services() -> dict[str, int]:
 
 
 def default_memory_bytes() -> int:
-    """Half of the machine's: what services may use together unless it is said otherwise."""
+    """Default memory limit of all services together: half of the machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 

@@ -1,7 +1,7 @@
 """The memory that all of the server's loops share: records reached by address, and who may write which.
 
 The server's thread writes jobs and children between batches. During a batch every core reads them, and writes only
-sets (and the lanes beside them) of blocks that it owns, and its own counters. So no set has a lock.
+sets (and their lanes) of blocks that it owns, and its own counters. So no set has a lock.
 """
 
 from __future__ import annotations
@@ -129,15 +129,16 @@ SET = np.dtype(
 )
 """What a set remembers: one cache line.
 
-has_data      a child has contributed lanes; without any the sums are zeros that nobody has written
-complete      everybody's contribution is in, and the lanes are what travels: big-endian
-withheld      everybody's contribution is in, but the result has to wait
+has_data      a child has contributed lanes; without any the sums are zeros that have not been written
+complete      all contributions have arrived, and the lanes are in network byte order
+withheld      all contributions have arrived, but the result has to wait
 short_result  the result has no lanes: flag no_data
-begun         the lanes beside the set hold numbers
-partial       its sum has gone to the rack above, and the total has not come; of a job with a tier, as the next three
-total         the total is here, total_has_data: and is not zeros that nobody has written
-above         the bits of those who have come, as the rack above told
-pending       this batch's contribution that came last and is not among them yet, counted from 1; 0: none
+begun         the set's lanes hold numbers
+partial       its sum has been sent to the rack above, and the total has not arrived; in jobs with a tier, as the next
+              three
+total         the total has arrived; total_has_data: with data
+above         the bits of the contributors reported by the rack above
+pending       the last contribution of this batch that has not been added yet, counted from 1; 0: none
 """
 assert SET.itemsize == 64
 

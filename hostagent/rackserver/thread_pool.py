@@ -1,14 +1,14 @@
-"""Several cores at once: a batch is handed to all of them, each does its own blocks, and all wait for the last.
+"""Several cores in parallel: every core processes the blocks of a batch that it owns, and the caller waits for all.
 
-The caller of the server's program is core 0; every other core has a thread, which looks for the next batch for a while
-and then sleeps. A small batch is done by the caller alone, for it costs less than waking somebody; blocks still belong
-to their cores, which only look on then. A part that its thread has not begun when the caller is done with its own is
-the caller's too: a thread that the system does not let run holds nobody up.
+The caller of the server's program is core 0; every other core has a thread, which spins for the next batch for a while
+and then sleeps. A small batch is processed by the caller alone, as that costs less than a wake-up; the ownership of
+blocks does not change. When the caller has finished its part it takes over every part that its thread has not begun:
+a thread that is not scheduled does not delay the batch.
 
-Several cores are not always faster than one: cache lines of answers go from one to the other, and a thread that is
-interrupted in its part, by another process on its processor, holds up the batch. So the thread pool tries: some batches
-together, some by the caller alone, and goes on with what took less time a frame, for longer each time that it comes out
-the same. A batch that was held up ends the trial, or the time together.
+Several cores are not always faster than one: cache lines of answers move between them, and a thread that is preempted
+in its part delays the batch. So the thread pool measures: some batches in parallel, some by the caller alone, and
+continues with the faster way per frame, for longer each time that the result is the same. A delayed batch ends the
+trial, or the parallel phase.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SPIN_NS = 30_000
 LOOKS = 16
 """Between two readings of the clock."""
 FEW_FRAMES = 16
-"""Batches up to this are done by the caller: handing over takes as long as about so many frames."""
+"""Batches up to this are processed by the caller: waking the threads costs about as much as this number of frames."""
 
 TRIAL = 8
 """Batches of each kind in a trial."""
@@ -71,7 +71,7 @@ turn    number of the batch, mod 2^32; the word that threads sleep on
 asleep  how many do
 left    cores that have not finished the batch; the word that the caller sleeps on
 waiting whether it does
-begun   by core, a cache line for each: the turn whose part was begun last, by whoever set it
+begun   by core, a cache line for each: the last turn of which the part has been claimed
 """
 TURN, ASLEEP, STOP = offset_of(THREAD_POOL, "turn"), offset_of(THREAD_POOL, "asleep"), offset_of(THREAD_POOL, "stop")
 LEFT, WAITING, BEGUN = (
@@ -107,7 +107,7 @@ def serve_together(address: int, addresses: int, lengths: int, ports: int, frame
 
 @njit
 def hand_over(address: int, addresses: int, lengths: int, ports: int, frames: int) -> None:
-    """Show the batch to all threads."""
+    """Publish the batch to all threads."""
     pool = thread_pool_at(address)
     pool.addresses, pool.lengths, pool.ports, pool.frames = (
         addresses,
@@ -161,8 +161,8 @@ def choose(pool: Any, way: int, now_ns: int) -> None:
 
 @njit
 def begins(address: int, core: int, turn: int) -> Any:
-    """Whether a core's part of a turn is the caller's to do: nobody had begun it. Every turn's part is begun once, so
-    whoever comes late, with a turn that is over, finds another number than the one before his."""
+    """Claim a core's part of a turn; False if it has been claimed already. As every part is claimed once, a late claim
+    for a turn that is over does not find the number of the turn before."""
     before = (turn - 1) & 0xFFFFFFFF
     return compare_exchange64(address + BEGUN + 8 * CLAIM_WORDS * core, before, turn) == before
 
@@ -187,7 +187,7 @@ def wait_for_all(address: int) -> None:
 
 @njit
 def follow(address: int, core: int) -> None:
-    """One core's thread: its part of every batch, until it is told to stop."""
+    """One core's thread: its part of every batch, until STOP is set."""
     pool = thread_pool_at(address)
     seen = 0
     while True:
@@ -230,8 +230,8 @@ class ThreadPool:
     """The threads of a server with more than one core. Used as a context, or ended with `stop`."""
 
     def __init__(self, server: Any, *, pin: bool = False) -> None:
-        """``server``: a RackServer. ``pin``: each core to a processor of its own, where there are as many (see
-        ``processors``); the caller of the server's program is then told its own by ``pin_caller``."""
+        """``server``: a RackServer. ``pin``: pin each core to a different processor, if there are enough (see
+        ``processors``); the thread that calls the server's program is pinned by ``pin_caller``."""
         self._server = server
         self.record: Any = aligned_bytes(THREAD_POOL.itemsize).view(THREAD_POOL)
         self.record["server"], self.record["cores"] = server.address, server.cores
@@ -279,7 +279,7 @@ class ThreadPool:
 
 @njit
 def stop(address: int) -> None:
-    """Tell all threads to end."""
+    """End all threads."""
     store_release32(address + STOP, 1)
     store_release32(address + TURN, (load_acquire32(address + TURN) + 1) & 0xFFFFFFFF)
     futex_wake(address + TURN, 1 << 16)

@@ -1,4 +1,5 @@
-"""Inside ``init_process_group("netsum")`` and ``new_group``: a name that all members agree on, and a channel."""
+"""Creation of a process group in ``init_process_group("netsum")`` and ``new_group``: rendezvous on a name, and a
+channel."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ CONTROLLER_VARIABLE = "NETSUM_CONTROLLER"
 
 
 def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
-    """torch's creator with the extended interface; raises where the controller is not known or not there."""
+    """torch's backend creator with the extended interface; raises if the controller is unknown or unreachable."""
     if backend_options is not None:
         raise RefusedError(
             f"netsum: pg_options must be None, got {type(backend_options).__name__}: "
-            "the backend has no options of its own; `netsum run` and `netsum controller` have"
+            "the backend has no options; set them at `netsum run` or `netsum controller`"
         )
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
     channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
@@ -36,7 +37,7 @@ def controller_address() -> str:
     host, separator, port = address.rpartition(":")
     if not address:
         raise NetsumError(
-            "netsum: no controller to talk to. Start the script with `netsum run -n N SCRIPT`, "
+            "netsum: no controller. Start the script with `netsum run -n N SCRIPT`, "
             f"or start `netsum controller` and set {CONTROLLER_VARIABLE}=HOST:PORT"
         )
     if not (host and separator and port.isdigit()):

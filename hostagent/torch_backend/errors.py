@@ -8,11 +8,11 @@ from hostagent.transport.errors import Cause, TransportError
 
 
 class NetsumError(dist.DistBackendError):
-    """Something of the netsum process group failed; the text says whose fault it is and what to do."""
+    """An operation of the netsum process group failed; the text states the cause and what to do."""
 
 
 class RefusedError(NetsumError):
-    """The call asks for what netsum does not do, or its arguments do not fit together. Nothing was sent."""
+    """The call is not supported, or its arguments are inconsistent. Nothing was sent."""
 
 
 class OperationTimeoutError(NetsumError):

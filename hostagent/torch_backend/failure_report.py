@@ -1,7 +1,7 @@
-"""Lets a rank say why it failed, so that the launcher can name rank and cause instead of an exit code.
+"""A rank's report of its failure, so that the launcher can name rank and cause instead of an exit code.
 
-torch's launcher gives every rank a file for that (TORCHELASTIC_ERROR_FILE), but only scripts whose main function is
-decorated with ``@record`` write it. Under ``netsum run`` an uncaught exception is written for any script.
+torch's launcher names a file for that (TORCHELASTIC_ERROR_FILE), but only scripts with a main function decorated by
+``@record`` write it. Under ``netsum run`` an uncaught exception is written for any script.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import TracebackType
 
 ENABLED_BY = "NETSUM_REPORT_FAILURES"
 TIME_NS = "time_ns"
-"""Beside torch's own time stamp, which counts seconds: too coarse to tell the first of several failures."""
+"""In addition to torch's time stamp, which has a resolution of seconds, too coarse to order several failures."""
 
 
 def install() -> None:

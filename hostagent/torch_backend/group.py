@@ -34,7 +34,7 @@ RECENT_WORKS = 1024
 """Handles kept referenced: C++ does not keep a handle's Python half alive, and hangs in ``wait`` without it."""
 
 HELD_OUTPUTS = 16
-"""Of so many recent handles that nobody waited for, the output tensors are kept, for a future asked for late."""
+"""Recent handles without a wait that keep their output tensors alive, for a later ``get_future``."""
 
 _ProcessGroup: Any = dist.ProcessGroup  # its declared overloads fit neither its own callers nor a subclass
 
@@ -65,7 +65,7 @@ def untraced(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
-    """A group whose collectives are computed by an aggregator in the network."""
+    """A process group with collectives that are computed by an aggregator in the network."""
 
     def __init__(self, store: Store, rank: int, size: int, timeout: timedelta, channel: Channel) -> None:
         super().__init__(rank, size)

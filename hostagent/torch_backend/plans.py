@@ -74,7 +74,7 @@ class Plan:
         return memory
 
     def flat_output(self, tensors: Sequence[Tensor]) -> int:
-        """Address of memory for all the tensors one behind the other; scratch where they do not lie so."""
+        """Address of contiguous memory for all the tensors; scratch if they are not adjacent."""
         if adjacent(tensors):
             self.memory.extend(tensor.detach() for tensor in tensors)
             return tensors[0].data_ptr()
@@ -86,7 +86,7 @@ class Plan:
         return flat.data_ptr()
 
     def flat_input(self, tensors: Sequence[Tensor]) -> int:
-        """Address of all the tensors' elements one behind the other; a copy where they do not lie so."""
+        """Address of all the tensors' elements in contiguous memory; a copy if they are not adjacent."""
         if adjacent(tensors):
             self.memory.extend(tensor.detach() for tensor in tensors)
             return tensors[0].data_ptr()
@@ -115,7 +115,7 @@ def _operation(
 
 
 def check_alike(tensors: Sequence[Tensor], like: Tensor, collective: str, what: str) -> None:
-    """Refuse a list whose tensors differ from ``like`` in element type or count."""
+    """Refuse a list with tensors that differ from ``like`` in element type or count."""
     for index, tensor in enumerate(tensors):
         check_movable(tensor, collective)
         if tensor.dtype != like.dtype or tensor.numel() != like.numel():

@@ -98,7 +98,7 @@ def is_plain(tensor: Tensor) -> bool:
 
 
 def adjacent(tensors: Sequence[Tensor]) -> bool:
-    """Whether the tensors lie one behind the other in memory, each plain, as ``torch.chunk`` of a flat buffer does."""
+    """Whether the tensors are adjacent in memory, each plain, as from ``torch.chunk`` of a flat buffer."""
     end = tensors[0].data_ptr()
     for tensor in tensors:
         if not is_plain(tensor) or tensor.data_ptr() != end:

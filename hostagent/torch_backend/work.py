@@ -1,6 +1,6 @@
-"""The handle of a running collective: waiting, futures, and when its memory is let go.
+"""The handle of a running collective: waiting, futures, and the lifetime of its memory.
 
-What torch demands here, each learnt from a crash or a hang of its own:
+Requirements of torch, each of which caused a crash or a hang:
 - C++ never calls back into ``is_completed``: everything goes through ``wait`` and ``get_future``.
 - ``Future.set_exception`` does not reach C++ (DDP's backward then dies with SIGSEGV). A future therefore fails by
   raising inside a ``then`` callback, and C++ is handed the child of that ``then``.
@@ -103,7 +103,7 @@ class NetsumWork(Work):
                 return
 
     def wait_for_future(self) -> None:
-        """What the completer does for a work whose future was asked for: wait, time-outs included; never raises."""
+        """Wait for a work with a future, time-outs included; called by the completer; never raises."""
         if not self._wait_until(self._deadline_s):
             self._expire()
         self.settle()

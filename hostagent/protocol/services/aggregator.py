@@ -1,4 +1,4 @@
-"""What an aggregator of ours is: jobs put in and taken out, batches of frames in, frames and counters out.
+"""The interface of an aggregator in this repository: jobs are installed and removed; batches of frames in, frames out.
 
 `Aggregator` is the one interface that the PsPIN switch (`pspin_model.aggregator`) and the rack server
 (`hostagent.rackserver.core`) offer; the gRPC service of `aggregator.proto` carries the same calls. The terms are
@@ -25,25 +25,26 @@ LANES = (64, 256, 512, 1024, 2048)
 """Of a full frame: what p4src/allreduce.p4 can be built for, so what a job can be moved between aggregators with."""
 
 WAYS = ("ring", "sharded", "tree")
-"""How racks exchange sums. Chunk c is finished at rack c mod r: partial sums reach it from rack to rack round a ring,
-or straight from each (sharded). In a tree the first rack finishes all, and the others are its leaves."""
+"""How racks exchange sums. Chunk c is completed at rack c mod r: partial sums reach it from rack to rack along a ring,
+or directly from each rack (sharded). In a tree the first rack completes all chunks, and the others are its leaves."""
 
 MOST_RACKS = 64
 
 VERDICTS = tuple(verdict.name.lower() for verdict in Verdict)
-"""Names of what becomes of a job's contribution, by `Verdict`'s numbers."""
+"""Names of the verdicts on a job's contributions, in the order of `Verdict`."""
 
 DROPS = tuple(reason.name.lower() for reason in Drop)
-"""Names of why a frame was dropped before it reached a set, by `Drop`'s numbers."""
+"""Names of the reasons why a frame is dropped before it reaches a set, in the order of `Drop`."""
 
 
 def peer_port(rack: int) -> int:
-    """A server's port that leads to another rack's server: the last ones, which children leave alone."""
+    """The port of a server that leads to another rack's server: the last MOST_RACKS ports, which children do not
+    use."""
     return MAX_PORTS - MOST_RACKS + rack
 
 
 class RefusalCode(Enum):
-    """Whose fault a refusal is."""
+    """The cause of a refusal, by who has to act."""
 
     INVALID = "invalid"
     """The terms contradict themselves or what the aggregator is (lanes, slots, ports)."""
@@ -54,11 +55,11 @@ class RefusalCode(Enum):
     UNKNOWN = "unknown"
     """There is no such job, service or key."""
     STALE = "stale"
-    """Meant for another incarnation, or for a state that has passed."""
+    """Addressed to another incarnation, or to a state that no longer exists."""
 
 
 class AggregatorRefused(Exception):
-    """The aggregator is there and won't; nothing has changed. The text says why and what to do."""
+    """The aggregator refuses the call; nothing has changed. The text states why and what to do."""
 
     def __init__(self, reason: str, code: RefusalCode = RefusalCode.INVALID) -> None:
         super().__init__(reason)
@@ -77,20 +78,20 @@ class ChildTerms:
     port: int
     mac: int
     ip: int
-    """A frame of this child comes in by this port from these addresses, or is no frame of this child."""
+    """A frame of this child must arrive by this port from these addresses."""
     zero_checksum_allowed: bool = True
     """A UDP checksum of 0 is accepted, and answers to the child carry 0; otherwise both must be computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceTerms:
-    """A tenant's terms with a rack server; see `aggregator.proto`."""
+    """The terms of a tenant with a rack server; see `aggregator.proto`."""
 
     name: str
     nonce: bytes = b""
     workers: int = 0
-    """The most that its jobs may have, all racks' together; children may stand for several. 0: as declared before, or
-    of a new service as many as its first job has children."""
+    """Maximum number of workers of its jobs, over all racks; a child may represent several. 0: as declared before, or
+    for a new service the number of children of its first job."""
     weight: int = 1
     quota_bytes: int = 0
     """0: none."""
@@ -103,18 +104,18 @@ class RackPart:
 
     rack: int
     children: int
-    """The bits of its own children; no other rack's have them. The lowest is the number by which frames between racks
-    name it."""
+    """The bits of the rack's children, disjoint from other racks'. The lowest is the rack's number in frames between
+    racks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a job's racks sum what each of them has summed."""
+    """How the racks of a job combine their partial sums."""
 
     way: str
     """One of WAYS."""
     racks: tuple[RackPart, ...]
-    """All of the job's, in the same order everywhere."""
+    """All racks of the job, in the same order on every rack."""
 
     @property
     def everyone(self) -> int:
@@ -161,7 +162,7 @@ class JobTerms:
 
     @property
     def workers(self) -> int:
-        """Of all racks, as far as the terms tell: children may stand for several."""
+        """Number of children over all racks; a child may represent several workers."""
         return len(self.children) if self.spread is None else self.spread.everyone.bit_count()
 
     def _problem(self) -> str:
@@ -175,7 +176,7 @@ class JobTerms:
         if not 0 <= self.window_log2 <= 16:
             return f"a window of 2^{self.window_log2} slots; use 2^0 to 2^16"
         if self.lanes not in LANES:
-            return f"{self.lanes} lanes a frame; use one of {', '.join(map(str, LANES))}"
+            return f"{self.lanes} lanes per frame; use one of {', '.join(map(str, LANES))}"
         if not 1 <= len(self.children) <= MOST_CHILDREN:
             return f"{len(self.children)} children; use 1 to {MOST_CHILDREN}"
         return self._problem_of_children() or self._problem_of_racks()
@@ -220,10 +221,10 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class JobCounters:
-    """What has become of a job's contributions since it was first installed, over its epochs. Zeros may be left out.
+    """Verdicts on a job's contributions since it was first installed, over its epochs. Zeros may be omitted.
 
-    Names are those of VERDICTS: `accepted` or `accepted_no_data` for a first copy and `completed` beside it for the
-    last one, as the P4 program counts. Bytes are of whole frames, without FCS.
+    Names are those of VERDICTS: `accepted` or `accepted_no_data` for a first copy, and in addition `completed` for the
+    last one, as in the P4 program. Bytes are those of whole frames, without FCS.
     """
 
     frames: Mapping[str, int] = field(default_factory=dict)
@@ -234,32 +235,32 @@ class JobCounters:
 
 @runtime_checkable
 class Aggregator(Protocol):
-    """A core: no socket, thread or clock. Calls never overlap; whoever runs it sees to that.
+    """A core: no socket, thread or clock. The caller serializes all calls.
 
-    Answers go to the rings of `ports`, by the child's port; a port without a ring loses them.
+    Answers go to the rings of `ports`, by the child's port; a port without a ring drops them.
     """
 
     @property
     def kind(self) -> str:
-        """For people and messages: "pspin", "server"."""
+        """Name in messages: "pspin", "server"."""
 
     @property
     def capacity(self) -> Capacity:
-        """Never changes."""
+        """Constant."""
 
     @property
     def ports(self) -> TxPortTable:
-        """Given at construction."""
+        """The table passed to the constructor."""
 
     def install(self, terms: JobTerms) -> None:
-        """Make a job known, or replace its terms. A new epoch voids its sets, and counters go on. All or nothing:
-        raises AggregatorRefused and has changed nothing. Slots may overlap with no other known job's."""
+        """Install a job, or replace its terms. A new epoch clears its sets; counters continue. Raises AggregatorRefused
+        and then has changed nothing. Its slots must not overlap with another job's."""
 
     def remove(self, job: int) -> None:
-        """Forget a job and its counters; one that is not known is no error."""
+        """Remove a job and its counters; an unknown job is not an error."""
 
     def installed(self) -> Mapping[int, int]:
-        """Job -> epoch of those known."""
+        """Job -> epoch of the installed jobs."""
 
     def counters(self, job: int) -> JobCounters:
         """Raises AggregatorRefused(UNKNOWN)."""
@@ -268,22 +269,22 @@ class Aggregator(Protocol):
         """Frames that reached no set, by the names of DROPS."""
 
     def statistics(self) -> dict[str, object]:
-        """What is worth telling people and reports; JSON can carry it. Cycles, cores, memory. Under "summary", if it is
-        there, a list of lines that `netsum run` prints at its end."""
+        """Statistics for reports, as JSON values: cycles, cores, memory. An optional "summary" is a list of lines that
+        `netsum run` prints at its end."""
 
     def process(self, batch: FrameBatch, now_ns: int) -> int | None:
-        """Take all frames of the batch, which may be empty, in its order; returns when to be called at the latest
-        though nothing comes in, or None. Frames are borrowed until the call returns and never written into."""
+        """Process all frames of the batch, which may be empty, in order; returns the time of the next call at the
+        latest if no frame arrives, or None. Frames are borrowed until the call returns, and not written to."""
 
 
 @runtime_checkable
 class CompiledAggregator(Aggregator, Protocol):
-    """A core whose `process` is machine code too: the live loop then calls that, without the GIL."""
+    """A core with `process` as machine code as well, which the live loop calls without the GIL."""
 
     @property
     def program_address(self) -> int:
-        """Of ``int64 process(void *context, uint64 *address, uint32 *length, uint32 *port, int64 count, int64 now)``.
-        What it returns: as `process`, or -1 for never."""
+        """Address of ``int64 process(void *context, uint64 *address, uint32 *length, uint32 *port, int64 count, int64
+        now)``, which returns what `process` does, or -1 for None."""
 
     @property
     def context_address(self) -> int:
@@ -291,4 +292,4 @@ class CompiledAggregator(Aggregator, Protocol):
 
     @property
     def allowances_address(self) -> int:
-        """Of an int32 for each port number: how many of its frames the loop takes in a turn at most."""
+        """Address of an int32 for each port number: the most frames that the loop takes from the port in a turn."""

@@ -28,10 +28,10 @@ STATUS = {
 """What a refusal is on the wire."""
 
 MOST_WATCHERS = 8
-"""Each holds a thread; a controller is one, a person with a tool another."""
+"""Concurrent Watch calls, each of which occupies a thread: a controller, and tools."""
 
 ENDED_KEPT = 64
-"""Jobs whose counters can still be read after they were removed: as many as a controller reports."""
+"""Removed jobs with counters that can still be read: as many as a controller reports."""
 
 STOP_TIMEOUT_S = 1.0
 
@@ -47,8 +47,8 @@ class AggregatorServerError(Exception):
 
 
 class AggregatorServer:
-    """Serves one core. `paused` makes whoever runs the core stand still between two batches; `statistics` is what the
-    process has to tell, the core's own among it."""
+    """Serves one core. `paused` suspends the core's thread between two batches; `statistics` returns the statistics of
+    the process, including the core's."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class AggregatorServer:
         self._watchers = 0
         self._stopping = False
         self._known: dict[int, int] = {}
-        """Job -> epoch: what Watch tells; `_changed` guards it."""
+        """Job -> epoch, as reported by Watch; guarded by `_changed`."""
         self._ended: OrderedDict[int, JobCounters] = OrderedDict()
         self._calls = threading.Lock()
         """One change at a time."""
@@ -136,7 +136,7 @@ class AggregatorServer:
             terms = terms_from(request.terms)
             if terms.lanes != self._core.capacity.lanes:
                 raise AggregatorRefused(
-                    f"job {terms.job} requests {terms.lanes} lanes a frame, "
+                    f"job {terms.job} requests {terms.lanes} lanes per frame, "
                     f"but this aggregator has {self._core.capacity.lanes}"
                 )
             if terms.spread is not None and self._place is None:

@@ -88,7 +88,7 @@ def frame_stride_bytes(lanes: int) -> int:
 
 
 class CoreMemory:
-    """A core in memory of its own. ``address`` is what the compiled functions take.
+    """A core and its memory. ``address`` is the argument of the compiled functions.
 
     ``pool_address`` and ``stride_bytes`` say where the ``ring_chunks`` frames are that the core builds contributions
     in; ``posted_address`` where the transport writes, as one uint64 for each frame, the sequence number of its last

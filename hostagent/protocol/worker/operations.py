@@ -284,7 +284,7 @@ def has_result(core: Any, number: int) -> Any:
 
 @njit
 def finish_if_stored(core: Any, operation: Any) -> None:
-    """Report an operation whose every chunk has come, and let its record go with all finished ones before it."""
+    """Report an operation when all of its chunks have arrived, and free its record and all finished ones before it."""
     is_numbered = core.numbered_operations > operation.sequence
     if operation.finished or not is_numbered or operation.stored < operation.count:
         return

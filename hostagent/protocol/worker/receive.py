@@ -140,7 +140,7 @@ def judge_unusual(core: Any, chunk: Any, kind: int, frame: int, length: int) -> 
 
 @njit
 def take_waiting(core: Any, number: int, frame: int, now_ns: int) -> None:
-    """The aggregator has our contribution, and says whose it has."""
+    """The aggregator has this rank's contribution, and lists the ranks that have contributed."""
     core.waiting_received += 1
     chunk = chunk_of(core, number)
     sample_answer(core, chunk, True, now_ns)

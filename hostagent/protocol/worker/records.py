@@ -149,8 +149,9 @@ RUNNING, FROZEN, FAILED = 0, 1, 2
 """A core's states: sending and receiving; between freeze and resume; for ever, with a cause."""
 
 FAILED_MISMATCH, FAILED_RETENTION, FAILED_REFUSED, FAILED_BY_CALLER = 1, 2, 3, 16
-"""Failure codes: two children disagree (hashes and children are in the core); the controller resumes at a chunk whose
-frame is gone; a server refuses a served operation (which, and why, is in the core); 16 and above: the caller's own."""
+"""Failure codes: two children disagree (hashes and children are in the core); the controller resumes at a chunk that is
+no longer retained; a server refuses a served operation (which, and why, is in the core); 16 and above: for the
+caller."""
 
 EXPONENT, DATA, TAIL_EXPONENT, TAIL_DATA, HIGH, LOW, ANNOUNCED = 0, 1, 2, 3, 4, 5, 6
 """A chunk's part in its operation; see ``plan``."""

@@ -1,8 +1,8 @@
 """Freeze and resume: what a rank does when its aggregator has restarted.
 
-The controller freezes every rank, collects the lowest chunk each has not got, installs a new epoch that begins at the
-least of them, and resumes the ranks there. A rank that is ahead contributes again, from kept frames, to chunks whose
-results it has; those results are not stored twice.
+The controller freezes every rank, collects the lowest chunk without a result from each, installs a new epoch that
+begins at the minimum, and resumes the ranks there. A rank that is ahead contributes again, from retained frames, to
+chunks that it has results of; those results are not stored twice.
 """
 
 from __future__ import annotations
@@ -55,5 +55,5 @@ def core_resume(address: int, epoch: int, base: int, now_ns: int) -> bool:
 
 @njit
 def core_lowest_unfinished(address: int) -> Any:
-    """The lowest chunk whose result this rank has not got."""
+    """The lowest chunk without a result on this rank."""
     return core_at(address).low

@@ -80,8 +80,8 @@ def take_sample(core: Any, rtt_ns: int, now_ns: int) -> None:
 def least_rtt_ns(core: Any, rtt_ns: int) -> Any:
     """The shortest of the last 16 to 32 samples, this one included.
 
-    A result waits for the slowest rank, so where frames are lost most samples hold another rank's repeats. Estimates
-    made of them alone would drive each other up without end; the shortest is of a chunk that nobody had to repeat.
+    A result waits for the slowest rank, so under loss most samples include another rank's retransmissions. Estimates
+    from those alone would increase each other without bound; the minimum is of a chunk without retransmissions.
     """
     core.least_rtt_ns = min(core.least_rtt_ns, rtt_ns) if core.rtt_samples > 0 else rtt_ns
     core.rtt_samples += 1
@@ -96,7 +96,7 @@ def least_rtt_ns(core: Any, rtt_ns: int) -> Any:
 
 @njit
 def sample_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
-    """Learn what an answer tells of the round trip: all when sent once; sent twice, a `waiting` is the second's."""
+    """Take a round-trip sample from an answer: of a chunk sent once; a `waiting` after two tries answers the second."""
     core.answered = 1
     core.backoff = 0
     if chunk.tries == (2 if is_waiting else 1):

@@ -1,8 +1,8 @@
 """What a core sends: due retransmissions, then new chunks as far as the window, their inputs and frame memory allow.
 
 Chunk c + W may go when result c has come (a bit in ``ready``), up to ``ahead`` windows beyond the lowest unfinished
-one. Some wait for a result of their own operation (a data chunk for its exponents); such are marked in ``blocked``
-until any result of that sort comes. Both are bitmaps over the chunk ring.
+one. Some wait for another result of the same operation (a data chunk for its exponents); they are marked in
+``blocked`` until any result of that kind arrives. Both are bitmaps over the chunk ring.
 """
 
 from __future__ import annotations

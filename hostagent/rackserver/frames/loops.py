@@ -65,27 +65,28 @@ FAILED, OUTSIDE_WINDOW, MISMATCH = int(Verdict.ERROR), int(Verdict.OUTSIDE_WINDO
 MASK = 0xFFFFFFFF
 
 AHEAD, LINES = 6, 2
-"""How many frames ahead, and how many of their cache lines, are fetched: the head, and what the processor needs to find
-the rest by itself. With 8 or all 17 lines of 1 KiB a sum took 5 to 10 % more CPU time, with 2 frames as much."""
+"""How many frames ahead, and how many of their cache lines, are prefetched: the head, and as much as the hardware
+prefetcher needs to load the rest. With 8 or all 17 lines of 1 KiB a sum took 5 to 10 % more CPU time, with 2 frames as
+much."""
 HEADS_AHEAD = 16
-"""How many frames ahead a core fetches what says whose a frame is."""
+"""How many frames ahead a core prefetches the line that identifies a frame's owner."""
 SETS_AHEAD = 4
-"""The lanes of which set are fetched when one gets its first contribution: one line, and the processor finds the rest.
-All lines of the set itself took eight tenants, whose lanes have left the cache meanwhile, 8 % more CPU time."""
+"""When a set gets its first contribution one line of the lanes of the set this far ahead is prefetched; the hardware
+prefetcher loads the rest. Prefetching all lines of the set itself cost eight tenants 8 % more CPU time."""
 NOBODY = -1
 ANSWER, WITHHOLD = 0, 1
-"""What a service says of a complete set: answer it; answer it later."""
+"""A service's decision on a complete set: answer it; answer it later."""
 
 
 @njit(forceinline=True)
 def add_to(address: int, amount: int) -> None:
-    """Add to one of this core's own counters."""
+    """Add to one of this core's counters."""
     store_i64(address, load_i64(address) + amount)
 
 
 @njit(forceinline=True)
 def count(counters: int, job: Any, bit: int, verdict: int, length: int) -> None:
-    """A contribution that reached the slot rule. Those of other racks stand for contributions counted there."""
+    """Count a contribution that reached the slot rule. Those of other racks are counted there."""
     if job.full >> bit & 1 == 0:
         return
     add_to(counters + VERDICTS + 8 * ((job.row * MAX_CHILDREN + bit) * VERDICT_COLUMNS + verdict), 1)
@@ -146,8 +147,8 @@ def picked_by(server: Any, core: int) -> Any:
 
 @njit
 def pick(server: Any, core: int, queues: int, addresses: int, lengths: int, ports: int, first: int, end: int) -> Any:
-    """Note which frames from ``first`` to ``end`` are a core's; how many are. Of others' frames it reads, and fetches,
-    the one line that says whose they are. ``queues``: as in SERVER where this core counts the frames, else 0."""
+    """List the frames from ``first`` to ``end`` that a core owns; returns their number. Of other frames it reads only
+    the line that identifies the owner. ``queues``: as in SERVER if this core counts the frames, otherwise 0."""
     count, first_of_port, served = 0, first, 0
     for index in range(first, end):
         if index + HEADS_AHEAD < end:

@@ -3,8 +3,8 @@
 Several cores answer to the same ports. Were each cell taken from the ring by an atomic step, its line would go from
 core to core for every answer, so with more than one core each takes cells in runs and uses up its own. Where the ring
 has no more, a core takes what is left of another's run: an answer is dropped only where a ring is full, as with one
-core. When all cores are done the cells that nobody has used are filled with the ring's last frames, and what each has
-counted is added up: until then a port sees nothing of it.
+core. When all cores have finished, unused cells are filled with the ring's last frames, and the counts of all cores
+are added up: only then do the frames become visible to the port.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def take_elsewhere(server: Any, core: int, port: int, length: int) -> Any:
 
 @njit
 def begin_run(ring: int, run: int, count: int) -> Any:
-    """Take so many cells of a ring, or what it has; whether it has any."""
+    """Take ``count`` cells of a ring, or as many as are free; whether there are any."""
     limit = load_i64(ring + TX_LIMIT)
     tail = load_once64(ring + TX_TAIL)
     while tail < limit:
@@ -202,7 +202,7 @@ def close_port(server: Any, port: int) -> None:
 
 @njit
 def trim(server: Any, port: int, tail: int) -> Any:
-    """The ring's tail without the runs that nobody has used at its end."""
+    """The ring's tail without unused runs at its end."""
     core = 0
     while core < server.cores:
         run = run_at(run_address(server, core, port))

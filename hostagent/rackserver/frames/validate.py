@@ -1,6 +1,6 @@
-"""Is a frame a contribution, whole and unharmed, of a child that the job knows, in the job's epoch?
+"""Whether a frame is a complete, valid contribution of a known child of the job, in the job's epoch.
 
-(Another rack, which is a child as well, may also send what answers contributions.)
+(Another rack, which is a child as well, may also send answers to contributions.)
 
 A child's frames differ from one another in chunk, operation and lanes alone, as a rule. So each core keeps the head of
 the last one that it accepted of each child (if no checksum had to be looked at): a frame with the same head is accepted
@@ -45,7 +45,7 @@ from hostagent.protocol.worker.header import (
 from hostagent.rackserver.records import CHILD_BYTES, HEAD_BYTES, JOB_BYTES, MAX_CHILDREN, child_at, job_at
 
 SUM, MAX, SERVED, ANNOUNCE = 0, 1, 2, 3
-"""Operators. The last two are a service's alone; see the README."""
+"""Operators. The last two are for services only; see the README."""
 CONTRIBUTION, LAST_KIND = int(Kind.CONTRIBUTION), max(map(int, Kind))
 NOT_OURS, LENGTH, CHECKSUM, JOB = int(Drop.NOT_OURS), int(Drop.LENGTH), int(Drop.CHECKSUM), int(Drop.JOB)
 CHILD, EPOCH, KIND = int(Drop.CHILD), int(Drop.EPOCH), int(Drop.KIND)
@@ -57,7 +57,7 @@ assert CHUNK_AT == LAST_WORD_AT + 2
 
 @njit(forceinline=True)
 def sender(server: Any, core: int, row: int, frame: int, length: int, port: int) -> Any:
-    """The bit of the child whose contribution this is; ``~reason`` (a `Drop`), if it is none. ``row``: see `row_of`."""
+    """The bit of the child that sent this contribution; ``~reason`` (a `Drop`) if it is none. ``row``: see `row_of`."""
     number = load_be16(frame + CHILD_AT) if row >= 0 else MAX_CHILDREN
     head = server.heads + core * server.heads_bytes + (row * MAX_CHILDREN + number) * HEAD_BYTES
     if number < MAX_CHILDREN and is_like(frame, length, port, head):
@@ -67,7 +67,7 @@ def sender(server: Any, core: int, row: int, frame: int, length: int, port: int)
 
 @njit
 def validate_head(server: Any, row: int, number: int, frame: int, length: int, port: int, head: int) -> Any:
-    """As `sender`, for a frame whose head is another than the one kept, which it may take the place of."""
+    """As `sender`, for a frame with a head that differs from the stored one; it may replace the stored one."""
     reason = validate(server, frame, length, port)
     if reason != ACCEPTED:
         return ~reason
@@ -102,13 +102,13 @@ def keep_head(frame: int, length: int, port: int, head: int) -> None:
 
 @njit(forceinline=True)
 def row_of(server: Any, frame: int, length: int) -> Any:
-    """Row of the job that a frame claims to be of; -1 for none."""
+    """Row of the job in a frame's header; -1 if there is none."""
     return load_i16(server.job_rows, load_be16(frame + JOB_AT)) if length >= LANES_AT else -1
 
 
 @njit
 def bit_of(server: Any, job: Any, number: int) -> int:
-    """The place of a child in the job's bitmap; -1 for a stranger. As a rule that is the child's number."""
+    """The bit of a child in the job's bitmap, usually its number; -1 for an unknown child."""
     children = server.children + job.row * MAX_CHILDREN * CHILD_BYTES
     if number < MAX_CHILDREN and child_at(children + number * CHILD_BYTES).number == number:
         return number
@@ -120,7 +120,7 @@ def bit_of(server: Any, job: Any, number: int) -> int:
 
 @njit
 def validate(server: Any, frame: int, length: int, port: int) -> Any:
-    """ACCEPTED, or the `Drop` reason. Cheap looks first, so that a flood of strangers costs little."""
+    """ACCEPTED, or the `Drop` reason. Cheap checks first, so that a flood of foreign frames costs little."""
     if length < LANES_AT or load_be16(frame + 12) != ETHERTYPE_IPV4 or load_u8(frame + IPV4_AT, 0) != 0x45:
         return NOT_OURS
     if load_u8(frame + IPV4_AT + 9, 0) != PROTOCOL_UDP or load_be16(frame + UDP_AT + 2) != NETSUM_PORT:

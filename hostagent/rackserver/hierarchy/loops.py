@@ -1,15 +1,15 @@
-"""A set's way through the racks: filling, partial (its sum has gone up), final.
+"""States of a set in a job of several racks: filling, partial (its sum has been sent up), final.
 
 For a chunk the racks are a tree (see ``routes``). A rack below is a child like any other: its partial sum is a
 contribution. A set that is full sends its own sum up and is *partial* until the total comes from there; the root's is
 the total. The total goes down to the racks below, and to this rack's children, through the service if there is one:
 every rack steps the same totals, so all have the same weights.
 
-There are no timers here. Losses are mended by workers' repeats: a repeat to a partial set sends the partial sum up
-again, where it is a repeat in its turn; to a final one it is answered from the store. What a rack above knows of who
-has come is told to those who wait.
+There are no timers here. Losses are repaired by the workers' retransmissions: one to a partial set retransmits the
+partial sum to the rack above, where it is a duplicate as well; one to a final set is answered from the set. The bitmap
+of contributors that a rack above reports is passed on to waiting children.
 
-The functions of addresses are called through ``rackserver.compiled_calls``, for sets of jobs with a TIER.
+Functions that take addresses are called through ``rackserver.compiled_calls``, for sets of jobs with a TIER.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def note(job: Any, core: int, field: int, amount: int) -> None:
 
 @njit
 def post(server: Any, job: Any, core: int, bit: int, kind: int, held: Any, lanes: int, field: int) -> None:
-    """A sum to another rack; ``lanes`` 0: nobody had anything to add."""
+    """Send a sum to another rack; ``lanes`` 0: no child contributed data."""
     note(job, core, FRAMES, 1)
     if lanes != 0:
         note(job, core, field, 4 * server.lanes)
@@ -99,7 +99,7 @@ def send_down(server: Any, job: Any, core: int, bit: int, held: Any, index: int,
 
 @njit
 def forward_full_set(server_address: int, job_address: int, index: int, core: int) -> int:
-    """A set is full: its sum goes up, or is the total."""
+    """A set is full: send its sum up, or take it as the total."""
     server, job = server_at(server_address), job_at(job_address)
     held = set_at(server.sets + index * SET_BYTES)
     if job.service and held.operator == ANNOUNCE:
@@ -157,7 +157,7 @@ def answer_frame(server: Any, job: Any, core: int, kind: int, receiver: int, hel
 
 @njit
 def who_came(job: Any, held: Any) -> Any:
-    """The bits of all workers whose contributions are in, as far as this rack knows."""
+    """The bits of all workers that have contributed, as far as this rack knows."""
     if held.total:
         return tier_at(job.tier).everyone
     come, left = wide(held.above), wide(held.came)
@@ -207,7 +207,7 @@ def may_be_replaced(server_address: int, job_address: int, index: int) -> int:
 
 @njit
 def take_rack_frame(server_address: int, core: int, frame: int, length: int, bit: int) -> int:
-    """What another rack says, beside contributions: a total, who has come, or that the chunk has failed."""
+    """A frame of another rack that is not a contribution: a total, a bitmap of contributors, or an error."""
     server = server_at(server_address)
     job = job_at(server.jobs + row_of(server, frame, length) * JOB_BYTES)
     chunk, kind = load_be32(frame + CHUNK_AT), load_u8(frame + KIND_AT, 0)
@@ -232,7 +232,7 @@ def take_rack_frame(server_address: int, core: int, frame: int, length: int, bit
 
 @njit
 def fail(server: Any, job: Any, core: int, held: Any, index: int, frame: int, bit: int) -> None:
-    """The chunk has failed at another rack: so it has here, for whoever came or will."""
+    """The chunk has failed at another rack: it fails here too, for present and later contributors."""
     chunk = load_be32(frame + CHUNK_AT)
     accepts, fresh = takes(job, held, chunk)
     if not accepts or (not fresh and (held.failed != 0 or held.total != 0)):

@@ -1,4 +1,4 @@
-"""What the compiled loops know of a job that is spread over racks."""
+"""Records of the compiled loops for a job that is spread over racks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ TIER = np.dtype(
     [*integers("racks", "routes", "everyone", "totals", "traffic"), ("stands_for", np.int64, MAX_CHILDREN)],
     align=True,
 )
-"""racks       of the job
+"""racks       number of racks of the job
 routes      ROUTE records, by chunk modulo racks
 everyone    the bits of all children of all racks
-totals      lanes as ``sums``: what went to the racks below, of a service's sets, whose own lanes become weights;
-            0: sums have them
-traffic     TRAFFIC of core 0, those of core i are i records further
-stands_for  by bit: the bits of those in whose place it is; its own for a child of this rack
+totals      lanes laid out as ``sums``: totals sent to the racks below, for sets of a service, in which ``sums`` is
+            overwritten by weights; 0: ``sums`` holds the totals
+traffic     TRAFFIC of core 0; that of core i is i records further
+stands_for  by bit: the bits of the workers that the child represents; for a child of this rack its bit
 """
 
 ROUTE = np.dtype(integers("full", "below", "up"), align=True)

@@ -1,4 +1,4 @@
-"""Which racks a rack's partial sums come from and go to, chunk by chunk: for every chunk the racks are a tree.
+"""From which racks partial sums arrive and to which they go, by chunk: for every chunk the racks form a tree.
 
 Chunk c of r racks is finished at rack c mod r, its *home*, the root of its tree:
 
@@ -19,7 +19,7 @@ from hostagent.protocol.services.aggregator import MOST_RACKS
 
 RACK_MAC = 0x026E_7200_0000
 RACK_IP = 0x0A4F_0000
-"""Of servers, to each other: locally administered MACs and 10.79.0.0/16, the rack's number in the low bytes."""
+"""Addresses between servers: locally administered MACs and 10.79.0.0/16, with the rack's number in the low bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Peer:
 
     rack: int
     port: int
-    """Of ours, by which it is reached."""
+    """The local port that leads to it."""
     zero_checksum_allowed: bool = False
-    """As of a child."""
+    """As in ChildTerms."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.rack < MOST_RACKS:
@@ -39,7 +39,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a server is among others."""
+    """A server's rack and the other racks that it can reach."""
 
     rack: int
     peers: tuple[Peer, ...]
@@ -50,9 +50,9 @@ class Route:
     """One rack's part in a chunk's tree, by the racks' positions in the job."""
 
     below: tuple[int, ...]
-    """Whose partial sums come here, and who gets the total from here."""
+    """Racks that send partial sums here and get the total from here."""
     up: int | None
-    """Where this rack's partial sum goes; None: it is the total."""
+    """The rack that this rack's partial sum goes to; None: it is the total."""
 
 
 def routes(way: str, position: int, racks: int) -> list[Route]:

@@ -2,8 +2,8 @@
 
 The file is numpy's ``.npz``: per key ``KEY/weights`` and ``KEY/STATE`` (float32, torch's names), and a JSON text
 ``service`` with the step, age and lineage, what was counted, each key's updates, and the service's own terms with the
-digest of its nonce. It is written beside its place and moved there, so that a file is whole or not at all, and only its
-owner may read it.
+digest of its nonce. It is written to a temporary file and renamed, so that it is complete or absent, and is readable
+by its owner only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hostagent.rackserver.tenants.tenants import Tenant
 
 VERSION = 1
 STATE_NAMES = {1: ("momentum_buffer",), 2: ("exp_avg", "exp_avg_sq"), 3: ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")}
-"""torch's names of so many state tensors."""
+"""torch's names of the state tensors, by their number."""
 FACTS = "service"
 PART = ".part"
 """End of the name of a file that is being written."""
@@ -38,7 +38,7 @@ class CheckpointError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose service it is: what a server that starts again must know before the service's first job comes."""
+    """The terms of a service that a restarted server needs before the service's first job."""
 
     name: str
     workers: int
@@ -61,7 +61,7 @@ class Snapshot:
 
     @property
     def age(self) -> int:
-        """How often the service has changed. Files of older servers tell steps only."""
+        """Number of changes of the service; files of older versions have only the step."""
         return int(self.facts.get("age", self.step + 1))
 
 
@@ -97,17 +97,17 @@ def take(service: ServiceMemory, tenant: Tenant | None = None) -> Snapshot:
 
 
 def write(snapshot: Snapshot, path: Path) -> None:
-    """The file is the snapshot or what it was, whenever the machine stops. Raises OSError, leaving no part."""
-    beside = path.with_name(path.name + PART)
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    """Write a file atomically, also across a crash of the machine. Raises OSError, leaving no temporary file."""
+    temporary = path.with_name(path.name + PART)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with open(descriptor, "wb") as file:
             np.savez(file, **{FACTS: np.array(json.dumps(snapshot.facts)), **snapshot.arrays})  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     except OSError:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
@@ -149,17 +149,17 @@ def _check(path: Path, facts: Any, arrays: Arrays) -> None:
 
 
 def identity_of(snapshot: Snapshot, path: Path) -> Identity:
-    """Whose service a file holds. Raises CheckpointError."""
+    """The terms of the service in a file. Raises CheckpointError."""
     try:
-        told = snapshot.facts["tenant"]
-        numbers = (int(told["workers"]), int(told["weight"]), int(told["quota_bytes"]))
-        return Identity(str(told["name"]), *numbers, bytes.fromhex(told["digest"]))
+        tenant = snapshot.facts["tenant"]
+        numbers = (int(tenant["workers"]), int(tenant["weight"]), int(tenant["quota_bytes"]))
+        return Identity(str(tenant["name"]), *numbers, bytes.fromhex(tenant["digest"]))
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} does not name its service: {error!r}") from error
 
 
 def put(snapshot: Snapshot, service: ServiceMemory, path: Path) -> None:
-    """Put a file's step into a service, whose own keys of those numbers are replaced. Raises CheckpointError."""
+    """Put a file's step into a service, replacing keys of the same numbers. Raises CheckpointError."""
     facts, arrays = snapshot.facts, snapshot.arrays
     for text, updates in facts["updates"].items():
         names = [name for name in arrays if name.startswith(f"{text}/") and name != f"{text}/weights"]

@@ -1,7 +1,7 @@
 """A server's checkpoints in a folder: one file for each service, and one server for each folder.
 
-A service's file is read whole when the server starts (a damaged one is found then, not in the middle of a training),
-its tensors once more when the service's first job comes, which tells how the server deals its blocks.
+A service's file is read completely when the server starts, so that a damaged one is an error then and not during a
+training. Its tensors are read again with the service's first job, which determines the assignment of blocks to cores.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ STEP, TWICE, OPTIMIZER = int(Status.STEP), int(Status.TWICE), int(Status.OPTIMIZ
 LAYOUT, BUSY, KEYS = int(Status.LAYOUT), int(Status.BUSY), int(Status.KEYS)
 RACKS = int(Status.RACKS)
 LARGEST_KEY = 1 << 40
-"""Elements: more is nobody's, and its bytes still fit a 64-bit number."""
+"""Elements: beyond any model, and the size in bytes still fits in 64 bits."""
 
 
 @njit
@@ -79,8 +79,8 @@ def find(service: Any, operation_hash: int) -> Any:
 
 @njit
 def free_place(service: Any, operation_hash: int) -> Any:
-    """Where an operation with this hash may stand; 0 when all its places are taken by open ones. It takes the place of
-    the one that was begun first, for a worker may ask for the others' results again."""
+    """The entry for an operation with this hash; 0 if open operations occupy all of its entries. It replaces the oldest
+    finished one, as a worker may retransmit to the others."""
     found = 0
     for probe in range(PROBES):
         place = service.operations + ((operation_hash + probe) & (OPERATIONS - 1)) * OPERATION_BYTES
@@ -235,7 +235,7 @@ def begin(service: Any, chunk: int, operation_hash: int, lanes: int) -> Any:
 
 @njit
 def begin_words(service: Any, key: Any, part: int, lanes: int) -> None:
-    """Words are to be written here: over nothing, over what there is, or beside it."""
+    """A WRITE begins here: into a new service, over its content, or into the versions that are not valid."""
     is_anew = word(lanes, 10) & ANEW
     if part == TAKES and is_anew and can_receive(service, key, word(lanes, 8), pair(lanes, 3)):
         service.receives = 1
@@ -311,7 +311,7 @@ def finish_empty(service: Any, key: Any, operation: Any) -> None:
 
 @njit
 def finish_write(service: Any, key: Any, operation: Any) -> None:
-    """All words of a WRITE are in. The last of a run makes the service a further age old, on all racks."""
+    """All data of a WRITE have arrived. The last WRITE of a run advances the service's age, on all racks."""
     service.open_step, service.revertible = -1, 0
     if operation.part <= TAKES and service.receives:
         key.next_updates = operation.updates
@@ -329,7 +329,7 @@ def finish_write(service: Any, key: Any, operation: Any) -> None:
 
 @njit
 def take_over(service: Any, step: int) -> None:
-    """Another rack's words are all here: what else it has becomes this one's."""
+    """All data of another rack have arrived: take over its counters and lineage too."""
     if service.receives:
         commit_transfer(service, step)
     service.skipped, service.not_finite = service.next_skipped, service.next_not_finite

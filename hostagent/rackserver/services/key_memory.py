@@ -16,7 +16,7 @@ from hostagent.rackserver.services.optimizer_step import key_of
 from hostagent.rackserver.services.records import BUFFERS_AT, MAX_BUFFERS, key_at, service_at
 
 LIMIT, TAKEN = 0, 8
-"""Where the numbers stand that all services have in common."""
+"""Offsets of the two numbers that all services share."""
 
 
 @njit
@@ -36,15 +36,15 @@ def take_memory(service: Any, size_bytes: int) -> Any:
 
 @njit
 def shrink(service: Any, used: int) -> None:
-    """What was taken of the arena last is free again, up to where it stood at ``used`` bytes."""
+    """Free what was last taken from the arena, back to ``used`` bytes."""
     atomic_add64(service.common + TAKEN, used - service.arena_used)
     service.arena_used = used
 
 
 @njit
 def provide(service: Any, key: Any, states: int) -> Any:
-    """Both versions of the weights (state tensor 0) and of so many state tensors; False when there is no room, and what
-    is wanted has been counted to the end."""
+    """Allocate both versions of the weights and of ``states`` state tensors. False if memory does not suffice; the
+    bytes that would be needed have then been added to ``wanted``."""
     size, fits = key.chunks * service.lanes * 4, True
     for buffer in range(states + 1):
         for side in range(2):
@@ -113,7 +113,7 @@ def give_back(service: Any, key: Any, used: int) -> None:
 
 @njit
 def forget_keys(service: Any) -> None:
-    """As if nobody had written to the service."""
+    """Return the service to its initial state."""
     service.incomplete = 1
     for place in range(service.keys_known):
         key = key_at(key_of(service, load_i32(service.listed, place)))
@@ -137,7 +137,7 @@ def block_log2(service: Any) -> int:
 
 @njit
 def deal_blocks(service: Any, key: Any, blocks: int) -> None:
-    """Each block to the core that owns the fewest bytes so far: as they come, loads differ by a block at most."""
+    """Assign each block to the core that owns the fewest bytes so far: loads differ by a block at most."""
     for block in range(blocks):
         least = 0
         for core in range(1, service.cores):

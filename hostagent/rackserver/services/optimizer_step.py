@@ -141,7 +141,7 @@ def forget_state(key: Any) -> None:
 
 @njit
 def step_back(service: Any) -> None:
-    """The last whole step is undone, which is possible once: its version is forgotten, and the one before counts."""
+    """Roll back the last completed step, which is possible once: the previous version becomes valid."""
     step = service.step
     for place in range(service.keys_known):
         key = key_at(key_of(service, load_i32(service.listed, place)))
@@ -164,7 +164,7 @@ def step_back(service: Any) -> None:
 
 @njit
 def note_pushed(service: Any, key_address: int) -> None:
-    """A chunk's gradient is in, in a split step."""
+    """A chunk's gradient has arrived, in a split step."""
     key = key_at(key_address)
     if atomic_add64(key_address + PUSHED_CHUNKS, 1) + 1 >= key.chunks:
         note_key_pushed(service)
@@ -172,14 +172,14 @@ def note_pushed(service: Any, key_address: int) -> None:
 
 @njit
 def note_key_pushed(service: Any) -> None:
-    """A key's gradient is in. The last one decides the step."""
+    """A key's gradient has arrived. The last one decides the step."""
     if atomic_add64(service.address + PUSHED_KEYS, 1) + 1 == service.keys_of_step:
         decide(service)
 
 
 @njit
 def decide(service: Any) -> None:
-    """All gradients are in: is the step taken, and by how much are they scaled?"""
+    """All gradients have arrived: decide whether the step is taken, and the scale of the gradients."""
     total, flags, max_norm = 0.0, 0, 0.0
     for place in range(service.keys_known):
         key = key_at(key_of(service, load_i32(service.listed, place)))
@@ -206,7 +206,7 @@ def decide(service: Any) -> None:
 
 @njit
 def squares_of(gradient: int, count: int, rescale: Any) -> Any:
-    """Sum of a chunk's squares in float64, in an order of its own that depends on nothing else."""
+    """Sum of a chunk's squares in float64, in an order that depends only on ``count``."""
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
     whole = count - count % 4
     for i in range(0, whole, 4):

@@ -1,7 +1,7 @@
-"""Served operations: what a service does with complete chunks. One entry, called by address from the loops.
+"""Served operations: what a service does with complete chunks.
 
-Exponent chunks and announcements are the home core's, a data chunk is the core's that owns its block; what one leaves
-for the other (exponents, terms) is there before a worker can send what needs it.
+Exponent chunks and announcements belong to the home core, a data chunk to the core that owns its block. What one core
+writes for another (exponents, terms) is complete before a worker can send the chunks that need it.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ def take_gradient(
 @njit
 def kept_of(service: Any, key: Any, operation: Any, part: int) -> Any:
     """Where a flagged chunk's first round is kept until its tail: with the gradient of a split step; else in the
-    version of the weights that the step will write, which nobody reads until then."""
+    version of the weights that the step will write, which is not read until then."""
     if operation.action == PUSH:
         return key.gradient + part * service.lanes * 4
     return chunk_of(key, 0, 1 - side_at(key, part, service.step), part, service.lanes)
@@ -355,7 +355,8 @@ def keep_settled(kept: int, gradient: int, count: int) -> None:
 def data_owner(service_address: int, frame: int, tier: int) -> Any:
     """The core of a data frame. Called through ``compiled_calls``, as the next ones.
 
-    Another rack's partial sum may be here before this rack knows what it is of: then it is nobody's, and comes again.
+    Another rack's partial sum may arrive before this rack knows the operation: then it has no owner, and is
+    retransmitted.
     """
     service, operation = service_at(service_address), load_be32(frame + OPERATION_AT)
     if tier and find(service, operation) == 0:
@@ -365,7 +366,7 @@ def data_owner(service_address: int, frame: int, tier: int) -> Any:
 
 @njit
 def pass_release(server: Any, service: Any) -> None:
-    """A step was decided on: all cores are to look for withheld results."""
+    """After the decision on a step: have all cores look for withheld results."""
     if service.release:
         service.release = 0
         server.release = 1

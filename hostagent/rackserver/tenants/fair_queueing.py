@@ -1,13 +1,12 @@
 """Fair shares of the cores: how many frames the live loop takes from each port in its next turn.
 
-Deficit round robin over tenants, a turn being a round. Work is counted and not timed: one for a frame, `SERVED_WORK`
-for one with data of a served operation, be it a repeat, a stranger's or harmed. In a turn each tenant that sent
-something in the last one may do work in proportion to its weight; what it did beyond that, as it is known only
-afterwards, or could not do though its ports held more, is settled in its next turn. Nobody waits for a tenant that
-sends nothing, and one alone has all. A port gives one frame a turn at least, so a weight beyond `MOST_FRAMES` times
-another's has no more effect.
+Deficit round robin over tenants, with a turn as the round. Work is counted, not timed: 1 for a frame, `SERVED_WORK` for
+one with data of a served operation, also if it is a duplicate, foreign or damaged. Each tenant that sent frames in the
+last turn gets work in proportion to its weight; the difference to the work that it actually caused, which is known only
+afterwards, is its deficit or credit in the next turn. An idle tenant delays no other, and a tenant alone gets all. A
+port is served at least one frame per turn, so a ratio of weights beyond `MOST_FRAMES` has no more effect.
 
-Jobs of one tenant share, and so do tenants with a port in common, for frames are taken port by port.
+Jobs of one tenant share its queue, and so do tenants with a common port, as frames are taken port by port.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from hostagent.rackserver.records import MAX_JOBS, integers
 SERVED_WORK = 2
 """With four workers an Adam step of a chunk takes about as long as adding their four contributions to it."""
 SCALE = 1 << 16
-"""Work is counted in so many parts of one, so that small shares are not rounded away."""
-NOBODY = -1
+"""Fixed-point scale of work, so that small shares are not rounded to 0."""
+NO_GROUP = -1
 
 GROUP = np.dtype(integers("weight", "ports", "frames", "work", "taken", "budget", "credit"), align=True)
 """weight   share against other groups
-ports    how many are its own
+ports    number of its ports
 frames   of this turn so far, and their ``work``
 taken    frames that it was allowed in the last turn; 0: it was not held back
 budget   work that it was allowed in the last turn
@@ -43,7 +42,7 @@ credit   work that it may do beyond its share, or less if negative
 """
 FAIR_QUEUES = np.dtype(integers("groups", "count", "group_of_port", "ports", "port_count", "allowances"), align=True)
 """groups         GROUP records, ``count`` of them
-group_of_port  int16 for each port number, or NOBODY
+group_of_port  int16 for each port number, or NO_GROUP
 ports          int16, the numbers of all groups' ports, ``port_count`` of them
 allowances     int32 for each port number: frames of the next turn
 """
@@ -53,7 +52,7 @@ group_at, fair_queues_at = record_at(GROUP), record_at(FAIR_QUEUES)
 
 @njit
 def set_allowances(address: int) -> None:
-    """After a turn's batch: what each port may give in the next one."""
+    """After a turn's batch: set how many frames are taken from each port in the next turn."""
     fair_queues = fair_queues_at(address)
     busy, unit = 0, 1 << 62
     for number in range(fair_queues.count):
@@ -124,7 +123,7 @@ class FairQueues:
 
     def __init__(self) -> None:
         self._groups: Any = aligned_bytes(MAX_JOBS * GROUP.itemsize).view(GROUP)
-        self._group_of_port = np.full(MAX_PORTS, NOBODY, np.int16)
+        self._group_of_port = np.full(MAX_PORTS, NO_GROUP, np.int16)
         self._ports = np.zeros(MAX_PORTS, np.int16)
         self.allowances = np.full(MAX_PORTS, MOST_FRAMES, np.int32)
         """Frames of each port in the next turn."""
@@ -135,21 +134,22 @@ class FairQueues:
         self.address = address_of(self._record)
 
     def arrange(self, tenants: Iterable[tuple[int, set[int]]]) -> int:
-        """Anew: (weight, port numbers) of each tenant; how many groups they make. Between two batches."""
+        """Replace the tenants by these: (weight, port numbers) of each. Returns the number of groups. Between two
+        batches."""
         groups: list[tuple[int, set[int]]] = []
         for weight, ports in tenants:
             joined = [group for group in groups if group[1] & ports]
             groups = [group for group in groups if group not in joined]
             whole = set(ports).union(*(group[1] for group in joined))
             groups.append((max([weight, *(group[0] for group in joined)]), whole))
-        self._group_of_port[:] = NOBODY
+        self._group_of_port[:] = NO_GROUP
         self.allowances[:] = MOST_FRAMES
         self._groups[:] = 0
         for number, (weight, ports) in enumerate(groups):
             self._groups[number]["weight"], self._groups[number]["ports"] = weight, len(ports)
             for port in ports:
                 self._group_of_port[port] = number
-        shared = np.flatnonzero(self._group_of_port != NOBODY)
+        shared = np.flatnonzero(self._group_of_port != NO_GROUP)
         self._ports[: len(shared)] = shared
         self._record["count"], self._record["port_count"] = len(groups), len(shared)
         return len(groups)

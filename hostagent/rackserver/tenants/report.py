@@ -1,6 +1,6 @@
-"""What a rack server has done: by tenant, core and port, with how evenly it was spread. Plain numbers, JSON-able.
+"""Figures of a rack server by tenant, core and port, and how even the load is. Plain numbers for JSON.
 
-The metrics (`metrics`), `netsum server --report` and the service's statistics all tell of these.
+The metrics (`metrics`), `netsum server --report` and the service's statistics report them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TenantFigures:
     quota_bytes: int = 0
     """0: none."""
     step: int = 0
-    """Number of the last whole step; 0: none, or no weights here."""
+    """Number of the last completed step; 0: none, or no weights here."""
     steps_skipped: int = 0
     chunks_not_finite: int = 0
     frames: Mapping[str, int] = field(default_factory=dict)
@@ -80,9 +80,9 @@ class PortFigures:
     frames_out: int
     bytes_out: int
     queued_out: int
-    """Frames that have been answered and not been taken by the other end."""
+    """Answers that the peer has not taken yet."""
     deepest_out: int
-    """The most of them that were seen so far, in looks many times a second; 0: nobody looks."""
+    """Maximum of ``queued_out``, sampled many times per second; 0: not sampled."""
     drops: Mapping[str, int]
 
 
@@ -98,25 +98,25 @@ class Figures:
     unknown_services: int
     """Jobs refused because there is no such service."""
     between_racks: Mapping[str, int] = field(default_factory=dict)
-    """What went to other racks' servers, as `Traffic`; empty where this one stands alone."""
+    """Traffic to other racks' servers, as `Traffic`; empty for a single server."""
     peer_ports: tuple[int, ...] = ()
-    """Those that lead to other racks, which carry something else than the rest."""
+    """Ports to other racks' servers, which are not part of the balance."""
 
     def as_json(self) -> dict[str, Any]:
-        """With what follows from the numbers."""
-        told = asdict(self)
-        for core, record in zip(self.cores, told["cores"], strict=True):
+        """The figures as JSON values, with the derived ones."""
+        values = asdict(self)
+        for core, record in zip(self.cores, values["cores"], strict=True):
             record["aggregation_ns_per_chunk"] = round(core.aggregation_ns_per_chunk, 1)
             record["optimizer_ns_per_chunk"] = round(core.optimizer_ns_per_chunk, 1)
         ports = [port for port in self.ports if port.port not in self.peer_ports]
-        told["balance"] = {
+        values["balance"] = {
             "core_bytes": imbalance(core.bytes for core in self.cores),
             "core_chunks": imbalance(core.chunks for core in self.cores),
             "core_owned_bytes": imbalance(core.owned_bytes for core in self.cores),
             "port_bytes_in": imbalance(port.bytes_in for port in ports),
             "port_bytes_out": imbalance(port.bytes_out for port in ports),
         }
-        return told
+        return values
 
 
 def imbalance(loads: Iterable[float]) -> float:
@@ -181,7 +181,7 @@ def _kept(service: ServiceMemory) -> dict[str, int]:
 
 
 def _without_service(server: RackServer, registry: Registry) -> TenantFigures:
-    frames, bytes_of = dict(registry.nobody.ended_frames), dict(registry.nobody.ended_bytes)
+    frames, bytes_of = dict(registry.without_service.ended_frames), dict(registry.nobody.ended_bytes)
     jobs = [job for job in server.installed() if registry.of_job(job) is None]
     for job in jobs:
         _add_job(server, job, frames, bytes_of)

@@ -8,8 +8,8 @@ the service's number outlive its jobs.
 
 No I/O and no clock. All refusals are `AggregatorRefused`, name the tenant, and are counted.
 
-Nonces are kept and compared as digests, in constant time, and an unknown namespace is compared too: how long a refusal
-takes tells neither how much of a nonce was right nor which namespaces there are.
+Nonces are stored and compared as digests, in constant time, and an unknown namespace is compared too: the time of a
+refusal reveals neither a prefix of a nonce nor the existing namespaces.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ MOST_WEIGHT = 1000
 
 
 class Refused(Enum):
-    """Why a tenant was turned away; the names of the metric's label."""
+    """Why a tenant was refused; values of the metric's label."""
 
     NONCE = "nonce"
-    """Wrong, or for a namespace that a closed server does not know: which of the two is not told."""
+    """Wrong, or for a namespace that a closed server does not know: the refusal does not distinguish them."""
     WORKERS = "workers"
     """More workers than the service declared, or a worker's number beyond them."""
     TERMS = "terms"
@@ -77,13 +77,13 @@ class Registry:
     machine's."""
 
     def __init__(self, memory_bytes: int = 0, *, closed: bool = False) -> None:
-        """``closed``: only declared services are let in."""
+        """``closed``: only declared services are admitted."""
         self.memory_bytes = memory_bytes
         self.closed = closed
         self.unknown_services = 0
-        """Refusals of namespaces that there are not, and of jobs that name none where only declared ones are let in."""
-        self.nobody = Tenant("", -1, 0, 1, 0, b"")
-        """What jobs without a service came to that are no more."""
+        """Refusals of unknown namespaces, and, on a closed server, of jobs without a service."""
+        self.without_service = Tenant("", -1, 0, 1, 0, b"")
+        """Counters of removed jobs that had no service."""
         self._tenants: dict[str, Tenant] = {}
         self._by_job: dict[int, Tenant] = {}
         self._unknown = _digest(secrets.token_bytes(NONCE_BYTES))
@@ -124,11 +124,11 @@ class Registry:
         return True
 
     def admit(self, job: int, terms: ServiceTerms, children: int) -> Tenant:
-        """The tenant whose job this is from now on, for ``children`` contributors (each one worker or more).
+        """Assign a job to its tenant, for ``children`` contributors (each one worker or more); returns the tenant.
 
-        The declaration's weight and quota stand; what the terms say of them counts for a new service only. Workers may
-        be declared anew. A job that is known already is admitted anew, as after a restart. Raises AggregatorRefused and
-        has changed nothing then.
+        Weight and quota are those of the declaration; the terms set them for a new service only. The terms may change
+        the number of workers. A known job is admitted again, as after a restart. Raises AggregatorRefused and then has
+        changed nothing.
         """
         tenant = self._tenants.get(terms.name)
         owner = self._by_job.get(job)
@@ -169,11 +169,11 @@ class Registry:
         wanted = max(declared, children)
         if wanted > tenant.workers and (tenant.by_operator or not terms.workers):
             self._count(tenant, Refused.WORKERS)
-            whose, instead = "an earlier job had, or declared", f"declare more with RackOptimizer(workers={wanted})"
+            source, instead = "an earlier job had, or declared", f"declare more with RackOptimizer(workers={wanted})"
             if tenant.by_operator:
-                whose, instead = "--services declares", "have more declared there"
+                source, instead = "--services declares", "have more declared there"
             raise AggregatorRefused(
-                f"tenant {tenant.name!r}: worker {wanted - 1} is beyond the {tenant.workers} workers that {whose}; "
+                f"tenant {tenant.name!r}: worker {wanted - 1} is beyond the {tenant.workers} workers that {source}; "
                 f"start {tenant.workers} at most, or {instead}",
                 RefusalCode.FORBIDDEN,
             )
@@ -183,9 +183,9 @@ class Registry:
         return tenant.workers if tenant.by_operator else declared
 
     def leave(self, job: int, counters: JobCounters | None = None) -> None:
-        """The job is no more; its service and keys stay. A job of nobody is no error. ``counters``: what it had come
-        to, which is the tenant's, or nobody's, from now on."""
-        tenant = self._by_job.pop(job, self.nobody)
+        """Remove a job; its service and keys stay. An unknown job is not an error. ``counters``: the job's, which are
+        added to the tenant's, or to those of jobs without a service."""
+        tenant = self._by_job.pop(job, self.without_service)
         tenant.jobs.discard(job)
         if counters is not None:
             for total, counted in ((tenant.ended_frames, counters.frames), (tenant.ended_bytes, counters.bytes)):
@@ -199,7 +199,7 @@ class Registry:
         return self._tenants[name]
 
     def of_job(self, job: int) -> Tenant | None:
-        """Whose job it is; None: a job that only sums, or none."""
+        """The tenant of a job; None for an unknown job or one without a service."""
         return self._by_job.get(job)
 
     def __iter__(self) -> Iterator[Tenant]:

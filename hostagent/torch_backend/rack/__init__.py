@@ -1,7 +1,7 @@
 """An optimizer that lives in a rack server: gradients go there while backward runs, weights come back.
 
 RackOptimizer (optimizer.py) -> which parameters make a key (layout.py)
-                             -> what a step does, in the server's words (terms.py)
+                             -> hyperparameters of a step for the server (terms.py)
                              -> operations on a job of a service (client.py)
                              -> torch's state_dict, there and back (state.py)
 """

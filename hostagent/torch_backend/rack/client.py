@@ -26,15 +26,15 @@ from hostagent.transport.channel import Channel
 from hostagent.transport.errors import TransportError
 
 SERVICE_VARIABLE = "NETSUM_SERVICE"
-"""``NAME`` or ``NAME:NONCE``: the service of a RackOptimizer that is not told one."""
+"""``NAME`` or ``NAME:NONCE``: the default service of a RackOptimizer."""
 
 
 @dataclass(frozen=True, slots=True)
 class RackService:
-    """Whose weights: a namespace of the server, and the secret that opens it.
+    """A service of the rack server: its namespace, and the secret for access.
 
-    The first job of a namespace makes the service, and its nonce is the service's from then on. Weights, state and the
-    number of the last whole step outlive jobs; whoever knows name and nonce goes on from there.
+    The first job of a namespace creates the service and sets its nonce. Weights, state and the number of the last
+    completed step outlive jobs; a job with the same name and nonce continues from there.
     """
 
     name: str
@@ -44,11 +44,11 @@ class RackService:
     quota_bytes: int = 0
     """Memory it may use; 0: the server's limit only."""
     workers: int = 0
-    """The most ranks that its jobs may have from now on; 0: as was declared before, or as many as its first job has.
-    Weights and state do not depend on it. Services of the server's ``--services`` have the number that is there."""
+    """Maximum number of ranks of its jobs from now on; 0: as declared before, or the number of its first job. Weights
+    and state do not depend on it. For services declared with ``--services`` the file determines it."""
 
     def __post_init__(self) -> None:
-        """Raises RefusedError for numbers that can't be."""
+        """Raises RefusedError for negative numbers."""
         for name in ("weight", "quota_bytes", "workers"):
             if getattr(self, name) < 0:
                 raise RefusedError(f"netsum's RackService: {name}={getattr(self, name)}; use 0 or more")
@@ -90,7 +90,7 @@ class RackClient:
         self.rank, self.size, self.service, self.timeout_s = rank, size, service, timeout_s
         self._join, self._rendezvous = join, rendezvous
         self.has_failed = False
-        """An operation has; ``rejoin`` begins anew."""
+        """An operation has failed; ``rejoin`` joins a new job."""
         self._channel = join()
 
     def rejoin(self) -> None:
@@ -110,14 +110,14 @@ class RackClient:
             self._rendezvous.leave()
         self._channel.close()
 
-    def submit(self, announcement: Announcement, given: Tensor | None = None, wanted: Tensor | None = None) -> Ticket:
-        """Start an operation. ``given`` and ``wanted`` are dense tensors of the key's elements, of one type."""
-        memory = wanted if wanted is not None else given
+    def submit(self, announcement: Announcement, source: Tensor | None = None, target: Tensor | None = None) -> Ticket:
+        """Start an operation. ``source`` and ``target`` are dense tensors of the key's elements, of one type."""
+        memory = target if target is not None else source
         spans = [
-            NOTHING if tensor is None else Span(tensor.data_ptr(), 0, tensor.numel()) for tensor in (given, wanted)
+            NOTHING if tensor is None else Span(tensor.data_ptr(), 0, tensor.numel()) for tensor in (source, target)
         ]
         dtype, element_bytes = ("float32", 4) if memory is None else (dtype_name(memory), memory.element_size())
-        operation = served_operation(announcement, dtype, element_bytes, spans[0], spans[1], (given, wanted))
+        operation = served_operation(announcement, dtype, element_bytes, spans[0], spans[1], (source, target))
         try:
             number = self._channel.submit(operation)
         except TransportError as error:
@@ -139,14 +139,18 @@ class RackClient:
         return f"service {self.service.name!r}, {operation.describe()}"
 
     def query(self, layout: KeyLayout, age: int = 0) -> Answer:
-        """What the server knows of a key; of several racks' servers, what those of that age know."""
-        return self._kin(self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, age=age))))
+        """The server's answer for a key; with several racks, the answer of servers of that age."""
+        return self._check_conflict(
+            self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, age=age)))
+        )
 
     def agree(self, layout: KeyLayout) -> Answer:
-        """The same, and a job's first operation: servers of several racks agree on the last whole step. Where they
-        can't, the answer's ``newest`` tells so, and ``resynchronize`` is to follow."""
+        """As ``query``; the first operation of a job. Servers of several racks agree on the last completed step; if
+        they cannot, the answer's ``newest`` is not 0, and the caller calls ``resynchronize``."""
         terms = Hyperparameters(flags=int(ServedFlag.AGREE))
-        return self._kin(self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, terms=terms))))
+        return self._check_conflict(
+            self.wait(self.submit(Announcement(Action.QUERY, layout.key, layout.elements, terms=terms)))
+        )
 
     def resynchronize(self, layouts: Sequence[KeyLayout], age: int) -> None:
         """Write all keys of the rack servers of that age, weights and optimizer state, to the servers that are behind.
@@ -181,15 +185,15 @@ class RackClient:
                 )
                 self.wait(self.submit(write))
 
-    def _kin(self, answer: Answer) -> Answer:
+    def _check_conflict(self, answer: Answer) -> Answer:
         """Refuse racks of different trainings."""
         if answer.conflicting_racks is not None:
             one, other = sorted(answer.conflicting_racks)
             raise RefusedError(
                 f"netsum: service {self.service.name!r}: the servers of racks {one} and {other} hold different "
-                "trainings, one of them perhaps from another run's checkpoint, or from a copy that was trained apart. "
-                "Nothing has been changed. Start the server of the wrong one again without its checkpoint of this "
-                "service (move that file away): it is then given the other's weights. Or name another service"
+                "trainings, perhaps from the checkpoint of another run, or from a copy that was trained separately. "
+                "Nothing has been changed. Restart the server with the wrong one without its checkpoint of this "
+                "service (move that file away): it then gets the other's weights. Or use another service"
             )
         return answer
 
@@ -246,15 +250,15 @@ def connect(service: RackService | str | None, timeout_s: float, workers: int = 
 
 
 def agree_on_service(service: RackService | str | None, store: Any) -> RackService:
-    """What was told, or NETSUM_SERVICE, or a new service that the ranks of a store agree on, another one each time."""
-    told = service if service is not None else os.environ.get(SERVICE_VARIABLE)
-    if isinstance(told, RackService):
-        return told
-    if told is not None and not isinstance(told, str):
-        raise RefusedError(f"netsum's RackOptimizer: server={told!r}; give a RackService, NAME or NAME:NONCE")
-    if not told:
-        told = f"rack-{uuid.uuid4().hex[:12]}:{secrets.token_hex(16)}"
+    """``service``, or NETSUM_SERVICE, or a new service with a random name that the ranks share by the store."""
+    chosen = service if service is not None else os.environ.get(SERVICE_VARIABLE)
+    if isinstance(chosen, RackService):
+        return chosen
+    if chosen is not None and not isinstance(chosen, str):
+        raise RefusedError(f"netsum's RackOptimizer: server={chosen!r}; use a RackService, NAME or NAME:NONCE")
+    if not chosen:
+        chosen = f"rack-{uuid.uuid4().hex[:12]}:{secrets.token_hex(16)}"
         if store is not None:
-            told = str(store.compare_set(f"netsum/rack service {next(_drawn)}", "", told).decode())
-    name, _, nonce = told.partition(":")
+            chosen = str(store.compare_set(f"netsum/rack service {next(_drawn)}", "", chosen).decode())
+    name, _, nonce = chosen.partition(":")
     return RackService(name, nonce)

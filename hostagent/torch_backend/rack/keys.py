@@ -80,7 +80,7 @@ class LocalKey:
             raise NetsumError(
                 f"netsum's RackOptimizer: parameters {', '.join(frozen)} were frozen after the optimizer was made, and "
                 "share a key of the server with others, whose steps would change them: freeze them before, or put them "
-                "into a parameter group of their own"
+                "into a separate parameter group"
             )
 
     def _place(self, place: int, part: Part) -> None:
@@ -143,7 +143,7 @@ class LocalKey:
         return self.weights
 
     def settle(self) -> None:
-        """The answer is there: bring it to the parameters, and tell autograd that they have changed."""
+        """The answer has arrived: copy it to the parameters, and increment their autograd versions."""
         for run, parameter in self._packed_parts():
             flat(parameter).copy_(run)
         for parameter in self.parameters:
@@ -152,8 +152,8 @@ class LocalKey:
         self._samples = [_sample(parameter).clone() for parameter in self.parameters]
 
     def check_settled(self, *, looks: bool) -> None:
-        """Raises NetsumError where somebody else has changed weights since: the server would not know. ``looks``: at
-        some of them, too; not while the server may write there."""
+        """Raises NetsumError if weights were changed outside of step(), which the server does not know. ``looks``:
+        compare samples of the elements too; not while the server may write to them."""
         for place, (part, parameter) in enumerate(zip(self.layout.parts, self.parameters, strict=True)):
             is_same = (parameter.data_ptr(), parameter._version) == self._settled[place]
             if not is_same or (looks and not torch.equal(_sample(parameter), self._samples[place])):

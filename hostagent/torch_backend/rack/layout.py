@@ -21,7 +21,7 @@ from hostagent.torch_backend.tensors import FLOATS, check_movable, dtype_name
 PACKED_BELOW = 16_384
 """Elements: from 64 KB on, what copying saves is less than what it costs."""
 PACK_ELEMENTS = 65_536
-"""A key of small parameters takes no more once it has so many: it can only be pushed when its last one is ready."""
+"""Elements from which on a key of small parameters is full: it can only be pushed when its last one is ready."""
 MOST_KEYS = 65_536
 
 
@@ -58,7 +58,7 @@ class KeyLayout:
 def layout_of(groups: Sequence[dict[str, Any]]) -> list[KeyLayout]:
     """The keys of an optimizer's parameter groups, in the order in which backward is likely to finish them.
 
-    Raises RefusedError for parameters whose memory can't be sent as it is.
+    Raises RefusedError for parameters with memory that cannot be sent as it is.
     """
     numbered = [(group, parameter) for group, held in enumerate(groups) for parameter in held["params"]]
     found: list[tuple[int, int, list[int]]] = []  # (lowest index, group, indices in order)
@@ -97,7 +97,7 @@ def _key(key: int, group: int, members: list[int], numbered: Sequence[tuple[int,
 
 
 def check_parameter(parameter: Tensor, index: int) -> None:
-    """Refuse what a server can't keep weights of, or what doesn't lie in one run of memory."""
+    """Refuse parameters of unsupported types, or without contiguous memory."""
     what = f"RackOptimizer (parameter {index})"
     check_movable(parameter, what)
     if parameter.dtype not in FLOATS:
@@ -130,5 +130,5 @@ def is_dense(tensor: Tensor) -> bool:
 
 
 def flat(tensor: Tensor) -> Tensor:
-    """A dense tensor's memory as one dimension, in the order in which it lies."""
+    """A dense tensor's memory as one dimension, in memory order."""
     return tensor.detach().as_strided((tensor.numel(),), (1,))

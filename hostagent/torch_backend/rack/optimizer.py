@@ -1,4 +1,4 @@
-"""``RackOptimizer``: a torch optimizer whose steps are taken by a rack server.
+"""``RackOptimizer``: a torch optimizer with its step in a rack server.
 
 A parameter's hook sends its gradient as soon as backward has finished it; the server sums, steps, and sends the new
 weights, which arrive while backward goes on with earlier layers. ``step`` waits for what is still under way. Where
@@ -45,7 +45,7 @@ class RackOptimizer(torch.optim.Optimizer):
     """
 
     _step_supports_amp_scaling = True
-    """torch's GradScaler leaves gradients alone then, and tells `step`, which refuses it."""
+    """With this torch's GradScaler does not change gradients and sets `found_inf`, which `step` refuses."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class RackOptimizer(torch.optim.Optimizer):
         """Of those, left out because a gradient was not finite."""
         self.nonfinite_chunks = 0
         """Frames' worth of gradients so far in which some rank's were not finite."""
-        self._is_anew = False
+        self._replaces_model = False
         """The service holds another model, or a part of one, that has taken no step."""
         self._terms: list[Hyperparameters] = []
         self._stepped: list[LocalKey] = []
@@ -107,7 +107,7 @@ class RackOptimizer(torch.optim.Optimizer):
             self._hook_all()
             self._begin()
         except BaseException:
-            self.close()  # nobody else has it, and its service would stay taken
+            self.close()  # the caller gets no optimizer to close, and the service would stay in use
             raise
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -151,21 +151,22 @@ class RackOptimizer(torch.optim.Optimizer):
         while self._submitted < len(self._stepped) and self._stepped[self._submitted].is_ready:
             key = self._stepped[self._submitted]
             action = Action.PUSH if self._policy.split else Action.PUSH_PULL
-            wanted = None if self._policy.split else key.weights
-            key.tickets.append(self._client.submit(self._announce(key, action), key.push, wanted))
+            target = None if self._policy.split else key.weights
+            key.tickets.append(self._client.submit(self._announce(key, action), key.push, target))
             self._submitted += 1
 
     def _announce(self, key: LocalKey, action: Action, **more: Any) -> Announcement:
-        told = {"step": self.step_number + 1} | more
+        fields = {"step": self.step_number + 1} | more
         if action in (Action.PUSH, Action.PUSH_PULL):
-            told |= {"keys": len(self._stepped), "terms": self._terms[key.layout.group]}
-        return Announcement(action, key.layout.key, key.layout.elements, **told)
+            fields |= {"keys": len(self._stepped), "terms": self._terms[key.layout.group]}
+        return Announcement(action, key.layout.key, key.layout.elements, **fields)
 
     def _current_terms(self) -> list[Hyperparameters]:
         return [hyperparameters(self._template, group, self._policy) for group in self.param_groups]
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Wait until the weights of the step are in the parameters. Raises NetsumError, naming who or what is lost."""
+        """Wait until the weights of the step are in the parameters. Raises NetsumError, naming the lost rank or
+        server."""
         if self.__dict__.pop("found_inf", None) is not None:  # set by torch's GradScaler before it calls
             raise RefusedError(
                 "netsum's RackOptimizer can't be stepped by a GradScaler, as every rank's would decide by itself: "
@@ -239,23 +240,23 @@ class RackOptimizer(torch.optim.Optimizer):
             self._client.resynchronize([key.layout for key in self._keys], answer.newest)
             answer = self._client.query(self._keys[-1].layout)
         is_alike = answer.keys == len(self._keys) and answer.elements == self._keys[-1].layout.elements
-        if answer.step == 0 and not is_alike:  # nobody has trained what is there, if anything is
-            self._is_anew = answer.keys > 0
+        if answer.step == 0 and not is_alike:  # not trained yet
+            self._replaces_model = answer.keys > 0
             return False
         if answer.incomplete:
             name = self._client.service.name
             raise RefusedError(
-                f"netsum: what was written into service {name!r} last was interrupted (a load_state_dict, or another "
-                "rack's server that gave what it had and was lost), so its weights and state are of no step: after "
-                "rejoin(), load_state_dict again; else name another service, or start the server from its checkpoint"
+                f"netsum: the last write to service {name!r} was interrupted (a load_state_dict, or a transfer from "
+                "another rack's server that was lost), so its weights and state are incomplete: after rejoin(), call "
+                "load_state_dict again; or use another service, or restart the server from its checkpoint"
             )
         self._client.check_alike(self._keys[-1].layout, answer, len(self._keys))
         held = answer.state_tensors if answer.updates else 0
         if held and (held > 1) != (len(self._names()[self._keys[-1].layout.group]) > 1):
-            name, whose = self._client.service.name, "Adam" if held > 1 else "SGD"
+            name, other = self._client.service.name, "Adam" if held > 1 else "SGD"
             made = type(self._template).__name__
             raise RefusedError(
-                f"netsum: service {name!r} holds the state of {whose}, which {made} can't go on from; name another one"
+                f"netsum: service {name!r} holds the state of {other}, which {made} can't continue; use another service"
             )
         self.skipped_steps, self.nonfinite_chunks = answer.skipped, answer.not_finite
         self.step_number = answer.step
@@ -274,25 +275,25 @@ class RackOptimizer(torch.optim.Optimizer):
 
         The last key is written when all others are there: a server that knows it knows the whole model. The first is
         written alone where the server has to forget others first. ``more``: state follows; until the last of it is
-        there, whoever joins the service is told that it is torn.
+        there, a job that joins the service gets the error that it is incomplete.
         """
-        if not self._submitted:  # gradients that came under the old weights are taken again where they lie
+        if not self._submitted:  # gradients computed with the old weights are taken again
             for key in self._keys:
                 key.begin_step()
             self._terms = []
-        anew, self._is_anew = self._is_anew, False
-        begins, ends = (1, max(1, len(self._keys) - 1)) if anew else (0, len(self._keys) - 1)
+        replaces, self._replaces_model = self._replaces_model, False
+        begins, ends = (1, max(1, len(self._keys) - 1)) if replaces else (0, len(self._keys) - 1)
         for number, keys in enumerate((self._keys[:begins], self._keys[begins:ends], self._keys[ends:])):
             tickets = []
             for key in keys:
                 memory = key.pack_weights()
-                given = memory if self._client.rank == 0 else None
+                source = memory if self._client.rank == 0 else None
                 updates = self._client.query(key.layout).updates
                 is_last = key is self._keys[-1] and not more
                 flags = (ServedFlag.ANEW if number == 0 else 0) | (0 if is_last else ServedFlag.MORE)
                 terms = Hyperparameters(flags=int(flags))
-                told = self._announce(key, Action.WRITE, step=self.step_number, updates=updates, terms=terms)
-                tickets.append(self._client.submit(told, given, memory))
+                write = self._announce(key, Action.WRITE, step=self.step_number, updates=updates, terms=terms)
+                tickets.append(self._client.submit(write, source, memory))
             for ticket in tickets:
                 self._client.wait(ticket)
         for key in self._keys:

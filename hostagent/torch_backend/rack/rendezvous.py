@@ -1,7 +1,7 @@
-"""Where the ranks of a service learn of one another, in torch's store, who joins again and who never will.
+"""Rendezvous of a service's ranks through torch's store before they rejoin, with the ranks that have left.
 
-A rank may have the last results when the server dies, and be done, while another lacks them: that one would wait for
-the first in a new job until its time-out.
+When the server dies one rank may have the last results and end, while another lacks them: that rank would wait for the
+first in a new job until its time-out.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 
 from hostagent.torch_backend.errors import NetsumError
 
-LOOK_S = 0.05
-"""Between two looks at the store."""
-WORD_S = 5.0
-"""Of waiting without a word."""
+POLL_S = 0.05
+"""Interval between two polls of the store."""
+MESSAGE_S = 5.0
+"""Wait before a message on stderr."""
 
 
 class Rendezvous:
-    """One rank's view. Ranks that close, or end in whatever orderly way, have left."""
+    """One rank's end. Ranks that close, or whose process ends without a crash, have left."""
 
     def __init__(self, store: Any, name: str, rank: int, size: int) -> None:
-        """``store``: torch's, of all ranks. ``name``: theirs alone."""
+        """``store``: torch's, shared by all ranks. ``name``: unique to them."""
         self._store, self._name, self._rank = store, name, rank
         self._others = [other for other in range(size) if other != rank]
         self._leave = weakref.finalize(self, _add_quietly, store, self._key("left", rank))
@@ -33,12 +33,12 @@ class Rendezvous:
         return f"netsum/{self._name}/{what}/{rank}"
 
     def leave(self) -> None:
-        """This rank won't join again."""
+        """Record that this rank will not rejoin."""
         self._leave()
 
     def gather(self, timeout_s: float) -> None:
-        """Wait for all ranks to come here as often as this one has. Raises NetsumError, naming those who don't."""
-        began_s, has_told = time.monotonic(), False
+        """Wait until all ranks have called this as many times as this one. Raises NetsumError, naming missing ranks."""
+        began_s, has_printed = time.monotonic(), False
         try:
             times = self._store.add(self._key("again", self._rank), 1)
             while missing := [rank for rank in self._others if self._count("again", rank) < times]:
@@ -50,13 +50,13 @@ class Rendezvous:
                         "complete step of the server"
                     )
                 waited_s = time.monotonic() - began_s
-                if waited_s > min(WORD_S, timeout_s / 2) and not has_told:
-                    has_told = True
+                if waited_s > min(MESSAGE_S, timeout_s / 2) and not has_printed:
+                    has_printed = True
                     text = f"rank {self._rank} waits up to {timeout_s:g} s for {_ranks(missing)} to rejoin"
                     print(f"netsum: {text}; if they cannot, restart all ranks", file=sys.stderr, flush=True)
                 if waited_s > timeout_s:
                     raise NetsumError(f"netsum: {_ranks(missing)} did not rejoin within {timeout_s:g} s")
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
         except RuntimeError as error:
             if isinstance(error, NetsumError):
                 raise
@@ -73,5 +73,5 @@ def _ranks(ranks: list[int]) -> str:
 
 
 def _add_quietly(store: Any, key: str) -> None:
-    with contextlib.suppress(RuntimeError):  # the store's keeper has ended: nobody is there to be told
+    with contextlib.suppress(RuntimeError):  # the process that hosts the store has ended, and the ranks with it
         store.add(key, 1)

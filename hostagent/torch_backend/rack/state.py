@@ -22,17 +22,17 @@ Names = Sequence[tuple[str, ...]]
 State = Mapping[int, Mapping[str, Any]]
 
 
-class Announce(Protocol):
-    """The announcement of an operation on a key, under the options of now."""
+class MakeAnnouncement(Protocol):
+    """Makes the announcement of an operation on a key, with the current options."""
 
     def __call__(self, key: LocalKey, action: Action, **more: Any) -> Announcement: ...
 
 
 def fetch(
-    client: RackClient, keys: Sequence[LocalKey], names_of: Names, announce: Announce, step: int
+    client: RackClient, keys: Sequence[LocalKey], names_of: Names, announce: MakeAnnouncement, step: int
 ) -> dict[int, dict[str, Any]]:
     """Every parameter's state, by torch's number and names; empty for those that were never stepped."""
-    found: dict[int, dict[str, Any]] = {}
+    fetched: dict[int, dict[str, Any]] = {}
     for key in keys:
         updates = client.query(key.layout).updates
         names = names_of[key.layout.group] if updates else ()
@@ -42,8 +42,8 @@ def fetch(
         tickets = []
         for number, (name, memory) in enumerate(buffers.items(), 1):
             buffer = 0 if name == MASTER else number
-            told = announce(key, Action.PULL, buffer=buffer, step=step)
-            tickets.append(client.submit(told, None, memory))
+            pull = announce(key, Action.PULL, buffer=buffer, step=step)
+            tickets.append(client.submit(pull, None, memory))
         for ticket in tickets:
             client.wait(ticket)
         for part, parameter in zip(key.layout.parts, key.parameters, strict=True):
@@ -54,8 +54,8 @@ def fetch(
                 run = memory[part.first : part.first + part.count]
                 held[name] = run.as_strided(parameter.shape, parameter.stride(), part.first).clone()
             if held:
-                found[part.index] = held
-    return dict(sorted(found.items()))
+                fetched[part.index] = held
+    return dict(sorted(fetched.items()))
 
 
 def check(held: State, keys: Sequence[LocalKey], names_of: Names) -> None:
@@ -64,23 +64,23 @@ def check(held: State, keys: Sequence[LocalKey], names_of: Names) -> None:
         names = names_of[key.layout.group]
         for part, parameter in zip(key.layout.parts, key.parameters, strict=True):
             for name in names:
-                given = held.get(part.index, {}).get(name)
-                if given is not None and given.shape != parameter.shape:
+                tensor = held.get(part.index, {}).get(name)
+                if tensor is not None and tensor.shape != parameter.shape:
                     raise RefusedError(
-                        f"netsum's RackOptimizer: {name} of parameter {part.index} has shape {tuple(given.shape)}, the "
-                        f"parameter {tuple(parameter.shape)}"
+                        f"netsum's RackOptimizer: {name} of parameter {part.index} has shape {tuple(tensor.shape)}, "
+                        f"but the parameter has {tuple(parameter.shape)}"
                     )
         counts = {_updates(held.get(part.index, {}), names) for part in key.layout.parts}
         if len(counts) > 1:
             listed = ", ".join(str(part.index) for part in key.layout.parts)
             raise RefusedError(
                 f"netsum's RackOptimizer: parameters {listed} share a key of the server, but not the number of "
-                "their steps; put those of a number into a parameter group of their own"
+                "their steps; put parameters with the same number into one parameter group"
             )
 
 
 def _updates(held: Mapping[str, Any], names: Sequence[str]) -> int:
-    """Steps a parameter has had, as its state tells; SGD's tells only whether there were any."""
+    """Number of steps in a parameter's state; SGD's state shows only whether there were any."""
     if "step" in held:
         return int(held["step"])
     return 1 if any(held.get(name) is not None for name in names) else 0
@@ -91,25 +91,25 @@ Writes = Sequence[tuple[LocalKey, int, str, int]]
 
 
 def writes(keys: Sequence[LocalKey], names_of: Names, held: State) -> Writes:
-    """What `give` has to write: state, and float32 weights where there are some."""
-    found = []
+    """The writes for `give`: state, and float32 weights if there are any."""
+    todo = []
     for key in keys:
         names = names_of[key.layout.group]
         updates = _updates(held.get(key.layout.parts[0].index, {}), names)
         masters = [held.get(part.index, {}).get(MASTER) for part in key.layout.parts]
-        found += [(key, number, name, updates) for number, name in enumerate(names, 1)]
+        todo += [(key, number, name, updates) for number, name in enumerate(names, 1)]
         if all(master is not None for master in masters) and key.layout.dtype is not torch.float32:
-            found.append((key, 0, MASTER, updates))
-    return found
+            todo.append((key, 0, MASTER, updates))
+    return todo
 
 
-def give(client: RackClient, todo: Writes, announce: Announce, held: State, step: int) -> None:
+def give(client: RackClient, todo: Writes, announce: MakeAnnouncement, held: State, step: int) -> None:
     """Write rank 0's state, and float32 weights where it has them, over the server's; the last WRITEs of a run."""
     for place, (key, buffer, name, updates) in enumerate(todo, 1):
         memory = _packed(key, [held.get(part.index, {}).get(name) for part in key.layout.parts])
         terms = Hyperparameters(flags=int(ServedFlag.MORE) if place < len(todo) else 0)
-        told = announce(key, Action.WRITE, buffer=buffer, step=step, updates=updates, terms=terms)
-        client.wait(client.submit(told, memory if client.rank == 0 else None, memory))
+        write = announce(key, Action.WRITE, buffer=buffer, step=step, updates=updates, terms=terms)
+        client.wait(client.submit(write, memory if client.rank == 0 else None, memory))
 
 
 def _packed(key: LocalKey, tensors: Sequence[Tensor | None]) -> Tensor:

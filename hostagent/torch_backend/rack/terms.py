@@ -1,4 +1,4 @@
-"""What one step does to a parameter group, from torch.optim's words to the server's."""
+"""The options of a torch.optim parameter group as the server's hyperparameters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def make_template(optim: Any, params: Any, options: Mapping[str, Any]) -> tuple[
     if isinstance(optim, torch.optim.Optimizer):
         if options:
             raise RefusedError(
-                f"netsum's RackOptimizer: {', '.join(options)} given together with an optimizer that has its own"
+                f"netsum's RackOptimizer: {', '.join(options)} passed with an optimizer that has options already"
             )
         _check_supported(type(optim))
         return optim, False
@@ -67,7 +67,7 @@ def _check_supported(made: Any) -> None:
 
 
 def hyperparameters(template: torch.optim.Optimizer, group: Mapping[str, Any], policy: Policy) -> Hyperparameters:
-    """One group's step, as the group says now."""
+    """The hyperparameters of one group's step, from its current options."""
     flags = ServedFlag(0)
     for name, flag in (("maximize", ServedFlag.MAXIMIZE), ("amsgrad", ServedFlag.AMSGRAD)):
         flags |= flag if group.get(name) else ServedFlag(0)
