@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("emulator", "emulator.harness", "hostagent", "pspin_model", "pspin_model.flare", "pspin_model.riscv")
+PACKAGES = (
+    "emulator",
+    "emulator.harness",
+    "hostagent",
+    "pspin_model",
+    "pspin_model.aggregator",
+    "pspin_model.flare",
+    "pspin_model.handlers",
+    "pspin_model.machine",
+    "pspin_model.riscv",
+)
 
 
 def listed() -> dict[str, set[str]]:
@@ -34,6 +44,15 @@ def test_the_page_lists_what_a_package_exports(package: str) -> None:
 
 def test_the_page_lists_no_other_package() -> None:
     assert set(listed()) == set(PACKAGES)
+
+
+def test_every_package_that_exports_names_to_users_is_listed() -> None:
+    """In pspin_model these are all packages directly below it with names in ``__all__``."""
+    folders = sorted(file.parent for file in (ROOT / "pspin_model").glob("*/__init__.py"))
+    exporting = [folder.name for folder in folders if "__all__" in (folder / "__init__.py").read_text()]
+    assert [f"pspin_model.{name}" for name in exporting] == [
+        name for name in PACKAGES if name.startswith("pspin_model.")
+    ]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -368,7 +368,7 @@ def test_parameters_that_share_memory_and_servers_that_are_none_are_refused() ->
     memory = torch.zeros(6)
     with pytest.raises(NetsumError, match="parameters 0 and 2 share memory"):
         layout.layout_of([{"params": [memory[:4], torch.zeros(2), memory[2:]]}])
-    with pytest.raises(NetsumError, match="server=7; give a RackService, NAME or NAME:NONCE"):
+    with pytest.raises(NetsumError, match="server=7; use a RackService, NAME or NAME:NONCE"):
         client.agree_on_service(7, None)  # type: ignore[arg-type]
     with pytest.raises(NetsumError, match="workers=-5; use 0 or more"):
         client.connect("mine", 1.0, workers=-5)
