@@ -15,6 +15,8 @@ from hostagent.controller.core.model import Limits
 from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
 from hostagent.protocol import served, wire
 from hostagent.protocol.counters import Drop, Verdict
+from hostagent.protocol.dtypes import DType
+from hostagent.protocol.operation import OperationKind
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO
 from hostagent.protocol.worker import REASONS, core, retransmission
 from hostagent.transport import job
@@ -58,6 +60,8 @@ def test_the_bit_diagram_is_the_declaration() -> None:
     [
         ("kind", wire.Kind),
         ("operator", wire.Operator),
+        ("operation kind", OperationKind),
+        ("element type", DType),
         ("drop", Drop),
         ("verdict", Verdict),
         ("action", served.Action),
