@@ -181,7 +181,7 @@ def _kept(service: ServiceMemory) -> dict[str, int]:
 
 
 def _without_service(server: RackServer, registry: Registry) -> TenantFigures:
-    frames, bytes_of = dict(registry.without_service.ended_frames), dict(registry.nobody.ended_bytes)
+    frames, bytes_of = dict(registry.without_service.ended_frames), dict(registry.without_service.ended_bytes)
     jobs = [job for job in server.installed() if registry.of_job(job) is None]
     for job in jobs:
         _add_job(server, job, frames, bytes_of)
