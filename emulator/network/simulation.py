@@ -4,7 +4,7 @@ A node is a function from a frame that arrives to frames that leave. What leaves
 other end, at once or when the cable's impairments say; what leaves by a port without one goes to ``outside``.
 
 Order: frames that are due at the same time are delivered cable by cable, the cable made first going first; what a node
-answers at once is delivered before time goes on.
+answers at once is delivered before time advances.
 """
 
 from __future__ import annotations

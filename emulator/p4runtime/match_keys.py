@@ -55,7 +55,7 @@ def _owner(schema: TableSchema | ValueSetSchema) -> str:
 
 
 def _field_from_proto(field: FieldSchema, match: Any) -> FieldMatch:
-    """Raises RequestError whose text begins behind the field's name."""
+    """Raises RequestError; its text continues the field's name."""
     decoder = _FROM_PROTO.get(field.message_name)
     if decoder is None:
         raise RequestError(Code.UNIMPLEMENTED, ": keys of this kind are not supported")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # the device is imported while the server listens already
     from emulator.p4runtime.stream.notifications import NotificationThread
 
 API_VERSION = "1.4.1"
-"""The P4Runtime release whose messages and rules are implemented."""
+"""The P4Runtime release that is implemented."""
 
 MAX_MESSAGE_BYTES = 64 << 20
 """A package of source is at most 16 MiB; a batch of 100,000 table entries takes about 10."""
@@ -70,7 +70,7 @@ class P4RuntimeServer:
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),  # two switches on one address are a mistake, not load balancing
-                # A controller whose machine vanished must not stay primary: keepalive pings detect it.
+                # Keepalive pings detect a controller on a failed machine, which must not stay primary.
                 ("grpc.keepalive_time_ms", 10_000),
                 ("grpc.keepalive_timeout_ms", 5_000),
                 ("grpc.http2.min_ping_interval_without_data_ms", 5_000),

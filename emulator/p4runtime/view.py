@@ -32,7 +32,7 @@ class Notes:
     entries: dict[EntryKey, tuple[int, bytes]] = field(default_factory=dict)
     """(controller_metadata, metadata) where either is set."""
     defaults: set[int] = field(default_factory=set)
-    """Ids of the tables whose default entry a controller has set."""
+    """Ids of the tables with a default entry that a controller has set."""
     groups: dict[int, Any] = field(default_factory=dict)
     """Multicast groups as they were written, for their metadata and the form of their ports."""
     sessions: dict[int, Any] = field(default_factory=dict)

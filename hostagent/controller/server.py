@@ -26,7 +26,7 @@ from hostagent.protocol.services.session_pb2_grpc import add_SessionServicer_to_
 from hostagent.transport.session.terms import HEARTBEAT, HEARTBEAT_MAGIC
 
 LISTEN_ATTEMPTS = 20
-"""A free UDP port whose number is free for TCP too is found at the first attempt nearly always."""
+"""Nearly always the first attempt gives a UDP port with a number that is free for TCP, too."""
 
 COUNTER_TIMEOUT_S = 5.0
 

@@ -63,7 +63,7 @@ def report(world: World, process: int, message: pb.Fail) -> None:
 
 
 def ask(world: World, job: Job, only_process: int | None = None) -> None:
-    """Asks the ranks whose operations differ what they are; again after a reconnection."""
+    """Queries the operations of the ranks that differ; repeated after a reconnection."""
     assert job.investigation is not None, "there is something to ask"
     for (rank, operation), text in job.investigation.descriptions.items():
         member = job.members.get(rank)

@@ -32,7 +32,7 @@ def resume(job: Job) -> pb.ServerMessage:
 
 def lease(world: World, job: Job, rank: int, request: int) -> pb.ServerMessage:
     """The lease of one member of an installed job."""
-    assert world.capacity is not None, "a job is installed only on an aggregator whose capacity is known"
+    assert world.capacity is not None, "a job is installed only on an aggregator with a known capacity"
     port = world.ports.of(job.members[rank].process)
     assert port is not None, "a job is installed only when all members have ports"
     message = pb.Lease(

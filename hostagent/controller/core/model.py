@@ -148,7 +148,7 @@ class Round:
 
 @dataclass(slots=True)
 class Investigation:
-    """A mismatch whose two operations are being asked for. Keys: (rank, operation hash)."""
+    """A mismatch; its two operations have been queried. Keys: (rank, operation hash)."""
 
     deadline_ns: int
     descriptions: dict[tuple[int, int], str | None]

@@ -1,8 +1,8 @@
 """Which processes are alive: streams, heartbeats, and the messages to a process that reconnects.
 
 A process is dead when its stream has been broken for 2 s and its heartbeats have stopped too, when its heartbeats alone
-have been missing for 5 s, or when it said goodbye. A stream that breaks while heartbeats go on is a controller or a
-connection in trouble, not a rank.
+have been missing for 5 s, or when it said goodbye. A stream that breaks while heartbeats arrive is a fault of the
+controller or of the connection, not of the rank.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Drives an aggregator of ours, the PsPIN switch or the rack server, by its gRPC service.
 
-One thread owns the connection: it watches the aggregator, whose stream tells what runs there and ends with it, and
-carries out orders. An incarnation number tells an aggregator that was started again; one that came through with all its
-jobs goes on with them, whatever happened to the controller.
+One thread owns the connection: it watches a stream, which describes the aggregator and ends with it, and carries out
+orders. An incarnation number identifies a restarted aggregator; one that kept its jobs continues with them, whatever
+happened to the controller.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class AggregatorDriver(ReconnectingDriver):
         super().start(events, installed)
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
-        """See Driver. A row that several jobs had holds the latest one's, whose counters start at zero here."""
+        """See Driver. A row that several jobs had holds the counters of the latest one, which start at zero here."""
         reply = self._ask("Counters", pb.CountersRequest(), timeout_s)
         total = AggregatorCounters(drops=counted(reply.drops))
         for job in sorted(reply.jobs, key=lambda job: int(job.job)):
