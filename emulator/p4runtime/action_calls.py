@@ -31,7 +31,8 @@ def call_from_proto(schema: Schema, table: TableSchema, call: Any, *, as_default
     action_id = call.action_id
     scope = table.scopes.get(action_id)
     if scope is None:
-        name = schema.actions[action_id].name if action_id in schema.actions else f"0x{action_id:08x}"
+        known = action_id in schema.actions or action_id in schema.removed
+        name = schema.action(action_id).name if known else f"0x{action_id:08x}"
         raise invalid(f"table {table.name} does not have the action {name}")
     action = schema.actions[action_id]
     if scope is (Scope.TABLE_ONLY if as_default else Scope.DEFAULT_ONLY):
