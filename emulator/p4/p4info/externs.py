@@ -57,7 +57,8 @@ class ExternWriter(TableWriter):
         if not is_selector:
             return
         message.with_selector = True
-        numbers = {a.name: self.annotations.number(a) for a in annotations if a.name.startswith("max_")}
+        first = {a.name: a for a in reversed(annotations) if a.name.startswith("max_")}
+        numbers = {name: self.annotations.number(annotation) for name, annotation in first.items()}
         message.max_group_size = numbers.get("max_group_size") or 0
         semantics = (annotation_text(annotations, "selector_size_semantics") or "").lower()
         if semantics == "sum_of_weights":
