@@ -33,7 +33,7 @@ class P4Network:
     def __init__(self, testbed: Maker | None = None, *, columns: int | None = None) -> None:
         """``columns``: how wide failures may be."""
         self.testbed: Maker = testbed if testbed is not None else VirtualTestbed()
-        self._sent = PacketHistory(self.testbed.targets, columns or WIDTH)
+        self._history = PacketHistory(self.testbed.targets, columns or WIDTH)
 
     def __repr__(self) -> str:
         return f"<P4Network: {', '.join(self.testbed.targets) or 'no switch yet'}>"
@@ -60,7 +60,7 @@ class P4Network:
         )
         chosen = name or (f"s{len(self.testbed.targets) + 1}")
         target: Target = self.testbed.add(chosen, source, seed)
-        return P4Switch(target, self.testbed, self._sent, source.path)
+        return P4Switch(target, self.testbed, self._history, source.path)
 
     def link(
         self,
@@ -97,9 +97,9 @@ class P4Network:
     def last_walk(self) -> str:
         """Of the packet sent last, by whatever switch; empty where none was sent, or the target has no walks."""
         targets = list(self.testbed.targets.values())
-        if not targets or not self._sent.sendings:
+        if not targets or not self._history.sendings:
             return ""
-        view = self._sent.view(targets[0], self.testbed)
+        view = self._history.view(targets[0], self.testbed)
         return "\n".join((*view.summary_lines(view.last), *view.walk_lines()))
 
     def close(self) -> None:

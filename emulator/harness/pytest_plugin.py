@@ -57,7 +57,7 @@ def p4_network(request: pytest.FixtureRequest) -> Iterator[P4Network]:
     """Switches and links of this test, in virtual time."""
     from emulator.harness.network import P4Network
 
-    network = P4Network(_world(request.config), columns=_columns(request.config))
+    network = P4Network(_testbed(request.config), columns=_columns(request.config))
     try:
         yield network
     finally:
@@ -72,7 +72,7 @@ def _columns(config: pytest.Config) -> int | None:
     return config.get_terminal_writer().fullwidth - MARGIN
 
 
-def _world(config: pytest.Config) -> Any:
+def _testbed(config: pytest.Config) -> Any:
     if config.getoption("p4_target") == "bmv2":
         from emulator.harness.bmv2.target import Bmv2Testbed
 

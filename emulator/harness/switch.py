@@ -30,11 +30,11 @@ class P4Switch:
     ``"10.0.0.1"``, ``"02:00:00:00:00:01"``, ``"2001:db8::1"``, ``"0x0800"``.
     """
 
-    def __init__(self, target: Target, testbed: Testbed, sent: PacketHistory, program: str) -> None:
+    def __init__(self, target: Target, testbed: Testbed, history: PacketHistory, program: str) -> None:
         self._target = target
         self._program = program
-        self._world = testbed
-        self._sent = sent
+        self._testbed = testbed
+        self._history = history
         self._profiles: dict[int, Profile] = {}
 
     def __repr__(self) -> str:
@@ -49,7 +49,7 @@ class P4Switch:
     def send(self, port: int, packet: Packet) -> None:
         """A packet into the switch: of scapy, bytes, or hex digits. All that it leads to at once has happened after."""
         self._check_port(port)
-        origin = self._sent.note(self.name, port, test_place())
+        origin = self._history.note(self.name, port, test_place())
         self._target.send(port, content_of(packet), origin)
 
     def expect(
@@ -70,7 +70,7 @@ class P4Switch:
         ``any_order``: any packet of the port. ``within`` bounds the time (``"5ms"``). Raises `ExpectationFailed`.
         """
         self._check_port(port)
-        self._world.wait(lambda: bool(self._waiting(port)), None if within is None else duration_ns(within))
+        self._testbed.wait(lambda: bool(self._waiting(port)), None if within is None else duration_ns(within))
         waiting = self._waiting(port)
         ignored = _listed(ignore)
         if not waiting:
@@ -78,14 +78,14 @@ class P4Switch:
         for received in waiting if any_order else waiting[:1]:
             wanted = self._expected(packet, received, ignored, mask, prefix)
             if wanted.matches(received.content):
-                self._world.arrived.remove(received)
+                self._testbed.arrived.remove(received)
                 return received
         wanted = self._expected(packet, waiting[0], ignored, mask, prefix)
         raise ExpectationFailed(other_packet(self._view(), wanted, waiting))
 
     def expect_no_other(self, *ports: int) -> None:
         """Nothing else left (by these ports, if given) nor will, as things stand. Raises `ExpectationFailed`."""
-        self._world.settle()
+        self._testbed.settle()
         others = [r for r in self._mine() if not ports or r.port in ports]
         if others:
             raise ExpectationFailed(unexpected_packets(self._view(), others))
@@ -94,11 +94,11 @@ class P4Switch:
         """The oldest packet of the port (or of any port), whatever it is; its ``port`` says where it came out."""
         if port is not None:
             self._check_port(port)
-        self._world.wait(lambda: bool(self._waiting(port)), None if within is None else duration_ns(within))
+        self._testbed.wait(lambda: bool(self._waiting(port)), None if within is None else duration_ns(within))
         waiting = self._waiting(port)
         if not waiting:
             raise ExpectationFailed(unmet(self._view(), port, None, within))
-        self._world.arrived.remove(waiting[0])
+        self._testbed.arrived.remove(waiting[0])
         return waiting[0]
 
     def packet_out(self, cpu_port: int, packet: Packet, /, **fields: Any) -> None:
@@ -116,10 +116,10 @@ class P4Switch:
         return "\n".join(self._view().walk_lines(most=None))
 
     def _view(self) -> Any:
-        return self._sent.view(self._target, self._world)
+        return self._history.view(self._target, self._testbed)
 
     def _mine(self) -> list[Received]:
-        return [r for r in self._world.arrived if r.switch == self.name]
+        return [r for r in self._testbed.arrived if r.switch == self.name]
 
     def _waiting(self, port: int | None) -> list[Received]:
         return [r for r in self._mine() if port is None or r.port == port]
@@ -139,11 +139,11 @@ class P4Switch:
 
     @property
     def now_ns(self) -> int:
-        return self._world.now_ns
+        return self._testbed.now_ns
 
     def advance(self, duration: str | int) -> None:
         """Let (virtual) time go on: ``"5ms"``, or nanoseconds."""
-        self._world.advance(duration_ns(duration))
+        self._testbed.advance(duration_ns(duration))
 
     def ports_down(self, *ports: int) -> None:
         """These ports, and no others, are down: groups leave out members that watch them."""

@@ -174,7 +174,7 @@ class VirtualSwitch:
         self.name = name
         self.ports = ALL_PORTS
         self.source = source
-        self._world = testbed
+        self._testbed = testbed
         self._walks: dict[int, Walk] = {}
         self._origins: list[tuple[int, int]] = []
         """(origin, number in the recording) of each frame that arrived."""
@@ -188,7 +188,7 @@ class VirtualSwitch:
         self._recording.watch(self.switch)
 
     def _make_switch(self, seed: int) -> Switch:
-        watcher = self._world.watcher
+        watcher = self._testbed.watcher
         if watcher is None:
             return QuickSwitch(ports=self._rings.table, seed=seed)
         return TracedSwitch(ports=self._rings.table, seed=seed, report=lambda walk: self._keep(watcher, walk))
@@ -204,7 +204,7 @@ class VirtualSwitch:
         return self._rings.take()
 
     def send(self, port: int, content: bytes, origin: int) -> None:
-        self._world.inject(self.name, port, content, origin)
+        self._testbed.inject(self.name, port, content, origin)
 
     def walks(self, origin: int) -> list[Walk]:
         return [self._walk(number) for mine, number in self._origins if mine == origin]
@@ -233,6 +233,6 @@ class VirtualSwitch:
         return {**self.switch.drops, **self.switch.faults}
 
     def close(self) -> None:
-        if self._world.watcher is not None:
-            self._world.watcher.know_entries(self.source, self.switch.tables())
+        if self._testbed.watcher is not None:
+            self._testbed.watcher.know_entries(self.source, self.switch.tables())
         RINGS.give(self._rings)

@@ -73,7 +73,7 @@ def switch(program: Path) -> Iterator[P4Switch]:
 
 def walk(switch: P4Switch, packet: str) -> Walk:
     switch.send(1, packet)
-    return switch._target.walks(len(switch._sent.sendings) - 1)[0]
+    return switch._target.walks(len(switch._history.sendings) - 1)[0]
 
 
 def test_what_became_of_a_packet_stands_before_its_walk(switch: P4Switch) -> None:
