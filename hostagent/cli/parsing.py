@@ -152,9 +152,13 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     """Read the command line of ``netsum NAME`` and run it; the exit status. Mistakes are one line on stderr."""
     import sys
 
-    parser = Parser(name, command)
+    parser = parser_of(name, command)
     try:
-        return command.main(**parser.read(list(words)))
+        options = parser.read(list(words))
+        if "given" in command.parameters:
+            shown = {each: parser.shown(each, value) for each, value in options.items() if each != command.forwards}
+            options["given"] = shown
+        return command.main(**options)
     except UsageError as error:
         text = f"{sentence(str(error))} See `{parser.prog} --help`."
     except MemoryError as error:
@@ -169,29 +173,51 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     return USAGE_STATUS
 
 
-class Parser(argparse.ArgumentParser):
-    """One command's."""
+def parser_of(name: str, command: Command) -> Parser:
+    """Of ``netsum NAME``."""
+    return Parser(
+        f"netsum {name}",
+        command.options,
+        command.default,
+        command.forwards,
+        description=command.description,
+        epilog="\n\n".join(filter(None, (command.epilog(), command.example))),
+    )
 
-    def __init__(self, name: str, command: Command) -> None:
-        arguments = [
-            each.settings.get("metavar", each.names[0].upper()) for each in command.options if each.is_argument
-        ]
-        rest = ["ARGUMENT..."] if command.forwards else []
+
+class Parser(argparse.ArgumentParser):
+    """Reads the words of a command line by its options."""
+
+    def __init__(
+        self,
+        prog: str,
+        options: Sequence[Option],
+        default: Callable[[str], Any],
+        forwards: str = "",
+        *,
+        description: str,
+        epilog: str,
+        abbreviations: bool = False,
+    ) -> None:
+        """``default``: of a parameter, for the help; ``forwards``: as of `Command`; ``abbreviations``: long options may
+        be cut short."""
+        arguments = [each.settings.get("metavar", each.names[0].upper()) for each in options if each.is_argument]
+        rest = ["ARGUMENT..."] if forwards else []
         super().__init__(
-            prog=f"netsum {name}",
-            usage=" ".join([f"netsum {name}", "[OPTIONS]", *arguments, *rest]),
-            description=command.description,
-            epilog="\n\n".join(filter(None, (command.epilog(), command.example))),
+            prog=prog,
+            usage=" ".join([prog, "[OPTIONS]", *arguments, *rest]),
             formatter_class=Formatter,
-            allow_abbrev=False,
+            allow_abbrev=abbreviations,
             argument_default=argparse.SUPPRESS,
             add_help=False,
+            description=description,
+            epilog=epilog,
         )
         self._positionals.title = "arguments"
         self.add_argument("-h", "--help", action="help", help="Show this message and exit.")
-        self._command = command
+        self._default, self._forwards = default, forwards
         self._arguments = 0
-        for each in command.options:
+        for each in options:
             self._add(each)
 
     def _add(self, each: Option) -> None:
@@ -201,29 +227,27 @@ class Parser(argparse.ArgumentParser):
             self._arguments += 1
             settings.setdefault("metavar", each.names[0].upper())
             if settings.get("nargs") == "?":  # argparse would convert SUPPRESS as a value
-                settings["default"] = self._command.default(each.names[0])
+                settings["default"] = self._default(each.names[0])
         elif "action" not in settings or settings["action"] == "append":
             settings.setdefault("metavar", "N" if isinstance(kind, _Within) else "TEXT")
         added = self.add_argument(*each.names, **settings)
         notes = []
         if isinstance(kind, _Within) and kind.range:
             notes.append(kind.range)
-        default = self._command.default(added.dest)
+        default = self._default(added.dest)
         if default not in (None, False, "", (), 0) or (default == 0 and default is not False):
             notes.append(f"default: {'yes' if default is True else default}")
-        if notes:
+        if notes and added.help != argparse.SUPPRESS:
             added.help = f"{(added.help or '').rstrip('.')} ({'; '.join(notes)})."
 
     def read(self, words: list[str]) -> dict[str, Any]:
         """What the function is called with. Raises UsageError; ends the process after ``--help``."""
         rest: list[str] = []
-        if self._command.forwards:
+        if self._forwards:
             words, rest = self._split(words)
         self._check_names(words)
         options = vars(self.parse_intermixed_args(words))
-        if "given" in self._command.parameters:
-            options["given"] = {name: self._shown(name, value) for name, value in options.items()}
-        return {**options, self._command.forwards: rest} if self._command.forwards else options
+        return {**options, self._forwards: rest} if self._forwards else options
 
     def _split(self, words: list[str]) -> tuple[list[str], list[str]]:
         """What is this command's, and what follows its last argument."""
@@ -253,23 +277,46 @@ class Parser(argparse.ArgumentParser):
             if word == "--":
                 return
             name = word.partition("=")[0]
-            if name.startswith("--") and " " not in name and name not in self._option_string_actions:
+            if name.startswith("--") and " " not in name and not self._is_known(name):
                 raise UsageError(f"unknown option {name}{nearest(name, list(self._option_string_actions))}")
 
-    def _shown(self, parameter: str, value: Any) -> str:
+    def _is_known(self, name: str) -> bool:
+        known = self._option_string_actions
+        return name in known or (self.allow_abbrev and any(each.startswith(name) for each in known))
+
+    def shown(self, parameter: str, value: Any) -> str:
         """An option as it was given, by its first long name."""
         names = [name for a in self._actions if a.dest == parameter for name in a.option_strings if name[:2] == "--"]
         return "" if not names else names[-1] if value is False else names[0]
 
     def error(self, message: str) -> NoReturn:
         """argparse's own words, as a UsageError."""
-        for before, after in (("argument ", ""), ("the following arguments are required", "missing")):
+        replaced = (
+            ("argument ", ""),
+            ("the following arguments are required", "missing"),
+            ("ignored explicit argument", "takes no value, but has"),
+        )
+        for before, after in replaced:
             message = message.removeprefix(before) if not after else message.replace(before, after)
         if message.startswith("unrecognized arguments: "):
             words = message.removeprefix("unrecognized arguments: ")
             kind = "unknown option" if words.startswith("-") else "unexpected argument"
             message = f"{kind} {words}"
         raise UsageError(message)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        say(message.rstrip("\n"))
+
+
+def say(text: str) -> None:
+    """Print it; a reader that has seen enough (``--help | head``) is no error."""
+    import os
+    import sys
+
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
 
 
 def sentence(text: str) -> str:

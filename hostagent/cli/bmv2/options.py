@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from hostagent.cli.parsing import Option, Parser, UsageError, argument, flag, integer, number, option, repeated
 
 GRPC_SWITCH, SWITCH = "simple_switch_grpc", "simple_switch"
 DROP_PORT = 511
@@ -12,53 +16,8 @@ DEFAULT_THRIFT_PORT = 9090
 """Of bmv2's simple_switch and simple_switch_CLI."""
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 PROGRAM_ENDINGS = (".json", ".p4", ".zip")
-
-USAGE = """\
-Usage: {name} [options] [-- target options] PROGRAM
-
-PROGRAM is what p4c writes for bmv2 (.json), P4 source (.p4), or what netsum package writes (.zip).
-
-  -i, --interface PORT@INTERFACE  port on a network interface; repeatable
-  --pcap [FOLDER]                 folder for INTERFACE_in.pcap and INTERFACE_out.pcap (default: current)
-  --use-files SECONDS             PORT@NAME reads NAME_in.pcap and writes NAME_out.pcap, after SECONDS
-  --device-id N                   P4Runtime's device id (default 0)
-  --no-p4                         no program; P4Runtime loads one
-  --thrift-port N                 port to listen on, so that scripts see that the switch is ready, and
-                                  simple_switch_CLI finds it{thrift_port}
-  --log-console, --log-file FILE  destination of the packet log; FILE.txt is written, as by bmv2
-  -L, --log-level LEVEL           trace (statements, too), debug, info (no packets), warn, error or off; where none is
-                                  named it is trace, for as many packets as do not slow the others
-  --dump-packet-data N            number of bytes of each packet to log
-  --log-file-max-size BYTES, --log-file-max-files N
-                                  size at which a new file is begun (5242880), number of old ones kept (3)
-  --version, --json-version, --help
-
-Target options:
-  --grpc-server-addr HOST:PORT    listening address of P4Runtime (default {address})
-  --cpu-port N                    number of the port for packet-in and packet-out
-  --drop-port N                   drop port; only 511 is supported
-  --translation FILE              values of types with @p4runtime_translation, as for netsum switch
-  --grpc-server-ssl               TLS, with the following PEM files
-  --grpc-server-cert FILE, --grpc-server-key FILE
-                                  certificate and private key of the server
-  --grpc-server-cacert FILE       root certificates to verify clients against
-  --grpc-server-with-client-auth  clients must have a certificate (mutual TLS)
-
-Accepted, and without effect here: --nanolog, --debugger, --debugger-addr, --notifications-addr,
---log-flush, --max-port-count, --priority-queues, --max-mc-groups, --max-l1-entries, --max-l2-entries,
---enable-swap, --disable-swap.
-"""
-
-
-def usage(name: str) -> str:
-    """The help text of a command."""
-    options = defaults(name)
-    thrift_port = "" if options.thrift_port is None else f" (default {options.thrift_port})"
-    return USAGE.format(name=name, address=options.grpc_server_addr, thrift_port=thrift_port)
-
-
-class OptionError(ValueError):
-    """A word that is not understood, or cannot be done; the text says which and what to write."""
+TLS = "grpc_server_"
+"""What the names of TLS options begin with."""
 
 
 @dataclass(slots=True)
@@ -87,7 +46,7 @@ class Options:
     dump_packet_data: int = 0
     """Bytes of each packet to log."""
     asks: str | None = None
-    """``help``, ``version`` or ``json-version``: print that and end."""
+    """``version`` or ``json-version``: print that and end."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -102,246 +61,193 @@ def defaults(name: str) -> Options:
     return Options()
 
 
-Setter = Callable[[Options, str], None]
-
-
 def parse(words: list[str], name: str = GRPC_SWITCH) -> Options:
-    """Raises OptionError."""
+    """Raises UsageError; ends the process after ``--help``."""
     options = defaults(name)
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word == "--":
-            continue
-        if not word.startswith("-") or word == "-":
-            _program(options, word)
-            continue
-        option, equals, value = _split(word)
-        option = _whole(option)
-        if option == "--pcap":
-            options.pcap_folder = value if equals else _folder(rest)
-        elif option in FLAGS:
-            if equals:
-                raise OptionError(f"{option} takes no value")
-            FLAGS[option](options, "")
-        elif option in VALUES:
-            if not equals:
-                if not rest or rest[0] == "--":
-                    raise OptionError(f"{option} needs a value")
-                value = rest.pop(0)
-            VALUES[option](options, value)
-        else:
-            raise OptionError(f"unknown option {option}; {name} --help lists those that are known")
+    found = _parser(name, options).read(_plain(words))
+    for parameter, value in found.items():
+        if parameter in WITHOUT_EFFECT:
+            if reason := WITHOUT_EFFECT[parameter]:
+                options.warnings.append(f"--{parameter.replace('_', '-')} has no effect: {reason}")
+        elif parameter == "interfaces":
+            _connect(options, value)
+        elif parameter.startswith(TLS) and parameter != "grpc_server_addr":
+            options.tls[parameter.removeprefix(TLS).replace("_", "-")] = "" if value is True else value
+        elif parameter != "drop_port":
+            setattr(options, parameter, value)
     _check(options)
     return options
 
 
-def _split(word: str) -> tuple[str, str, str]:
-    """``--name=value``, ``-i`` and ``-iVALUE``."""
-    if word.startswith("--"):
-        return word.partition("=")
-    name = SHORT.get(word[:2], word)
-    return name, word[2:3], word[2:].removeprefix("=")
+def _parser(name: str, shown: Options) -> Parser:
+    """``shown``: defaults for the help."""
+
+    def default(parameter: str) -> Any:
+        value = getattr(shown, parameter, None)
+        return None if isinstance(value, dict) else value
+
+    return Parser(name, OPTIONS, default, abbreviations=True, description=DESCRIPTION, epilog=EPILOG)
 
 
-def _whole(name: str) -> str:
-    """Long options may be cut short where that is plain, as with bmv2."""
-    known = [*FLAGS, *VALUES, "--pcap"]
-    if not name.startswith("--") or name in known:
-        return name
-    meant = [whole for whole in known if whole.startswith(name)]
-    return meant[0] if len(meant) == 1 else name
+def _plain(words: list[str]) -> list[str]:
+    """What argparse reads alike: without ``--``, behind which are options here, and ``--pcap PROGRAM`` as --pcap=."""
+    kept = [word for word in words if word != "--"]
+    followed = zip(kept, [*kept[1:], ""], strict=False)
+    return ["--pcap=." if word == "--pcap" and after.endswith(PROGRAM_ENDINGS) else word for word, after in followed]
 
 
-def _folder(rest: list[str]) -> str:
-    """What follows --pcap, unless it is an option or the program."""
-    if rest and not rest[0].startswith("-") and not rest[0].endswith(PROGRAM_ENDINGS):
-        return rest.pop(0)
-    return "."
-
-
-def _program(options: Options, word: str) -> None:
-    if options.program is not None:
-        raise OptionError(f"two programs, {options.program!r} and {word!r}")
-    options.program = word
+def _connect(options: Options, interfaces: list[tuple[int, str]]) -> None:
+    for port, interface in interfaces:
+        taken = options.interfaces.setdefault(port, interface)
+        if taken != interface:
+            raise UsageError(f"port {port} is {taken} already", f"--interface {port}@{interface}")
 
 
 def _check(options: Options) -> None:
     if options.asks is not None:
         return
     if options.program is None and not options.no_p4:
-        raise OptionError("no program: name a .json, .p4 or .zip file, or give --no-p4")
+        raise UsageError("no program: name a .json, .p4 or .zip file, or give --no-p4")
     if options.program is not None and options.no_p4:
         options.warnings.append(f"{options.program} is not loaded: --no-p4 says to wait for P4Runtime")
         options.program = None
     if options.log_console and options.log_file is not None:
-        raise OptionError("--log-console and --log-file exclude each other")
+        raise UsageError("--log-console and --log-file exclude each other")
     if "ssl" in options.tls and not {"cert", "key"} <= options.tls.keys():
-        raise OptionError("--grpc-server-ssl needs --grpc-server-cert FILE and --grpc-server-key FILE")
+        raise UsageError("--grpc-server-ssl needs --grpc-server-cert FILE and --grpc-server-key FILE")
     if options.tls and "ssl" not in options.tls:
         options.warnings.append(f"--grpc-server-{next(iter(options.tls))} has no effect without --grpc-server-ssl")
     if options.use_files_s is not None and options.pcap_folder is not None:
         options.warnings.append("--pcap has no effect with --use-files, which writes all packets sent")
 
 
-# --- One function for each option that has an effect --------------------------------------------------------------
+# --- The options ------------------------------------------------------------------------------------------------
 
 
-def _interface(options: Options, value: str) -> None:
-    number, at, name = value.partition("@")
-    if not at or not name or not number.isdecimal():
-        raise OptionError(f"--interface {value}: write PORT@INTERFACE, for example 1@s1-eth1")
-    if int(number) in options.interfaces:
-        raise OptionError(f"--interface {value}: port {number} is {options.interfaces[int(number)]} already")
-    options.interfaces[int(number)] = name
+def _interface(text: str) -> tuple[int, str]:
+    port, at, name = text.partition("@")
+    if not at or not name or not port.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text}: write PORT@INTERFACE, for example 1@s1-eth1")
+    return int(port), name
 
 
-def _number(name: str, value: str, low: int, high: int) -> int:
-    if not value.isdecimal() or not low <= int(value) <= high:
-        raise OptionError(f"{name} {value}: must be a number from {low} to {high}")
-    return int(value)
+def _drop_port(text: str) -> int:
+    if text != str(DROP_PORT):
+        raise argparse.ArgumentTypeError(f"only {DROP_PORT} can be the drop port here")
+    return DROP_PORT
 
 
-def _device_id(options: Options, value: str) -> None:
-    options.device_id = _number("--device-id", value, 0, (1 << 64) - 1)
-
-
-def _address(options: Options, value: str) -> None:
-    options.grpc_server_addr = value
-
-
-def _cpu_port(options: Options, value: str) -> None:
-    options.cpu_port = _number("--cpu-port", value, 1, DROP_PORT - 1)
-
-
-def _thrift_port(options: Options, value: str) -> None:
-    options.thrift_port = _number("--thrift-port", value, 0, 65_535)
-
-
-def _drop_port(options: Options, value: str) -> None:
-    if value != str(DROP_PORT):
-        raise OptionError(f"--drop-port {value}: only {DROP_PORT} can be the drop port here")
-
-
-def _use_files(options: Options, value: str) -> None:
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 86_400:
-        raise OptionError(f"--use-files {value}: must be a number of seconds")
-    options.use_files_s = seconds
-
-
-def _log_file(options: Options, value: str) -> None:
-    options.log_file = value
-
-
-def _log_file_size(options: Options, value: str) -> None:
-    options.log_file_max_bytes = _number("--log-file-max-size", value, 1, (1 << 63) - 1)
-
-
-def _log_files(options: Options, value: str) -> None:
-    options.log_file_max_files = _number("--log-file-max-files", value, 0, 1 << 16)
-
-
-def _dump(options: Options, value: str) -> None:
-    options.dump_packet_data = _number("--dump-packet-data", value, 0, 1 << 16)
-
-
-def _level(options: Options, value: str) -> None:
-    if value not in LEVELS:
-        raise OptionError(f"--log-level {value}: choose one of {', '.join(LEVELS)}")
-    options.log_level = value
-
-
-def _tls(name: str) -> Setter:
-    def note(options: Options, value: str) -> None:
-        options.tls[name] = value
-
-    return note
-
-
-def _translation(options: Options, value: str) -> None:
-    options.translation = value
-
-
-def _no_p4(options: Options, _: str) -> None:
-    options.no_p4 = True
-
-
-def _console(options: Options, _: str) -> None:
-    options.log_console = True
-
-
-def _asks(what: str) -> Setter:
-    def note(options: Options, _: str) -> None:
-        options.asks = options.asks or what
-
-    return note
-
-
-def _without_effect(name: str, reason: str) -> Setter:
-    def warn(options: Options, _: str) -> None:
-        if reason:
-            options.warnings.append(f"{name} has no effect: {reason}")
-
-    return warn
-
-
-def _impossible(name: str, reason: str) -> Setter:
-    def refuse(options: Options, _: str) -> None:
-        raise OptionError(f"{name} is not supported: {reason}")
+def _impossible(reason: str) -> Callable[[str], str]:
+    def refuse(_: str) -> str:
+        raise argparse.ArgumentTypeError(f"not supported: {reason}")
 
     return refuse
 
 
-SHORT = {"-i": "--interface", "-L": "--log-level", "-h": "--help"}
-
 NO_CHANNEL = "there are no nanomsg channels"
-FLAGS: Mapping[str, Setter] = {
-    "--no-p4": _no_p4,
-    "--log-console": _console,
-    "--help": _asks("help"),
-    "--version": _asks("version"),
-    "-v": _asks("version"),
-    "--json-version": _asks("json-version"),
-    "--log-flush": _without_effect("--log-flush", ""),
-    "--debugger": _without_effect("--debugger", "there is no debugger; `netsum trace` shows the path of a packet"),
-    "--enable-swap": _without_effect("--enable-swap", ""),
-    "--disable-swap": _without_effect("--disable-swap", "P4Runtime may always replace the program"),
-    "--grpc-server-ssl": _tls("ssl"),
-    "--grpc-server-with-client-auth": _tls("with-client-auth"),
+WITHOUT_EFFECT: Mapping[str, str] = {
+    "log_flush": "",
+    "debugger": "there is no debugger; `netsum trace` shows the path of a packet",
+    "enable_swap": "",
+    "disable_swap": "P4Runtime may always replace the program",
+    "nanolog": NO_CHANNEL,
+    "notifications_addr": NO_CHANNEL,
+    "debugger_addr": NO_CHANNEL,
+    "max_port_count": "",
+    "priority_queues": "packets with a priority are dropped, counted",
+    "max_mc_groups": "",
+    "max_l1_entries": "",
+    "max_l2_entries": "",
+    "log_max_file_size": "it is --log-file-max-size",
+}
+"""Parameter to the reason, for a warning; empty: nobody needs one."""
+FLAGS_WITHOUT_EFFECT = ("log_flush", "debugger", "enable_swap", "disable_swap")
+IMPOSSIBLE: Mapping[str, str] = {
+    "--trace-dir": "--log-file shows the path of each packet",
+    "--packet-in": NO_CHANNEL,
+    "--restore-state": "write the state over P4Runtime",
+    "--dp-grpc-server-addr": "use interfaces, or --cpu-port",
 }
 
-VALUES: Mapping[str, Setter] = {
-    "--interface": _interface,
-    "--device-id": _device_id,
-    "--grpc-server-addr": _address,
-    "--cpu-port": _cpu_port,
-    "--drop-port": _drop_port,
-    "--use-files": _use_files,
-    "--translation": _translation,
-    "--log-file": _log_file,
-    "--log-level": _level,
-    "--thrift-port": _thrift_port,
-    "--nanolog": _without_effect("--nanolog", NO_CHANNEL),
-    "--notifications-addr": _without_effect("--notifications-addr", NO_CHANNEL),
-    "--debugger-addr": _without_effect("--debugger-addr", NO_CHANNEL),
-    "--log-file-max-size": _log_file_size,
-    "--log-file-max-files": _log_files,
-    "--dump-packet-data": _dump,
-    "--max-port-count": _without_effect("--max-port-count", ""),
-    "--priority-queues": _without_effect("--priority-queues", "packets with a priority are dropped, counted"),
-    "--max-mc-groups": _without_effect("--max-mc-groups", ""),
-    "--max-l1-entries": _without_effect("--max-l1-entries", ""),
-    "--max-l2-entries": _without_effect("--max-l2-entries", ""),
-    "--log-max-file-size": _without_effect("--log-max-file-size", "it is --log-file-max-size"),
-    "--trace-dir": _impossible("--trace-dir", "--log-file shows the path of each packet"),
-    "--packet-in": _impossible("--packet-in", NO_CHANNEL),
-    "--restore-state": _impossible("--restore-state", "write the state over P4Runtime"),
-    "--dp-grpc-server-addr": _impossible("--dp-grpc-server-addr", "use interfaces, or --cpu-port"),
-    "--grpc-server-cacert": _tls("cacert"),
-    "--grpc-server-cert": _tls("cert"),
-    "--grpc-server-key": _tls("key"),
-}
+OPTIONS: tuple[Option, ...] = (
+    argument(
+        "program", nargs="?", help="bmv2 JSON of p4c (.json), P4 source (.p4), or output of netsum package (.zip)."
+    ),
+    repeated(
+        "-i",
+        "--interface",
+        dest="interfaces",
+        metavar="PORT@INTERFACE",
+        type=_interface,
+        help="Port on a network interface. Repeatable.",
+    ),
+    option(
+        "--pcap",
+        dest="pcap_folder",
+        metavar="FOLDER",
+        nargs="?",
+        const=".",
+        help="Folder for INTERFACE_in.pcap and INTERFACE_out.pcap; the current one if none is named.",
+    ),
+    option(
+        "--use-files",
+        dest="use_files_s",
+        metavar="SECONDS",
+        type=number(0, 86_400),
+        help="Delay before PORT@NAME reads NAME_in.pcap and writes NAME_out.pcap, in place of interfaces.",
+    ),
+    option("--device-id", metavar="N", type=integer(0), help="P4Runtime device id."),
+    flag("--no-p4", help="No program; P4Runtime loads one."),
+    option(
+        "--thrift-port",
+        metavar="N",
+        type=integer(0, 65_535),
+        help="Port to listen on, so that scripts see that the switch is ready, and simple_switch_CLI finds it.",
+    ),
+    flag("--log-console", help="Log of packets on standard output."),
+    option("--log-file", metavar="FILE", help="Log of packets in FILE.txt, as by bmv2."),
+    option(
+        "-L",
+        "--log-level",
+        metavar="LEVEL",
+        choices=LEVELS,
+        help="Level of the log: trace (statements, too), debug, info (no packets), warn, error or off. Default: trace, "
+        "for as many packets as do not slow the others.",
+    ),
+    option("--dump-packet-data", metavar="N", type=integer(0, 1 << 16), help="Bytes of each packet to log."),
+    option(
+        "--log-file-max-size",
+        dest="log_file_max_bytes",
+        metavar="BYTES",
+        type=integer(1),
+        help="Size at which a new log file is begun.",
+    ),
+    option("--log-file-max-files", metavar="N", type=integer(0, 1 << 16), help="Number of old log files to keep."),
+    option("--grpc-server-addr", metavar="HOST:PORT", help="Listening address of the P4Runtime server."),
+    option(
+        "--cpu-port",
+        metavar="N",
+        type=integer(1, DROP_PORT - 1),
+        help="Number of the port for packet-in and packet-out.",
+    ),
+    option("--drop-port", metavar="N", type=_drop_port, help=f"Drop port; only {DROP_PORT} is supported."),
+    option("--translation", metavar="FILE", help="Values of types with @p4runtime_translation, as for netsum switch."),
+    flag("--grpc-server-ssl", help="TLS, with the following PEM files."),
+    option("--grpc-server-cert", metavar="FILE", help="Certificate of the server."),
+    option("--grpc-server-key", metavar="FILE", help="Private key of the server."),
+    option("--grpc-server-cacert", metavar="FILE", help="Root certificates to verify clients against."),
+    flag("--grpc-server-with-client-auth", help="Mutual TLS: clients must have a certificate."),
+    flag("-v", "--version", action="store_const", dest="asks", const="version", help="Version of netsum."),
+    flag("--json-version", action="store_const", dest="asks", const="json-version", help="Version of bmv2's JSON."),
+    *(flag(f"--{name.replace('_', '-')}", help=argparse.SUPPRESS) for name in FLAGS_WITHOUT_EFFECT),
+    *(
+        option(f"--{name.replace('_', '-')}", help=argparse.SUPPRESS)
+        for name in WITHOUT_EFFECT
+        if name not in FLAGS_WITHOUT_EFFECT
+    ),
+    *(option(name, type=_impossible(reason), help=argparse.SUPPRESS) for name, reason in IMPOSSIBLE.items()),
+)
+DESCRIPTION = (
+    "Run a P4 program as a switch, with the options of bmv2's command of this name, in any order, also after '--'."
+)
+EPILOG = "Accepted, and without effect here: " + ", ".join(f"--{n.replace('_', '-')}" for n in WITHOUT_EFFECT) + "."

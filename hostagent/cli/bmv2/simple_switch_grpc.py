@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 import sys
 from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hostagent.cli.bmv2.log import PacketLog, logs_packets, start_logging
-from hostagent.cli.bmv2.options import GRPC_SWITCH, SWITCH, OptionError, Options, parse, usage
+from hostagent.cli.bmv2.options import GRPC_SWITCH, SWITCH, Options, parse
+from hostagent.cli.parsing import UsageError, say
 
 if TYPE_CHECKING:
     from emulator.native.tls import ServerTls
@@ -49,11 +49,12 @@ def run(words: list[str], name: str = GRPC_SWITCH) -> int:
     """Run until SIGTERM or SIGINT; the exit status."""
     try:
         options = parse(words, name)
-    except OptionError as error:
+    except UsageError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return USAGE_ERROR
     if options.asks is not None:
-        return _say(_answer(options.asks, name))
+        say(_answer(options.asks))
+        return 0
     for warning in options.warnings:
         print(f"{name}: warning: {warning}", file=sys.stderr)
     try:
@@ -142,18 +143,7 @@ def _port(options: Options, number: int, name: str) -> str:
     return f"{number}=pcap:{name}_in.pcap,{name}_out.pcap?start={options.use_files_s:g}s"
 
 
-def _say(text: str) -> int:
-    """The exit status; a reader that has seen enough (``--help | head``) is no error."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
-    return 0
-
-
-def _answer(what: str, name: str) -> str:
-    if what == "help":
-        return usage(name)
+def _answer(what: str) -> str:
     if what == "json-version":
         from emulator.bmv2json.document import VERSION
 

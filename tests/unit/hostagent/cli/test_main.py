@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hostagent.cli.main import COMMANDS, Entry, Group, load
-from hostagent.cli.parsing import Parser
+from hostagent.cli.parsing import parser_of
 from tests.clients.command import netsum
 
 HEAVY = ("rich", "numpy", "numba", "google.protobuf", "torch")
@@ -95,7 +95,7 @@ def test_lists_of_commands_fit_a_terminal(words: list[str]) -> None:
 def test_every_option_is_a_parameter_of_its_function() -> None:
     for path, entry in entries():
         command = load(entry)
-        options = {action.dest for action in Parser(" ".join(path), command)._actions} - {"help"}
+        options = {action.dest for action in parser_of(" ".join(path), command)._actions} - {"help"}
         assert options == set(command.parameters) - {"given", command.forwards}, path
 
 
