@@ -1,6 +1,6 @@
 """The gRPC server in front of a device: P4Runtime's service, and one of ours for statistics.
 
-Requests are parsed here and not by gRPC: bytes that are no message become INVALID_ARGUMENT, and grpcio's own refusal
+Requests are parsed here and not by gRPC: bytes that are not a message become INVALID_ARGUMENT, and grpcio's own refusal
 of one in a stream sometimes leaves a call behind that keeps the server from stopping (grpcio 1.85).
 
 Threads: gRPC's pool runs the handlers. A StreamChannel keeps one of them as long as it lives, so streams are limited
@@ -106,7 +106,7 @@ class P4RuntimeServer:
 def _bind(server: Any, address: str, tls: ServerTls | None) -> str:
     host, separator, port = address.rpartition(":")
     if not separator or not host or not port.isdigit() or int(port) > 65535:
-        raise ServerError(f"{address!r} is no address to listen on: write HOST:PORT, for example 127.0.0.1:9559")
+        raise ServerError(f"{address!r} is not an address to listen on: write HOST:PORT, for example 127.0.0.1:9559")
     _try(address, host.strip("[]"), int(port))
     try:
         if tls is None:
@@ -187,7 +187,7 @@ def _parser(message_type: Any) -> Callable[[bytes], Any]:
         try:
             return message_type.FromString(data)
         except DecodeError as error:
-            return invalid(f"the request is no {message_type.DESCRIPTOR.full_name}: {error}")
+            return invalid(f"the request is not a {message_type.DESCRIPTOR.full_name}: {error}")
 
     return parse
 

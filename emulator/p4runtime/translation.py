@@ -114,7 +114,7 @@ class TypeTranslation:
         if self.is_plain:
             return self._plain_number(value)
         if not self._allocates:
-            raise invalid(f"{value!r} is no value of type {self.name} that the switch's translation file has")
+            raise invalid(f"{value!r} is not a value of type {self.name} that the switch's translation file has")
         number = self._free_number()
         self._bind(value, number)
         return number
@@ -128,7 +128,7 @@ class TypeTranslation:
     def _plain_number(self, value: SdnValue) -> int:
         if isinstance(value, str) and not (value.isascii() and value.isdecimal() and str(int(value)) == value):
             raise invalid(
-                f"{value!r} is no port number: name the ports of type {self.name} in a file, and give it to the switch "
+                f"{value!r} is not a port number: name the ports of type {self.name} in a file, and give it to the switch "
                 "with --translation"
             )
         number = int(value)

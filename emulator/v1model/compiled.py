@@ -149,7 +149,7 @@ def _folder() -> Path:
 
 
 def _store(path: Path, content: bytes) -> None:
-    """Atomic, also with several processes at once; a cache that cannot be written is no error."""
+    """Atomic, also with several processes at once; a cache that cannot be written is not an error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
@@ -179,7 +179,7 @@ def fetch_program(path: Path) -> CompiledProgram | None:
 
 
 def store_program(path: Path, compiled: CompiledProgram) -> None:
-    """Keep a program for `fetch_program`. A cache that cannot be written is no error."""
+    """Keep a program for `fetch_program`. A cache that cannot be written is not an error."""
     _store(path, with_room(lambda: pickle.dumps(compiled)))
 
 

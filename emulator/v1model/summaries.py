@@ -64,7 +64,7 @@ def find_summary(key: str) -> Summary | None:
 
 
 def store_summary(key: str, summary: Summary) -> None:
-    """All or nothing; a cache that cannot be written is no error."""
+    """All or nothing; a cache that cannot be written is not an error."""
     path = _path(key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

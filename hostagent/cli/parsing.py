@@ -309,7 +309,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def say(text: str) -> None:
-    """Print it; a reader that has seen enough (``--help | head``) is no error."""
+    """Print it; a reader that has seen enough (``--help | head``) is not an error."""
     import os
     import sys
 

@@ -124,7 +124,7 @@ class Reduction:
         if self.message_bytes * self.children > MOST_BYTES:
             return f"{self.children} messages of {self.message_bytes} bytes: a simulation holds at most {MOST_BYTES}"
         if self.packet_bytes % self.element_type.itemsize and not self.density:
-            return f"packet_bytes = {self.packet_bytes} is no whole number of {self.dtype}"
+            return f"packet_bytes = {self.packet_bytes} is not a whole number of {self.dtype}"
         if self.start_cycles < 0 or self.seed < 0:
             return "start_cycles and seed must not be negative"
         if not 0 <= self.element_cycles <= MOST_ELEMENT_CYCLES:
@@ -296,7 +296,7 @@ def make_config(given: Mapping[str, Any]) -> FlareConfig:
 
 def _table(given: object, name: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise ConfigError(f"{given!r} is no table: write {name} and its fields below")
+        raise ConfigError(f"{given!r} is not a table: write {name} and its fields below")
     return given
 
 
@@ -314,7 +314,7 @@ def make_reduction(given: Mapping[str, Any]) -> Reduction:
             raise ConfigError(f"reduction: there is no field {name}; known: {', '.join(types)}")
         expected = {"int": int, "float": (int, float), "bool": bool, "str": str}[str(types[name])]
         if not isinstance(value, expected) or (isinstance(value, bool) and types[name] != "bool"):  # type: ignore[arg-type]
-            raise ConfigError(f"reduction: {name} = {value!r} is no {types[name]}")
+            raise ConfigError(f"reduction: {name} = {value!r} is not of type {types[name]}")
     return Reduction(**values)
 
 

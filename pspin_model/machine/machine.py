@@ -145,7 +145,7 @@ class Machine:
             raise MachineError(f"context {name!r} has no handler")
         for handler in (header, payload, completion):
             if handler is not None and not isinstance(handler, HandlerCode):
-                raise MachineError(f"context {name!r}: {handler!r} is no handler; decorate it with @handler")
+                raise MachineError(f"context {name!r}: {handler!r} is not a handler; decorate it with @handler")
         index = len(self.contexts)
         row = self.memory.new_context(name, index, scratchpad_bytes, handler_memory_bytes, host_bytes, locks)
         for kind, handler in enumerate((header, payload, completion)):

@@ -96,7 +96,7 @@ def _package(message: Any, annotations: s.Annotations, writer: AnnotationWriter)
                 if key in _PLATFORM_NUMBERS and number is not None and number[0] < 1 << 31:
                     setattr(message.platform_properties, key, number[0])
                 else:
-                    warn(writer, annotation, f"@platform_property: {key!r} is not known, or its value is no number")
+                    warn(writer, annotation, f"@platform_property: {key!r} is not known, or its value is not a number")
     writer.copy(message, annotations, frozenset(("pkginfo", "platform_property")))
 
 

@@ -199,7 +199,7 @@ def _read(text: str, what: str) -> int:
         if text.count(".") == 3:
             return int(ipaddress.IPv4Address(text))
     except ValueError:
-        raise CommandError(f"Error: Invalid {what}: {text} is no address") from None
+        raise CommandError(f"Error: Invalid {what}: {text} is not an address") from None
     return number(text, what)
 
 

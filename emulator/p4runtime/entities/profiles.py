@@ -75,7 +75,7 @@ def prepare_group_write(view: View, update_type: int, message: Any) -> Change:
     if number == 0:
         raise invalid(f"action profile {profile.name}: group id 0 is not valid")
     if not profile.has_groups:
-        raise invalid(f"action profile {profile.name} is no selector: it has no groups")
+        raise invalid(f"action profile {profile.name} is not a selector: it has no groups")
 
     def remember() -> Undo:
         return _remember_group(view, profile, number)

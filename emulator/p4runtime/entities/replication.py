@@ -23,7 +23,7 @@ def prepare_replication_write(view: View, update_type: int, message: Any) -> Cha
 
 
 def read_replication(view: View, message: Any) -> Iterator[Any]:
-    """One group or session, or with id 0 all. An absent one is no error: nothing is selected."""
+    """One group or session, or with id 0 all. An absent one is not an error: nothing is selected."""
     if _kind_of(message) == "clone_session_entry":
         return _read_sessions(view, message.clone_session_entry.session_id)
     return _read_groups(view, message.multicast_group_entry.multicast_group_id)

@@ -86,7 +86,7 @@ class MatchKeys:
         ones = (1 << key.width_bits) - 1
         if key.match_kind == "range":
             if not 0 <= first <= second <= ones:
-                raise self._invalid(f"{self._where(key)}: {first} .. {second} is no range of {key.width_bits} bits")
+                raise self._invalid(f"{self._where(key)}: {first} .. {second} is not a range of {key.width_bits} bits")
         elif not 0 <= first <= ones or not 0 <= second <= ones or first & ~second:
             raise self._invalid(f"{self._where(key)}: {first:#x} is not in {second & ones:#x}")
 

@@ -50,7 +50,7 @@ WIDE_SLACK = 16
 
 
 class FragmentError(ValueError):
-    """Bytes or pairs that are no fragment of this reduction."""
+    """Bytes or pairs that are not a fragment of this reduction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def encode_request(
 
 
 def requested(data: bytes, fragments: int) -> list[int] | None:
-    """The numbers of the fragments that a request asks for; None: the UDP payload is no request."""
+    """The numbers of the fragments that a request asks for; None: the UDP payload is not a request."""
     head = np.frombuffer(data, HEADER, 1)[0]
     if head["fragment"] != REQUEST:
         return None

@@ -61,7 +61,7 @@ class Branch:
     """Number of the first slot."""
     room: int = 0
     number: int = 0
-    """Of the slot that leads here; 0 if what leads here is no slot, or not yet written."""
+    """Of the slot that leads here; 0 if what leads here is not a slot, or not yet written."""
 
     @property
     def end(self) -> int:

@@ -1,4 +1,4 @@
-"""The gRPC side: streams that come, clash and break, statuses with their details, and input that is no protobuf."""
+"""The gRPC side: streams that come, clash and break, statuses with their details, and input that is not protobuf."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_a_defect_is_internal_and_the_server_lives(connect: Connect, monkeypatch
     controller.p4info()
 
 
-# --- Input that is no protobuf, or too much of it ----------------------------------------------------------------
+# --- Input that is not protobuf, or too much of it ----------------------------------------------------------------
 
 METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "StreamChannel")
 

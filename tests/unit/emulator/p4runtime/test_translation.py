@@ -117,7 +117,7 @@ def test_values_of_a_file_and_further_ones(start: Start) -> None:
 
 def test_what_has_no_number(start: Start) -> None:
     code, message = start(PORTS).refused("INSERT", entry("blue", "Ethernet9"))
-    assert (code, "'Ethernet9' is no value of type port_id_t" in message) == (Code.INVALID_ARGUMENT, True)
+    assert (code, "'Ethernet9' is not a value of type port_id_t" in message) == (Code.INVALID_ARGUMENT, True)
     bench = start(NO_RULES)
     code, message = bench.refused("INSERT", entry("blue", "Ethernet0"))
     assert (code, "--translation" in message) == (Code.INVALID_ARGUMENT, True)

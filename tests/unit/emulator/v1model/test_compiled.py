@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, p4_network: P4Netwo
     with pytest.raises(CompileError, match=r"wrong\.json: .*no 'header_types'"):
         p4_network.switch(file)
     file.with_suffix(".p4info.txt").write_text("tables {")
-    with pytest.raises(CompileError, match=r"wrong\.p4info\.txt: it is no P4Info"):
+    with pytest.raises(CompileError, match=r"wrong\.p4info\.txt: it is not P4Info"):
         p4_network.switch(file)
     with pytest.raises(UsageError, match="only --p4info and --json apply"):
         compile_program(str(file), define=["N=1"])
