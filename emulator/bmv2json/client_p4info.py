@@ -104,7 +104,7 @@ def _check_references(table: str, described: Any, listed: list[str], used: set[s
 
 
 def _check_parameters(action: ir.Action, client: ClientP4Info) -> None:
-    """Of an action in a table. p4c gives one that is also called directly a second form, with other parameters."""
+    """Parameters of an action in a table. p4c gives one that is also called directly a second form, with others."""
     described = client.actions.get(ir.control_plane_action(action.name))
     if described is None:
         return

@@ -251,7 +251,7 @@ def _width(item: Node) -> int:
 
 
 def _size(stack: Node, elements: int) -> int:
-    """Of a stack; bmv2 takes documents without it."""
+    """Size of a stack; bmv2 takes documents without it."""
     size = stack.get("size")
     return size.number(1, MAX_STACK) if size is not None else elements
 

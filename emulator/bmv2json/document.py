@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from emulator.p4 import ir
 
 MAX_NUMBER_DIGITS = 1 << 16
-"""Of a hexadecimal number: no field is longer than 65,536 bits."""
+"""Most digits of a hexadecimal number: no field is longer than 65,536 bits."""
 VERSION = (2, 24)
 """The newest format that bmv2 knows; another major or a newer minor is refused, as bmv2 does."""
 

@@ -13,7 +13,7 @@ from emulator.v1model.metadata import Algorithm
 ALGORITHMS = {a.name.lower(): a for a in Algorithm if a is not Algorithm.RANDOM} | {"cksum16": Algorithm.CSUM16}
 """bmv2 knows the Internet checksum under two names, and no random hash."""
 MAX_ARRAY_BYTES = 1 << 30
-"""Of one register, counter or meter array."""
+"""Largest size of one register, counter or meter array."""
 COUNTER_BYTES, METER_BYTES = 16, 112
 MAX_FIELD_LISTS = 1 << 16
 

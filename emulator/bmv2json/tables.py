@@ -280,7 +280,7 @@ class KeyShape:
     shift: int = 0
     """The key is a slice that begins at this bit of its field."""
     field_width: int = 0
-    """Of the field that the key is a slice of; 0: it is not a slice."""
+    """Width of the field that the key is a slice of; 0: it is not a slice."""
     mask: int | None = None
     """Values are compared under this mask."""
 

@@ -56,7 +56,7 @@ class Direct:
 
 
 class Catalogue:
-    """Of one program. All look-ups raise `WrongTest` that lists what exists."""
+    """Names of one program. All look-ups raise `WrongTest` that lists what exists."""
 
     def __init__(self, view: ControlView, p4info: Any) -> None:
         self.view = view

@@ -44,7 +44,7 @@ def _built(packet: Packet) -> bytes:
     if isinstance(packet, bytes | bytearray | memoryview) or is_scapy(packet):
         return bytes(packet)
     hint = ", one at a time" if isinstance(packet, list | tuple) else ""
-    raise WrongTest(f"{type(packet).__name__} is not a packet: give a scapy packet, bytes, or a text of hex digits{hint}")
+    raise WrongTest(f"{type(packet).__name__} is not a packet: give a scapy packet, bytes, or hex digits as text{hint}")
 
 
 def is_scapy(packet: Packet) -> bool:

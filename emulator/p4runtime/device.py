@@ -51,7 +51,7 @@ class Device:
         self._target = target
         self._notifications: Notifications | None = None
         self._primaries: tuple[Hashable, ...] = ()
-        """Of all roles; replaced as a whole, so that packets need no lock."""
+        """Primaries of all roles; replaced as a whole, so that packets need no lock."""
         self._lock = threading.Lock()
         self.may_notify = threading.Event()
         """Set while the configuration allows notifications."""

@@ -93,7 +93,7 @@ class SwitchOptions:
 
 
 LONGEST_TURN_NS = 20_000_000
-"""Of an interpreted switch: the control plane waits for a turn."""
+"""Longest turn of an interpreted switch: the control plane waits for a turn."""
 
 
 class OptionError(Exception):

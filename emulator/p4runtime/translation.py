@@ -30,7 +30,7 @@ from emulator.p4runtime.errors import Code, RequestError, invalid
 PORT_TYPES = ("portid", "portidt")
 """Without underscores, in lower case."""
 UNKNOWN_WIDTH_BITS = 32
-"""Of a translated string that occurs in no table, action, register or digest."""
+"""Width of a translated string that occurs in no table, action, register or digest."""
 
 SdnValue = int | str
 
@@ -128,8 +128,8 @@ class TypeTranslation:
     def _plain_number(self, value: SdnValue) -> int:
         if isinstance(value, str) and not (value.isascii() and value.isdecimal() and str(int(value)) == value):
             raise invalid(
-                f"{value!r} is not a port number: name the ports of type {self.name} in a file, and give it to the switch "
-                "with --translation"
+                f"{value!r} is not a port number: name the ports of type {self.name} in a file, and give it to the "
+                "switch with --translation"
             )
         number = int(value)
         if number >> self.width_bits:

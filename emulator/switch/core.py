@@ -62,7 +62,7 @@ class Switch(Control):
         self._meter_configs: dict[tuple[int, int], MeterConfig] = {}
         self._sessions: dict[int, CloneSession] = {}
         self._members: dict[int, tuple[ValueSetMember, ...]] = {}
-        """Of value sets."""
+        """Members of value sets, by id."""
 
     # --- Data plane -------------------------------------------------------------------------------------------------
 
@@ -100,8 +100,9 @@ class Switch(Control):
 
     @property
     def program_address(self) -> int:
-        """Of ``int64 process(void *context, uint64 *address, uint32 *length, uint32 *port, int64 count, int64 now)``;
-        0 for an interpreted program, which only `process` runs."""
+        """Address of the compiled program,
+        ``int64 process(void *context, uint64 *address, uint32 *length, uint32 *port, int64 count, int64 now)``; 0
+        for an interpreted program, which only `process` runs."""
         return self._engine.program_address if isinstance(self._engine, CompiledEngine) else 0
 
     @property

@@ -148,11 +148,11 @@ class Memory:
         return bool(self.layout.messages) and bool(self._arrays[Word.LOG].view(np.uint64)[LOG_COUNT // 8])
 
     def seed(self, value: int) -> None:
-        """Of the program's random numbers."""
+        """Seed the program's random numbers."""
         self._arrays[Word.RANDOM].view(np.uint64)[0] = value & MASK
 
     def random_state(self) -> int:
-        """Of ``emulator.v1model.random_numbers``."""
+        """State of ``emulator.v1model.random_numbers``."""
         return int(self._arrays[Word.RANDOM].view(np.uint64)[0])
 
     def _sample(self, layout: DigestLayout, memory: NDArray[np.uint8], number: int) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ Target: TypeAlias = ToMember | ToGroup
 
 
 MOST_CHOICES = 1 << 16
-"""Of a group, weights counted: each is a copy of its action in memory, and in bmv2 another member."""
+"""Most choices of a group, weights counted: each is a copy of its action in memory, and in bmv2 another member."""
 
 
 class Handles:

@@ -174,7 +174,7 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
 
 
 def parser_of(name: str, command: Command) -> Parser:
-    """Of ``netsum NAME``."""
+    """The parser of ``netsum NAME``."""
     return Parser(
         f"netsum {name}",
         command.options,

@@ -156,8 +156,8 @@ ROWS_SIGNATURE = numba.types.int64(*[numba.types.int64] * 5)
 
 
 def rows_address(dtype: str) -> int:
-    """Of the machine code of our operators for rows of a type. Handlers call it by address: else numba would compile it
-    for all types into every handler that adds anything."""
+    """Address of the machine code of our operators for rows of a type. Handlers call it by address: else numba would
+    compile it for all types into every handler that adds anything."""
     function = _ROWS[dtype]
     function.compile(ROWS_SIGNATURE)
     found = function.overloads[ROWS_SIGNATURE.args]

@@ -40,7 +40,7 @@ from pspin_model.machine.costs import TABLES, CostTable
 UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 ALGORITHMS = ("auto", *Algorithm)
 MOST_BYTES = 4 << 30
-"""Of all children together: a simulation holds every packet. [ours]"""
+"""Most bytes of all children together: a simulation holds every packet. [ours]"""
 MOST_CYCLES = 1 << 36
 """That sending may take: the machine counts to 2**39. [ours]"""
 MOST_ELEMENT_CYCLES = 10_000
@@ -75,7 +75,7 @@ class Reduction:
     derived from it."""
     algorithm: str = "auto"
     buffers: int = 4
-    """Of a block, where the algorithm is multi."""
+    """Buffers of a block, where the algorithm is multi."""
     packet_bytes: int = 1024
     cores_per_block: int = 8
     """Cores that may work on a block: a part of a cluster, or whole clusters."""
@@ -83,14 +83,14 @@ class Reduction:
     arrivals: str = "steady"
     """Or "exponential": random gaps of the same mean."""
     line_rate_gbps: float = LINE_RATE_GBPS
-    """Of all children together."""
+    """Rate of all children together."""
     reproducible: bool = False
     density: float = 0.0
     """Part of the elements that a child sends, as pairs of index and value; 0: all, without indices."""
     storage: str = "hash"
-    """Of a sparse block: "hash" or "array"."""
+    """Storage of a sparse block: "hash" or "array"."""
     entries: int = 0
-    """Of the hash table; 0: as Flare's handlers, by type."""
+    """Entries of the hash table; 0: as Flare's handlers, by type."""
     probe: bool = True
     """Whether a pair looks at a second entry before it is spilled."""
     spill_pairs: int = 0
@@ -166,7 +166,7 @@ class Reduction:
 
     @property
     def element_type(self) -> np.dtype[Any]:
-        """Of its bytes."""
+        """Type of an element's bytes in packets and buffers."""
         return self.element_kind.dtype
 
     @property
@@ -189,7 +189,7 @@ class Reduction:
 
     @property
     def elements(self) -> int:
-        """Of a packet."""
+        """Elements of a packet."""
         return self.packet_bytes // self.element_type.itemsize
 
     @property

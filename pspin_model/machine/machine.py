@@ -43,7 +43,7 @@ from pspin_model.machine.memories import MachineMemory
 Integers = NDArray[np.int64]
 
 MOST_MESSAGES = 1 << 62
-"""Of a message's number, so that home clusters can be reckoned with it."""
+"""Limit of a message's number, so that home clusters can be computed with it."""
 
 
 class HandlerCode(ABC):
@@ -171,7 +171,7 @@ class Machine:
 
     @property
     def free_scratchpad_bytes(self) -> int:
-        """Of each L1, that no context has."""
+        """Bytes of each L1 that no context has."""
         return self.memory.free_scratchpad_bytes
 
     def hold_code(self, context: Context, cluster: int, lines: int) -> None:

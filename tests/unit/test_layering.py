@@ -107,8 +107,8 @@ def test_imports_follow_the_arrows(module: str, path: Path) -> None:
 def import_graph() -> dict[str, frozenset[str]]:
     """Module -> the modules whose files it names in imports.
 
-    A package's ``__init__`` is named by ``from package import x`` (where ``x`` is not a module) and, as it runs first, by
-    every import of a module in a package that the importer is not in.
+    A package's ``__init__`` is named by ``from package import x`` (where ``x`` is not a module) and, as it runs first,
+    by every import of a module in a package that the importer is not in.
     """
     names = {module for module, _ in modules()}
     graph: dict[str, frozenset[str]] = {}

@@ -108,7 +108,7 @@ class ExternWriter(TableWriter):
         return match
 
     def _match_kind(self, annotations: s.Annotations) -> str:
-        """Of ``@match(kind)`` on a field of a value set's struct."""
+        """The kind in ``@match(kind)`` on a field of a value set's struct."""
         for annotation in annotations:
             if annotation.name == "match" and annotation.tokens:
                 kind = annotation.tokens[0].upper()

@@ -40,7 +40,7 @@ class TypeInfo:
         return 1 if base is t.BOOL else 0
 
     def type_name(self, type_: t.Type, *, for_parameter: bool = False) -> str:
-        """Of new types (and plain enums of action parameters); '' for all others."""
+        """Name of new types (and plain enums of action parameters); '' for all others."""
         if isinstance(type_, t.NewType):
             self._new_type(type_)
             return type_.name

@@ -61,7 +61,7 @@ class Handles:
 
 @dataclass(slots=True)
 class Node:
-    """Of the multicast engine: copies to ports, with a replication id."""
+    """A node of the multicast engine: copies to ports, with a replication id."""
 
     rid: int
     ports: tuple[int, ...]
@@ -70,7 +70,7 @@ class Node:
 
 @dataclass(slots=True)
 class State:
-    """Of one program; a new program begins with a new one."""
+    """The state of one program; a new program begins with a new one."""
 
     view: View
     ports: Mapping[int, str]

@@ -116,13 +116,13 @@ def _delete(view: View, key: EntryKey) -> None:
 
 
 def forget_notes(view: View, key: EntryKey) -> None:
-    """Of an entry that is gone."""
+    """Forget the notes of an entry that is gone."""
     view.notes.entries.pop(key, None)
     view.notes.idle.forget(key)
 
 
 def set_notes(view: View, key: EntryKey, idle_timeout_ns: int, note: Note) -> None:
-    """Of an entry that has come or changed."""
+    """Keep the notes of an entry that has come or changed."""
     notes = view.notes
     if note is not None:
         notes.entries[key] = note

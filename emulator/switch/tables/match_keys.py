@@ -121,7 +121,7 @@ _TO: dict[str, Callable[[int, int, int], FieldMatch]] = {
 
 
 def member_keys(view: TupleView, member: ValueSetMember) -> KeyParts:
-    """Of a value set's member. INVALID_ARGUMENT for what does not fit its fields."""
+    """Keys of a value set's member. INVALID_ARGUMENT for what does not fit its fields."""
     ones = [(1 << width) - 1 for width in view.widths_bits]
     kinds = view.match_kinds
     one_value = tuple(v if kind == "range" else o for v, o, kind in zip(member.values, ones, kinds, strict=False))

@@ -152,7 +152,7 @@ def _compile(options: argparse.Namespace, name: str) -> int:
 
 
 def _stem(options: argparse.Namespace) -> Path:
-    """Of the driver's output files."""
+    """Path of the driver's output files, without their endings."""
     folder = Path(options.output or ".")
     folder.mkdir(parents=True, exist_ok=True)
     return folder / Path(options.program).stem

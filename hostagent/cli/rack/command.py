@@ -211,7 +211,7 @@ def racks(
 
 
 def memory_bytes(text: str | None) -> int:
-    """Of --memory; 0 where it is not given. Raises UsageError."""
+    """The value of --memory; 0 where it is not given. Raises UsageError."""
     from hostagent.cli.rack.tenants_file import size_of
 
     try:

@@ -35,7 +35,7 @@ are coming."""
 EMPTY_BYTES = IP_UDP_BYTES + HEADER.itemsize
 """A packet without pairs."""
 MOST_INDICES = 1 << 16
-"""Of a block: an index has 16 bits."""
+"""Most indices of a block: an index has 16 bits."""
 MOST_FRAGMENTS = (1 << 16) - 1
 REQUEST = (1 << 16) - 1
 """As ``fragment``: no pairs, but a bit for each fragment that the sender has of the block, from number 0 on, ``pairs``
@@ -46,7 +46,7 @@ SLACK = {1: 64, 2: 32, 4: 16}
 """Pairs of a packet that the expected number of non-zeros leaves free, so that most blocks need one fragment, by an
 element's bytes."""
 WIDE_SLACK = 16
-"""Of wider elements than Flare's. [ours]"""
+"""Slack of wider elements than Flare's. [ours]"""
 
 
 class FragmentError(ValueError):

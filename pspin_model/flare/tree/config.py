@@ -22,15 +22,15 @@ from pspin_model.flare.tree.manager import Fabric
 from pspin_model.machine.config import ConfigError
 
 RATES_GBPS = (1e-3, 1e6)
-"""Of links, least and most. [ours]"""
+"""Least and highest rate of links. [ours]"""
 MOST_CYCLES = 1 << 31
-"""Of latency and timeout. [ours]"""
+"""Longest latency and timeout. [ours]"""
 MOST_CHILDREN = 256
-"""Of a reduction. [ours]"""
+"""Most children of a reduction. [ours]"""
 MOST_HOSTS = 4096
 """[ours]"""
 ROUND_TRIPS = 4
-"""Of a packet of the usual size on empty links up to the root and down: what a host waits. The cores' work and queues
+"""Round trips to the root that a host waits, of a packet of the usual size on empty links. The cores' work and queues
 are in the other three; where they take longer hosts learn it (`host.Patience`). [ours]"""
 
 
@@ -41,9 +41,9 @@ class TreeConfig:
     fan_in: tuple[int, ...]
     roots: int = 1
     link_gbps: float = 100.0
-    """Of each link, each way."""
+    """Rate of each link, each way."""
     latency_cycles: int = 500
-    """Of a link, in addition to a packet's serialization time. [ours]"""
+    """Latency of a link, in addition to a packet's serialization time. [ours]"""
     loss: float = 0.0
     repeat: float = 0.0
     timeout_cycles: int = 0

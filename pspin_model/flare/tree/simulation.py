@@ -27,7 +27,7 @@ from pspin_model.flare.tree.switch_parts import Parts
 from pspin_model.machine.machine import Machine
 
 MOST_VAIN_ROUNDS = 1000
-"""Of requests in a row after which neither a host nor a switch gets a packet that it lacks: then the run ends. Deep
+"""Most requests in a row after which neither a host nor a switch gets a packet that it lacks: then the run ends. Deep
 down a tree one round in a hundred gets through where a third of all packets is lost. [ours]"""
 PASSES_A_PATIENCE = 4
 """Answers to requests come late by at most one. [ours]"""
