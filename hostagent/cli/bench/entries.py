@@ -96,7 +96,7 @@ TABLES: dict[str, tuple[str, Fill]] = {
 }
 
 
-def measure(entries: int) -> Report:
+def measure(entries: int = 100_000) -> Report:
     """Insert, modify, read and delete ``entries`` of three kinds of table."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="netsum-bench-") as folder:

@@ -55,6 +55,10 @@ def _refuse(name: str, message: str) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
+    """argparse's own, not `hostagent.cli.parsing.Parser`, which reads what netsum's commands and simple_switch have in
+    common: p4c's mistakes end with status 1, and some of its options take a value only behind ``=``, so that the next
+    word may be the program; `Option` can say neither."""
+
     def error(self, message: str) -> Any:
         self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
 
