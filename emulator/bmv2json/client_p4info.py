@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.bmv2json.document import Bmv2JsonError
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4 import ir
+from emulator.rpc.p4protos import p4info_pb2
 
 EXACT = "exact"
 SET_KINDS = (EXACT, "lpm", "ternary", "range", "optional")

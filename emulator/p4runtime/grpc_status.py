@@ -12,8 +12,8 @@ from urllib.parse import quote
 import grpc
 from google.rpc import status_pb2
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.errors import BatchError, Code, RequestError
+from emulator.rpc.p4protos import p4runtime_pb2
 
 DETAILS_KEY = "grpc-status-details-bin"
 

@@ -19,8 +19,6 @@ from typing import Any
 
 from emulator.native.gc_pause import gc_paused
 from emulator.native.object_code import release_linker
-from emulator.native.p4protos import p4runtime_pb2
-from emulator.native.tls import ServerTls
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4runtime.commands.service import commands_handler
@@ -50,6 +48,8 @@ from emulator.ports.port import SwitchPort
 from emulator.ports.sockets.tcp import TcpSwitchPort
 from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_ports
+from emulator.rpc.p4protos import p4runtime_pb2
+from emulator.rpc.tls import ServerTls
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import ENGINES, WITH_SOURCE, load
 

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from emulator.native.p4protos import p4runtime_pb2
-from emulator.native.tls import ServerTls, TlsError
 from emulator.p4runtime import grpc_status
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 from emulator.p4runtime.stream.arbitration import MAX_STREAMS, Notification
+from emulator.rpc.p4protos import p4runtime_pb2
+from emulator.rpc.tls import ServerTls, TlsError
 
 if TYPE_CHECKING:  # the device is imported while the server listens already
     from emulator.p4runtime.device import Device

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4runtime.entities.bytestrings import BytestringError, decode, encode
 from emulator.p4runtime.errors import Code, RequestError, invalid
+from emulator.rpc.p4protos import p4info_pb2
 
 PORT_TYPES = ("portid", "portidt")
 """Without underscores, in lower case."""

@@ -63,7 +63,7 @@ class CompiledProgram:
 
     @property
     def p4info(self) -> Any:
-        from emulator.native.p4protos import p4info_pb2
+        from emulator.rpc.p4protos import p4info_pb2
 
         return p4info_pb2.P4Info.FromString(self.p4info_bytes)
 

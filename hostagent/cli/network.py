@@ -89,8 +89,8 @@ def switch(
         --port 2=udp:127.0.0.1:5002
     """
     from emulator.native.gc_pause import gc_paused
-    from emulator.native.tls import ServerTls
     from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
+    from emulator.rpc.tls import ServerTls
 
     if engine not in ENGINES:
         raise UsageError(f"{engine!r} is none of {', '.join(ENGINES)}", "--engine")
@@ -224,7 +224,7 @@ def controller(
       netsum controller --port 1=shm:a --port 2=shm:b \\
         --program allreduce.p4 -D LANES=256
     """
-    from emulator.native.tls import ClientTls
+    from emulator.rpc.tls import ClientTls
     from hostagent.controller.process import ControllerOptions, run_controller
 
     where = aggregator.partition("://")[2]

@@ -17,7 +17,7 @@ PACKAGES = ("emulator", "hostagent", "pspin_model")
 EMULATOR = ("p4", "v1model", "bmv2json", "switch", "p4runtime", "harness")
 HOSTAGENT = ("protocol", "transport", "torch_backend", "launch")
 BESIDE = ("rackserver", "controller", "collectives", "planner", "compute")  # of hostagent, on protocol and transport
-FOR_EVERYONE = ("emulator.native", "emulator.ports")  # a cable has two ends
+FOR_EVERYONE = ("emulator.native", "emulator.rpc", "emulator.ports")  # cables and P4Runtime have two ends
 FOR_PLANS = ("hostagent.planner", "hostagent.collectives")  # a plan is made for a topology: emulator.network
 ASSEMBLERS = ("hostagent.cli", "hostagent.lab")
 
@@ -64,9 +64,9 @@ def allowed(importer: str, target: str) -> bool:
 
 
 def emulator_allows(own: str, other: str) -> bool:
-    if other == "native":
-        return True
-    if own == "native":
+    if other in ("native", "rpc"):
+        return own not in ("native", "rpc")
+    if own in ("native", "rpc"):
         return False
     if other == "ports":
         return own != "p4"
@@ -184,7 +184,7 @@ def test_no_folder_is_crowded() -> None:
         ("hostagent.protocol.wire", "hostagent.transport.loop.loop", False),
         ("pspin_model.machine", "hostagent.protocol.wire", True),
         ("pspin_model.machine", "hostagent.protocol.worker", False),
-        ("emulator.p4.frontend", "emulator.native.p4protos", True),
+        ("emulator.p4.frontend", "emulator.rpc.p4protos", True),
         ("emulator.native.jit", "emulator.ports.batch", False),
         ("hostagent.torch_backend.group", "hostagent.launch.status", False),
         ("hostagent.cli.main", "emulator.switch.process", True),

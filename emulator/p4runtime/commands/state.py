@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from emulator.native.p4protos import p4runtime_pb2
-from emulator.native.p4runtime_client import DELETE, INSERT, MODIFY
 from emulator.p4runtime.entities.registry import prepare_write
 from emulator.p4runtime.pipeline.schema import ActionSchema, TableSchema
 from emulator.p4runtime.view import STEP, View, run_change
+from emulator.rpc.p4protos import p4runtime_pb2
+from emulator.rpc.p4runtime_client import DELETE, INSERT, MODIFY
 from emulator.switch.control import FieldMatch, TableEntry
 
 __all__ = ["DELETE", "INSERT", "MODIFY"]

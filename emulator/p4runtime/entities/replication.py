@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities.replicas import Chains, chains_from_proto, has_backups, in_use
 from emulator.p4runtime.entities.tables import DELETE, INSERT
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.view import Change, Undo, View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import CloneSession
 
 GROUP_WIDTH_BITS = 16

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.action_calls import ActionCall, call_from_proto, target_from_proto
 from emulator.p4runtime.entities.resources import counter_from_proto, counts_from_proto, meter_from_proto
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.match_keys import key_from_proto
 from emulator.p4runtime.pipeline.schema import TableSchema
 from emulator.p4runtime.view import Change, EntryKey, Undo, View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import Code as SwitchCode
 from emulator.switch.control import ControlError, CounterValue, MeterConfig, MeterCounts, TableEntry, Through
 

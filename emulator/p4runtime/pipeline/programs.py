@@ -73,7 +73,7 @@ def _read_p4info(file: Path) -> Any:
     from google.protobuf import json_format, text_format
     from google.protobuf.message import DecodeError
 
-    from emulator.native.p4protos import p4info_pb2
+    from emulator.rpc.p4protos import p4info_pb2
 
     message = p4info_pb2.P4Info()
     try:

@@ -10,7 +10,7 @@ import pytest
 
 from emulator.bmv2json.document import Bmv2JsonError
 from emulator.bmv2json.program import load_json
-from emulator.native.p4protos import p4info_pb2
+from emulator.rpc.p4protos import p4info_pb2
 from tests.programs.bmv2_documents import EGRESS_SPEC, Json, document, extract, field, hexstr, keyless, op, primitive
 
 

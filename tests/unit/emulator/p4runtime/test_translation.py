@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.errors import Code
 from emulator.p4runtime.translation import Rule, TranslationFileError, TranslationRules, TypeTranslation, read_rules
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.labs.p4runtime_device import CPU_PORT, NO_RULES, Bench
 
 PROGRAM = """

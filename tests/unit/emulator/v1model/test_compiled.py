@@ -13,9 +13,9 @@ from emulator.bmv2json.write import write_json
 from emulator.harness.network import P4Network
 from emulator.harness.stf.command import run_stf
 from emulator.harness.trace_command import TraceRequest, run_trace
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4.errors import CompileError
 from emulator.p4.frontend import compile_source
+from emulator.rpc.p4protos import p4info_pb2
 from emulator.v1model.architecture import V1MODEL
 from hostagent.cli.compile import compile_program
 from hostagent.cli.parsing import UsageError
