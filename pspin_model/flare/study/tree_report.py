@@ -16,7 +16,7 @@ from pspin_model.flare.sparse.run import SparseFigures, SparseRun
 from pspin_model.flare.study.series import input_bytes, steps
 from pspin_model.flare.study.simulate import machine_as_json
 from pspin_model.flare.tree.config import TreeConfig
-from pspin_model.flare.tree.simulation import MOST_VAIN_ROUNDS, TimedNetwork, TimedReduction
+from pspin_model.flare.tree.simulation import MOST_FRUITLESS_ROUNDS, TimedNetwork, TimedReduction
 from pspin_model.flare.tree.switch import Switch
 from pspin_model.machine.machine import Run
 
@@ -153,7 +153,7 @@ def _report(network: TimedNetwork, runs: dict[str, Run], one: TimedReduction) ->
 
 def _unfinished(network: TimedNetwork, missing: int) -> str:
     why = (
-        f"gave up after {MOST_VAIN_ROUNDS} rounds of requests that brought nothing"
+        f"gave up after {MOST_FRUITLESS_ROUNDS} rounds of requests that brought nothing"
         if network.tree.loss
         else "see the switches' faults"
     )

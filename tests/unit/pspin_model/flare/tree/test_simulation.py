@@ -132,7 +132,7 @@ def test_trees_of_several_levels_are_right_though_links_lose_nearly_half(seed: i
 
 
 def test_hosts_do_not_give_up_while_anything_gets_on_inside_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "MOST_VAIN_ROUNDS", 10)
+    monkeypatch.setattr(simulation, "MOST_FRUITLESS_ROUNDS", 10)
     outcome = run({"fan_in": [2, 2, 2, 2], "loss": 0.3, "seed": 1}, {**FEW, "children": 16})
     (report,) = outcome.reports
     assert report.exact
