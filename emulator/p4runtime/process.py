@@ -239,7 +239,7 @@ class RunningSwitch:
 
 
 def _compiled_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) -> SwitchRunner:
-    return SwitchRunner(switch, ports, bell, lock=switch.lock)
+    return SwitchRunner(switch, ports, bell, lock=switch.lock, starts_clock=True)
 
 
 def _interpreted_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) -> SwitchRunner:
@@ -251,6 +251,7 @@ def _interpreted_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) 
         spin_ns=0,
         is_loaded=lambda: switch.program is not None,
         longest_turn_ns=LONGEST_TURN_NS,
+        starts_clock=True,
     )
 
 
