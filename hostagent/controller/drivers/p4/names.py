@@ -19,7 +19,7 @@ STATE_REGISTER = "AllreduceIngress.set_epoch"
 LANE_REGISTER = re.compile(r"AllreduceIngress\.sum_[0-9a-f]+")
 """One array for each lane of a frame."""
 
-TABLES = ("AllreduceIngress.jobs", "AllreduceIngress.children", "AllreduceEgress.copies")
+TABLES = ("AllreduceIngress.jobs", "AllreduceIngress.children", "AllreduceIngress.peers", "AllreduceEgress.copies")
 
 MOST_ROWS = 1023
 """Replication ids are 16 bits: row * 64 + child + 1."""
@@ -52,7 +52,8 @@ class P4Names:
         """What the program was built for, derived from the sizes of its arrays."""
         lanes = sum(1 for name in self._registers if LANE_REGISTER.fullmatch(name))
         rows = min(self._counters[VERDICT_COUNTER].size // VERDICT_COLUMNS, MOST_ROWS)
-        return Capacity(slots=self._registers[STATE_REGISTER].size // 2, lanes=lanes, rows=rows)
+        slots = self._registers[STATE_REGISTER].size // 2
+        return Capacity(slots=slots, lanes=lanes, rows=rows, forwards_messages=True)
 
     def counter_id(self, name: str) -> int:
         """The id of an indirect counter."""
