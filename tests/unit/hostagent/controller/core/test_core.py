@@ -48,7 +48,7 @@ def test_a_job_is_leased_when_all_have_joined_and_known_to_the_aggregator() -> N
     ("damaging", "capacity", "needs_checksums"),
     [
         ("", Capacity(512, 64, 64, forwards_messages=True, aggregator="a switch"), False),
-        ("corrupt=0.1", Capacity(512, 64, 64, forwards_messages=True), True),
+        ("?corrupt=0.1", Capacity(512, 64, 64, forwards_messages=True), True),
         ("", Capacity(512, 64, 64, message_checksum=True), True),
     ],
 )
@@ -57,7 +57,7 @@ def test_a_lease_says_whether_messages_are_forwarded_and_need_checksums(
 ) -> None:
     lab = Laboratory(ports=3, capacity=capacity)
     if damaging:
-        lab.offers = (*lab.offers[:2], offer_from(f"3=shm:p3,{damaging}"))
+        lab.offers = (*lab.offers[:2], offer_from(f"3=shm:p3{damaging}"))
         lab.start_controller()
     leases = running(lab, lab.group(3))
     assert [lease.zero_checksum_allowed for lease in leases] == [True, True, not damaging]
