@@ -215,7 +215,7 @@ class Joined(_message.Message):
     def __init__(self, job: _Optional[int] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("job", "child", "children", "epoch", "base", "window", "lanes", "port", "host_mac", "host_ip", "switch_mac", "switch_ip", "zero_checksum_allowed", "short_no_data", "port_number", "first_slot", "row")
+    __slots__ = ("job", "child", "children", "epoch", "base", "window", "lanes", "port", "host_mac", "host_ip", "switch_mac", "switch_ip", "zero_checksum_allowed", "short_no_data", "port_number", "first_slot", "row", "message_checksum", "forwards_messages", "aggregator")
     JOB_FIELD_NUMBER: _ClassVar[int]
     CHILD_FIELD_NUMBER: _ClassVar[int]
     CHILDREN_FIELD_NUMBER: _ClassVar[int]
@@ -233,6 +233,9 @@ class Lease(_message.Message):
     PORT_NUMBER_FIELD_NUMBER: _ClassVar[int]
     FIRST_SLOT_FIELD_NUMBER: _ClassVar[int]
     ROW_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_CHECKSUM_FIELD_NUMBER: _ClassVar[int]
+    FORWARDS_MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     job: int
     child: int
     children: int
@@ -250,7 +253,10 @@ class Lease(_message.Message):
     port_number: int
     first_slot: int
     row: int
-    def __init__(self, job: _Optional[int] = ..., child: _Optional[int] = ..., children: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., lanes: _Optional[int] = ..., port: _Optional[str] = ..., host_mac: _Optional[int] = ..., host_ip: _Optional[int] = ..., switch_mac: _Optional[int] = ..., switch_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., short_no_data: _Optional[bool] = ..., port_number: _Optional[int] = ..., first_slot: _Optional[int] = ..., row: _Optional[int] = ...) -> None: ...
+    message_checksum: bool
+    forwards_messages: bool
+    aggregator: str
+    def __init__(self, job: _Optional[int] = ..., child: _Optional[int] = ..., children: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., lanes: _Optional[int] = ..., port: _Optional[str] = ..., host_mac: _Optional[int] = ..., host_ip: _Optional[int] = ..., switch_mac: _Optional[int] = ..., switch_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., short_no_data: _Optional[bool] = ..., port_number: _Optional[int] = ..., first_slot: _Optional[int] = ..., row: _Optional[int] = ..., message_checksum: _Optional[bool] = ..., forwards_messages: _Optional[bool] = ..., aggregator: _Optional[str] = ...) -> None: ...
 
 class Refused(_message.Message):
     __slots__ = ("reason", "text", "missing_ranks")
@@ -333,7 +339,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("aggregator", "aggregator_ready", "aggregator_problem", "slots", "slots_free", "lanes", "jobs", "ports")
+    __slots__ = ("aggregator", "aggregator_ready", "aggregator_problem", "slots", "slots_free", "lanes", "jobs", "ports", "forwards_messages")
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_READY_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_PROBLEM_FIELD_NUMBER: _ClassVar[int]
@@ -342,6 +348,7 @@ class StatusReply(_message.Message):
     LANES_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
     PORTS_FIELD_NUMBER: _ClassVar[int]
+    FORWARDS_MESSAGES_FIELD_NUMBER: _ClassVar[int]
     aggregator: str
     aggregator_ready: bool
     aggregator_problem: str
@@ -350,7 +357,8 @@ class StatusReply(_message.Message):
     lanes: int
     jobs: _containers.RepeatedCompositeFieldContainer[JobStatus]
     ports: _containers.RepeatedCompositeFieldContainer[PortStatus]
-    def __init__(self, aggregator: _Optional[str] = ..., aggregator_ready: _Optional[bool] = ..., aggregator_problem: _Optional[str] = ..., slots: _Optional[int] = ..., slots_free: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[JobStatus, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortStatus, _Mapping]]] = ...) -> None: ...
+    forwards_messages: bool
+    def __init__(self, aggregator: _Optional[str] = ..., aggregator_ready: _Optional[bool] = ..., aggregator_problem: _Optional[str] = ..., slots: _Optional[int] = ..., slots_free: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[JobStatus, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortStatus, _Mapping]]] = ..., forwards_messages: _Optional[bool] = ...) -> None: ...
 
 class JobStatus(_message.Message):
     __slots__ = ("job", "group", "size", "state", "cause", "epoch", "base", "window", "first_slot", "restarts", "members")
