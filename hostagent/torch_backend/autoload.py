@@ -7,9 +7,13 @@ distributed module, which ``import torch`` has loaded already; everything else w
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 BACKEND = "netsum"
+
+REPLACED = "NETSUM_REPLACE_BACKEND"
+"""Names a backend, as ``gloo``: whoever asks torch for it gets netsum."""
 
 
 def register() -> None:
@@ -21,6 +25,20 @@ def register() -> None:
     failure_report.install()
     if dist.is_available() and BACKEND not in dist.Backend.backend_list:
         dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu"])
+        if replaced := os.environ.get(REPLACED, "").strip().lower():
+            _replace(dist.Backend, replaced)
+
+
+def _replace(names: Any, replaced: str) -> None:
+    """``torch.distributed.Backend`` makes backends of names, for every part of torch: it gives ours for ``replaced``,
+    and so for no name at all, where that is the default for CPU tensors."""
+    usual = names.__new__
+
+    def make(cls: Any, name: Any) -> Any:
+        made = usual(cls, name)
+        return BACKEND if made == replaced else made
+
+    names.__new__ = staticmethod(make)
 
 
 def _create(options: Any, backend_options: Any) -> Any:

@@ -67,6 +67,9 @@ COMMAND_TIMEOUT_S = 5.0
 FAILED_LOCALLY = FAILED_BY_CALLER
 DESTROYED = "the process group has been destroyed"
 
+CALLS = "operation/"
+"""Begins the names of the counters of what was called."""
+
 MOST_KINDS = 512
 """Different operations counted apart; a program with more sizes than that gets the rest counted as one."""
 
@@ -110,9 +113,9 @@ class OperationCounts:
 
     def add(self, operation: Operation) -> None:
         """Count one call."""
-        name = f"operation/{operation.collective}/{operation.kind.name}/{operation.dtype}/{operation.elements}"
+        name = f"{CALLS}{operation.collective}/{operation.kind.name}/{operation.dtype}/{operation.elements}"
         if name not in self._calls and len(self._calls) >= MOST_KINDS:
-            name = "operation/other"
+            name = f"{CALLS}other"
         self._calls[name] = self._calls.get(name, 0) + 1
 
     def counters(self) -> dict[str, int]:

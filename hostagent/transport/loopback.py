@@ -55,8 +55,17 @@ def _combine(operations: list[Operation]) -> np.ndarray[Any, Any]:
         else:
             total = np.maximum(total, other) if first.kind is OperationKind.MAX else np.minimum(total, other)
     if first.average:
-        total = total / np.asarray(len(operations), total.dtype)
+        total = _divided(total, len(operations))
     return _to_bytes(total, first.dtype)
+
+
+def _divided(total: np.ndarray[Any, Any], ranks: int) -> np.ndarray[Any, Any]:
+    """The average; of integers without the remainder (truncated towards zero)."""
+    if not np.issubdtype(total.dtype, np.integer):
+        return total / np.asarray(ranks, total.dtype)
+    divisor = np.asarray(ranks, total.dtype)
+    quotient = total // divisor  # rounded down
+    return quotient + ((total < 0) & (quotient * divisor != total)).astype(total.dtype)
 
 
 def _execute(operations: list[Operation]) -> None:

@@ -18,6 +18,7 @@ from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
+from hostagent.transport.session.reach import Unreachable, check_reachable
 from hostagent.transport.session.session import SessionClient
 from hostagent.transport.session.terms import Lease, SessionError, requested_port
 from hostagent.transport.warm import ensure_warm
@@ -145,11 +146,15 @@ def open_job(
 ) -> JobChannel:
     """This rank's end of the job of that name. Raises TransportError where the controller is not there or refuses."""
     with _guard:
-        ensure_warm()
         try:
+            if controller_address not in _transports:
+                check_reachable(controller_address)
+            ensure_warm()
             transport = _transports.get(controller_address) or Transport(controller_address)
             _transports[controller_address] = transport
             return transport.join(name, rank, size, timeout_s, service)
+        except Unreachable as error:
+            raise TransportError(str(error), Cause.SESSION) from error
         except SessionError as error:
             with suppress(KeyError):
                 _end_if_unused(_transports[controller_address])

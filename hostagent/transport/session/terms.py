@@ -14,7 +14,8 @@ HEARTBEAT = struct.Struct("!8sQQ")
 HEARTBEAT_MAGIC = b"netsumhb"
 
 HEARTBEAT_INTERVAL_NS = 1_000_000_000
-"""Five times in the 5 s of silence after which the controller takes a rank for dead."""
+LONGEST_SILENCE_NS = 5 * HEARTBEAT_INTERVAL_NS
+"""After that without a heartbeat the controller takes a rank for dead."""
 
 
 class SessionError(Exception):
