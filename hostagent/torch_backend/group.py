@@ -21,9 +21,9 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
-from hostagent.torch_backend import plans
+from hostagent.torch_backend import plans, roll_call
 from hostagent.torch_backend.completer import Completer
-from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
+from hostagent.torch_backend.errors import NetsumError, OperationTimeoutError, RefusedError, as_torch_error
 from hostagent.torch_backend.plans import Member, Plan
 from hostagent.torch_backend.tensors import OTHER_GROUP, parse_reduction
 from hostagent.torch_backend.work import NetsumWork
@@ -250,6 +250,14 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     @untraced
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
         return self._start("barrier", plans.barrier(), opts, timeout)
+
+    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+        """A barrier on torch's store that names the ranks that did not come to it; the group stays usable."""
+        timeout_s = _timeout_s(None, timeout) or self._timeout_s
+        member = self._member
+        problem = roll_call.monitored_barrier(self._store, member.rank, member.size, timeout_s, wait_all_ranks)
+        if problem:
+            raise OperationTimeoutError(f"netsum: {problem}")
 
     # Older names of the same collectives.
 

@@ -32,3 +32,8 @@ class TransportError(Exception):
 
     def __str__(self) -> str:
         return self.text
+
+
+def listed(ranks: list[int]) -> str:
+    """``1, 2 and 5``, for messages."""
+    return " and ".join(filter(None, [", ".join(map(str, ranks[:-1])), str(ranks[-1])]))

@@ -44,7 +44,7 @@ from hostagent.protocol.worker import (
     scratch_bytes,
 )
 from hostagent.transport.engine import Engine
-from hostagent.transport.errors import Cause, TransportError
+from hostagent.transport.errors import Cause, TransportError, listed
 from hostagent.transport.loop import calls as loop_calls
 from hostagent.transport.loop import loop
 from hostagent.transport.loop.records import DETACH, FAIL, FREEZE, JOB, JOB_LIMIT, NO_LIMIT, RESUME, TRANSMIT_CAPACITY
@@ -405,9 +405,9 @@ class JobChannel:
     def _timeout_text(self, number: int, timeout_s: float) -> str:
         came = self._came()
         missing = [rank for rank in range(self.membership.size) if came is not None and not came >> rank & 1]
-        waited = f"rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
+        waited = f"Timed out: rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
         if missing:
-            return f"{waited}, to which rank {_listed(missing)} had not contributed"
+            return f"{waited}, to which rank {listed(missing)} had not contributed"
         if came is not None:
             return f"{waited}: all ranks had contributed, and the server waits for other keys of the step"
         if self._attached:
@@ -463,10 +463,6 @@ class JobChannel:
             if not self._transport.loop_runs or time.monotonic() > end_s:
                 raise TransportError("the transport thread does not answer; this is a bug", Cause.LOCAL)
         return int(self._record["command_result"][0])
-
-
-def _listed(ranks: list[int]) -> str:
-    return " and ".join(filter(None, [", ".join(map(str, ranks[:-1])), str(ranks[-1])]))
 
 
 def scratch_memory(operation: Operation, lanes: int) -> NDArray[np.uint8] | None:

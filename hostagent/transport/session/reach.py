@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 
-WITHIN_S = 1.5
+WITHIN_S = 1.0
 """Longer than a controller on this machine needs to listen again after it was killed and started is not waited for:
 a session that has begun mends itself, one that begins should say at once that nobody is there."""
 
