@@ -80,6 +80,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         self._recent: deque[NetsumWork] = deque(maxlen=RECENT_WORKS)
         self._order = threading.RLock()
         self._coalesced: list[NetsumWork] | None = None
+        self._sequence = 0
 
     # What C++ and DeviceMesh ask about the group itself.
 
@@ -126,6 +127,13 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     @property
     def group_desc(self) -> str:
         return self._description
+
+    def _set_sequence_number_for_group(self) -> None:
+        self._sequence = 0
+
+    def _get_sequence_number_for_group(self) -> int:
+        """Collectives that this rank has called: the same on all ranks, unless one has fallen behind."""
+        return self._sequence
 
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout_s = timeout.total_seconds()
@@ -310,6 +318,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
                 numbers = [self._channel.submit(operation) for operation in plan.operations]
             except TransportError as error:
                 raise as_torch_error(error, event) from None
+            self._sequence += 1
             work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
             self._remember(work)
             return work

@@ -12,6 +12,7 @@ import sys
 import threading
 from contextlib import suppress
 
+from emulator.ports.cable.stale_shm import clean_stale
 from emulator.ports.host import FramePool, host_consumed, host_posted
 from emulator.ports.opening import open_host_port
 from hostagent.protocol.services.aggregator import ServiceTerms
@@ -55,6 +56,7 @@ class Transport:
         """The transport thread, started with the first lease; all leases of a process name the same port."""
         with self._lock:
             if self._engine is None:
+                clean_stale()  # of ranks that were killed, which this one may have come to replace
                 port = open_host_port(lease.port)
                 self._engine = Engine(port, lease.heartbeat, lease.token)
                 self._engine.start()
