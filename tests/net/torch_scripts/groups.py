@@ -1,0 +1,76 @@
+"""Many groups: operations in flight on all of them, made in any order, destroyed and made again; monitored barriers."""
+
+import itertools
+import random
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from lines import say
+
+dist.init_process_group("netsum", timeout=timedelta(seconds=60))
+RANK, SIZE = dist.get_rank(), dist.get_world_size()
+SETS = [list(ranks) for count in range(2, SIZE + 1) for ranks in itertools.combinations(range(SIZE), count)]
+
+
+def start(ranks, group, number):
+    """A sum of 3,000 floats that is right only with exactly these ranks."""
+    tensor = torch.full((3000,), float((number + 1) * (1 << RANK)))
+    return dist.all_reduce(tensor, group=group, async_op=True), tensor, (number + 1) * sum(1 << rank for rank in ranks)
+
+
+def finish(started):
+    work, tensor, expected = started
+    work.wait()
+    assert (tensor == expected).all(), (tensor[:4], expected)
+
+
+def in_flight_on_all():
+    groups = [(ranks, dist.new_group(ranks)) for ranks in SETS]
+    mine = [(ranks, group) for ranks, group in groups if RANK in ranks]
+    started = [start(ranks, group, number) for number in range(5) for ranks, group in mine]
+    for one in reversed(started):
+        finish(one)
+    for _, group in mine:
+        dist.destroy_process_group(group)
+
+
+def in_any_order():
+    """Members alone make a group, every rank in an order of its own."""
+    mine = [ranks for ranks in SETS if RANK in ranks]
+    random.Random(RANK).shuffle(mine)
+    groups = {tuple(ranks): dist.new_group(ranks, use_local_synchronization=True) for ranks in mine}
+    started = [start(list(ranks), groups[ranks], 1) for ranks in sorted(groups)]
+    for one in started:
+        finish(one)
+    for ranks in sorted(groups):
+        dist.destroy_process_group(groups[ranks])
+
+
+def again_and_again():
+    for number in range(20):
+        group = dist.new_group(list(range(SIZE)))
+        finish(start(range(SIZE), group, number))
+        dist.destroy_process_group(group)
+
+
+def barriers():
+    dist.monitored_barrier()
+    assert dist.group.WORLD._get_sequence_number_for_group() == 0
+    try:
+        if RANK != 1:
+            dist.monitored_barrier(timeout=timedelta(seconds=3), wait_all_ranks=True)
+            raise AssertionError("rank 1 did not come")
+    except RuntimeError as error:
+        say(f"{type(error).__name__} {error}")
+    dist.barrier()
+    assert dist.group.WORLD._get_sequence_number_for_group() == 1
+
+
+barriers()
+in_flight_on_all()
+in_any_order()
+again_and_again()
+finish(start(range(SIZE), None, 0))
+dist.destroy_process_group()
+say("all groups done")
