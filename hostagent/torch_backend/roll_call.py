@@ -12,6 +12,8 @@ from datetime import timedelta
 from torch._C._distributed_c10d import Store
 
 LEAST_WAIT_S = 0.001
+VERDICT_MARGIN_S = 5.0
+"""How much longer than rank 0 for the others the others wait for rank 0's verdict: it names who is missing."""
 
 
 def answer(store: Store, call: str, rank: int, text: str = "") -> None:
@@ -39,13 +41,15 @@ def next_call(store: Store, name: str, rank: int) -> str:
     return f"{name} {store.add(f'{name} of rank {rank}', 1)}"
 
 
-def monitored_barrier(store: Store, rank: int, size: int, timeout_s: float, wait_all_ranks: bool) -> str:
+def monitored_barrier(
+    store: Store, rank: int, size: int, timeout_s: float, wait_all_ranks: bool, margin_s: float = VERDICT_MARGIN_S
+) -> str:
     """As torch's: rank 0 waits for the others, the others for its verdict. Why it failed; empty: it did not."""
     call = next_call(store, "netsum/monitored barrier", rank)
     milliseconds = f"{timeout_s * 1e3:g} ms"
     if rank:
         answer(store, call, rank)
-        if missing(store, call, [0], timeout_s):
+        if missing(store, call, [0], timeout_s + margin_s):
             return f"Rank {rank} timed out in monitoredBarrier after {milliseconds}: rank 0 did not come to it"
         verdict = said(store, call, 0)
         problem = "but received errors while waiting for the others"
