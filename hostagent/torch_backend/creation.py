@@ -28,9 +28,13 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
             "the backend has no options; set them at `netsum run` or `netsum controller`"
         )
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
-    if size > 1 and not options.global_ranks_in_group:
-        _wait_for_all(options.store, rank, size, timeout.total_seconds())
     channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
+    if size > 1 and not options.global_ranks_in_group:
+        try:
+            _wait_for_all(options.store, rank, size, timeout.total_seconds())
+        except NetsumError:
+            channel.close()
+            raise
     return NetsumProcessGroup(options.store, rank, size, timeout, channel)
 
 
@@ -61,8 +65,7 @@ def agree_on_name(store: Store, group: str, rank: int) -> str:
 
 def _wait_for_all(store: Store, rank: int, size: int, timeout_s: float) -> None:
     """``init_process_group`` returns when every rank has called it, as with gloo: programs ask others for work then,
-    by RPC for one, which need the group. (A sub-group's members may come one after the other.)"""
-    controller_address()  # an error of its own comes first
+    by RPC for one, which need the group. So this comes last. (A sub-group's members may come one after the other.)"""
     call = roll_call.next_call(store, "netsum/arrival", rank)
     roll_call.answer(store, call, rank)
     absent = roll_call.missing(store, call, range(size), timeout_s)

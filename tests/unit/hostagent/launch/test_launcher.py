@@ -16,7 +16,7 @@ from torch._C._distributed_c10d import Backend, HashStore
 
 from hostagent.launch import doctor, launcher, rank_launcher
 from hostagent.launch.processes import RESTARTS, LaunchError, Service
-from hostagent.torch_backend import failure_report
+from hostagent.torch_backend import creation, failure_report
 from hostagent.torch_backend.creation import agree_on_name, controller_address, create_group
 from hostagent.torch_backend.errors import NetsumError, RefusedError
 from hostagent.transport.session.reach import Unreachable, check_reachable
@@ -46,10 +46,13 @@ def test_without_a_controller_the_error_says_how_to_get_one(monkeypatch):
 
 
 def test_ranks_that_do_not_come_to_the_default_group_are_named(monkeypatch):
-    monkeypatch.setenv("NETSUM_CONTROLLER", "127.0.0.1:9")
+    closed: list[bool] = []
+    channel = SimpleNamespace(close=lambda: closed.append(True))
+    monkeypatch.setattr(creation, "_open_channel", lambda *_: channel)
     said = r"Timed out: rank 0 waited 0.1 s for 3 ranks to call init_process_group, and rank 1 and 2 did not"
     with pytest.raises(NetsumError, match=said):
         create_group(options(3), None)
+    assert closed == [True]
 
 
 @pytest.mark.parametrize("address", ["localhost", ":80", "host:port"])
