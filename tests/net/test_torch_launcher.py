@@ -235,7 +235,7 @@ def test_a_stopped_switch_is_named_and_may_go_on(shared):
 def test_a_core_in_trouble_is_named_with_its_line(shared, monkeypatch, tmp_path, core, said):
     monkeypatch.setenv("PYTHONPATH", str(SCRIPTS))
     monkeypatch.setenv("TROUBLED_ONCE", str(tmp_path / "once"))
-    line = [*command()[:-1], "--aggregator", f"core:troubled_cores:{core}", str(SCRIPTS / "steps.py")]
+    line = [*command()[:-1], "--aggregator", f"core:troubled_cores:{core}", str(SCRIPTS / "backend_of.py"), "netsum"]
     ended = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
     assert ended.returncode == 0, ended.stderr
     assert re.search(said, ended.stderr), ended.stderr
@@ -250,7 +250,9 @@ def test_a_home_that_cannot_be_written_is_no_reason_to_fail(shared, tmp_path):
     doctor = [sys.executable, "-m", "hostagent.cli.main", "doctor"]
     said = subprocess.run(doctor, capture_output=True, text=True, timeout=PATIENCE_S, env=environment).stdout
     assert re.search(rf"/proc/.cache/netsum: .*; {temporary}/netsum-cache-\d+ is used instead", said), said
-    compiled = "import numpy as np; from emulator.ports.cable.shm import _load; print(_load(np.array([7]).ctypes.data))"
+    compiled = (
+        "import numpy as np; from emulator.ports.cable.shm import _load; v = np.array([7]); print(_load(v.ctypes.data))"
+    )
     ended = subprocess.run(
         [sys.executable, "-c", compiled], capture_output=True, text=True, timeout=PATIENCE_S, env=environment
     )
