@@ -227,7 +227,7 @@ def test_a_stopped_switch_is_named_and_may_go_on(shared):
     [
         (
             "Raises",
-            r"the aggregator ended with exit code 1 \(.*KeyError: 'the reason' \(at troubled_cores.py:17, in pr",
+            r"the aggregator ended with exit code 1 \(.*KeyError: 'the reason' \(at troubled_cores.py:\d+, in pr",
         ),
         ("Hangs", r"process\(\) has not returned for 1\d s, .* at troubled_cores.py:\d+, in Hangs.process"),
     ],
