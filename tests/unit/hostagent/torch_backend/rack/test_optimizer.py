@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch._C._distributed_c10d import HashStore
 
-from hostagent.torch_backend.errors import NetsumError
+from hostagent.torch_backend.errors import LostError, NetsumError
 from hostagent.torch_backend.rack import RackOptimizer, client, layout
 from tests.labs.rack_network import RackNetwork, make_optimizer, on_ranks, rack_network
 from tests.labs.transport_network import LANES
@@ -461,7 +461,7 @@ def test_after_an_error_ranks_join_again_and_repeat_from_the_last_whole_step(net
                     network.sessions[1].fail(5, "the rack server has been away")
                 optimizer.step()
                 step = optimizer.step_number
-            except NetsumError as error:
+            except LostError as error:
                 told.append(str(error))
                 step = optimizer.rejoin()
         optimizer.close()
