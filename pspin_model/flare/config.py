@@ -2,7 +2,7 @@
 
 [machine]                 # any field of MachineConfig; default: Flare's switch, 64 clusters of 8 cores
 clusters = 64
-costs = "flare"           # or "rtl"
+costs = "flare"           # or "flare-remembered", "rtl"
 
 [[reduction]]
 message = "1MiB"          # of each child
