@@ -99,6 +99,7 @@ RTL_COSTS = CostTable(
 )
 """Measured on the RTL."""
 
+
 def _flare(name: str, lanes_16_bits: int, lanes_8_bits: int) -> CostTable:
     """A table with so many narrow elements in the 4 cycles of a word."""
     return CostTable(

@@ -172,9 +172,7 @@ class SessionClient:
         if record is not None:
             record.describe(operation_hash, text)
 
-    def fail(
-        self, job: int, text: str, cause: Cause = Cause.LOST, *, mismatch: Mismatch | None = None
-    ) -> None:
+    def fail(self, job: int, text: str, cause: Cause = Cause.LOST, *, mismatch: Mismatch | None = None) -> None:
         """Reports to the controller that the job has failed; returns at once. Every rank, this one too, gets on_failed.
 
         With `mismatch` the controller asks both ranks to describe their operations and makes the cause of the answers.

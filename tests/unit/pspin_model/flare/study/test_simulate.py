@@ -25,9 +25,7 @@ def union(a: Any, b: Any) -> Any:
     return a | b
 
 
-def run(
-    message: str = "32KiB", machine: Any = MACHINE, costs: CostTable = FLARE_COSTS, **options: Any
-) -> Outcome:
+def run(message: str = "32KiB", machine: Any = MACHINE, costs: CostTable = FLARE_COSTS, **options: Any) -> Outcome:
     options.setdefault("children", 8)
     reduction = Reduction(parse_bytes(message), **options)
     (outcome,) = simulate(FlareConfig(machine, costs, (reduction,))).outcomes
@@ -193,10 +191,12 @@ def test_memory_and_core_use_over_time_add_up() -> None:
         ({"reduction": [{"message": "1 MB of"}]}, "write 64KiB"),
         ({"reduction": [{"message": "1KiB", "type": "float64"}]}, "choose one of int8"),
         ({"reduction": [{"message": "1KiB", "operator": "median"}]}, "choose one of sum"),
-        ({"reduction": [{"message": "1KiB", "colour": 1}]}, "no field colour"),
+        ({"reduction": [{"message": "1KiB", "colour": 1}]}, "no field colour; known: message, children"),
+        ({"reduction": [{"mesage": "1KiB"}]}, "no field mesage; did you mean message"),
+        ({"reduction": [{"message": "1KiB", "type": 3}]}, "type = 3 is not of type str"),
         ({"reduction": [{"message": "1KiB", "children": "many"}]}, "children = 'many' is not of type int"),
         ({"reduction": [{"message": "1KiB", "algorithm": "single", "reproducible": True}]}, "needs the tree"),
-        ({"machine": {"clutsers": 4}, "reduction": [{"message": "1KiB"}]}, "no field clutsers"),
+        ({"machine": {"clutsers": 4}, "reduction": [{"message": "1KiB"}]}, "no field clutsers; did you mean clusters"),
         ({"machine": {"costs": "free"}, "reduction": [{"message": "1KiB"}]}, "choose one of rtl, flare"),
         ({"reductoin": []}, "no table [reductoin]"),
         ({"machine": 5, "reduction": [{"message": "1KiB"}]}, "5 is not a table"),
