@@ -4,8 +4,8 @@ A training script needs no import of ours: ``init_process_group("netsum")`` find
 point. Names for other uses, loaded on first use:
 
 - `RackOptimizer`: an optimizer whose steps a rack server takes; `RackService`: the service it trains on
-- `NetsumError`: what the torch backend and `RackOptimizer` raise; `LostError`: a rank, server or controller is gone, and
-  another attempt may succeed; `RefusedError`: it will not; `OperationTimeoutError`
+- `NetsumError`: what the torch backend and `RackOptimizer` raise; `LostError`: a rank, server or controller is gone,
+  and another attempt may succeed; `RefusedError`: it will not; `OperationTimeoutError`
 - `Aggregator`: the interface of ``netsum run --aggregator core:MODULE:CLASS``; `CompiledAggregator`: with machine code
 - `JobTerms`, `ChildTerms`, `Capacity`, `JobCounters`, `AggregatorRefused`: what an `Aggregator` is given and gives back
 """

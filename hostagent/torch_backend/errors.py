@@ -21,8 +21,8 @@ class RefusedError(NetsumError):
 
 
 class LostError(NetsumError):
-    """A rank, the switch, the rack server or the controller ended, left, or cannot be reached, and the job ended with it.
-    Once it is back a new job may succeed: `RackOptimizer.rejoin`, or a new process group."""
+    """A rank, the switch, the rack server or the controller ended, left, or cannot be reached, and the job ended with
+    it. Once it is back a new job may succeed: `RackOptimizer.rejoin`, or a new process group."""
 
 
 class OperationTimeoutError(NetsumError):

@@ -50,7 +50,7 @@ from hostagent.transport.loop import calls as loop_calls
 from hostagent.transport.loop import loop
 from hostagent.transport.loop.records import DETACH, FAIL, FREEZE, JOB, JOB_LIMIT, NO_LIMIT, RESUME, TRANSMIT_CAPACITY
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import Lease, Membership, Mismatch, SessionError
+from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError
 
 REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""

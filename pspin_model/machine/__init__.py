@@ -8,6 +8,6 @@ from pspin_model.machine.faults import Fault
 from pspin_model.machine.machine import Context, Machine, MachineError, Run
 
 __all__ = [
-    "FLARE_COSTS", "FLARE_REMEMBERED_COSTS", "RTL_COSTS", "TABLES", "ConfigError", "Context", "CostTable", "ElementCost", "Fault", "Machine",
-    "MachineConfig", "MachineError", "Run",
+    "FLARE_COSTS", "FLARE_REMEMBERED_COSTS", "RTL_COSTS", "TABLES", "ConfigError", "Context", "CostTable",
+    "ElementCost", "Fault", "Machine", "MachineConfig", "MachineError", "Run",
 ]  # fmt: skip

@@ -119,12 +119,12 @@ def _flare(name: str, lanes_16_bits: int, lanes_8_bits: int) -> CostTable:
 
 
 FLARE_COSTS = _flare("flare", lanes_16_bits=2, lanes_8_bits=4)
-"""4 cycles a word, the Flare paper's figure for float32, and by mechanism: load, load, add, store of a register with two
-or four narrow elements in it, so twice and four times the elements of float32 in a time, and as many bytes."""
+"""4 cycles a word, the Flare paper's figure for float32, and by mechanism: load, load, add, store of a register with
+two or four narrow elements in it, so twice and four times the elements of float32 in a time, and as many bytes."""
 
 FLARE_REMEMBERED_COSTS = _flare("flare-remembered", lanes_16_bits=4, lanes_8_bits=16)
-"""As `FLARE_COSTS`, but narrow types have 2 and 4 times the *bytes* of float32 a cycle (8.2 and 16.4 Tbit/s on 512 cores,
-beyond the links' 6.4, for 4.1). That is what the paper is remembered to say; no mechanism of 32-bit cores that we know
+"""As `FLARE_COSTS`, but narrow types have 2 and 4 times the *bytes* of float32 a cycle (8.2 and 16.4 Tbit/s on 512
+cores, beyond the links' 6.4, for 4.1). That is what the paper is remembered to say; no mechanism of 32-bit cores that we know
 gives it, so that a figure of this table repeats an assumption."""
 
 TABLES = {table.name: table for table in (RTL_COSTS, FLARE_COSTS, FLARE_REMEMBERED_COSTS)}

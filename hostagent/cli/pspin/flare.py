@@ -108,7 +108,7 @@ def _status(reports: Sequence[Any]) -> int:
     option(
         "--costs",
         metavar="NAME",
-        help="Cost table: flare (the paper's float32, narrow types packed), flare-remembered (narrow types as remembered of the paper), rtl (measured).",
+        help="Cost table: flare (the paper's float32, narrow types packed), flare-remembered, rtl (measured).",
     ),
     option("--cores-per-block", metavar="N", type=integer(1), help="Cores that may work on a block."),
     option("--buffers", metavar="N", type=integer(1, 62), help="Buffers of a block, for multi."),

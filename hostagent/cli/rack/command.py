@@ -184,8 +184,8 @@ def racks(
 ) -> int:
     """Simulate a training step over racks of workers: every worker to all servers (flat), or rack by rack.
 
-    Each simulated step is next to the model's prediction, and bytes out of a rack next to their formula, which counts the
-    answers of the flat scheme, too. The last line is the uplink rate below which the hierarchy pays.
+    Each simulated step is next to the model's prediction, and bytes out of a rack next to their formula, which counts
+    the answers of the flat scheme, too. The last line is the uplink rate below which the hierarchy pays.
 
     Example:
       netsum racks --racks 4 --workers 4 --plot racks.svg
@@ -224,8 +224,8 @@ def racks(
         ]
         print_table(columns, rows)
         print(
-            f"Of M = {summary['model_bytes']:,} bytes, n = {workers} workers in each of r = {count} racks. Flat: pushes, and "
-            "as many answers to the other racks' workers; with them left out, as published, n(r-1)M/r."
+            f"M = {summary['model_bytes']:,} bytes, n = {workers} workers in each of r = {count} racks. Flat: pushes, and "
+            "as many answers to the other racks' workers; with these left out, as published, n(r-1)M/r."
         )
         limit, published = summary["switch_over_gbit"], summary["switch_over_without_answers_gbit"]
         pays = f"A hierarchy pays below {limit:g} Gbit/s of uplink" if limit else "A hierarchy never pays"

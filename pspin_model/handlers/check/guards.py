@@ -286,8 +286,8 @@ class Charges(_Pass):
 
 
 class Indices(_Pass):
-    """``a[inside(a, i, place)]`` for ``a[i]``, and ``having(a, 0, place)[0]`` for ``a[0]``, as the compiler wants to see
-    constants that are indices of tuples. Where both are more than names the compiler's own check remains alone."""
+    """``a[inside(a, i, place)]`` for ``a[i]``, and ``having(a, 0, place)[0]`` for ``a[0]``, as the compiler wants to
+    see constants that are indices of tuples. Where both are more than names the compiler's own check remains alone."""
 
     def __init__(self, core: str, names: Names, place: Callable[[int], str]) -> None:
         """``place``: file and line of a line of the function, from its first."""

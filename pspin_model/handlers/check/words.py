@@ -63,8 +63,8 @@ def word_type(*kinds: Any) -> str | None:
 
 
 def result_text(name: str, kinds: tuple[Any, ...]) -> str:
-    """``x0 operator x1`` for operands of these types, as an expression. Raises HandlerError where it would be of 64 bits
-    and is a word on the machine."""
+    """``x0 operator x1`` for operands of these types, as an expression. Raises HandlerError where it would be of 64
+    bits and is a word on the machine."""
     sign, word = OPERATORS[name], word_type(*kinds)
     if name == "Div" or word is None:
         if name in ("Mult", "LShift") and _mixed(*kinds):

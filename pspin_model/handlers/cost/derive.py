@@ -15,7 +15,17 @@ import numpy as np
 
 from emulator.native.deferred import Deferred
 from pspin_model.handlers.check.guards import (
-    ARANGE, GONE_OVER, HAVING, INSIDE, ROOM, TURN, Words, calls, index_value, sliced, variable,
+    ARANGE,
+    GONE_OVER,
+    HAVING,
+    INSIDE,
+    ROOM,
+    TURN,
+    Words,
+    calls,
+    index_value,
+    sliced,
+    variable,
 )  # fmt: skip
 from pspin_model.handlers.check.subset import NOTHING, Charging, Names
 from pspin_model.handlers.check.words import DIVISIONS
@@ -36,8 +46,8 @@ COUNTERS = (GONE_OVER, ROOM)
 
 
 def derive(definition: ast.FunctionDef, core: str, names: Names, integers: Words) -> dict[str, Any]:
-    """Charge every operation of a function, in place; returns the names its new source uses. ``integers`` gives constants
-    the machine's types. Raises HandlerError."""
+    """Charge every operation of a function, in place; returns the names its new source uses. ``integers`` gives
+    constants the machine's types. Raises HandlerError."""
     costs = _Costs(core, names, integers)
     documented = ast.get_docstring(definition, clean=False) is not None
     body = costs.statements(definition.body[1:] if documented else definition.body)
