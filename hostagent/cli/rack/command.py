@@ -224,8 +224,8 @@ def racks(
         ]
         print_table(columns, rows)
         print(
-            f"M = {summary['model_bytes']:,} bytes, n = {workers} workers in each of r = {count} racks. Flat: pushes, and "
-            "as many answers to the other racks' workers; with these left out, as published, n(r-1)M/r."
+            f"M = {summary['model_bytes']:,} bytes, n = {workers} workers in each of r = {count} racks. Flat: pushes, "
+            "and as many answers to the other racks' workers; with these left out, as published, n(r-1)M/r."
         )
         limit, published = summary["switch_over_gbit"], summary["switch_over_without_answers_gbit"]
         pays = f"A hierarchy pays below {limit:g} Gbit/s of uplink" if limit else "A hierarchy never pays"
