@@ -124,7 +124,7 @@ two or four narrow elements in it, so twice and four times the elements of float
 
 FLARE_REMEMBERED_COSTS = _flare("flare-remembered", lanes_16_bits=4, lanes_8_bits=16)
 """As `FLARE_COSTS`, but narrow types have 2 and 4 times the *bytes* of float32 a cycle (8.2 and 16.4 Tbit/s on 512
-cores, beyond the links' 6.4, for 4.1). That is what the paper is remembered to say; no mechanism of 32-bit cores that we
-know gives it, so that a figure of this table repeats an assumption."""
+cores, beyond the links' 6.4, for 4.1). That is what the paper is remembered to say; no mechanism of 32-bit cores that
+we know gives it, so that a figure of this table repeats an assumption."""
 
 TABLES = {table.name: table for table in (RTL_COSTS, FLARE_COSTS, FLARE_REMEMBERED_COSTS)}

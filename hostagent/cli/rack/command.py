@@ -26,7 +26,12 @@ from hostagent.cli.parsing import UsageError, command, flag, integer, number, op
     ),
     option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 or 2048."),
     option("--slots", metavar="N", type=integer(), help="Slots, of two sets each, of all jobs together."),
-    option("--cores", metavar="N", type=integer(1, 64), help="Number of worker threads."),
+    option(
+        "--cores",
+        metavar="N",
+        type=integer(1, 64),
+        help="Number of worker threads. Two gain 1.4 times on one machine and nothing on another: netsum bench server.",
+    ),
     switchable("--pin", help="Pinning of the threads to CPUs of one NUMA node; requires several --cores."),
     option("--rack", metavar="RACK", type=integer(0, 63), help="Number of this server among those of several racks."),
     repeated(
