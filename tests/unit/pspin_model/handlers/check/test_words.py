@@ -1,5 +1,5 @@
-"""Integers of handlers wrap as in the 32-bit registers of the machine, by C's rules; faults of indices and divisions say
-where and by how much. With both costs, and in operators of reductions."""
+"""Integers of handlers wrap as in the 32-bit registers of the machine, by C's rules; faults of indices and divisions
+say where and by how much. With both costs, and in operators of reductions."""
 
 from __future__ import annotations
 
