@@ -60,7 +60,12 @@ OF_THE_AGGREGATOR = (
         type=integer(),
         help="Maximum slots of the job, a power of two. Default: 512 / N, at most 128.",
     ),
-    option("--cores", metavar="N", type=integer(1, 64), help="Worker threads of --aggregator server."),
+    option(
+        "--cores",
+        metavar="N",
+        type=integer(1, 64),
+        help="Worker threads of --aggregator server; whether two gain depends on the machine.",
+    ),
     option(
         "--racks",
         metavar="N",

@@ -11,7 +11,7 @@ from typing import Any
 from torch._C._distributed_c10d import Store
 
 from hostagent.torch_backend import roll_call
-from hostagent.torch_backend.errors import NetsumError, RefusedError
+from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.group import NetsumProcessGroup
 from hostagent.transport.channel import Channel
 from hostagent.transport.errors import TransportError, listed
@@ -84,4 +84,4 @@ def _open_channel(store: Store, group: str, rank: int, size: int, timeout: timed
     try:
         return open_job(address, name, rank, size, timeout.total_seconds())
     except TransportError as error:
-        raise NetsumError(f"netsum: rank {rank} cannot join the process group: {error}") from error
+        raise as_torch_error(error, f"rank {rank} cannot join the process group") from error

@@ -307,7 +307,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     def abort(self) -> None:
         """End the job on every rank."""
         reason = f"rank {self._member.rank} aborted the process group"
-        self._channel.fail(TransportError(reason, Cause.PEER))
+        self._channel.fail(TransportError(reason, Cause.LOST))
 
     # The one way a plan becomes a work.
 

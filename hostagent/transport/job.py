@@ -31,6 +31,7 @@ from hostagent.protocol.operation import (
     refusal_text,
     request_of,
 )
+from hostagent.protocol.served import Status
 from hostagent.protocol.wire import full_frame_bytes
 from hostagent.protocol.worker import (
     FAILED_BY_CALLER,
@@ -49,7 +50,7 @@ from hostagent.transport.loop import calls as loop_calls
 from hostagent.transport.loop import loop
 from hostagent.transport.loop.records import DETACH, FAIL, FREEZE, JOB, JOB_LIMIT, NO_LIMIT, RESUME, TRANSMIT_CAPACITY
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import Lease, Membership, Mismatch, SessionError
+from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError
 
 REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""
@@ -221,7 +222,7 @@ class JobChannel:
 
     def fail(self, error: Exception) -> None:
         """See Channel."""
-        self._report_failure(str(error), Cause.PEER)
+        self._report_failure(str(error), Cause.LOST)
 
     def close(self) -> None:
         """See Channel."""
@@ -261,9 +262,9 @@ class JobChannel:
                 self._record["command_epoch"], self._record["command_base"] = epoch, base
                 self._command(RESUME)
 
-    def on_failed(self, cause: str) -> None:
+    def on_failed(self, failure: JobFailed) -> None:
         """The job has ended, for this reason."""
-        self._fail_locally(TransportError(cause, self._own_cause or Cause.SESSION))
+        self._fail_locally(TransportError(str(failure), self._own_cause or failure.cause))
         self._told.set()
 
     def on_peer_left(self, rank: int, next_chunk: int) -> None:
@@ -280,7 +281,7 @@ class JobChannel:
         try:
             self._transport.session.lease(self.membership, self._timeout_s, attach=self.attach)
         except SessionError as error:
-            self._fail_locally(TransportError(str(error), Cause.SESSION))
+            self._fail_locally(TransportError(str(error), error.cause))
             self._told.set()
 
     def _open(self, lease: Lease) -> None:
@@ -351,7 +352,7 @@ class JobChannel:
             return self._report_refusal()
         if status == loop.FAILED_PEER_LEFT:
             text = f"rank {self._peer_left} has left the group, and {self._name(number)} needs it"
-            return self._fail_locally(TransportError(text, Cause.PEER))
+            return self._fail_locally(TransportError(text, Cause.LOST))
         what = f"was refused{self._legality(number)}" if status == loop.FAILED_REFUSED else f"failed with code {status}"
         return self._report_failure(f"{self._name(number)} {what}; this is a bug", Cause.LOCAL)
 
@@ -381,13 +382,14 @@ class JobChannel:
         served = operation.served if operation is not None else None
         why = served.answer.refusal if served is not None else f"status {int(record['refused_status'])}"
         text = f"the rack server refused {name}: {why}"
-        return self._report_failure(text, Cause.REFUSED)
+        behind = served is not None and served.answer.status is Status.RACKS  # joining again mends that
+        return self._report_failure(text, Cause.LOST if behind else Cause.REFUSED)
 
     def _report_failure(self, text: str, cause: Cause, mismatch: Mismatch | None = None) -> TransportError:
         """Tell the controller, and take its word as the job's cause; our own where it does not come in time."""
         if self._failure is None:
             self._own_cause = cause
-            self._transport.session.fail(self.membership.job, text, mismatch=mismatch)
+            self._transport.session.fail(self.membership.job, text, cause, mismatch=mismatch)
             self._told.wait(TOLD_TIMEOUT_S)
         return self._fail_locally(TransportError(text, cause))
 

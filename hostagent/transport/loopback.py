@@ -61,11 +61,11 @@ def _combine(operations: list[Operation]) -> np.ndarray[Any, Any]:
 
 def _divided(total: np.ndarray[Any, Any], ranks: int) -> np.ndarray[Any, Any]:
     """The average; of integers without the remainder (truncated towards zero)."""
-    if not np.issubdtype(total.dtype, np.integer):
-        return total / np.asarray(ranks, total.dtype)
     divisor = np.asarray(ranks, total.dtype)
-    quotient = total // divisor  # rounded down
-    return quotient + ((total < 0) & (quotient * divisor != total)).astype(total.dtype)
+    if not np.issubdtype(total.dtype, np.integer):
+        return np.divide(total, divisor)
+    quotient = np.floor_divide(total, divisor)
+    return np.add(quotient, ((total < 0) & (quotient * divisor != total)).astype(total.dtype))
 
 
 def _execute(operations: list[Operation]) -> None:

@@ -21,7 +21,7 @@ from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
 from hostagent.transport.session.reach import Unreachable, check_reachable
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import Lease, SessionError, requested_port
+from hostagent.transport.session.terms import JobFailed, Lease, SessionError, requested_port
 from hostagent.transport.warm import ensure_warm
 
 JOIN_TIMEOUT_S = 30.0
@@ -107,7 +107,7 @@ class Transport:
     def fail_jobs(self, what: str) -> None:
         """End all jobs on every rank: this one has done ``what``."""
         for channel in list(self._jobs.values()):
-            channel.fail(TransportError(f"rank {channel.membership.rank} {what}", Cause.PEER))
+            channel.fail(TransportError(f"rank {channel.membership.rank} {what}", Cause.LOST))
 
     def close_jobs(self) -> None:
         """Leave all jobs in order, at the same time, for each may linger."""
@@ -128,10 +128,10 @@ class Transport:
         if channel is not None:
             channel.on_resume(epoch, base)
 
-    def on_failed(self, job: int, cause: str) -> None:
+    def on_failed(self, job: int, failure: JobFailed) -> None:
         channel = self._jobs.get(job)
         if channel is not None:
-            channel.on_failed(cause)
+            channel.on_failed(failure)
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         channel = self._jobs.get(job)
@@ -156,11 +156,11 @@ def open_job(
             _transports[controller_address] = transport
             return transport.join(name, rank, size, timeout_s, service)
         except Unreachable as error:
-            raise TransportError(str(error), Cause.SESSION) from error
+            raise TransportError(str(error), Cause.LOST) from error
         except SessionError as error:
             with suppress(KeyError):
                 _end_if_unused(_transports[controller_address])
-            raise TransportError(str(error), Cause.SESSION) from error
+            raise TransportError(str(error), error.cause) from error
 
 
 def _end_if_unused(transport: Transport) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -78,15 +79,15 @@ def uninterrupted() -> torch.Tensor:
     """The weights after the same 20 steps in one process, with the average of the ranks' gradients."""
     sys.path.insert(0, str(SCRIPTS))
     sys.argv = ["", "", ""]
-    from elastic_training import STEPS, batch
+    training = importlib.import_module("elastic_training")
 
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     size = NODES * PER_NODE
-    for step in range(STEPS):
+    for step in range(training.STEPS):
         optimizer.zero_grad()
         for rank in range(size):
-            (model(batch(step, rank)).square().sum() / size).backward()
+            (model(training.batch(step, rank)).square().sum() / size).backward()
         optimizer.step()
     return model.weight.detach()

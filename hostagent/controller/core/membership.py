@@ -141,7 +141,8 @@ def _free_row(world: World, job: int, rows: int) -> int | None:
 def _exhausted(world: World, job: Job, why: str) -> None:
     job.exhausted = True
     taken = ", ".join(f"{other.label!r} has {other.window}" for other in world.jobs.values() if other.window)
-    failure.fail_job(world, job, f"no room for {job} on the aggregator: {why}" + (f" ({taken})" if taken else ""))
+    text = f"no room for {job} on the aggregator: {why}" + (f" ({taken})" if taken else "")
+    failure.fail_job(world, job, text, pb.Failed.REFUSED)
 
 
 def _kinds(world: World, host: str, transports: tuple[str, ...]) -> tuple[str, ...]:

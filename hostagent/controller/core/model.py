@@ -15,7 +15,7 @@ from hostagent.controller.core.lifecycle import HAS_LEASE, JobEvent, JobState, n
 from hostagent.controller.core.ports import PortBook
 from hostagent.controller.core.slots import LARGEST_WINDOW, SlotAllocator
 from hostagent.protocol.services.aggregator import ServiceTerms
-from hostagent.protocol.services.session_pb2 import ServerMessage
+from hostagent.protocol.services.session_pb2 import Failed, ServerMessage
 from hostagent.transport.session.terms import LONGEST_SILENCE_NS
 
 SECOND_NS = 1_000_000_000
@@ -178,6 +178,8 @@ class Job:
     base: int = 0
     restarts: int = 0
     cause: str = ""
+    ending: Failed.Ending = Failed.LOST
+    """Of a failed job: what its ranks can do about it."""
     exhausted: bool = False
     round: Round = field(default_factory=Round)
     investigation: Investigation | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 import torch
@@ -63,7 +64,7 @@ def test_an_average_of_integers_is_truncated_as_ncclavg_does(dtype):
     def body(group, rank):
         tensor, part = given[rank].clone(), torch.zeros(4, dtype=dtype)
         group.allreduce([tensor], reduce_options(dist.ReduceOp.AVG)).wait()
-        options = dist.ReduceScatterOptions()
+        options: Any = dist.ReduceScatterOptions()
         options.reduceOp = dist.ReduceOp.AVG
         group.reduce_scatter([part], [[given[rank].clone()] * 3], options).wait()
         return tensor, part
