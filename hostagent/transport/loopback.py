@@ -63,9 +63,11 @@ def _divided(total: np.ndarray[Any, Any], ranks: int) -> np.ndarray[Any, Any]:
     """The average; of integers without the remainder (truncated towards zero)."""
     divisor = np.asarray(ranks, total.dtype)
     if not np.issubdtype(total.dtype, np.integer):
-        return np.divide(total, divisor)
-    quotient = np.floor_divide(total, divisor)
-    return np.add(quotient, ((total < 0) & (quotient * divisor != total)).astype(total.dtype))
+        exact: np.ndarray[Any, Any] = total / divisor
+        return exact
+    floor: np.ndarray[Any, Any] = total // divisor
+    floor += (total < 0) & (floor * divisor != total)
+    return floor
 
 
 def _execute(operations: list[Operation]) -> None:
