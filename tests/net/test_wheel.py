@@ -1,20 +1,25 @@
 """The wheel alone: installed in an environment of its own it runs the demo and a test of a user's, from any folder.
 
-The environment has netsum's dependencies (those of the environment that runs this test) and not this checkout.
+The environment has what the wheel says that it requires, pytest, and what these require (linked from the environment
+that runs this test); neither this checkout nor anything else, so that an undeclared dependency fails.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
+NAMESPACES = ("google",)
+"""Packages of which several distributions install parts."""
 USERS_TEST = """
 from emulator import P4Switch
 
@@ -37,9 +42,41 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     packages = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
     subprocess.run([*pip, f"--python={python}", "install", "--no-deps", "--no-index", wheel], check=True, timeout=60)
-    # A path in a .pth file is searched, and .pth files in that folder are not read: no editable installation of ours.
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    for distribution in required_by(importlib.metadata.distribution("netsum"), "pytest"):
+        link_into(packages, distribution)
     return python.parent
+
+
+def required_by(distribution: importlib.metadata.Distribution, *more: str) -> list[importlib.metadata.Distribution]:
+    """What it requires without extras, directly or by others; and the same of ``more``."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    pending = [*(Requirement(text) for text in distribution.requires or ()), *map(Requirement, more)]
+    while pending:
+        requirement = pending.pop()
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if applies and canonicalize_name(requirement.name) not in found:
+            needed = importlib.metadata.distribution(requirement.name)
+            found[canonicalize_name(requirement.name)] = needed
+            extras = "".join(requirement.extras)
+            pending += [
+                other
+                for other in map(Requirement, needed.requires or ())
+                if other.marker is None or other.marker.evaluate({"extra": extras})
+            ]
+    return list(found.values())
+
+
+def link_into(folder: Path, distribution: importlib.metadata.Distribution) -> None:
+    """Links to the top of what it has installed in site-packages; namespace packages are folders of links."""
+    for file in distribution.files or ():
+        parts = Path(str(file)).parts
+        if parts[0] in ("..", "__pycache__") or parts[0].endswith(".pth"):
+            continue
+        depth = 2 if parts[0] in NAMESPACES else 1
+        link, target = folder.joinpath(*parts[:depth]), Path(str(distribution.locate_file(Path(*parts[:depth]))))
+        if not link.exists() and len(parts) >= depth:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(target)
 
 
 def run(program: Path, *words: str, cwd: Path, status: int = 0) -> str:
