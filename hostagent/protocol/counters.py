@@ -1,4 +1,4 @@
-"""What an aggregator counts about contributions: the columns of ``p4src``'s two counters, by the same numbers."""
+"""What an aggregator counts about frames: the columns of ``p4src``'s two counters, by the same numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Verdict(IntEnum):
-    """What became of a contribution that reached the slot rule."""
+    """What became of a contribution that reached the slot rule, or of a frame for another child."""
 
     ACCEPTED = 0
     ACCEPTED_NO_DATA = 1
@@ -16,6 +16,8 @@ class Verdict(IntEnum):
     ERROR = 5
     OUTSIDE_WINDOW = 6
     MISMATCH = 7
+    FORWARDED = 8
+    """No contribution: a message or an acknowledgement that has left for another child."""
 
 
 VERDICT_COLUMNS = 16
@@ -23,7 +25,7 @@ VERDICT_COLUMNS = 16
 
 
 class Drop(IntEnum):
-    """Why a frame was dropped before it reached a set."""
+    """Why a frame was dropped before it reached a set or left for another child."""
 
     NOT_OURS = 0
     LENGTH = 1
@@ -33,3 +35,5 @@ class Drop(IntEnum):
     EPOCH = 5
     KIND = 6
     INDEX = 7
+    PEER = 8
+    """No entry for the child that a message is for."""

@@ -8,14 +8,14 @@ from scapy.fields import BitField, FieldListField, IntField
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_layers
 
-from hostagent.protocol.wire import HEADER, NETSUM_PORT, NETSUM_VERSION, Kind, Operator
+from hostagent.protocol.wire import FORWARDED_KINDS, HEADER, NETSUM_PORT, NETSUM_VERSION, Kind, Operator
 
 NAMES: dict[str, type[Kind] | type[Operator]] = {"kind": Kind, "operator": Operator}
 """Fields with named values."""
 
 
 class Netsum(Packet):
-    """Header and lanes, behind UDP port 48864 in either direction."""
+    """Header and lanes, behind UDP port 48864 in either direction. The bytes of a message are its payload (Raw)."""
 
     name = "netsum"
     fields_desc = [
@@ -29,8 +29,10 @@ class Netsum(Packet):
         for name, members in NAMES.items():
             if names[name] in list(members):
                 names[name] = members(names[name]).name.lower()
-        where = f"job {self.job} child {self.child} epoch {self.epoch} chunk {self.chunk}"
-        return f"netsum {names['kind']} ({names['operator']}) {where}"
+        kind, job, place = names["kind"], f"job {self.job}", f"epoch {self.epoch} chunk {self.chunk}"
+        if self.kind in FORWARDED_KINDS:
+            return f"netsum {kind} {job} child {self.child} to {self.peer} {place} fragment {self.operation}"
+        return f"netsum {kind} ({names['operator']}) {job} child {self.child} {place}"
 
 
 bind_layers(UDP, Netsum, dport=NETSUM_PORT)

@@ -14,6 +14,7 @@ import numpy as np
 from hostagent.protocol.wire import (
     ETHERNET_BYTES,
     ETHERTYPE_IPV4,
+    FORWARDED_KINDS,
     HEADER_AT,
     IPV4_BYTES,
     LANE_BYTES,
@@ -53,12 +54,16 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame of the protocol. ``lanes`` are host-order numbers; ``checksum`` says whether UDP's is computed."""
+    """A frame of the protocol. ``lanes`` are host-order numbers; ``checksum`` says whether UDP's is computed.
+
+    ``payload``: what follows the header of a frame for another child, which has no lanes.
+    """
 
     addresses: Addresses
     header: Header
     lanes: Lanes = field(default_factory=no_lanes)
     checksum: bool = False
+    payload: bytes = b""
 
 
 def ones_complement_sum(data: bytes) -> int:
@@ -80,7 +85,7 @@ def ipv4_header(total_bytes: int, source_ip: int, destination_ip: int) -> bytes:
 def build_frame(frame: Frame) -> bytes:
     """The frame's bytes. The header's ``lanes`` is set to the number of lanes given."""
     lanes = np.asarray(frame.lanes, np.uint32)
-    payload = encode_header(replace(frame.header, lanes=len(lanes))) + lanes.astype(">u4").tobytes()
+    payload = encode_header(replace(frame.header, lanes=len(lanes))) + lanes.astype(">u4").tobytes() + frame.payload
     udp_bytes = UDP_BYTES + len(payload)
     to = frame.addresses
     macs = to.destination_mac.to_bytes(6, "big") + to.source_mac.to_bytes(6, "big")
@@ -97,8 +102,35 @@ def udp_checksum(ipv4: bytes, udp: bytes) -> int:
     return 0xFFFF - ones_complement_sum(pseudo + udp) or 0xFFFF
 
 
-def parse_frame(data: bytes) -> Frame:
-    """A frame from its bytes. Raises WireError for anything but a whole, unharmed frame of this protocol."""
+def updated_checksum(checksum: int, before: bytes, after: bytes) -> int:
+    """A UDP checksum after words that it covers have changed (RFC 1624, equation 3): the difference between it and the
+    right one, as of a damaged frame, stays. 0, "not computed", stays 0, and no other becomes 0.
+
+    ``before``, ``after``: an even number of bytes, at an even offset of the datagram or of the pseudo header.
+    """
+    if not checksum:
+        return 0
+    words = (0xFFFF - checksum).to_bytes(2, "big") + bytes(255 - byte for byte in before) + after
+    return 0xFFFF - ones_complement_sum(words) or 0xFFFF
+
+
+def readdressed(data: bytes, addresses: Addresses) -> bytes:
+    """A whole frame as an aggregator forwards it: other addresses, a fresh time to live, checksums that follow."""
+    start, end = ETHERNET_BYTES, ETHERNET_BYTES + IPV4_BYTES
+    macs = addresses.destination_mac.to_bytes(6, "big") + addresses.source_mac.to_bytes(6, "big")
+    ips = struct.pack(">II", addresses.source_ip, addresses.destination_ip)
+    ipv4 = data[start : start + 8] + bytes([TIME_TO_LIVE]) + data[start + 9 : start + 10] + b"\0\0" + ips
+    ipv4 = ipv4[:10] + struct.pack(">H", 0xFFFF - ones_complement_sum(ipv4)) + ips
+    checksum = updated_checksum(int.from_bytes(data[end + 6 : end + 8], "big"), data[end - 8 : end], ips)
+    return macs + data[12:14] + ipv4 + data[end : end + 6] + struct.pack(">H", checksum) + data[end + 8 :]
+
+
+def parse_frame(data: bytes, *, at_destination: bool = True) -> Frame:
+    """A frame from its bytes. Raises WireError for anything but a whole, unharmed frame of this protocol.
+
+    ``at_destination``: False where a frame of ``FORWARDED_KINDS`` only passes: what is the receiver's to examine, as
+    its UDP checksum, is not.
+    """
     if len(data) < LANES_AT:
         raise WireError(f"frame is {len(data)} bytes, should be at least {LANES_AT}")
     ipv4, udp = data[ETHERNET_BYTES : ETHERNET_BYTES + IPV4_BYTES], data[ETHERNET_BYTES + IPV4_BYTES :]
@@ -111,19 +143,22 @@ def parse_frame(data: bytes) -> Frame:
     _, port, udp_bytes, checksum = struct.unpack(">HHHH", udp[:UDP_BYTES])
     _expect("UDP destination port", port, NETSUM_PORT)
     _expect("UDP length", udp_bytes, len(udp))
-    if checksum:
-        _expect("UDP checksum", checksum, udp_checksum(ipv4, udp[:6] + b"\0\0" + udp[8:]))
     header = decode_header(data[HEADER_AT:])
+    if checksum and (at_destination or header.kind not in FORWARDED_KINDS):
+        _expect("UDP checksum", checksum, udp_checksum(ipv4, udp[:6] + b"\0\0" + udp[8:]))
     _expect("version", header.version, NETSUM_VERSION)
-    _expect("bytes of lanes", len(data) - LANES_AT, LANE_BYTES * header.lanes)
+    payload = data[LANES_AT:] if header.kind in FORWARDED_KINDS else b""
+    count = (len(data) - LANES_AT - len(payload)) // LANE_BYTES
+    if at_destination or header.kind not in FORWARDED_KINDS:
+        _expect("bytes of lanes", len(data) - LANES_AT - len(payload), LANE_BYTES * header.lanes)
     addresses = Addresses(
         destination_mac=int.from_bytes(data[0:6], "big"),
         source_mac=int.from_bytes(data[6:12], "big"),
         source_ip=int.from_bytes(ipv4[12:16], "big"),
         destination_ip=int.from_bytes(ipv4[16:20], "big"),
     )
-    lanes = np.frombuffer(data, ">u4", header.lanes, LANES_AT).astype(np.uint32)
-    return Frame(addresses, header, lanes, checksum != 0)
+    lanes = np.frombuffer(data, ">u4", count, LANES_AT).astype(np.uint32)
+    return Frame(addresses, header, lanes, checksum != 0, payload)
 
 
 def _expect(what: str, value: int, wanted: int) -> None:

@@ -10,6 +10,8 @@ The oracle for the P4 program, and an aggregator for tests of the worker core. T
   with `waiting` and who has come when not.
 - A copy with another operation hash or operator than the set's first marks the set failed: `error` to all, and to all
   who ask later.
+
+Messages and acknowledgements (section 6.6) go on to the child that they name, with addresses replaced.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from hostagent.protocol.counters import Drop, Verdict
-from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame
-from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind, Operator, WireError
+from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame, readdressed
+from hostagent.protocol.wire import FLAG_NO_DATA, FORWARDED_KINDS, LANE_BYTES, Header, Kind, Operator, WireError
 
 Lanes = np.ndarray[Any, np.dtype[np.uint32]]
 MODULUS = 1 << 32
@@ -85,17 +87,20 @@ class ReferenceAggregator:
     def receive(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """One frame in, its answers out as (port, frame)."""
         try:
-            frame = parse_frame(data)
+            frame = parse_frame(data, at_destination=False)
         except WireError as error:
             return self._drop(Drop.CHECKSUM if "sum" in str(error) else Drop.NOT_OURS)
         header, job = frame.header, self.jobs.get(frame.header.job)
         no_data = bool(header.flags & FLAG_NO_DATA)
-        if header.kind != Kind.CONTRIBUTION or header.operator not in self._operators(no_data):
+        is_forwarded = header.kind in FORWARDED_KINDS
+        if not is_forwarded and (header.kind != Kind.CONTRIBUTION or header.operator not in self._operators(no_data)):
             return self._drop(Drop.KIND)
         if job is None:
             return self._drop(Drop.JOB)
         if not self._is_known(job, port, frame):
             return self._drop(Drop.CHILD)
+        if is_forwarded:
+            return self._forward(job, frame, data)
         if header.lanes != self.lanes and not (header.lanes == 0 and no_data and job.short_allowed):
             return self._drop(Drop.LENGTH)
         if not frame.checksum and not job.children[header.child].zero_checksum_allowed:
@@ -120,6 +125,18 @@ class ReferenceAggregator:
             return False
         child = job.children[frame.header.child]
         return (child.port, child.mac, child.ip) == (port, frame.addresses.source_mac, frame.addresses.source_ip)
+
+    def _forward(self, job: ReferenceJob, frame: Frame, data: bytes) -> list[tuple[int, bytes]]:
+        header = frame.header
+        if len(frame.payload) > LANE_BYTES * self.lanes:
+            return self._drop(Drop.LENGTH)
+        if header.epoch != job.epoch:
+            return self._drop(Drop.EPOCH)
+        if header.peer >= len(job.children):
+            return self._drop(Drop.PEER)
+        self._count(header, Verdict.FORWARDED)
+        peer = job.children[header.peer]
+        return [(peer.port, readdressed(data, Addresses(job.switch_mac, peer.mac, job.switch_ip, peer.ip)))]
 
     def _contribute(self, job: ReferenceJob, frame: Frame) -> list[tuple[int, bytes]]:
         header, full = frame.header, (1 << len(job.children)) - 1
@@ -202,6 +219,6 @@ class ReferenceAggregator:
 
     def _answer(self, job: ReferenceJob, number: int, frame: Frame, kind: Kind, lanes: Lanes) -> tuple[int, bytes]:
         child = job.children[number]
-        header = replace(frame.header, kind=kind, child=number, flags=0, lanes=self.lanes, reserved=0)
+        header = replace(frame.header, kind=kind, child=number, flags=0, lanes=self.lanes, peer=0)
         addresses = Addresses(job.switch_mac, child.mac, job.switch_ip, child.ip)
         return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum))

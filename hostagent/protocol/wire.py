@@ -5,7 +5,8 @@ the compiled builders and checkers (through ``OFFSET``), the scapy layer (``diss
 table (``markdown_table``) derive from it; a test compares it with the headers of ``p4src``.
 
 A frame is Ethernet | IPv4 (no options) | UDP | header | lanes. Lanes are 32 bits each. A full frame carries the job's
-number of lanes; a short one, only ever a contribution without data, carries none.
+number of lanes; a short one, only ever a contribution without data, carries none. Of the kinds in ``FORWARDED_KINDS``
+the header is followed by bytes instead, as many as the UDP length leaves.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ ETHERTYPE_IPV4 = 0x0800
 PROTOCOL_UDP = 17
 NETSUM_PORT = 48864
 """UDP port, source and destination. Inside SwitchML's range of 16 ports (0xBEE0), whose descendant this is."""
-NETSUM_VERSION = 1
+NETSUM_VERSION = 2
 FLAG_NO_DATA = 1
 """Flag of a contribution that is counted without being added."""
 
@@ -29,7 +30,8 @@ TIME_TO_LIVE = 64
 
 
 class Kind(IntEnum):
-    """What a frame is. Contributions go to the aggregator, the others come from it."""
+    """What a frame is. Contributions go to the aggregator, results, waiting and errors come from it; the kinds in
+    ``FORWARDED_KINDS`` go from one child through it to another."""
 
     CONTRIBUTION = 0
     RESULT = 1
@@ -37,6 +39,14 @@ class Kind(IntEnum):
     """The chunk is not complete: lanes 0 and 1 are the bitmap of who has come, high word first."""
     ERROR = 3
     """Two children disagree on the operation: lanes 0 to 3 are the first's hash, the other's, and the two children."""
+    MESSAGE = 4
+    """Bytes of one child for another."""
+    ACKNOWLEDGEMENT = 5
+    """Of messages: from their destination to their source, so that ``child`` is the former and ``peer`` the latter."""
+
+
+FORWARDED_KINDS = (Kind.MESSAGE, Kind.ACKNOWLEDGEMENT)
+"""Of which an aggregator only replaces the addresses."""
 
 
 class Operator(IntEnum):
@@ -62,17 +72,19 @@ class Field:
 
 
 HEADER = (
-    Field("version", 8, "1"),
-    Field("kind", 8, "0 contribution, 1 result, 2 waiting, 3 error"),
+    Field("version", 8, "2"),
+    Field("kind", 8, "0 contribution, 1 result, 2 waiting, 3 error, 4 message, 5 acknowledgement"),
     Field("job", 16, "the process group"),
     Field("child", 16, "which contributor of the job sends, or is answered"),
     Field("flags", 8, "bit 0, no_data: counted without being added"),
     Field("operator", 8, "0 sum, 1 max; of a server of weights 2 served, 3 announce"),
-    Field("lanes", 16, "32-bit lanes that follow: all of the job's, or none"),
-    Field("reserved", 16, "0"),
+    Field("lanes", 16, "32-bit lanes that follow: all of the job's, or none; of kinds 4 and 5 none"),
+    Field("peer", 16, "of kinds 4 and 5: the child that it is for; else 0"),
     Field("epoch", 32, "incarnation of the job on its aggregator, never 0"),
-    Field("chunk", 32, "number of the chunk in the job, mod 2^32"),
-    Field("operation", 32, "hash of the operation's kind, type, count, root and sequence number"),
+    Field("chunk", 32, "number of the chunk in the job, of kind 4 of the message between its two children, mod 2^32"),
+    Field(
+        "operation", 32, "hash of the operation's kind, type, count, root and sequence number; of kind 4 the fragment"
+    ),
 )
 
 
@@ -112,7 +124,7 @@ class Header:
     operator: int = Operator.SUM
     flags: int = 0
     lanes: int = 0
-    reserved: int = 0
+    peer: int = 0
     version: int = NETSUM_VERSION
 
 

@@ -11,7 +11,7 @@
     hdr.ipv4.source, hdr.ipv4.destination, 8w0, hdr.ipv4.protocol, hdr.udp.length_bytes, \
     hdr.udp.source_port, hdr.udp.destination_port, hdr.udp.length_bytes, hdr.udp.checksum, \
     hdr.netsum.version, hdr.netsum.kind, hdr.netsum.job, hdr.netsum.child, \
-    hdr.netsum.flags, hdr.netsum.operator, hdr.netsum.lanes, hdr.netsum.reserved, \
+    hdr.netsum.flags, hdr.netsum.operator, hdr.netsum.lanes, hdr.netsum.peer, \
     hdr.netsum.epoch, hdr.netsum.chunk, hdr.netsum.operation
 
 #define LANE_ITEM(i) , hdr.lanes.lane##i

@@ -1,4 +1,5 @@
-// Each multicast copy gets its child's addresses here; a reply to one child was addressed in ingress.
+// Each multicast copy gets its child's addresses here; a reply to one child, and a frame of one child for another, were
+// addressed in ingress.
 
 control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     action address_copy(
@@ -30,10 +31,13 @@ control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standa
         if (standard_metadata.egress_rid != 0) {
             copies.apply();
         }
-        // Nothing a sender may fill in as it likes is passed on.
         hdr.ipv4.ttl = 64;
+        if (meta.is_forwarded == 1) {
+            return;
+        }
+        // Nothing that a contributor may fill in as it likes is passed on.
         hdr.udp.source_port = NETSUM_PORT;
-        hdr.netsum.reserved = 0;
+        hdr.netsum.peer = 0;
         hdr.udp.checksum = 0;
         if (meta.compute_checksum == 1) {
             bit<16> sum;

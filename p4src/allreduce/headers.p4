@@ -1,4 +1,5 @@
-// Ethernet | IPv4 | UDP | netsum | lanes
+// Ethernet | IPv4 | UDP | netsum | lanes. A frame for another child has bytes of its own instead of lanes, which are
+// not parsed: they follow the parsed headers as they came.
 
 header ethernet_t {
     mac_t destination;
@@ -36,7 +37,7 @@ header netsum_t {
     bit<8> flags;
     operator_t operator;
     bit<16> lanes;
-    bit<16> reserved;
+    bit<16> peer;      // destination child of a frame for another child
     epoch_t epoch;
     chunk_t chunk;
     bit<32> operation; // hash of kind, operator, dtype, count, root and sequence number
@@ -69,6 +70,7 @@ struct metadata_t {
     // From the child's entry.
     children_t bit_mask;
     bit<1> zero_checksum_allowed;
-    // For the egress: does a reply's or copy's UDP checksum have to be computed?
+    // For the egress: does a reply's or copy's UDP checksum have to be computed? Is it a frame for another child?
     bit<1> compute_checksum;
+    bit<1> is_forwarded;
 }

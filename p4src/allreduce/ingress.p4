@@ -29,7 +29,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     EACH_LANE(LANE_SUM)
 
     counter(1024, CounterType.packets_and_bytes) verdicts;
-    counter(8, CounterType.packets_and_bytes) drops;
+    counter(16, CounterType.packets_and_bytes) drops;
 
     set_index_t index = 0;
 
@@ -72,6 +72,28 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             hdr.ipv4.source: exact @name("source_ip");
         }
         actions = { set_child; NoAction; }
+        default_action = NoAction();
+        size = 4096;
+    }
+
+    // --- Frames of one child for another ---------------------------------------------------------------------------
+
+    action forward(
+            bit<9> port, mac_t source_mac, mac_t destination_mac, ipv4_t source_ip, ipv4_t destination_ip) {
+        standard_metadata.egress_spec = port;
+        hdr.ethernet.source = source_mac;
+        hdr.ethernet.destination = destination_mac;
+        hdr.ipv4.source = source_ip;
+        hdr.ipv4.destination = destination_ip;
+        meta.is_forwarded = 1;
+    }
+
+    table peers {
+        key = {
+            hdr.netsum.job: exact @name("job");
+            hdr.netsum.peer: exact @name("child");
+        }
+        actions = { forward; NoAction; }
         default_action = NoAction();
         size = 4096;
     }
@@ -169,9 +191,12 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             return;
         }
         bool no_data = (hdr.netsum.flags & FLAG_NO_DATA) != 0;
+        bool is_for_peer = hdr.netsum.kind == kind_t.MESSAGE || hdr.netsum.kind == kind_t.ACKNOWLEDGEMENT;
         if (hdr.netsum.version != NETSUM_VERSION
-                || hdr.netsum.kind != kind_t.CONTRIBUTION
-                || (hdr.netsum.operator != operator_t.SUM && (hdr.netsum.operator != operator_t.MAX || no_data))) {
+                || (!is_for_peer
+                    && (hdr.netsum.kind != kind_t.CONTRIBUTION
+                        || (hdr.netsum.operator != operator_t.SUM
+                            && (hdr.netsum.operator != operator_t.MAX || no_data))))) {
             refuse(drop_t.KIND);
             return;
         }
@@ -181,6 +206,33 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         }
         if (!children.apply().hit) {
             refuse(drop_t.CHILD);
+            return;
+        }
+        if (is_for_peer) {
+            if (hdr.udp.length_bytes > UDP_FULL_BYTES) {
+                refuse(drop_t.LENGTH);
+                return;
+            }
+            if (hdr.netsum.epoch != meta.epoch) {
+                refuse(drop_t.EPOCH);
+                return;
+            }
+            ipv4_t old_source = hdr.ipv4.source;
+            ipv4_t old_destination = hdr.ipv4.destination;
+            if (!peers.apply().hit) {
+                refuse(drop_t.PEER);
+                return;
+            }
+            // RFC 1624, equation 3, which is the csum16 of these: the bytes themselves are not read, and what damage
+            // there was stays visible to the receiver.
+            if (hdr.udp.checksum != 0) {
+                bit<16> sum;
+                hash(sum, HashAlgorithm.csum16, 16w0, {
+                    ~hdr.udp.checksum, ~old_source, ~old_destination, hdr.ipv4.source, hdr.ipv4.destination
+                }, 32w65536);
+                hdr.udp.checksum = sum == 0 ? 16w0xFFFF : sum;
+            }
+            count_verdict(verdict_t.FORWARDED);
             return;
         }
         if (hdr.lanes.isValid()) {

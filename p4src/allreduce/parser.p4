@@ -34,8 +34,8 @@ parser AllreduceParser(
 
     state parse_netsum {
         packet.extract(hdr.netsum);
-        transition select(hdr.udp.length_bytes) {
-            UDP_FULL_BYTES: parse_lanes;
+        transition select(hdr.netsum.kind, hdr.udp.length_bytes) {
+            (kind_t.CONTRIBUTION, UDP_FULL_BYTES): parse_lanes;
             default: accept;
         }
     }

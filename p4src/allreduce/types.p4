@@ -15,7 +15,7 @@ typedef bit<64> children_t;  // one bit for each child
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<16> NETSUM_PORT = 48864;
-const bit<8> NETSUM_VERSION = 1;
+const bit<8> NETSUM_VERSION = 2;
 
 const bit<16> IPV4_BYTES = 20;
 const bit<16> UDP_SHORT_BYTES = 32;                  // UDP header 8, protocol header 24: a frame without lanes
@@ -25,7 +25,9 @@ enum bit<8> kind_t {
     CONTRIBUTION = 0,
     RESULT = 1,
     WAITING = 2,
-    ERROR = 3
+    ERROR = 3,
+    MESSAGE = 4,
+    ACKNOWLEDGEMENT = 5
 }
 
 enum bit<8> operator_t {
@@ -42,7 +44,7 @@ const bit<8> SET_COMPLETE = 1;
 const bit<8> SET_FINAL = 2;
 const bit<8> SET_FAILED = 3;
 
-// What became of a contribution: row of counters `statistics`, column as numbered here.
+// What became of a contribution or of a frame for another child: row of counters `statistics`, column as numbered here.
 enum bit<32> verdict_t {
     ACCEPTED = 0,
     ACCEPTED_NO_DATA = 1,
@@ -51,10 +53,11 @@ enum bit<32> verdict_t {
     WAITING = 4,
     ERROR = 5,
     OUTSIDE_WINDOW = 6,
-    MISMATCH = 7
+    MISMATCH = 7,
+    FORWARDED = 8
 }
 
-// Why a frame was dropped before it reached a set.
+// Why a frame was dropped before it reached a set or left for another child.
 enum bit<32> drop_t {
     NOT_OURS = 0,
     LENGTH = 1,
@@ -63,5 +66,6 @@ enum bit<32> drop_t {
     CHILD = 4,
     EPOCH = 5,
     KIND = 6,
-    INDEX = 7
+    INDEX = 7,
+    PEER = 8
 }

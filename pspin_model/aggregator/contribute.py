@@ -1,4 +1,5 @@
-"""The handler of a contribution: the slot rule of the protocol on one set, and the answers.
+"""The handler of a contribution: the slot rule of the protocol on one set, and the answers. And of a frame of one child
+for another, which is sent on from where it lies.
 
 A set is in the L1 of one cluster, and its packets go to that cluster's cores only (first come, first served), so one
 lock in that L1 guards it. Sums are kept in the cores' byte order and turned around as they come and go.
@@ -9,7 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from hostagent.protocol.services.aggregator import MOST_CHILDREN, VERDICTS
-from hostagent.protocol.wire import FLAG_NO_DATA, HEADER_AT, LANES_AT, OFFSET, Kind, Operator
+from hostagent.protocol.wire import (
+    ETHERNET_BYTES,
+    FLAG_NO_DATA,
+    FORWARDED_KINDS,
+    HEADER_AT,
+    LANES_AT,
+    OFFSET,
+    TIME_TO_LIVE,
+    Kind,
+    Operator,
+)
 from pspin_model.aggregator.layout import (
     ANSWER_CHECKSUM,
     HEADER_STRIDE_BYTES,
@@ -63,16 +74,21 @@ from pspin_model.handlers import (
     wait,
 )
 
-ACCEPTED, ACCEPTED_NO_DATA, COMPLETED, SERVED_AGAIN, WAITING, ERROR, OUTSIDE_WINDOW, MISMATCH = range(len(VERDICTS))
+ACCEPTED, ACCEPTED_NO_DATA, COMPLETED, SERVED_AGAIN, WAITING, ERROR, OUTSIDE_WINDOW, MISMATCH, FORWARDED = range(
+    len(VERDICTS)
+)
 VERDICT_COUNT = len(VERDICTS)
 NOTHING = -1
 RESULT_KIND, WAITING_KIND, ERROR_KIND = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
+MESSAGE_KIND = min(map(int, FORWARDED_KINDS))
 MAXIMUM = int(Operator.MAX)
 KIND_AT, OPERATOR_AT, FLAGS_AT, EPOCH_AT, CHUNK_AT, OPERATION_AT, CHILD_AT = (
     HEADER_AT + OFFSET[name] for name in ("kind", "operator", "flags", "epoch", "chunk", "operation", "child")
 )
 CHECKSUM_LOW_AT = HEADER_AT - 1
 """Low byte of the UDP checksum."""
+MACS_BYTES, TTL_AT, IPV4_CHECKSUM_AT = 12, ETHERNET_BYTES + 8, ETHERNET_BYTES + 10
+ADDRESSES_AT, ADDRESSES_END = ETHERNET_BYTES + 12, ETHERNET_BYTES + 20
 MODULUS = 1 << 32
 
 ENTRY_ALU, ENTRY_LOADS, ENTRY_L2_LOADS = 40, 12, 4
@@ -83,6 +99,9 @@ TURN_ALU = 8
 """Turning a 32-bit word around: RV32IM has no instruction for it. [ours]"""
 HEADER_WORDS = 17
 """Of 66 bytes, from L2 to L1."""
+FORWARD_ALU, FORWARD_LOADS, FORWARD_STORES, ADDRESS_WORDS = 90, 24, 16, 9
+"""Addresses, from L2, into a frame whose halfwords are not aligned, and two checksums: of ten halfwords, and of the
+difference of four. [ours]"""
 
 
 @helper
@@ -167,6 +186,45 @@ def answer(h, words, row, bit, kind, frame, control, sums, came):  # type: ignor
 
 
 @helper
+def halfwords(h, frame, first, end):  # type: ignore[no-untyped-def]
+    """One's complement sum of big-endian 16-bit words."""
+    total = np.int64(0)
+    for at in range(first, end, 2):
+        total += np.int64(frame[at]) << 8 | np.int64(frame[at + 1])
+    total = (total & 0xFFFF) + (total >> 16)
+    return (total & 0xFFFF) + (total >> 16)
+
+
+@helper
+def put16(h, frame, at, value):  # type: ignore[no-untyped-def]
+    frame[at] = value >> 8
+    frame[at + 1] = value & 0xFF
+
+
+@helper
+def forward(h, words, row, bit, peer, frame):  # type: ignore[no-untyped-def]
+    """Send a frame on to the child of the bit ``peer``. A UDP checksum is updated as in RFC 1624, equation 3: damage
+    stays visible."""
+    at = P_HEADERS * WORD_BYTES + (row * MOST_CHILDREN + peer) * HEADER_STRIDE_BYTES
+    header = handler_memory(h, np.uint8)[at : at + LANES_AT]
+    charge(h, l2_load=ADDRESS_WORDS, alu=FORWARD_ALU, load=FORWARD_LOADS, store=FORWARD_STORES)
+    checksum = halfwords(h, frame, CHECKSUM_LOW_AT - 1, CHECKSUM_LOW_AT + 1)
+    before = halfwords(h, frame, ADDRESSES_AT, ADDRESSES_END)
+    frame[:MACS_BYTES] = header[:MACS_BYTES]
+    frame[ADDRESSES_AT:ADDRESSES_END] = header[ADDRESSES_AT:ADDRESSES_END]
+    frame[TTL_AT] = TIME_TO_LIVE
+    put16(h, frame, IPV4_CHECKSUM_AT, 0)
+    put16(h, frame, IPV4_CHECKSUM_AT, 0xFFFF - halfwords(h, frame, ETHERNET_BYTES, ADDRESSES_END))
+    if checksum != 0:
+        total = (0xFFFF - checksum) + (0xFFFF - before) + halfwords(h, frame, ADDRESSES_AT, ADDRESSES_END)
+        total = (total & 0xFFFF) + (total >> 16)
+        updated = 0xFFFF - ((total & 0xFFFF) + (total >> 16))
+        put16(h, frame, CHECKSUM_LOW_AT - 1, updated if updated != 0 else 0xFFFF)
+    count(h, words, row, bit, FORWARDED)
+    wait(h, send_packet(h, frame, 0, words[P_PORTS + row * MOST_CHILDREN + peer]))
+
+
+@helper
 def accepts(h, control, job, chunk):  # type: ignore[no-untyped-def]
     """2: restarts the set; 1: the set's own chunk; 0: neither."""
     if control[S_EPOCH] != job[J_EPOCH]:
@@ -214,9 +272,9 @@ def judge(h, control, sums, job, frame, bit):  # type: ignore[no-untyped-def]
     return verdict, NOTHING, False
 
 
-@handler(code_bytes=2048)
+@handler(code_bytes=2560)
 def contribute(h):  # type: ignore[no-untyped-def]
-    """One contribution, of a child that the matching rules know."""
+    """One contribution, or frame for another child, of a child that the matching rules know."""
     words = handler_memory(h, np.int64)
     found = tag(h)
     row, bit, number = found & 0xFF, found >> TAG_BIT_SHIFT & 0xFF, found >> TAG_SET_SHIFT
@@ -225,6 +283,9 @@ def contribute(h):  # type: ignore[no-untyped-def]
     charge(h, alu=ENTRY_ALU, load=ENTRY_LOADS, load_use=ENTRY_LOADS, l2_load=ENTRY_L2_LOADS, branch=4)
     if field32(h, frame, EPOCH_AT) != job[J_EPOCH]:
         atomic_add(h, words, P_EPOCH_DROPS, 1)
+        return
+    if frame[KIND_AT] >= MESSAGE_KIND:
+        forward(h, words, row, bit, number, frame)
         return
     size = words[P_PLACE_BYTES]
     first = number // clusters(h) * size

@@ -32,7 +32,8 @@ S_WORDS = 10
 
 # A packet's tag: what the matching rules found.
 TAG_BIT_SHIFT, TAG_SET_SHIFT = 8, 16
-"""Row of the job in the lowest byte, then the child's bit, then the set's number: 2 * slot + parity."""
+"""Row of the job in the lowest byte, then the child's bit, then the set's number: 2 * slot + parity; of a frame for
+another child that one's bit."""
 
 ANSWER_CHECKSUM = 1
 """Tag of a sent packet: the network interface computes its UDP checksum."""

@@ -1,8 +1,8 @@
 """What the switch's network side does before and after the cores: matching rules and checksums.
 
 PsPIN's matching engine compares header words of a packet with rules and finds the execution context and the message.
-Here a rule is a child of a job: its addresses, port and numbers. Checksums are the interface's work, as on network
-cards.
+Here a rule is a child of a job: its addresses, port and numbers; for a frame of one child for another the engine finds
+the rules of both. Checksums are the interface's work, as on network cards, but for those that pass from child to child.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from hostagent.protocol.wire import (
     ETHERNET_BYTES,
     ETHERTYPE_IPV4,
     FLAG_NO_DATA,
+    FORWARDED_KINDS,
     HEADER_AT,
     IPV4_BYTES,
     LANES_AT,
@@ -32,7 +33,7 @@ from hostagent.protocol.wire import (
 from pspin_model.aggregator.layout import TAG_BIT_SHIFT, TAG_SET_SHIFT
 
 NOT_OURS, LENGTH, CHECKSUM = DROPS.index("not_ours"), DROPS.index("length"), DROPS.index("checksum")
-JOB, CHILD, KIND = DROPS.index("job"), DROPS.index("child"), DROPS.index("kind")
+JOB, CHILD, KIND, PEER = DROPS.index("job"), DROPS.index("child"), DROPS.index("kind"), DROPS.index("peer")
 
 RULE = np.dtype(
     [(name, "<i8") for name in ("job", "child", "bit", "row", "port", "mac", "ip", "zero_allowed")]
@@ -44,10 +45,12 @@ R_JOB, R_CHILD, R_BIT, R_ROW, R_PORT, R_MAC, R_IP, R_ZERO, R_FIRST, R_WINDOW, R_
 
 IP_AT, UDP_AT = ETHERNET_BYTES, ETHERNET_BYTES + IPV4_BYTES
 UDP_CHECKSUM_AT = UDP_AT + 6
-VERSION_AT, KIND_AT, JOB_AT, CHILD_AT, FLAGS_AT, OPERATOR_AT, LANE_COUNT_AT, CHUNK_AT = (
-    HEADER_AT + OFFSET[name] for name in ("version", "kind", "job", "child", "flags", "operator", "lanes", "chunk")
+VERSION_AT, KIND_AT, JOB_AT, CHILD_AT, FLAGS_AT, OPERATOR_AT, LANE_COUNT_AT, PEER_AT, CHUNK_AT = (
+    HEADER_AT + OFFSET[name]
+    for name in ("version", "kind", "job", "child", "flags", "operator", "lanes", "peer", "chunk")
 )
 CONTRIBUTION, SUM, MAX = int(Kind.CONTRIBUTION), int(Operator.SUM), int(Operator.MAX)
+MESSAGE, LAST_KIND = min(map(int, FORWARDED_KINDS)), max(map(int, FORWARDED_KINDS))
 
 
 @njit
@@ -84,7 +87,8 @@ def udp_total(at: int, size: int) -> Any:
 
 @njit
 def look(at: int, size: int) -> Any:
-    """-1 for a contribution of the protocol, whole and unharmed but for its UDP checksum; else why it is dropped."""
+    """-1 for a contribution of the protocol, whole and unharmed but for its UDP checksum, or a frame for another child;
+    else why it is dropped."""
     if size < LANES_AT or be16(at + 12) != ETHERTYPE_IPV4 or load_u8(at + IP_AT) != 0x45:
         return NOT_OURS
     if load_u8(at + IP_AT + 9) != PROTOCOL_UDP or be16(at + UDP_AT + 2) != NETSUM_PORT or be16(at + IP_AT + 6) & 0x3FFF:
@@ -94,7 +98,11 @@ def look(at: int, size: int) -> Any:
     if be16(at + IP_AT + 2) != size - ETHERNET_BYTES or be16(at + UDP_AT + 4) != size - UDP_AT:
         return LENGTH
     no_data, operator = load_u8(at + FLAGS_AT) & FLAG_NO_DATA, load_u8(at + OPERATOR_AT)
-    if load_u8(at + VERSION_AT) != NETSUM_VERSION or load_u8(at + KIND_AT) != CONTRIBUTION:
+    if load_u8(at + VERSION_AT) != NETSUM_VERSION:
+        return KIND
+    if MESSAGE <= load_u8(at + KIND_AT) <= LAST_KIND:
+        return -1
+    if load_u8(at + KIND_AT) != CONTRIBUTION:
         return KIND
     if operator > MAX or (no_data and operator != SUM):
         return KIND
@@ -118,6 +126,11 @@ def match(at: int, size: int, port: int, lanes: int, rules: Any, heads: Any) -> 
         mac = be16(at + 6) << 32 | be32(at + 8)
         if rule[R_PORT] != port or rule[R_MAC] != mac or rule[R_IP] != be32(at + IP_AT + 12):
             return CHILD, 0
+        if load_u8(at + KIND_AT) >= MESSAGE:
+            if size > LANES_AT + 4 * lanes:
+                return LENGTH, 0
+            peer = bit_of_peer(at, rules, heads)
+            return (PEER, 0) if peer < 0 else (-1, rule[R_ROW] | rule[R_BIT] << TAG_BIT_SHIFT | peer << TAG_SET_SHIFT)
         count = be16(at + LANE_COUNT_AT)
         is_short = count == 0 and load_u8(at + FLAGS_AT) & FLAG_NO_DATA != 0 and rule[R_SHORT] != 0
         if size != LANES_AT + 4 * count or (count != lanes and not is_short):
@@ -131,6 +144,16 @@ def match(at: int, size: int, port: int, lanes: int, rules: Any, heads: Any) -> 
         number = 2 * (rule[R_FIRST] + chunk % window) + chunk // window % 2
         return -1, rule[R_ROW] | rule[R_BIT] << TAG_BIT_SHIFT | number << TAG_SET_SHIFT
     return CHILD, 0
+
+
+@njit
+def bit_of_peer(at: int, rules: Any, heads: Any) -> Any:
+    """The bit of the child that a frame is for; -1 if the job has none."""
+    job, peer = be16(at + JOB_AT), be16(at + PEER_AT)
+    for index in range(heads[job, 0], heads[job, 1]):
+        if rules[index][R_CHILD] == peer:
+            return rules[index][R_BIT]
+    return -1
 
 
 @njit

@@ -11,9 +11,9 @@ from emulator.p4.frontend import compile_source
 from emulator.p4.library import find_program
 from emulator.v1model.architecture import V1MODEL
 from hostagent.controller.core.model import Capacity
-from hostagent.controller.drivers import driver
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.controller.drivers.p4.names import P4Names
+from hostagent.protocol.services.aggregator import DROPS, VERDICTS
 from tests.programs.aggregator_p4info import ACTIONS, COUNTERS, TABLES
 
 JOB = JobEntries(
@@ -44,7 +44,7 @@ def test_tables_actions_and_counters_are_those_of_the_program(p4info: Any) -> No
 
 
 def test_capacity_is_read_from_the_sizes_of_arrays(p4info: Any) -> None:
-    assert P4Names(p4info).capacity() == Capacity(slots=512, lanes=64, rows=64)
+    assert P4Names(p4info).capacity() == Capacity(slots=512, lanes=64, rows=64, forwards_messages=True)
 
 
 def test_every_entry_of_a_job_survives_the_way_to_p4runtime_and_back(p4info: Any) -> None:
@@ -55,8 +55,8 @@ def test_every_entry_of_a_job_survives_the_way_to_p4runtime_and_back(p4info: Any
 
 def test_verdicts_and_drops_have_the_programs_numbers() -> None:
     text = (Path(find_program("allreduce.p4")).parent / "allreduce" / "types.p4").read_text()
-    assert _members(text, "verdict_t") == [name.upper() for name in driver.VERDICTS]
-    assert _members(text, "drop_t") == [name.upper() for name in driver.DROPS]
+    assert _members(text, "verdict_t") == [name.upper() for name in VERDICTS]
+    assert _members(text, "drop_t") == [name.upper() for name in DROPS]
 
 
 def _members(text: str, enum: str) -> list[str]:

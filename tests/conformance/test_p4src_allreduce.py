@@ -37,7 +37,7 @@ def test_every_child_gets_the_sum_once(program: CompiledProgram, checksum: bool)
     for child, results in sent.items():
         assert [r[66:] for r in results] == [sums_of(frames, chunk) for chunk in range(3)]
         for chunk, result in enumerate(results):
-            assert result[42:48] == bytes([1, 1, 0, 3, 0, child]), "version, result, job, child"
+            assert result[42:48] == bytes([2, 1, 0, 3, 0, child]), "version, result, job, child"
             assert int.from_bytes(result[58:62], "big") == chunk
             assert (result[40:42] != b"\0\0") == checksum
             assert ones_sum(result[14:34]) == 0xFFFF, "IPv4 header checksum"

@@ -1,4 +1,4 @@
-"""Streams of contributions that no well-behaved worker would send in this order, drawn from a seed.
+"""Streams of contributions and messages that no well-behaved worker would send in this order, drawn from a seed.
 
 Repeats, old and future chunks, other epochs, other operations, damaged and cut frames, strangers: what an aggregator
 answers to them is compared with the rules in plain Python (`hostagent.protocol.reference`).
@@ -14,7 +14,7 @@ import numpy as np
 
 from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame
 from hostagent.protocol.reference import ReferenceChild, ReferenceJob
-from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind, Operator
+from hostagent.protocol.wire import FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
 
 LANES = 64
 SLOTS = 64
@@ -83,6 +83,8 @@ class Traffic:
     def frame(self) -> tuple[int, bytes]:
         """A port and what arrives there."""
         rng, job = self.rng, self.rng.choice(self.jobs)
+        if rng.random() < 0.2:
+            return self._message(job)
         head = self.heads[job.number]
         if rng.random() < 0.15:
             self.heads[job.number] = head = (head + 1) % 2**32
@@ -102,6 +104,18 @@ class Traffic:
         frame = build_frame(Frame(addresses, header, lanes, checksum=job.checksums or rng.random() < 0.3))
         return self._damaged(child, frame)
 
+    def _message(self, job: Job) -> tuple[int, bytes]:
+        """Of any length up to a little more than a full frame's, mostly for a child that exists."""
+        rng, child = self.rng, self.rng.randrange(job.children)
+        peer = rng.randrange(job.children) if rng.random() < 0.95 else rng.choice((job.children, 63, 64, 2**16 - 1))
+        epoch = self.epochs[job.number] + (rng.choice((-1, 1)) if rng.random() < 0.05 else 0)
+        numbers = rng.randrange(2**32), rng.randrange(2**32)
+        header = Header(rng.choice(FORWARDED_KINDS), job.number, child, epoch, *numbers, peer=peer)
+        size = rng.choice((0, 1, 3, 4 * LANES - 1, 4 * LANES, rng.randrange(4 * LANES + 3)))
+        addresses = Addresses(job.mac(child), AGGREGATOR_MAC, job.ip(child), AGGREGATOR_IP)
+        frame = Frame(addresses, header, checksum=rng.random() < 0.7, payload=rng.randbytes(size))
+        return self._damaged(child, build_frame(frame))
+
     def _damaged(self, port: int, frame: bytes) -> tuple[int, bytes]:
         rng, kind = self.rng, self.rng.random()
         if kind < 0.03:
@@ -119,8 +133,8 @@ class Traffic:
 
 
 def essence(port: int, data: bytes) -> tuple[int, bytes]:
-    """What must agree of an answer: all of it, but for the lanes that `waiting` and `error` say nothing in."""
-    frame = parse_frame(data)
+    """What must agree of what comes out: all of it, but for the lanes that `waiting` and `error` say nothing in."""
+    frame = parse_frame(data, at_destination=False)
     meant = {Kind.WAITING: 2, Kind.ERROR: 4}.get(Kind(frame.header.kind))
     if meant is None:
         return port, data

@@ -177,7 +177,7 @@ class ReferenceServer(ReferenceAggregator):
 
     def _answer_short(self, job: ReferenceJob, number: int, frame: Frame) -> tuple[int, bytes]:
         child = job.children[number]
-        header = replace(frame.header, kind=Kind.RESULT, child=number, flags=FLAG_NO_DATA, reserved=0)
+        header = replace(frame.header, kind=Kind.RESULT, child=number, flags=FLAG_NO_DATA, peer=0)
         lanes = np.zeros(0 if job.short_allowed else self.lanes, np.uint32)
         addresses = Addresses(job.switch_mac, child.mac, job.switch_ip, child.ip)
         return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum))

@@ -17,6 +17,7 @@ TABLES = {
         {"job": 16, "child": 16, "port": 9, "source_mac": 48, "source_ip": 32},
         "AllreduceIngress.set_child",
     ),
+    "AllreduceIngress.peers": ({"job": 16, "child": 16}, "AllreduceIngress.forward"),
     "AllreduceEgress.copies": ({"port": 9, "rid": 16}, "AllreduceEgress.address_copy"),
 }
 ACTIONS = {
@@ -32,6 +33,13 @@ ACTIONS = {
         "statistics": 16,
     },
     "AllreduceIngress.set_child": {"bit_mask": 64, "zero_checksum_allowed": 1},
+    "AllreduceIngress.forward": {
+        "port": 9,
+        "source_mac": 48,
+        "destination_mac": 48,
+        "source_ip": 32,
+        "destination_ip": 32,
+    },
     "AllreduceEgress.address_copy": {
         "child": 16,
         "source_mac": 48,
@@ -41,7 +49,7 @@ ACTIONS = {
         "compute_checksum": 1,
     },
 }
-COUNTERS = {"AllreduceIngress.verdicts": 1024, "AllreduceIngress.drops": 8}
+COUNTERS = {"AllreduceIngress.verdicts": 1024, "AllreduceIngress.drops": 16}
 
 
 def aggregator_p4info(lanes: int = 64, slots: int = 512) -> Any:

@@ -28,7 +28,7 @@ class ReferenceCore:
 
     def __init__(self, *, lanes: int, slots: int, ports: TxPortTable) -> None:
         self.ports = ports
-        self.capacity = Capacity(slots, lanes, jobs=8)
+        self.capacity = Capacity(slots, lanes, jobs=8, forwards_messages=True)
         self.rule = ReferenceAggregator(lanes)
         self.calls = 0
         self._terms: dict[int, JobTerms] = {}
@@ -100,7 +100,7 @@ class ReferenceCore:
             if count == before.get((job, verdict), 0):
                 continue
             try:
-                child = parse_frame(frame).header.child
+                child = parse_frame(frame, at_destination=False).header.child
             except WireError:
                 return
             name = verdict.name.lower()

@@ -28,7 +28,8 @@ def print_report(report: Mapping[str, Any], out: TextIO) -> None:
     if between:
         console.print(
             f"to other racks: {between['part_bytes']:,} bytes of partial sums, {between['total_bytes']:,} of totals, "
-            f"{between['again_bytes']:,} retransmitted; {between['dropped']:,} of their frames came too late"
+            f"{between['again_bytes']:,} retransmitted, {between['message_bytes']:,} of messages; "
+            f"{between['dropped']:,} of their frames came too late"
         )
     lost = [f"{count:,} {reason}" for reason, count in report["drops"].items()]
     if report["unknown_services"]:

@@ -53,5 +53,14 @@ def lease(world: World, job: Job, rank: int, request: int) -> pb.ServerMessage:
         port_number=port.number,
         first_slot=job.first_slot,
         row=job.row,
+        message_checksum=world.capacity.message_checksum or _has_port_that_damages(world, job),
+        forwards_messages=world.capacity.forwards_messages,
+        aggregator=world.capacity.aggregator,
     )
     return pb.ServerMessage(request=request, lease=message)
+
+
+def _has_port_that_damages(world: World, job: Job) -> bool:
+    """One is enough for messages: nobody between two ranks verifies or computes their checksums."""
+    ports = (world.ports.of(member.process) for member in job.members.values())
+    return any(port is None or not port.zero_checksum_allowed for port in ports)

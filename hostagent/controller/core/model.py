@@ -65,6 +65,12 @@ class Capacity:
     lanes: int
     rows: int
     """Jobs at a time: rows of counters."""
+    forwards_messages: bool = False
+    """Messages of one rank for another go through the aggregator."""
+    message_checksum: bool = False
+    """Messages need UDP checksums whatever the ranks' ports: they may cross a cable between racks."""
+    aggregator: str = ""
+    """Its name, for people."""
 
 
 _UNIQUE_TAIL = re.compile(r"(?<=.)(\.\d+)?\.[0-9a-f]{32}$")

@@ -164,7 +164,13 @@ class AggregatorDriver(ReconnectingDriver):
 
     def _capacity(self) -> Capacity:
         description = self._description
-        return Capacity(slots=description.slots, lanes=description.lanes, rows=description.jobs)
+        return Capacity(
+            slots=description.slots,
+            lanes=description.lanes,
+            rows=description.jobs,
+            forwards_messages=description.forwards_messages,
+            aggregator=self.name,
+        )
 
     def _install(self, events: DriverEvents, stub: Any, entries: JobEntries) -> None:
         incarnation = self._description.incarnation

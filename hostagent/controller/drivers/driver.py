@@ -13,23 +13,6 @@ from typing import Protocol
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.p4.entries import JobEntries
 
-VERDICTS = (
-    "accepted",
-    "accepted_no_data",
-    "completed",
-    "served_again",
-    "waiting",
-    "error",
-    "outside_window",
-    "mismatch",
-)
-"""What became of a job's contribution, in the order of the program's verdict_t."""
-
-VERDICTS_PER_ROW = 16
-
-DROPS = ("not_ours", "length", "checksum", "job", "child", "epoch", "kind", "index")
-"""Why a frame was dropped before it reached a set, in the order of the program's drop_t."""
-
 
 class AggregatorUnavailable(Exception):
     """The aggregator can't be asked now; the text says why."""

@@ -165,7 +165,14 @@ class RacksDriver:
         except RacksRefused as error:
             self._listener.lost(str(error), permanent=True)
             return
-        self._listener.ready(replace(known[0], slots=min(each.slots for each in known)), state_lost)
+        capacity = replace(
+            known[0],
+            slots=min(each.slots for each in known),
+            forwards_messages=all(each.forwards_messages for each in known),
+            message_checksum=True,
+            aggregator=self.name,
+        )
+        self._listener.ready(capacity, state_lost)
 
     def _lost(self, index: int, why: str, permanent: bool) -> None:
         with self._lock:

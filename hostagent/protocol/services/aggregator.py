@@ -31,7 +31,7 @@ or directly from each rack (sharded). In a tree the first rack completes all chu
 MOST_RACKS = 64
 
 VERDICTS = tuple(verdict.name.lower() for verdict in Verdict)
-"""Names of the verdicts on a job's contributions, in the order of `Verdict`."""
+"""Names of the verdicts on a job's frames, in the order of `Verdict`."""
 
 DROPS = tuple(reason.name.lower() for reason in Drop)
 """Names of the reasons why a frame is dropped before it reaches a set, in the order of `Drop`."""
@@ -217,11 +217,14 @@ class Capacity:
     """Of a full frame."""
     jobs: int
     """At a time."""
+    forwards_messages: bool = False
+    """Frames of `wire.FORWARDED_KINDS` go on to the child that they name. False: they are dropped, and ranks that would
+    send one are told that this aggregator does not forward them."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobCounters:
-    """Verdicts on a job's contributions since it was first installed, over its epochs. Zeros may be omitted.
+    """Verdicts on a job's frames since it was first installed, over its epochs. Zeros may be omitted.
 
     Names are those of VERDICTS: `accepted` or `accepted_no_data` for a first copy, and in addition `completed` for the
     last one, as in the P4 program. Bytes are those of whole frames, without FCS.
@@ -266,7 +269,7 @@ class Aggregator(Protocol):
         """Raises AggregatorRefused(UNKNOWN)."""
 
     def drops(self) -> Mapping[str, int]:
-        """Frames that reached no set, by the names of DROPS."""
+        """Frames that reached no set and no other child, by the names of DROPS."""
 
     def statistics(self) -> dict[str, object]:
         """Statistics for reports, as JSON values: cycles, cores, memory. An optional "summary" is a list of lines that

@@ -14,7 +14,7 @@ class WatchRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Description(_message.Message):
-    __slots__ = ("kind", "incarnation", "slots", "lanes", "jobs", "known", "place", "ports")
+    __slots__ = ("kind", "incarnation", "slots", "lanes", "jobs", "known", "place", "ports", "forwards_messages")
     KIND_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,7 @@ class Description(_message.Message):
     KNOWN_FIELD_NUMBER: _ClassVar[int]
     PLACE_FIELD_NUMBER: _ClassVar[int]
     PORTS_FIELD_NUMBER: _ClassVar[int]
+    FORWARDS_MESSAGES_FIELD_NUMBER: _ClassVar[int]
     kind: str
     incarnation: int
     slots: int
@@ -31,7 +32,8 @@ class Description(_message.Message):
     known: _containers.RepeatedCompositeFieldContainer[KnownJob]
     place: Place
     ports: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, kind: _Optional[str] = ..., incarnation: _Optional[int] = ..., slots: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[int] = ..., known: _Optional[_Iterable[_Union[KnownJob, _Mapping]]] = ..., place: _Optional[_Union[Place, _Mapping]] = ..., ports: _Optional[_Iterable[int]] = ...) -> None: ...
+    forwards_messages: bool
+    def __init__(self, kind: _Optional[str] = ..., incarnation: _Optional[int] = ..., slots: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[int] = ..., known: _Optional[_Iterable[_Union[KnownJob, _Mapping]]] = ..., place: _Optional[_Union[Place, _Mapping]] = ..., ports: _Optional[_Iterable[int]] = ..., forwards_messages: _Optional[bool] = ...) -> None: ...
 
 class Place(_message.Message):
     __slots__ = ("rack", "peers")

@@ -196,6 +196,7 @@ class AggregatorServer:
             known=[pb.KnownJob(job=job, epoch=epoch) for job, epoch in self._known.items()],
             place=self._place,
             ports=self._ports,
+            forwards_messages=capacity.forwards_messages,
         )
 
     def _check_incarnation(self, meant: int) -> None:

@@ -215,7 +215,7 @@ class Joined(_message.Message):
     def __init__(self, job: _Optional[int] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("job", "child", "children", "epoch", "base", "window", "lanes", "port", "host_mac", "host_ip", "switch_mac", "switch_ip", "zero_checksum_allowed", "short_no_data", "port_number", "first_slot", "row")
+    __slots__ = ("job", "child", "children", "epoch", "base", "window", "lanes", "port", "host_mac", "host_ip", "switch_mac", "switch_ip", "zero_checksum_allowed", "short_no_data", "port_number", "first_slot", "row", "message_checksum", "forwards_messages", "aggregator")
     JOB_FIELD_NUMBER: _ClassVar[int]
     CHILD_FIELD_NUMBER: _ClassVar[int]
     CHILDREN_FIELD_NUMBER: _ClassVar[int]
@@ -233,6 +233,9 @@ class Lease(_message.Message):
     PORT_NUMBER_FIELD_NUMBER: _ClassVar[int]
     FIRST_SLOT_FIELD_NUMBER: _ClassVar[int]
     ROW_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_CHECKSUM_FIELD_NUMBER: _ClassVar[int]
+    FORWARDS_MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     job: int
     child: int
     children: int
@@ -250,7 +253,10 @@ class Lease(_message.Message):
     port_number: int
     first_slot: int
     row: int
-    def __init__(self, job: _Optional[int] = ..., child: _Optional[int] = ..., children: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., lanes: _Optional[int] = ..., port: _Optional[str] = ..., host_mac: _Optional[int] = ..., host_ip: _Optional[int] = ..., switch_mac: _Optional[int] = ..., switch_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., short_no_data: _Optional[bool] = ..., port_number: _Optional[int] = ..., first_slot: _Optional[int] = ..., row: _Optional[int] = ...) -> None: ...
+    message_checksum: bool
+    forwards_messages: bool
+    aggregator: str
+    def __init__(self, job: _Optional[int] = ..., child: _Optional[int] = ..., children: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., lanes: _Optional[int] = ..., port: _Optional[str] = ..., host_mac: _Optional[int] = ..., host_ip: _Optional[int] = ..., switch_mac: _Optional[int] = ..., switch_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., short_no_data: _Optional[bool] = ..., port_number: _Optional[int] = ..., first_slot: _Optional[int] = ..., row: _Optional[int] = ..., message_checksum: _Optional[bool] = ..., forwards_messages: _Optional[bool] = ..., aggregator: _Optional[str] = ...) -> None: ...
 
 class Refused(_message.Message):
     __slots__ = ("reason", "text", "missing_ranks")

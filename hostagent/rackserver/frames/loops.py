@@ -32,7 +32,8 @@ from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, KIND_
 from hostagent.rackserver import compiled_calls
 from hostagent.rackserver.compiled_calls import TO_ALL
 from hostagent.rackserver.frames.answers import ERROR, RESULT, WAITING
-from hostagent.rackserver.frames.validate import ANNOUNCE, CONTRIBUTION, MAX, SERVED, row_of, sender
+from hostagent.rackserver.frames.forward import forward
+from hostagent.rackserver.frames.validate import ANNOUNCE, CONTRIBUTION, MAX, MESSAGE, SERVED, row_of, sender
 from hostagent.rackserver.records import (
     COUNTERS,
     JOB_BYTES,
@@ -62,6 +63,7 @@ LANE_BYTES, BUSY = COUNTERS.fields["lane_bytes"][1], COUNTERS.fields["busy_ns"][
 ACCEPTED, ACCEPTED_NO_DATA = int(Verdict.ACCEPTED), int(Verdict.ACCEPTED_NO_DATA)
 COMPLETED, SERVED_AGAIN, WAITED = int(Verdict.COMPLETED), int(Verdict.SERVED_AGAIN), int(Verdict.WAITING)
 FAILED, OUTSIDE_WINDOW, MISMATCH = int(Verdict.ERROR), int(Verdict.OUTSIDE_WINDOW), int(Verdict.MISMATCH)
+FORWARDED = int(Verdict.FORWARDED)
 MASK = 0xFFFFFFFF
 
 AHEAD, LINES = 6, 2
@@ -86,7 +88,8 @@ def add_to(address: int, amount: int) -> None:
 
 @njit(forceinline=True)
 def count(counters: int, job: Any, bit: int, verdict: int, length: int) -> None:
-    """Count a contribution that reached the slot rule. Those of other racks are counted there."""
+    """Count a contribution that reached the slot rule, or a frame for another child. Those of other racks are counted
+    there."""
     if job.full >> bit & 1 == 0:
         return
     add_to(counters + VERDICTS + 8 * ((job.row * MAX_CHILDREN + bit) * VERDICT_COLUMNS + verdict), 1)
@@ -164,13 +167,19 @@ def pick(server: Any, core: int, queues: int, addresses: int, lengths: int, port
 
 @njit(forceinline=True)
 def take_frame(server: Any, core: int, frame: int, length: int, port: int) -> None:
-    """A frame of this core's: a contribution, what another rack says, or none of ours."""
+    """A frame of this core's: a contribution, one child's for another, what another rack says, or none of ours."""
     row = row_of(server, frame, length)
     bit = sender(server, core, row, frame, length, port)
     if bit < 0:
         add_to(server.counters + core * server.counter_bytes + DROPS + 8 * ~bit, 1)
-    elif load_u8(frame + KIND_AT, 0) == CONTRIBUTION:
+        return
+    kind = load_u8(frame + KIND_AT, 0)
+    if kind == CONTRIBUTION:
         contribute(server, core, row, bit, frame, length)
+    elif kind >= MESSAGE:
+        job = job_at(server.jobs + row * JOB_BYTES)
+        count(server.counters + core * server.counter_bytes, job, bit, FORWARDED, length)
+        forward(server, job, core, frame, length)
     else:
         compiled_calls.take_rack_frame(server, core, frame, length, bit)
 

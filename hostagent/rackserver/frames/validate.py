@@ -1,6 +1,7 @@
-"""Whether a frame is a complete, valid contribution of a known child of the job, in the job's epoch.
+"""Whether a frame is a complete, valid contribution of a known child of the job, in the job's epoch, or one of a child
+for another.
 
-(Another rack, which is a child as well, may also send answers to contributions.)
+(Another rack, which is a child as well, may also send answers to contributions, and what its children send to ours.)
 
 A child's frames differ from one another in chunk, operation and lanes alone, as a rule. So each core keeps the head of
 the last one that it accepted of each child (if no checksum had to be looked at): a frame with the same head is accepted
@@ -18,9 +19,12 @@ from hostagent.protocol.wire import (
     ETHERNET_BYTES,
     ETHERTYPE_IPV4,
     FLAG_NO_DATA,
+    FORWARDED_KINDS,
+    HEADER_AT,
     LANES_AT,
     NETSUM_PORT,
     NETSUM_VERSION,
+    OFFSET,
     PROTOCOL_UDP,
     Kind,
 )
@@ -42,13 +46,18 @@ from hostagent.protocol.worker.header import (
     udp_sum,
     words_sum,
 )
+from hostagent.rackserver.hierarchy.records import tier_at
 from hostagent.rackserver.records import CHILD_BYTES, HEAD_BYTES, JOB_BYTES, MAX_CHILDREN, child_at, job_at
 
 SUM, MAX, SERVED, ANNOUNCE = 0, 1, 2, 3
 """Operators. The last two are for services only; see the README."""
 CONTRIBUTION, LAST_KIND = int(Kind.CONTRIBUTION), max(map(int, Kind))
+MESSAGE = min(map(int, FORWARDED_KINDS))
+"""And the kinds above it are for another child."""
+assert sorted(FORWARDED_KINDS) == list(range(MESSAGE, LAST_KIND + 1))
+PEER_AT = HEADER_AT + OFFSET["peer"]
 NOT_OURS, LENGTH, CHECKSUM, JOB = int(Drop.NOT_OURS), int(Drop.LENGTH), int(Drop.CHECKSUM), int(Drop.JOB)
-CHILD, EPOCH, KIND = int(Drop.CHILD), int(Drop.EPOCH), int(Drop.KIND)
+CHILD, EPOCH, KIND, PEER = int(Drop.CHILD), int(Drop.EPOCH), int(Drop.KIND), int(Drop.PEER)
 ACCEPTED = -1
 LAST_WORD_AT = HEAD_BYTES - 8
 """Of a head: its last two bytes before the chunk, then the frame's length and port, which are judged as well."""
@@ -57,7 +66,8 @@ assert CHUNK_AT == LAST_WORD_AT + 2
 
 @njit(forceinline=True)
 def sender(server: Any, core: int, row: int, frame: int, length: int, port: int) -> Any:
-    """The bit of the child that sent this contribution; ``~reason`` (a `Drop`) if it is none. ``row``: see `row_of`."""
+    """The bit of the child, or of the other rack, that sent this frame; ``~reason`` (a `Drop`) if it has no business
+    here. ``row``: see `row_of`."""
     number = load_be16(frame + CHILD_AT) if row >= 0 else MAX_CHILDREN
     head = server.heads + core * server.heads_bytes + (row * MAX_CHILDREN + number) * HEAD_BYTES
     if number < MAX_CHILDREN and is_like(frame, length, port, head):
@@ -71,7 +81,8 @@ def validate_head(server: Any, row: int, number: int, frame: int, length: int, p
     reason = validate(server, frame, length, port)
     if reason != ACCEPTED:
         return ~reason
-    bit = bit_of(server, job_at(server.jobs + row * JOB_BYTES), number)
+    job = job_at(server.jobs + row * JOB_BYTES)
+    bit = bit_of(server, job, number) if load_u8(frame + KIND_AT, 0) < MESSAGE else bit_towards(server, job, number)
     if bit == number and load_u16(frame + CHECKSUM_AT, 0) == 0:
         keep_head(frame, length, port, head)
     return bit
@@ -136,8 +147,50 @@ def validate(server: Any, frame: int, length: int, port: int) -> Any:
         return KIND
     row = row_of(server, frame, length)
     if row < 0:
-        return KIND if kind != CONTRIBUTION else JOB
-    return validate_child(server, job_at(server.jobs + row * JOB_BYTES), frame, length, port)
+        return KIND if CONTRIBUTION < kind < MESSAGE else JOB
+    job = job_at(server.jobs + row * JOB_BYTES)
+    if kind >= MESSAGE:
+        return validate_message(server, job, frame, length, port)
+    return validate_child(server, job, frame, length, port)
+
+
+@njit
+def bit_towards(server: Any, job: Any, number: int) -> Any:
+    """The bit of a child of this rack, or of the rack that has the child; -1 if none has."""
+    if job.tier == 0:
+        return bit_of(server, job, number)
+    for bit in range(MAX_CHILDREN):
+        if number < MAX_CHILDREN and tier_at(job.tier).stands_for[bit] >> number & 1:
+            return bit
+    return -1
+
+
+@njit
+def is_from(server: Any, job: Any, bit: int, frame: int, port: int) -> Any:
+    """Whether a frame has come by the child's port, from its addresses."""
+    child = child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES)
+    if child.port != port or child.ip != load_be32(frame + IPV4_AT + 12):
+        return False
+    return child.mac == (load_be16(frame + 6) << 32 | load_be32(frame + 8))
+
+
+@njit
+def validate_message(server: Any, job: Any, frame: int, length: int, port: int) -> Any:
+    """The rest, for a frame of one child for another. Its UDP checksum is the receiver's business, as are its bytes;
+    one of the two children is this rack's."""
+    bit, peer = (
+        bit_towards(server, job, load_be16(frame + CHILD_AT)),
+        bit_towards(server, job, load_be16(frame + PEER_AT)),
+    )
+    if bit < 0 or not is_from(server, job, bit, frame, port):
+        return CHILD
+    if length > LANES_AT + 4 * server.lanes:
+        return LENGTH
+    if load_be32(frame + EPOCH_AT) != job.epoch:
+        return EPOCH
+    if peer < 0 or (job.full >> bit | job.full >> peer) & 1 == 0:
+        return PEER
+    return ACCEPTED
 
 
 @njit
@@ -152,10 +205,7 @@ def validate_child(server: Any, job: Any, frame: int, length: int, port: int) ->
         return CHILD
     if load_u8(frame + KIND_AT, 0) != CONTRIBUTION and job.full >> bit & 1:  # only other racks may answer
         return KIND
-    child = child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES)
-    if child.port != port or child.ip != load_be32(frame + IPV4_AT + 12):
-        return CHILD
-    if child.mac != (load_be16(frame + 6) << 32 | load_be32(frame + 8)):
+    if not is_from(server, job, bit, frame, port):
         return CHILD
     lanes = load_be16(frame + LANE_COUNT_AT)
     if length != LANES_AT + 4 * lanes:
@@ -163,7 +213,7 @@ def validate_child(server: Any, job: Any, frame: int, length: int, port: int) ->
     if lanes != server.lanes and not (lanes == 0 and no_data and job.short_allowed):
         return LENGTH
     if load_u16(frame + CHECKSUM_AT, 0) == 0:
-        if child.zero_checksum_allowed == 0:
+        if child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES).zero_checksum_allowed == 0:
             return CHECKSUM
     elif udp_sum(frame, length) != 0xFFFF:
         return CHECKSUM

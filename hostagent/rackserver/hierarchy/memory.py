@@ -45,6 +45,8 @@ class Traffic:
     total_bytes: int = 0
     again_bytes: int = 0
     """Of lanes that had been sent before."""
+    message_bytes: int = 0
+    """Of messages between ranks and of their acknowledgements, behind their headers."""
     frames: int = 0
     dropped: int = 0
     """Of a chunk that is over, or that can't be of its set."""

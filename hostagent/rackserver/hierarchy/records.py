@@ -26,11 +26,14 @@ below  those racks alone
 up     the bit of the rack above; -1: the chunk is finished here
 """
 
-TRAFFIC = np.dtype(integers("part_bytes", "total_bytes", "again_bytes", "frames", "dropped"), align=True)
+TRAFFIC = np.dtype(
+    integers("part_bytes", "total_bytes", "again_bytes", "message_bytes", "frames", "dropped"), align=True
+)
 """One core's, of one job. Bytes of lanes that went to other racks: partial sums, totals, and either once more.
 
-frames   sent to other racks
-dropped  of theirs: of a chunk that is over, or that can't be of this set
+message_bytes  of messages and acknowledgements, behind their headers
+frames         sent to other racks
+dropped        of theirs: of a chunk that is over, or that can't be of this set
 """
 
 tier_at = record_at(TIER)

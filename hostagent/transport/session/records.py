@@ -110,6 +110,9 @@ def lease_from(message: pb.Lease, heartbeat: tuple[str, int], token: int) -> Lea
         short_no_data=message.short_no_data,
         heartbeat=heartbeat,
         token=token,
+        message_checksum=message.message_checksum,
+        forwards_messages=message.forwards_messages,
+        aggregator=message.aggregator,
     )
 
 

@@ -88,6 +88,12 @@ class Lease:
     """UDP address for this process' heartbeats. The same for all leases, and after a restart of the controller."""
     token: int
     """64 bits: names the process in its heartbeats. Silence is counted from the first heartbeat that arrives."""
+    message_checksum: bool = True
+    """Messages and acknowledgements carry a UDP checksum, and those without are dropped. The same on every rank."""
+    forwards_messages: bool = True
+    """The aggregator passes messages on to other ranks; where not, none may be sent."""
+    aggregator: str = ""
+    """Its name, for error messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,6 @@ from emulator.native.p4protos import p4info_pb2
 from emulator.native.p4protos import p4runtime_pb2 as p4
 from emulator.native.tls import ClientTls
 from hostagent.controller.drivers.driver import (
-    DROPS,
-    VERDICTS,
-    VERDICTS_PER_ROW,
     AggregatorCounters,
     AggregatorUnavailable,
     DriverEvents,
@@ -33,6 +30,8 @@ from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.controller.drivers.p4.names import DROP_COUNTER, VERDICT_COUNTER, P4Names, WrongProgram
 from hostagent.controller.drivers.p4.tables import SwitchTables
 from hostagent.controller.drivers.reconnecting import ReconnectingDriver
+from hostagent.protocol.counters import VERDICT_COLUMNS
+from hostagent.protocol.services.aggregator import DROPS, VERDICTS
 
 NO_SERVICES = (
     "a P4 switch only sums; weights and optimizers are kept by a rack server (`netsum run --aggregator server`)"
@@ -136,7 +135,7 @@ class P4RuntimeDriver(ReconnectingDriver):
             tables.keep_only(self._installed.values())
             self._session = client, names
             self._forget_old_orders()
-            events.ready(names.capacity(), state_lost)
+            events.ready(replace(names.capacity(), aggregator=self.name), state_lost)
             self._carry_out_orders(
                 lambda entries: self._install(events, tables, entries),
                 lambda job: tables.keep_only(self._installed.values()),
@@ -200,7 +199,7 @@ def _counters(verdicts: list[Any], drops: list[Any]) -> AggregatorCounters:
     """Cells that P4Runtime read, by row and name; rows without traffic are left out."""
     counters = AggregatorCounters()
     for cell in (entity.counter_entry for entity in verdicts):
-        row, verdict = divmod(cell.index.index, VERDICTS_PER_ROW)
+        row, verdict = divmod(cell.index.index, VERDICT_COLUMNS)
         if cell.data.packet_count and verdict < len(VERDICTS):
             counters.verdicts.setdefault(row, {})[VERDICTS[verdict]] = cell.data.packet_count
             counters.verdict_bytes.setdefault(row, {})[VERDICTS[verdict]] = cell.data.byte_count

@@ -88,8 +88,9 @@ class JobEntries:
         )
 
     def child_entries(self) -> tuple[TableEntry, ...]:
-        """Who may contribute, and how each copy of a result is addressed."""
-        return tuple(entry for child in self.children for entry in (self._sender(child), self._copy(child)))
+        """Who may contribute, how each copy of a result is addressed, and where messages for each child go."""
+        kinds = (self._sender, self._peer, self._copy)
+        return tuple(entry_of(child) for child in self.children for entry_of in kinds)
 
     def _rid(self, child: Child) -> int:
         return self.row * RIDS_PER_JOB + child.child + 1
@@ -107,14 +108,22 @@ class JobEntries:
             "AllreduceIngress.children", tuple(match.items()), "AllreduceIngress.set_child", tuple(params.items())
         )
 
-    def _copy(self, child: Child) -> TableEntry:
-        params = {
-            "child": child.child,
+    def _addresses(self, child: Child) -> dict[str, int]:
+        """Of a frame from the switch to a child."""
+        return {
             "source_mac": self.switch_mac,
             "destination_mac": child.host_mac,
             "source_ip": self.switch_ip,
             "destination_ip": child.host_ip,
-            "compute_checksum": int(not child.zero_checksum_allowed),
         }
+
+    def _peer(self, child: Child) -> TableEntry:
+        params = {"port": child.port, **self._addresses(child)}
+        match = (("job", self.job), ("child", child.child))
+        return TableEntry("AllreduceIngress.peers", match, "AllreduceIngress.forward", tuple(params.items()))
+
+    def _copy(self, child: Child) -> TableEntry:
+        compute_checksum = int(not child.zero_checksum_allowed)
+        params = {"child": child.child, **self._addresses(child), "compute_checksum": compute_checksum}
         match = (("port", child.port), ("rid", self._rid(child)))
         return TableEntry("AllreduceEgress.copies", match, "AllreduceEgress.address_copy", tuple(params.items()))

@@ -10,8 +10,8 @@ from typing import Any
 
 from emulator.native.p4protos import p4runtime_pb2 as p4
 from hostagent.controller.core.model import Capacity
-from hostagent.controller.drivers.driver import VERDICTS_PER_ROW
 from hostagent.controller.drivers.p4.entries import TableEntry
+from hostagent.protocol.counters import VERDICT_COLUMNS
 
 VERDICT_COUNTER, DROP_COUNTER = "AllreduceIngress.verdicts", "AllreduceIngress.drops"
 STATE_REGISTER = "AllreduceIngress.set_epoch"
@@ -19,7 +19,7 @@ STATE_REGISTER = "AllreduceIngress.set_epoch"
 LANE_REGISTER = re.compile(r"AllreduceIngress\.sum_[0-9a-f]+")
 """One array for each lane of a frame."""
 
-TABLES = ("AllreduceIngress.jobs", "AllreduceIngress.children", "AllreduceEgress.copies")
+TABLES = ("AllreduceIngress.jobs", "AllreduceIngress.children", "AllreduceIngress.peers", "AllreduceEgress.copies")
 
 MOST_ROWS = 1023
 """Replication ids are 16 bits: row * 64 + child + 1."""
@@ -51,8 +51,9 @@ class P4Names:
     def capacity(self) -> Capacity:
         """What the program was built for, derived from the sizes of its arrays."""
         lanes = sum(1 for name in self._registers if LANE_REGISTER.fullmatch(name))
-        rows = min(self._counters[VERDICT_COUNTER].size // VERDICTS_PER_ROW, MOST_ROWS)
-        return Capacity(slots=self._registers[STATE_REGISTER].size // 2, lanes=lanes, rows=rows)
+        rows = min(self._counters[VERDICT_COUNTER].size // VERDICT_COLUMNS, MOST_ROWS)
+        slots = self._registers[STATE_REGISTER].size // 2
+        return Capacity(slots=slots, lanes=lanes, rows=rows, forwards_messages=True)
 
     def counter_id(self, name: str) -> int:
         """The id of an indirect counter."""
