@@ -19,6 +19,13 @@ Posting is as for the worker core (``hostagent.protocol.worker``), in a frame po
 
 from hostagent.protocol.messages.core import FRAMES, MessageMemory, MessageSettings
 from hostagent.protocol.messages.frames import LEAST_PAYLOAD_BYTES, is_forwarded
+from hostagent.protocol.messages.message import (
+    COLLECTIVE_TAGS,
+    LARGEST_TAG,
+    POINT_TO_POINT,
+    Message,
+    message_request_of,
+)
 from hostagent.protocol.messages.receive import message_receive
 from hostagent.protocol.messages.records import (
     ANY_SOURCE,
@@ -42,14 +49,18 @@ from hostagent.protocol.messages.transmit import message_next_timer, message_pol
 
 __all__ = [
     "ANY_SOURCE",
+    "COLLECTIVE_TAGS",
     "FRAMES",
+    "LARGEST_TAG",
     "LEAST_PAYLOAD_BYTES",
     "MOST_TRANSFERS",
+    "POINT_TO_POINT",
     "REASONS",
     "REQUEST",
     "REQUEST_FIELDS",
     "STATISTICS",
     "WHOLE_TAG",
+    "Message",
     "MessageMemory",
     "MessageSettings",
     "core_at",
@@ -61,6 +72,7 @@ __all__ = [
     "message_peer_left",
     "message_poll_transmit",
     "message_receive",
+    "message_request_of",
     "message_resume",
     "message_submit",
     "message_take_completion",

@@ -1,4 +1,4 @@
-"""A message core's memory and settings: one block with all records, and the address that the compiled functions take."""
+"""A message core's memory and settings: one block of records, and the address that the compiled functions take."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from hostagent.protocol.frames import Addresses, Frame, build_frame, ones_comple
 from hostagent.protocol.messages.frames import GRANTS, IPV4_CHECKSUM_AT, IPV4_LENGTH_AT, LEAST_PAYLOAD_BYTES
 from hostagent.protocol.messages.losses import FIRST_WINDOW
 from hostagent.protocol.messages.records import (
+    BEGUN,
     COMPLETION,
     CORE,
     ENVELOPE,
     LOSS,
+    MATCHED,
     MOST_ENVELOPES,
     MOST_GRANTED,
     MOST_PACKETS,
@@ -31,7 +33,7 @@ from hostagent.protocol.messages.records import (
 )
 from hostagent.protocol.wire import HEADER_AT, LANES_AT, Header, Kind
 from hostagent.protocol.worker.header import IPV4_AT
-from hostagent.protocol.worker.retransmission import FIRST_RTO_NS
+from hostagent.protocol.worker.round_trip import FIRST_RTO_NS
 
 Array = np.ndarray[Any, Any]
 
@@ -104,6 +106,7 @@ class MessageMemory:
         for name in list(sizes)[1:]:
             self.record[name] = start + places[name]
         streams = self._part(start + places["streams"], sizes["streams"]).view(STREAM)
+        self._transfers: Array = self._part(start + places["transfers"], sizes["transfers"]).view(TRANSFER)
         self._fill(pool_address, stride_bytes, posted_address, eager)
         self._fill_streams(streams)
         self._write_template(start + places["template"])
@@ -150,6 +153,18 @@ class MessageMemory:
         start[IPV4_LENGTH_AT : IPV4_LENGTH_AT + 2] = start[IPV4_CHECKSUM_AT : IPV4_CHECKSUM_AT + 2] = b"\0\0"
         self._part(address, LANES_AT)[:] = np.frombuffer(start, np.uint8)
         self.record["ipv4_sum"] = ones_complement_sum(bytes(start[IPV4_AT : HEADER_AT - 8]))
+
+    def fragments(self, number: int) -> tuple[int, int]:
+        """Of an unfinished transfer: fragments that have come, or have been acknowledged, and all; 0 while unknown."""
+        transfer = self._transfers[number % MOST_TRANSFERS]
+        if int(transfer["state"]) not in (BEGUN, MATCHED):
+            return 0, 0
+        done = "arrived" if transfer["receives"] else "acknowledged"
+        return int(transfer[done]), int(transfer["fragments"])
+
+    def source(self, number: int) -> int:
+        """The rank whose message a receive has."""
+        return int(self._transfers[number % MOST_TRANSFERS]["source"])
 
     def statistics(self) -> dict[str, int]:
         """Counters since the core was made, by the names of ``STATISTICS`` and ``rejected_`` REASONS."""

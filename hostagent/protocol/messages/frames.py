@@ -24,12 +24,10 @@ from hostagent.protocol.wire import (
 )
 from hostagent.protocol.worker.header import (
     CHECKSUM_AT,
-    CHILD_AT,
     CHUNK_AT,
     EPOCH_AT,
     FLAGS_AT,
     IPV4_AT,
-    JOB_AT,
     KIND_AT,
     LANE_COUNT_AT,
     OPERATION_AT,
@@ -72,26 +70,26 @@ REJECT_LENGTH, REJECT_NOT_OURS = REJECT["length"], REJECT["not_ours"]
 REJECT_CHECKSUM = REJECT["checksum"]
 
 
-@njit
+@njit(internal=True)
 def expanded(number: int, near: int) -> int:
     """The whole number of which the low 32 bits came, the nearest to one that is known."""
     return near + ((number - near + WRAP // 2) & (WRAP - 1)) - WRAP // 2
 
 
-@njit
+@njit(internal=True)
 def load_be64(address: int) -> int:
     """The big-endian 64 bits at an address."""
     return (load_be32(address) << 32) | load_be32(address + 4)
 
 
-@njit
+@njit(internal=True)
 def store_be64(address: int, value: int) -> None:
     """64 bits, big-endian."""
     store_be32(address, value >> 32)
     store_be32(address + 4, value)
 
 
-@njit
+@njit(internal=True)
 def write_start(core: Any, frame: int, kind: int, peer: int, chunk: int, operation: int) -> None:
     """Everything before the payload but lengths and checksums."""
     copy_bytes(frame, core.template, LANES_AT)
@@ -102,7 +100,7 @@ def write_start(core: Any, frame: int, kind: int, peer: int, chunk: int, operati
     store_be32(frame + OPERATION_AT, operation)
 
 
-@njit
+@njit(internal=True)
 def write_end(core: Any, frame: int, length: int) -> None:
     """Lengths and checksums of a frame whose other bytes are there."""
     ipv4_bytes = length - ETHERNET_BYTES
@@ -113,7 +111,7 @@ def write_end(core: Any, frame: int, length: int) -> None:
         write_checksum(frame, length)
 
 
-@njit
+@njit(internal=True)
 def check_frame(frame: int, length: int, payload_bytes: int, needs_checksum: bool) -> int:
     """0 for a whole, unharmed message or acknowledgement, else why not. IPv4's checksum is not looked at."""
     if length < LANES_AT or length > LANES_AT + payload_bytes:
@@ -139,5 +137,3 @@ def check_frame(frame: int, length: int, payload_bytes: int, needs_checksum: boo
 def is_forwarded(frame: int, length: int) -> Any:
     """Whether a received frame is one for the message core."""
     return length >= LANES_AT and load_u8(frame + KIND_AT, 0) >= MESSAGE
-
-

@@ -1,4 +1,4 @@
-"""Frames in flight from this rank to another: when one is acknowledged, when it is held for lost, how many there may be.
+"""Frames in flight to another rank: when one is acknowledged, when it is held for lost, how many there may be.
 
 As in QUIC (RFC 9002) every transmission has a number of its own, so an acknowledgement says which one came, and every
 first acknowledgement of the largest is a sample of the round trip. A fragment is in exactly one of three places: in
@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from emulator.native.jit import njit
 from emulator.native.memory import load_be32
 from hostagent.protocol.messages.records import (
@@ -26,23 +24,31 @@ from hostagent.protocol.messages.records import (
     loss_at,
 )
 from hostagent.protocol.messages.transfers import finish, packet_of, stream_of, transfer_of
-from hostagent.protocol.worker.retransmission import SMALLEST_WINDOW_NS, effective_rto_ns, take_sample
+from hostagent.protocol.worker.round_trip import take_sample, timeout_ns
 
 FIRST_WINDOW = 16
 LEAST_WINDOW = 4
+SMALLEST_REORDERING_NS = 50_000
+"""Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
 
 
-@njit
+@njit(internal=True)
+def silence_ns(stream: Any) -> Any:
+    """The time-out with its doublings. The first silent round is common under loss and does not double it."""
+    return timeout_ns(stream, max(0, stream.backoff - 1))
+
+
+@njit(internal=True)
 def loss_of(core: Any, peer: int, number: int) -> Any:
     """An entry of the list of lost fragments."""
     return loss_at(core.losses + (peer * MOST_PACKETS + (number & (MOST_PACKETS - 1))) * LOSS_BYTES)
 
 
-@njit
+@njit(internal=True)
 def enter_packet(core: Any, peer: int, slot: int, fragment: int, now_ns: int) -> int:
     """A fragment leaves: returns its packet number."""
     stream = stream_of(core, peer)
-    number = np.int64(stream.next_packet)
+    number = int(stream.next_packet)
     packet = packet_of(core, peer, number)
     packet.sent_ns = now_ns
     packet.transfer = slot
@@ -53,7 +59,7 @@ def enter_packet(core: Any, peer: int, slot: int, fragment: int, now_ns: int) ->
     return number
 
 
-@njit
+@njit(internal=True)
 def advance_oldest(core: Any, peer: int) -> None:
     """Pass what is not in flight any more."""
     stream = stream_of(core, peer)
@@ -61,7 +67,7 @@ def advance_oldest(core: Any, peer: int) -> None:
         stream.oldest_packet += 1
 
 
-@njit
+@njit(internal=True)
 def lose(core: Any, peer: int, number: int) -> None:
     """A packet is held for lost: its fragment is to be sent again."""
     stream, packet = stream_of(core, peer), packet_of(core, peer, number)
@@ -77,12 +83,12 @@ def lose(core: Any, peer: int, number: int) -> None:
         stream.recovery = stream.next_packet
 
 
-@njit
+@njit(internal=True)
 def take_acknowledged(core: Any, peer: int, largest: int, seen: int, now_ns: int) -> None:
     """The peer has ``largest`` and, before it, those packets whose bits are set at ``seen``: big-endian words of
     32 bits, a packet's by its number modulo SEEN_PACKETS."""
     stream = stream_of(core, peer)
-    newest = np.int64(-1)
+    newest = -1
     first = max(stream.oldest_packet, largest - SEEN_PACKETS + 1)
     for number in range(first, largest + 1):
         place = number & (SEEN_PACKETS - 1)
@@ -102,14 +108,14 @@ def take_acknowledged(core: Any, peer: int, largest: int, seen: int, now_ns: int
         return
     stream.answered = 1
     stream.backoff = 0
-    sent_ns = np.int64(packet_of(core, peer, newest).sent_ns)
+    sent_ns = int(packet_of(core, peer, newest).sent_ns)
     if newest == largest:
         take_sample(stream, now_ns - sent_ns, now_ns)
     lose_overtaken(core, peer, newest, sent_ns)
     advance_oldest(core, peer)
 
 
-@njit
+@njit(internal=True)
 def acknowledge_fragment(core: Any, slot: int) -> None:
     """One more fragment of a send has come: with the last the send has finished."""
     transfer = transfer_of(core, slot)
@@ -118,15 +124,15 @@ def acknowledge_fragment(core: Any, slot: int) -> None:
         finish_send(core, slot)
 
 
-@njit
+@njit(internal=True)
 def finish_send(core: Any, slot: int) -> None:
     """A send whose fragments all have come leaves the list of those under way."""
     transfer = transfer_of(core, slot)
     stream = stream_of(core, transfer.peer)
-    before, at = np.int64(-1), np.int64(stream.begun_first)
+    before, at = (-1), int(stream.begun_first)
     while at != slot:
-        before, at = at, np.int64(transfer_of(core, at).next)
-    after = np.int64(transfer.next)
+        before, at = at, int(transfer_of(core, at).next)
+    after = int(transfer.next)
     if before < 0:
         stream.begun_first = after
     else:
@@ -136,7 +142,7 @@ def finish_send(core: Any, slot: int) -> None:
     finish(core, slot, 0)
 
 
-@njit
+@njit(internal=True)
 def grow_window(stream: Any) -> None:
     """One more packet has come."""
     if stream.window < stream.threshold:
@@ -149,11 +155,11 @@ def grow_window(stream: Any) -> None:
     stream.window = min(stream.window, MOST_PACKETS)
 
 
-@njit
+@njit(internal=True)
 def lose_overtaken(core: Any, peer: int, newest: int, sent_ns: int) -> None:
     """What was sent clearly before a packet that has come is lost."""
     stream = stream_of(core, peer)
-    edge_ns = sent_ns - max(stream.smoothed_rtt_ns // 4, SMALLEST_WINDOW_NS)
+    edge_ns = sent_ns - max(stream.smoothed_rtt_ns // 4, SMALLEST_REORDERING_NS)
     for number in range(stream.oldest_packet, newest):
         packet = packet_of(core, peer, number)
         if packet.sent_ns >= edge_ns:
@@ -163,11 +169,11 @@ def lose_overtaken(core: Any, peer: int, newest: int, sent_ns: int) -> None:
             core.retransmissions_by_overtaking += 1
 
 
-@njit
+@njit(internal=True)
 def lose_timed_out(core: Any, peer: int, now_ns: int) -> None:
     """What has not been acknowledged for an estimate is lost."""
     stream = stream_of(core, peer)
-    rto_ns = effective_rto_ns(stream)
+    rto_ns = silence_ns(stream)
     if stream.live == 0 or packet_of(core, peer, stream.oldest_packet).sent_ns + rto_ns > now_ns:
         return
     for number in range(stream.oldest_packet, stream.next_packet):
@@ -186,7 +192,7 @@ def lose_timed_out(core: Any, peer: int, now_ns: int) -> None:
             stream.window = LEAST_WINDOW
 
 
-@njit
+@njit(internal=True)
 def lose_all(core: Any, peer: int) -> None:
     """A new epoch: nothing of the old one arrives."""
     stream = stream_of(core, peer)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes
 from hostagent.protocol.messages.records import (
@@ -43,14 +41,14 @@ LEAST_GRANT = 4
 """Fragments of a message that may always be under way, however many messages come to this rank."""
 
 
-@njit
+@njit(internal=True)
 def eager_buffer(core: Any, source: int, message: int) -> Any:
     """Where the data that came with an unmatched envelope is kept."""
     place = source * core.eager_messages + message % core.eager_messages
     return core.eager + place * eager_capacity(core)
 
 
-@njit
+@njit(internal=True)
 def fits(receive: Any, envelope: Any) -> Any:
     """Does a receive want a message with this tag?"""
     return (receive.tag ^ envelope.tag) & receive.tag_mask == 0
@@ -59,7 +57,7 @@ def fits(receive: Any, envelope: Any) -> Any:
 # --- a receive is posted ---
 
 
-@njit
+@njit(internal=True)
 def post_receive(core: Any, slot: int) -> None:
     """Give a receive the message that waits for it, or let it wait for one."""
     receive = transfer_of(core, slot)
@@ -72,7 +70,7 @@ def post_receive(core: Any, slot: int) -> None:
                 best = envelope_of(core, each, found).order
                 source, message = each, found
     else:
-        source = np.int64(receive.peer)
+        source = int(receive.peer)
         message = first_unmatched(core, source, receive)
     if message != NONE:
         leave_unmatched(core, source, message)
@@ -88,16 +86,16 @@ def post_receive(core: Any, slot: int) -> None:
         stream.posted_first, stream.posted_last = appended(core, stream.posted_first, stream.posted_last, slot)
 
 
-@njit
+@njit(internal=True)
 def first_unmatched(core: Any, source: int, receive: Any) -> Any:
     """A source's first waiting message that the receive wants; NONE."""
-    message = np.int64(stream_of(core, source).unmatched_first)
+    message = int(stream_of(core, source).unmatched_first)
     while message != NONE and not fits(receive, envelope_of(core, source, message)):
-        message = np.int64(envelope_of(core, source, message).next)
+        message = int(envelope_of(core, source, message).next)
     return message
 
 
-@njit
+@njit(internal=True)
 def enter_unmatched(core: Any, source: int, message: int) -> None:
     """No receive fits: the message waits, behind the earlier ones of its source."""
     stream, envelope = stream_of(core, source), envelope_of(core, source, message)
@@ -112,13 +110,13 @@ def enter_unmatched(core: Any, source: int, message: int) -> None:
     stream.unmatched_last = message
 
 
-@njit
+@njit(internal=True)
 def leave_unmatched(core: Any, source: int, message: int) -> None:
     """A waiting message has got its receive."""
     stream = stream_of(core, source)
-    before, at = NONE, np.int64(stream.unmatched_first)
+    before, at = NONE, int(stream.unmatched_first)
     while at != message:
-        before, at = at, np.int64(envelope_of(core, source, at).next)
+        before, at = at, int(envelope_of(core, source, at).next)
     after = envelope_of(core, source, message).next
     if before == NONE:
         stream.unmatched_first = after
@@ -131,12 +129,12 @@ def leave_unmatched(core: Any, source: int, message: int) -> None:
 # --- an envelope arrives ---
 
 
-@njit
+@njit(internal=True)
 def match_arrived(core: Any, source: int, frame_message: int, frame_data: int) -> None:
     """Match what has arrived in order. The data of ``frame_message`` is still in the frame, at ``frame_data``."""
     stream = stream_of(core, source)
     while core.failure == 0 and envelope_of(core, source, stream.match_next).state == ARRIVED:
-        message = np.int64(stream.match_next)
+        message = int(stream.match_next)
         stream.match_next += 1
         in_frame = message == frame_message
         slot = wanting(core, source, message)
@@ -149,7 +147,7 @@ def match_arrived(core: Any, source: int, frame_message: int, frame_data: int) -
         enter_unmatched(core, source, message)
 
 
-@njit
+@njit(internal=True)
 def wanting(core: Any, source: int, message: int) -> Any:
     """The receive posted first of those that fit a message, taken out of its list; NONE."""
     stream, envelope = stream_of(core, source), envelope_of(core, source, message)
@@ -164,18 +162,18 @@ def wanting(core: Any, source: int, message: int) -> Any:
     return ours
 
 
-@njit
+@njit(internal=True)
 def first_fitting(core: Any, slot: int, envelope: Any) -> Any:
     """The first receive of a list that wants the message; NONE."""
     while slot != NONE and not fits(transfer_of(core, slot), envelope):
-        slot = np.int64(transfer_of(core, slot).next)
+        slot = int(transfer_of(core, slot).next)
     return slot
 
 
 # --- a receive has its message ---
 
 
-@njit
+@njit(internal=True)
 def bind(core: Any, slot: int, source: int, message: int, data: int) -> None:
     """Give a message to a receive: what has come of it is at ``data``, the rest will be granted."""
     stream, receive = stream_of(core, source), transfer_of(core, slot)
@@ -185,11 +183,11 @@ def bind(core: Any, slot: int, source: int, message: int, data: int) -> None:
     receive.message = message
     store_source(receive, source)
     disagree = receive.agreement != envelope.agreement or receive.length != envelope.length
-    sender = np.int64(envelope.transfer)
-    eager_bytes = np.int64(envelope.eager_bytes)
+    sender = int(envelope.transfer)
+    eager_bytes = int(envelope.eager_bytes)
     if disagree:
         core.first_hash, core.first_child = receive.call, core.child
-        core.other_hash, core.other_child = np.int64(envelope.call), source
+        core.other_hash, core.other_child = int(envelope.call), source
     while stream.match_low < stream.match_next and envelope_of(core, source, stream.match_low).state == TAKEN:
         envelope_of(core, source, stream.match_low).state = ABSENT
         stream.match_low += 1
@@ -204,7 +202,7 @@ def bind(core: Any, slot: int, source: int, message: int, data: int) -> None:
         begin_receive(core, slot, eager_bytes, data)
 
 
-@njit
+@njit(internal=True)
 def begin_receive(core: Any, slot: int, eager_bytes: int, data: int) -> None:
     """Take what came with the envelope; what is missing waits for its grant."""
     receive = transfer_of(core, slot)
@@ -221,11 +219,11 @@ def begin_receive(core: Any, slot: int, eager_bytes: int, data: int) -> None:
     grant_next(core, stream)
 
 
-@njit
+@njit(internal=True)
 def grant_next(core: Any, stream: Any) -> None:
     """Let the fragments of the next matched receives come: of two messages of a source at a time."""
     while stream.waiting_first != NONE and (stream.grant_one == NONE or stream.grant_two == NONE):
-        slot = np.int64(stream.waiting_first)
+        slot = int(stream.waiting_first)
         stream.waiting_first, stream.waiting_last = removed(core, slot, stream.waiting_last, slot)
         if stream.grant_one == NONE:
             stream.grant_one = slot
@@ -235,10 +233,9 @@ def grant_next(core: Any, stream: Any) -> None:
         stream.acknowledge = 1
 
 
-@njit
+@njit(internal=True)
 def granted_end(core: Any, receive: Any) -> Any:
     """Fragments of a receive that may come now: its part of what all sources may have under way to this rank."""
     part = max(core.grant_budget // max(core.granted_receives, 1), LEAST_GRANT)
     receive.granted = max(receive.granted, min(receive.fragments, receive.low + min(part, MOST_GRANTED)))
     return receive.granted
-

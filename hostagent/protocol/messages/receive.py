@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_be16, load_be32, load_i64, load_u8, store_i64
 from hostagent.protocol.messages.frames import (
@@ -85,7 +83,7 @@ def message_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
     return reason
 
 
-@njit
+@njit(internal=True)
 def validate(core: Any, frame: int, length: int) -> Any:
     """Is the frame whole, unharmed, and from one of the other ranks to this one in this epoch?"""
     reason = check_frame(frame, length, core.payload_bytes, core.checksum != 0)
@@ -107,7 +105,7 @@ def validate(core: Any, frame: int, length: int) -> Any:
 # --- messages ---
 
 
-@njit
+@njit(internal=True)
 def take_fragment(core: Any, frame: int, length: int, now_ns: int) -> Any:
     """A fragment: store it if it is the first copy; acknowledge it in either case."""
     if length < DATA_AT:
@@ -134,7 +132,7 @@ def take_fragment(core: Any, frame: int, length: int, now_ns: int) -> Any:
     return 0
 
 
-@njit
+@njit(internal=True)
 def take_envelope(core: Any, source: int, message: int, frame: int, length: int) -> Any:
     """The first fragment of a message."""
     stream = stream_of(core, source)
@@ -165,7 +163,7 @@ def take_envelope(core: Any, source: int, message: int, frame: int, length: int)
     return 0
 
 
-@njit
+@njit(internal=True)
 def take_data(core: Any, source: int, message: int, fragment: int, frame: int, length: int) -> Any:
     """A fragment with data alone: into the memory of the receive that it was granted to."""
     stream = stream_of(core, source)
@@ -173,7 +171,7 @@ def take_data(core: Any, source: int, message: int, fragment: int, frame: int, l
     if which == NONE:
         is_over = message < stream.match_next and envelope_of(core, source, message).state not in (ARRIVED, UNMATCHED)
         return DUPLICATE if message < stream.match_low or is_over else REJECT_NOT_GRANTED
-    slot = np.int64(stream.grant_one if which == 0 else stream.grant_two)
+    slot = int(stream.grant_one if which == 0 else stream.grant_two)
     receive = transfer_of(core, slot)
     if fragment >= receive.granted:
         return REJECT_NOT_GRANTED
@@ -193,7 +191,7 @@ def take_data(core: Any, source: int, message: int, fragment: int, frame: int, l
     return 0
 
 
-@njit
+@njit(internal=True)
 def granted_place(core: Any, stream: Any, message: int) -> Any:
     """Which of the stream's grants is for a message: 0 or 1; NONE."""
     if stream.grant_one != NONE and transfer_of(core, stream.grant_one).message == message:
@@ -203,14 +201,14 @@ def granted_place(core: Any, stream: Any, message: int) -> Any:
     return NONE
 
 
-@njit
+@njit(internal=True)
 def is_set(bits: int, fragment: int) -> Any:
     """Whether a fragment has come, in a ring of MOST_GRANTED bits."""
     place = fragment & (MOST_GRANTED - 1)
     return (load_i64(bits, place // WORD_BITS) >> (place % WORD_BITS)) & 1 != 0
 
 
-@njit
+@njit(internal=True)
 def flip(bits: int, fragment: int) -> None:
     """Note that a fragment has come; or make its place free again."""
     place = fragment & (MOST_GRANTED - 1)
@@ -218,7 +216,7 @@ def flip(bits: int, fragment: int) -> None:
     store_i64(bits, word, load_i64(bits, word) ^ (1 << (place % WORD_BITS)))
 
 
-@njit
+@njit(internal=True)
 def finish_receive(core: Any, stream: Any, which: int, slot: int) -> None:
     """All of a message is here: the next one's turn."""
     if which == 0:
@@ -230,7 +228,7 @@ def finish_receive(core: Any, stream: Any, which: int, slot: int) -> None:
     grant_next(core, stream)
 
 
-@njit
+@njit(internal=True)
 def note_packet(core: Any, source: int, packet: int) -> None:
     """Remember for the acknowledgement that a packet has come."""
     stream = stream_of(core, source)
@@ -250,7 +248,7 @@ def note_packet(core: Any, source: int, packet: int) -> None:
 # --- acknowledgements ---
 
 
-@njit
+@njit(internal=True)
 def take_acknowledgement(core: Any, frame: int, length: int, now_ns: int) -> Any:
     """What the peer has, wants, and lets come."""
     if length != ACKNOWLEDGEMENT_FRAME_BYTES:
@@ -272,15 +270,13 @@ def take_acknowledgement(core: Any, frame: int, length: int, now_ns: int) -> Any
     return 0
 
 
-@njit
+@njit(internal=True)
 def take_grant(core: Any, stream: Any, message: int, end: int) -> None:
     """Fragments below ``end`` of a message may be sent; nothing where it has all been acknowledged already."""
-    slot = np.int64(stream.begun_first)
+    slot = int(stream.begun_first)
     while slot != NONE:
         transfer = transfer_of(core, slot)
         if transfer.message & 0xFFFFFFFF == message:
             transfer.granted = max(transfer.granted, min(end, transfer.fragments))
             return
-        slot = np.int64(transfer.next)
-
-
+        slot = int(transfer.next)

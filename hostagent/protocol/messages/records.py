@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.native.memory import record_at
+from hostagent.protocol.worker.round_trip import ESTIMATOR_FIELDS
 
 
 def _integers(*names: str) -> list[tuple[str, type]]:
@@ -77,23 +78,7 @@ STREAM = np.dtype(
         *_integers("peer_low"),  # the lowest message that the peer has not matched
         *_integers("next_packet", "oldest_packet", "live", "lost_first", "lost_end"),
         *_integers("window", "threshold", "window_credit", "recovery"),
-        # the estimator, by the names of the worker core's
-        *_integers(
-            "minimum_rto_ns",
-            "smoothed_rtt_ns",
-            "least_rtt_ns",
-            "earlier_least_rtt_ns",
-            "rtt_samples",
-            "rtt_deviation_ns",
-            "worst_deviation_ns",
-            "rtt_variance_ns",
-            "round_began_ns",
-            "rto_ns",
-            "backoff",
-            "backoff_shift",
-            "backoff_at_ns",
-            "answered",
-        ),
+        *_integers(*ESTIMATOR_FIELDS, "backoff", "backoff_at_ns", "answered"),
         # from the peer
         *_integers("largest_packet"),  # -1: none yet
         *_integers("match_next", "match_low"),  # the next message to be matched; the lowest without a receive
@@ -111,9 +96,9 @@ REQUEST_FIELDS = (
     *("agreement", "call", "source_address"),
 )
 REQUEST = np.dtype(_integers(*REQUEST_FIELDS), align=True)
-"""A send or a receive. ``number`` is the caller's, unique, and its place among the unfinished ones is ``number``
-modulo ``MOST_TRANSFERS``. ``peer``: a rank, or ANY_SOURCE. A message fits a receive where their tags agree in
-the bits of ``tag_mask``. ``agreement``: what both sides must say alike; ``call``: names the call in an error. A
+"""A send or a receive. ``number``, the first field, is the caller's, unique, and its place among the unfinished ones is
+``number`` modulo ``MOST_TRANSFERS``. ``peer``: a rank, or ANY_SOURCE. A message fits a receive where their tags agree
+in the bits of ``tag_mask``. ``agreement``: what both sides must say alike; ``call``: names the call in an error. A
 receive's source is stored as an int64 at ``source_address``, if that is not 0."""
 
 TRANSFER = np.dtype(

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from emulator.native.jit import njit
 from hostagent.protocol.messages.losses import lose_all
 from hostagent.protocol.messages.records import (
@@ -75,8 +73,8 @@ def message_needs_left(address: int, now_ns: int) -> Any:
     """(rank, when): the rank that left and that a transfer cannot finish without, -1 for none; when to look again."""
     core = core_at(address)
     if core.left_peers == 0 or core.unfinished == 0 or core.state == FAILED:
-        return NONE, np.int64(NEVER_NS)
-    when_ns = np.int64(NEVER_NS)
+        return NONE, int(NEVER_NS)
+    when_ns = int(NEVER_NS)
     for slot in range(core.transfer_mask + 1):
         transfer = transfer_of(core, slot)
         if transfer.state == FREE:
@@ -84,22 +82,22 @@ def message_needs_left(address: int, now_ns: int) -> Any:
         peer, left_ns = needed(core, transfer)
         if left_ns > 0 and now_ns >= left_ns + LEAVING_NS:
             core.left_peer = peer
-            return peer, np.int64(NEVER_NS)
+            return peer, int(NEVER_NS)
         if left_ns > 0:
             when_ns = min(when_ns, left_ns + LEAVING_NS)
     return NONE, when_ns
 
 
-@njit
+@njit(internal=True)
 def needed(core: Any, transfer: Any) -> Any:
     """The rank that a transfer cannot finish without, and when it left; 0 when it, or any of several, is here."""
     if transfer.peer != ANY_SOURCE:
-        return np.int64(transfer.peer), np.int64(stream_of(core, transfer.peer).left_ns)
-    latest, latest_ns = np.int64(NONE), np.int64(0)
+        return int(transfer.peer), int(stream_of(core, transfer.peer).left_ns)
+    latest, latest_ns = int(NONE), 0
     for peer in range(core.workers):
-        left_ns = np.int64(stream_of(core, peer).left_ns)
+        left_ns = int(stream_of(core, peer).left_ns)
         if peer != core.child and left_ns == 0:
-            return np.int64(NONE), np.int64(0)
+            return int(NONE), 0
         if left_ns > latest_ns:
-            latest, latest_ns = np.int64(peer), left_ns
+            latest, latest_ns = int(peer), left_ns
     return latest, latest_ns

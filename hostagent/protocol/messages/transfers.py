@@ -27,26 +27,26 @@ from hostagent.protocol.messages.records import (
 from hostagent.protocol.wire import LANES_AT
 
 
-@njit
+@njit(internal=True)
 def stream_of(core: Any, peer: int) -> Any:
     """What is shared with a rank."""
     return stream_at(core.streams + peer * STREAM_BYTES)
 
 
-@njit
+@njit(internal=True)
 def transfer_of(core: Any, slot: int) -> Any:
     """The transfer at a place."""
     return transfer_at(core.transfers + slot * TRANSFER_BYTES)
 
 
-@njit
+@njit(internal=True)
 def envelope_of(core: Any, source: int, message: int) -> Any:
     """A source's envelope at the place of a message."""
     place = source * MOST_ENVELOPES + (message & (MOST_ENVELOPES - 1))
     return envelope_at(core.envelopes + place * ENVELOPE_BYTES)
 
 
-@njit
+@njit(internal=True)
 def packet_of(core: Any, peer: int, packet: int) -> Any:
     """A frame in flight to a rank, by its packet number."""
     place = peer * MOST_PACKETS + (packet & (MOST_PACKETS - 1))
@@ -56,32 +56,32 @@ def packet_of(core: Any, peer: int, packet: int) -> Any:
 # --- fragments of a message ---
 
 
-@njit
+@njit(internal=True)
 def data_bytes(core: Any) -> Any:
     """Data in a whole fragment from 1 on."""
     return core.payload_bytes - (DATA_AT - LANES_AT)
 
 
-@njit
+@njit(internal=True)
 def eager_capacity(core: Any) -> Any:
     """Data that fits behind an envelope."""
     return core.payload_bytes - (ENVELOPE_END_AT - LANES_AT)
 
 
-@njit
+@njit(internal=True)
 def count_fragments(core: Any, length: int, eager_bytes: int) -> Any:
     """Of a message of so many bytes, the first of which go with its envelope."""
     whole = data_bytes(core)
     return 1 + (length - eager_bytes + whole - 1) // whole
 
 
-@njit
+@njit(internal=True)
 def fragment_offset(core: Any, transfer: Any, fragment: int) -> Any:
     """Where the data of a fragment from 1 on is in the message."""
     return transfer.eager_bytes + (fragment - 1) * data_bytes(core)
 
 
-@njit
+@njit(internal=True)
 def fragment_bytes(core: Any, transfer: Any, fragment: int) -> Any:
     """Data of a fragment from 1 on."""
     return min(data_bytes(core), transfer.length - fragment_offset(core, transfer, fragment))
@@ -90,7 +90,7 @@ def fragment_bytes(core: Any, transfer: Any, fragment: int) -> Any:
 # --- a transfer's end ---
 
 
-@njit
+@njit(internal=True)
 def finish(core: Any, slot: int, status: int) -> None:
     """A transfer has ended; its place is free once the caller has taken the completion."""
     transfer = transfer_of(core, slot)
@@ -109,7 +109,7 @@ def finish(core: Any, slot: int, status: int) -> None:
     core.completed += 1
 
 
-@njit
+@njit(internal=True)
 def store_source(transfer: Any, source: int) -> None:
     """Tell whoever posted a receive where its message came from."""
     transfer.source = source
@@ -117,7 +117,7 @@ def store_source(transfer: Any, source: int) -> None:
         store_i64(transfer.source_address, source)
 
 
-@njit
+@njit(internal=True)
 def fail(core: Any, code: int) -> None:
     """End the job: unfinished transfers complete with this code, nothing is sent any more. The first cause stays."""
     if core.state == FAILED:
@@ -131,7 +131,7 @@ def fail(core: Any, code: int) -> None:
 # --- singly linked lists of transfers: (first, last), NONE when empty ---
 
 
-@njit
+@njit(internal=True)
 def appended(core: Any, first: int, last: int, slot: int) -> Any:
     """The ends of a list with one more transfer behind it."""
     transfer_of(core, slot).next = NONE
@@ -141,7 +141,7 @@ def appended(core: Any, first: int, last: int, slot: int) -> Any:
     return first, slot
 
 
-@njit
+@njit(internal=True)
 def removed(core: Any, first: int, last: int, slot: int) -> Any:
     """The ends of a list without one of its transfers."""
     before, at = NONE, first

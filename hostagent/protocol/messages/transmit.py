@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i64, store_be32
 from hostagent.protocol.messages.frames import (
@@ -30,7 +28,7 @@ from hostagent.protocol.messages.frames import (
     write_end,
     write_start,
 )
-from hostagent.protocol.messages.losses import enter_packet, lose_timed_out, loss_of
+from hostagent.protocol.messages.losses import enter_packet, lose_timed_out, loss_of, silence_ns
 from hostagent.protocol.messages.matching import granted_end, match_arrived
 from hostagent.protocol.messages.records import (
     ARRIVED,
@@ -55,7 +53,8 @@ from hostagent.protocol.messages.transfers import (
     transfer_of,
 )
 from hostagent.protocol.worker.records import TRANSMIT_BYTES, transmit_at
-from hostagent.protocol.worker.retransmission import LARGEST_RTO_NS, NEVER_NS, effective_rto_ns
+from hostagent.protocol.worker.retransmission import NEVER_NS
+from hostagent.protocol.worker.round_trip import LARGEST_RTO_NS
 
 TURN_FRAMES = 8
 """Of one stream before the next one's turn."""
@@ -83,7 +82,7 @@ def message_poll_transmit(address: int, out: int, capacity: int, consumed: int, 
             stream.acknowledge = 0
             count = emit(core, out, count, build_acknowledgement(core, peer), ACKNOWLEDGEMENT_FRAME_BYTES)
             core.acknowledgements_sent += 1
-    first = np.int64(core.turn)
+    first = int(core.turn)
     core.turn = (first + 1) % core.workers
     idle = 0
     peer = first
@@ -96,19 +95,19 @@ def message_poll_transmit(address: int, out: int, capacity: int, consumed: int, 
     return count
 
 
-@njit
+@njit(internal=True)
 def has_frame(core: Any, consumed: int) -> Any:
     """May the next frame of the ring be written: has whoever read its last posting finished?"""
     return load_i64(core.posted, core.frame_next % core.frames) <= consumed
 
 
-@njit
+@njit(internal=True)
 def frame_to_build(core: Any) -> Any:
     """Where the next frame of the ring is."""
     return core.pool + (core.frame_next % core.frames) * core.stride_bytes
 
 
-@njit
+@njit(internal=True)
 def emit(core: Any, out: int, count: int, frame: int, length: int) -> int:
     """Hand the ring's next frame over for posting; returns how many have been."""
     order = transmit_at(out + count * TRANSMIT_BYTES)
@@ -121,7 +120,7 @@ def emit(core: Any, out: int, count: int, frame: int, length: int) -> int:
     return count + 1
 
 
-@njit
+@njit(internal=True)
 def send_of_stream(core: Any, peer: int, out: int, end: int, count: int, consumed: int, now_ns: int) -> int:
     """What one stream sends in its turn; returns how many frames have been handed over."""
     stream = stream_of(core, peer)
@@ -131,7 +130,7 @@ def send_of_stream(core: Any, peer: int, out: int, end: int, count: int, consume
             break
         if stream.lost_first < stream.lost_end:
             loss = loss_of(core, peer, stream.lost_first)
-            slot, fragment = np.int64(loss.transfer), np.int64(loss.fragment)
+            slot, fragment = int(loss.transfer), int(loss.fragment)
             stream.lost_first += 1
             core.retransmissions_sent += 1
         elif under_way >= MOST_PACKETS:
@@ -146,7 +145,7 @@ def send_of_stream(core: Any, peer: int, out: int, end: int, count: int, consume
     return count
 
 
-@njit
+@njit(internal=True)
 def may_begin(stream: Any) -> Any:
     """Is there a send whose envelope the peer has room for? With nothing under way one more is sent, as a question: the
     word that there is room may be lost, and the peer answers what it must refuse."""
@@ -155,10 +154,10 @@ def may_begin(stream: Any) -> Any:
     return stream.next_message < stream.peer_low + MOST_ENVELOPES or stream.live == 0
 
 
-@njit
-def begin_send(core: Any, stream: Any) -> int:
+@njit(internal=True)
+def begin_send(core: Any, stream: Any) -> Any:
     """The stream's next send gets its message number; returns its place."""
-    slot = np.int64(stream.queue_first)
+    slot = int(stream.queue_first)
     stream.queue_first, stream.queue_last = removed(core, slot, stream.queue_last, slot)
     send = transfer_of(core, slot)
     send.state = BEGUN
@@ -174,22 +173,22 @@ def begin_send(core: Any, stream: Any) -> int:
     return slot
 
 
-@njit
+@njit(internal=True)
 def next_granted(core: Any, stream: Any) -> Any:
     """The next fragment that may be sent, of the earliest message that has one: (place, fragment), or (NONE, 0)."""
-    slot = np.int64(stream.begun_first)
+    slot = int(stream.begun_first)
     while slot != NONE:
         send = transfer_of(core, slot)
         if send.sent < send.granted:
-            fragment = np.int64(send.sent)
+            fragment = int(send.sent)
             send.sent += 1
             return slot, fragment
-        slot = np.int64(send.next)
-    return NONE, np.int64(0)
+        slot = int(send.next)
+    return NONE, 0
 
 
-@njit
-def send_fragment(core: Any, peer: int, slot: int, fragment: int, out: int, count: int, now_ns: int) -> int:
+@njit(internal=True)
+def send_fragment(core: Any, peer: int, slot: int, fragment: int, out: int, count: int, now_ns: int) -> Any:
     """Build a fragment's frame and hand it over; returns how many have been."""
     send = transfer_of(core, slot)
     frame = frame_to_build(core)
@@ -214,8 +213,8 @@ def send_fragment(core: Any, peer: int, slot: int, fragment: int, out: int, coun
 # --- acknowledgements ---
 
 
-@njit
-def build_acknowledgement(core: Any, peer: int) -> int:
+@njit(internal=True)
+def build_acknowledgement(core: Any, peer: int) -> Any:
     """What has come from a peer, and what may come; returns the frame's address."""
     stream = stream_of(core, peer)
     frame = frame_to_build(core)
@@ -231,7 +230,7 @@ def build_acknowledgement(core: Any, peer: int) -> int:
     return frame
 
 
-@njit
+@njit(internal=True)
 def write_grant(core: Any, place: int, slot: int) -> None:
     """Which fragments of a matched message may come; an end of 0 for none."""
     if slot == NONE:
@@ -242,7 +241,7 @@ def write_grant(core: Any, place: int, slot: int) -> None:
     store_be32(place + 4, granted_end(core, receive))
 
 
-@njit
+@njit(internal=True)
 def repeat_grants(stream: Any, now_ns: int) -> None:
     """Nothing has come of what was granted: the acknowledgement may be lost. Less and less often."""
     if now_ns >= stream.heard_ns + stream.regrant_ns:
@@ -254,7 +253,7 @@ def repeat_grants(stream: Any, now_ns: int) -> None:
 # --- messages to oneself ---
 
 
-@njit
+@njit(internal=True)
 def pass_to_self(core: Any) -> None:
     """Sends to this rank itself: an envelope at once, the data from memory to memory when a receive fits."""
     stream = stream_of(core, core.child)
@@ -283,16 +282,14 @@ def message_next_timer(address: int) -> Any:
     A frame that waits for its memory or for room on the port is not in it: the caller knows when it has made room.
     """
     core = core_at(address)
-    when_ns = np.int64(NEVER_NS)
+    when_ns = int(NEVER_NS)
     if core.state != RUNNING:
         return when_ns
     for peer in range(core.workers):
         stream = stream_of(core, peer)
         if stream.live > 0:
             packet = packet_of(core, peer, stream.oldest_packet)
-            when_ns = min(when_ns, packet.sent_ns + effective_rto_ns(stream))
+            when_ns = min(when_ns, packet.sent_ns + silence_ns(stream))
         if stream.grant_one != NONE or stream.grant_two != NONE:
             when_ns = min(when_ns, stream.heard_ns + stream.regrant_ns)
     return when_ns
-
-
