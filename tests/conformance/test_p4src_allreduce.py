@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from emulator.ports.batch import FrameBatch
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram, compiler_digest, load
 from hostagent.cli.bench.switch import CHILDREN, AggregatingSwitch, Contributions, aggregation_rows, measure_bare
+from hostagent.cli.bench.traffic import EPOCH, JOB, SWITCH_HOST, ip_of, mac_of
+from hostagent.protocol.frames import Addresses, Frame, build_frame
+from hostagent.protocol.wire import Header, Kind
 from tests.programs.p4_programs import drain
 
 LANES = 64
@@ -44,6 +49,22 @@ def test_every_child_gets_the_sum_once(program: CompiledProgram, checksum: bool)
             if checksum:
                 pseudo = result[26:34] + bytes([0, 17]) + result[38:40]
                 assert ones_sum(pseudo + result[34:]) == 0xFFFF, "UDP checksum"
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 3, 4 * LANES - 1, 4 * LANES, 4 * LANES + 1])
+def test_a_message_leaves_for_its_peer_alone(program: CompiledProgram, size: int, checksum: bool) -> None:
+    """Bytes are not parsed: not even as many as a contribution's lanes."""
+    rig, batch = AggregatingSwitch(program, checksum=True), FrameBatch()
+    sender, peer, switch = 1, 3, SWITCH_HOST
+    way = Addresses(mac_of(sender), mac_of(switch), ip_of(sender), ip_of(switch))
+    header = Header(Kind.MESSAGE, JOB, sender, EPOCH, chunk=0xFFFFFFFF, operation=5, peer=peer)
+    frame = Frame(way, header, checksum=checksum, payload=random.Random(size).randbytes(size))
+    batch.append(build_frame(frame), sender)
+    rig.run(batch)
+    onward = Addresses(mac_of(switch), mac_of(peer), ip_of(switch), ip_of(peer))
+    wanted = {} if size > 4 * LANES else {peer: [build_frame(replace(frame, addresses=onward))]}
+    assert {port: frames for port, frames in drain(rig.switch.ports).items() if frames} == wanted
 
 
 def ones_sum(data: bytes) -> int:

@@ -58,8 +58,10 @@ def _gauge(name: str, says: str, labels: list[str]) -> Any:
 
 
 def _tenants(tenants: Iterable[TenantFigures]) -> Iterator[Any]:
-    frames = _counter("contributions", "Contributions of a tenant, by verdict.", ["tenant", "verdict"])
-    bytes_of = _counter("contribution_bytes", "Bytes of these contributions, whole frames.", ["tenant", "verdict"])
+    frames = _counter(
+        "contributions", "Contributions of a tenant, and messages forwarded, by verdict.", ["tenant", "verdict"]
+    )
+    bytes_of = _counter("contribution_bytes", "Bytes of these, whole frames.", ["tenant", "verdict"])
     refused = _counter("refused", "Refusals of a tenant, by reason.", ["tenant", "reason"])
     counters = {
         "steps_skipped": _counter("skipped_steps", "Steps skipped because a gradient was not finite.", ["tenant"]),

@@ -39,7 +39,7 @@ class TenantFigures:
     steps_skipped: int = 0
     chunks_not_finite: int = 0
     frames: Mapping[str, int] = field(default_factory=dict)
-    """Contributions by verdict."""
+    """Contributions, and messages between its workers (`forwarded`), by verdict."""
     bytes: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
     """By reason."""

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hostagent.protocol import wire
-from hostagent.protocol.frames import Addresses, Frame, build_frame, ones_complement_sum, parse_frame
+from hostagent.protocol.frames import (
+    Addresses,
+    Frame,
+    build_frame,
+    ones_complement_sum,
+    parse_frame,
+    readdressed,
+    updated_checksum,
+)
 from hostagent.protocol.wire import Header, Kind, Operator, WireError, decode_header, encode_header
 
 HEADER = Header(Kind.RESULT, 0x1234, 63, 0xFFFFFFFF, 0xFFFFFFFE, 0xDEADBEEF, Operator.MAX, 1, 3)
@@ -76,6 +87,62 @@ def test_a_checksum_of_zero_travels_as_all_ones() -> None:
     assert build_frame(Frame(ADDRESSES, HEADER, lanes, True))[40:42] == b"\xff\xff"
 
 
+MESSAGE = Header(Kind.MESSAGE, 7, 2, 5, 0xFFFFFFFF, 9, peer=3)
+ONWARD = Addresses(0x0200000000FF, 0x020000000003, 0x0A0000FE, 0x0A000003)
+
+
+def test_a_message_has_bytes_of_any_number() -> None:
+    rng = random.Random(1)
+    for size in range(80):
+        made = Frame(ADDRESSES, MESSAGE, checksum=size % 2 == 0, payload=rng.randbytes(size))
+        data = build_frame(made)
+        assert len(data) == wire.LANES_AT + size
+        parsed = parse_frame(data)
+        assert (parsed.header, parsed.payload, parsed.checksum) == (MESSAGE, made.payload, made.checksum)
+        assert not len(parsed.lanes)
+
+
+def test_a_message_that_says_that_lanes_follow_is_refused_at_its_destination_only() -> None:
+    data = bytearray(build_frame(Frame(ADDRESSES, MESSAGE, payload=b"12345678")))
+    data[wire.HEADER_AT + wire.OFFSET["lanes"] + 1] = 2
+    with pytest.raises(WireError, match="bytes of lanes"):
+        parse_frame(bytes(data))
+    assert parse_frame(bytes(data), at_destination=False).payload == b"12345678"
+
+
+def test_a_readdressed_frame_is_the_one_that_would_have_been_built_for_the_way() -> None:
+    """Whatever the bytes: the checksum follows the addresses as if it had been computed anew."""
+    rng = random.Random(2)
+    for case in range(2000):
+        size = rng.choice((0, 1, 2, 3, rng.randrange(1, 1024)))
+        payload = rng.choice((rng.randbytes(size), bytes(size), b"\xff" * size))
+        made = Frame(drawn_addresses(rng), MESSAGE, checksum=case % 4 != 0, payload=payload)
+        onward = drawn_addresses(rng)
+        assert readdressed(build_frame(made), onward) == build_frame(replace(made, addresses=onward))
+
+
+def drawn_addresses(rng: random.Random) -> Addresses:
+    return Addresses(rng.getrandbits(48), rng.getrandbits(48), rng.getrandbits(32), rng.getrandbits(32))
+
+
+def test_damage_of_a_message_passes_where_it_only_passes_and_is_seen_at_its_destination() -> None:
+    data = build_frame(Frame(ADDRESSES, MESSAGE, checksum=True, payload=b"some bytes"))
+    for bit in range(8 * wire.LANES_AT, 8 * len(data)):
+        harmed = bytearray(data)
+        harmed[bit // 8] ^= 1 << bit % 8
+        passed = readdressed(bytes(harmed), ONWARD)
+        parse_frame(passed, at_destination=False)
+        with pytest.raises(WireError, match="UDP checksum"):
+            parse_frame(passed)
+
+
+def test_an_updated_checksum_is_never_zero_unless_none_was_computed() -> None:
+    assert updated_checksum(0, b"\1\2", b"\3\4") == 0
+    assert updated_checksum(0xFFFF, b"\0\0", b"\0\0") == 0xFFFF
+    assert updated_checksum(0x0001, b"\0\0", b"\0\1") == 0xFFFF  # RFC 1624: 0 would be it, and means another thing
+    assert updated_checksum(0xDD2F, b"\x55\x55", b"\x32\x85") == 0xFFFF  # the example of RFC 1624, section 4
+
+
 def test_ones_complement_sum_of_rfc_1071() -> None:
     assert ones_complement_sum(bytes.fromhex("0001f203f4f5f6f7")) == 0xDDF2  # the example of RFC 1071, section 3
 
@@ -94,6 +161,17 @@ def test_scapy_reads_what_we_build_and_builds_what_we_read() -> None:
     assert packet[inet.UDP].sport == wire.NETSUM_PORT
     assert bytes(packet) == data
     assert layer.mysummary() == "netsum result (max) job 4660 child 63 epoch 4294967295 chunk 4294967294"
+
+
+def test_scapy_reads_a_message() -> None:
+    l2 = pytest.importorskip("scapy.layers.l2")
+    from hostagent.protocol.dissector import Netsum
+
+    data = build_frame(Frame(ADDRESSES, MESSAGE, checksum=True, payload=b"hello"))
+    layer = l2.Ether(data)[Netsum]
+    assert bytes(layer.payload) == b"hello"
+    assert layer.mysummary() == "netsum message job 7 child 2 to 3 epoch 5 chunk 4294967295 fragment 9"
+    assert bytes(l2.Ether(data)) == data
 
 
 def test_table_for_the_documentation() -> None:

@@ -103,6 +103,53 @@ class Job:
     def traffic(self, rack: int) -> Traffic:
         return self.made.servers[rack].traffic(JOB)
 
+    def message(self, worker: int, peer: int, payload: bytes, *, checksum: bool = True) -> Frame:
+        header = Header(Kind.MESSAGE, JOB, worker, 7, 1, 2, peer=peer)
+        return Frame(self.way(worker), header, checksum=checksum, payload=payload)
+
+    def way(self, worker: int) -> Addresses:
+        """To the aggregator."""
+        child = self.job.children[worker]
+        return Addresses(child.mac, self.job.switch_mac, child.ip, self.job.switch_ip)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_message_crosses_between_racks_once_and_arrives_as_it_was_sent(way: str, cores: int) -> None:
+    job, rng = Job(way, 3, 6, cores=cores), random.Random(1)
+    for case in range(100):
+        worker, peer = rng.randrange(6), rng.randrange(6)
+        message = job.message(worker, peer, rng.randbytes(rng.randrange(4 * LANES + 1)), checksum=case % 5 != 0)
+        before = [job.traffic(rack).frames for rack in range(3)]
+        crossing = [job.traffic(rack).message_bytes for rack in range(3)]
+        ((port, data),) = job.made.receive(worker, build_frame(message))
+        assert port == peer
+        assert data == build_frame(replace(message, addresses=job.way(peer).swapped()))
+        crosses = [int(rack == worker // 2 != peer // 2) for rack in range(3)]
+        assert [job.traffic(rack).frames - count for rack, count in enumerate(before)] == crosses
+        crossed = [job.traffic(rack).message_bytes - count for rack, count in enumerate(crossing)]
+        assert crossed == [len(message.payload) * count for count in crosses]
+    frames = [server.counters(JOB).frames for server in job.made.servers]
+    assert sum(counted["forwarded"] for counted in frames) == 100, "each counted where it was sent"
+
+
+def test_a_rack_takes_messages_of_another_ones_children_only_and_for_its_own_only() -> None:
+    """Rack 0 has workers 0 and 1, rack 1 has 2 and 3, rack 2 has 4 and 5."""
+    job = Job("ring", 3, 6)
+    inside = job.made._insides[0]
+
+    def sent(rack: int, worker: int, peer: int, port: int = PEER_PORT) -> int:
+        addresses = Addresses(RACK_MAC | rack, RACK_MAC, RACK_IP | rack, RACK_IP)
+        message = build_frame(replace(job.message(worker, peer, b"bytes"), addresses=addresses))
+        return len(inside.process([(port + rack, message)], 0)[0])
+
+    assert sent(1, 2, 0) == sent(1, 3, 1) == sent(2, 5, 0) == 1
+    assert sent(1, 4, 0) == sent(1, 0, 1) == 0, "not of a child of the rack that sends it"
+    assert sent(1, 2, 4) == sent(1, 2, 3) == sent(2, 5, 2) == 0, "not on to other racks, nor back"
+    assert sent(1, 2, 6) == sent(1, 63, 0) == sent(1, 64, 0) == 0
+    assert sent(1, 2, 0, PEER_PORT + 1) == 0, "by another rack's cable"
+    assert job.made.servers[0].drops() == {"child": 5, "peer": 4}
+
 
 def data(chunk: int, worker: int) -> np.ndarray:
     return np.random.default_rng((chunk, worker)).integers(0, 1 << 32, LANES).astype(np.uint32)

@@ -9,6 +9,7 @@ import pytest
 
 from hostagent.controller.core.lifecycle import TRANSITIONS, IllegalTransition, JobEvent, JobState, next_state
 from hostagent.controller.core.model import SECOND_NS, Capacity
+from hostagent.controller.core.ports import offer_from
 from hostagent.protocol.services import session_pb2 as pb
 from tests.labs.controller import CAPACITY, Laboratory, Rank
 
@@ -41,6 +42,29 @@ def test_a_job_is_leased_when_all_have_joined_and_known_to_the_aggregator() -> N
     assert {lease.epoch for lease in leases} == {entries.epoch}
     assert [child.port for child in entries.children] == [1, 2, 3, 4]
     assert entries.window == 256
+
+
+@pytest.mark.parametrize(
+    ("damaging", "capacity", "needs_checksums"),
+    [
+        ("", Capacity(512, 64, 64, forwards_messages=True, aggregator="a switch"), False),
+        ("?corrupt=0.1", Capacity(512, 64, 64, forwards_messages=True), True),
+        ("", Capacity(512, 64, 64, message_checksum=True), True),
+    ],
+)
+def test_a_lease_says_whether_messages_are_forwarded_and_need_checksums(
+    damaging: str, capacity: Capacity, needs_checksums: bool
+) -> None:
+    lab = Laboratory(ports=3, capacity=capacity)
+    if damaging:
+        lab.offers = (*lab.offers[:2], offer_from(f"3=shm:p3{damaging}"))
+        lab.start_controller()
+    leases = running(lab, lab.group(3))
+    assert [lease.zero_checksum_allowed for lease in leases] == [True, True, not damaging]
+    for lease in leases:
+        assert lease.message_checksum == needs_checksums
+        assert lease.forwards_messages == capacity.forwards_messages
+        assert lease.aggregator == capacity.aggregator
 
 
 def test_the_missing_ranks_are_named_at_the_time_out_and_may_still_come() -> None:

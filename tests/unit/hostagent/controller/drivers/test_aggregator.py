@@ -20,6 +20,7 @@ from hostagent.controller.drivers.driver import AggregatorUnavailable
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import AggregatorRefused, RefusalCode, ServiceTerms
+from hostagent.protocol.services.aggregator import Capacity as AggregatorCapacity
 from hostagent.protocol.services.aggregator_messages import terms_from, terms_message
 from hostagent.protocol.services.aggregator_server import AggregatorServer, AggregatorServerError
 from hostagent.protocol.wire import Header, Kind
@@ -66,8 +67,19 @@ def started(
     drivers.append(driver)
     driver.start(events, told)
     capacity, state_lost = events.next("ready")
-    assert capacity == Capacity(slots=512, lanes=LANES, rows=8)
+    assert capacity == Capacity(slots=512, lanes=LANES, rows=8, forwards_messages=True, aggregator=driver.name)
     return driver, events, state_lost
+
+
+def test_an_aggregator_that_does_not_forward_messages_says_so(
+    machine: Machine, drivers: list[AggregatorDriver]
+) -> None:
+    machine.core.capacity = AggregatorCapacity(slots=512, lanes=LANES, jobs=8)
+    events = Events()
+    drivers.append(AggregatorDriver(machine.address))
+    drivers[0].start(events, ())
+    capacity, _ = events.next("ready")
+    assert not capacity.forwards_messages
 
 
 def contribute(core: ReferenceCore, child: Child) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,6 +73,7 @@ class Events:
 
     def ready(self, capacity: Capacity, state_lost: bool) -> None:
         self.told.append(("ready", capacity.slots, state_lost))
+        self.capacity = capacity
 
     def lost(self, why: str, *, permanent: bool = False) -> None:
         self.told.append(("lost", why, permanent))
@@ -106,6 +108,15 @@ def test_racks_are_ready_when_all_are_with_the_fewest_slots_and_again_after_a_lo
     one.events.lost("gone")
     one.events.ready(capacity(64), True)
     assert events.told == [("ready", 32, False), ("lost", "gone", False), ("ready", 32, True)]
+
+
+def test_racks_forward_messages_if_all_servers_do_and_messages_between_them_need_checksums() -> None:
+    for forwards in (False, True):
+        racks, (one, other), events = racks_of(*PLACES)
+        one.events.ready(replace(capacity(), forwards_messages=True), False)
+        other.events.ready(replace(capacity(), forwards_messages=forwards), False)
+        assert (events.capacity.forwards_messages, events.capacity.message_checksum) == (forwards, True)
+        assert events.capacity.aggregator == racks.name
 
 
 def test_a_job_is_installed_when_all_its_racks_have_it_and_removed_everywhere() -> None:

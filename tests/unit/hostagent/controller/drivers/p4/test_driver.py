@@ -75,9 +75,13 @@ def started(driver: P4RuntimeDriver, told: tuple[JobEntries, ...] = ()) -> Event
     return events
 
 
+def capacity_of(driver: P4RuntimeDriver) -> Capacity:
+    return Capacity(slots=512, lanes=64, rows=64, forwards_messages=True, aggregator=driver.name)
+
+
 def test_the_program_is_loaded_and_its_capacity_told(machine: Machine, driver: P4RuntimeDriver) -> None:
     events = started(driver)
-    assert events.next("ready") == (Capacity(slots=512, lanes=64, rows=64), True)
+    assert events.next("ready") == (capacity_of(driver), True)
     assert machine.switch.loads == 1
 
 
@@ -88,7 +92,7 @@ def test_a_job_is_told_with_tables_and_group_and_forgotten_without_a_trace(
     events.next("ready")
     driver.install(JOB)
     assert events.next("installed") == (5, 1000)
-    assert machine.counts == [1, 2, 2, 1]
+    assert machine.counts == [1, 2, 2, 2, 1]
     assert machine.switch.groups == {3: ((1, 129), (2, 130))}
     driver.remove(5)
     driver.install(replace(JOB, job=6))
@@ -96,7 +100,7 @@ def test_a_job_is_told_with_tables_and_group_and_forgotten_without_a_trace(
     driver.remove(6)
     driver.install(replace(JOB, job=7, children=()))
     events.next("installed")
-    assert machine.counts == [1, 0, 0, 1]
+    assert machine.counts == [1, 0, 0, 0, 1]
 
 
 def test_a_new_epoch_changes_the_job_entry_alone(machine: Machine, driver: P4RuntimeDriver) -> None:
@@ -124,7 +128,7 @@ def test_another_controller_process_finds_everything_and_touches_nothing(
     later = P4RuntimeDriver(machine.address, program)
     assert started(later, (JOB,)).next("ready")[1] is False
     assert machine.switch.loads == 1
-    assert machine.counts == [1, 2, 2, 1]
+    assert machine.counts == [1, 2, 2, 2, 1]
     later.stop()
 
 
@@ -138,7 +142,7 @@ def test_what_no_job_owns_is_deleted_on_connecting(machine: Machine, driver: P4R
     driver.stop()
     later = P4RuntimeDriver(machine.address, program)
     assert started(later, (JOB,)).next("ready")[1] is False
-    assert machine.counts == [1, 2, 2, 1]
+    assert machine.counts == [1, 2, 2, 2, 1]
     later.stop()
 
 
@@ -168,7 +172,7 @@ def test_an_epoch_other_than_expected_counts_as_lost_state(
     driver.stop()
     later = P4RuntimeDriver(machine.address, program)
     assert started(later, (replace(JOB, epoch=999),)).next("ready")[1] is True
-    assert machine.counts == [0, 0, 0, 0]
+    assert machine.counts == [0, 0, 0, 0, 0]
     later.stop()
 
 
@@ -293,7 +297,7 @@ def test_a_switch_with_mutual_tls(program: Program, tmp_path: Path) -> None:
     driver = P4RuntimeDriver(server.address, program, tls=tls)
     events = started(driver)
     try:
-        assert events.next("ready") == (Capacity(slots=512, lanes=64, rows=64), True)
+        assert events.next("ready") == (capacity_of(driver), True)
     finally:
         driver.stop()
         server.stop(0)
