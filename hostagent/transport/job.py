@@ -335,14 +335,14 @@ class JobChannel:
         self._lanes = lease.lanes
         self._messages.open(lease, engine)
         self._fill_record(lease)
-        engine.serve(lease.job, self._address)
-        self._attached = True
-        self._publish()
-        self._publish_messages()
         for number, operation in self._operations.items():
             self._describe(number, operation)
         for message in self._messages.descriptions.values():
             self._describe_message(message)
+        engine.serve(lease.job, self._address)
+        self._attached = True
+        self._publish()
+        self._publish_messages()
         if self._messages.refusal:
             loop.announce(self._address)
 
