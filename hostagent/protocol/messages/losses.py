@@ -4,8 +4,9 @@ As in QUIC (RFC 9002) every transmission has a number of its own, so an acknowle
 first acknowledgement of the largest is a sample of the round trip. A fragment is in exactly one of three places: in
 flight under one number, in the list of lost ones, or acknowledged. The estimator is the worker core's.
 
-A packet is lost when a later one, sent a quarter of a round trip after it, has come, or when nothing has come for an
-estimate. The congestion window is that of RFC 9002 section 7 with CUBIC's factor (RFC 9438) of 0.7.
+A packet is lost when a later one, sent a quarter of a round trip after it, has come. After a silence of the time-out
+the oldest fragments are sent again as probes. The congestion window is that of RFC 9002 section 7 with CUBIC's factor
+of 0.7 (RFC 9438).
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from hostagent.protocol.messages.records import (
     loss_at,
 )
 from hostagent.protocol.messages.transfers import finish, packet_of, stream_of, transfer_of
-from hostagent.protocol.worker.round_trip import take_sample, timeout_ns
+from hostagent.protocol.worker.round_trip import MOST_BACKOFF, take_sample, timeout_ns
 
 FIRST_WINDOW = 16
 LEAST_WINDOW = 4
+PROBES = 2
 SMALLEST_REORDERING_NS = 50_000
 """Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
 
@@ -56,6 +58,7 @@ def enter_packet(core: Any, peer: int, slot: int, fragment: int, now_ns: int) ->
     packet.state = LIVE
     stream.next_packet += 1
     stream.live += 1
+    stream.progress_ns = now_ns
     return number
 
 
@@ -68,8 +71,8 @@ def advance_oldest(core: Any, peer: int) -> None:
 
 
 @njit(internal=True)
-def lose(core: Any, peer: int, number: int) -> None:
-    """A packet is held for lost: its fragment is to be sent again."""
+def send_again(core: Any, peer: int, number: int) -> None:
+    """A packet's fragment is to be sent again, whether it was lost or not."""
     stream, packet = stream_of(core, peer), packet_of(core, peer, number)
     packet.state = LOST
     stream.live -= 1
@@ -77,6 +80,13 @@ def lose(core: Any, peer: int, number: int) -> None:
     loss.transfer = packet.transfer
     loss.fragment = packet.fragment
     stream.lost_end += 1
+
+
+@njit(internal=True)
+def lose(core: Any, peer: int, number: int) -> None:
+    """A packet is held for lost."""
+    stream = stream_of(core, peer)
+    send_again(core, peer, number)
     if number >= stream.recovery:
         stream.threshold = max(stream.window * 7 // 10, LEAST_WINDOW)
         stream.window = stream.threshold
@@ -106,8 +116,8 @@ def take_acknowledged(core: Any, peer: int, largest: int, seen: int, now_ns: int
             core.spurious_retransmissions += 1
     if newest < 0:
         return
-    stream.answered = 1
     stream.backoff = 0
+    stream.progress_ns = now_ns
     sent_ns = int(packet_of(core, peer, newest).sent_ns)
     if newest == largest:
         take_sample(stream, now_ns - sent_ns, now_ns)
@@ -170,26 +180,27 @@ def lose_overtaken(core: Any, peer: int, newest: int, sent_ns: int) -> None:
 
 
 @njit(internal=True)
-def lose_timed_out(core: Any, peer: int, now_ns: int) -> None:
-    """What has not been acknowledged for an estimate is lost."""
+def timer_ns(stream: Any) -> Any:
+    """When the silence of a stream with packets in flight has been too long."""
+    return stream.progress_ns + silence_ns(stream)
+
+
+@njit(internal=True)
+def probe_silence(core: Any, peer: int, now_ns: int) -> None:
+    """After a silence the oldest fragments in flight go once more, whatever the window: what their acknowledgement
+    overtakes follows."""
     stream = stream_of(core, peer)
-    rto_ns = silence_ns(stream)
-    if stream.live == 0 or packet_of(core, peer, stream.oldest_packet).sent_ns + rto_ns > now_ns:
+    if stream.live == 0 or timer_ns(stream) > now_ns:
         return
-    for number in range(stream.oldest_packet, stream.next_packet):
-        packet = packet_of(core, peer, number)
-        if packet.sent_ns + rto_ns > now_ns:
-            break
-        if packet.state == LIVE:
-            lose(core, peer, number)
-            core.retransmissions_by_timeout += 1
-    advance_oldest(core, peer)
-    if now_ns >= stream.backoff_at_ns:
-        stream.backoff = 0 if stream.answered else min(stream.backoff + 1, 30)
-        stream.answered = 0
-        stream.backoff_at_ns = now_ns + rto_ns
-        if stream.backoff > 1:
-            stream.window = LEAST_WINDOW
+    stream.probes = min(PROBES, stream.live)
+    for _ in range(stream.probes):
+        send_again(core, peer, stream.oldest_packet)
+        core.retransmissions_by_timeout += 1
+        advance_oldest(core, peer)
+    stream.backoff = min(stream.backoff + 1, MOST_BACKOFF)
+    stream.progress_ns = now_ns
+    if stream.backoff > 1:
+        stream.window = LEAST_WINDOW
 
 
 @njit(internal=True)
@@ -198,7 +209,7 @@ def lose_all(core: Any, peer: int) -> None:
     stream = stream_of(core, peer)
     for number in range(stream.oldest_packet, stream.next_packet):
         if packet_of(core, peer, number).state == LIVE:
-            lose(core, peer, number)
+            send_again(core, peer, number)
     advance_oldest(core, peer)
     stream.window = FIRST_WINDOW
     stream.recovery = stream.next_packet

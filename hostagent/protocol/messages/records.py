@@ -78,7 +78,8 @@ STREAM = np.dtype(
         *_integers("peer_low"),  # the lowest message that the peer has not matched
         *_integers("next_packet", "oldest_packet", "live", "lost_first", "lost_end"),
         *_integers("window", "threshold", "window_credit", "recovery"),
-        *_integers(*ESTIMATOR_FIELDS, "backoff", "backoff_at_ns", "answered"),
+        *_integers("progress_ns", "probes"),  # when a packet was last sent or acknowledged; probes to send now
+        *_integers(*ESTIMATOR_FIELDS, "backoff"),
         # from the peer
         *_integers("largest_packet"),  # -1: none yet
         *_integers("match_next", "match_low"),  # the next message to be matched; the lowest without a receive

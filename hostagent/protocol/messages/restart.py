@@ -46,7 +46,7 @@ def message_resume(address: int, epoch: int, now_ns: int) -> None:
     for peer in range(core.workers):
         stream = stream_of(core, peer)
         lose_all(core, peer)
-        stream.backoff_at_ns = now_ns
+        stream.progress_ns = now_ns
         stream.heard_ns = now_ns
         stream.regrant_ns = stream.rto_ns
         stream.acknowledge = 1

@@ -28,7 +28,7 @@ from hostagent.protocol.messages.frames import (
     write_end,
     write_start,
 )
-from hostagent.protocol.messages.losses import enter_packet, lose_timed_out, loss_of, silence_ns
+from hostagent.protocol.messages.losses import enter_packet, loss_of, probe_silence, timer_ns
 from hostagent.protocol.messages.matching import granted_end, match_arrived
 from hostagent.protocol.messages.records import (
     ARRIVED,
@@ -47,7 +47,6 @@ from hostagent.protocol.messages.transfers import (
     envelope_of,
     fragment_bytes,
     fragment_offset,
-    packet_of,
     removed,
     stream_of,
     transfer_of,
@@ -75,7 +74,7 @@ def message_poll_transmit(address: int, out: int, capacity: int, consumed: int, 
     for peer in range(core.workers):
         stream = stream_of(core, peer)
         if stream.live > 0:
-            lose_timed_out(core, peer, now_ns)
+            probe_silence(core, peer, now_ns)
         if stream.grant_one != NONE or stream.grant_two != NONE:
             repeat_grants(stream, now_ns)
         if stream.acknowledge != 0 and stream.largest_packet >= 0 and count < capacity and has_frame(core, consumed):
@@ -126,9 +125,12 @@ def send_of_stream(core: Any, peer: int, out: int, end: int, count: int, consume
     stream = stream_of(core, peer)
     while count < end and has_frame(core, consumed):
         under_way = stream.live + stream.lost_end - stream.lost_first
-        if stream.live >= stream.window or stream.next_packet - stream.oldest_packet >= MOST_PACKETS:
+        if stream.next_packet - stream.oldest_packet >= MOST_PACKETS:
+            break
+        if stream.live >= stream.window and stream.probes == 0:
             break
         if stream.lost_first < stream.lost_end:
+            stream.probes = max(stream.probes - 1, 0)
             loss = loss_of(core, peer, stream.lost_first)
             slot, fragment = int(loss.transfer), int(loss.fragment)
             stream.lost_first += 1
@@ -288,8 +290,7 @@ def message_next_timer(address: int) -> Any:
     for peer in range(core.workers):
         stream = stream_of(core, peer)
         if stream.live > 0:
-            packet = packet_of(core, peer, stream.oldest_packet)
-            when_ns = min(when_ns, packet.sent_ns + silence_ns(stream))
+            when_ns = min(when_ns, timer_ns(stream))
         if stream.grant_one != NONE or stream.grant_two != NONE:
             when_ns = min(when_ns, stream.heard_ns + stream.regrant_ns)
     return when_ns
