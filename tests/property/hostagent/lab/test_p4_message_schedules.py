@@ -12,9 +12,9 @@ import pytest
 from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.protocol.reference import ReferenceJob
+from tests.generators.message_schedules import draw
 from tests.labs.message_core import JOB, Schedule, explain, run
 from tests.labs.p4_aggregator import P4Aggregator
-from tests.property.hostagent.protocol.test_message_schedules import draw
 
 LANES, SLOTS, PORTS = 64, 64, 5
 BATCHES, BATCH = 4, 25

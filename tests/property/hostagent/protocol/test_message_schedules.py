@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
+from tests.generators.message_schedules import draw
 from tests.labs import message_core
 from tests.labs.message_core import TICK_NS, Lab, Schedule, explain, make_lab, run
 
 BATCHES, BATCH = 20, 60
-
-
-def draw(seed: int) -> Schedule:
-    """A schedule at random, small in every direction."""
-    rng = random.Random(seed)
-    return Schedule(
-        seed=seed,
-        workers=rng.choice((1, 2, 2, 3, 5)),
-        lanes=rng.choice((16, 24, 64)),
-        messages=rng.choice((1, 3, 8, 20)),
-        largest_fragments=rng.choice((1, 4, 30)),
-        tags=rng.choice((1, 2, 5)),
-        loss=rng.choice((0.0, 0.1, 0.3)),
-        duplicate=rng.choice((0.0, 0.2)),
-        reorder=rng.choice((0.0, 0.3)),
-        corrupt=rng.choice((0.0, 0.0, 0.05)),
-        restarts=rng.choice((0, 0, 1, 3)),
-        spread=rng.choice((0.05, 0.3, 1.0)),
-        budget=rng.choice((4, 16, 64)),
-    )
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
