@@ -51,7 +51,7 @@ format: setup ## write the format
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 
-bench: setup ## the measured tables of BENCHMARKS.md, each figure next to its baseline
+bench: setup ## all benchmarks, those of BENCHMARKS.md and more, each figure next to its baseline
 	$(BIN)/netsum bench all
 
 FUZZ_SECONDS ?= 300

@@ -51,7 +51,7 @@ class StarNetwork:
     """A started star. Every process in it is ours and ends with it."""
 
     def __init__(self, hosts: int, rate_mbit: float) -> None:
-        setLogLevel("critical")  # HTB's remarks about its quantum are no errors
+        setLogLevel("critical")  # HTB's remarks about its quantum are not errors
         self.hosts = hosts
         self._net = Mininet(topo=Star(hosts, rate_mbit), link=TCLink, controller=None, waitConnected=False)
         self._net.start()

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.bmv2json.document import Bmv2JsonError
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4 import ir
+from emulator.rpc.p4protos import p4info_pb2
 
 EXACT = "exact"
 SET_KINDS = (EXACT, "lpm", "ternary", "range", "optional")
@@ -104,7 +104,7 @@ def _check_references(table: str, described: Any, listed: list[str], used: set[s
 
 
 def _check_parameters(action: ir.Action, client: ClientP4Info) -> None:
-    """Of an action in a table. p4c gives one that is also called directly a second form, with other parameters."""
+    """Parameters of an action in a table. p4c gives one that is also called directly a second form, with others."""
     described = client.actions.get(ir.control_plane_action(action.name))
     if described is None:
         return

@@ -1,12 +1,13 @@
-"""Context of reading expressions and primitives: the program's storage and objects, and the statements so far."""
+"""Contexts of reading: what of a document has been read; the statements of an action, parser state or condition."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from emulator.bmv2json import numbers as n
+from emulator.bmv2json.client_p4info import ClientP4Info
 from emulator.bmv2json.document import Node
 from emulator.bmv2json.numbers import Number
 from emulator.bmv2json.objects import Objects
@@ -14,9 +15,32 @@ from emulator.bmv2json.storage import Storage
 from emulator.p4 import ir
 
 
+@dataclass(frozen=True, slots=True)
+class JsonAction:
+    """An action of the document; several may have one name."""
+
+    id: int
+    name: str
+    action: ir.Action
+    """Its name is unique in the IR."""
+
+
+@dataclass(slots=True)
+class DocumentContext:
+    """Parts of the document that the parser, the actions, the tables and the pipelines refer to."""
+
+    storage: Storage
+    objects: Objects
+    client: ClientP4Info
+    actions: Mapping[int, JsonAction] = field(default_factory=dict)
+    """The document's, by id."""
+    more_actions: list[ir.Action] = field(default_factory=list)
+    """Actions of tables that the document lacks."""
+
+
 @dataclass(slots=True)
 class Context:
-    """Of one action, parser state or condition."""
+    """Context of the expressions and primitives of one action, parser state or condition."""
 
     storage: Storage
     objects: Objects

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from emulator.p4 import ir
 
 MAX_NUMBER_DIGITS = 1 << 16
-"""Of a hexadecimal number: no field is longer than 65,536 bits."""
+"""Most digits of a hexadecimal number: no field is longer than 65,536 bits."""
 VERSION = (2, 24)
 """The newest format that bmv2 knows; another major or a newer minor is refused, as bmv2 does."""
 
@@ -143,7 +143,7 @@ def _span(info: dict[str, Any]) -> ir.Span | None:
 
 
 def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def looks_like_json(content: bytes) -> bool:
@@ -167,7 +167,7 @@ def read_document(content: bytes) -> Node:
     document.object()
     for key in ("header_types", "parsers", "pipelines"):
         if key not in value:
-            document.fail(f"has no {key!r}: it is no program in bmv2's JSON format")
+            document.fail(f"has no {key!r}: it is not a program in bmv2's JSON format")
     _check_version(document)
     return document
 

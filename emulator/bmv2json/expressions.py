@@ -175,7 +175,7 @@ def _leaf(cx: Context, node: Node) -> Number:
         return n.of(_lookahead(cx, value))
     if kind == "register":
         return n.of(_register(cx, value))
-    return node["type"].fail(f"{kind!r} is no number")
+    return node["type"].fail(f"{kind!r} is not a number")
 
 
 def _parameter(cx: Context, node: Node) -> ir.Variable:

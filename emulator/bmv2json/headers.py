@@ -35,7 +35,7 @@ def find(cx: Context, node: Node) -> ir.HeaderRef:
     node = unwrap(node)
     if "op" not in node.object():
         if node["type"].text() != "header":
-            node["type"].fail(f"{node['type'].text()!r} is no header")
+            node["type"].fail(f"{node['type'].text()!r} is not a header")
         return cx.storage.header(node["value"])
     op = node["op"].text()
     if op == "dereference_header_stack":
@@ -119,7 +119,7 @@ def find_slot(cx: Context, node: Node) -> Slot:
         return cx.storage.slot(value)
     if kind in ("stack_field", "union_stack_field"):
         return cx.storage.field(last_header(cx, node), value.items()[-1])
-    return node["type"].fail(f"{kind!r} is no field")
+    return node["type"].fail(f"{kind!r} is not a field")
 
 
 def names_field(node: Node) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from emulator.p4 import ir
 
 MAX_BITS = 1 << 14
-"""Of an intermediate result: eight times the widest that p4c's own samples have."""
+"""Largest width of an intermediate result: eight times the widest that p4c's own samples have."""
 MAX_SHIFT = 1 << 9
-"""Of a shift with an uncut result; p4c takes amounts up to 256."""
+"""Largest amount of a shift with an uncut result; p4c takes amounts up to 256."""
 
 
 class TooWide(ValueError):
@@ -137,7 +137,7 @@ def multiply(left: Number, right: Number) -> Number:
 
 
 def divide(left: Number, right: Number) -> Number:
-    """Of numbers from 0; bmv2 ends its process for others, and for a divisor of 0 (the engines give 0)."""
+    """Quotient of numbers from 0; bmv2 ends its process for others, and for a divisor of 0 (the engines give 0)."""
     left, right = _natural(left), _natural(right)
     return _exactly(ir.BinaryOp.DIV, left, right, 0, left.high)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.bmv2json.objects import Objects
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4 import ir
 from emulator.p4.p4info import ids
+from emulator.rpc.p4protos import p4info_pb2
 
 CONTROLLER_HEADERS = ("packet_in", "packet_out")
 SELECTOR = "selector"

@@ -36,7 +36,7 @@ def assign(cx: Context, parameters: list[Node], node: Node) -> None:
 
 
 def assign_variable(cx: Context, parameters: list[Node], node: Node) -> None:
-    """Of fields of variable width."""
+    """Assignment of fields of variable width."""
     target, source = (headers.find_slot(cx, each) for each in parameters)
     if not isinstance(target.type, ir.VarBits) or source.type != target.type:
         node.fail("the fields must be of variable width, and equally long at most")

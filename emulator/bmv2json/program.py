@@ -11,13 +11,13 @@ from typing import Any
 from emulator.bmv2json.actions import read_actions
 from emulator.bmv2json.checksums import checksum_blocks, deparser_block
 from emulator.bmv2json.client_p4info import ClientP4Info, check_p4info
+from emulator.bmv2json.context import DocumentContext
 from emulator.bmv2json.declarations import read_storage
 from emulator.bmv2json.document import Bmv2JsonError, Node, read_document
 from emulator.bmv2json.objects import Objects, read_objects
 from emulator.bmv2json.own_p4info import make_p4info
-from emulator.bmv2json.parsers import ParserReader, parser_error_numbers, read_errors
-from emulator.bmv2json.pipelines import PipelineReader
-from emulator.bmv2json.tables import TableReader
+from emulator.bmv2json.parsers import parser_error_numbers, read_errors, read_parser
+from emulator.bmv2json.pipelines import read_pipeline
 from emulator.p4 import ir
 from emulator.p4.ir.parser_loops import endless_loops
 
@@ -57,26 +57,24 @@ def load_json(content: bytes, p4info: Any | None = None, path: str = "") -> Json
 def _read(document: Node, client: ClientP4Info) -> tuple[ir.Program, Objects]:
     storage = read_storage(document)
     objects = read_objects(document, storage)
+    cx = DocumentContext(storage, objects, client)
     errors = read_errors(document)
-    parser = ParserReader(document, storage, objects, errors, client)
-    parse = parser.read()
-    actions = read_actions(document, storage, objects)
-    tables = TableReader(storage, objects, actions, client)
+    parse, value_sets = read_parser(cx, document, errors)
+    cx.actions = read_actions(cx, document)
     controls, all_tables = {}, []
     for node in document["pipelines"].items():
-        pipeline = PipelineReader(node, storage, objects, actions, client, tables)
-        control = pipeline.read()
+        control, tables = read_pipeline(cx, node)
         if control.name not in ("ingress", "egress") or control.name in controls:
             node["name"].fail("must be ingress or egress, each once")
         controls[control.name] = control
-        all_tables += pipeline.tables
+        all_tables += tables
     if len(controls) != 2:
         document["pipelines"].fail("must be ingress and egress")
     _check_tables(document, all_tables)
     verify, compute = checksum_blocks(document, storage, objects)
     verify = (*parser_error_numbers(document, errors), *verify)
     deparse = deparser_block(document, storage, objects)
-    used = [action.action for action in actions.values()] + tables.more_actions
+    used = [action.action for action in cx.actions.values()] + cx.more_actions
     program = ir.Program(
         name=_name(document),
         headers=tuple(storage.headers.values()),
@@ -94,7 +92,7 @@ def _read(document: Node, client: ClientP4Info) -> tuple[ir.Program, Objects]:
         tables=tuple(all_tables),
         externs=objects.instances(),
         errors=errors,
-        value_sets=parser.value_sets_in_order(),
+        value_sets=value_sets,
         field_lists=tuple(objects.field_lists.items()),
     )
     return _with_variables(program, storage.all_variables()), objects

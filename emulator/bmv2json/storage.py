@@ -39,7 +39,7 @@ class Slot:
 
 
 NOWHERE = Slot(ir.Variable("bmv2.nowhere", ir.Bits(1)), EMPTY)
-"""Of every field of no bits; its variable is never read or written."""
+"""Slot of all fields of no bits; its variable is never read or written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Storage:
     """By the document's name, elements of stacks and members of unions included."""
     metadata: dict[str, dict[str, ir.Type]] = field(default_factory=dict)
     field_order: dict[str, list[str]] = field(default_factory=dict)
-    """Of each header type, all fields of the document."""
+    """All fields of the document, by header type."""
     stacks: dict[str, ir.HeaderStack] = field(default_factory=dict)
     unions: dict[str, Union] = field(default_factory=dict)
     union_stacks: dict[str, UnionStack] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Storage:
     variables: dict[str, ir.Variable] = field(default_factory=dict)
     all_stacks: list[ir.HeaderStack] = field(default_factory=list)
     _siblings: dict[str, tuple[ir.Header | ir.HeaderStack, ...]] = field(default_factory=dict)
-    """Of a union's member, by the name of the header or (in a stack of unions) of its stack."""
+    """The other members of a union member's union, by the name of the header or (in a stack of unions) of its stack."""
 
     # --- looking up --------------------------------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ class Direct:
 
 
 class Catalogue:
-    """Of one program. All look-ups raise `WrongTest` that lists what exists."""
+    """Names of one program. All look-ups raise `WrongTest` that lists what exists."""
 
     def __init__(self, view: ControlView, p4info: Any) -> None:
         self.view = view
@@ -123,7 +123,7 @@ class Catalogue:
 
 
 def _sample_fields(p4info: Any, digest: Any) -> tuple[str, ...]:
-    """Names of a digest's fields, in order; empty where its type is no plain struct of scalars."""
+    """Names of a digest's fields, in order; empty where its type is not a plain struct of scalars."""
     spec = digest.type_spec
     if spec.WhichOneof("type_spec") != "struct":
         return ()

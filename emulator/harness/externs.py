@@ -24,7 +24,7 @@ class Meter:
 def config_of(meter: Meter) -> MeterConfig:
     """Raises `WrongTest`."""
     if not isinstance(meter, Meter) or not all(map(_is_rate, (meter.committed, meter.peak or meter.committed))):
-        raise WrongTest(f"{meter!r} is no rate: give Meter(committed=(per second, burst), peak=(per second, burst))")
+        raise WrongTest(f"{meter!r} is not a rate: give Meter(committed=(per second, burst), peak=(per second, burst))")
     return MeterConfig(Rate.per_second(*meter.committed), Rate.per_second(*(meter.peak or meter.committed)))
 
 

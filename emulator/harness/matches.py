@@ -110,7 +110,7 @@ def _range(where: str, key: KeyView, value: Any) -> FieldMatch | None:
         ends = tuple(part.strip() for part in value.split("..", 1))
     elif isinstance(value, range):
         if value.step != 1 or not value:
-            raise WrongTest(f"{where}: {value!r} is no range of neighbours")
+            raise WrongTest(f"{where}: {value!r} is not a range of neighbours")
         ends = (value.start, value.stop - 1)
     if not isinstance(ends, tuple):
         ends = (ends, ends)

@@ -95,7 +95,7 @@ class P4Network:
         return self.testbed.now_ns
 
     def last_walk(self) -> str:
-        """Of the packet sent last, by whatever switch; empty where none was sent, or the target has no walks."""
+        """Walk of the packet sent last, by whatever switch; empty where none was sent, or the target has no walks."""
         targets = list(self.testbed.targets.values())
         if not targets or not self._history.sendings:
             return ""

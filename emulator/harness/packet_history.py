@@ -36,7 +36,7 @@ class Sending:
 
 @dataclass(slots=True)
 class PacketHistory:
-    """Of one test, all switches."""
+    """Packets of one test, on all switches."""
 
     targets: Mapping[str, Target]
     width: int = WIDTH

@@ -33,7 +33,7 @@ def content_of(packet: Packet) -> bytes:
 
 def _digits(text: str) -> str:
     if not HEX.fullmatch(text):
-        raise WrongTest(f"{text[:40]!r} is no packet: write hex digits, give bytes, or a scapy packet")
+        raise WrongTest(f"{text[:40]!r} is not a packet: write hex digits, give bytes, or a scapy packet")
     digits = BLANKS.sub("", text.removeprefix("0x").removeprefix("0X"))
     if len(digits) % 2:
         raise WrongTest(f"a packet is whole bytes, and {len(digits)} is an odd number of hex digits")
@@ -44,7 +44,7 @@ def _built(packet: Packet) -> bytes:
     if isinstance(packet, bytes | bytearray | memoryview) or is_scapy(packet):
         return bytes(packet)
     hint = ", one at a time" if isinstance(packet, list | tuple) else ""
-    raise WrongTest(f"{type(packet).__name__} is no packet: give a scapy packet, bytes, or a text of hex digits{hint}")
+    raise WrongTest(f"{type(packet).__name__} is not a packet: give a scapy packet, bytes, or hex digits as text{hint}")
 
 
 def is_scapy(packet: Packet) -> bool:

@@ -65,7 +65,7 @@ def p4_network(request: pytest.FixtureRequest) -> Iterator[P4Network]:
 
 
 def _columns(config: pytest.Config) -> int | None:
-    """Of the terminal, less pytest's margin; None where the failures go to a file."""
+    """Width of the terminal, less pytest's margin; None where the failures go to a file."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if not (getattr(reporter, "isatty", False) or "COLUMNS" in os.environ):
         return None

@@ -48,7 +48,7 @@ class Entry:
 
     @property
     def packets(self) -> int:
-        """Of the table's direct counter."""
+        """Packets that the table's direct counter counted."""
         return self._counter().packets
 
     @property

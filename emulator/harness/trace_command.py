@@ -118,7 +118,7 @@ def _fill(switch: TracedSwitch, program: CompiledProgram, path: str) -> None:
 
 
 def _columns(output: TextIO) -> int:
-    """Of the terminal, if it is one."""
+    """Width of the terminal, if it is one."""
     return shutil.get_terminal_size((WIDTH, 0)).columns if output.isatty() or "COLUMNS" in os.environ else WIDTH
 
 

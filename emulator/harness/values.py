@@ -42,7 +42,7 @@ def _read(where: str, value: Value) -> tuple[int, int]:
         try:
             return value.__index__(), 0
         except AttributeError:
-            raise WrongTest(f"{where}: {value!r} is no number, address or text of one") from None
+            raise WrongTest(f"{where}: {value!r} is not a number, address or text of one") from None
     text = value.strip()
     if MAC.fullmatch(text):
         return int("".join(part.zfill(2) for part in re.split("[:-]", text)), 16), MAC_BITS
@@ -54,7 +54,7 @@ def _read(where: str, value: Value) -> tuple[int, int]:
         return int(text.replace(" ", "_"), 0), 0
     except ValueError:
         raise WrongTest(
-            f"{where}: {value!r} is no number: write 10, 0x0a, 0b1010, 10.0.0.1, 02:00:00:00:00:01 or 2001:db8::1"
+            f"{where}: {value!r} is not a number: write 10, 0x0a, 0b1010, 10.0.0.1, 02:00:00:00:00:01 or 2001:db8::1"
         ) from None
 
 
@@ -81,5 +81,5 @@ def duration_ns(value: str | int) -> int:
         raise WrongTest(f"time runs forward only: {value} ns")
     match = DURATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise WrongTest(f"{value!r} is no duration: write '5ms', '1.5s', '200us', or a number of nanoseconds")
+        raise WrongTest(f"{value!r} is not a duration: write '5ms', '1.5s', '200us', or a number of nanoseconds")
     return round(float(match[1]) * TIME_UNITS_NS[match[2]])

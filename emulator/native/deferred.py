@@ -24,7 +24,7 @@ class Deferred:
         self._type: Any = None
         self._machine_code: Callable[..., Any] | None = None
         self.address = 0
-        """Of the machine code that was adopted; 0 without."""
+        """Address of the machine code that was adopted; 0 without."""
         if function is not None:
             update_wrapper(self, function)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 CACHE_LINE_BYTES = 64
 LARGE_PAGE_BYTES = 2 << 20
-"""Of x86-64, and of arm64 with small pages of 4 KiB."""
+"""Size of large pages of x86-64, and of arm64 with small pages of 4 KiB."""
 LARGE_FROM_BYTES = 512 << 10
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 MAP_NORESERVE = 0x4000

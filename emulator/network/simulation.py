@@ -90,7 +90,7 @@ class Simulation:
         """``outside(end, frame, now_ns, origin)`` gets what leaves by a port without a cable."""
         self.now_ns = start_ns
         self.mishaps: list[Mishap] = []
-        """Of all links, in order of time."""
+        """Mishaps of all links, in order of time."""
         self._outside = outside
         self._nodes: dict[Hashable, Node] = {}
         self._cables: dict[End, _Direction] = {}

@@ -4,10 +4,11 @@ Three structures, by what the keys are (``TableLayout.search``):
 
 * exact: a hash table whose slots are the entries themselves, keys included; pair after pair is searched, and two small
   entries share a cache line, so most searches read one.
-* lpm (one lpm key, the others exact): a trie over the lpm key's bits whose leaves are chains of entries, longest
-  prefix first. Slots, the root's and the branches', are entries too, the first ones of their chains, and what leads to
-  a branch tells where each of its slots lies: so most searches read one place, or two. With other keys, one trie for
-  each of their values, found by hash.
+* lpm (one lpm key, the others exact): a multibit trie over the lpm key. Its nodes are a root, indexed by the key's
+  first bits, and branches, indexed by ``BRANCH_BITS`` bits below; its leaves are chains of entries, longest prefix
+  first. The slots of a node are entries too, each the first of its chain, and the slot that leads to a branch holds a
+  bitmap that says where each of the branch's slots lies: so most searches read one place, or two. With other keys,
+  one trie for each of their values, found by hash.
 * masked (anything else): for each byte of the keys and each of its values a row of bits, one bit for each entry that
   admits this value; the rows that a packet selects are ANDed.
 
@@ -47,7 +48,7 @@ TABLE_POSITIONS = 9
 TABLE_BLOCK_RANKS = 10
 """Masked: address of a u64 for each block, the best rank in it; a block that can't be better isn't looked at."""
 TABLE_IS_LARGE = 11
-"""Not 0 when the entries are more than the nearer caches hold, so that look-ups are worth announcing."""
+"""Not 0 when the entries are more than the nearer caches hold, so that look-ups are worth prefetching."""
 TABLE_IS_DEEP = 14
 """Lpm: not 0 when moreover many entries lie beyond the first place that a search reads, so that searches are worth
 doing ahead."""
@@ -92,8 +93,9 @@ PREFIX_SLOT_BITMAP = 1
 PREFIX_SLOT_HEADER_WORDS = 2
 
 BRANCH_BITS = 6
-"""A branch tells 2 ** BRANCH_BITS parts of its prefix apart. Neighbours that lead to the same have one slot together;
-the slots lie side by side in ascending order, and a bitmap of one word says where a slot begins."""
+"""A branch, a node of the trie below its root, is indexed by this many bits: it has a part for each of their values.
+Neighbouring parts that lead to the same share one slot; the slots lie side by side in ascending order, and a bitmap of
+one word has a bit for each part that begins a slot."""
 LPM_BRANCH = 0x8000_0000
 LPM_SURE = 0x4000_0000
 
@@ -186,7 +188,7 @@ class TableLayout:
     size: int
     """Entries it is declared for."""
     key_widths_bits: tuple[int, ...]
-    """Of the match keys; selector keys are none."""
+    """Widths of the match keys; selector keys do not match."""
     match_kinds: tuple[str, ...]
     actions: tuple[ActionLayout, ...]
     entry_bytes: int
@@ -321,7 +323,7 @@ def _branch_fields(kinds: tuple[str, ...], widths_bits: tuple[int, ...]) -> tupl
 
 
 def least_bytes(kinds: tuple[str, ...], widths_bits: tuple[int, ...]) -> int:
-    """Of an entry: header, keys, and in lpm tables what leads to a branch; the latter lies where parameters do."""
+    """Least size of an entry: header, keys, and in lpm tables the link to a branch, which lies where parameters do."""
     if search_of(kinds) is Search.LPM:
         return _branch_fields(kinds, widths_bits)[1] + WORD_BYTES
     return ENTRY_HEADER_BYTES + key_bytes(kinds, widths_bits)

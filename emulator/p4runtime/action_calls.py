@@ -134,7 +134,7 @@ def check_weight(weight: int, profile: ProfileSchema, where: str) -> None:
 
 
 def watch_port_of(message: Any, where: str, has_port: HasPort) -> int | None:
-    """Of a member or action: None where none is watched. INVALID_ARGUMENT for a port the switch does not have."""
+    """Port that a member or action watches, or None. INVALID_ARGUMENT for a port the switch does not have."""
     kind = message.WhichOneof("watch_kind")
     if kind is None or (kind == "watch_port" and not message.watch_port):
         return None
@@ -157,7 +157,7 @@ def fill_target(table_action: Any, schema: Schema, entry: TableEntry) -> None:
 
 
 def fill_through(table_action: Any, schema: Schema, through: Through) -> None:
-    """Of an entry in a table with a profile."""
+    """Write the member, group or one-shot group of an entry in a table with a profile."""
     match through:
         case ToMember(number):
             table_action.action_profile_member_id = number

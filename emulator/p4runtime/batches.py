@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from typing import Any
 
 from emulator.native.gc_pause import gc_paused
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities import registry
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.view import Change, Undo, View, run_change
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import ControlError
 
 CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC = (

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from emulator.native.gc_pause import gc_paused
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.batches import write_batch
 from emulator.p4runtime.entities import registry
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
@@ -24,6 +23,7 @@ from emulator.p4runtime.stream.notifications import Notifications
 from emulator.p4runtime.stream.packet_io import frame_of, packet_in_of
 from emulator.p4runtime.view import View
 from emulator.ports.errors import PortError
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import ControlError
 
 _ACTIONS = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action
@@ -51,7 +51,7 @@ class Device:
         self._target = target
         self._notifications: Notifications | None = None
         self._primaries: tuple[Hashable, ...] = ()
-        """Of all roles; replaced as a whole, so that packets need no lock."""
+        """Primaries of all roles; replaced as a whole, so that packets need no lock."""
         self._lock = threading.Lock()
         self.may_notify = threading.Event()
         """Set while the configuration allows notifications."""

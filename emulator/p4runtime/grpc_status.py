@@ -12,19 +12,19 @@ from urllib.parse import quote
 import grpc
 from google.rpc import status_pb2
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.errors import BatchError, Code, RequestError
+from emulator.rpc.p4protos import p4runtime_pb2
 
 DETAILS_KEY = "grpc-status-details-bin"
 
 MAX_TEXT_BYTES = 4096
-"""Of a status text as sent (percent-encoded)."""
+"""Largest size of a status text as sent (percent-encoded)."""
 MAX_DETAIL_TEXT_BYTES = 512
 DETAILS_BYTES = 7_000
 """For all details of a batch: gRPC clients with default settings begin to refuse trailers at 8 KiB. One error has to
 come for every update, so from some 150 updates on a client needs a larger ``grpc.max_metadata_size``."""
 BYTES_PER_DETAIL = 44
-"""Of a p4.v1.Error packed in an Any, but for its text."""
+"""Size of a p4.v1.Error packed in an Any, but for its text."""
 
 _BY_NUMBER = {status.value[0]: status for status in grpc.StatusCode}
 

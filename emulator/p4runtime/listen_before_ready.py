@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from emulator.native.tls import ServerTls
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
+from emulator.rpc.tls import ServerTls
 
 if TYPE_CHECKING:
     from emulator.p4runtime.device import Device

@@ -19,8 +19,6 @@ from typing import Any
 
 from emulator.native.gc_pause import gc_paused
 from emulator.native.object_code import release_linker
-from emulator.native.p4protos import p4runtime_pb2
-from emulator.native.tls import ServerTls
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4runtime.commands.service import commands_handler
@@ -50,6 +48,8 @@ from emulator.ports.port import SwitchPort
 from emulator.ports.sockets.tcp import TcpSwitchPort
 from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_ports
+from emulator.rpc.p4protos import p4runtime_pb2
+from emulator.rpc.tls import ServerTls
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import ENGINES, WITH_SOURCE, load
 
@@ -93,7 +93,7 @@ class SwitchOptions:
 
 
 LONGEST_TURN_NS = 20_000_000
-"""Of an interpreted switch: the control plane waits for a turn."""
+"""Longest turn of an interpreted switch: the control plane waits for a turn."""
 
 
 class OptionError(Exception):
@@ -239,7 +239,7 @@ class RunningSwitch:
 
 
 def _compiled_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) -> SwitchRunner:
-    return SwitchRunner(switch, ports, bell, lock=switch.lock)
+    return SwitchRunner(switch, ports, bell, lock=switch.lock, starts_clock=True)
 
 
 def _interpreted_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) -> SwitchRunner:
@@ -251,6 +251,7 @@ def _interpreted_runner(switch: Switch, ports: Sequence[SwitchPort], bell: Any) 
         spin_ns=0,
         is_loaded=lambda: switch.program is not None,
         longest_turn_ns=LONGEST_TURN_NS,
+        starts_clock=True,
     )
 
 

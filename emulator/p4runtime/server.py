@@ -1,6 +1,6 @@
 """The gRPC server in front of a device: P4Runtime's service, and one of ours for statistics.
 
-Requests are parsed here and not by gRPC: bytes that are no message become INVALID_ARGUMENT, and grpcio's own refusal
+Requests are parsed here and not by gRPC: bytes that are not a message become INVALID_ARGUMENT, and grpcio's own refusal
 of one in a stream sometimes leaves a call behind that keeps the server from stopping (grpcio 1.85).
 
 Threads: gRPC's pool runs the handlers. A StreamChannel keeps one of them as long as it lives, so streams are limited
@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from emulator.native.p4protos import p4runtime_pb2
-from emulator.native.tls import ServerTls, TlsError
 from emulator.p4runtime import grpc_status
 from emulator.p4runtime.errors import BatchError, Code, RequestError, invalid
 from emulator.p4runtime.stream.arbitration import MAX_STREAMS, Notification
+from emulator.rpc.p4protos import p4runtime_pb2
+from emulator.rpc.tls import ServerTls, TlsError
 
 if TYPE_CHECKING:  # the device is imported while the server listens already
     from emulator.p4runtime.device import Device
@@ -44,6 +44,7 @@ MAX_WAITING = 4096
 """Packets, digests and notifications for one controller; those that find as many before them are lost."""
 
 STOP_TIMEOUT_S = 2.0
+NOT_STARTED = "the switch could not start; its log says why"
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +77,8 @@ class P4RuntimeServer:
                 ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
             ],
         )
-        self._server.add_generic_rpc_handlers((_service(servicer),))
+        self._extra = _ExtraServices(servicer)
+        self._server.add_generic_rpc_handlers((_service(servicer), self._extra))
         self.address = _bind(self._server, address, tls)
         if device is not None:
             self.serve(device, extra_handlers)
@@ -86,7 +88,7 @@ class P4RuntimeServer:
         """To be called once."""
         from emulator.p4runtime.stream.notifications import NotificationThread
 
-        self._server.add_generic_rpc_handlers(extra_handlers)
+        self._extra.handlers = extra_handlers
         device.send = self._servicer.send
         self._servicer.serve(device)
         self._notification_thread = NotificationThread(device)
@@ -106,7 +108,7 @@ class P4RuntimeServer:
 def _bind(server: Any, address: str, tls: ServerTls | None) -> str:
     host, separator, port = address.rpartition(":")
     if not separator or not host or not port.isdigit() or int(port) > 65535:
-        raise ServerError(f"{address!r} is no address to listen on: write HOST:PORT, for example 127.0.0.1:9559")
+        raise ServerError(f"{address!r} is not an address to listen on: write HOST:PORT, for example 127.0.0.1:9559")
     _try(address, host.strip("[]"), int(port))
     try:
         if tls is None:
@@ -154,6 +156,32 @@ def _service(servicer: _Servicer) -> Any:
     return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", handlers)
 
 
+class _ExtraServices(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """The services beside P4Runtime, all of unary calls. Those that come before the switch is ready wait for it."""
+
+    def __init__(self, servicer: _Servicer) -> None:
+        self.handlers: tuple[Any, ...] = ()
+        self._servicer = servicer
+
+    def service(self, details: Any) -> Any:
+        if self._servicer.is_ready:
+            return self._handler(details)
+
+        def wait(request: bytes, context: Any) -> bytes:
+            if not self._servicer.wait_until_ready():
+                context.abort(grpc.StatusCode.UNAVAILABLE, NOT_STARTED)
+            handler = self._handler(details)
+            if handler is None:
+                context.abort(grpc.StatusCode.UNIMPLEMENTED, f"no method {details.method}")
+            answer = handler.unary_unary(handler.request_deserializer(request), context)
+            return bytes(handler.response_serializer(answer))
+
+        return grpc.unary_unary_rpc_method_handler(wait)
+
+    def _handler(self, details: Any) -> Any:
+        return next(filter(None, (each.service(details) for each in self.handlers)), None)
+
+
 def _unary(handler: Callable[[Any], Any], request_type: Any) -> Any:
     """Turns refusals, and defects of ours, into gRPC statuses."""
 
@@ -187,7 +215,7 @@ def _parser(message_type: Any) -> Callable[[bytes], Any]:
         try:
             return message_type.FromString(data)
         except DecodeError as error:
-            return invalid(f"the request is no {message_type.DESCRIPTOR.full_name}: {error}")
+            return invalid(f"the request is not a {message_type.DESCRIPTOR.full_name}: {error}")
 
     return parse
 
@@ -221,11 +249,19 @@ class _Servicer:
         self._ready.set()
 
     @property
+    def is_ready(self) -> bool:
+        return self._ready.is_set()
+
+    def wait_until_ready(self) -> bool:
+        """False where there will be no device."""
+        self._ready.wait()
+        return self._served is not None
+
+    @property
     def _device(self) -> Device:
         """Waits for it. Raises RequestError where there will be none."""
-        self._ready.wait()
-        if self._served is None:
-            raise RequestError(Code.UNAVAILABLE, "the switch could not start; its log says why")
+        if not self.wait_until_ready() or self._served is None:
+            raise RequestError(Code.UNAVAILABLE, NOT_STARTED)
         return self._served
 
     def write(self, request: Any) -> Any:

@@ -66,5 +66,5 @@ def _check_reachable(grpc_addr: str) -> None:
     except (OSError, ValueError, OverflowError) as error:
         raise ShellError(
             f"no switch answers at {grpc_addr!r} ({error}): start one with `netsum switch`, "
-            "and name its address with --grpc-addr HOST:PORT"
+            "and name its address with --p4runtime HOST:PORT"
         ) from error

@@ -23,14 +23,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4runtime.entities.bytestrings import BytestringError, decode, encode
 from emulator.p4runtime.errors import Code, RequestError, invalid
+from emulator.rpc.p4protos import p4info_pb2
 
 PORT_TYPES = ("portid", "portidt")
 """Without underscores, in lower case."""
 UNKNOWN_WIDTH_BITS = 32
-"""Of a translated string that occurs in no table, action, register or digest."""
+"""Width of a translated string that occurs in no table, action, register or digest."""
 
 SdnValue = int | str
 
@@ -114,7 +114,7 @@ class TypeTranslation:
         if self.is_plain:
             return self._plain_number(value)
         if not self._allocates:
-            raise invalid(f"{value!r} is no value of type {self.name} that the switch's translation file has")
+            raise invalid(f"{value!r} is not a value of type {self.name} that the switch's translation file has")
         number = self._free_number()
         self._bind(value, number)
         return number
@@ -128,8 +128,8 @@ class TypeTranslation:
     def _plain_number(self, value: SdnValue) -> int:
         if isinstance(value, str) and not (value.isascii() and value.isdecimal() and str(int(value)) == value):
             raise invalid(
-                f"{value!r} is no port number: name the ports of type {self.name} in a file, and give it to the switch "
-                "with --translation"
+                f"{value!r} is not a port number: name the ports of type {self.name} in a file, and give it to the "
+                "switch with --translation"
             )
         number = int(value)
         if number >> self.width_bits:

@@ -40,9 +40,9 @@ class Notes:
     value_sets: dict[int, Any] = field(default_factory=dict)
     """Value sets likewise."""
     digests: dict[int, DigestConfig] = field(default_factory=dict)
-    """Of the digests that are switched on."""
+    """Configurations of the digests that are switched on."""
     idle: IdleTimers[EntryKey] = field(default_factory=IdleTimers)
-    """Of the entries with a time-out."""
+    """Timers of the entries with a time-out."""
     watches_ports: bool = False
     """Whether a watch port or a backup replica has been written."""
     down: frozenset[int] = frozenset()

@@ -173,7 +173,7 @@ class TableEntry:
     """When a packet last hit the entry (the ``now_ns`` of its batch), in tables with support_timeout. Writes say from
     when its age counts."""
     meter_counts: MeterCounts | None = None
-    """Of the direct meter; None where the table has none, and on writes that leave them alone."""
+    """Counts of the direct meter; None where the table has none, and on writes that leave them alone."""
 
 
 class RowKey(NamedTuple):
@@ -200,7 +200,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Of an action profile: an action that entries and groups refer to by number."""
+    """A member of an action profile: an action that entries and groups refer to by number."""
 
     member_id: int
     action_id: int

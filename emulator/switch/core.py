@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from emulator.ports.batch import FrameBatch, TxPortTable
@@ -33,19 +32,9 @@ from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.control_view import ArrayView, TupleView
 from emulator.v1model.layout import CLONE_SESSIONS
 
-__all__ = ["PortCounters", "Switch"]
+__all__ = ["Switch"]
 
 Thing = TypeVar("Thing")
-
-
-@dataclass(frozen=True, slots=True)
-class PortCounters:
-    """Frames and bytes (without FCS) of one port since the program was loaded (received) or the port made (sent)."""
-
-    rx_frames: int
-    rx_bytes: int
-    tx_frames: int
-    tx_bytes: int
 
 
 class Switch(Control):
@@ -73,7 +62,7 @@ class Switch(Control):
         self._meter_configs: dict[tuple[int, int], MeterConfig] = {}
         self._sessions: dict[int, CloneSession] = {}
         self._members: dict[int, tuple[ValueSetMember, ...]] = {}
-        """Of value sets."""
+        """Members of value sets, by id."""
 
     # --- Data plane -------------------------------------------------------------------------------------------------
 
@@ -111,8 +100,9 @@ class Switch(Control):
 
     @property
     def program_address(self) -> int:
-        """Of ``int64 process(void *context, uint64 *address, uint32 *length, uint32 *port, int64 count, int64 now)``;
-        0 for an interpreted program, which only `process` runs."""
+        """Address of the compiled program,
+        ``int64 process(void *context, uint64 *address, uint32 *length, uint32 *port, int64 count, int64 now)``; 0
+        for an interpreted program, which only `process` runs."""
         return self._engine.program_address if isinstance(self._engine, CompiledEngine) else 0
 
     @property
@@ -139,10 +129,6 @@ class Switch(Control):
         """What the program said with log_msg since the last time, oldest first; what found the log full is lost and
         counted as a fault."""
         return self._loaded.take_messages()
-
-    def port_counters(self, port: int) -> PortCounters:
-        ring = self.ports.rings[port]
-        return PortCounters(*self._loaded.received(port), int(ring["frames"]), int(ring["bytes"]))
 
     # --- Tables -----------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-
 from emulator.p4.llvm.machine import LoadedCode
 from emulator.ports.batch import MAX_PORTS, FrameBatch, TxPortTable
 from emulator.ports.loop.program import call_program
@@ -50,7 +48,6 @@ class Engine(Protocol):
     def seed(self, value: int) -> None: ...
     def drops(self) -> dict[Drop, int]: ...
     def faults(self) -> dict[Fault, int]: ...
-    def received(self, port: int) -> tuple[int, int]: ...
 
 
 def make_profiles(program: CompiledProgram) -> dict[str, ActionProfile]:
@@ -107,10 +104,6 @@ class CompiledEngine:
     def faults(self) -> dict[Fault, int]:
         return {fault: int(self.memory.faults[fault.index]) for fault in Fault}
 
-    def received(self, port: int) -> tuple[int, int]:
-        frames, size = self.memory.rx_counters[port]
-        return int(frames), int(size)
-
 
 class InterpretedEngine:
     """The oracle."""
@@ -130,7 +123,6 @@ class InterpretedEngine:
         }
         self._groups: dict[int, Replicas] = {}
         self.state = new_state(program.program)
-        self._rx = np.zeros((MAX_PORTS, 2), np.uint64)
         self._interpreter = Interpreter(
             program.program,
             Scan(program.program, self.tables, cells, self.state),
@@ -141,7 +133,6 @@ class InterpretedEngine:
 
     def process(self, batch: FrameBatch, now_ns: int) -> None:
         for port, frame in batch.frames():
-            self._rx[port % MAX_PORTS] += np.array([1, len(frame)], np.uint64)
             for egress_port, copy in self._interpreter.process(frame, port, now_ns):
                 self._transmit(egress_port, copy)
 
@@ -221,7 +212,3 @@ class InterpretedEngine:
 
     def faults(self) -> dict[Fault, int]:
         return dict(self.state.faults)
-
-    def received(self, port: int) -> tuple[int, int]:
-        frames, size = self._rx[port]
-        return int(frames), int(size)

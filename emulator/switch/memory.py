@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from emulator.native.pages import address_of, table_bytes
 from emulator.p4.layout import cell_bytes
 from emulator.p4.table_layout import TABLE_WORDS
-from emulator.ports.batch import MAX_PORTS, TxPortTable
+from emulator.ports.batch import TxPortTable
 from emulator.switch.control import CloneSession, CounterValue, MeterConfig, MeterCounts, Replicas
 from emulator.v1model.layout import (
     CLONE_SESSION_BYTES,
@@ -60,7 +60,6 @@ class Memory:
         self._allocate(Word.EGRESS_SCRATCH, layout.scratch.size_bytes)
         self.drops = self._allocate(Word.DROPS, 8 * len(Drop)).view(np.uint64)
         self.faults = self._allocate(Word.FAULTS, 8 * len(Fault)).view(np.uint64)
-        self.rx_counters = self._allocate(Word.RX_COUNTERS, 16 * MAX_PORTS).view(np.uint64).reshape(-1, 2)
         self._multicast = self._allocate(Word.MULTICAST, 16 * MULTICAST_GROUPS).view(np.uint64).reshape(-1, 2)
         self._replicas: dict[int, NDArray[np.uint32]] = {}
         self._meters = {m.name: m for m in layout.meters}
@@ -149,11 +148,11 @@ class Memory:
         return bool(self.layout.messages) and bool(self._arrays[Word.LOG].view(np.uint64)[LOG_COUNT // 8])
 
     def seed(self, value: int) -> None:
-        """Of the program's random numbers."""
+        """Seed the program's random numbers."""
         self._arrays[Word.RANDOM].view(np.uint64)[0] = value & MASK
 
     def random_state(self) -> int:
-        """Of ``emulator.v1model.random_numbers``."""
+        """State of ``emulator.v1model.random_numbers``."""
         return int(self._arrays[Word.RANDOM].view(np.uint64)[0])
 
     def _sample(self, layout: DigestLayout, memory: NDArray[np.uint8], number: int) -> tuple[int, ...]:

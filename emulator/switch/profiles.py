@@ -23,7 +23,7 @@ Target: TypeAlias = ToMember | ToGroup
 
 
 MOST_CHOICES = 1 << 16
-"""Of a group, weights counted: each is a copy of its action in memory, and in bmv2 another member."""
+"""Most choices of a group, weights counted: each is a copy of its action in memory, and in bmv2 another member."""
 
 
 class Handles:
@@ -233,7 +233,7 @@ class ActionProfile:
 
     def _check_selector(self) -> None:
         if self.view.algorithm is None:
-            raise self._error(Code.INVALID_ARGUMENT, "it is no selector: it has no groups")
+            raise self._error(Code.INVALID_ARGUMENT, "it is not a selector: it has no groups")
 
     def _check_call(self, call: Call) -> None:
         for table in self._users():

@@ -63,7 +63,7 @@ class CompiledProgram:
 
     @property
     def p4info(self) -> Any:
-        from emulator.native.p4protos import p4info_pb2
+        from emulator.rpc.p4protos import p4info_pb2
 
         return p4info_pb2.P4Info.FromString(self.p4info_bytes)
 
@@ -149,7 +149,7 @@ def _folder() -> Path:
 
 
 def _store(path: Path, content: bytes) -> None:
-    """Atomic, also with several processes at once; a cache that cannot be written is no error."""
+    """Atomic, also with several processes at once; a cache that cannot be written is not an error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
@@ -179,7 +179,7 @@ def fetch_program(path: Path) -> CompiledProgram | None:
 
 
 def store_program(path: Path, compiled: CompiledProgram) -> None:
-    """Keep a program for `fetch_program`. A cache that cannot be written is no error."""
+    """Keep a program for `fetch_program`. A cache that cannot be written is not an error."""
     _store(path, with_room(lambda: pickle.dumps(compiled)))
 
 

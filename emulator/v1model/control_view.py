@@ -32,7 +32,7 @@ class ActionView:
     id: int
     name: str
     widths_bits: tuple[int, ...]
-    """Of the parameters."""
+    """Widths of the parameters."""
     scope: ir.ActionScope
 
 
@@ -105,9 +105,9 @@ class TupleView:
     name: str
     widths_bits: tuple[int, ...]
     size: int
-    """Of a value set; 0 for a digest."""
+    """Size of a value set; 0 for a digest."""
     match_kinds: tuple[str, ...] = ()
-    """Of a value set."""
+    """Match kinds of the fields of a value set."""
 
 
 @dataclass(frozen=True, slots=True)

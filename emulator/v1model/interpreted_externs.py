@@ -91,7 +91,7 @@ def hash_input(m: Machine, data: ir.Argument, *, only_valid: bool) -> bytes:
 
 
 def checksum(m: Machine, call: ir.CallExtern, algorithm: ir.Argument, data: ir.Argument) -> int:
-    """Of the call's data, and of the payload for ``_with_payload``."""
+    """Checksum of the call's data, and of the payload for ``_with_payload``."""
     kind = Algorithm(_value(m, algorithm))
     content = hash_input(m, data, only_valid=call.name in VALID_LISTS)
     if call.name.endswith("_with_payload"):

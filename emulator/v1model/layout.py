@@ -42,21 +42,19 @@ class Word(IntEnum):
     """Address of u64[Drop]."""
     FAULTS = 5
     """Address of u64[Fault]."""
-    RX_COUNTERS = 6
-    """Address of {u64 frames, u64 bytes}[512]."""
-    MULTICAST = 7
+    MULTICAST = 6
     """Address of {u64 replicas, u64 count}[65536]; a replica is {u32 port, u32 rid}."""
-    TABLES = 8
-    HASH_BUFFER = 9
-    CLONE_SESSIONS = 10
+    TABLES = 7
+    HASH_BUFFER = 8
+    CLONE_SESSIONS = 9
     """Address of {u64 replicas, u32 count, u32 packet length in bytes (0: whole)}[32768]; replicas as MULTICAST's."""
-    RANDOM = 11
+    RANDOM = 10
     """Address of the random generator's u64; allocated where the program uses it, as are the two below."""
-    LOG = 12
+    LOG = 11
     """Address of the messages (``emulator.v1model.messages``)."""
-    QUEUES = 13
+    QUEUES = 12
     """Address of the queues of packets to be parsed or sent again (``emulator.v1model.llvm.queues``)."""
-    FIRST_FREE = 14
+    FIRST_FREE = 13
 
 
 CLONE_SESSIONS = 32_768

@@ -35,7 +35,7 @@ class _Ids:
         self.known: dict[tuple[str, str], int] = {}
         self.fields: dict[str, dict[str, int]] = {}
         self.hidden: dict[str, list[int]] = {}
-        """Of each table's ``@hidden`` actions: it refers to them, but nothing describes them."""
+        """Positions of each table's ``@hidden`` actions: it refers to them, but nothing describes them."""
         if p4info is None:
             return
         for kind in P4INFO_KINDS:
@@ -50,7 +50,7 @@ class _Ids:
         return self.known.get((kind, name), position + 1)
 
     def actions(self, table: ir.Table, positions: Mapping[str, int]) -> list[int]:
-        """Of the table's actions; hidden ones are the rest of its references, in the same order."""
+        """Ids of the table's actions; hidden ones are the rest of its references, in the same order."""
         rest = iter(self.hidden.get(table.name, ()))
         names = ((r.action, ir.control_plane_action(r.action)) for r in table.actions)
         return [
@@ -121,7 +121,7 @@ def _profile(instance: ir.ExternInstance, position: int, ids: _Ids) -> ProfileVi
 
 
 def _group_size(body: str | None) -> int:
-    """Of ``@max_group_size(120)`` or ``(32w120)``; 0: none."""
+    """The number in ``@max_group_size(120)`` or ``(32w120)``; 0: none."""
     literal = integer_value(body.strip()) if body is not None else None
     return literal[0] if literal is not None else 0
 

@@ -46,7 +46,7 @@ class Summary:
 def summary_key(
     path: str, defines: Mapping[str, str], include_paths: Sequence[str], is_strict: bool, has_code: bool
 ) -> str:
-    """Of everything but the sources' texts that decides a summary."""
+    """Digest of everything but the sources' texts that decides a summary."""
     settings = (path, tuple(sorted(defines.items())), tuple(include_paths), is_strict, has_code)
     return hashlib.sha256(repr((_tool_digest(), settings)).encode()).hexdigest()
 
@@ -64,7 +64,7 @@ def find_summary(key: str) -> Summary | None:
 
 
 def store_summary(key: str, summary: Summary) -> None:
-    """All or nothing; a cache that cannot be written is no error."""
+    """All or nothing; a cache that cannot be written is not an error."""
     path = _path(key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ BENCH = Group(
         "entries": Entry("bench.command:entries", "Table entries over P4Runtime, next to a server that ignores them."),
         "all": Entry(
             "bench.command:everything",
-            "All of the benchmarks but server, worker and entries: the tables of BENCHMARKS.md.",
+            "All of these, one after the other: the figures of BENCHMARKS.md, and more.",
         ),
     },
     "netsum bench switch --lanes 256 --json",
@@ -116,6 +116,8 @@ def _run_one(path: str, group: Group, words: Sequence[str]) -> int:
     if name not in group.commands:
         kind = "option" if name.startswith("-") else "command"
         guess = nearest(name, list(group.commands))
+        if not guess and path != "netsum":  # the command itself has too many to name them
+            guess = f"; choose one of {', '.join(group.commands)}"
         text = sentence(f"{path}: unknown {kind} {name}{guess}")
         print(f"{text} See `{path} --help`.", file=sys.stderr)
         return USAGE_STATUS

@@ -7,13 +7,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hostagent.cli.options import DEFINE, DEVICE_ID, DIE_WITH_PARENT, INCLUDE, QUIET, WAY, parse_defines
+from hostagent.cli.options import (
+    DEFINE,
+    DEVICE_ID,
+    DIE_WITH_PARENT,
+    INCLUDE,
+    LONGEST_FRAME,
+    QUIET,
+    WAY,
+    check_ports,
+    parse_defines,
+)
 from hostagent.cli.parsing import UsageError, argument, command, flag, integer, option, refuse, repeated
 
 if TYPE_CHECKING:
     from hostagent.controller.drivers.p4.driver import Program
 
 
+ENGINES = ("llvm", "interpreter")
 BRIDGE_PAIR = 256
 """p4src/bridge.p4 joins port N and this many more."""
 
@@ -45,7 +56,7 @@ BRIDGE_PAIR = 256
         type=Path,
         help="JSON file with the values of types that have @p4runtime_translation.",
     ),
-    option("--longest-frame", metavar="BYTES", type=integer(64, 65536), help="Frame size that shm ports hold."),
+    LONGEST_FRAME,
     option("--cpu-port", metavar="N", type=integer(), help="Number of the port for packet-in and packet-out."),
     option("--engine", metavar="ENGINE", help="Execution engine: llvm, or interpreter (slow, for comparison)."),
     QUIET,
@@ -78,14 +89,16 @@ def switch(
         --port 2=udp:127.0.0.1:5002
     """
     from emulator.native.gc_pause import gc_paused
-    from emulator.native.tls import ServerTls
     from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
+    from emulator.rpc.tls import ServerTls
 
+    if engine not in ENGINES:
+        raise UsageError(f"{engine!r} is none of {', '.join(ENGINES)}", "--engine")
+    ports = check_ports(port or ())
     tls = None
     if grpc_server_ssl:
         if grpc_server_cert is None or grpc_server_key is None:
-            print("netsum switch: --grpc-server-ssl needs --grpc-server-cert and --grpc-server-key", file=sys.stderr)
-            return 1
+            raise UsageError("requires --grpc-server-cert and --grpc-server-key", "--grpc-server-ssl")
         tls = ServerTls(grpc_server_cert, grpc_server_key, grpc_server_cacert, grpc_server_with_client_auth)
     listening = Listening(p4runtime, EarlyListening(0.0) if program is None else None, tls)
     with gc_paused():
@@ -93,7 +106,7 @@ def switch(
 
     options = SwitchOptions(
         program=program,
-        ports=tuple(port or ()),
+        ports=ports,
         defines=parse_defines(define),
         include_paths=tuple(str(folder) for folder in include or ()),
         grpc_server_addr=p4runtime,
@@ -114,7 +127,7 @@ def switch(
     repeated("--port", metavar="N=SPEC", help="Port of a rank (udp, tcp or shm), as of netsum switch. Repeatable."),
     repeated("--interface", metavar="N=NAME", help="Network interface that port N is joined with. Repeatable."),
     option("--p4runtime", metavar="HOST:PORT", help="Listening address for statistics; port 0: any free port."),
-    option("--longest-frame", metavar="BYTES", type=integer(64, 65536), help="Frame size that shm ports hold."),
+    LONGEST_FRAME,
     QUIET,
     DIE_WITH_PARENT,
 )
@@ -146,7 +159,7 @@ def bridge(
     ends = [f"{int(number) + BRIDGE_PAIR}=if:{name}" for number, _, name in joined]
     options = SwitchOptions(
         program="bridge.p4",
-        ports=(*ports, *ends),
+        ports=check_ports([*ports, *ends]),
         grpc_server_addr=p4runtime,
         longest_frame_bytes=longest_frame,
         die_with_parent=die_with_parent,
@@ -211,7 +224,7 @@ def controller(
       netsum controller --port 1=shm:a --port 2=shm:b \\
         --program allreduce.p4 -D LANES=256
     """
-    from emulator.native.tls import ClientTls
+    from emulator.rpc.tls import ClientTls
     from hostagent.controller.process import ControllerOptions, run_controller
 
     where = aggregator.partition("://")[2]
@@ -225,7 +238,7 @@ def controller(
         return 1
     options = ControllerOptions(
         aggregator=aggregator,
-        ports=tuple(port or ()),
+        ports=check_ports(port or ()),
         program=loaded,
         tls=tls,
         listen=listen,
@@ -265,6 +278,9 @@ def shell(
     """
     from emulator.p4runtime.shell import run_shell
 
+    halves = election_id.split(",")
+    if len(halves) != 2 or not all(half.isdecimal() and int(half) < 1 << 64 for half in halves):
+        raise UsageError(f"{election_id!r}: write HIGH,LOW, two numbers below 2**64", "--election-id")
     files = {"--cacert": cacert, "--cert": cert, "--private-key": private_key}
     tls = [word for name, file in files.items() if file is not None for word in (name, file)]
     return run_shell(p4runtime, device_id, election_id, ["--ssl", *tls] if tls else [])

@@ -174,7 +174,7 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
 
 
 def parser_of(name: str, command: Command) -> Parser:
-    """Of ``netsum NAME``."""
+    """The parser of ``netsum NAME``."""
     return Parser(
         f"netsum {name}",
         command.options,
@@ -238,7 +238,8 @@ class Parser(argparse.ArgumentParser):
         if default not in (None, False, "", (), 0) or (default == 0 and default is not False):
             notes.append(f"default: {'yes' if default is True else default}")
         if notes and added.help != argparse.SUPPRESS:
-            added.help = f"{(added.help or '').rstrip('.')} ({'; '.join(notes)})."
+            first, _, rest = (added.help or "").rstrip(".").partition(". ")
+            added.help = ". ".join(filter(None, (f"{first} ({'; '.join(notes)})", rest))) + "."
 
     def read(self, words: list[str]) -> dict[str, Any]:
         """What the function is called with. Raises UsageError; ends the process after ``--help``."""
@@ -309,7 +310,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def say(text: str) -> None:
-    """Print it; a reader that has seen enough (``--help | head``) is no error."""
+    """Print it; a reader that has seen enough (``--help | head``) is not an error."""
     import os
     import sys
 
@@ -328,7 +329,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
     """``; did you mean --lanes?`` where something known is close to the word, else nothing."""
     import difflib
 
-    matches = difflib.get_close_matches(word, known, 1)
+    matches = difflib.get_close_matches(word, known, 1, cutoff=0.55)  # --dmp is 0.59 like --dump-after
     return f"; did you mean {matches[0]}?" if matches else ""
 
 

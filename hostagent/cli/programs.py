@@ -145,7 +145,7 @@ def ptf(words: list[str]) -> int:
         print(PTF_MISSING, file=sys.stderr)
         return 2
     # makes the modules p4.v1.* and p4.config.v1.* from the installed descriptors, by their usual names
-    import emulator.native.p4protos  # noqa: F401
+    import emulator.rpc.p4protos  # noqa: F401
 
     sys.argv = [script, *words]
     runpy.run_path(script, run_name="__main__")

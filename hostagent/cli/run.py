@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hostagent.cli.options import AS_JSON, CHECKPOINT_SECONDS, RESTORE, WAY, check_checkpoint
+from hostagent.cli.options import AS_JSON, CHECKPOINT_EVERY, CHECKPOINT_SECONDS, RESTORE, WAY, check_checkpoint
 from hostagent.cli.parsing import UsageError, argument, command, flag, integer, option, refuse, repeated
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ OF_THE_AGGREGATOR = (
         type=Path,
         help="Folder for the weights, optimizer state and step of every service (--aggregator server).",
     ),
-    option("--checkpoint-every", metavar="STEPS", type=integer(1), help="Optimizer steps between checkpoints."),
+    CHECKPOINT_EVERY,
     CHECKPOINT_SECONDS,
     RESTORE,
     option("--report", metavar="FILE", type=Path, help="File for the counters of aggregator and ranks, as JSON."),
@@ -115,6 +115,8 @@ def run(
     if controller is not None:
         why = f"configures the aggregator, which is not started with --controller; see `netsum status {controller}`"
         refuse(given, why, *OF_THE_AGGREGATOR)
+    else:
+        _check_aggregator(aggregator, lanes)
     rack_of_rank = place_ranks(ranks, racks, rack_of)
     if not rack_of_rank:
         refuse(given, "applies to several rack servers only: add --racks N", "way")
@@ -144,6 +146,19 @@ def run(
         at_end=lambda where: _print_summary(where, report),
     )
     return run_training(options)
+
+
+def _check_aggregator(text: str, lanes: int | None) -> None:
+    """Raises UsageError for an aggregator that there is not, and for frames that ours do not have."""
+    from hostagent.launch.aggregators import DEFAULT_PROGRAM, LANES, choose
+    from hostagent.launch.processes import LaunchError
+
+    try:
+        choice = choose(text)
+    except LaunchError as error:
+        raise UsageError(str(error)) from None
+    if lanes is not None and lanes not in LANES and choice.program in ("", DEFAULT_PROGRAM):
+        raise UsageError(f"{lanes}: choose one of {', '.join(map(str, LANES))}", "--lanes")
 
 
 def _print_summary(where: Aggregator, report: Path | None) -> None:

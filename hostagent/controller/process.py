@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from emulator.native.tls import ClientTls, TlsError
 from emulator.ports.errors import PortError
+from emulator.rpc.tls import ClientTls, TlsError
 from hostagent.controller.core.core import Controller
 from hostagent.controller.core.model import Settings
 from hostagent.controller.core.ports import PortOffer, offer_from

@@ -18,6 +18,7 @@ def status(world: World, aggregator: str) -> pb.StatusReply:
         slots=world.slots.total,
         slots_free=world.slots.free,
         lanes=world.capacity.lanes if world.capacity is not None else 0,
+        forwards_messages=world.capacity is not None and world.capacity.forwards_messages,
     )
     reply.jobs.extend(_job_status(world, job) for job in world.jobs.values())
     for number, offer in sorted(world.ports.offers.items()):

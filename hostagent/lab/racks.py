@@ -31,7 +31,7 @@ from hostagent.rackserver.hierarchy.routes import Peer, Place
 
 JOB, EPOCH, OPERATION = 1, 1, 0x5EED
 PEER_PORT = 100
-"""Of the first other rack; workers have ports from 1."""
+"""Port number of the first other rack; workers have ports from 1."""
 FLAT = "flat"
 SCHEMES = (FLAT, "ring", "sharded")
 
@@ -45,7 +45,7 @@ class Step:
     scheme: str
     racks: int
     workers: int
-    """Of each rack."""
+    """Workers of each rack."""
     chunks: int
     rates: Rates
     lanes: int = 256
@@ -57,7 +57,7 @@ class Step:
 
     @property
     def frame_bits(self) -> int:
-        """Of each worker's frames of the step: what the model's M is in bits on the wire."""
+        """Bits of each worker's frames of the step: what the model's M is on the wire."""
         return 8 * self.chunks * full_frame_bytes(self.lanes)
 
     @property
@@ -78,9 +78,9 @@ class Outcome:
     complete: bool
     """Every worker has every sum, and it is right."""
     contribution_bytes: tuple[int, ...]
-    """Of lanes, out of each rack: gradients, or partial sums."""
+    """Bytes of lanes out of each rack: gradients, or partial sums."""
     result_bytes: tuple[int, ...]
-    """Of lanes, out of each rack."""
+    """Bytes of lanes out of each rack."""
 
     @property
     def crossed_bytes(self) -> tuple[int, ...]:

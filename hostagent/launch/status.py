@@ -50,7 +50,8 @@ def print_status(address: str, reply: Any) -> None:
     state = "ready" if reply.aggregator_ready else f"not ready: {reply.aggregator_problem or 'starting'}"
     used = reply.slots - reply.slots_free
     console.print(f"controller {address}, aggregator {reply.aggregator} ({state}), ", end="", highlight=False)
-    console.print(f"{reply.lanes} lanes a frame, {used} of {reply.slots} slots leased", highlight=False)
+    messages = "messages between ranks" if reply.forwards_messages else "no messages between ranks"
+    console.print(f"{reply.lanes} lanes a frame, {messages}, {used} of {reply.slots} slots leased", highlight=False)
     for name, columns, rows in (("jobs", JOB_COLUMNS, _jobs(reply.jobs)), ("ports", PORT_COLUMNS, _ports(reply.ports))):
         if rows:
             print_table(columns, rows, console=console)

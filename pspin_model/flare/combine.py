@@ -156,8 +156,8 @@ ROWS_SIGNATURE = numba.types.int64(*[numba.types.int64] * 5)
 
 
 def rows_address(dtype: str) -> int:
-    """Of the machine code of our operators for rows of a type. Handlers call it by address: else numba would compile it
-    for all types into every handler that adds anything."""
+    """Address of the machine code of our operators for rows of a type. Handlers call it by address: else numba would
+    compile it for all types into every handler that adds anything."""
     function = _ROWS[dtype]
     function.compile(ROWS_SIGNATURE)
     found = function.overloads[ROWS_SIGNATURE.args]
@@ -187,7 +187,7 @@ def compile_operator(function: Callable[[Any, Any], Any], dtype: np.dtype[Any], 
         messages = [
             line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in nopython")
         ]
-        why = messages[0].strip() if messages else "it is no function of two elements that numba knows"
+        why = messages[0].strip() if messages else "it is not a function of two elements that numba knows"
         if "setitem" in why:  # of the row that results are written to
             why = "it returns no such element, or never"
         raise ElementError(f"operator {name} does not compile for {dtype}: {why}") from error

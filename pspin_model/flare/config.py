@@ -40,7 +40,7 @@ from pspin_model.machine.costs import TABLES, CostTable
 UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 ALGORITHMS = ("auto", *Algorithm)
 MOST_BYTES = 4 << 30
-"""Of all children together: a simulation holds every packet. [ours]"""
+"""Most bytes of all children together: a simulation holds every packet. [ours]"""
 MOST_CYCLES = 1 << 36
 """That sending may take: the machine counts to 2**39. [ours]"""
 MOST_ELEMENT_CYCLES = 10_000
@@ -75,7 +75,7 @@ class Reduction:
     derived from it."""
     algorithm: str = "auto"
     buffers: int = 4
-    """Of a block, where the algorithm is multi."""
+    """Buffers of a block, where the algorithm is multi."""
     packet_bytes: int = 1024
     cores_per_block: int = 8
     """Cores that may work on a block: a part of a cluster, or whole clusters."""
@@ -83,14 +83,14 @@ class Reduction:
     arrivals: str = "steady"
     """Or "exponential": random gaps of the same mean."""
     line_rate_gbps: float = LINE_RATE_GBPS
-    """Of all children together."""
+    """Rate of all children together."""
     reproducible: bool = False
     density: float = 0.0
     """Part of the elements that a child sends, as pairs of index and value; 0: all, without indices."""
     storage: str = "hash"
-    """Of a sparse block: "hash" or "array"."""
+    """Storage of a sparse block: "hash" or "array"."""
     entries: int = 0
-    """Of the hash table; 0: as Flare's handlers, by type."""
+    """Entries of the hash table; 0: as Flare's handlers, by type."""
     probe: bool = True
     """Whether a pair looks at a second entry before it is spilled."""
     spill_pairs: int = 0
@@ -124,7 +124,7 @@ class Reduction:
         if self.message_bytes * self.children > MOST_BYTES:
             return f"{self.children} messages of {self.message_bytes} bytes: a simulation holds at most {MOST_BYTES}"
         if self.packet_bytes % self.element_type.itemsize and not self.density:
-            return f"packet_bytes = {self.packet_bytes} is no whole number of {self.dtype}"
+            return f"packet_bytes = {self.packet_bytes} is not a whole number of {self.dtype}"
         if self.start_cycles < 0 or self.seed < 0:
             return "start_cycles and seed must not be negative"
         if not 0 <= self.element_cycles <= MOST_ELEMENT_CYCLES:
@@ -166,7 +166,7 @@ class Reduction:
 
     @property
     def element_type(self) -> np.dtype[Any]:
-        """Of its bytes."""
+        """Type of an element's bytes in packets and buffers."""
         return self.element_kind.dtype
 
     @property
@@ -189,7 +189,7 @@ class Reduction:
 
     @property
     def elements(self) -> int:
-        """Of a packet."""
+        """Elements of a packet."""
         return self.packet_bytes // self.element_type.itemsize
 
     @property
@@ -296,7 +296,7 @@ def make_config(given: Mapping[str, Any]) -> FlareConfig:
 
 def _table(given: object, name: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise ConfigError(f"{given!r} is no table: write {name} and its fields below")
+        raise ConfigError(f"{given!r} is not a table: write {name} and its fields below")
     return given
 
 
@@ -314,7 +314,7 @@ def make_reduction(given: Mapping[str, Any]) -> Reduction:
             raise ConfigError(f"reduction: there is no field {name}; known: {', '.join(types)}")
         expected = {"int": int, "float": (int, float), "bool": bool, "str": str}[str(types[name])]
         if not isinstance(value, expected) or (isinstance(value, bool) and types[name] != "bool"):  # type: ignore[arg-type]
-            raise ConfigError(f"reduction: {name} = {value!r} is no {types[name]}")
+            raise ConfigError(f"reduction: {name} = {value!r} is not of type {types[name]}")
     return Reduction(**values)
 
 

@@ -55,7 +55,7 @@ class Role:
     address: int = 0
     """Its own among all members of the tree."""
     most_fragments: int = 1
-    """Of a sparse block, from a child."""
+    """Most fragments of a sparse block from a child."""
     kept: int = 0
     """Packets of a sparse block that it keeps, so that it can send them again; 0: a lost one is gone."""
     pause_cycles: int = 0

@@ -28,7 +28,7 @@ from pspin_model.machine.costs import CLASSES, ELEMENT_UNIT, CostTable, ElementC
 from pspin_model.machine.layout import H_COLUMNS, H_COSTS, H_INSTRUCTIONS, H_LIMIT, H_PENDING, H_TICKS
 
 WORD_BYTES = 4
-"""Of the cores' registers."""
+"""Bytes of the cores' registers."""
 CORE = "_netsum_core"
 ENDLESS = 1 << 62
 COMPLEX = {"sum": 2, "product": 6}
@@ -37,14 +37,14 @@ COMPLEX = {"sum": 2, "product": 6}
 
 @dataclass(frozen=True, slots=True)
 class ElementPrice:
-    """Of a reduction's operator on its type."""
+    """Cost of a reduction's operator on its type."""
 
     row: ElementCost
-    """Of `ELEMENT_UNIT` elements of a row."""
+    """Cost of `ELEMENT_UNIT` elements of a row."""
     operation: int
     """Cycles of one, its operands in registers."""
     more_words: int
-    """Of an element, beyond the first."""
+    """Words of an element beyond the first."""
 
 
 def element_price(reduction: Reduction, costs: CostTable) -> ElementPrice:
@@ -74,7 +74,7 @@ def element_price(reduction: Reduction, costs: CostTable) -> ElementPrice:
 
 
 def _by_table(reduction: Reduction, costs: CostTable) -> ElementCost | None:
-    """Of numbers; a complex one is two, and an operation on it several."""
+    """Cost of an operator on numbers; a complex one is two, and an operation on it several."""
     dtype = reduction.element_type
     if dtype.kind != "c":
         return costs.elements.get(dtype.name.removeprefix("u"))
@@ -105,7 +105,7 @@ def _derived(function: Callable[..., Any], dtype: str, table: bytes, or_none: bo
 
 
 def _counted(run: Any, dtype: str, table: Any) -> ElementCost:
-    """Of random pairs: a core's row for the charges, without a machine."""
+    """Cost measured with random pairs: a core's row for the charges, without a machine."""
     row = np.zeros(H_COLUMNS, np.int64)
     row[H_COSTS], row[H_LIMIT], row[H_TICKS] = table.ctypes.data, ENDLESS, ENDLESS
     for left, right in _pairs(dtype).T:

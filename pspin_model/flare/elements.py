@@ -32,8 +32,8 @@ class ElementType:
     """What an element is, and what may be done with it."""
 
     dtype: np.dtype[Any]
-    """Of its bytes in packets and buffers: one of numpy's numbers, or a structure of them, of which operators get a
-    tuple and return one."""
+    """Type of its bytes in packets and buffers: one of numpy's numbers, or a structure of them, of which operators get
+    a tuple and return one."""
     operators: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
     """By the name under which a reduction asks for them: functions of two elements. Without any, sum, min, max and
     product are those of the numbers."""

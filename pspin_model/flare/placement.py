@@ -20,11 +20,11 @@ class Layout(Protocol):
 
     @property
     def bytes(self) -> int:
-        """Of its place."""
+        """Bytes of its place."""
 
     @property
     def locks(self) -> int:
-        """Of its own."""
+        """Locks of its own."""
 
     @property
     def control_words(self) -> int:
@@ -76,11 +76,11 @@ class Groups:
 
     count: int
     cores: int
-    """Of a group."""
+    """Cores of a group."""
     per_cluster: int
     """Groups in a cluster; 1 where a group has whole clusters."""
     clusters: int
-    """Of a group; 1 where a group is a part of one."""
+    """Clusters of a group; 1 where a group is a part of one."""
     cores_per_cluster: int
 
     def first_core(self, group: Numbers) -> Numbers:
@@ -100,9 +100,9 @@ class Placement:
 
     groups: Groups
     group: Numbers
-    """Of each block."""
+    """Group of each block."""
     place: Numbers
-    """Of each block, among those of its cluster."""
+    """Place of each block, among those of its cluster."""
     places: int
     """In each cluster."""
     layout: Layout

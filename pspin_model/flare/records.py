@@ -64,7 +64,7 @@ W_CAME = 5
 CHILDREN_A_WORD = 32
 
 BLOCK_BITS = 32
-"""Of a tag: the block; above it the block's place."""
+"""Bits of a tag that are the block; above them is the block's place."""
 TAG_REQUEST = 1 << BLOCK_BITS
 """In the tag of a packet that is sent: it is a request."""
 REQUEST_SOURCE = 1 << 16

@@ -29,7 +29,7 @@ def set_up(
 
 
 def bytes_needed(machine: MachineConfig, reduction: Reduction, first_group: int, role: Role) -> int:
-    """Of each cluster's L1, on a switch with that role."""
+    """Bytes of each cluster's L1, on a switch with that role."""
     if reduction.density:
         return place_sparse(machine, reduction, role, ANY_SIZE, first_group).scratchpad_bytes
     return place_dense(machine, reduction, ANY_SIZE, first_group).scratchpad_bytes

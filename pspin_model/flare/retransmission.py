@@ -32,9 +32,9 @@ AT_BLOCK, AT_CHILD, AT_PAIRS, AT_FRAGMENT, AT_FRAGMENTS = (
     IP_UDP_BYTES + int(HEADER.fields[name][1])  # type: ignore[index]
     for name in ("block", "child", "pairs", "fragment", "fragments")
 )
-"""Of a packet's header, from the packet's first byte."""
+"""Offsets of the fields of a packet's header, from the packet's first byte."""
 AT_ADDRESS = AT_FRAGMENTS
-"""Of a request: who misses something, a host or all hosts below a switch."""
+"""Offset in a request of the address of who misses something, a host or all hosts below a switch."""
 
 
 @helper

@@ -55,7 +55,7 @@ C_FEW = index_of("few_accesses")
 
 INSTRUCTION_BYTES = 4
 DRAW_FACTOR, DRAW_STEP, DRAW_MASK = 6364136223846793005, 1442695040888963407, (1 << 63) - 1
-"""Of Knuth's linear congruential generator."""
+"""Constants of Knuth's linear congruential generator."""
 
 
 @njit

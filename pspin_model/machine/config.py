@@ -16,7 +16,7 @@ class ConfigError(ValueError):
 
 
 LIMIT = 1 << 31
-"""Of each field: sums and products of two stay in the machine's words. [ours]"""
+"""Limit of each field: sums and products of two stay in the machine's words. [ours]"""
 LEAST_STACK_BYTES = 16 * 1024
 """Four times what our deepest handlers use: a full stack is not detected. [ours]"""
 
@@ -42,9 +42,9 @@ class MachineConfig:
     l1_bytes: int = 1 << 20
     """L1 of a cluster. [src]"""
     l1_runtime_bytes: int = 17 * 1024
-    """Of it, the runtime's: 1 KiB reserved, 16 KiB runtime. [src]"""
+    """The runtime's part of it: 1 KiB reserved, 16 KiB runtime. [src]"""
     l1_packet_bytes: int = 64 * 1024
-    """Of it, the packet buffer's. A header file says 32 KiB; the RTL has 64. [src]"""
+    """The packet buffer's part of it. A header file says 32 KiB; the RTL has 64. [src]"""
     l2_packet_bytes: int = 4 << 20
     """L2 packet memory. [src]"""
     l2_handler_bytes: int = 4 << 20
@@ -126,12 +126,12 @@ class MachineConfig:
     host_write_latency: int = 17
     """Command unit to the end of a copy to the host, in addition to its beats. [rtl]"""
     host_write_fill: int = 4
-    """Of it, before the first beat is read: queue, burst, request and two cuts of a crossbar. A copy from the host asks
-    to write as early. [src]"""
+    """Part of it before the first beat is read: queue, burst, request and two cuts of a crossbar. A copy from the host
+    asks to write as early. [src]"""
     host_read_latency: int = 16
     """Command unit to the end of a copy from the host, in addition to its beats. [rtl]"""
     host_read_fill: int = 11
-    """Of it, before the first beat is written: the way to the host and back. [src]"""
+    """Part of it before the first beat is written: the way to the host and back. [src]"""
     host_extra_beats: int = 1
     """More beats of a host copy: host addresses are not aligned. [rtl]"""
     host_word_latency: int = 5
@@ -151,7 +151,7 @@ class MachineConfig:
     cache_miss: int = 8
     """Cycles a cold line costs. [rtl]"""
     cache_request: int = 3
-    """Of these, those to the cluster's unit that brings lines: tags, request, its buffer. [src]"""
+    """Those of them to the cluster's unit that brings lines: tags, request, its buffer. [src]"""
     cache_port: int = 2
     """Cycles of a line at the port that all clusters' code comes by: it has 8 bytes. [src]"""
     cache_turn: int = 7
@@ -166,12 +166,12 @@ class MachineConfig:
     core_permille: int = 4
     """The same for each other core that runs in the cluster. [rtl]"""
     few_accesses: int = 4
-    """Of no more accesses than these, each meets beats of copies or none; more wait as long as they do on average.
+    """Up to this many accesses each meets beats of copies or none; more wait as long as they do on average.
     [ours]"""
     header_accesses: int = 12
     """Accesses with which a handler reads and turns round a packet's headers. [src]"""
     header_bank_permille: int = 500
-    """Of a thousand of these, those to the bank that has most of them. It is the same bank for all packets whose length
+    """Those of a thousand of them to the bank that has most of them. It is the same bank for all packets whose length
     is a multiple of all superbanks' beats, so cores that begin together wait for each other. [rtl]"""
     lock_handoff: int = 6
     """Unlock to the next holder's first cycle: a turn of its polling loop. [ours]"""

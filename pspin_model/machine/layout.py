@@ -213,7 +213,7 @@ D_END = _d.take()  # cycle at which its last beat passes as things are, or -1
 D_COLUMNS = _d.count
 
 N_SUBJECT, N_START, N_LENGTH, N_COLUMNS = range(4)
-"""Of a copy that lands: packet's or command's row, first cycle at which a beat could, beats."""
+"""Columns of a copy that lands: packet's or command's row, first cycle at which a beat could, beats."""
 
 # --- records --------------------------------------------------------------------------------------------------------
 RECORD = (

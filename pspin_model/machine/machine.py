@@ -43,7 +43,7 @@ from pspin_model.machine.memories import MachineMemory
 Integers = NDArray[np.int64]
 
 MOST_MESSAGES = 1 << 62
-"""Of a message's number, so that home clusters can be reckoned with it."""
+"""Limit of a message's number, so that home clusters can be computed with it."""
 
 
 class HandlerCode(ABC):
@@ -145,7 +145,7 @@ class Machine:
             raise MachineError(f"context {name!r} has no handler")
         for handler in (header, payload, completion):
             if handler is not None and not isinstance(handler, HandlerCode):
-                raise MachineError(f"context {name!r}: {handler!r} is no handler; decorate it with @handler")
+                raise MachineError(f"context {name!r}: {handler!r} is not a handler; decorate it with @handler")
         index = len(self.contexts)
         row = self.memory.new_context(name, index, scratchpad_bytes, handler_memory_bytes, host_bytes, locks)
         for kind, handler in enumerate((header, payload, completion)):
@@ -171,7 +171,7 @@ class Machine:
 
     @property
     def free_scratchpad_bytes(self) -> int:
-        """Of each L1, that no context has."""
+        """Bytes of each L1 that no context has."""
         return self.memory.free_scratchpad_bytes
 
     def hold_code(self, context: Context, cluster: int, lines: int) -> None:

@@ -132,7 +132,7 @@ class MachineMemory:
 
     @property
     def free_scratchpad_bytes(self) -> int:
-        """Of each L1."""
+        """Free bytes of each L1."""
         return self._scratch.size - self._scratch.taken
 
     def release(self, index: int) -> None:

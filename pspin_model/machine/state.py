@@ -25,7 +25,7 @@ arrayobj: Any = untyped_arrayobj
 cgutils: Any = untyped_cgutils
 
 WORDS = 4
-"""Of a descriptor: address and up to three dimensions."""
+"""Words of a descriptor: address and up to three dimensions."""
 
 
 class StateType(types.Opaque):

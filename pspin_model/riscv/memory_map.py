@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 PAGE = 4096
 SPACE = 1 << 20
-"""Of each memory; nothing else begins within it."""
+"""Size of each memory's address range; nothing else begins within it."""
 PACKET, STACK, PACKET_L2 = 0x1000_0000, 0x1010_0000, 0x1B00_0000
 VARIABLES, CODE = 0x1C00_0000, 0x1D00_0000
 SCRATCHPADS, HANDLER_MEMORY, END = 0x2000_0000, 0x8000_0000, 0xC000_0000

@@ -14,7 +14,7 @@ PREFIX = "riscv64-unknown-elf-"
 ARCHITECTURE = ("-march=rv32ima", "-mabi=ilp32")
 """As the cores, but without compressed instructions: gcc's counts do not change, and each takes four bytes."""
 LIBRARY_ARCHITECTURE = ("-march=rv32im", "-mabi=ilp32")
-"""Of gcc's own library (floats, 64-bit divisions): with the multiplier; there is none with atomics as well."""
+"""Flags of gcc's own library (floats, 64-bit divisions): with the multiplier; there is none with atomics as well."""
 OPTIONS = ("-O2", "-g", "-ffreestanding", "-fno-pic", "-ffunction-sections", "-fdata-sections")
 ENTRY = "handler"
 HEADER = "handler.h:"

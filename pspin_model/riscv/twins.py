@@ -73,7 +73,7 @@ def python_handler(name: str) -> Handler:
     except Exception as error:  # whatever the user's module raises
         raise TwinError(f"twin {name}: {type(error).__name__}: {error}") from None
     if not isinstance(found, Handler):
-        raise TwinError(f"twin {name} is no handler; decorate it with @handler")
+        raise TwinError(f"twin {name} is not a handler; decorate it with @handler")
     return found
 
 

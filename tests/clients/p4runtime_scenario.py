@@ -15,8 +15,8 @@ import grpc
 from google.protobuf import text_format
 from google.rpc import status_pb2
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
-from emulator.native.p4runtime_client import StreamClient, errors_of
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
+from emulator.rpc.p4runtime_client import StreamClient, errors_of
 
 TIMEOUT_S = 20
 """For answers that come at once: only a hang runs into it."""

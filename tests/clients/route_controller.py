@@ -14,8 +14,8 @@ from typing import Any
 import grpc
 from google.protobuf import text_format
 
-from emulator.native.p4protos import p4info_pb2, p4runtime_pb2_grpc  # the published messages, under any protobuf
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
+from emulator.rpc.p4protos import p4info_pb2, p4runtime_pb2_grpc  # the published messages, under any protobuf
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 
 TIMEOUT_S = 60
 

@@ -15,8 +15,8 @@ from emulator.harness.stf.bind import bind
 from emulator.harness.stf.compare import compare
 from emulator.harness.stf.parser import parse
 from emulator.harness.stf.run import run
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4.frontend import compile_source
+from emulator.rpc.p4protos import p4info_pb2
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.compiled import compile_program
 

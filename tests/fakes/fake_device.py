@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.fakes.fake_switch import (
     FORWARD,
     JOBS,

@@ -8,7 +8,7 @@ from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorCounters, DriverEvents
 from hostagent.controller.drivers.p4.entries import JobEntries
 
-CAPACITY = Capacity(slots=512, lanes=64, rows=64)
+CAPACITY = Capacity(slots=512, lanes=64, rows=64, forwards_messages=True, aggregator="fake://aggregator")
 
 
 class FakeDriver:

@@ -9,10 +9,10 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4runtime.pipeline.device_config import DeviceConfig
 from emulator.p4runtime.pipeline.package import Package
 from emulator.p4runtime.pipeline.pipeline import Compiled, CompileFailure, Target
+from emulator.rpc.p4protos import p4info_pb2
 from emulator.switch.control import CloneSession, Code, ControlError, CounterValue, Replicas, TableEntry
 
 P4INFO_TEXT = """

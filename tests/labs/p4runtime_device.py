@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.pipeline.compilation import compile_config
@@ -22,6 +21,7 @@ from emulator.p4runtime.translation import TranslationRules
 from emulator.ports.batch import FrameBatch
 from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import parse_port
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from emulator.switch.core import Switch
 
 ENTITIES_PROGRAM = str(Path(__file__).parents[1] / "programs" / "entities.p4")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from emulator.native.tls import ClientTls, ServerTls
 from emulator.p4.library import find_program
 from emulator.p4runtime import shell
 from emulator.p4runtime.device import Device
@@ -16,6 +15,7 @@ from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.pipeline.pipeline import Target
 from emulator.p4runtime.server import P4RuntimeServer
 from emulator.ports.batch import FrameBatch
+from emulator.rpc.tls import ClientTls, ServerTls
 from emulator.switch.core import Switch
 from tests.clients.p4runtime_scenario import Controller, make_package
 from tests.fakes.fake_switch import DROPS, fake_target

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.process import RunningSwitch
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller
 from tests.labs.p4runtime_device import bits, call, exact, packet, running_entities, value_of
 

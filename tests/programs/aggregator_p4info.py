@@ -9,7 +9,7 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from emulator.native.p4protos import p4info_pb2
+from emulator.rpc.p4protos import p4info_pb2
 
 TABLES = {
     "AllreduceIngress.jobs": ({"job": 16}, "AllreduceIngress.set_job"),

@@ -140,7 +140,7 @@ DAMAGES: tuple[Callable[[random.Random, str], str], ...] = (_tokens, _tokens, _t
 
 
 def damaged(rng: random.Random, texts: list[str]) -> str:
-    """One of the texts after one to three damages; always with a line break, so that it is no file's name."""
+    """One of the texts after one to three damages; always with a line break, so that it is not a file's name."""
     text = rng.choice(texts)
     for _ in range(rng.choice((1, 1, 2, 3))):
         text = _mix(rng, text, texts) if rng.random() < 0.1 else rng.choice(DAMAGES)(rng, text)

@@ -14,8 +14,8 @@ from typing import Any
 
 import grpc
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.server import MAX_MESSAGE_BYTES
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.clients.p4runtime_scenario import Controller
 from tests.labs.p4runtime_device import ALL_DEFAULTS, REPLICATION, WILDCARDS, running_entities
 

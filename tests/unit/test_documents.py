@@ -1,4 +1,5 @@
-"""What the documents name is there: every Python or P4 file in backticks, in every Markdown file of the repository."""
+"""What the documents name is there: every Python or P4 file in backticks, in every Markdown file of the repository; the
+functions of CONTRIBUTING's walks."""
 
 from __future__ import annotations
 
@@ -41,3 +42,43 @@ def test_every_file_that_a_document_names_is_there(document: Path) -> None:
             if not near and not EXAMPLES.match(name):
                 missing.append(name)
     assert not missing, f"{folder}: no file ends with {', '.join(sorted(set(missing)))}"
+
+
+# --- The walks of CONTRIBUTING.md -----------------------------------------------------------------------------------
+
+WORD = re.compile(r"`([\w./]+)`")
+
+
+def walk_steps(title: str) -> list[str]:
+    """The numbered steps of a walk, each on one line."""
+    section = (ROOT / "CONTRIBUTING.md").read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    return [" ".join(step.split()) for step in re.split(r"^\d+\. ", section, flags=re.MULTILINE)[1:]]
+
+
+def functions_named(title: str) -> list[tuple[str, str]]:
+    """(file, function): "`file`, `function`" or "`function` of `file`"; further functions are the last file's."""
+    found: list[tuple[str, str]] = []
+    for step in walk_steps(title):
+        file = ""
+        for name in WORD.finditer(step):
+            if name[1].endswith((".py", ".p4")):
+                file = name[1]
+                continue
+            owner = re.match(r" of `([\w./]+)`", step[name.end() :])
+            found.append((owner[1] if owner else file, name[1]))
+    return found
+
+
+@pytest.mark.parametrize("title", ["Follow a gradient", "Follow a table entry"])
+def test_the_functions_of_a_walk_are_in_the_files_it_names(title: str) -> None:
+    missing = []
+    for file, function in functions_named(title):
+        defined = rf"^ *{function}\b" if file.endswith(".p4") else rf"^ *def {function}\("
+        if not re.search(defined, (ROOT / file).read_text(), re.MULTILINE):
+            missing.append(f"{file}: {function}")
+    assert not missing
+    assert len(functions_named(title)) >= 7
+
+
+def test_the_gradient_meets_ten_files() -> None:
+    assert len(walk_steps("Follow a gradient")) == 10

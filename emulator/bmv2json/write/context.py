@@ -34,7 +34,7 @@ class Context:
     standard: set[str]
     """Metadata instances of the standard metadata's type: itself, and the program's copies of it."""
     span: ir.Span | None = None
-    """Of the statement being written, for errors."""
+    """Source position of the statement being written, for errors."""
     numbers: Iterator[int] = field(default_factory=itertools.count)
     """For names of nodes and ids of objects."""
 
@@ -44,12 +44,12 @@ class Context:
     temporaries: dict[str, ir.Type] = field(default_factory=dict)
 
     parameter_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of actions, by control-plane name; those of the IR are unique in the program."""
+    """Parameters of actions, by control-plane name; those of the IR are unique in the program."""
 
     primitives: list[Json] = field(default_factory=list)
-    """Of the action, or the parser state, being written."""
+    """Primitives of the action, or the parser state, being written."""
     parameters: dict[str, int] = field(default_factory=dict)
-    """Of that action: positions by name."""
+    """Positions of that action's parameters, by name."""
     regions: list[tuple[list[Json], ir.Block]] = field(default_factory=list)
     """For each region around: jumps to its end, and the clean-up that begins there."""
     loops: list[tuple[list[Json], list[Json]]] = field(default_factory=list)

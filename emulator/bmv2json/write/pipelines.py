@@ -177,7 +177,7 @@ def _set(target: ir.Variable, value: int) -> ir.Statement:
 
 
 def _table(p: Pipeline, table: ir.Table, next_tables: Json, following: Node) -> tuple[Json, ir.Block]:
-    """The table, and what has to run before it: assignments of keys that are no fields."""
+    """The table, and what has to run before it: assignments of keys that are not fields."""
     before: list[ir.Statement] = []
     keys = [k for k in table.keys if k.match_kind != "selector"]
     written = [_key(p.cx, k, before) for k in keys]
@@ -268,6 +268,6 @@ def action_profile(cx: Context, extern: ir.ExternInstance) -> Json:
     cx.primitives = []
     inputs = [stored(cx, k) for k in keys]
     if cx.primitives:
-        raise cx.fail("a selector key that is no field")
+        raise cx.fail("a selector key that is not a field")
     algo = str(extern.arguments[0]).rpartition(".")[2]
     return json | {"max_size": extern.arguments[1], "selector": {"algo": algo, "input": inputs}}

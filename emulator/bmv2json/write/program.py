@@ -149,11 +149,11 @@ def _checksums(cx: Context, block: str, way: str) -> list[Json]:
             raise cx.fail(f"other statements than {way}_checksum in this control")
         target = s.place(2)
         if isinstance(target, ir.Variable) and not isinstance(target.type, ir.Bits):
-            raise cx.fail("a checksum that is no field")
+            raise cx.fail("a checksum that is not a field")
         cx.primitives = []
         name = calculation(cx, s.expr(3), s.arguments[1], payload=s.name.endswith("_with_payload"))
         if cx.primitives:
-            raise cx.fail("a checksum of data that are no fields")
+            raise cx.fail("a checksum of data that are not fields")
         number = next(cx.numbers)
         written.append(
             {"name": f"cksum_{number}", "id": number, **source_info(s.span), "target": place(cx, target)["value"],

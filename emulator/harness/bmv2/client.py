@@ -8,12 +8,12 @@ from typing import Any
 import grpc
 
 from emulator.harness.errors import HarnessError, NotSupported
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
-from emulator.native.p4runtime_client import DELETE, INSERT, MODIFY, StreamClient, errors_of
 from emulator.p4runtime.action_calls import fill_call, fill_target
 from emulator.p4runtime.entities.bytestrings import decode, encode
 from emulator.p4runtime.match_keys import add_match
 from emulator.p4runtime.pipeline.schema_build import build_schema
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
+from emulator.rpc.p4runtime_client import DELETE, INSERT, MODIFY, StreamClient, errors_of
 from emulator.switch.control import (
     CloneSession,
     Code,

@@ -15,9 +15,9 @@ from typing import Any
 
 from emulator.harness.errors import HarnessError, NotSupported
 from emulator.harness.virtual import Source
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4runtime.pipeline.device_config import JsonConfig, read_config_file
 from emulator.p4runtime.pipeline.programs import p4info_beside
+from emulator.rpc.p4protos import p4info_pb2
 
 SWITCH, COMPILER = "simple_switch_grpc", "p4c-bm2-ss"
 OWN_COMMAND = b"hostagent.cli.bmv2"

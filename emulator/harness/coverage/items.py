@@ -37,7 +37,7 @@ class Item:
 
 @dataclass(slots=True)
 class ProgramCoverage:
-    """Of one program with its macros."""
+    """Coverage of one program with its macros."""
 
     title: str
     files: tuple[str, ...]

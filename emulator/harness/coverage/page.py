@@ -101,7 +101,7 @@ def _line(anchor: str, number: int, content: str, items: list[Item]) -> str:
 
 
 def _kind(counts: list[int], others: list[Item]) -> str:
-    """Of a line: all of it was exercised, some, none; empty where there is nothing to exercise."""
+    """Class of a line: all of it was exercised, some, none; empty where there is nothing to exercise."""
     if not counts and not others:
         return ""
     exercised = [i.count > 0 for i in others] + [count > 0 for count in counts]

@@ -8,7 +8,7 @@ from emulator.harness.coverage.items import Coverage, Item, ProgramCoverage, Sor
 from emulator.harness.walk.text import line_of, shown_path
 
 MOST_NAMED = 12
-"""Of each sort of thing that was not exercised; the page has all."""
+"""Most names of each sort of thing that was not exercised; the page has all."""
 
 
 def coverage_lines(coverage: Coverage) -> Iterator[str]:

@@ -10,7 +10,7 @@ from emulator.switch.control import TableEntry
 from emulator.switch.core import Switch
 
 MOST_CELLS = 4096
-"""Of one register or counter; of larger ones as many, evenly spread."""
+"""Most compared cells of one register or counter; of larger ones as many, evenly spread."""
 MOST_SAMPLES = 1 << 20
 
 

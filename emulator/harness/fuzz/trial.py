@@ -170,7 +170,7 @@ class Trial:
             if words is not None:
                 return Difference(index, words)
             if not source.untouched():
-                return Difference(index, f"batch {index}: somebody wrote into frames that came in")
+                return Difference(index, f"batch {index}: an engine changed received frames in place")
         return None
 
     def _step(self, compiled: Switch, oracle: Switch, batch: FrameBatch, index: int) -> str | None:

@@ -18,7 +18,7 @@ class Failure:
     """One thing that did not hold. What does not apply is None."""
 
     line: int
-    """Of the expect, check or change; of the packet that led to a surplus one."""
+    """Line of the expect, check or change; of the packet that led to a surplus one."""
     message: str
     port: int | None = None
     index: int | None = None
@@ -31,7 +31,7 @@ class Failure:
     whole: bool = False
     """The expectation ended in ``$``."""
     packet_line: int | None = None
-    """Of the packet in question: the one that was received, or the last before an expect without one."""
+    """Line of the packet in question: the one that was received, or the last before an expect without one."""
 
 
 def compare(plan: Plan, record: Record) -> list[Failure]:

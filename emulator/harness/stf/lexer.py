@@ -103,7 +103,7 @@ def _tokens(number: int, text: str, offset: int) -> list[Token]:
             continue
         match = _TOKEN.match(text, position)
         if match is None:
-            raise refuse(number, f"column {offset + position + 1}: {text[position]!r} means nothing here")
+            raise refuse(number, f"column {offset + position + 1}: unexpected character {text[position]!r}")
         kind = match.lastgroup
         if kind in ("number", "word", "quoted", "sign"):
             found.append(Token(Kind[kind.upper()], match[kind], offset + position + 1))
@@ -124,7 +124,7 @@ def _digits(number: int, kind: str, text: str) -> str:
 
 
 def _ipv6_digits(text: str) -> str:
-    """Empty where it is no address."""
+    """Empty where it is not an address."""
     try:
         return f"0x{int(IPv6Address(text)):032x}"
     except ValueError:

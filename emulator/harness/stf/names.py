@@ -33,9 +33,9 @@ class Instance:
     size: int
     """Cells; 0 where the thing has none."""
     table_id: int = 0
-    """Of a direct resource."""
+    """Table of a direct resource."""
     fields: tuple[KeyView, ...] = ()
-    """Of a value set; one with an empty name for plain values."""
+    """Fields of a value set; one with an empty name for plain values."""
 
 
 class Names:

@@ -110,4 +110,4 @@ def _sorted_ports(line: int, ports: tuple[int, ...]) -> tuple[int, ...]:
 
 
 PORT_MAP_BITS = 512
-"""Of bmv2's port map; v1model's ports have 9 bits."""
+"""Size of bmv2's port map; v1model's ports have 9 bits."""

@@ -34,7 +34,7 @@ class Output:
     port: int
     content: bytes
     line: int
-    """Of the packet, wait or change of the test after which it came out; 0 before any."""
+    """Line of the packet, wait or change of the test after which it came out; 0 before any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,4 +59,4 @@ class Plan:
     ports: frozenset[int]
     """Ports that a packet or an expect names; what leaves by others is not looked at."""
     longest_bytes: int
-    """Of the frames sent."""
+    """Longest of the frames sent."""

@@ -44,7 +44,7 @@ class Event:
     depth: int = 0
     details: Details = ()
     key: str = ""
-    """Of transitions, entries, actions and branches: which one, for counting coverage."""
+    """Which transition, entry, action or branch it is, for counting coverage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Walk:
         self.events.append(Event(kind, text, span, self.depth, details, key))
 
     def fold(self, start: int) -> None:
-        """Of a parser's events, from number ``start``: where they end in many like rounds, keep the first round."""
+        """Where a parser's events, from number ``start``, end in many like rounds, keep the first round."""
         events = self.events
         states = [i for i in range(start, len(events)) if events[i].kind is Kind.STATE]
         if not states:

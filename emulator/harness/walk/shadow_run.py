@@ -117,7 +117,7 @@ class WatchedEngine(CompiledEngine):
 
 
 class _PeekedCells(Cells):
-    """Of the entries that a packet has hit; meters are as they lie in memory."""
+    """Counters of the entries that a packet has hit; meters are as they lie in memory."""
 
     def __init__(self, flat: FlatTable, has_meter: bool) -> None:
         super().__init__()

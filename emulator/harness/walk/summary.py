@@ -22,7 +22,7 @@ def summary_lines(walk: Walk) -> Iterator[str]:
 
 
 def _fates(events: list[Event]) -> Iterator[str]:
-    """Of the packet and of each copy: an end, and what in the source decided it."""
+    """End of the packet and of each copy, and what in the source decided it."""
     marked: Event | None = None
     for event in events:
         match event.kind:
@@ -53,6 +53,6 @@ def _end(name: str) -> str:
 
 
 def _end_of_call(text: str) -> str:
-    """Of ``MyIngress.forward(port=2)``: from ``forward`` on; values may have dots too."""
+    """The part of ``MyIngress.forward(port=2)`` from ``forward`` on; values may have dots too."""
     name, bracket, rest = text.partition("(")
     return f"{_end(name)}{bracket}{rest}"

@@ -13,9 +13,9 @@ WIDTH = 110
 """Columns, where nobody says how many there are."""
 NARROWEST = 60
 PLACE_COLUMNS = 20
-"""Of a file's name with its line, at most; longer ones push what follows to the right."""
+"""Widest file name with a line number; longer ones push what follows to the right."""
 MOST_LINES = 200
-"""Of one walk in a failure; `netsum trace` shows all."""
+"""Longest walk in a failure; `netsum trace` shows all."""
 
 
 def walk_lines(walk: Walk, *, most: int | None = None, width: int = WIDTH) -> Iterator[str]:
@@ -117,7 +117,7 @@ _LEVEL = {
 
 
 def _detail_texts(details: Details) -> list[str]:
-    """Of several fields of one header the header is named once."""
+    """A text for each field; several fields of one header name it once."""
     prefixes = {what.rpartition(".")[0] for what, _ in details}
     if len(details) > 1 and len(prefixes) == 1 and (header := prefixes.pop()):
         texts = [f"{what[len(header) + 1 :]} = {value}" for what, value in details]

@@ -162,7 +162,7 @@ class TracingMachine(Machine):
         return (("", f"{name} = {value} {verdict}"),)
 
     def _placed_size(self) -> str:
-        """Of the header that was written last."""
+        """Size of the header that was written last."""
         placed = self.notes["placed"][-1]
         size = len(self.output) - placed.offset_bytes
         return "1 byte" if size == 1 else f"{size} bytes"
@@ -196,7 +196,7 @@ def _field(header: HeaderState, f: ir.HeaderField) -> str:
 
 
 def value_label(number: int, table: ir.Table | None) -> str:
-    """Of a switch: a number, or the table's action with that number."""
+    """Label of a switch's value: a number, or the table's action with that number."""
     if table is None:
         return str(number)
     # where a table with an action profile misses, none ran
@@ -204,12 +204,12 @@ def value_label(number: int, table: ir.Table | None) -> str:
 
 
 def switch_key(case: ir.SwitchCase | None, table: ir.Table | None) -> str:
-    """Of a case: what leads to it."""
+    """What leads to a case of a switch."""
     return "default" if case is None else ", ".join(value_label(number, table) for number in case.values)
 
 
 def transition_key(select: ir.Select, chosen: int | None) -> str:
-    """Of a case: its label and where it leads."""
+    """A case's label and where it leads."""
     if chosen is None:
         return "no case -> accept"
     case = select.cases[chosen]

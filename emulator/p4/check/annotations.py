@@ -23,7 +23,7 @@ def annotation_text(annotations: s.Annotations, name: str) -> str | None:
 
 
 def control_name(type_: t.StructLike) -> str:
-    """Of a declared struct or header."""
+    """Control-plane name of a declared struct or header."""
     return (type_.control_name or type_.name).removeprefix(".")
 
 

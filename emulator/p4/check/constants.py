@@ -21,7 +21,7 @@ MAX_WIDTH = 2048
 MAX_VARBIT = 1 << 19
 """Widest ``varbit<W>``: any that fits in an IPv4 packet; p4c has no limit."""
 MAX_INT_BITS = 1 << 13
-"""Of an ``int``: four times the widest type; what grows beyond is a mistake, and would fill the memory."""
+"""Widest ``int``: four times the widest type; what grows beyond is a mistake, and would fill the memory."""
 
 
 class FoldError(Exception):

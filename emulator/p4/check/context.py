@@ -39,7 +39,7 @@ class Place:
 
     where: Where = Where.TOP
     return_type: t.Type = t.VOID
-    """Of the function around."""
+    """Return type of the enclosing function."""
     is_in_loop: bool = False
     this: r.VariableSymbol | None = None
     """The object that the abstract methods being checked belong to."""
@@ -58,7 +58,7 @@ class Context:
     diagnostics: Diagnostics
     architecture: Architecture
     expressions: Expressions
-    """Of each kind of syntax node, the function that checks it. Calls, arguments, types (widths) and operators contain
+    """For each kind of syntax node, the function that checks it. Calls, arguments, types (widths) and operators contain
     expressions and are part of them: they come back through `expression` instead of importing each other."""
 
     scopes: list[dict[str, Any]] = field(default_factory=lambda: [{}])
@@ -66,7 +66,7 @@ class Context:
     place: Place = Place()
 
     declarations: list[r.Symbol | t.Type] = field(default_factory=list)
-    """Of the top level, in order."""
+    """Declarations of the top level, in order."""
     errors: dict[str, int] = field(default_factory=dict)
     """Number of each ``error``."""
     match_kinds: dict[str, int] = field(default_factory=dict)

@@ -76,7 +76,7 @@ def check_match_kind(cx: Context, node: s.Expr, key: r.KeyElement, found: r.Expr
         width = t.width_bits(key.value.type) or 32
         free = ~found.mask.value & ((1 << width) - 1)
         if free & (free + 1):
-            refuse(cx, node, "a mask that is no prefix (ones, then zeros) for a key of kind 'lpm'")
+            refuse(cx, node, "a mask that is not a prefix (ones, then zeros) for a key of kind 'lpm'")
 
 
 # --- priorities --------------------------------------------------------------------------------------------------

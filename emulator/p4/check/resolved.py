@@ -156,7 +156,7 @@ class State:
     name: str
     body: Block
     keys: tuple[Expr, ...]
-    """Of the select; empty for a plain transition."""
+    """Keys of the select; empty for a plain transition."""
     cases: tuple[tuple[tuple[Expr, ...], str], ...]
     """Keysets and next state; a plain transition is one case without keysets. A value set is a `Ref`, alone in its
     case; any other keyset that is not known at compile time is an expression that the key is compared with."""

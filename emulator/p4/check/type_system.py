@@ -34,10 +34,10 @@ ERROR = SimpleType("error")
 MATCH_KIND = SimpleType("match_kind")
 VOID = SimpleType("void")
 INVALID_HEADER = SimpleType("{#}")
-"""Of the literal, until it meets a header type."""
+"""Type of the literal, until it meets a header type."""
 DEFAULTS = SimpleType("...")
 UNKNOWN = SimpleType("unknown")
-"""Of an expression with an error that was reported already; accepted everywhere, silently."""
+"""Type of an expression with an error that was reported already; accepted everywhere, silently."""
 PACKET = SimpleType("packet")
 
 
@@ -142,7 +142,7 @@ def tuple_of(items: tuple[Type, ...]) -> TupleType:
 
 @dataclass(eq=False, slots=True)
 class ListLiteralType(Type):
-    """Of ``{a, b}`` until it meets a tuple, struct, header or list type."""
+    """Type of ``{a, b}`` until it meets a tuple, struct, header or list type."""
 
     items: tuple[Type, ...]
 
@@ -157,7 +157,7 @@ def list_literal(items: tuple[Type, ...]) -> ListLiteralType:
 
 @dataclass(eq=False, slots=True)
 class StructLiteralType(Type):
-    """Of ``{f = a}`` until it meets a struct or header type."""
+    """Type of ``{f = a}`` until it meets a struct or header type."""
 
     items: tuple[tuple[str, Type], ...]
 
@@ -180,7 +180,7 @@ def list_of(element: Type) -> ListType:
 
 @dataclass(eq=False, slots=True)
 class SetType(Type):
-    """Of masks, ranges and value sets."""
+    """Type of masks, ranges and value sets."""
 
     element: Type
 
@@ -284,7 +284,7 @@ class TableType(Type):
 
 @dataclass(eq=False, slots=True)
 class ApplyResultType(Type):
-    """Of ``t.apply()``: has hit, miss and action_run."""
+    """Type of ``t.apply()``: has hit, miss and action_run."""
 
     table: Any
 
@@ -294,7 +294,7 @@ class ApplyResultType(Type):
 
 @dataclass(eq=False, slots=True)
 class ActionRunType(Type):
-    """Of ``t.apply().action_run``."""
+    """Type of ``t.apply().action_run``."""
 
     table: Any
 
@@ -310,7 +310,7 @@ class Generic:
     parameters: tuple[TypeVariable, ...]
     made: dict[tuple[Type, ...], Type] = field(default_factory=dict)
     symbol: Any = None
-    """Of a parser or control with a body: its symbol."""
+    """Symbol of a parser or control with a body."""
 
     def specialise(self, arguments: tuple[Type, ...]) -> Type:
         found = self.made.get(arguments)

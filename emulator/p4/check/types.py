@@ -150,7 +150,7 @@ def is_legal_field(kind: str, type_: t.Type) -> bool:
 
 
 def _is_wire_type(type_: t.Type) -> bool:
-    """Of fixed width in a header: numbers, bools, serializable enums, and structs of them."""
+    """Whether it has a fixed width in a header: numbers, bools, serializable enums, and structs of them."""
     base = t.unwrapped(type_)
     if isinstance(base, t.StructLike):
         return base.kind == "struct" and all(_is_wire_type(f.type) for f in base.fields.values())

@@ -152,7 +152,7 @@ def may_be_unused(declarations: list[r.Symbol | t.Type]) -> Iterator[r.Symbol]:
 
 
 def bodies_of(declarations: list[r.Symbol | t.Type]) -> Iterator[r.Block]:
-    """Of functions, actions, apply blocks and parser states."""
+    """Bodies of functions, actions, apply blocks and parser states."""
     for declared in declarations:
         if isinstance(declared, t.BlockType):
             declared = declared.declaration

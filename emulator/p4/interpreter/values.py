@@ -23,7 +23,7 @@ class Values:
     """By name; the current width of a varbit variable under `width_name` of it."""
     headers: dict[str, HeaderState]
     next_index: dict[str, int]
-    """Of stacks, in parsers."""
+    """Next element of stacks in parsers, by name."""
     turn: int
     """Inside a Repeat."""
 

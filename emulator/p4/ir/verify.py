@@ -67,7 +67,7 @@ class _Verifier:
             self.header_type(header.type)
         for stack in program.stacks:
             for element in stack.headers:
-                _check(element.name in self.headers, f"stack {stack.name}: element {element.name} is no header")
+                _check(element.name in self.headers, f"stack {stack.name}: element {element.name} is not a header")
         self.groups()
         for number, kept in program.field_lists:
             for variable in kept:
@@ -182,7 +182,7 @@ class _Verifier:
                 _check(isinstance(target, ir.Variable | ir.FieldRef | ir.LaneField), f"{self.where}: not a place")
                 _check(target.type == value.type, f"{self.where}: {value.type} assigned to {target.type}")
                 ok = not isinstance(value.type, ir.VarBits) or isinstance(value, ir.Variable | ir.FieldRef)
-                _check(ok, f"{self.where}: a varbit that is no place")
+                _check(ok, f"{self.where}: a varbit that is not a place")
             case ir.Extract(header, bits):
                 ok = bits is None or (header.type.varbit is not None and bits.type == ir.INDEX)
                 _check(ok, f"{self.where}: extract of a variable width")
@@ -280,7 +280,7 @@ class _Verifier:
 
     def constant(self, value: int, kind: ir.Type) -> None:
         if not isinstance(kind, ir.Bits):
-            _check(kind == ir.BOOL and value in (0, 1), f"{self.where}: {value} is no {kind}")
+            _check(kind == ir.BOOL and value in (0, 1), f"{self.where}: {value} is not of type {kind}")
             return
         _check(0 < kind.width_bits <= LONGEST_BITS, f"{self.where}: no type is {kind}")
         low = -(1 << (kind.width_bits - 1)) if kind.signed else 0

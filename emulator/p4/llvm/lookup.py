@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.p4.layout import WORD_BYTES
 from emulator.p4.llvm.bits import I64, Builder, Value, constant, i64, load, resize
-from emulator.p4.llvm.lookup_exact import announce_exact, exact_function
+from emulator.p4.llvm.lookup_exact import exact_function, prefetch_exact
 from emulator.p4.llvm.lookup_lpm import lpm_function
 from emulator.p4.llvm.lookup_masked import masked_function
 from emulator.p4.llvm.lookup_pipelined import CELL_NUMBER, begin, begin_below, found_ahead
@@ -15,7 +15,7 @@ def emit_prefetch(b: Builder, layout: TableLayout, record: Value, keys: list[Val
     """Begin a look-up ahead of its packet: prefetch the memory that it reads first. Lpm tables have a ``cell``."""
     if cell is None:
         words = _words(b, _packed(b, layout, keys, layout.order), layout.key_words)
-        announce_exact(b, layout, record, words)
+        prefetch_exact(b, layout, record, words)
     else:
         begin(b, layout, record, cell, *_lpm_words(b, layout, keys))
 
@@ -44,7 +44,7 @@ def _lpm_words(b: Builder, layout: TableLayout, keys: list[Value]) -> tuple[list
 
 
 def emit_second_step(b: Builder, layout: TableLayout, record: Value, keys: list[Value], cell: Value) -> None:
-    """Of tables with a root, after the first one's memory has been fetched."""
+    """The second step in tables with a root, after the first one's memory has been fetched."""
     _, lpm = _lpm_words(b, layout, keys)
     begin_below(b, layout, record, cell, lpm)
 

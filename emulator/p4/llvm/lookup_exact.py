@@ -69,7 +69,7 @@ def _is_free(b: Builder, slot: Value) -> Value:
     return b.icmp_unsigned("==", load(b, I32, slot, ENTRY_HANDLE, align=4), constant(0, 32))
 
 
-def announce_exact(b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> None:
+def prefetch_exact(b: Builder, layout: TableLayout, record: Value, words: list[Value]) -> None:
     """Prefetch the memory that a search reads first."""
     slots, home = _home(b, layout, record, words)
     prefetch(b, at(b, slots, b.mul(home, i64(layout.entry_bytes))))

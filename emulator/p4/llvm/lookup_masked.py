@@ -138,7 +138,7 @@ class _Search:
         b.ret(best)
 
     def _blocks_of(self, words: Value) -> Value:
-        """Of each block that has a word among these, the bit of its first word."""
+        """For each block that has a word among these, the bit of its first word."""
         b, result = self.b, words
         for i in range(1, BLOCK_WORDS):
             result = b.or_(result, b.lshr(words, i64(i)))

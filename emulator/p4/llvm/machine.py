@@ -37,7 +37,7 @@ class Effort(Enum):
 
 
 MOST_LINES = {Effort.FULL: 10_000, Effort.LIGHT: 60_000}
-"""Of a module."""
+"""Longest module, in lines of LLVM IR."""
 _COMBINE = ("instruction_combine", "simplify_cfg")
 PROMOTION = ("always_inliner", "simplify_cfg", "sroa")
 """Stack slots become values."""

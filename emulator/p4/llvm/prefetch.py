@@ -48,13 +48,13 @@ GROUP = 8
 """Packets that are run between two steps: that takes longer than memory does, and no more requests come at once than a
 core has under way."""
 STEPS = 2
-"""Of a search ahead in one of many tries, besides its beginning and its end: the slot it hangs from, then most often
+"""Steps of a search ahead in one of many tries, besides beginning and end: the slot it hangs from, then most often
 the entry."""
 CELLS = GROUP * (STEPS + 2)
 """Searches under way."""
 MOST_TABLES = 4
 MOST_PATHS = 1000
-"""Of a parser, to find out where headers are."""
+"""Most paths of a parser that are followed to find out where headers are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class _Packets:
     addresses: Value
     lengths: Value
     index: Value
-    """Of the group's first packet."""
+    """Index of the group's first packet."""
     count: Value
     going: Value
     """A word of memory for itself."""

@@ -38,7 +38,7 @@ from emulator.p4.llvm.bits import (
 )
 
 MAX_NAME = 200
-"""Of a slot, from its end: LLVM cuts names at 1,024 characters, so that two could become the same."""
+"""Longest name of a slot, from its end: LLVM cuts names at 1,024 characters, so that two could become the same."""
 WORD_BITS = 64
 LONGEST_IN_WORDS_BYTES = 64
 """Eight registers' worth; what is longer would only be spilled."""

@@ -17,7 +17,7 @@ from emulator.p4.lower.shapes import Value
 from emulator.p4.syntax import tree as s
 
 DEFAULT_SIZE = 1024
-"""Of a table without ``size``, or with size 0 (P4Info shows p4c's rule)."""
+"""Size of a table without ``size``, or with size 0 (P4Info shows p4c's rule)."""
 
 
 def apply(cx: Context, expr: r.TableApply | r.ApplyResult) -> Value:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4.check import type_system as t
 from emulator.p4.check.annotations import annotation_text, control_name
 from emulator.p4.check.reporting import report, warn
@@ -15,6 +14,7 @@ from emulator.p4.p4info.symbols import EXTERN_PREFIXES, ControllerHeader, Digest
 from emulator.p4.p4info.tables import TableWriter
 from emulator.p4.p4info.types import field_name, flattened
 from emulator.p4.syntax import tree as s
+from emulator.rpc.p4protos import p4info_pb2
 
 _UNITS = {"packets": "PACKETS", "bytes": "BYTES", "packets_and_bytes": "BOTH"}
 _PROFILE_ANNOTATIONS = frozenset(("max_group_size", "max_member_weight", "selector_size_semantics"))
@@ -108,7 +108,7 @@ class ExternWriter(TableWriter):
         return match
 
     def _match_kind(self, annotations: s.Annotations) -> str:
-        """Of ``@match(kind)`` on a field of a value set's struct."""
+        """The kind in ``@match(kind)`` on a field of a value set's struct."""
         for annotation in annotations:
             if annotation.name == "match" and annotation.tokens:
                 kind = annotation.tokens[0].upper()

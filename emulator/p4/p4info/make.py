@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4 import ir
 from emulator.p4.architecture import Architecture
 from emulator.p4.check import resolved as r
@@ -18,6 +17,7 @@ from emulator.p4.p4info.types import TypeInfo
 from emulator.p4.syntax import tree as s
 from emulator.p4.syntax.lexer import integer_value
 from emulator.p4.syntax.source import Tokens
+from emulator.rpc.p4protos import p4info_pb2
 
 _PACKAGE_TEXTS = ("name", "version", "organization", "contact", "url", "arch")
 _PLATFORM_NUMBERS = (
@@ -96,7 +96,7 @@ def _package(message: Any, annotations: s.Annotations, writer: AnnotationWriter)
                 if key in _PLATFORM_NUMBERS and number is not None and number[0] < 1 << 31:
                     setattr(message.platform_properties, key, number[0])
                 else:
-                    warn(writer, annotation, f"@platform_property: {key!r} is not known, or its value is no number")
+                    warn(writer, annotation, f"@platform_property: {key!r} is not known, or its value is not a number")
     writer.copy(message, annotations, frozenset(("pkginfo", "platform_property")))
 
 

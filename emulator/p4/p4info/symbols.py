@@ -40,7 +40,7 @@ class ControllerHeader:
     """A header type that packets to and from the controller carry in front."""
 
     name: str
-    """Of the annotation: ``packet_in``."""
+    """Name of the annotation: ``packet_in``."""
     type: t.StructLike
     annotations: s.Annotations
 

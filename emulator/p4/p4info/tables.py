@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4 import ir
 from emulator.p4.check import type_system as t
 from emulator.p4.check.reporting import fail, report
@@ -15,6 +14,7 @@ from emulator.p4.p4info.annotations import AnnotationWriter
 from emulator.p4.p4info.symbols import Symbols, direct_resources
 from emulator.p4.p4info.types import TypeInfo, field_name, padded_bytes
 from emulator.p4.syntax import tree as s
+from emulator.rpc.p4protos import p4info_pb2
 
 SELECTOR = "selector"
 """Match kind of keys that choose a member of a group: no match field for the control plane."""

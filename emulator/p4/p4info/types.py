@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.p4protos import p4types_pb2
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.annotations import annotation_text, control_name
@@ -13,6 +12,7 @@ from emulator.p4.errors import Kind
 from emulator.p4.p4info.annotations import AnnotationWriter, split_at_commas
 from emulator.p4.syntax import tree as s
 from emulator.p4.syntax.lexer import integer_value
+from emulator.rpc.p4protos import p4types_pb2
 
 TRANSLATION = "p4runtime_translation"
 
@@ -40,7 +40,7 @@ class TypeInfo:
         return 1 if base is t.BOOL else 0
 
     def type_name(self, type_: t.Type, *, for_parameter: bool = False) -> str:
-        """Of new types (and plain enums of action parameters); '' for all others."""
+        """Name of new types (and plain enums of action parameters); '' for all others."""
         if isinstance(type_, t.NewType):
             self._new_type(type_)
             return type_.name

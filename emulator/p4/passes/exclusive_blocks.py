@@ -16,7 +16,7 @@ Step: TypeAlias = tuple[int, int]
 AGAIN = -1
 """As an arm: what follows runs more than once."""
 MOST_PLACES = 4096
-"""Of one program: where tables are applied in every branch of actions, no exclusion is claimed."""
+"""Most places of one program: where tables are applied in every branch of actions, no exclusion is claimed."""
 
 
 @dataclass(slots=True)

@@ -77,7 +77,7 @@ class _Lowering:
         return result
 
     def _compare(self, expr: ir.Binary) -> ir.Expr:
-        """Of fields of variable width: the comparison is chosen, for no expression's value is of variable width."""
+        """Comparison of fields of variable width: it is chosen, for no expression's value is of variable width."""
         left, right = expr.left, expr.right
         if isinstance(left, ir.FieldRef) and not isinstance(left.header, ir.Header):
             return self._mux_compare(left, lambda chosen: replace(expr, left=chosen))

@@ -127,7 +127,7 @@ class Expander:
         self._origin = 0
         """Place of the user's current invocation."""
         self._depth = 0
-        """Of arguments that are expanded on their own."""
+        """Nesting depth of arguments that are expanded on their own."""
         self._work = 0
         """Tokens that macros were replaced by so far, and replacements."""
 

@@ -73,7 +73,7 @@ def p4_pieces(number: str) -> list[str]:
 
 
 MAX_DIGITS = 4096
-"""Of one number: 2,048 bits in base 2 fit, and Python converts no more than 4,300 decimal ones."""
+"""Most digits of a number: 2,048 bits in base 2 fit, and Python converts no more than 4,300 decimal ones."""
 
 
 _BASES = {"x": 16, "o": 8, "b": 2}

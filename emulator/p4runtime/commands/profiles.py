@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.commands.state import MODIFY, CommandError, State, find, number
 from emulator.p4runtime.commands.tables import (
     LINE,
@@ -21,6 +20,7 @@ from emulator.p4runtime.commands.tables import (
 from emulator.p4runtime.entities.registry import read
 from emulator.p4runtime.match_keys import add_match, match_from_proto
 from emulator.p4runtime.pipeline.schema import ActionSchema, ProfileSchema, ValueSetSchema
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import Group, GroupMember, Member
 
 

@@ -5,9 +5,9 @@ A group's copies leave in the order in which its nodes were associated, a node's
 
 from __future__ import annotations
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.commands.state import DELETE, INSERT, MODIFY, CommandError, Node, State, number
 from emulator.p4runtime.commands.tables import LINE
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import Replicas
 
 

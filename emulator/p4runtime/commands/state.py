@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from emulator.native.p4protos import p4runtime_pb2
-from emulator.native.p4runtime_client import DELETE, INSERT, MODIFY
 from emulator.p4runtime.entities.registry import prepare_write
 from emulator.p4runtime.pipeline.schema import ActionSchema, TableSchema
 from emulator.p4runtime.view import STEP, View, run_change
+from emulator.rpc.p4protos import p4runtime_pb2
+from emulator.rpc.p4runtime_client import DELETE, INSERT, MODIFY
 from emulator.switch.control import FieldMatch, TableEntry
 
 __all__ = ["DELETE", "INSERT", "MODIFY"]
@@ -61,7 +61,7 @@ class Handles:
 
 @dataclass(slots=True)
 class Node:
-    """Of the multicast engine: copies to ports, with a replication id."""
+    """A node of the multicast engine: copies to ports, with a replication id."""
 
     rid: int
     ports: tuple[int, ...]
@@ -70,7 +70,7 @@ class Node:
 
 @dataclass(slots=True)
 class State:
-    """Of one program; a new program begins with a new one."""
+    """The state of one program; a new program begins with a new one."""
 
     view: View
     ports: Mapping[int, str]
@@ -199,7 +199,7 @@ def _read(text: str, what: str) -> int:
         if text.count(".") == 3:
             return int(ipaddress.IPv4Address(text))
     except ValueError:
-        raise CommandError(f"Error: Invalid {what}: {text} is no address") from None
+        raise CommandError(f"Error: Invalid {what}: {text} is not an address") from None
     return number(text, what)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.action_calls import fill_target
 from emulator.p4runtime.commands.state import (
     DELETE,
@@ -22,6 +21,7 @@ from emulator.p4runtime.commands.state import (
 )
 from emulator.p4runtime.match_keys import add_match
 from emulator.p4runtime.pipeline.schema import ActionSchema, FieldSchema, MatchKind, TableSchema, ValueSetSchema
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import (
     Exact,
     FieldMatch,

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities.direct import fill_entry, find, key_of, put, select
 from emulator.p4runtime.entities.indexed_arrays import check_modify, check_wildcard, indices_of, read_cells
 from emulator.p4runtime.entities.resources import counter_from_proto, fill_counter
 from emulator.p4runtime.pipeline.schema import CounterSchema
 from emulator.p4runtime.view import Change, EntryKey, Undo, View, nothing
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import CounterValue
 
 # --- Indirect counters ------------------------------------------------------------------------------------------

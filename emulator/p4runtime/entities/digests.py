@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities.p4data import check_supported
 from emulator.p4runtime.entities.tables import DELETE, INSERT
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.pipeline.schema import DigestSchema
 from emulator.p4runtime.stream.digests import DigestConfig
 from emulator.p4runtime.view import Change, Undo, View
+from emulator.rpc.p4protos import p4runtime_pb2
 
 DRAIN = 1 << 20
 """More than any queue of samples holds."""

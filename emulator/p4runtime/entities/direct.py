@@ -17,7 +17,7 @@ Kind = Literal["direct counter", "direct meter"]
 
 
 def key_of(view: View, table_entry: Any, kind: Kind) -> tuple[TableSchema, EntryKey]:
-    """Of the one entry that a write addresses."""
+    """Table and key of the one entry that a write addresses."""
     table = _table_of(view, table_entry, kind)
     if table_entry.is_default_action:
         return table, (table.id, (), DEFAULT_PRIORITY)

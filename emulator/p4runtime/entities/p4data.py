@@ -69,7 +69,7 @@ _FIELDS = {
     "enum": "enum",
     "error": "error",
 }
-"""Of a P4Data, by the type's kind."""
+"""Field of a P4Data message that holds the value, by the type's kind."""
 
 
 def is_one_value(schema: Schema, spec: Any) -> bool:
@@ -82,7 +82,7 @@ def is_one_value(schema: Schema, spec: Any) -> bool:
 
 
 def value_of(message: Any, schema: Schema, spec: Any, where: str) -> int:
-    """Of a P4Data of such a type, as the switch holds it: signed ones in two's complement. Raises INVALID_ARGUMENT."""
+    """Value of a P4Data of such a type, as the switch holds it: in two's complement. Raises INVALID_ARGUMENT."""
     spec = _plain(schema, spec)
     kind, given = spec.WhichOneof("type_spec"), message.WhichOneof("data")
     expected = _FIELDS[kind]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.action_calls import call_from_proto, check_weight, fill_call, watch_port_of
 from emulator.p4runtime.entities.bytestrings import encode
 from emulator.p4runtime.entities.tables import DELETE, INSERT
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.pipeline.schema import ProfileSchema
 from emulator.p4runtime.view import Change, Undo, View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import Code as SwitchCode
 from emulator.switch.control import ControlError, Group, GroupMember, Member
 
@@ -75,7 +75,7 @@ def prepare_group_write(view: View, update_type: int, message: Any) -> Change:
     if number == 0:
         raise invalid(f"action profile {profile.name}: group id 0 is not valid")
     if not profile.has_groups:
-        raise invalid(f"action profile {profile.name} is no selector: it has no groups")
+        raise invalid(f"action profile {profile.name} is not a selector: it has no groups")
 
     def remember() -> Undo:
         return _remember_group(view, profile, number)

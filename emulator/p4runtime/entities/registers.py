@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities.indexed_arrays import check_modify, check_wildcard, indices_of, read_cells
 from emulator.p4runtime.entities.p4data import fill_data, is_one_value, value_of
 from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.pipeline.schema import RegisterSchema
 from emulator.p4runtime.view import Change, Undo, View
+from emulator.rpc.p4protos import p4runtime_pb2
 
 
 def prepare_register_write(view: View, update_type: int, message: Any) -> Change:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities import (
     counters,
     digests,
@@ -21,6 +20,7 @@ from emulator.p4runtime.entities import (
 from emulator.p4runtime.entities.tables import DELETE, INSERT, MODIFY
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.view import Change, View
+from emulator.rpc.p4protos import p4runtime_pb2
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities.replicas import Chains, chains_from_proto, has_backups, in_use
 from emulator.p4runtime.entities.tables import DELETE, INSERT
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.view import Change, Undo, View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import CloneSession
 
 GROUP_WIDTH_BITS = 16
@@ -23,7 +23,7 @@ def prepare_replication_write(view: View, update_type: int, message: Any) -> Cha
 
 
 def read_replication(view: View, message: Any) -> Iterator[Any]:
-    """One group or session, or with id 0 all. An absent one is no error: nothing is selected."""
+    """One group or session, or with id 0 all. An absent one is not an error: nothing is selected."""
     if _kind_of(message) == "clone_session_entry":
         return _read_sessions(view, message.clone_session_entry.session_id)
     return _read_groups(view, message.multicast_group_entry.multicast_group_id)

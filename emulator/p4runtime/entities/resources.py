@@ -47,7 +47,7 @@ def fill_meter(message: Any, config: MeterConfig) -> None:
 
 
 def counts_from_proto(data: Any, where: str) -> MeterCounts:
-    """Of a MeterCounterData."""
+    """The counts of a MeterCounterData."""
     return tuple(counter_from_proto(getattr(data, colour), where) for colour in COLOURS)  # type: ignore[return-value]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.action_calls import fill_through
 from emulator.p4runtime.entities.bytestrings import encode
 from emulator.p4runtime.entities.rows import MATCHES, is_given, match_of
 from emulator.p4runtime.match_keys import add_match
 from emulator.p4runtime.pipeline.schema import TableSchema
 from emulator.p4runtime.view import View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import OneShot, Row, RowKey, ToGroup, ToMember
 
 Form = tuple[int, bool, type | None, bool, tuple[bool, ...]]

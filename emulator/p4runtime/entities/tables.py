@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.action_calls import ActionCall, call_from_proto, target_from_proto
 from emulator.p4runtime.entities.resources import counter_from_proto, counts_from_proto, meter_from_proto
 from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.p4runtime.match_keys import key_from_proto
 from emulator.p4runtime.pipeline.schema import TableSchema
 from emulator.p4runtime.view import Change, EntryKey, Undo, View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import Code as SwitchCode
 from emulator.switch.control import ControlError, CounterValue, MeterConfig, MeterCounts, TableEntry, Through
 
@@ -116,13 +116,13 @@ def _delete(view: View, key: EntryKey) -> None:
 
 
 def forget_notes(view: View, key: EntryKey) -> None:
-    """Of an entry that is gone."""
+    """Forget the notes of an entry that is gone."""
     view.notes.entries.pop(key, None)
     view.notes.idle.forget(key)
 
 
 def set_notes(view: View, key: EntryKey, idle_timeout_ns: int, note: Note) -> None:
-    """Of an entry that has come or changed."""
+    """Keep the notes of an entry that has come or changed."""
     notes = view.notes
     if note is not None:
         notes.entries[key] = note

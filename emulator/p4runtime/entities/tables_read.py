@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.action_calls import fill_target
 from emulator.p4runtime.entities.resources import fill_counter, fill_counts, fill_meter
 from emulator.p4runtime.entities.rows_read import read_rows, suits_rows
@@ -14,6 +13,7 @@ from emulator.p4runtime.errors import invalid
 from emulator.p4runtime.match_keys import add_match, match_from_proto
 from emulator.p4runtime.pipeline.schema import TableSchema
 from emulator.p4runtime.view import EntryKey, View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import Code as SwitchCode
 from emulator.switch.control import ControlError, TableEntry
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities.indexed_arrays import check_modify
 from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.match_keys import add_match, match_from_proto
 from emulator.p4runtime.pipeline.schema import MatchKind, ValueSetSchema
 from emulator.p4runtime.view import Change, Undo, View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import FieldMatch, ValueSetMember, member_part
 
 

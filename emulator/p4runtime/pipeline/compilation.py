@@ -65,7 +65,7 @@ def _removed(p4info: Any, view: ControlView) -> frozenset[int]:
 
 def _compile_json(config: JsonConfig, engine: str) -> CompiledProgram:
     from emulator.bmv2json.program import load_json
-    from emulator.native.p4protos import p4info_pb2
+    from emulator.rpc.p4protos import p4info_pb2
 
     p4info = p4info_pb2.P4Info.FromString(config.p4info) if config.p4info else None
     try:

@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.errors import RequestError, invalid
 from emulator.p4runtime.pipeline.device_config import DeviceConfig, read_device_config
 from emulator.p4runtime.pipeline.package import PackageError
@@ -28,6 +27,7 @@ from emulator.p4runtime.translation import (
     translated_types,
 )
 from emulator.p4runtime.view import View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import RowControl
 
 

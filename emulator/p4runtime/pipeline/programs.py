@@ -73,7 +73,7 @@ def _read_p4info(file: Path) -> Any:
     from google.protobuf import json_format, text_format
     from google.protobuf.message import DecodeError
 
-    from emulator.native.p4protos import p4info_pb2
+    from emulator.rpc.p4protos import p4info_pb2
 
     message = p4info_pb2.P4Info()
     try:
@@ -84,5 +84,5 @@ def _read_p4info(file: Path) -> Any:
         else:
             text_format.Parse(file.read_text(), message)
     except (OSError, UnicodeDecodeError, DecodeError, json_format.ParseError, text_format.ParseError) as error:
-        raise WrongConfig(f"{file}: it is no P4Info: {error}") from None
+        raise WrongConfig(f"{file}: it is not P4Info: {error}") from None
     return message

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4runtime.errors import invalid
 from emulator.p4runtime.pipeline.schema import (
     ActionSchema,
@@ -24,6 +23,7 @@ from emulator.p4runtime.pipeline.schema import (
     TableSchema,
     ValueSetSchema,
 )
+from emulator.rpc.p4protos import p4info_pb2
 
 
 def build_schema(p4info: Any, removed: Collection[int] = ()) -> Schema:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.native.gc_pause import gc_paused
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities import registry
 from emulator.p4runtime.entities.tables import DELETE, INSERT, MODIFY
 from emulator.p4runtime.pipeline.schema import TableSchema
 from emulator.p4runtime.view import View, run_change
+from emulator.rpc.p4protos import p4runtime_pb2
 
 
 def carry_over(source: View, target: View) -> None:

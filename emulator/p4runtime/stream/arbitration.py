@@ -146,7 +146,7 @@ class Arbiter:
             )
 
     def primaries(self) -> list[Hashable]:
-        """Of all roles."""
+        """The primary clients of all roles."""
         found = (role.primary() for role in self._roles.values())
         return [stream for stream in found if stream is not None]
 

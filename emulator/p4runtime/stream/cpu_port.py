@@ -26,7 +26,7 @@ class CpuPort:
         """Frames shorter than the packet_in header."""
         self._on_frame = on_frame
         self._lock = threading.Lock()
-        """Of the host's end of the cable, which is made for one thread."""
+        """Lock of the host's end of the cable, which is made for one thread."""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="netsum-cpu-port", daemon=True)
 

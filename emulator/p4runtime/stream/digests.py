@@ -42,7 +42,7 @@ class _Sent:
 
 @dataclass(slots=True)
 class DigestBuffer:
-    """Of one digest; ``config`` may be replaced at any time."""
+    """The samples of one digest; ``config`` may be replaced at any time."""
 
     config: DigestConfig
     sweeps_acks: bool = False
@@ -52,7 +52,7 @@ class DigestBuffer:
     _unacknowledged: deque[_Sent] = field(default_factory=deque)
     """Oldest first."""
     _known: dict[Sample, int] = field(default_factory=dict)
-    """Of all samples in ``_unacknowledged``, with the id of their list."""
+    """All samples in ``_unacknowledged``, with the id of their list."""
     _last_list_id: int = 0
 
     def add(self, samples: Iterable[Sample], now_ns: int) -> None:

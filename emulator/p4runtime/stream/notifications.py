@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities.p4data import fill_data
 from emulator.p4runtime.entities.replication import choose_replicas_again
 from emulator.p4runtime.entities.tables import find_entry
@@ -20,6 +19,7 @@ from emulator.p4runtime.flavor import SPECIFICATION, Flavor
 from emulator.p4runtime.pipeline.schema import DigestSchema
 from emulator.p4runtime.stream.digests import DigestBatch, DigestBuffer
 from emulator.p4runtime.view import EntryKey, View
+from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.switch.control import Code, ControlError
 
 MOST_SAMPLES = 1024

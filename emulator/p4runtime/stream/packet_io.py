@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2
 from emulator.p4runtime.entities.bytestrings import BytestringError, decode, encode
 from emulator.p4runtime.errors import invalid
 from emulator.p4runtime.pipeline.schema import PacketHeaderSchema
+from emulator.rpc.p4protos import p4runtime_pb2
 
 
 def frame_of(header: PacketHeaderSchema | None, message: Any) -> bytes:

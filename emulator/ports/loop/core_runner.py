@@ -63,11 +63,12 @@ class CoreRunner(SwitchRunner):
         spin_ns: int = SPIN_NS,
         is_loaded: Callable[[], bool] = lambda: True,
         longest_turn_ns: int | None = None,
+        starts_clock: bool = False,
     ) -> None:
         """``is_loaded``: whether the core can process frames; without it they are dropped, as without a program.
 
         ``longest_turn_ns``: the next turn after a longer one takes half as many frames from each port; control
-        operations wait for a turn.
+        operations wait for a turn. ``starts_clock``: see `SwitchRunner`.
         """
         self._core = core
         self._longest_turn_ns = longest_turn_ns
@@ -81,6 +82,7 @@ class CoreRunner(SwitchRunner):
             spin_ns=spin_ns,
             timers=True,
             allowances=address_of(self._allowances),
+            starts_clock=starts_clock,
         )
 
     def _process(self, *arguments: int) -> int:

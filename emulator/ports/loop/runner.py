@@ -74,11 +74,15 @@ class SwitchRunner:
         spin_ns: int = SPIN_NS,
         timers: bool = False,
         allowances: int = 0,
+        starts_clock: bool = False,
     ) -> None:
         """``timers``: what the program returns is when it wants to be called at the latest, -1: never.
 
         ``allowances``: address of an int32 for each port number, which the program may change while it is called: how
         many frames are taken from the port in a turn, PER_PORT at most. 0: that many from each.
+
+        ``starts_clock``: the program's time is 0 now, as bmv2's time stamps count from the switch's start; otherwise it
+        is CLOCK_MONOTONIC. Where all ports are capture files it is theirs.
         """
         self.switch = switch
         self.ports = tuple(ports)
@@ -97,6 +101,8 @@ class SwitchRunner:
             for port in self.ports:
                 port.go_live()
         self._start_ns = time.monotonic_ns() + max((port.spec.start_ns for port in self.ports), default=0)
+        if starts_clock and not self._virtual:
+            self._record["origin_ns"] = time.monotonic_ns()
         self._address = address_of(self._record)
         # looking around sees memory only: cables and interfaces' rings
         looks = any(port.spec.kind not in (PortKind.UDP, PortKind.TCP, PortKind.PCAP) for port in self.ports)
@@ -204,7 +210,8 @@ class SwitchRunner:
 
     def now_ns(self) -> int:
         """The time that the program sees."""
-        return int(self._record["now_ns"][0]) if self._virtual else time.monotonic_ns()
+        record = self._record
+        return int(record["now_ns"][0]) if self._virtual else time.monotonic_ns() - int(record["origin_ns"][0])
 
     def statistics(self) -> RunnerStatistics:
         """What the loop has done so far; may be called while it runs."""

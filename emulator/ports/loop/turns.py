@@ -55,6 +55,7 @@ RUN = np.dtype(
             "spin_ns",
             "virtual",  # 1: time is the files'
             "now_ns",  # their present time
+            "origin_ns",  # where the program's time is 0, on the loop's clock
             "finished",  # 1: no frame is to come
             "turns",
             "frames",
@@ -97,9 +98,9 @@ def _process(run: int, now_ns: int) -> None:
     if program == 0:
         loop.no_program += count
         return
-    returned = call_program(program, loop.context, batch, now_ns)
+    returned = call_program(program, loop.context, batch, now_ns - loop.origin_ns)
     if loop.timers != 0:
-        loop.timer_ns = returned
+        loop.timer_ns = returned + loop.origin_ns if returned >= 0 else -1
     loop.frames += count
 
 

@@ -49,7 +49,7 @@ class FlatTable(ABC):
 
     @abstractmethod
     def take_out(self, entry: Entry) -> None:
-        """Of the search structure."""
+        """Remove the entry from the search structure."""
 
     # --- Mirror ---------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ def _compiled_move_half(rows: Any, blocks_at: int, source: int, target: int) -> 
 
 
 def _plain_put(rows: Any, blocks_at: int, word: int, bits: Any) -> None:
-    """Of all these rows at once."""
+    """Set the bits in all these rows at once."""
     rows[:, blocks_at + word] = bits
     bit = ONE << np.uint64(word % 64)
     summary = rows[:, word // 64]

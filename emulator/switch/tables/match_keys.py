@@ -86,7 +86,7 @@ class MatchKeys:
         ones = (1 << key.width_bits) - 1
         if key.match_kind == "range":
             if not 0 <= first <= second <= ones:
-                raise self._invalid(f"{self._where(key)}: {first} .. {second} is no range of {key.width_bits} bits")
+                raise self._invalid(f"{self._where(key)}: {first} .. {second} is not a range of {key.width_bits} bits")
         elif not 0 <= first <= ones or not 0 <= second <= ones or first & ~second:
             raise self._invalid(f"{self._where(key)}: {first:#x} is not in {second & ones:#x}")
 
@@ -121,7 +121,7 @@ _TO: dict[str, Callable[[int, int, int], FieldMatch]] = {
 
 
 def member_keys(view: TupleView, member: ValueSetMember) -> KeyParts:
-    """Of a value set's member. INVALID_ARGUMENT for what does not fit its fields."""
+    """Keys of a value set's member. INVALID_ARGUMENT for what does not fit its fields."""
     ones = [(1 << width) - 1 for width in view.widths_bits]
     kinds = view.match_kinds
     one_value = tuple(v if kind == "range" else o for v, o, kind in zip(member.values, ones, kinds, strict=False))

@@ -10,7 +10,7 @@ from emulator.switch.profiles import Call
 from emulator.v1model.control_view import KeyParts
 
 DEFAULT_HANDLE = 0
-"""Of the default entry, which has direct resources like the others."""
+"""Handle of the default entry, which has direct resources like the others."""
 
 
 @dataclass(slots=True)

@@ -153,7 +153,7 @@ class Scan:
 
 
 def best_match(table: Table, values: tuple[int, ...]) -> Entry | None:
-    """Of the entries that match, the one with the highest priority (or longest prefix), then the smallest handle."""
+    """The matching entry with the highest priority (or longest prefix), then the smallest handle."""
     if not table.view.keys:
         return None
     found: Entry | None = None

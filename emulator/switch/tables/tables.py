@@ -57,7 +57,7 @@ class Table:
         self._put_program_entries()
 
     def _put_program_entries(self) -> None:
-        """Of entries with the same match and priority the first wins."""
+        """Insert the program's entries; of those with the same match and priority the first wins."""
         for given in self.view.entries:
             key = given.keys, self.keys.priority(given.keys, given.priority)
             if key not in self.entries:

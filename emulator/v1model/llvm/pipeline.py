@@ -25,7 +25,6 @@ from emulator.p4.llvm.sharing import shared_actions
 from emulator.p4.llvm.statements import emit_statement
 from emulator.p4.llvm.storage import Storage
 from emulator.p4.target import Target
-from emulator.ports.batch import MAX_PORTS
 from emulator.v1model.features import features_of
 from emulator.v1model.layout import SYMBOL, PipelineLayout, Word
 from emulator.v1model.limits import UNCUT
@@ -171,10 +170,6 @@ class _Pipeline:
         FRAME.put(cg, b.load(b.gep(self.addresses, [self.index], source_etype=PTR), typ=PTR))
         FRAME_LENGTH.put(cg, length)
         PORT.put(cg, port)
-        number = b.zext(b.and_(port, constant(MAX_PORTS - 1, 32)), I64)
-        record = at(b, cg.context_word(Word.RX_COUNTERS), b.mul(number, i64(16)))
-        cg.add_to(record, 1)
-        cg.add_to(at(b, record, 8), length)
         if self.uses.reinjects:
             OWN_CELL.put(cg, 0)
             AGAIN.put(cg, Instance.NORMAL)

@@ -88,7 +88,7 @@ class Queues:
     state: SavedState
 
     def size_bytes(self, state_bytes: int) -> int:
-        """Of the whole area."""
+        """Size of the whole area."""
         return self.places.leaving + QUEUE_CAPACITY * (self.places.leaving_head_bytes + state_bytes)
 
     def begin(self) -> None:

@@ -54,7 +54,7 @@ def digest(cg: CodeGen, call: ir.CallExtern) -> None:
 
 
 def _value(cg: CodeGen, expr: ir.Expr) -> Value:
-    """Of a field of variable width the number that its bits make: they come first in the field's full width."""
+    """Value of an expression; of a field of variable width the number that its bits make, first in its full width."""
     value = expressions.value(cg, expr)
     if isinstance(expr.type, ir.VarBits):
         unused = cg.b.sub(i64(expr.type.max_width_bits), expressions.varbit_content(cg, expr)[1])

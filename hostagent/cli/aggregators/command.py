@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostagent.cli.options import DIE_WITH_PARENT, QUIET
+from hostagent.cli.options import DIE_WITH_PARENT, QUIET, check_ports
 from hostagent.cli.parsing import argument, command, integer, option, repeated
 
 
@@ -38,7 +38,7 @@ def aggregator(
 
     options = AggregatorOptions(
         core=core,
-        ports=tuple(port or ()),
+        ports=check_ports(port or ()),
         lanes=lanes,
         slots=slots,
         listen=listen,

@@ -49,7 +49,7 @@ def make_core(name: str, options: CoreOptions) -> Aggregator:
     except AggregatorRefused as error:
         raise UnknownCore(f"{name}: {error}") from error
     if not isinstance(core, Aggregator):
-        raise UnknownCore(f"{name} is no aggregator: see hostagent.protocol.services.aggregator.Aggregator")
+        raise UnknownCore(f"{name} is not an aggregator: see hostagent.protocol.services.aggregator.Aggregator")
     return core
 
 

@@ -34,7 +34,7 @@ from hostagent.protocol.services.aggregator_server import AggregatorServer, Aggr
 from hostagent.protocol.wire import full_frame_bytes
 
 DEFAULT_ADDRESS = "127.0.0.1:48865"
-"""Of the gRPC service: the port after the frames' UDP port. Not all interfaces: there is no authentication."""
+"""Address of the gRPC service: the port after the frames' UDP port. Not all interfaces: there is no authentication."""
 
 MakeCore = Callable[[CoreOptions], Aggregator]
 

@@ -12,6 +12,10 @@ from hostagent.cli.parsing import UsageError, command, integer, number, option, 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
+ALL = ("switch", "tables", "ports", "forward", "server", "load", "pspin", "worker", "entries", "allreduce")
+"""What `everything` measures, in this order."""
+
+
 def parse_size(text: str) -> int:
     """``64MiB`` to bytes; a bare number is bytes. Raises UsageError."""
     digits = text.strip().rstrip("BbKkMmGgIi ")
@@ -119,8 +123,9 @@ def forward(*, seconds: float = 0.7, rounds: int = 7, as_json: bool = False) -> 
 def server(
     *, size: str = "100MB", ranks: int = 4, parameters: int = 25_000_000, steps: int = 5, as_json: bool = False
 ) -> int:
-    """The rack server: sums next to plain copies, two cores to one, tall to wide, eight tenants to one, and an Adam
-    step in the server next to gloo with a local Adam.
+    """The rack server: sums next to plain copies, two cores to one, eight tenants to one, and an Adam step in the
+    server next to gloo with a local Adam; tall next to wide, that is each block of a tensor summed by one core next to
+    each by all cores together.
 
     Example:
       netsum bench server --parameters 0
@@ -170,7 +175,8 @@ def entries(*, entries: int = 100_000, as_json: bool = False) -> int:
 
 @command(option("-o", "--output", metavar="FILE", type=Path, help="JSON file for all results."), AS_JSON)
 def everything(*, output: Path | None = None, as_json: bool = False) -> int:
-    """All of the benchmarks but server, worker and entries, one after the other: the tables of BENCHMARKS.md.
+    """All benchmarks, one after the other, each with its default options: the figures of BENCHMARKS.md, and those of
+    worker and entries, which it does not have.
 
     Example:
       netsum bench all -o bench.json
@@ -184,7 +190,7 @@ def everything(*, output: Path | None = None, as_json: bool = False) -> int:
     if not as_json:
         print("  ".join(f"{name} {value}" for name, value in facts.items()))
     reports = []
-    for name in ("switch", "tables", "ports", "forward", "load", "pspin", "allreduce"):
+    for name in ALL:
         try:
             report = importlib.import_module(f"hostagent.cli.bench.{name}").measure()
         except BenchError as error:  # such as one that needs root

@@ -14,9 +14,9 @@ from typing import Any
 
 import grpc
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
-from emulator.native.p4runtime_client import INSERT, P4RuntimeClient, StreamClient
 from emulator.p4runtime.process import RunningSwitch, SwitchOptions, compile_for
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
+from emulator.rpc.p4runtime_client import INSERT, P4RuntimeClient, StreamClient
 from hostagent.cli.bench.runner import BenchError, Report, Row
 
 PROGRAM = """
@@ -96,7 +96,7 @@ TABLES: dict[str, tuple[str, Fill]] = {
 }
 
 
-def measure(entries: int) -> Report:
+def measure(entries: int = 100_000) -> Report:
     """Insert, modify, read and delete ``entries`` of three kinds of table."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="netsum-bench-") as folder:

@@ -220,7 +220,7 @@ def _round(forwarder: Role, ends: list[Role]) -> Round:
 
 
 def _by_reason(drops: dict[str, dict[str, int]]) -> Counter[str]:
-    """Of all ports."""
+    """Drops of all ports, by reason."""
     return sum((Counter(by_reason) for by_reason in drops.values()), Counter())
 
 

@@ -54,7 +54,7 @@ def _speed(name: str, play: Callable[[], tuple[int, int]]) -> Row:
     play()
     best, packets, cycles = float("inf"), 0, 0
     for _ in range(REPEATS):
-        began = time.process_time()  # others on the machine are no part of it
+        began = time.process_time()  # others on the machine are not part of it
         packets, cycles = play()
         best = min(best, time.process_time() - began)
     note = f"{packets / best:,.0f} packets/s"

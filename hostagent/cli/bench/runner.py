@@ -52,7 +52,7 @@ class Report:
     title: str
     rows: Sequence[Row]
     seed: int | None = None
-    """Of everything random; None: nothing is."""
+    """Seed of everything random; None: nothing is."""
     remarks: Sequence[str] = ()
     """Lines below the table."""
     details: Mapping[str, Any] = field(default_factory=dict)

@@ -41,7 +41,7 @@ LEAST_LANES = 256
 ROUNDS, STEP_ROUNDS = 5, 2
 
 
-def measure(tensor_bytes: int, ranks: int, parameters: int, steps: int) -> Report:
+def measure(tensor_bytes: int = 100_000_000, ranks: int = 4, parameters: int = 25_000_000, steps: int = 5) -> Report:
     """All rows. ``parameters`` 0 leaves the training step out. Raises BenchError."""
     rows = [
         sum_row(tensor_bytes),

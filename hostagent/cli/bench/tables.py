@@ -32,7 +32,7 @@ from hostagent.cli.bench.traffic import BATCH_FRAMES, Frames, Keys, RingSwitch, 
 PORTS = 4
 FRAME_BYTES = 64
 DESTINATION = 30
-"""Of an IPv4 frame's destination address."""
+"""Offset of an IPv4 frame's destination address."""
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 BATCHES = 4_000
 """A million frames, so ten for each entry of the largest table."""
@@ -72,7 +72,7 @@ class Lookup:
     table: str
     entries: int
     ns_per_frame: float
-    """Of the best batch."""
+    """Time in the best batch."""
     median_ns: float
     million_per_second: float
     ratio_to_limit: float

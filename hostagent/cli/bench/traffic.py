@@ -153,7 +153,7 @@ class Keys:
     """What makes frames hit entries."""
 
     offset: int
-    """Of the frame's bytes."""
+    """Offset of the frame's bytes."""
     values: NDArray[np.uint8]
     """[entries, bytes]"""
 
@@ -169,8 +169,8 @@ class RingSwitch:
         self.switch.load(program)
 
     def measure(self, frames: Frames, keys: Keys, batches: int, *, summed: bool = False) -> Timing:
-        """Of batches whose frames have any of the keys, and IPv4 checksums if ``summed``. Raises RuntimeError when the
-        switch dropped one."""
+        """Timing of batches whose frames have any of the keys, and IPv4 checksums if ``summed``. Raises RuntimeError
+        when the switch dropped one."""
         program, context = self.switch.program_address, self.switch.context_address
         rings, batch = self.switch.ports.ring_address(0), frames.batch.record_address
 

@@ -142,7 +142,7 @@ def core_nanoseconds(lanes: int, dtype: DType, tensor_bytes: int) -> tuple[float
     return best[0], best[1]
 
 
-def measure(lanes: int) -> Report:
+def measure(lanes: int = 256) -> Report:
     """The loops alone in the first-level cache, then the whole core by element type and size of the tensor."""
     values, words = (
         np.random.default_rng(SEED).standard_normal(lanes).astype(np.float32),

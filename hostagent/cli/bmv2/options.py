@@ -13,7 +13,7 @@ GRPC_SWITCH, SWITCH = "simple_switch_grpc", "simple_switch"
 DROP_PORT = 511
 DEFAULT_ADDRESS = "0.0.0.0:9559"
 DEFAULT_THRIFT_PORT = 9090
-"""Of bmv2's simple_switch and simple_switch_CLI."""
+"""Thrift port of bmv2's simple_switch and simple_switch_CLI."""
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 PROGRAM_ENDINGS = (".json", ".p4", ".zip")
 TLS = "grpc_server_"
@@ -51,7 +51,7 @@ class Options:
 
 
 def defaults(name: str) -> Options:
-    """Of the command ``name``.
+    """Default options of the command ``name``.
 
     simple_switch has no P4Runtime server in bmv2, so several start on one machine without an option for it. Here it
     takes a free port on the loopback interface; simple_switch_CLI finds it by the Thrift port.

@@ -55,6 +55,10 @@ def _refuse(name: str, message: str) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
+    """argparse's own, not `hostagent.cli.parsing.Parser`, which reads what netsum's commands and simple_switch have in
+    common: p4c's mistakes end with status 1, and some of its options take a value only behind ``=``, so that the next
+    word may be the program; `Option` can say neither."""
+
     def error(self, message: str) -> Any:
         self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
 
@@ -152,7 +156,7 @@ def _compile(options: argparse.Namespace, name: str) -> int:
 
 
 def _stem(options: argparse.Namespace) -> Path:
-    """Of the driver's output files."""
+    """Path of the driver's output files, without their endings."""
     folder = Path(options.output or ".")
     folder.mkdir(parents=True, exist_ok=True)
     return folder / Path(options.program).stem

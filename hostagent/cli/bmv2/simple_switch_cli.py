@@ -13,8 +13,8 @@ from typing import Any
 
 import grpc
 
-from emulator.native.tls import ClientTls, TlsError
 from emulator.p4runtime.commands.service import CommandsClient
+from emulator.rpc.tls import ClientTls, TlsError
 from hostagent.cli.bmv2.options import DEFAULT_THRIFT_PORT
 from hostagent.cli.bmv2.thrift_port import p4runtime_address
 

@@ -18,8 +18,8 @@ from hostagent.cli.bmv2.options import GRPC_SWITCH, SWITCH, Options, parse
 from hostagent.cli.parsing import UsageError, say
 
 if TYPE_CHECKING:
-    from emulator.native.tls import ServerTls
     from emulator.p4runtime.process import SwitchOptions
+    from emulator.rpc.tls import ServerTls
 
 log = logging.getLogger("netsum.switch")
 EARLY_S = 4.0
@@ -129,7 +129,7 @@ def switch_options(options: Options) -> SwitchOptions:
 
 
 def _tls(options: Options) -> ServerTls | None:
-    from emulator.native.tls import ServerTls
+    from emulator.rpc.tls import ServerTls
 
     files = options.tls
     if "ssl" not in files:

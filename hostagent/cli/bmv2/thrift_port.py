@@ -52,7 +52,7 @@ class _Server(socketserver.ThreadingTCPServer):
     p4runtime = ""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes, or says nothing, is no error."""
+        """A client that goes, or says nothing, is not an error."""
 
 
 class _Connection(socketserver.BaseRequestHandler):

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from hostagent.cli.options import AS_JSON, CHECKPOINT_SECONDS, DIE_WITH_PARENT, QUIET, RESTORE, check_checkpoint
+from hostagent.cli.options import (
+    AS_JSON,
+    CHECKPOINT_EVERY,
+    CHECKPOINT_SECONDS,
+    DIE_WITH_PARENT,
+    QUIET,
+    RESTORE,
+    check_checkpoint,
+    check_ports,
+)
 from hostagent.cli.parsing import UsageError, command, flag, integer, number, option, refuse, repeated, switchable
 
 
@@ -37,7 +46,7 @@ from hostagent.cli.parsing import UsageError, command, flag, integer, number, op
         type=Path,
         help="Folder for the weights, optimizer state and step of every service, one file each.",
     ),
-    option("--checkpoint-every", metavar="STEPS", type=integer(0), help="Optimizer steps between checkpoints."),
+    CHECKPOINT_EVERY,
     CHECKPOINT_SECONDS,
     RESTORE,
     option("--listen", metavar="HOST:PORT", help="Listening address for the controller; port 0: any free port."),
@@ -60,7 +69,7 @@ def server(
     memory: str | None = None,
     metrics: str | None = None,
     checkpoint: Path | None = None,
-    checkpoint_every: int = 0,
+    checkpoint_every: int | None = None,
     checkpoint_seconds: float | None = None,
     restore: bool = True,
     listen: str = "127.0.0.1:48865",
@@ -96,7 +105,7 @@ def server(
     if checkpoint is not None and restore:
         check_server_folder(checkpoint, rack)
     options = ServerOptions(
-        AggregatorOptions("server", tuple(port or ()), lanes, slots, listen, die_with_parent, quiet),
+        AggregatorOptions("server", check_ports(port or ()), lanes, slots, listen, die_with_parent, quiet),
         cores=cores,
         memory_bytes=memory_bytes(memory),
         services=services,
@@ -104,7 +113,7 @@ def server(
         report=report,
         as_json=as_json,
         checkpoint=checkpoint,
-        pace=Pace(checkpoint_every, checkpoint_seconds or 0.0),
+        pace=Pace(checkpoint_every or 0, checkpoint_seconds or 0.0),
         restore=restore,
         rack=rack,
         peers=peers_from(rack, peer or []),
@@ -211,7 +220,7 @@ def racks(
 
 
 def memory_bytes(text: str | None) -> int:
-    """Of --memory; 0 where it is not given. Raises UsageError."""
+    """The value of --memory; 0 where it is not given. Raises UsageError."""
     from hostagent.cli.rack.tenants_file import size_of
 
     try:

@@ -63,7 +63,7 @@ class Point:
     time_ms: float
     model_ms: float
     crossed_bytes: int
-    """Of lanes, out of each rack: the most of any."""
+    """Bytes of lanes out of each rack: the most of any."""
     formula_bytes: int
     right: bool
 

@@ -31,7 +31,7 @@ def size_of(text: str) -> int:
     digits = text.rstrip("KMGiB")
     unit = text[len(digits) :]
     if unit not in UNITS or not digits.isascii() or not digits.isdigit():
-        raise ValueError(f"{text!r} is no size; write 2GiB, 500MB or a number of bytes")
+        raise ValueError(f"{text!r} is not a size; write 2GiB, 500MB or a number of bytes")
     return int(digits) * UNITS[unit]
 
 

@@ -339,7 +339,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("aggregator", "aggregator_ready", "aggregator_problem", "slots", "slots_free", "lanes", "jobs", "ports")
+    __slots__ = ("aggregator", "aggregator_ready", "aggregator_problem", "slots", "slots_free", "lanes", "jobs", "ports", "forwards_messages")
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_READY_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_PROBLEM_FIELD_NUMBER: _ClassVar[int]
@@ -348,6 +348,7 @@ class StatusReply(_message.Message):
     LANES_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
     PORTS_FIELD_NUMBER: _ClassVar[int]
+    FORWARDS_MESSAGES_FIELD_NUMBER: _ClassVar[int]
     aggregator: str
     aggregator_ready: bool
     aggregator_problem: str
@@ -356,7 +357,8 @@ class StatusReply(_message.Message):
     lanes: int
     jobs: _containers.RepeatedCompositeFieldContainer[JobStatus]
     ports: _containers.RepeatedCompositeFieldContainer[PortStatus]
-    def __init__(self, aggregator: _Optional[str] = ..., aggregator_ready: _Optional[bool] = ..., aggregator_problem: _Optional[str] = ..., slots: _Optional[int] = ..., slots_free: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[JobStatus, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortStatus, _Mapping]]] = ...) -> None: ...
+    forwards_messages: bool
+    def __init__(self, aggregator: _Optional[str] = ..., aggregator_ready: _Optional[bool] = ..., aggregator_problem: _Optional[str] = ..., slots: _Optional[int] = ..., slots_free: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[JobStatus, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortStatus, _Mapping]]] = ..., forwards_messages: _Optional[bool] = ...) -> None: ...
 
 class JobStatus(_message.Message):
     __slots__ = ("job", "group", "size", "state", "cause", "epoch", "base", "window", "first_slot", "restarts", "members")

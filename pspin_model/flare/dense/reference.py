@@ -45,7 +45,7 @@ class Shape:
     blocks: int
     children: int
     elements: int
-    """Of a packet."""
+    """Elements of a packet."""
     dtype: np.dtype[Any]
     algorithm: Algorithm = Algorithm.SINGLE
     buffers: int = 1

@@ -52,10 +52,10 @@ class Setting:
     packet_bytes: int = 1024
     algorithm: Algorithm = Algorithm.SINGLE
     buffers: int = 1
-    """Of a block; counts for MULTI only."""
+    """Buffers of a block; counts for MULTI only."""
     cores_per_block: int = 8
     line_rate_gbps: float = LINE_RATE_GBPS
-    """Of all children together."""
+    """Rate of all children together."""
     staggered: bool = True
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class Prediction:
     service_cycles: float
     packets_per_cycle: float
     bandwidth_gbps: float
-    """Of payload coming in."""
+    """Rate of payload coming in."""
     contenders: float
     block_interval_cycles: float
     latency_cycles: float

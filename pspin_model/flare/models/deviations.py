@@ -7,7 +7,7 @@ from typing import Any
 
 APART = 0.10
 SHORT_PACKETS = 40
-"""Of a core, below which beginning and end are more than a twentieth of the time."""
+"""Packets of a core below which beginning and end are more than a twentieth of the time."""
 
 
 def explanation(row: Mapping[str, Any]) -> str:

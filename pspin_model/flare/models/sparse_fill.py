@@ -60,7 +60,7 @@ def stored_indices(distinct: float, entries: int, *, probe: bool) -> float:
 
 
 def stored_second(distinct: float, entries: int, *, probe: bool) -> float:
-    """Of these, those in their second entry: the integral of (I/T) (1 - I/T)."""
+    """Those stored in their second entry: the integral of (I/T) (1 - I/T)."""
     if not probe:
         return 0.0
     x = distinct / entries

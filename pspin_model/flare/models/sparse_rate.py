@@ -33,7 +33,7 @@ class SparseSetting:
     cores: int
     costs: CostTable
     unit_bytes: int
-    """Of a block's storage with its spill buffer."""
+    """Bytes of a block's storage with its spill buffer."""
     price: ElementPrice
     buffers: int = 1
     cores_per_block: int = 8
@@ -68,7 +68,7 @@ class SparsePrediction:
     cycles: float
     """From the first packet's arrival to the last result."""
     bandwidth_gbps: float
-    """Of packets coming in, with headers."""
+    """Rate of packets coming in, with headers."""
     dense_gbps: float
     """The messages with their zeros in that time."""
     service_cycles: float
@@ -195,7 +195,7 @@ def finish_cycles(setting: SparseSetting, of: Filling) -> float:
 
 
 def _merge_cycles(setting: SparseSetting, looks: float, move: float) -> float:
-    """Of one buffer, which has what its part of the children sent, into the first; ``move``: of a pair."""
+    """Cycles of merging one buffer, with what its part of the children sent, into the first; ``move``: of a pair."""
     c, shape = setting.costs, setting.shape
     part = replace(shape, children=max(1, round(shape.children / setting.buffers)))
     held = filling(part, setting.density, setting.parts[0][1])

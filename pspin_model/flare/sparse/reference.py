@@ -57,7 +57,7 @@ class SparseShape:
     storage: str = "hash"
     """One of STORAGES."""
     entries: int = 0
-    """Of the hash table; 0: as Flare's handlers, by type."""
+    """Entries of the hash table; 0: as Flare's handlers, by type."""
     probe: bool = True
     spill_pairs: int = 0
     """Room of the spill buffer; 0: a packet's worth."""
@@ -136,7 +136,7 @@ class Totals:
     bytes_in: int = 0
     bytes_out: int = 0
     indices_up: int = 0
-    """Of complete blocks, each once: how full the result is at this level."""
+    """Indices of complete blocks, each once: how full the result is at this level."""
     extra_bytes: int = 0
     """Sent up beyond what every index once, in packets as full as can be, would have taken."""
 
@@ -235,7 +235,7 @@ class SparseNode:
 
     @property
     def working_bytes(self) -> int:
-        """Of blocks in the works."""
+        """Bytes of unfinished blocks."""
         return sum(self.shape.block_bytes for block in self._slots if block is not None and not block.complete)
 
     def _check(self, fragment: Fragment) -> None:

@@ -40,7 +40,7 @@ from pspin_model.handlers import (
 )
 
 BYTES_A_WORD = FRAGMENTS_A_WORD // 8
-"""Of bits."""
+"""Bytes of a word of the bit field of fragments."""
 
 
 @helper

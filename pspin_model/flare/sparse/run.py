@@ -193,7 +193,7 @@ class SparseRun(ContextRun):
 
 
 def units_of(reduction: Reduction) -> int:
-    """Of each block: M buffers, or one."""
+    """Buffers of each block: M, or one."""
     return reduction.buffers if reduction.algorithm == Algorithm.MULTI else 1
 
 

@@ -19,9 +19,9 @@ from pspin_model.flare.sparse.wire import Indices
 EMPTY = -1
 SPILLED = -1
 HASH_ENTRIES = {1: 1024, 2: 512, 4: 256}
-"""Of Flare's handlers, by an element's bytes: about a packet's pairs and a half."""
+"""Entries of Flare's handlers, by an element's bytes: about a packet's pairs and a half."""
 WIDE_ENTRIES = 256
-"""Of wider elements than theirs. [ours]"""
+"""Entries of wider elements than theirs. [ours]"""
 MULTIPLIER = np.uint32(0x9E3779B1)
 """Fibonacci hashing: neighbouring indices go far apart."""
 

@@ -35,7 +35,7 @@ are coming."""
 EMPTY_BYTES = IP_UDP_BYTES + HEADER.itemsize
 """A packet without pairs."""
 MOST_INDICES = 1 << 16
-"""Of a block: an index has 16 bits."""
+"""Most indices of a block: an index has 16 bits."""
 MOST_FRAGMENTS = (1 << 16) - 1
 REQUEST = (1 << 16) - 1
 """As ``fragment``: no pairs, but a bit for each fragment that the sender has of the block, from number 0 on, ``pairs``
@@ -46,11 +46,11 @@ SLACK = {1: 64, 2: 32, 4: 16}
 """Pairs of a packet that the expected number of non-zeros leaves free, so that most blocks need one fragment, by an
 element's bytes."""
 WIDE_SLACK = 16
-"""Of wider elements than Flare's. [ours]"""
+"""Slack of wider elements than Flare's. [ours]"""
 
 
 class FragmentError(ValueError):
-    """Bytes or pairs that are no fragment of this reduction."""
+    """Bytes or pairs that are not a fragment of this reduction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def encode_request(
 
 
 def requested(data: bytes, fragments: int) -> list[int] | None:
-    """The numbers of the fragments that a request asks for; None: the UDP payload is no request."""
+    """The numbers of the fragments that a request asks for; None: the UDP payload is not a request."""
     head = np.frombuffer(data, HEADER, 1)[0]
     if head["fragment"] != REQUEST:
         return None

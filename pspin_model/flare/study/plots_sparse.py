@@ -12,7 +12,7 @@ from pspin_model.flare.study.plots import COLORS, legend_below, make_figure, siz
 STORAGE_COLORS = {"array": COLORS["single"], "hash": COLORS["multi"]}
 MARKERS = {"array": "o", "hash": "s"}
 SHADES = {1: 1.0, 2: 0.45}
-"""Of a line, by the buffers of a block: one, several."""
+"""Opacity of a line, by the buffers of a block: one, several."""
 LINES = ("-", "--", ":", "-.")
 """By message size."""
 

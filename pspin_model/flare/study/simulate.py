@@ -44,7 +44,7 @@ class Outcome:
     refused: str = ""
     """Why the manager did not take it: the hosts reduce among themselves, and what the switch would measure is 0."""
     fallback_cycles: int = 0
-    """Of a refused one: what a ring of the hosts takes at least, each sending 2 (P-1)/P of its message on its link."""
+    """Least cycles of a ring of the hosts where it was refused, each sending 2 (P-1)/P of its message on its link."""
     exact: bool = False
     """Every block's result is there and is what it must be."""
     packets: int = 0

@@ -16,7 +16,7 @@ from pspin_model.flare.sparse.run import SparseFigures, SparseRun
 from pspin_model.flare.study.series import input_bytes, steps
 from pspin_model.flare.study.simulate import machine_as_json
 from pspin_model.flare.tree.config import TreeConfig
-from pspin_model.flare.tree.simulation import MOST_VAIN_ROUNDS, TimedNetwork, TimedReduction
+from pspin_model.flare.tree.simulation import MOST_FRUITLESS_ROUNDS, TimedNetwork, TimedReduction
 from pspin_model.flare.tree.switch import Switch
 from pspin_model.machine.machine import Run
 
@@ -29,7 +29,7 @@ class LevelFigures:
     """0: the hosts' switches."""
     switches: int
     children: int
-    """Of a switch, the most."""
+    """Most children of a switch."""
     algorithm: str
     done_cycles: int
     """Until the last result left it."""
@@ -47,7 +47,7 @@ class LevelFigures:
     working_peak_bytes: int
     """The most on a switch, of this reduction."""
     booked_bytes: int
-    """Of each L1 of a switch, the most."""
+    """Most bytes of an L1 that a switch books."""
     sparse: SparseFigures | None = None
     """``result_density``: the mean of the switches."""
 
@@ -64,7 +64,7 @@ class TreeReport:
     density: float = 0.0
     refused: str = ""
     fallback_cycles: int = 0
-    """Of a refused one: what a ring of the hosts takes at least, each sending 2 (P-1)/P of its message on its link."""
+    """Least cycles of a ring of the hosts where it was refused, each sending 2 (P-1)/P of its message on its link."""
     root: str = ""
     exact: bool = False
     """Every host has the right result; integers exactly, floats of trees bit for bit, other floats about."""
@@ -153,7 +153,7 @@ def _report(network: TimedNetwork, runs: dict[str, Run], one: TimedReduction) ->
 
 def _unfinished(network: TimedNetwork, missing: int) -> str:
     why = (
-        f"gave up after {MOST_VAIN_ROUNDS} rounds of requests that brought nothing"
+        f"gave up after {MOST_FRUITLESS_ROUNDS} rounds of requests that brought nothing"
         if network.tree.loss
         else "see the switches' faults"
     )

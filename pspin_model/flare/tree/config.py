@@ -22,15 +22,15 @@ from pspin_model.flare.tree.manager import Fabric
 from pspin_model.machine.config import ConfigError
 
 RATES_GBPS = (1e-3, 1e6)
-"""Of links, least and most. [ours]"""
+"""Least and highest rate of links. [ours]"""
 MOST_CYCLES = 1 << 31
-"""Of latency and timeout. [ours]"""
+"""Longest latency and timeout. [ours]"""
 MOST_CHILDREN = 256
-"""Of a reduction. [ours]"""
+"""Most children of a reduction. [ours]"""
 MOST_HOSTS = 4096
 """[ours]"""
 ROUND_TRIPS = 4
-"""Of a packet of the usual size on empty links up to the root and down: what a host waits. The cores' work and queues
+"""Round trips to the root that a host waits, of a packet of the usual size on empty links. The cores' work and queues
 are in the other three; where they take longer hosts learn it (`host.Patience`). [ours]"""
 
 
@@ -41,9 +41,9 @@ class TreeConfig:
     fan_in: tuple[int, ...]
     roots: int = 1
     link_gbps: float = 100.0
-    """Of each link, each way."""
+    """Rate of each link, each way."""
     latency_cycles: int = 500
-    """Of a link, in addition to a packet's serialization time. [ours]"""
+    """Latency of a link, in addition to a packet's serialization time. [ours]"""
     loss: float = 0.0
     repeat: float = 0.0
     timeout_cycles: int = 0
@@ -62,7 +62,7 @@ class TreeConfig:
         for name, least in (("roots", 1), ("latency_cycles", 0), ("timeout_cycles", 0), ("seed", 0)):
             value = getattr(self, name)
             if not _whole(value) or not least <= value <= MOST_CYCLES:
-                return f"{name} = {value!r} is no whole number from {least} to {MOST_CYCLES}"
+                return f"{name} = {value!r} is not a whole number from {least} to {MOST_CYCLES}"
         if len(self.fan_in) == 1 and self.roots != 1:
             return f"roots = {self.roots}: fan_in = {list(self.fan_in)} is one switch, the only root"
         if self.hosts > MOST_HOSTS:
@@ -130,12 +130,12 @@ def make_tree(given: Mapping[str, Any], children: Sequence[int]) -> TreeConfig:
         raise ConfigError("tree: give fan_in = [8, 8], hosts of a leaf first, or leaves = 8 for two levels")
     if leaves is not None:
         if not _whole(leaves) or leaves < 1:
-            raise ConfigError(f"tree: leaves = {leaves!r} is no whole number of at least 1")
+            raise ConfigError(f"tree: leaves = {leaves!r} is not a whole number of at least 1")
         if any(count % leaves for count in children):
             raise ConfigError(f"tree: {max(children)} children cannot be spread evenly over {leaves} leaves")
         values["fan_in"] = [max(children) // leaves, leaves]
     if not isinstance(values["fan_in"], (list, tuple)):
-        raise ConfigError(f"tree: fan_in = {values['fan_in']!r} is no list")
+        raise ConfigError(f"tree: fan_in = {values['fan_in']!r} is not a list")
     tree = TreeConfig(**{**values, "fan_in": tuple(values["fan_in"])})
     for count in children:
         if count > tree.hosts:

@@ -32,7 +32,7 @@ class HostData:
 
     @property
     def most_packets(self) -> int:
-        """Of a block, from a host."""
+        """Most packets of a block from a host."""
         return max((len(block) for host in self.fragments for block in host), default=1)
 
     def packets(self, host: int, child: int) -> list[list[bytes]]:

@@ -12,8 +12,8 @@ from pspin_model.flare.sparse.wire import EMPTY_BYTES, IP_UDP_BYTES, decode, enc
 from pspin_model.flare.tree.network import Parcel
 
 MOST_DOUBLINGS = 1
-"""Of the time a host waits before it asks for a block again: more are less traffic where cores are the bottleneck, and
-long where much is lost. [ours]"""
+"""Most doublings of the time a host waits before it asks for a block again: more are less traffic where cores are the
+bottleneck, and long where much is lost. [ours]"""
 SAMPLES = 8
 """Results of which the least late one says how late results are at all: the others may have waited for what was lost.
 [ours]"""
@@ -57,7 +57,7 @@ class Sender:
     """By block: when its result can be expected."""
     patience: Patience
     dtype: Any = None
-    """Of a sparse reduction: results are fragments of it."""
+    """Element type of a sparse reduction, whose results are fragments."""
     packet_bytes: int = 0
     done_at: list[int] = field(init=False)
     results: list[Any] = field(init=False)

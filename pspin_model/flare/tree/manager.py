@@ -74,7 +74,7 @@ class Fabric:
             self.neighbours[other].append(one)
         for host, switch in self.hosts.items():
             if switch not in self.neighbours:
-                raise TopologyError(f"host {host} is plugged into {switch}, which is no switch")
+                raise TopologyError(f"host {host} is plugged into {switch}, which is not a switch")
 
 
 Need: TypeAlias = int | Callable[[SwitchPlan], int]

@@ -26,8 +26,8 @@ from pspin_model.flare.tree.switch import Member, Switch, before
 from pspin_model.flare.tree.switch_parts import Parts
 from pspin_model.machine.machine import Machine
 
-MOST_VAIN_ROUNDS = 1000
-"""Of requests in a row after which neither a host nor a switch gets a packet that it lacks: then the run ends. Deep
+MOST_FRUITLESS_ROUNDS = 1000
+"""Most requests in a row after which neither a host nor a switch gets a packet that it lacks: then the run ends. Deep
 down a tree one round in a hundred gets through where a third of all packets is lost. [ours]"""
 PASSES_A_PATIENCE = 4
 """Answers to requests come late by at most one. [ours]"""
@@ -77,8 +77,8 @@ class TimedNetwork:
 
     def play(self) -> None:
         """Run until every host has every result, or nothing happens any more."""
-        vain, got, now = 0, 0, 0
-        while vain < MOST_VAIN_ROUNDS * PASSES_A_PATIENCE:
+        fruitless, got, now = 0, 0, 0
+        while fruitless < MOST_FRUITLESS_ROUNDS * PASSES_A_PATIENCE:
             until = self._next_stop(now)
             self._pass(until)
             if until is None:
@@ -86,10 +86,10 @@ class TimedNetwork:
             now = until
             self._begin(now)
             if self._got > got:
-                vain, got = 0, self._got
+                fruitless, got = 0, self._got
             if not self.missing and not self._waiting(now):
                 return
-            vain += self.tree.loss > 0 and self._ask_for_late(now)
+            fruitless += self.tree.loss > 0 and self._ask_for_late(now)
 
     def _next_stop(self, now: int) -> int | None:
         """Where the next pass ends; None: nowhere."""

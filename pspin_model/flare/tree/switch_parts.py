@@ -25,9 +25,9 @@ class Parts:
     number: int
     hosts: Sequence[str]
     most_packets: int
-    """Of a sparse block from a host."""
+    """Most packets of a sparse block from a host."""
     addresses: Mapping[str, int]
-    """Of hosts and switches."""
+    """Addresses of hosts and switches, by name."""
 
     def at_switch(self, children: Sequence[str]) -> Reduction:
         """The reduction of one switch, with its algorithm."""

@@ -77,7 +77,7 @@ tuple<bit<8>> t = { 1 }; m.m8 = t[0];
 //# apply: updates in place
 m.m8 += 1; m.m8 -= m.m8; m.m8 *= 2; m.m8 /= 2; m.m8 %= 3; m.m8 &= 1; m.m8 |= 1; m.m8 ^= 1; m.m8 <<= 1; m.m8 >>= m.m32; m.m8 |+|= 1; m.m8 |-|= 1;
 m.m8[3:0] += 1; m.st[0].a += 1;
-//# apply: names that are no keywords
+//# apply: names that are not keywords
 bit<8> set = 1; bit<8> verify = set; bit<8> accept = verify; bit<8> size = accept; bit<8> key = size; bit<8> actions = key;
 bit<8> state = actions; bit<8> entries = state; bit<8> type = entries; bit<8> priority = type; m.m8 = priority;
 //# apply: absolute names

@@ -108,7 +108,7 @@ struct t_t { a_t[0] a; } //! CONSTANT
 //# top: a stack of negative size
 header a_t { bit<8> a; }
 struct t_t { a_t[-1] a; } //! CONSTANT
-//# top: a stack of a size that is no number
+//# top: a stack of a size that is not a number
 header a_t { bit<8> a; }
 struct t_t { a_t[true] a; } //! TYPE
 //# top: the same field twice

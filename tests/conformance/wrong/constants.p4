@@ -38,7 +38,7 @@ table t {
     actions = { NoAction; }
     size = m.m32; //! CONSTANT
 }
-//# control: a table's size that is no number
+//# control: a table's size that is not a number
 table t {
     actions = { NoAction; }
     size = true; //! TYPE

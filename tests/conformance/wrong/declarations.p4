@@ -159,7 +159,7 @@ enum E { } //! SYNTAX
 const int<0> k = 0; //! CONSTANT
 //# top: a negative width
 const bit<(-1)> k = 0; //! CONSTANT
-//# top: a width that is no number
+//# top: a width that is not a number
 const bit<(true)> k = 0; //! TYPE
 //# top: a width that is too large
 const bit<100000> k = 0; //! CONSTANT
@@ -167,7 +167,7 @@ const bit<100000> k = 0; //! CONSTANT
 const bit<(n)> k = 0; //! NAME
 //# top: a width of varbit left out
 header h_t { varbit a; } //! SYNTAX
-//# top: a main that is no package
+//# top: a main that is not a package
 control C() { apply { } }
 C() main; //! PLACE
 //# top: an instance of a control at the top level

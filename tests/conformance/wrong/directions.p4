@@ -151,7 +151,7 @@ action a(bit<8> x) { }
 table t {
     actions = { a(1); } //! TYPE
 }
-//# top: a control's argument that is no l-value
+//# top: a control's argument that is not an l-value
 control A(inout bit<8> x) { apply { } }
 control C() {
     A() a;
@@ -170,7 +170,7 @@ const in bit<8> k = 1; //! SYNTAX
 (m.f ? m.m8 : m.g.a) = 1; //! DIRECTION
 (true ? m.g : m.g).a = 1; //! DIRECTION
 (true ? m.g : m.g).setValid(); //! DIRECTION
-//# apply: what an operator or a cast gives is no l-value
+//# apply: what an operator or a cast gives is not an l-value
 (+m.m8) = 1; //! DIRECTION
 ((bit<8>)m.m8)[3:0] = 1; //! DIRECTION
 (m.m8 + 0) = 1; //! DIRECTION

@@ -2,11 +2,11 @@
 m.m8 = m.m16; //! TYPE
 //# apply: signs of an assignment differ
 m.m8 = m.i8; //! TYPE
-//# apply: a bool is no number
+//# apply: a bool is not a number
 m.m8 = m.f; //! TYPE
-//# apply: a number is no bool
+//# apply: a number is not a bool
 m.f = m.m8; //! TYPE
-//# apply: a literal is no bool
+//# apply: a literal is not a bool
 m.f = 1; //! TYPE
 //# apply: a condition must be a bool
 if (m.m8) { m.m8 = 1; } //! TYPE
@@ -190,17 +190,17 @@ m.m8 = nothing; //! NAME
 if (nothing) { } //! NAME
 //# apply: an unknown function
 nothing(1); //! NAME
-//# apply: a type is no value
+//# apply: a type is not a value
 m.m8 = h_t; //! TYPE
-//# apply: an enum is no value
+//# apply: an enum is not a value
 m.en = E; //! TYPE
 //# apply: a method without its call
 m.f = m.h.isValid; //! TYPE
-//# apply: a number is no function
+//# apply: a number is not a function
 m.m8(3); //! TYPE
-//# apply: a header is no function
+//# apply: a header is not a function
 m.h(); //! TYPE
-//# apply: indexing what is no stack
+//# apply: indexing what is not a stack
 m.m8 = m.m16[1]; //! TYPE
 //# apply: indexing a header
 m.m8 = m.h[0]; //! TYPE

@@ -198,7 +198,7 @@ m.m32 = m.st.last; //! TYPE
 //# parser: a value set without a size
 value_set<bit<8>> vs; //! SYNTAX
 state start { transition accept; }
-//# parser: a value set of a size that is no number
+//# parser: a value set of a size that is not a number
 value_set<bit<8>>(true) vs; //! TYPE
 state start { transition accept; }
 //# parser: a value set of a header

@@ -291,7 +291,7 @@ table t {
         priority = -1: 2: NoAction(); //! SYNTAX
     }
 }
-//# control: a priority that is no number
+//# control: a priority that is not a number
 table t {
     key = { m.m8: ternary; }
     actions = { NoAction; }
@@ -299,7 +299,7 @@ table t {
         priority = true: 2: NoAction(); //! SYNTAX
     }
 }
-//# control: largest_priority_wins that is no bool
+//# control: largest_priority_wins that is not a bool
 table t {
     key = { m.m8: ternary; }
     actions = { NoAction; }
@@ -313,7 +313,7 @@ table t {
     priority_delta = 0; //! CONSTANT
     entries = { 2: NoAction(); }
 }
-//# control: priority_delta that is no number
+//# control: priority_delta that is not a number
 table t {
     key = { m.m8: ternary; }
     actions = { NoAction; }
@@ -330,11 +330,11 @@ table t {
     actions = { NoAction; }
     size = ; //! SYNTAX
 }
-//# control: actions that are no list
+//# control: actions that are not list
 table t {
     actions = NoAction; //! SYNTAX
 }
-//# control: a key that is no list
+//# control: a key that is not a list
 table t {
     key = m.m8; //! SYNTAX
     actions = { NoAction; }

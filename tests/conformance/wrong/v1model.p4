@@ -32,7 +32,7 @@ clone(CloneType.I2E); //! TYPE
 random(meta.m8, 8w0, 16w5); //! TYPE
 //# v1model: truncate by a bool
 truncate(true); //! TYPE
-//# v1model: a log message that is no string
+//# v1model: a log message that is not a string
 log_msg(5); //! TYPE
 //# v1model: assert of a number
 assert(meta.m8); //! TYPE

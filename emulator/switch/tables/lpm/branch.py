@@ -1,9 +1,10 @@
-"""Branches of tries: parts of a prefix told apart, and what slots that takes (layout: ``emulator.p4.table_layout``).
+"""Branches, the nodes of multibit tries below the root: their parts and slots (layout: ``emulator.p4.table_layout``).
 
-A branch tells ``PARTS`` parts of its prefix apart. Prefixes that end there cover parts ("own"); longer ones go on from
-one part, to a chain or another branch. Neighbouring parts with the same best prefix and nothing longer share a slot,
-and slots lie side by side, so a branch of a few prefixes is a few entries large. In a slot lies the first entry of its
-chain, or its best prefix, if that has no slot yet; so most searches end in the slot.
+A branch has ``PARTS`` parts, one for each value of the key's ``BRANCH_BITS`` bits after the branch's own prefix.
+Prefixes that end there cover parts ("own"); longer ones go on from one part, to a chain or another branch.
+Neighbouring parts with the same best prefix and nothing longer share a slot, and slots lie side by side, so a branch
+of a few prefixes is a few entries large. In a slot lies the first entry of its chain, or its best prefix, if that has
+no slot yet; so most searches end in the slot.
 
 Prefixes are Python numbers of the key's full width; positions count bits from the most significant one. Nothing here
 touches memory: that is ``branches``.
@@ -29,39 +30,39 @@ class Prefix:
     value: int
     length: int
     number: int
-    """Of the entry where it lies now."""
+    """Number of the entry where it lies now."""
     stays: bool = False
-    """At home, for it belongs to two tries."""
+    """The entry is not moved from its own place, for it belongs to two tries."""
 
 
 Chain: TypeAlias = list[Prefix]
-"""At least one, the longest first. Chains are replaced, not changed."""
+"""Prefixes of one slot, at least one, the longest first. Chains are replaced, not changed."""
 Child: TypeAlias = "Branch | Chain | None"
 Run: TypeAlias = tuple[int, Child, Prefix | None, Prefix | None]
 """A slot: the first part, what goes on from there, the best of the branch's own prefixes, what lies in the slot. Of
 parts from which something goes on each has a slot of its own."""
 Change: TypeAlias = Callable[[Child, "Prefix | None"], tuple[Child, "Prefix | None"]]
-"""From what goes on and the best to the new ones."""
+"""Function of a part's child and best prefix; returns the new ones."""
 
 
 @dataclass(slots=True, eq=False)
 class Branch:
     prefix: int
     start: int
-    """The first so many bits of ``prefix`` are those of all prefixes below; the parts are told by those that follow."""
+    """Number of leading bits of ``prefix`` that all prefixes below share; the next ones select a part."""
     shift: int
-    """How many bits of the key follow the branch's; fewer than none where it reaches beyond the key's end."""
+    """Number of bits of the key after the branch's; negative where it reaches beyond the key's end."""
     own: list[Prefix] = field(default_factory=list)
-    """Longer than ``start`` (but for length 0 at the top) and shorter than ``end``, the shortest first; also such as
-    end there, where a slot's chain has no room for them."""
+    """Prefixes that end within the branch: longer than ``start`` (but for length 0 at the top), shorter than ``end``,
+    the shortest first; also those of length ``end`` for which a slot's chain has no room."""
     runs: list[Run] = field(default_factory=list)
-    """As it was last written."""
+    """The slots as last written."""
     bitmap: int = 0
     place: int = 0
     """Number of the first slot."""
     room: int = 0
     number: int = 0
-    """Of the slot that leads here; 0 if what leads here is no slot, or not yet written."""
+    """Number of the slot that leads here; 0 if what leads here is not a slot, or not yet written."""
 
     @property
     def end(self) -> int:
@@ -78,7 +79,7 @@ class Branch:
         return prefix.length >= self.end
 
     def parts(self, prefix: Prefix) -> tuple[int, int]:
-        """Those that one of its own prefixes covers: from which to before which."""
+        """Range of the parts that one of its own prefixes covers: the first, and the one after the last."""
         first = self.part(prefix.value)
         return first, first + (1 << (self.end - prefix.length))
 
@@ -86,7 +87,7 @@ class Branch:
         return self.runs[self._rank(part)][1]
 
     def prefixes(self, most: int) -> list[Prefix] | None:
-        """All below; None if there are more, or if there are branches."""
+        """All prefixes below; None if there are more than ``most``, or if there are branches."""
         found = list(self.own)
         for _, child, _, _ in self.runs:
             if isinstance(child, Branch):
@@ -95,16 +96,16 @@ class Branch:
         return found if len(found) <= most else None
 
     def _rank(self, part: int) -> int:
-        """Of the slot for a part."""
+        """Position among the branch's slots of the slot for a part."""
         return (self.bitmap & (2 << part) - 1).bit_count() - 1
 
-    # --- Changes: the runs there will be ----------------------------------------------------------------------------
+    # --- Changes: the new slots -------------------------------------------------------------------------------------
 
     def with_child(self, part: int, child: Child) -> list[Run]:
         return self._changed(part, part + 1, lambda _, best: (child, best))
 
     def with_own(self, prefix: Prefix) -> list[Run]:
-        """Notes it, too."""
+        """Slots with this prefix of its own added; ``own`` has it from now on."""
         self.own.append(prefix)
         self.own.sort(key=length_of)
 
@@ -114,7 +115,7 @@ class Branch:
         return self._changed(*self.parts(prefix), cover)
 
     def without_own(self, prefix: Prefix) -> list[Run]:
-        """Forgets it, too."""
+        """Slots without this prefix of its own; ``own`` lacks it from now on."""
         self.own.remove(prefix)
         first, last = self.parts(prefix)
         instead: Prefix | None = None
@@ -125,7 +126,7 @@ class Branch:
         return self._changed(first, last, lambda child, best: (child, instead if best is prefix else best))
 
     def _changed(self, first: int, last: int, change: Change) -> list[Run]:
-        """With the parts from ``first`` to before ``last`` as ``change`` has them."""
+        """Slots with ``change`` applied to the parts from ``first`` to before ``last``."""
         runs = self.runs
         low, high = self._rank(first), self._rank(last - 1) + 1
         end = runs[high][0] if high < len(runs) else PARTS
@@ -146,7 +147,7 @@ def length_of(prefix: Prefix) -> int:
 
 
 def runs_of(branch: Branch, children: Mapping[int, Child]) -> list[Run]:
-    """Of a branch with its own prefixes and these children."""
+    """Runs of a branch with its own prefixes and these children."""
     bests: list[Prefix | None] = [None] * PARTS
     for prefix in branch.own:
         first, last = branch.parts(prefix)

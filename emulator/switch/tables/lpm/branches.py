@@ -24,13 +24,13 @@ from emulator.switch.tables.entries import Entries
 from emulator.switch.tables.lpm.branch import PARTS, Branch, Chain, Child, Prefix, Run, length_of, runs_of, same
 
 ROOMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-"""Numbers of entries that are given out together; what a branch has no need of is at most a third."""
+"""Sizes in which slots are allocated; what a branch does not use is at most a third."""
 Numbers: TypeAlias = dict["Prefix | None", int]
-"""Where each of a branch's own prefixes is to lie; for None 0."""
+"""Entry number where each of a branch's own prefixes is to lie; 0 for None."""
 
 
 class Places:
-    """Numbers of entries, several side by side, from ``first`` on."""
+    """Allocator of adjacent entries, by number, from ``first`` on."""
 
     def __init__(self, entries: Entries, first: int) -> None:
         self._entries = entries
@@ -38,7 +38,7 @@ class Places:
         self._free: dict[int, list[int]] = {}
 
     def take(self, room: int) -> int:
-        """The number of the first. ``room`` is one of ROOMS."""
+        """Number of the first of ``room`` free entries; ``room`` is one of ROOMS."""
         free = self._free.get(room)
         if free:
             return free.pop()
@@ -88,13 +88,13 @@ class Branches:
         self._key_bytes = entries.key_bytes
         self._bitmap = layout.branch_bitmap
         self._absent = SHARED << (layout.lpm_bits - layout.shared_bits) if layout.shared_bits else None
-        """No key at the top of a trie for what the root lacks."""
+        """A key that no search brings to the top of a trie for what the root lacks."""
         gap = layout.branch_start - ENTRY_KEY - self._key_bytes
         wide = self._bitmap - layout.branch_start - 4
         self._packer = struct.Struct(f"<II{self._key_bytes}s{gap}xI{wide}xQ{self._size - self._bitmap - WORD_BYTES}x")
 
     def make(self, value: int, start: int, own: Sequence[Prefix], children: Mapping[int, Child]) -> Branch:
-        """One for what begins like ``value``, written; what it is to hold lies at home."""
+        """A new branch for prefixes with the first ``start`` bits of ``value``, written; its prefixes lie at home."""
         rest = self.keys.width - start
         branch = Branch(value >> rest << rest, start, rest - BRANCH_BITS, sorted(own, key=length_of))
         self.write(branch, runs_of(branch, children))
@@ -104,8 +104,8 @@ class Branches:
         self._places.free(branch.place, branch.room)
 
     def write(self, branch: Branch, runs: list[Run]) -> None:
-        """The branch as it shall be; slots of runs that it has already are but moved. Entries move into slots and out
-        of them."""
+        """Write the branch's new slots; those that it has already are only moved. Entries move into slots and out of
+        them."""
         before, old, room, size = branch.runs, branch.place, branch.room, self._size
         head, tail = same(before, runs)
         if len(runs) > room or 4 * len(runs) < room:
@@ -158,15 +158,15 @@ class Branches:
         memory[target * size : (target + 1) * size] = memory[source * size : (source + 1) * size]
 
     def link(self, chain: Chain, end: int) -> None:
-        """``end``: what the last one's link is."""
+        """Link each entry of the chain to the next, the last to ``end``."""
         for prefix, following in pairwise(chain):
             self._entries.set_half(prefix.number, ENTRY_NEXT, following.number)
         self._entries.set_half(chain[-1].number, ENTRY_NEXT, end)
 
-    # --- How --------------------------------------------------------------------------------------------------------
+    # --- Slots ------------------------------------------------------------------------------------------------------
 
     def _slot(self, branch: Branch, run: Run, numbers: Numbers) -> bytes:
-        """Its content, but for the links of entries; what belongs into it is still where it was."""
+        """Content of a slot, but for the links of entries; the entry that belongs into it is still where it was."""
         part, child, best, inside = run
         if isinstance(child, Branch):
             return self.reference(child, numbers[best])
@@ -179,15 +179,15 @@ class Branches:
         return content
 
     def _no_key(self, branch: Branch, part: int) -> int:
-        """One that no search brings to the slot that begins with this part: none brings the part before, unless there
-        is no other slot; then only a prefix that stays elsewhere is its best, and what the root has comes not here."""
+        """A key that no search brings to the slot that begins with this part: that of the part before, unless there is
+        no other slot; then only a prefix that stays elsewhere is its best, and keys of the root do not come here."""
         if branch.start == 0 and self._absent is not None:
             return self._absent
         before = (part - 1) % PARTS
         return branch.prefix | (before << branch.shift if branch.shift >= 0 else before >> -branch.shift)
 
     def _link(self, run: Run, number: int, numbers: Numbers) -> None:
-        """What is left to write of a slot when all others are where they belong."""
+        """Write a slot's links, when all entries are where they belong."""
         _, child, best, _ = run
         if isinstance(child, Branch):
             self._entries.set_half(number, ENTRY_ACTION, numbers[best])
@@ -203,7 +203,7 @@ class Branches:
 
 
 def _note_places(runs: Sequence[Run], place: int, first: int) -> None:
-    """From this slot on."""
+    """Set the numbers of the entries and branches in the slots from ``first`` on."""
     for number, (_, child, _, inside) in enumerate(runs[first:], place + first):
         if inside is not None:
             inside.number = number
@@ -225,5 +225,5 @@ def _numbers(branch: Branch, runs: Sequence[Run]) -> tuple[Numbers, set[Prefix]]
 
 
 def sure(number: int) -> int:
-    """The link to what matches whatever comes there."""
+    """Link to an entry that matches every key that comes there."""
     return number | LPM_SURE if number else 0

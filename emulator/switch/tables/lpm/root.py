@@ -36,7 +36,7 @@ chains."""
 
 
 def root_bits(layout: TableLayout) -> int:
-    """Of the key, after the shared ones; so many that no branch below may begin with the key's first bit."""
+    """Bits of the key, after the shared ones, that index the root; no branch below begins at the key's first bit."""
     bits = min(MOST_BITS, max(BRANCH_BITS, layout.size.bit_length() + 2))
     return min(bits, (MOST_BYTES // layout.entry_bytes).bit_length() - 1, layout.lpm_bits - layout.shared_bits)
 
@@ -59,7 +59,7 @@ class RootSlots:
         """Prefixes of at most ``end`` bits, by value and length."""
         self._bests = table_bytes(4 * self.count).view(np.uint32)
         self._lengths = np.zeros(self.count, np.uint8)
-        """Of the best prefix of each slot: its length plus 1, 0 where there is none."""
+        """Length plus 1 of the best prefix of each slot, 0 where there is none."""
         self._is_free = np.ones(self.count, np.bool_)
         self._inside: dict[int, Prefix] = {}
         """The first of each chain, by slot."""

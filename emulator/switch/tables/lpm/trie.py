@@ -1,11 +1,11 @@
-"""Tries over prefixes in flat memory: what lpm tables search (layout: ``emulator.p4.table_layout``).
+"""Multibit tries over prefixes in flat memory: what lpm tables search (layout: ``emulator.p4.table_layout``).
 
-At the top of a trie is a root with many slots (``root``), or a branch (``branch``) for the key's first bits.
-From one of its slots there is nothing, or a branch, or a chain: up to ``CHAIN`` prefixes, longest first, each compared
-whole. A longer chain becomes a branch, which skips the bits that all its prefixes share. A prefix that leaves these
-bits has the branch made anew if it is small, else it gets one above, which ends where the other begins. A prefix that
-ends among a branch's bits belongs to it; branches below are left alone, for a search remembers the best on its way
-down. So a change writes one branch or a root's slot, whatever the trie's size.
+A trie's nodes are a root and branches. At the top is a root with many slots (``root``), or a branch (``branch``) for
+the key's first bits. From one of its slots there is nothing, or a branch, or a chain: up to ``CHAIN`` prefixes,
+longest first, each compared whole. A longer chain becomes a branch, which skips the bits that all its prefixes share.
+A prefix that leaves these bits has the branch made anew if it is small, else it gets one above, which ends where the
+other begins. A prefix that ends among a branch's bits belongs to it; branches below are left alone, for a search
+remembers the best on its way down. So a change writes one branch or a root's slot, whatever the trie's size.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from emulator.switch.tables.lpm.branches import Branches
 CHAIN = 2
 """Longest chain: the second entry is as far from the slot as any entry of a branch is."""
 FEW = 16
-"""Prefixes of a branch that is small."""
+"""Most prefixes of a branch that is made anew rather than split."""
 
 
 class Root(Protocol):
-    """The top of a trie for keys of which the first bits select a slot."""
+    """Root of a trie: the first bits of a key select its slot."""
 
     @property
     def end(self) -> int:
-        """How many bits these are."""
+        """Number of these bits."""
         ...
 
     def goes_on(self, prefix: Prefix) -> bool:
-        """May the prefix lie below? One that ends here may where a slot's chain has room."""
+        """Whether the prefix may lie below; one that ends here may where a slot's chain has room."""
         ...
 
     def part(self, value: int) -> int:
@@ -44,18 +44,18 @@ class Root(Protocol):
         ...
 
     def put_child(self, part: int, child: Child) -> None:
-        """Instead of what was there; prefixes that leave it for a branch are home already."""
+        """Replace what the slot leads to; prefixes that leave it for a branch are home already."""
         ...
 
     def cover(self, prefix: Prefix) -> None:
-        """A prefix of at most so many bits."""
+        """Add a prefix of at most ``end`` bits."""
         ...
 
     def uncover(self, prefix: Prefix) -> None: ...
 
 
 class Trie:
-    """One trie."""
+    """A trie that prefixes are inserted into and removed from."""
 
     def __init__(self, branches: Branches, top: Root | Branch) -> None:
         self._branches = branches
@@ -65,7 +65,7 @@ class Trie:
     # --- Changes ----------------------------------------------------------------------------------------------------
 
     def insert(self, prefix: Prefix) -> None:
-        """One that lies at home."""
+        """Insert a prefix whose entry lies at home."""
         node = self.top
         while node.goes_on(prefix):
             part = node.part(prefix.value)
@@ -87,7 +87,7 @@ class Trie:
         self._cover(node, prefix)
 
     def remove(self, prefix: Prefix) -> None:
-        """One that was inserted; where it lies now, and at home, is free afterwards."""
+        """Remove an inserted prefix; the places where its entry lies now, and at home, are free afterwards."""
         path: list[tuple[Root | Branch, int]] = []
         node = self.top
         while node.goes_on(prefix):
@@ -124,7 +124,7 @@ class Trie:
             node.uncover(prefix)
 
     def _put_longer(self, node: Root | Branch, part: int, prefixes: list[Prefix]) -> None:
-        """Instead of the slot's chain; one that ends here is not among what a branch below is made of."""
+        """Replace the slot's chain by these; one that ends at this node does not go into a branch below."""
         if len(prefixes) > CHAIN:
             ending = next((p for p in prefixes if p.length == node.end), None)
             if ending is not None:
@@ -142,12 +142,12 @@ class Trie:
             node.put_child(part, child)
 
     def _shared(self, prefixes: Sequence[Prefix], value: int) -> int:
-        """How many leading bits the prefixes have as the value has them, and more than those."""
+        """Number of leading bits that the prefixes share with the value, less than the length of each."""
         width = self._width
         return min(min(width - (p.value ^ value).bit_length(), p.length - 1) for p in prefixes)
 
     def _join(self, prefixes: list[Prefix]) -> Chain | Branch:
-        """What a slot leads to that has these longer prefixes."""
+        """Chain or branch of these longer prefixes."""
         if len(prefixes) > CHAIN:
             return self._make_branch(prefixes)
         return sorted(prefixes, key=length_of, reverse=True)
@@ -168,13 +168,13 @@ class Trie:
         return self._branches.make(value, start, own, children)
 
     def _insert_above(self, parent: Root | Branch, part: int, child: Branch, shared: int) -> Branch:
-        """A branch above the child, for what shares only so many of its bits."""
+        """A new branch above the child, for prefixes that share only ``shared`` of its bits."""
         start = child.start - -(-(child.start - shared) // BRANCH_BITS) * BRANCH_BITS
         above = self._branches.make(child.prefix, start, (), {self._part(child.prefix, start): child})
         self._put(parent, part, above)
         return above
 
     def _part(self, value: int, start: int) -> int:
-        """In a branch for so many shared bits."""
+        """Part of the value in a branch whose prefixes share ``start`` bits."""
         shift = self._width - start - BRANCH_BITS
         return (value >> shift if shift >= 0 else value << -shift) & (PARTS - 1)

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 from google.rpc import code_pb2
 
-from emulator.native.p4runtime_client import CALL_TIMEOUT_S, P4RuntimeClient, errors_of, open_stream
+from emulator.rpc.p4runtime_client import CALL_TIMEOUT_S, P4RuntimeClient, errors_of, open_stream
 from hostagent.controller.drivers.watched_stream import WatchedStream
 from hostagent.protocol.services.reasons import reason_of
 

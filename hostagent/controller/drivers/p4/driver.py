@@ -17,9 +17,9 @@ from typing import Any
 import grpc
 from google.protobuf import text_format
 
-from emulator.native.p4protos import p4info_pb2
-from emulator.native.p4protos import p4runtime_pb2 as p4
-from emulator.native.tls import ClientTls
+from emulator.rpc.p4protos import p4info_pb2
+from emulator.rpc.p4protos import p4runtime_pb2 as p4
+from emulator.rpc.tls import ClientTls
 from hostagent.controller.drivers.driver import (
     AggregatorCounters,
     AggregatorUnavailable,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from emulator.native.p4protos import p4runtime_pb2 as p4
+from emulator.rpc.p4protos import p4runtime_pb2 as p4
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.p4.entries import TableEntry
 from hostagent.protocol.counters import VERDICT_COLUMNS

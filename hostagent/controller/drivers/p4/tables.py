@@ -7,7 +7,7 @@ from typing import Any
 
 from google.rpc import code_pb2
 
-from emulator.native.p4protos import p4runtime_pb2 as p4
+from emulator.rpc.p4protos import p4runtime_pb2 as p4
 from hostagent.controller.drivers.p4.client import P4Client, SwitchRefused
 from hostagent.controller.drivers.p4.entries import JobEntries, TableEntry
 from hostagent.controller.drivers.p4.names import TABLES, P4Names, group_from, group_message

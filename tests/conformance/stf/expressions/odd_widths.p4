@@ -1,4 +1,4 @@
-/* Arithmetic at widths that are no machine's. */
+/* Arithmetic at widths that no machine has. */
 #include "../include/start.p4"
 
 header request_t {

@@ -1,4 +1,4 @@
-/* advance by an amount that is no whole number of bytes: ParserInvalidArgument. */
+/* advance by an amount that is not a whole number of bytes: ParserInvalidArgument. */
 #include "../include/start.p4"
 
 header byte_t {

@@ -10,9 +10,9 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.clients.p4runtime_scenario import make_package
 from tests.fakes.fake_switch import DROPS, FILTER, FORWARD, JOBS, ROUTES, SUMS, fake_target
 

@@ -10,7 +10,7 @@ import pytest
 
 from emulator.bmv2json.document import Bmv2JsonError
 from emulator.bmv2json.program import load_json
-from emulator.native.p4protos import p4info_pb2
+from emulator.rpc.p4protos import p4info_pb2
 from tests.programs.bmv2_documents import EGRESS_SPEC, Json, document, extract, field, hexstr, keyless, op, primitive
 
 
@@ -27,9 +27,9 @@ def complaint(made: Any, p4info: Any = None) -> str:
         (b"", "line 1, column 1: no JSON"),
         (b"{", "line 1, column 2: no JSON"),
         (b"[1]", "the document: must be an object, not a list"),
-        (b"{}", "has no 'header_types': it is no program in bmv2's JSON format"),
+        (b"{}", "has no 'header_types': it is not a program in bmv2's JSON format"),
         (b"\xff{}", "is not UTF-8 text"),
-        (b'{"a": NaN}', "NaN is no number"),
+        (b'{"a": NaN}', "NaN is not a number"),
         (b'{"a":' * 100_000, "is nested too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", "no JSON"),
     ],

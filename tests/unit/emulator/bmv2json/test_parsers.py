@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from emulator.bmv2json.parsers import DEFAULT_VALUE_SET
-from emulator.native.p4protos import p4info_pb2
+from emulator.rpc.p4protos import p4info_pb2
 from emulator.switch.control import ValueSetMember
 from emulator.v1model.compiled import ENGINES
 from tests.programs.bmv2_documents import Json, Running, document, extract, field, hexstr, state

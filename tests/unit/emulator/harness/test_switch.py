@@ -62,7 +62,7 @@ def test_hex_and_bytes(switch: P4Switch) -> None:
     switch.expect(2, bytes.fromhex(note(hops=1, value=0)))
     with pytest.raises(WrongTest, match="odd number"):
         switch.send(1, "012")
-    with pytest.raises(WrongTest, match="is no packet"):
+    with pytest.raises(WrongTest, match="is not a packet"):
         switch.send(1, 17)
 
 
@@ -164,7 +164,7 @@ def test_something_else_came_out(switch: P4Switch) -> None:
         (lambda s: s.table("hosts").add({"destination": 1}, "forward"), "needs a value for port"),
         (lambda s: s.table("hosts").add({"destination": 1}, "forward", prt=1), "Did you mean 'port'"),
         (lambda s: s.table("hosts").add({"destination": 1}, "forward", port=512), "has 9 bits: 512 does not fit"),
-        (lambda s: s.table("hosts").add({"destination": "x"}, "drop"), "'x' is no number"),
+        (lambda s: s.table("hosts").add({"destination": "x"}, "drop"), "'x' is not a number"),
         (lambda s: s.table("rules").add({"kind": 1}, "tell"), "needs priority=N"),
         (lambda s: s.table("hosts").add({"destination": 2}, "drop", priority=1), "has no priorities"),
         (lambda s: s.table("balanced").add({"value": "10.0.0.1/8"}, "forward", port=1), "has the action profile"),
@@ -172,7 +172,7 @@ def test_something_else_came_out(switch: P4Switch) -> None:
         (lambda s: s.register("hits"), r"is direct: its cells belong to the entries of table MyIngress\.hosts"),
         (lambda s: s.register("lst"), r"Did you mean 'MyIngress\.last'"),
         (lambda s: s.register("last")[8], r"indices 0 \.\. 7"),
-        (lambda s: s.advance("soon"), "is no duration"),
+        (lambda s: s.advance("soon"), "is not a duration"),
         (lambda s: s.expect(2, Ether() / IP(), ignore="IP.ids"), "Did you mean 'IP.id'"),
     ],
 )
@@ -258,7 +258,7 @@ def test_profiles(switch: P4Switch) -> None:
 
 
 def test_virtual_time_fills_meters(switch: P4Switch) -> None:
-    with pytest.raises(WrongTest, match=r"5 is no rate: give Meter\("):
+    with pytest.raises(WrongTest, match=r"5 is not a rate: give Meter\("):
         switch.meter("rate")[0] = 5  # type: ignore[assignment]
     switch.meter("rate")[0] = Meter(committed=(1000, 1))
     assert switch.meter("rate")[0] == Meter((1000, 1), (1000, 1))

@@ -59,7 +59,7 @@ def test_json_of_a_capture(tmp_path: Path) -> None:
     ("asked", "message"),
     [
         ({}, "either by --hex"),
-        ({"hex": ("0g",)}, "is no packet"),
+        ({"hex": ("0g",)}, "is not a packet"),
         ({"pcap": "/nowhere.pcap"}, "/nowhere.pcap"),
         ({"hex": ("00",), "entries": "/nowhere.stf"}, "/nowhere.stf"),
     ],

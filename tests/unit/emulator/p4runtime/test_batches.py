@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.errors import Code
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.labs.p4runtime_device import Bench, bench, call, error_of, exact, packet, value_of
 
 __all__ = ["bench"]

@@ -12,6 +12,7 @@ from queue import SimpleQueue
 import grpc
 import pytest
 
+from emulator.p4runtime.commands.service import CommandsClient, commands_handler
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
 from emulator.p4runtime.server import P4RuntimeServer
@@ -98,3 +99,27 @@ def test_a_switch_without_a_program_imports_neither_ir_nor_interpreter_nor_compi
     script = f"import sys, emulator.p4runtime.process\nprint(*(name for name in {unused} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def test_other_services_wait_too(server: P4RuntimeServer) -> None:
+    client = CommandsClient(server.address)
+
+    class Echo:
+        def run(self, line: str) -> str:
+            return f"ran {line}"
+
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(client.run, "get_time_elapsed")
+        unknown = pool.submit(call_unknown, server.address)
+        server.serve(Device(0, fake_target()), (commands_handler(Echo),))  # type: ignore[arg-type]
+        assert call.result(TIMEOUT_S) == "ran get_time_elapsed"
+        assert unknown.result(TIMEOUT_S) is grpc.StatusCode.UNIMPLEMENTED
+    assert client.run("again") == "ran again"
+    client.close()
+
+
+def call_unknown(address: str) -> grpc.StatusCode:
+    with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary("/no.such.Service/Method")(b"", timeout=TIMEOUT_S)
+    code: grpc.StatusCode = caught.value.code()  # type: ignore[attr-defined]
+    return code

@@ -1,4 +1,4 @@
-"""The gRPC side: streams that come, clash and break, statuses with their details, and input that is no protobuf."""
+"""The gRPC side: streams that come, clash and break, statuses with their details, and input that is not protobuf."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import grpc
 import pytest
 from google.protobuf import any_pb2
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime import grpc_status
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
 from emulator.p4runtime.stream.arbitration import MAX_STREAMS
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller, details_of, make_package, scenario
 from tests.fakes.fake_switch import JOBS, fake_target
 
@@ -252,7 +252,7 @@ def test_a_defect_is_internal_and_the_server_lives(connect: Connect, monkeypatch
     controller.p4info()
 
 
-# --- Input that is no protobuf, or too much of it ----------------------------------------------------------------
+# --- Input that is not protobuf, or too much of it ----------------------------------------------------------------
 
 METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "StreamChannel")
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.errors import Code
 from emulator.p4runtime.translation import Rule, TranslationFileError, TranslationRules, TypeTranslation, read_rules
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.labs.p4runtime_device import CPU_PORT, NO_RULES, Bench
 
 PROGRAM = """
@@ -117,7 +117,7 @@ def test_values_of_a_file_and_further_ones(start: Start) -> None:
 
 def test_what_has_no_number(start: Start) -> None:
     code, message = start(PORTS).refused("INSERT", entry("blue", "Ethernet9"))
-    assert (code, "'Ethernet9' is no value of type port_id_t" in message) == (Code.INVALID_ARGUMENT, True)
+    assert (code, "'Ethernet9' is not a value of type port_id_t" in message) == (Code.INVALID_ARGUMENT, True)
     bench = start(NO_RULES)
     code, message = bench.refused("INSERT", entry("blue", "Ethernet0"))
     assert (code, "--translation" in message) == (Code.INVALID_ARGUMENT, True)

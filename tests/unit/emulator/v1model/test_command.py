@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4.library import ProgramNotFound, find_program, shipped_programs
+from emulator.rpc.p4protos import p4info_pb2
 from emulator.v1model.command import P4INFO_SUFFIXES, run_compile
 from emulator.v1model.stages import PASSES
 from tests.programs.text import program

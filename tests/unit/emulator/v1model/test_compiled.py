@@ -13,9 +13,9 @@ from emulator.bmv2json.write import write_json
 from emulator.harness.network import P4Network
 from emulator.harness.stf.command import run_stf
 from emulator.harness.trace_command import TraceRequest, run_trace
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4.errors import CompileError
 from emulator.p4.frontend import compile_source
+from emulator.rpc.p4protos import p4info_pb2
 from emulator.v1model.architecture import V1MODEL
 from hostagent.cli.compile import compile_program
 from hostagent.cli.parsing import UsageError
@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, p4_network: P4Netwo
     with pytest.raises(CompileError, match=r"wrong\.json: .*no 'header_types'"):
         p4_network.switch(file)
     file.with_suffix(".p4info.txt").write_text("tables {")
-    with pytest.raises(CompileError, match=r"wrong\.p4info\.txt: it is no P4Info"):
+    with pytest.raises(CompileError, match=r"wrong\.p4info\.txt: it is not P4Info"):
         p4_network.switch(file)
     with pytest.raises(UsageError, match="only --p4info and --json apply"):
         compile_program(str(file), define=["N=1"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hostagent.cli.main import COMMANDS, Entry, Group, load
+from hostagent.cli.main import BENCH, COMMANDS, Entry, Group, load
 from hostagent.cli.parsing import parser_of
 from tests.clients.command import netsum
 
@@ -56,6 +56,19 @@ def test_the_version_is_the_packages() -> None:
         (["status", "a", "b"], "netsum status: unexpected argument b."),
         (["switch", "--port"], "netsum switch: --port: expected one argument."),
         (["compile"], "netsum compile: PROGRAM: missing"),
+        (["compile", "--dmp"], "netsum compile: unknown option --dmp; did you mean --dump-after?"),
+        (["bench", "nope"], "netsum bench: unknown command nope; choose one of allreduce, switch, tables,"),
+        (["run", "--lanes", "100", "x"], "netsum run: --lanes: 100: choose one of 64, 256,"),
+        (["run", "--aggregator", "bogus", "x"], "netsum run: --aggregator bogus: choose p4,"),
+        (["switch", "--port", "1"], "netsum switch: --port: port '1': no port number before '1'"),
+        (["switch", "--engine", "bogus"], "netsum switch: --engine: 'bogus' is none of llvm, interpreter."),
+        (["switch", "--grpc-server-ssl"], "netsum switch: --grpc-server-ssl: requires --grpc-server-cert"),
+        (["controller", "--port", "1=shm:a", "--port", "1=shm:b"], "netsum controller: --port: port '1=shm:b'"),
+        (["server", "--port", "1=nowhere"], "netsum server: --port: port '1=nowhere'"),
+        (["server", "--checkpoint-every", "0"], "netsum server: --checkpoint-every: 0 is out of range: at least 1."),
+        (["aggregator", "pspin", "--port", "shm:a"], "netsum aggregator: --port: port 'shm:a'"),
+        (["shell", "--election-id", "x"], "netsum shell: --election-id: 'x': write HIGH,LOW"),
+        (["shell", "--election-id", "1,"], "netsum shell: --election-id: '1,': write HIGH,LOW"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_that_says_what_and_names_what_is_near(words: list[str], text: str) -> None:
@@ -64,6 +77,12 @@ def test_a_wrong_command_line_is_one_line_that_says_what_and_names_what_is_near(
     assert result.stdout == ""
     assert text in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_bench_all_runs_every_benchmark() -> None:
+    from hostagent.cli.bench.command import ALL
+
+    assert {*ALL, "all"} == set(BENCH.commands)
 
 
 @pytest.mark.parametrize("words", [[], ["bench"]])

@@ -140,8 +140,8 @@ def test_a_rack_takes_messages_of_another_ones_children_only_and_for_its_own_onl
 
     def sent(rack: int, worker: int, peer: int, port: int = PEER_PORT) -> int:
         addresses = Addresses(RACK_MAC | rack, RACK_MAC, RACK_IP | rack, RACK_IP)
-        message = build_frame(replace(job.message(worker, peer, b"bytes"), addresses=addresses))
-        return len(inside.process([(port + rack, message)], 0)[0])
+        message = Frame(addresses, replace(job.message(0, peer, b"").header, child=worker), payload=b"bytes")
+        return len(inside.process([(port + rack, build_frame(message))], 0)[0])
 
     assert sent(1, 2, 0) == sent(1, 3, 1) == sent(2, 5, 0) == 1
     assert sent(1, 4, 0) == sent(1, 0, 1) == 0, "not of a child of the rack that sends it"
@@ -253,7 +253,7 @@ def test_a_repeat_before_the_total_goes_up_again_and_says_who_has_come() -> None
     assert job.send(job.frame(2, 0, ones)) == []
     job.send(first)
     assert job.send(first) == [(1, Kind.WAITING, [0, 0b110, 0, 0])]  # as the root has told
-    assert job.traffic(1) == Traffic(4 * LANES, 0, 2 * 4 * LANES, 3, 0)
+    assert job.traffic(1) == Traffic(part_bytes=4 * LANES, again_bytes=2 * 4 * LANES, frames=3)
     job.send(job.frame(0, 0, ones))
     assert job.send(first) == [(1, Kind.RESULT, [3] * 4)]
     assert job.traffic(1).again_bytes == 2 * 4 * LANES  # from the store

@@ -163,7 +163,7 @@ def test_every_other_command(text: str, expected: s.Command) -> None:
         ("add t k:go()", "expected a value, found 'go'"),
         ("add t k:1 go(x 1)", "expected ':', found '1'"),
         ("add t k:1 go() more", "expected the end of the line, found 'more'"),
-        ("add t k:-1 go()", "column 9: '-' means nothing here"),
+        ("add t k:-1 go()", "column 9: unexpected character '-'"),
         ("remove", "'all', or the handle of an entry"),
         ("mc_node_create 1", "expected a number (port)"),
         ("register_write r 1", "expected a number (value)"),

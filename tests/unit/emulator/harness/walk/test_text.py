@@ -176,6 +176,6 @@ def test_meters_of_entries_and_what_a_switch_is_called(switch: P4Switch) -> None
     entry = switch.table("kinds").add({"kind": 7}, "forward", port=3)
     entry.set_meter(Meter(committed=(1000, 10)))
     entry.set_meter((1000, 10), (2000, 10))
-    with pytest.raises(Exception, match="is no rate: give Meter"):
+    with pytest.raises(Exception, match="is not a rate: give Meter"):
         entry.set_meter(5)  # type: ignore[arg-type]
     assert repr(switch) == "<P4Switch s1: sums.p4>"

@@ -111,7 +111,7 @@ LOCAL = [
      "table t { key = { /*!*/meta.m8 + 1: exact; } actions = { NoAction; } } apply { t.apply(); } } control X() {"),
     (TYPE, "takes 1 argument, 2 given", "/*!*/register<bit<8>>(4, 5) r;"),
     (TYPE, "needs 1 type argument", "action a() { /*!*/register r; }"),
-    (UNSUPPORTED, "a mask that is no prefix",
+    (UNSUPPORTED, "a mask that is not a prefix",
      "table t { key = { meta.m8: lpm; } actions = { NoAction; } const entries = { /*!*/1 &&& 5: NoAction(); } }"),
     (CONSTANT, "must be known at compile time", "bit<32> n = 3; register<bit<8>>(/*!*/n) r;"),
     (DIRECTION, "is an 'in' parameter and cannot be written", "action a(in bit<8> x) { /*!*/x = 1; }"),

@@ -60,7 +60,7 @@ def test_an_instance_keeps_its_state_from_packet_to_packet_and_from_place_to_pla
 
 
 def test_what_is_applied_has_a_name() -> None:
-    """A constructor's call is no l-value, so no statement of the grammar applies it."""
+    """A constructor's call is not an l-value, so no statement of the grammar applies it."""
     with pytest.raises(CompileError, match="declare it, then apply that"):
         ask("p = a; Add(5).apply(p);", 1, declarations=ADDER)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4.errors import CompileError, Kind
 from emulator.p4.p4info.ids import ACTION_PROFILE, CONTROLLER_HEADER, DIGEST, name_hash
+from emulator.rpc.p4protos import p4info_pb2
 from tests.programs.text import PARSER, compile_text, program
 
 DECLARATIONS = """

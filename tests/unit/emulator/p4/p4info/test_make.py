@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from emulator.native.p4protos import p4info_pb2
 from emulator.p4.errors import CompileError, Kind
 from emulator.p4.p4info.ids import ACTION, TABLE, aliases, assign_ids, name_hash
 from emulator.p4.p4info.tables import inner_ids
+from emulator.rpc.p4protos import p4info_pb2
 from tests.programs.text import compile_text, program
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.entities import registry, tables, tables_read
 from emulator.p4runtime.errors import BatchError
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.labs.p4runtime_device import Bench, bits, call, exact
 
 AS_TABLE_ENTRIES = registry.Handler(tables.prepare_write, tables_read.read)

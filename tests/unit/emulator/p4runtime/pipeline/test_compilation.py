@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from google.protobuf import text_format
 
-from emulator.native.p4protos import p4info_pb2
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4.library import find_program
 from emulator.p4runtime.entities.bytestrings import encode
 from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.pipeline.compilation import PackageReader, compile_config
 from emulator.p4runtime.pipeline.package import Package, pack, unpack
+from emulator.rpc.p4protos import p4info_pb2
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from emulator.v1model.compiled import ENGINES
 from tests.clients.p4runtime_scenario import make_package
 from tests.labs.p4runtime_device import Bench

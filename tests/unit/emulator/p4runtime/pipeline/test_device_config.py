@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from emulator.bmv2json.program import load_json
-from emulator.native.p4protos import p4info_pb2
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.p4runtime.pipeline.compilation import compile_config
 from emulator.p4runtime.pipeline.device_config import JsonConfig, read_device_config, unwrap
 from emulator.p4runtime.pipeline.package import Package, PackageError
 from emulator.p4runtime.pipeline.pipeline import Target
+from emulator.rpc.p4protos import p4info_pb2
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from emulator.switch.core import Switch
 from tests.clients.p4runtime_scenario import make_package
 from tests.programs.bmv2_documents import Json, with_table

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import Code, RequestError
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.fakes.fake_device import (
     DEVICE_ID,
     ELECTION_ID,

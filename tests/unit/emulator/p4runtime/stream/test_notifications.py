@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from google.protobuf import text_format
 
-from emulator.native.p4protos import p4runtime_pb2 as p4rt
 from emulator.p4runtime.errors import Code
 from emulator.p4runtime.stream import notifications
 from emulator.p4runtime.stream.digests import DigestBatch, DigestBuffer, DigestConfig
 from emulator.p4runtime.stream.idle import IdleTimers
+from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.labs.p4runtime_device import CPU_PORT, Bench, bits, call, error_of, exact, packet, value_of
 
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from emulator.harness.walk.events import Walk
-from emulator.native.tls import ServerTls
 from emulator.p4runtime.flavor import PI
+from emulator.rpc.tls import ServerTls
 from emulator.v1model.compiled import WITH_SOURCE
 from hostagent.cli.bmv2.log import PacketLog
 from hostagent.cli.bmv2.options import SWITCH, Options, parse

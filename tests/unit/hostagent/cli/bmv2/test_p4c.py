@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import text_format
 
 from emulator.bmv2json.program import load_json
-from emulator.native.p4protos import p4info_pb2
+from emulator.rpc.p4protos import p4info_pb2
 from hostagent.cli.bmv2.p4c import BACK_END, DRIVER, run
 
 ROUTER = str(Path(__file__).parents[5] / "p4src" / "router.p4")

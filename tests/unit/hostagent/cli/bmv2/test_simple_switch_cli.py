@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from emulator.native.tls import ServerTls
 from emulator.p4runtime.commands.interpreter import Interpreter, Machine
 from emulator.p4runtime.commands.service import CommandsClient, commands_handler
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.process import RunningSwitch
 from emulator.p4runtime.server import P4RuntimeServer
+from emulator.rpc.tls import ServerTls
 from hostagent.cli.bmv2.simple_switch_cli import Prompt, run
 from hostagent.cli.bmv2.thrift_port import ThriftPort
 from tests.fakes.fake_switch import fake_target

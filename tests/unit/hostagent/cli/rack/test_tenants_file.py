@@ -42,7 +42,7 @@ def test_services_are_declared_and_nonces_drawn_where_none_is_given(tmp_path: Pa
         ("[[service]]\nworkers = 2", "service 1: it has no name"),
         ('[[service]]\nname = "a"\nworkers = "2"', "workers = '2' should be of type int"),
         ('[[service]]\nname = "a"\nworkers = 2\nnonse = ""', "unknown field 'nonse'; the fields are name, nonce"),
-        ('[[service]]\nname = "a"\nworkers = 2\nquota = "2 apples"', "'2 apples' is no size"),
+        ('[[service]]\nname = "a"\nworkers = 2\nquota = "2 apples"', "'2 apples' is not a size"),
         ('[[service]]\nname = "a"\nworkers = 2\n' * 2, "tenant 'a' is already declared"),
     ],
 )

@@ -143,6 +143,8 @@ def test_all_members_lease_the_same_job_with_a_port_each(service: Service, ranks
         (service.driver.entries_of[leases[0].job].epoch, 0, 256, 64, 3)
     }
     assert leases[0].heartbeat == ("127.0.0.1", service.port)
+    assert all(lease.forwards_messages and not lease.message_checksum for lease in leases)
+    assert {lease.aggregator for lease in leases} == {FakeDriver.name}
 
 
 def test_the_lease_is_attached_before_it_is_returned(service: Service) -> None:
@@ -232,6 +234,7 @@ def test_leaving_lingers_until_all_have_left_and_gives_everything_back(service: 
         assert all(pool.map(lambda rank: rank.client.leave(job, 99, timeout_s=WAIT_S), ranks))
     reply = service.status()
     assert reply.slots_free == reply.slots
+    assert reply.forwards_messages
     assert not reply.jobs
     assert service.driver.entries_of == {}
 

@@ -132,7 +132,7 @@ def test_trees_of_several_levels_are_right_though_links_lose_nearly_half(seed: i
 
 
 def test_hosts_do_not_give_up_while_anything_gets_on_inside_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "MOST_VAIN_ROUNDS", 10)
+    monkeypatch.setattr(simulation, "MOST_FRUITLESS_ROUNDS", 10)
     outcome = run({"fan_in": [2, 2, 2, 2], "loss": 0.3, "seed": 1}, {**FEW, "children": 16})
     (report,) = outcome.reports
     assert report.exact
@@ -181,11 +181,11 @@ def test_reductions_are_of_all_hosts_of_a_tree_unless_they_say(fan_in: list[int]
         ({"fan_in": [8, 0]}, "at least 1"),
         ({"fan_in": [8, 1], "loss": 1.0}, "loss"),
         ({"fan_in": [8], "roots": 2}, "roots = 2: fan_in = \\[8\\] is one switch, the only root"),
-        ({"fan_in": [8], "roots": 0}, "roots = 0 is no whole number from 1"),
+        ({"fan_in": [8], "roots": 0}, "roots = 0 is not a whole number from 1"),
         ({"fan_in": [8], "link_gbps": float("nan")}, "link_gbps = nan"),
         ({"fan_in": [8], "loss": 0.1, "timeout_cycles": 1}, "less than the latency_cycles"),
         ({"fan_in": [80, 80]}, "6400 hosts"),
-        (3, "3 is no table"),
+        (3, "3 is not a table"),
     ],
 )
 def test_a_tree_that_cannot_be_is_refused_by_name(tree: Any, message: str) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from emulator.native.tls import ClientTls, ServerTls
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.server import P4RuntimeServer
+from emulator.rpc.tls import ClientTls, ServerTls
 from emulator.switch.control import CounterValue
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorUnavailable

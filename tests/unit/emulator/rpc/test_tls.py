@@ -10,9 +10,9 @@ from typing import Any
 import grpc
 import pytest
 
-from emulator.native.tls import ClientTls, ServerTls, TlsError
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
+from emulator.rpc.tls import ClientTls, ServerTls, TlsError
 from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller
 from tests.fakes.fake_switch import fake_target
 from tests.labs.certificates import Certificates, make_certificates

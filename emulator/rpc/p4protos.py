@@ -7,7 +7,7 @@ read out of the installed files and the messages are built from them; nothing is
 
 Import the modules from here, or, once this module is imported, by their usual names: both give the same classes::
 
-    from emulator.native.p4protos import p4info_pb2, p4runtime_pb2
+    from emulator.rpc.p4protos import p4info_pb2, p4runtime_pb2
 """
 
 from __future__ import annotations

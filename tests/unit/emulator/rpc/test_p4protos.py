@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from emulator.native import p4protos
+from emulator.rpc import p4protos
 
 
 def test_usual_names_and_ours_are_the_same_classes() -> None:
@@ -29,7 +29,7 @@ def test_messages_survive_the_wire() -> None:
 
 @pytest.mark.parametrize("implementation", ["python", "upb"])
 def test_both_protobuf_implementations(implementation: str) -> None:
-    code = "from emulator.native.p4protos import p4runtime_pb2 as p; print(p.Entity().WhichOneof('entity'))"
+    code = "from emulator.rpc.p4protos import p4runtime_pb2 as p; print(p.Entity().WhichOneof('entity'))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": implementation},

@@ -13,8 +13,8 @@ from typing import Any
 import grpc
 from google.rpc import status_pb2
 
-from emulator.native.p4protos import p4runtime_pb2 as p4
-from emulator.native.p4protos import p4runtime_pb2_grpc
+from emulator.rpc.p4protos import p4runtime_pb2 as p4
+from emulator.rpc.p4protos import p4runtime_pb2_grpc
 
 CALL_TIMEOUT_S = 10.0
 PIPELINE_TIMEOUT_S = 60.0
