@@ -38,6 +38,29 @@ def die():
         print(f"after {time.monotonic() - started:.1f} s: {error}")
 
 
+def die_in_messages():
+    """While it takes part in an exchange that is far from over."""
+    first_sum()
+    try:
+        if RANK == 1:
+            dist.isend(torch.ones(10_000_000), 0)
+            os.kill(os.getpid(), 9)
+        dist.all_to_all_single(torch.empty(3_000_000), torch.ones(3_000_000))
+    except RuntimeError as error:
+        print(error)
+
+
+def unsent():
+    first_sum()
+    try:
+        if RANK == 0:
+            dist.recv(torch.ones(10), 1, tag=3)
+        else:
+            dist.barrier()
+    except RuntimeError as error:
+        print(error)
+
+
 def stall():
     """Alive but absent: an error at the operation's time-out, on every rank."""
     first_sum()
