@@ -463,8 +463,9 @@ class Submitter:
 
     @property
     def left(self) -> bool:
-        made = zip((*self.sends, *self.receives), (*self.traffic.sent, *self.traffic.wanted), strict=True)
-        return any(count < len(every) for count, every in made)
+        sends = zip(self.sends, self.traffic.sent, strict=True)
+        receives = zip(self.receives, self.traffic.wanted, strict=True)
+        return any(count < len(every) for count, every in (*sends, *receives))
 
 
 def make_lab(schedule: Schedule, forwarder: type[Any] = ReferenceForwarder) -> tuple[Lab, Any]:
@@ -487,7 +488,7 @@ def run(schedule: Schedule, *, largest_steps: int = 200_000, forwarder: type[Any
     n, traffic = schedule.workers, draw_traffic(schedule)
     controller = Controller(lab, made, schedule.restarts)
     submitter = Submitter(lab, traffic, [0] * n, [0] * n)
-    expected = sum(len(each) for each in (*traffic.sent, *traffic.wanted))
+    expected = 2 * n * schedule.messages
     for _ in range(largest_steps):
         submitter.act()
         if sum(map(len, lab.ended)) == expected and not controller.plan:
@@ -498,11 +499,9 @@ def run(schedule: Schedule, *, largest_steps: int = 200_000, forwarder: type[Any
     for rank, core in enumerate(lab.cores):
         if core.failure:
             return f"rank {rank} failed with code {core.failure}"
-        open_numbers = [
-            (type(each).__name__, each.number)
-            for each in (*traffic.sent[rank], *traffic.wanted[rank])
-            if each.number not in lab.ended[rank]
-        ]
+        sends = [("send", each.number) for each in traffic.sent[rank]]
+        receives = [("receive", each.number) for each in traffic.wanted[rank]]
+        open_numbers = [each for each in (*sends, *receives) if each[1] not in lab.ended[rank]]
         if open_numbers:
             return f"rank {rank} hangs at {lab.now_ns} ns: {open_numbers[:5]}, {core.statistics()}"
     return matching_problem(traffic)

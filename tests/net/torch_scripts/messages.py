@@ -66,12 +66,12 @@ def check_exchanges():
         dist.all_to_all(outputs, [pattern(RANK, target, count + RANK + target) for target in range(SIZE)])
         assert all(torch.equal(out, pattern(source, RANK, out.numel())) for source, out in enumerate(outputs))
         root = count % SIZE
-        gathered = [torch.zeros(count, dtype=torch.int32) for _ in range(SIZE)] if RANK == root else None
+        gathered = [torch.zeros(count, dtype=torch.int32) for _ in range(SIZE)] if root == RANK else None
         dist.gather(pattern(RANK, root, count), gathered, dst=root)
         if gathered:
             assert all(torch.equal(got, pattern(source, root, count)) for source, got in enumerate(gathered))
         part = torch.zeros(count, dtype=torch.int32)
-        parts = [pattern(root, target, count) for target in range(SIZE)] if RANK == root else None
+        parts = [pattern(root, target, count) for target in range(SIZE)] if root == RANK else None
         dist.scatter(part, parts, src=root)
         assert torch.equal(part, pattern(root, RANK, count))
         total = torch.ones(count)

@@ -249,11 +249,12 @@ def test_empty_messages_and_messages_of_the_same_tag_arrive_in_order():
 
 def test_a_send_and_a_receive_that_disagree_are_both_named():
     def body(group, rank):
+        if rank == 0:
+            work = group.send([torch.zeros(3)], 1, 4)
+        else:
+            work = group.recv([torch.zeros(3, dtype=torch.int32)], 0, 4)
         with pytest.raises(NetsumError) as caught:
-            if rank == 0:
-                group.send([torch.zeros(3)], 1, 4).wait()
-            else:
-                group.recv([torch.zeros(3, dtype=torch.int32)], 0, 4).wait()
+            work.wait()
         return str(caught.value)
 
     for text in run_ranks(body, 2):
@@ -263,8 +264,8 @@ def test_a_send_and_a_receive_that_disagree_are_both_named():
 
 def test_parts_that_disagree_in_an_exchange_are_named():
     def body(group, rank):
+        given = [torch.zeros(2 if rank == 0 else 3), torch.zeros(2)]
         with pytest.raises(NetsumError) as caught:
-            given = [torch.zeros(2 if rank == 0 else 3), torch.zeros(2)]
             group.alltoall([torch.zeros(2), torch.zeros(2)], given).wait()
         return str(caught.value)
 

@@ -12,7 +12,7 @@ from math import ceil
 import pytest
 import torch
 
-from hostagent.protocol.messages import COLLECTIVE_TAGS, Message, message_request_of
+from hostagent.protocol.messages import COLLECTIVE_TAGS, REQUEST_FIELDS, Message, message_request_of
 from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_FRAME_BYTES
 from hostagent.protocol.operation import OperationKind
 from hostagent.protocol.worker.header import KIND_AT
@@ -20,7 +20,7 @@ from hostagent.torch_backend import plans
 from hostagent.torch_backend.plans import Member, Plan
 from hostagent.torch_backend.tensors import Reduction
 from tests.labs import message_core, protocol
-from tests.labs.links import Links
+from tests.labs.links import NEVER_NS, Links
 
 LANES, SIZE = 64, 4
 FULL, SHORT = 66 + 4 * LANES, 66
@@ -32,21 +32,21 @@ Volumes = list[tuple[int, int]]
 class CountedLinks(Links):
     """Links that count bytes: of acknowledgements apart."""
 
-    bytes: Counter[int]
+    volume: Counter[int]
     acknowledgements: Counter[int]
 
     def send(self, to: int, frame: bytes, now_ns: int) -> None:
         if frame[KIND_AT] == ACKNOWLEDGEMENT:
             self.acknowledgements[to] += len(frame)
         else:
-            self.bytes[to] += len(frame)
+            self.volume[to] += len(frame)
         super().send(to, frame, now_ns)
 
 
 def counted(links: Links) -> CountedLinks:
     links.__class__ = CountedLinks
     assert isinstance(links, CountedLinks)
-    links.bytes, links.acknowledgements = Counter(), Counter()
+    links.volume, links.acknowledgements = Counter(), Counter()
     return links
 
 
@@ -55,11 +55,11 @@ def measured(made: list[Plan]) -> Volumes:
     total = [[0, 0] for _ in made]
     for links in (sums(made), messages(made)):
         for rank in range(len(made)):
-            total[rank][0] += links.bytes[-1 - rank]
-            total[rank][1] += links.bytes[rank]
+            total[rank][0] += links.volume[-1 - rank]
+            total[rank][1] += links.volume[rank]
             frames = links.acknowledgements[rank] // ACKNOWLEDGEMENT_FRAME_BYTES
             assert frames * ACKNOWLEDGEMENT_FRAME_BYTES == links.acknowledgements[rank]
-            assert frames <= ceil(links.bytes[-1 - rank] / SHORT)
+            assert frames <= ceil(links.volume[-1 - rank] / SHORT)
     return [(up, down) for up, down in total]
 
 
@@ -72,7 +72,7 @@ def sums(made: list[Plan]) -> CountedLinks:
         lab.pump(rank)
     while lab.finished != [len(plan.operations) for plan in made]:
         assert lab.step()
-    while lab.network.next_ns() < protocol.NEVER_NS:
+    while lab.network.next_ns() < NEVER_NS:
         lab.step()
     return links
 
@@ -93,7 +93,7 @@ def messages(made: list[Plan]) -> CountedLinks:
 def submit(core: message_core.MessageCore, message: Message) -> None:
     core._numbers += 1
     values = message_request_of(message, core._numbers)
-    assert core._submit(**dict(zip(message_core.REQUEST_FIELDS, values, strict=True))) == core._numbers
+    assert core._submit(**dict(zip(REQUEST_FIELDS, values, strict=True))) == core._numbers
 
 
 # --- the formulas of the README ---
