@@ -463,9 +463,10 @@ class Submitter:
 
     @property
     def left(self) -> bool:
-        sends = zip(self.sends, self.traffic.sent, strict=True)
-        receives = zip(self.receives, self.traffic.wanted, strict=True)
-        return any(count < len(every) for count, every in (*sends, *receives))
+        sends = any(count < len(sents) for count, sents in zip(self.sends, self.traffic.sent, strict=True))
+        return sends or any(
+            count < len(wanted) for count, wanted in zip(self.receives, self.traffic.wanted, strict=True)
+        )
 
 
 def make_lab(schedule: Schedule, forwarder: type[Any] = ReferenceForwarder) -> tuple[Lab, Any]:
