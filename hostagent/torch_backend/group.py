@@ -314,6 +314,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
                 raise as_torch_error(error, event) from None
             work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
             self._remember(work)
+            plan.copy_own_part()
             return work
 
     def _numbered(self, plan: Plan) -> list[Message]:

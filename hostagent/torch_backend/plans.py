@@ -48,11 +48,19 @@ class Plan:
     """Kept alive until the operations have finished."""
     copies: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """(target, source) pairs to copy once the operations have finished."""
+    own_part: tuple[Tensor, Tensor] | None = None
+    """(target, source) of what a rank gives to itself: copied while the network works."""
     messages: list[Message] = field(default_factory=list)
     is_exchange: bool = False
     """The messages are those of a collective, which all ranks of the group call in the same order."""
     source: np.ndarray[Any, np.dtype[np.int64]] | None = None
     """Of a receive: where the sender's rank will be."""
+
+    def copy_own_part(self) -> None:
+        """Bring a rank's own part to where it wants it."""
+        if self.own_part is not None:
+            with torch.no_grad():
+                self.own_part[0].copy_(self.own_part[1])
 
     def finish(self) -> None:
         """Bring results from scratch to where the caller wants them."""
@@ -259,7 +267,7 @@ def gather(outputs: Sequence[Tensor], tensor: Tensor, root: int, member: Member)
     check_alike(outputs, tensor, "gather", "output tensor")
     for rank, output in enumerate(outputs):
         if rank == root:
-            plan.copies.append((output.detach(), plan.input_of(tensor).view(output.shape)))
+            plan.own_part = (output.detach(), tensor.detach().reshape(output.shape))
         else:
             plan.receive(output, rank, "gather")
     return plan
@@ -298,7 +306,7 @@ def scatter(output: Tensor, inputs: Sequence[Tensor], root: int, member: Member)
     check_alike(inputs, output, "scatter", "input tensor")
     for rank, tensor in enumerate(inputs):
         if rank == root:
-            plan.copies.append((output.detach(), plan.input_of(tensor).view(output.shape)))
+            plan.own_part = (output.detach(), tensor.detach().reshape(output.shape))
         else:
             plan.send(tensor, rank, "scatter")
     return plan
@@ -350,7 +358,7 @@ def all_to_all(outputs: Sequence[Tensor], inputs: Sequence[Tensor], member: Memb
             f"{dtype_name(own_input)} and goes to {own_output.numel()} of {dtype_name(own_output)}"
         )
     plan = Plan(outputs=list(outputs), is_exchange=True)
-    plan.copies.append((own_output.detach(), plan.input_of(own_input).view(own_output.shape)))
+    plan.own_part = (own_output.detach(), own_input.detach().reshape(own_output.shape))
     for step in range(1, member.size):  # not all to the same rank at first
         source, destination = (member.rank - step) % member.size, (member.rank + step) % member.size
         plan.receive(outputs[source], source, collective)
