@@ -4,6 +4,8 @@ A training script needs no import of ours: ``init_process_group("netsum")`` find
 point. Names for other uses, loaded on first use:
 
 - `RackOptimizer`: an optimizer whose steps a rack server takes; `RackService`: the service it trains on
+- `NetsumError`: what the torch backend and `RackOptimizer` raise; `LostError`: a rank, server or controller is gone,
+  and another attempt may succeed; `RefusedError`: it will not; `OperationTimeoutError`
 - `Aggregator`: the interface of ``netsum run --aggregator core:MODULE:CLASS``; `CompiledAggregator`: with machine code
 - `JobTerms`, `ChildTerms`, `Capacity`, `JobCounters`, `AggregatorRefused`: what an `Aggregator` is given and gives back
 """
@@ -20,15 +22,24 @@ if TYPE_CHECKING:
     from hostagent.protocol.services.aggregator import CompiledAggregator as CompiledAggregator
     from hostagent.protocol.services.aggregator import JobCounters as JobCounters
     from hostagent.protocol.services.aggregator import JobTerms as JobTerms
+    from hostagent.torch_backend.errors import LostError as LostError
+    from hostagent.torch_backend.errors import NetsumError as NetsumError
+    from hostagent.torch_backend.errors import OperationTimeoutError as OperationTimeoutError
+    from hostagent.torch_backend.errors import RefusedError as RefusedError
     from hostagent.torch_backend.rack import RackOptimizer as RackOptimizer
     from hostagent.torch_backend.rack import RackService as RackService
 
 __all__ = [
     "Aggregator", "AggregatorRefused", "Capacity", "ChildTerms", "CompiledAggregator", "JobCounters", "JobTerms",
-    "RackOptimizer", "RackService",
+    "LostError", "NetsumError", "OperationTimeoutError", "RackOptimizer", "RackService", "RefusedError",
 ]  # fmt: skip
+_TORCH_ERRORS = ("LostError", "NetsumError", "OperationTimeoutError", "RefusedError")
 
 __getattr__ = lazy_exports(
     __name__,
-    {name: "torch_backend.rack" if name.startswith("Rack") else "protocol.services.aggregator" for name in __all__},
+    {
+        **dict.fromkeys(__all__, "protocol.services.aggregator"),
+        **dict.fromkeys(("RackOptimizer", "RackService"), "torch_backend.rack"),
+        **dict.fromkeys(_TORCH_ERRORS, "torch_backend.errors"),
+    },
 )

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from emulator.native.folders import cache_root
+from emulator.native.folders import LOOPS, cache_root
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY_S = 24 * 3600
@@ -45,11 +45,11 @@ def loops_folder() -> Path:
     """
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(chosen)
-    folder = cache_root() / f"loops-{hashlib.sha256(machine_key().encode()).hexdigest()[:16]}"
+    folder = cache_root() / f"{LOOPS}{hashlib.sha256(machine_key().encode()).hexdigest()[:16]}"
     try:
         if not folder.exists():
             folder.mkdir(parents=True)
-            for other in folder.parent.glob("loops-*"):
+            for other in folder.parent.glob(f"{LOOPS}*"):
                 if time.time() - other.stat().st_mtime > UNUSED_S:
                     shutil.rmtree(other, ignore_errors=True)
         elif time.time() - folder.stat().st_mtime > DAY_S:

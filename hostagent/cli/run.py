@@ -25,7 +25,15 @@ OF_THE_AGGREGATOR = (
 
 @command(
     argument("script", help="Training script; all words after it are its own arguments."),
-    option("-n", "--nproc", dest="ranks", metavar="N", type=integer(1), help="Number of training processes."),
+    option(
+        "-n",
+        "--nproc",
+        "--nproc-per-node",
+        dest="ranks",
+        metavar="N",
+        type=integer(1),
+        help="Number of training processes.",
+    ),
     option(
         "--aggregator",
         metavar="KIND",
@@ -39,6 +47,11 @@ OF_THE_AGGREGATOR = (
     option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 (default) or 2048."),
     option("--controller", metavar="HOST:PORT", help="Address of a running controller; only ranks are started then."),
     flag("-m", "--module", help="SCRIPT as the name of a module, as in python -m."),
+    option(
+        "--replace-backend",
+        metavar="NAME",
+        help="Backend that netsum replaces, as gloo: for scripts that ask for it, or for none.",
+    ),
     flag("--prefix", help="Rank at the start of each line of output."),
     option("--impair", metavar="TEXT", help="Impairments of every port, e.g. 'loss=0.05&delay=1ms&seed=7'."),
     option(
@@ -47,7 +60,12 @@ OF_THE_AGGREGATOR = (
         type=integer(),
         help="Maximum slots of the job, a power of two. Default: 512 / N, at most 128.",
     ),
-    option("--cores", metavar="N", type=integer(1, 64), help="Worker threads of --aggregator server."),
+    option(
+        "--cores",
+        metavar="N",
+        type=integer(1, 64),
+        help="Worker threads of --aggregator server; whether two gain depends on the machine.",
+    ),
     option(
         "--racks",
         metavar="N",
@@ -81,6 +99,7 @@ def run(
     lanes: int | None = None,
     controller: str | None = None,
     module: bool = False,
+    replace_backend: str = "",
     prefix: bool = False,
     impair: str = "",
     max_window: int | None = None,
@@ -135,6 +154,7 @@ def run(
         lanes=lanes or DEFAULT_LANES,
         controller=controller,
         module=module,
+        replaced_backend=replace_backend,
         prefixed=prefix,
         impairments=impair,
         verbose=verbose,
@@ -143,7 +163,7 @@ def run(
         interfaces=tuple(interface or ()),
         loads=loads,
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
-        at_end=lambda where: _print_summary(where, report),
+        at_end=lambda where, code: _print_summary(where, report, ranks, code),
     )
     return run_training(options)
 
@@ -161,10 +181,12 @@ def _check_aggregator(text: str, lanes: int | None) -> None:
         raise UsageError(f"{lanes}: choose one of {', '.join(map(str, LANES))}", "--lanes")
 
 
-def _print_summary(where: Aggregator, report: Path | None) -> None:
-    """At the end: a summary, and the report's file."""
-    from hostagent.cli.run_report import summary, write
+def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int) -> None:
+    """At the end: whether anything was summed, a summary, and the report's file."""
+    from hostagent.cli.run_report import nothing_summed, summary, write
 
+    if code == 0 and ranks > 1 and (why := nothing_summed(where)):
+        print(f"netsum run: nothing went through the {where.choice.title}: {why}", file=sys.stderr)
     for line in summary(where):
         print(f"{where.choice.title}: {line}", file=sys.stderr)
     if report is not None:

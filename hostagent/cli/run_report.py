@@ -11,6 +11,7 @@ from emulator.p4runtime.entities.statistics import StatisticsError, read_statist
 from hostagent.controller.drivers.aggregator import read_statistics as read_our_statistics
 from hostagent.controller.drivers.driver import AggregatorUnavailable
 from hostagent.launch.aggregators import Aggregator
+from hostagent.transport.job import CALLS
 
 TIMEOUT_S = 10.0
 
@@ -50,6 +51,26 @@ def statistics(aggregator: Aggregator) -> dict[str, Any] | None:
         return dict(read_our_statistics(aggregator.control, TIMEOUT_S))
     except (StatisticsError, AggregatorUnavailable):
         return None
+
+
+def nothing_summed(aggregator: Aggregator) -> str:
+    """Why no operation of the ranks used the network, and what to do; empty where one did, or the controller does not
+    answer."""
+    import grpc
+
+    try:
+        jobs = gather(aggregator)["jobs"]
+    except grpc.RpcError:
+        return ""
+    counters = (name for job in jobs for member in job["members"] for name in member["counters"])
+    if any(name.startswith(CALLS) for name in counters):
+        return ""
+    if jobs:
+        return "the ranks made a netsum group, and called no operation of it"
+    return (
+        'no rank made a netsum group. Write init_process_group("netsum"), or add --replace-backend gloo, which gives '
+        "netsum to scripts that ask for gloo or for no backend"
+    )
 
 
 def summary(aggregator: Aggregator) -> list[str]:

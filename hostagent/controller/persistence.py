@@ -20,6 +20,7 @@ from hostagent.controller.core.model import Capacity, Job, Member, Presence, Pro
 from hostagent.controller.core.ports import PortBook, PortOffer
 from hostagent.controller.core.slots import SlotAllocator
 from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.protocol.services.session_pb2 import Failed
 
 FORMAT = 1
 _MEMBER = ("rank", "process", "name", "next_chunk")
@@ -64,6 +65,7 @@ def _job(job: Job) -> dict[str, Any]:
     return {
         **values,
         "state": job.state.value,
+        "ending": job.ending,
         "round": job.round.number,
         "members": members,
         "service": _service(job.service),
@@ -119,7 +121,7 @@ def restore(world: World, saved: Mapping[str, Any]) -> None:
 
 def _restored_job(values: Mapping[str, Any]) -> Job:
     job = Job(**{name: values[name] for name in _JOB}, state=JobState(values["state"]))
-    job.round.number = values["round"]
+    job.round.number, job.ending = values["round"], values.get("ending", Failed.LOST)
     if service := values.get("service"):
         job.service = ServiceTerms(nonce=bytes.fromhex(service["nonce"]), **{name: service[name] for name in _SERVICE})
     for member in values["members"]:

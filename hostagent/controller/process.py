@@ -123,7 +123,7 @@ async def _serve(options: ControllerOptions) -> int:
         wall_s=int(time.time()),
         saved=read_state(options.state) if options.state is not None else None,
     )
-    server = ControllerServer(core, make_driver(options), options.state)
+    server = ControllerServer(core, make_driver(options), options.state, tell_problem)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -152,6 +152,12 @@ async def _live(server: ControllerServer, host: str, core: Controller, ended: as
         print(json.dumps({"ready": True, "controller": address, "address": address, "pid": os.getpid()}), flush=True)
         await stop
     return 0
+
+
+def tell_problem(text: str) -> None:
+    """To the log, and to whoever started the process: a JSON line, as the one that says that it is ready."""
+    log.error("%s", text)
+    print(json.dumps({"problem": text}), flush=True)
 
 
 async def _first_report(server: ControllerServer) -> str:

@@ -18,7 +18,7 @@ import grpc
 from hostagent.controller import reporting
 from hostagent.controller.core.core import Controller
 from hostagent.controller.core.effects import Disconnect, Effect, Install, Log, Remove, Save, Send
-from hostagent.controller.core.model import Capacity
+from hostagent.controller.core.model import SECOND_NS, Capacity
 from hostagent.controller.drivers.driver import AggregatorUnavailable, Driver
 from hostagent.controller.persistence import write_state
 from hostagent.protocol.services import session_pb2 as pb
@@ -39,6 +39,9 @@ SERVER_OPTIONS = (
     ("grpc.http2.max_ping_strikes", 0),
 )
 
+AWAY_TOLD_S = 10.0
+"""An aggregator that does not answer for so long is reported to people; one that was started again is back before."""
+
 log = logging.getLogger("netsum.controller")
 
 
@@ -49,7 +52,14 @@ class ListenError(Exception):
 class ControllerServer:
     """One controller process' inside. Create and use it on a running event loop."""
 
-    def __init__(self, core: Controller, driver: Driver, state_path: Path | None):
+    def __init__(
+        self,
+        core: Controller,
+        driver: Driver,
+        state_path: Path | None,
+        tell: Callable[[str], None] = lambda text: None,
+    ):
+        """``tell``: called with what people are to know."""
         self._core = core
         self._driver = driver
         self._state_path = state_path
@@ -57,6 +67,9 @@ class ControllerServer:
         self._streams: dict[int, asyncio.Queue[pb.ServerMessage | None]] = {}
         self._connections = itertools.count(1)
         self._timer: asyncio.TimerHandle | None = None
+        self._tell = tell
+        self._away: asyncio.TimerHandle | None = None
+        """From the loss of the aggregator to its return."""
         self._server: Any = None
         self._heartbeats: asyncio.DatagramTransport | None = None
         self.port = 0
@@ -74,8 +87,9 @@ class ControllerServer:
 
     async def stop(self) -> None:
         """Ends all streams; ranks take it for a controller that may come back."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._away):
+            if timer is not None:
+                timer.cancel()
         await asyncio.to_thread(self._driver.stop)
         for queue in self._streams.values():
             queue.put_nowait(None)
@@ -177,6 +191,7 @@ class ControllerServer:
         def happen() -> None:
             self._core.aggregator_ready(capacity, state_lost, self._now())
             self._first_report("")
+            self._is_back()
 
         self._later(happen)
 
@@ -187,8 +202,22 @@ class ControllerServer:
             self._core.aggregator_lost(why, self._now())
             if permanent:
                 self._first_report(why)
+            self._is_away(why)
 
         self._later(happen)
+
+    def _is_away(self, why: str) -> None:
+        if self._away is None and self.first_report.done():
+            limit_s = self._core.world.settings.limits.aggregator_ns // SECOND_NS
+            text = f"the aggregator has not answered for {AWAY_TOLD_S:g} s; jobs wait {limit_s} s for it: {why}"
+            self._away = self._loop.call_later(AWAY_TOLD_S, self._tell, text)
+
+    def _is_back(self) -> None:
+        if self._away is not None and self._away.when() <= self._loop.time():
+            self._tell("the aggregator answers again")
+        elif self._away is not None:
+            self._away.cancel()
+        self._away = None
 
     def installed(self, job: int, epoch: int) -> None:
         """See DriverEvents."""

@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -96,17 +95,21 @@ def _compiler() -> Finding:
 
 
 def _cache() -> Finding:
-    from emulator.native.folders import cache_root
+    from emulator.native.folders import LOOPS, cache_root, wanted_cache_root, why_unusable
 
-    folder = cache_root()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        why = "every start compiles for most of a minute; set NETSUM_CACHE to a writable folder"
-        return Finding("cache", Verdict.LACKING, f"{folder}: {error.strerror}; {why}")
-    return Finding("cache", Verdict.GOOD, str(folder))
+    wanted, used = wanted_cache_root(), cache_root()
+    problem, advice = why_unusable(wanted), "set NETSUM_CACHE to a writable folder"
+    if not problem:
+        return Finding("cache", Verdict.GOOD, str(wanted))
+    if used != wanted:
+        text = f"{wanted}: {problem}; {used} is used instead, which may be removed at a restart: {advice}"
+        return Finding("cache", Verdict.LACKING, text)
+    if any(wanted.glob(f"{LOOPS}*")):
+        text = (
+            f"{wanted} can only be read ({problem}): another version of netsum or another CPU cannot use it: {advice}"
+        )
+        return Finding("cache", Verdict.LACKING, text)
+    return Finding("cache", Verdict.BROKEN, f"{wanted}: {problem}; loops cannot be compiled: {advice}")
 
 
 def _shared_memory() -> Finding:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -35,8 +34,10 @@ from hostagent.launch.aggregators import (
 from hostagent.launch.processes import KilledEarlyError, LaunchError, Service
 from hostagent.launch.rank_launcher import RankOrder
 from hostagent.launch.run_folder import run_folder
+from hostagent.launch.stopped import LOOK_S, StoppedProcesses
+from hostagent.protocol.window import MOST_RANKS
+from hostagent.transport.session.reach import Unreachable, check_reachable
 
-CONNECT_TIMEOUT_S = 5.0
 RANKS_STOP_TIMEOUT_S = 35.0
 """torch's launcher gives ranks 30 s between SIGTERM and SIGKILL."""
 
@@ -72,8 +73,11 @@ class RunOptions:
     loads: tuple[str, ...] = ()
     """With ``p4runtime://``: the controller's options about the program, as ``--p4info F --device-config F``."""
     verbose: bool = False
-    at_end: Callable[[Aggregator], None] | None = None
-    """Called when the ranks have ended, while aggregator and controller still answer; not with ``controller``."""
+    replaced_backend: str = ""
+    """Backend that scripts ask for and get netsum instead, as ``gloo``; empty: none."""
+    at_end: Callable[[Aggregator, int], None] | None = None
+    """Called with the exit code when the ranks have ended, while aggregator and controller still answer; not with
+    ``controller``."""
 
 
 class _Interrupted(Exception):
@@ -102,6 +106,10 @@ def _check(options: RunOptions) -> None:
     choice = choose(options.aggregator)
     if options.ranks < 1:
         raise LaunchError(f"-n {options.ranks}: at least one rank is needed")
+    if options.ranks > MOST_RANKS:
+        raise LaunchError(
+            f"-n {options.ranks}: a job has at most {MOST_RANKS} ranks, a bit for each in the aggregator's slots"
+        )
     if not options.module and not Path(options.script).is_file():
         raise LaunchError(f"there is no script {options.script}")
     if (not choice.is_p4 or choice.program == DEFAULT_PROGRAM) and options.lanes not in LANES:
@@ -142,14 +150,14 @@ def _check_racks(options: RunOptions, kind: str) -> None:
 
 
 def _check_answers(address: str) -> None:
-    """A controller that is not there is an error now, not when every rank has waited for it."""
+    """A controller that is not there is an error now, before any rank is started."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
         raise LaunchError(f"--controller {address!r}: write HOST:PORT")
     try:
-        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
-    except OSError as error:
-        raise LaunchError(f"no controller answers at {address}: {error.strerror or error}") from None
+        check_reachable(address)
+    except Unreachable as error:
+        raise LaunchError(str(error)) from None
 
 
 class _Run:
@@ -162,6 +170,7 @@ class _Run:
         self._aggregator: Aggregator | None = None
         self._ranks: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
+        self._stopped = StoppedProcesses(self._tell_stopped)
 
     def run(self) -> int:
         try:
@@ -203,7 +212,15 @@ class _Run:
         program = (sys.executable, "-u", *target, *options.arguments)
         reader, self._pipe = os.pipe()
         ports = tuple(range(1, options.ranks + 1)) if options.rack_of else ()  # a rank's port says its rack
-        order = RankOrder(options.ranks, program, str(self._folder / "ranks"), options.prefixed, reader, ports)
+        order = RankOrder(
+            options.ranks,
+            program,
+            str(self._folder / "ranks"),
+            options.prefixed,
+            reader,
+            ports,
+            options.replaced_backend,
+        )
         command = [sys.executable, "-m", "hostagent.launch.rank_launcher", order.as_json()]
         self._ranks = subprocess.Popen(command, pass_fds=[reader], start_new_session=True)
         os.close(reader)
@@ -223,16 +240,23 @@ class _Run:
             ]
             watched = [os.pidfd_open(process.pid) for process in processes]
             try:
-                select.select(watched, [], [])
+                select.select(watched, [], [], LOOK_S)
             finally:
                 for descriptor in watched:
                     os.close(descriptor)
+            self._stopped.look([service.process.pid for service in self._services if service.process])
             for service in self._services:
                 while self._ranks.poll() is None and not service.running():
                     self._restart(service)
+        code = self._exit_code(self._ranks.returncode)
         if self._aggregator is not None and self._options.at_end is not None:
-            self._options.at_end(self._aggregator)
-        return self._exit_code(self._ranks.returncode)
+            self._options.at_end(self._aggregator, code)
+        return code
+
+    def _tell_stopped(self, pid: int, is_stopped: bool) -> None:
+        name = next(service.name for service in self._services if service.process and service.process.pid == pid)
+        what = f"is stopped; the ranks wait for it. `kill -CONT {pid}` lets it go on" if is_stopped else "goes on"
+        print(f"netsum run: the {name} (process {pid}) {what}", file=sys.stderr)
 
     def _restart(self, service: Service) -> None:
         """Once; it may be killed again before it is ready."""

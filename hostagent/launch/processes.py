@@ -69,11 +69,14 @@ class Service:
     told_later: bool = False
     """The first incarnation reads on stdin what the others are given in the command; see ``send_line``."""
     _listener: threading.Thread | None = field(default=None, init=False)
+    _log_begin_bytes: int = field(default=0, init=False)
+    """Where the log of this incarnation begins."""
 
     def start(self) -> None:
         """Start the process; does not wait until it is ready."""
         descriptors = [held.fileno() for held in self.sockets]
         with self.log.open("ab") as log:
+            self._log_begin_bytes = log.tell()
             self.process = subprocess.Popen(
                 list(self.command(self.ready)),
                 stdin=subprocess.PIPE if self.told_later and not self.starts else subprocess.DEVNULL,
@@ -121,7 +124,8 @@ class Service:
     def restart(self) -> str:
         """Start it again after it ended; says how it ended. Raises LaunchError when it ends too often."""
         assert self.process is not None
-        ending = _ending(self.process.wait())
+        code = self.process.wait()
+        ending = _ending(code) + (self._last_words() if code > 0 else "")
         while self.starts and self.starts[0] < time.monotonic() - RESTART_WINDOW_S:
             self.starts.popleft()
         if len(self.starts) > RESTARTS:
@@ -147,6 +151,12 @@ class Service:
         self.process.wait()
         if self._listener is not None:
             self._listener.join(STOP_TIMEOUT_S)  # its last words
+
+    def _last_words(self) -> str:
+        """The last line of this incarnation's log: of one that ended by itself, why."""
+        text = self.log.read_bytes()[self._log_begin_bytes :].decode(errors="replace") if self.log.exists() else ""
+        lines = text.strip().splitlines()
+        return f" ({lines[-1].strip()})" if lines else ""
 
     def _quoted_log(self) -> str:
         text = self.log.read_bytes()[-TAIL_BYTES:].decode(errors="replace").strip() if self.log.exists() else ""

@@ -13,17 +13,22 @@ import shutil
 import signal
 import sys
 import threading
+import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from hostagent.launch.processes import kill_session, signal_name
+from hostagent.launch.stopped import LOOK_S, StoppedProcesses
+from hostagent.torch_backend.autoload import REPLACED
 from hostagent.torch_backend.failure_report import ENABLED_BY, TIME_NS
-from hostagent.transport.session.terms import PORTS_VARIABLE
+from hostagent.transport.session.terms import LONGEST_SILENCE_NS, PORTS_VARIABLE
 
 CONSEQUENCES = ("NetsumError", "OperationTimeoutError")
 SECOND_NS = 1_000_000_000
+PATIENCE_S = LONGEST_SILENCE_NS / SECOND_NS
 LATE_S = 20
 """Longer than ranks take to notice a dead one, shorter than torch's patience with a rank that ignores SIGTERM."""
 ACCEPTED_OUTPUT = {"plain": [], "prefixed": ["--tee", "3"]}
@@ -42,6 +47,8 @@ class RankOrder:
     """Descriptor of the read end: one line with the controller's address, then silence while the parent lives."""
     ports: tuple[int, ...] = ()
     """By rank, the number of the aggregator's port that it is to have; empty: any."""
+    replaced_backend: str = ""
+    """Backend that netsum takes the place of; empty: none."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))
@@ -67,6 +74,8 @@ def main() -> int:
 def _prepare_environment(order: RankOrder, address: str) -> None:
     os.environ["NETSUM_CONTROLLER"] = address
     os.environ[ENABLED_BY] = "1"
+    if order.replaced_backend:
+        os.environ[REPLACED] = order.replaced_backend
     if order.ports:
         os.environ[PORTS_VARIABLE] = ",".join(map(str, order.ports))
     os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "
@@ -89,33 +98,61 @@ def _run(launcher: Any, order: RankOrder) -> int:
     options = ["--standalone", f"--nproc-per-node={order.ranks}", "--log-dir", order.log_folder]
     options += ACCEPTED_OUTPUT["prefixed" if order.prefixed else "plain"]
     arguments = launcher.parse_args([*options, "--no-python", *binder, *order.program])
+    stopped = _watch_for_stopped_ranks()
     try:
         launcher.run(arguments)
     except ChildFailedError as error:
-        return _report(error)
+        return _report(error, stopped.ended)
     except SignalException as error:
         return 128 + int(error.sigval)
     return 0
 
 
-def _report(error: Any) -> int:
-    """One message for the person: which rank failed first, and of what."""
+def _watch_for_stopped_ranks() -> StoppedProcesses:
+    """Name them at once: the other ranks learn it 5 s later, and can't tell it from a machine that went away."""
+
+    def tell(pid: int, is_stopped: bool) -> None:
+        what = f"is stopped: in {PATIENCE_S:g} s netsum ends the job, unless `kill -CONT {pid}` lets it go on"
+        print(f"netsum run: rank {_rank_of(pid)} (process {pid}) {what if is_stopped else 'goes on'}", file=sys.stderr)
+
+    def watch() -> None:
+        while True:
+            processes.look([pid for pid in _children() if _rank_of(pid)])
+            time.sleep(LOOK_S)
+
+    processes = StoppedProcesses(tell)
+    threading.Thread(target=watch, name="stopped ranks", daemon=True).start()
+    return processes
+
+
+def _rank_of(pid: int) -> str:
+    """What a child's environment says; empty: it is none of the ranks."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        return next((word[5:].decode() for word in words if word.startswith(b"RANK=")), "")
+    return ""
+
+
+def _report(error: Any, stopped: Collection[int] = ()) -> int:
+    """One message for the person: which rank failed first, and of what. ``stopped``: processes that were at the end."""
     told_ns = min((when for failure in error.failures.values() if (when := _told_ns(failure))), default=0)
-    rank, failure = min(error.failures.items(), key=lambda item: _precedence(item[1], told_ns))
+    rank, failure = min(error.failures.items(), key=lambda item: _precedence(item[1], told_ns, stopped))
     others = len(error.failures) - 1
-    print(f"netsum run: rank {rank} {_cause(failure)}", file=sys.stderr)
+    print(f"netsum run: rank {rank} {_cause(failure, stopped)}", file=sys.stderr)
     if others:
         print(f"netsum run: {others} other rank(s) failed after it", file=sys.stderr)
     return _exit_code(failure)
 
 
-def _precedence(failure: Any, told_ns: int) -> tuple[int, int]:
+def _precedence(failure: Any, told_ns: int, stopped: Collection[int]) -> tuple[int, int]:
     """Smallest for the failure that brought the others about. ``told_ns``: when the first rank reported one; 0: never.
 
     Errors of our backend are mostly another rank's doing. The rest is ended by torch's launcher, with SIGTERM, and with
     SIGKILL 30 s later where that does not end it: so a stopped rank did not die of it.
     """
     happened_ns = _told_ns(failure)
+    if failure.pid in stopped:
+        return -1, happened_ns
     if happened_ns:
         return int(_raised(failure).startswith(CONSEQUENCES)), happened_ns
     happened_ns = int(failure.timestamp) * SECOND_NS
@@ -143,7 +180,9 @@ def _exit_code(failure: Any) -> int:
     return code if code > 0 else 1 if _raised(failure) else 128 - code
 
 
-def _cause(failure: Any) -> str:
+def _cause(failure: Any, stopped: Collection[int]) -> str:
+    if failure.pid in stopped:
+        return f"was stopped (process {failure.pid}, SIGSTOP) and did not go on, so the job was ended"
     if raised := _raised(failure):
         return f"raised {raised}"
     if failure.exitcode < 0:

@@ -224,7 +224,7 @@ def legality(request: Any, lanes: int) -> Any:
     calculates = kind < _RAW
     if calculates and dtype in (_FLOAT64, _BOOL):
         return MOVED_ONLY
-    if request.average and (kind != _SUM or dtype > _LAST_SMALL_FLOAT):
+    if request.average and kind != _SUM:
         return BAD_AVERAGE
     first, count = request.input_first, request.input_count
     if first < 0 or count < 0 or first + count > request.elements:
@@ -255,7 +255,7 @@ def refusal_text(operation: Operation, reason: int) -> str:
         BAD_SERVED: f"{kind} takes an announcement, float32, float16 or bfloat16 memory (not {dtype}), and frames of "
         f"at least {ANNOUNCEMENT_LANES} lanes",
         MOVED_ONLY: f"{kind} of {dtype} is not supported: convert the tensor (float64 to float32)",
-        BAD_AVERAGE: f"AVG of {dtype} is not supported: use SUM and divide",
+        BAD_AVERAGE: f"an average is a SUM that is divided, not a {kind}",
         BAD_INPUT: f"input has elements {given.first} to {given.first + given.count} of an operation of {elements}",
         BAD_OUTPUT: f"output has elements {output.first} to {output.first + output.count} of an operation of "
         f"{elements}",

@@ -1,6 +1,9 @@
-"""The default of --max-window."""
+"""How many ranks a job may have, and the default of --max-window."""
 
 from __future__ import annotations
+
+MOST_RANKS = 64
+"""Of a job: bits in a set's bitmap."""
 
 FRAMES_IN_FLIGHT = 512
 """Of all ranks together, 2 MiB at 4 KiB a frame: with half of it four ranks took a third longer for an allreduce of

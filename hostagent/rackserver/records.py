@@ -123,7 +123,7 @@ SET = np.dtype(
         ("total_has_data", np.uint8),
         ("pending", np.int32),
         ("above", np.int64),
-        ("padding", np.uint8, 8),
+        ("asked", np.int64),
     ],
     align=True,
 )
@@ -138,6 +138,7 @@ partial       its sum has been sent to the rack above, and the total has not arr
               three
 total         the total has arrived; total_has_data: with data
 above         the bits of the contributors reported by the rack above
+asked         the bits of this rack's workers that have retransmitted since the partial sum was last sent
 pending       the last contribution of this batch that has not been added yet, counted from 1; 0: none
 """
 assert SET.itemsize == 64

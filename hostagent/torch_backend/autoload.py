@@ -7,9 +7,14 @@ distributed module, which ``import torch`` has loaded already; everything else w
 
 from __future__ import annotations
 
+import functools
+import os
 from typing import Any
 
 BACKEND = "netsum"
+
+REPLACED = "NETSUM_REPLACE_BACKEND"
+"""Names a backend, as ``gloo``: whoever asks torch for it gets netsum."""
 
 
 def register() -> None:
@@ -21,6 +26,36 @@ def register() -> None:
     failure_report.install()
     if dist.is_available() and BACKEND not in dist.Backend.backend_list:
         dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu"])
+        _offer_monitored_barrier(dist)
+        if replaced := os.environ.get(REPLACED, "").strip().lower():
+            _replace(dist.Backend, replaced)
+
+
+def _offer_monitored_barrier(dist: Any) -> None:
+    """``torch.distributed.monitored_barrier`` refuses all but gloo before it asks the group, which has one, too."""
+    usual = dist.monitored_barrier
+
+    @functools.wraps(usual)
+    def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+        is_member = dist.is_initialized() and dist.get_rank(group) >= 0
+        if not is_member or dist.get_backend(group) != BACKEND:
+            usual(group, timeout, wait_all_ranks)
+        else:
+            (group or dist.group.WORLD).monitored_barrier(timeout, wait_all_ranks)
+
+    dist.monitored_barrier = dist.distributed_c10d.monitored_barrier = monitored_barrier
+
+
+def _replace(names: Any, replaced: str) -> None:
+    """``torch.distributed.Backend`` makes backends of names, for every part of torch: it gives ours for ``replaced``,
+    and so for no name at all, where that is the default for CPU tensors."""
+    usual = names.__new__
+
+    def make(cls: Any, name: Any) -> Any:
+        made = usual(cls, name)
+        return BACKEND if made == replaced else made
+
+    names.__new__ = staticmethod(make)
 
 
 def _create(options: Any, backend_options: Any) -> Any:

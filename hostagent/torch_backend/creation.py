@@ -10,10 +10,11 @@ from typing import Any
 
 from torch._C._distributed_c10d import Store
 
-from hostagent.torch_backend.errors import NetsumError, RefusedError
+from hostagent.torch_backend import roll_call
+from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.group import NetsumProcessGroup
 from hostagent.transport.channel import Channel
-from hostagent.transport.errors import TransportError
+from hostagent.transport.errors import TransportError, listed
 from hostagent.transport.loopback import local_channel
 
 CONTROLLER_VARIABLE = "NETSUM_CONTROLLER"
@@ -28,6 +29,12 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
         )
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
     channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
+    if size > 1 and not options.global_ranks_in_group:
+        try:
+            _wait_for_all(options.store, rank, size, timeout.total_seconds())
+        except NetsumError:
+            channel.close()
+            raise
     return NetsumProcessGroup(options.store, rank, size, timeout, channel)
 
 
@@ -56,6 +63,19 @@ def agree_on_name(store: Store, group: str, rank: int) -> str:
     return str(store.compare_set(f"netsum/job {incarnation}", "", mine).decode())
 
 
+def _wait_for_all(store: Store, rank: int, size: int, timeout_s: float) -> None:
+    """``init_process_group`` returns when every rank has called it, as with gloo: programs ask others for work then,
+    by RPC for one, which need the group. So this comes last. (A sub-group's members may come one after the other.)"""
+    call = roll_call.next_call(store, "netsum/arrival", rank)
+    roll_call.answer(store, call, rank)
+    absent = roll_call.missing(store, call, range(size), timeout_s)
+    if absent:
+        raise NetsumError(
+            f"netsum: Timed out: rank {rank} waited {timeout_s:g} s for {size} ranks to call init_process_group, and "
+            f"rank {listed(absent)} did not"
+        )
+
+
 def _open_channel(store: Store, group: str, rank: int, size: int, timeout: timedelta) -> Channel:
     address = controller_address()
     from hostagent.transport.process import open_job
@@ -64,4 +84,4 @@ def _open_channel(store: Store, group: str, rank: int, size: int, timeout: timed
     try:
         return open_job(address, name, rank, size, timeout.total_seconds())
     except TransportError as error:
-        raise NetsumError(f"netsum: rank {rank} cannot join the process group: {error}") from error
+        raise as_torch_error(error, f"rank {rank} cannot join the process group") from error

@@ -23,9 +23,9 @@ from torch import Tensor
 from torch._C._distributed_c10d import Store
 
 from hostagent.protocol.messages import ANY_SOURCE, COLLECTIVE_TAGS, Message
-from hostagent.torch_backend import plans
+from hostagent.torch_backend import plans, roll_call
 from hostagent.torch_backend.completer import Completer
-from hostagent.torch_backend.errors import RefusedError, as_torch_error
+from hostagent.torch_backend.errors import OperationTimeoutError, RefusedError, as_torch_error
 from hostagent.torch_backend.plans import Member, Plan
 from hostagent.torch_backend.tensors import parse_reduction
 from hostagent.torch_backend.work import NetsumWork
@@ -89,6 +89,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         self._order = threading.RLock()  # of calls that all ranks make in the same order
         self._remembering = threading.RLock()
         self._coalesced: list[NetsumWork] | None = None
+        self._sequence = 0
 
     # What C++ and DeviceMesh ask about the group itself.
 
@@ -135,6 +136,13 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     @property
     def group_desc(self) -> str:
         return self._description
+
+    def _set_sequence_number_for_group(self) -> None:
+        self._sequence = 0
+
+    def _get_sequence_number_for_group(self) -> int:
+        """Collectives that this rank has called: the same on all ranks, unless one has fallen behind."""
+        return self._sequence
 
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout_s = timeout.total_seconds()
@@ -255,6 +263,14 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
         return self._start("barrier", plans.barrier(), opts, timeout)
 
+    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+        """A barrier on torch's store that names the ranks that did not come to it; the group stays usable."""
+        timeout_s = _timeout_s(None, timeout) or self._timeout_s
+        member = self._member
+        problem = roll_call.monitored_barrier(self._store, member.rank, member.size, timeout_s, wait_all_ranks)
+        if problem:
+            raise OperationTimeoutError(f"netsum: {problem}")
+
     # Older names of the same collectives.
 
     all_gather_into_tensor = _allgather_base = all_gather_single
@@ -299,7 +315,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     def abort(self) -> None:
         """End the job on every rank."""
         reason = f"rank {self._member.rank} aborted the process group"
-        self._channel.fail(TransportError(reason, Cause.PEER))
+        self._channel.fail(TransportError(reason, Cause.LOST))
 
     # The one way a plan becomes a work.
 
@@ -312,6 +328,8 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
                 numbers += [self._channel.post(message) for message in self._numbered(plan)]
             except TransportError as error:
                 raise as_torch_error(error, event) from None
+            if is_ordered:
+                self._sequence += 1
             work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
             self._remember(work)
             plan.copy_own_part()

@@ -64,10 +64,8 @@ def check_reducible(tensor: Tensor, reduction: Reduction, collective: str) -> No
     dtype, operation = tensor.dtype, "AVG" if reduction.average else reduction.kind.name
     if tensor.is_complex():
         advice = "reduce torch.view_as_real(tensor) instead"
-    elif dtype in FLOATS or (dtype in INTEGERS and not reduction.average):
+    elif dtype in FLOATS or dtype in INTEGERS:
         return
-    elif dtype in INTEGERS:
-        advice = "an average of integers is not an integer; use SUM and divide, or convert to float32 first"
     else:
         advice = _ADVICE.get(dtype, "convert it first")
     raise RefusedError(

@@ -10,14 +10,13 @@ class Cause(Enum):
 
     TIMEOUT = "timeout"
     """Its own time-out passed: some rank is alive but has not contributed."""
-    PEER = "peer"
-    """A rank died or left."""
+    LOST = "lost"
+    """A rank, the aggregator or the controller died, left or cannot be reached. Another job may succeed."""
     MISMATCH = "mismatch"
     """Ranks disagree on what the operation is."""
-    SESSION = "session"
-    """The controller refused the job, ended it, or cannot be reached."""
     REFUSED = "refused"
-    """The rack server refused an operation on its weights."""
+    """The controller or the aggregator refused the job, or the rack server an operation on its weights. The same will
+    be refused again."""
     LOCAL = "local"
     """This process ended the job (closed, aborted) or could not start its transport."""
 
@@ -32,3 +31,8 @@ class TransportError(Exception):
 
     def __str__(self) -> str:
         return self.text
+
+
+def listed(ranks: list[int]) -> str:
+    """``1, 2 and 5``, for messages."""
+    return " and ".join(filter(None, [", ".join(map(str, ranks[:-1])), str(ranks[-1])]))

@@ -32,6 +32,7 @@ from hostagent.protocol.operation import (
     refusal_text,
     request_of,
 )
+from hostagent.protocol.served import Status
 from hostagent.protocol.wire import full_frame_bytes
 from hostagent.protocol.worker import (
     FAILED_BY_CALLER,
@@ -45,7 +46,7 @@ from hostagent.protocol.worker import (
     scratch_bytes,
 )
 from hostagent.transport.engine import Engine
-from hostagent.transport.errors import Cause, TransportError
+from hostagent.transport.errors import Cause, TransportError, listed
 from hostagent.transport.loop import calls as loop_calls
 from hostagent.transport.loop import loop
 from hostagent.transport.loop.records import (
@@ -62,7 +63,7 @@ from hostagent.transport.loop.records import (
 )
 from hostagent.transport.messages import JobMessages
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import Lease, Membership, Mismatch, SessionError
+from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError
 
 REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""
@@ -79,6 +80,9 @@ TOLD_TIMEOUT_S = 3.0
 COMMAND_TIMEOUT_S = 5.0
 FAILED_LOCALLY = FAILED_BY_CALLER
 DESTROYED = "the process group has been destroyed"
+
+CALLS = "operation/"
+"""Begins the names of the counters of what was called."""
 
 MOST_KINDS = 512
 """Different operations counted apart; a program with more sizes than that gets the rest counted as one."""
@@ -123,9 +127,9 @@ class OperationCounts:
 
     def add(self, operation: Operation) -> None:
         """Count one call."""
-        name = f"operation/{operation.collective}/{operation.kind.name}/{operation.dtype}/{operation.elements}"
+        name = f"{CALLS}{operation.collective}/{operation.kind.name}/{operation.dtype}/{operation.elements}"
         if name not in self._calls and len(self._calls) >= MOST_KINDS:
-            name = "operation/other"
+            name = f"{CALLS}other"
         self._calls[name] = self._calls.get(name, 0) + 1
 
     def counters(self) -> dict[str, int]:
@@ -251,7 +255,7 @@ class JobChannel:
 
     def fail(self, error: Exception) -> None:
         """See Channel."""
-        self._report_failure(str(error), Cause.PEER)
+        self._report_failure(str(error), Cause.LOST)
 
     def close(self) -> None:
         """See Channel."""
@@ -291,9 +295,9 @@ class JobChannel:
                 self._record["command_epoch"], self._record["command_base"] = epoch, base
                 self._command(RESUME)
 
-    def on_failed(self, cause: str) -> None:
+    def on_failed(self, failure: JobFailed) -> None:
         """The job has ended, for this reason."""
-        self._fail_locally(TransportError(cause, self._own_cause or Cause.SESSION))
+        self._fail_locally(TransportError(str(failure), self._own_cause or failure.cause))
         self._told.set()
 
     def on_peer_left(self, rank: int, next_chunk: int) -> None:
@@ -313,7 +317,7 @@ class JobChannel:
         try:
             self._transport.session.lease(self.membership, self._timeout_s, attach=self.attach)
         except SessionError as error:
-            self._fail_locally(TransportError(str(error), Cause.SESSION))
+            self._fail_locally(TransportError(str(error), error.cause))
             self._told.set()
 
     def _ask_lease(self) -> None:
@@ -425,7 +429,7 @@ class JobChannel:
         if status == loop.FAILED_PEER_LEFT:
             left = self._messages.left_peer() if number >= MESSAGE_NUMBERS else self._peer_left
             text = f"rank {left} has left the group, and {self._name(number)} needs it"
-            return self._fail_locally(TransportError(text, Cause.PEER))
+            return self._fail_locally(TransportError(text, Cause.LOST))
         what = f"was refused{self._legality(number)}" if status == loop.FAILED_REFUSED else f"failed with code {status}"
         return self._report_failure(f"{self._name(number)} {what}; this is a bug", Cause.LOCAL)
 
@@ -461,13 +465,14 @@ class JobChannel:
         served = operation.served if operation is not None else None
         why = served.answer.refusal if served is not None else f"status {int(record['refused_status'])}"
         text = f"the rack server refused {name}: {why}"
-        return self._report_failure(text, Cause.REFUSED)
+        behind = served is not None and served.answer.status is Status.RACKS  # joining again mends that
+        return self._report_failure(text, Cause.LOST if behind else Cause.REFUSED)
 
     def _report_failure(self, text: str, cause: Cause, mismatch: Mismatch | None = None) -> TransportError:
         """Tell the controller, and take its word as the job's cause; our own where it does not come in time."""
         if self._failure is None:
             self._own_cause = cause
-            self._transport.session.fail(self.membership.job, text, mismatch=mismatch)
+            self._transport.session.fail(self.membership.job, text, cause, mismatch=mismatch)
             self._told.wait(TOLD_TIMEOUT_S)
         return self._fail_locally(TransportError(text, cause))
 
@@ -484,13 +489,13 @@ class JobChannel:
 
     def _timeout_text(self, number: int, timeout_s: float) -> str:
         if number >= MESSAGE_NUMBERS:
-            waited = f"rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
+            waited = f"Timed out: rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
             return waited + self._messages.progress(number)
         came = self._came()
         missing = [rank for rank in range(self.membership.size) if came is not None and not came >> rank & 1]
-        waited = f"rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
+        waited = f"Timed out: rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
         if missing:
-            return f"{waited}, to which rank {_listed(missing)} had not contributed"
+            return f"{waited}, to which rank {listed(missing)} had not contributed"
         if came is not None:
             return f"{waited}: all ranks had contributed, and the server waits for other keys of the step"
         if self._attached:
@@ -549,10 +554,6 @@ class JobChannel:
             if not self._transport.loop_runs or time.monotonic() > end_s:
                 raise TransportError("the transport thread does not answer; this is a bug", Cause.LOCAL)
         return int(self._record["command_result"][0])
-
-
-def _listed(ranks: list[int]) -> str:
-    return " and ".join(filter(None, [", ".join(map(str, ranks[:-1])), str(ranks[-1])]))
 
 
 def scratch_memory(operation: Operation, lanes: int) -> NDArray[np.uint8] | None:

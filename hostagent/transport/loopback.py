@@ -57,8 +57,19 @@ def _combine(operations: list[Operation]) -> np.ndarray[Any, Any]:
         else:
             total = np.maximum(total, other) if first.kind is OperationKind.MAX else np.minimum(total, other)
     if first.average:
-        total = total / np.asarray(len(operations), total.dtype)
+        total = _divided(total, len(operations))
     return _to_bytes(total, first.dtype)
+
+
+def _divided(total: np.ndarray[Any, Any], ranks: int) -> np.ndarray[Any, Any]:
+    """The average; of integers without the remainder (truncated towards zero)."""
+    divisor = np.asarray(ranks, total.dtype)
+    if not np.issubdtype(total.dtype, np.integer):
+        exact: np.ndarray[Any, Any] = total / divisor
+        return exact
+    floor: np.ndarray[Any, Any] = total // divisor
+    floor += (total < 0) & (floor * divisor != total)
+    return floor
 
 
 def _execute(operations: list[Operation]) -> None:

@@ -12,14 +12,16 @@ import sys
 import threading
 from contextlib import suppress
 
+from emulator.ports.cable.stale_shm import clean_stale
 from emulator.ports.host import FramePool, host_consumed, host_posted
 from emulator.ports.opening import open_host_port
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
+from hostagent.transport.session.reach import Unreachable, check_reachable
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import Lease, SessionError, requested_port
+from hostagent.transport.session.terms import JobFailed, Lease, SessionError, requested_port
 from hostagent.transport.warm import ensure_warm
 
 JOIN_TIMEOUT_S = 30.0
@@ -54,6 +56,7 @@ class Transport:
         """The transport thread, started with the first lease; all leases of a process name the same port."""
         with self._lock:
             if self._engine is None:
+                clean_stale()  # of ranks that were killed, which this one may have come to replace
                 port = open_host_port(lease.port)
                 self._engine = Engine(port, lease.heartbeat, lease.token)
                 self._engine.start()
@@ -104,7 +107,7 @@ class Transport:
     def fail_jobs(self, what: str) -> None:
         """End all jobs on every rank: this one has done ``what``."""
         for channel in list(self._jobs.values()):
-            channel.fail(TransportError(f"rank {channel.membership.rank} {what}", Cause.PEER))
+            channel.fail(TransportError(f"rank {channel.membership.rank} {what}", Cause.LOST))
 
     def close_jobs(self) -> None:
         """Leave all jobs in order, at the same time, for each may linger."""
@@ -125,10 +128,10 @@ class Transport:
         if channel is not None:
             channel.on_resume(epoch, base)
 
-    def on_failed(self, job: int, cause: str) -> None:
+    def on_failed(self, job: int, failure: JobFailed) -> None:
         channel = self._jobs.get(job)
         if channel is not None:
-            channel.on_failed(cause)
+            channel.on_failed(failure)
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         channel = self._jobs.get(job)
@@ -145,15 +148,19 @@ def open_job(
 ) -> JobChannel:
     """This rank's end of the job of that name. Raises TransportError where the controller is not there or refuses."""
     with _guard:
-        ensure_warm()
         try:
+            if controller_address not in _transports:
+                check_reachable(controller_address)
+            ensure_warm()
             transport = _transports.get(controller_address) or Transport(controller_address)
             _transports[controller_address] = transport
             return transport.join(name, rank, size, timeout_s, service)
+        except Unreachable as error:
+            raise TransportError(str(error), Cause.LOST) from error
         except SessionError as error:
             with suppress(KeyError):
                 _end_if_unused(_transports[controller_address])
-            raise TransportError(str(error), Cause.SESSION) from error
+            raise TransportError(str(error), error.cause) from error
 
 
 def _end_if_unused(transport: Transport) -> None:

@@ -2,7 +2,7 @@
 
 [machine]                 # any field of MachineConfig; default: Flare's switch, 64 clusters of 8 cores
 clusters = 64
-costs = "flare"           # or "rtl"
+costs = "flare"           # or "flare-remembered", "rtl"
 
 [[reduction]]
 message = "1MiB"          # of each child
@@ -34,7 +34,7 @@ from pspin_model.flare.sparse.reference import STORAGES
 from pspin_model.flare.sparse.wire import EMPTY_BYTES, block_span, pairs_per_packet
 from pspin_model.flare.tree.config import MOST_CHILDREN, RATES_GBPS, TreeConfig, make_tree, usual_children
 from pspin_model.flare.user_objects import element_kind
-from pspin_model.machine.config import ConfigError, MachineConfig
+from pspin_model.machine.config import ConfigError, MachineConfig, unknown_field
 from pspin_model.machine.costs import TABLES, CostTable
 
 UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -239,10 +239,10 @@ class FlareConfig:
 
 def flare_machine(**changes: int) -> MachineConfig:
     """Flare's switch, with fields changed. Raises ConfigError for an unknown field."""
-    known = {field.name for field in fields(MachineConfig)}
+    known = [field.name for field in fields(MachineConfig)]
     for name in changes:
         if name not in known:
-            raise ConfigError(f"machine: there is no field {name}; see MachineConfig")
+            raise unknown_field("machine", name, ["costs", *known])
     return MachineConfig(**{**FLARE_MACHINE, **changes})
 
 
@@ -277,7 +277,7 @@ def make_config(given: Mapping[str, Any]) -> FlareConfig:
     """The simulation that a mapping of TOML's shape describes. Raises ConfigError."""
     unknown = set(given) - {"machine", "reduction", "tree"}
     if unknown:
-        raise ConfigError(f"there is no table [{sorted(unknown)[0]}]: use [machine] and [[reduction]]")
+        raise ConfigError(f"there is no table [{sorted(unknown)[0]}]: use [machine], [[reduction]] and [tree]")
     machine = dict(_table(given.get("machine", {}), "[machine]"))
     costs = cost_table(machine.pop("costs", "flare"))
     reductions = given.get("reduction", ())
@@ -302,20 +302,22 @@ def _table(given: object, name: str) -> Mapping[str, Any]:
 
 def make_reduction(given: Mapping[str, Any]) -> Reduction:
     """One [[reduction]]. Raises ConfigError."""
-    values = {_RENAMED.get(name, name): value for name, value in given.items()}
+    types = {field.name: str(field.type) for field in fields(Reduction)}
+    known = [_IN_FILES.get(name, name) for name in types]
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        field = _RENAMED.get(name, name)
+        if field not in types:
+            raise unknown_field("reduction", name, known)
+        values[field] = value = parse_bytes(value) if field in ("message_bytes", "packet_bytes") else value
+        expected = {"int": int, "float": (int, float), "bool": bool, "str": str}[types[field]]
+        if not isinstance(value, expected) or (isinstance(value, bool) and types[field] != "bool"):  # type: ignore[arg-type]
+            raise ConfigError(f"reduction: {name} = {value!r} is not of type {types[field]}")
     if "message_bytes" not in values:
         raise ConfigError('reduction: message = "1MiB", what each child brings, is missing')
-    for name in ("message_bytes", "packet_bytes"):
-        if name in values:
-            values[name] = parse_bytes(values[name])
-    types = {field.name: field.type for field in fields(Reduction)}
-    for name, value in values.items():
-        if name not in types:
-            raise ConfigError(f"reduction: there is no field {name}; known: {', '.join(types)}")
-        expected = {"int": int, "float": (int, float), "bool": bool, "str": str}[str(types[name])]
-        if not isinstance(value, expected) or (isinstance(value, bool) and types[name] != "bool"):  # type: ignore[arg-type]
-            raise ConfigError(f"reduction: {name} = {value!r} is not of type {types[name]}")
     return Reduction(**values)
 
 
 _RENAMED = {"message": "message_bytes", "type": "dtype", "packet": "packet_bytes"}
+"""A file's names of fields; the fields' own are known, too."""
+_IN_FILES = {field: name for name, field in _RENAMED.items()}

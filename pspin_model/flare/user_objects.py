@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 
 from pspin_model.flare.elements import ELEMENT_TYPES, ElementType
+from pspin_model.handlers.check.guards import Words
+from pspin_model.handlers.check.subset import Names
+from pspin_model.handlers.check.words import WORDS
+from pspin_model.handlers.errors import place_in
 from pspin_model.handlers.rewrite import recompiled
 from pspin_model.machine.config import ConfigError
 
@@ -76,14 +80,21 @@ def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
 
 
 def bounded(function: FunctionType) -> Callable[..., Any]:
-    """The function with a RuntimeError after `MOST_TURNS` iterations; unchanged if it has no loop."""
+    """The function with a RuntimeError after `MOST_TURNS` iterations, and with the cores' integers (`words`); unchanged
+    if there is nothing to do, or its source cannot be read."""
     definition = definition_of(function)
-    turns = _Turns()
-    if definition is None or not any(isinstance(each, ast.While | ast.For) for each in ast.walk(definition)):
+    if definition is None:
         return function
     definition.decorator_list = []
-    definition.body = [*ast.parse(f"{COUNT} = 0").body, *(turns.visit(each) for each in definition.body)]
-    return recompiled(function, ast.Module([definition], []), {})
+    integers = Words("", Names(definition, function), lambda line: place_in(function, line).strip(" ()"))
+    integers.visit(definition)
+    loops = any(isinstance(each, ast.While | ast.For) for each in ast.walk(definition))
+    if not loops and not integers.count:
+        return function
+    if loops:
+        turns = _Turns()
+        definition.body = [*ast.parse(f"{COUNT} = 0").body, *(turns.visit(each) for each in definition.body)]
+    return recompiled(function, ast.Module([definition], []), {**WORDS, **integers.constants})
 
 
 class _Turns(ast.NodeTransformer):

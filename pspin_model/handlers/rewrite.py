@@ -1,6 +1,7 @@
 """From the source of a handler to the function that is compiled.
 
-It is parsed, checked (`check.subset`), guarded (`check.guards`) and, with derived costs, charged (`cost.derive`).
+It is parsed, checked (`check.subset`), guarded (`check.guards`) and, with derived costs, charged (`cost.derive`). Our
+own handlers give their integers types where it matters, and their indices are tested: both passes leave them alone.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
-from pspin_model.handlers.check import guards
+from pspin_model.handlers.check import guards, words
 from pspin_model.handlers.check.subset import Names, Uses, hands_on_core, ours, uses
 from pspin_model.handlers.cost.derive import derive
-from pspin_model.handlers.errors import HandlerError, placed
+from pspin_model.handlers.errors import HandlerError, place_in, placed
 
 
 def rewritten(function: FunctionType, derived: bool, is_helper: bool = False) -> tuple[Callable[..., Any], Uses]:
@@ -29,6 +30,11 @@ def rewritten(function: FunctionType, derived: bool, is_helper: bool = False) ->
     core = definition.args.args[0].arg
     names = Names(definition, function)
     given = dict(guards.NAMES)
+
+    def place(line: int) -> str:
+        return place_in(function, line).strip(" ()")
+
+    integers, indices = guards.Words(core, names, place), guards.Indices(core, names, place)
     counted, fitting, charges = (make(core, names) for make in (guards.Counted, guards.Fitting, guards.Charges))
     try:
         found = uses(definition, core, names)
@@ -37,16 +43,18 @@ def rewritten(function: FunctionType, derived: bool, is_helper: bool = False) ->
         trusted = derived or ours(function)
         everywhere = is_helper and not trusted and hands_on_core(function, found)
         work = [] if trusted else [guards.Worked(core, names, everywhere)]
-        passes = [fitting, *work, charges]
+        own = [] if ours(function) else [integers]
         if derived:
-            given |= derive(definition, core, names)
+            indices.visit(definition)
+            given |= derive(definition, core, names, integers)
+        passes = [fitting, *work, charges, *([] if derived or ours(function) else [indices]), *own]
         for each in passes:
             each.visit(definition)
     except HandlerError as error:
         raise placed(function, error) from None
     if not derived and not any(each.count for each in (counted, *passes)):
         return function, found
-    return recompiled(function, tree, given), found
+    return recompiled(function, tree, {**given, **words.WORDS, **integers.constants}), found
 
 
 def priced(function: FunctionType, definition: ast.FunctionDef, core: str) -> Callable[..., Any]:
@@ -54,8 +62,11 @@ def priced(function: FunctionType, definition: ast.FunctionDef, core: str) -> Ca
     argument put before its own. Raises HandlerError where one has no price."""
     definition.decorator_list = []
     definition.args.args.insert(0, ast.arg(core))
-    given = derive(definition, core, Names(definition, function))
-    return recompiled(function, ast.Module([definition], []), given)
+    names = Names(definition, function)
+    integers = guards.Words(core, names, lambda line: place_in(function, line).strip(" ()"))
+    given = derive(definition, core, names, integers)
+    integers.visit(definition)
+    return recompiled(function, ast.Module([definition], []), {**given, **words.WORDS, **integers.constants})
 
 
 def _parsed(function: Callable[..., Any]) -> ast.Module:

@@ -5,6 +5,8 @@ Sources: [rtl] measured on the public RTL, [src] read in its sources, [ours] a c
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -13,6 +15,13 @@ from numpy.typing import NDArray
 
 class ConfigError(ValueError):
     """A configuration that no machine can have. Says which field and why."""
+
+
+def unknown_field(table: str, name: str, known: Sequence[str]) -> ConfigError:
+    """The error for a key that a table does not have, by the names that a file has."""
+    close = difflib.get_close_matches(name, known, 1)
+    advice = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
+    return ConfigError(f"{table}: there is no field {name}; {advice}")
 
 
 LIMIT = 1 << 31

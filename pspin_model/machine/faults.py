@@ -63,6 +63,25 @@ class Fault:
         )
 
 
+class PlacedIndexError(IndexError):
+    """An index of a handler's beyond its view: the index, the elements there are, and the place in the source."""
+
+    def __str__(self) -> str:
+        index, size, place = self.args
+        return f"index {index} is out of bounds of {size} element{'s' if size != 1 else ''} ({place})"
+
+
+class PlacedDivisionError(ZeroDivisionError):
+    """A handler's division of a number by zero: the place in the source."""
+
+    def __str__(self) -> str:
+        return f"division by zero ({self.args[0]})"
+
+
+PLACED = (PlacedIndexError, PlacedDivisionError)
+"""They know their place themselves, and are shown by the names of what they are."""
+
+
 def read_faults(
     rows: NDArray[np.int64], contexts: Sequence[_Named], place_of: Callable[[int, int], str]
 ) -> list[Fault]:
@@ -139,6 +158,8 @@ def _exception_text(address: int) -> str:
             return "an exception"
         raised: Any = pickle.loads(ctypes.string_at(data, size))
         kind, arguments = raised[0], list(raised[1] or ())
+        if issubclass(kind, PLACED):
+            return f"{kind.__base__.__name__}: {kind(*_reckoned(arguments, address))}"
         where = raised[2] if len(raised) > 2 else None
         return f"{kind.__name__}{_told(arguments, address)}{_place(where)}"
     except (ValueError, TypeError, IndexError, AttributeError, ImportError, pickle.UnpicklingError):
@@ -146,14 +167,19 @@ def _exception_text(address: int) -> str:
 
 
 def _told(arguments: list[Any], address: int) -> str:
-    """Arguments of an exception; llvmlite's values represent computed ones."""
-    if ctypes.c_int32.from_address(address + DYNAMIC_COUNT).value:
-        reader = ctypes.c_void_p.from_address(address + DYNAMIC_READER).value
-        values = ctypes.c_void_p.from_address(address + DYNAMIC_ARGUMENTS).value
-        given = iter(ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(reader or 0)(values))
-        arguments = [next(given) if type(each).__module__.startswith("llvmlite") else each for each in arguments]
-    text = ", ".join(str(each).partition("\n")[0] for each in arguments)  # numba appends its own locations
+    """Arguments of an exception, as text."""
+    text = ", ".join(str(each).partition("\n")[0] for each in _reckoned(arguments, address))  # numba adds its locations
     return f": {text}" if text else ""
+
+
+def _reckoned(arguments: list[Any], address: int) -> list[Any]:
+    """Arguments of an exception; those that were computed are llvmlite's values in ``arguments``."""
+    if not ctypes.c_int32.from_address(address + DYNAMIC_COUNT).value:
+        return arguments
+    reader = ctypes.c_void_p.from_address(address + DYNAMIC_READER).value
+    values = ctypes.c_void_p.from_address(address + DYNAMIC_ARGUMENTS).value
+    given = iter(ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(reader or 0)(values))
+    return [next(given) if type(each).__module__.startswith("llvmlite") else each for each in arguments]
 
 
 def _place(where: Any) -> str:

@@ -138,7 +138,7 @@ def _prefer_queue(s: State) -> None:
 
     What it has chosen stays so until a cluster takes it. [src]
     Packets bound to cores are none of the RTL's: where one is at the head, queues take turns, so that reductions that
-    share a cluster get equal parts of it.
+    share a cluster get as many packets served there as each other.
     """
     g = s.g
     if g[G_READY_CHOSEN]:

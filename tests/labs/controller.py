@@ -38,6 +38,7 @@ class Place:
     """Lowest unfinished chunk; grows while the rank runs."""
     resumed: list[tuple[int, int]] = field(default_factory=list)
     cause: str | None = None
+    ending: pb.Failed.Ending = pb.Failed.LOST
     refusals: list[pb.Refused] = field(default_factory=list)
     peers_left: dict[int, int] = field(default_factory=dict)
     left_request: int = 0
@@ -87,8 +88,15 @@ class Rank:
         place = self.places[group]
         self._ask(pb.ClientMessage(leave=pb.Leave(job=place.job, next_chunk=place.progress)))
 
-    def fail(self, group: str, cause: str = "", mismatch: pb.Mismatch | None = None) -> None:
-        self._send(pb.ClientMessage(fail=pb.Fail(job=self.places[group].job, cause=cause, mismatch=mismatch)))
+    def fail(
+        self,
+        group: str,
+        cause: str = "",
+        mismatch: pb.Mismatch | None = None,
+        ending: pb.Failed.Ending = pb.Failed.LOST,
+    ) -> None:
+        fail = pb.Fail(job=self.places[group].job, cause=cause, mismatch=mismatch, ending=ending)
+        self._send(pb.ClientMessage(fail=fail))
 
     def goodbye(self) -> None:
         self._send(pb.ClientMessage(goodbye=pb.Goodbye()))
@@ -155,7 +163,7 @@ class Rank:
                 self._resume(received, place)
             case "failed":
                 assert place.cause is None or place.cause == received.cause, "a job has one cause"
-                place.cause = received.cause
+                place.cause, place.ending = received.cause, received.ending
             case "describe":
                 text = self.descriptions.get(received.operation, "")
                 self._send(

@@ -113,7 +113,7 @@ def draw_collective(schedule: Schedule, rng: np.random.Generator) -> Collective:
     dtype = dtypes[int(rng.integers(len(dtypes)))]
     elements = int(rng.integers(0, schedule.largest_chunks * schedule.lanes + 1))
     n = schedule.workers
-    average = kind == OperationKind.SUM and dtype <= DType.BFLOAT16 and rng.random() < 0.3
+    average = kind == OperationKind.SUM and rng.random() < 0.3
     cuts = [elements * rank // n for rank in range(n + 1)]
     segments = [(cuts[rank], cuts[rank + 1] - cuts[rank]) for rank in range(n)]
     whole, nothing = (0, elements), (0, 0)
@@ -163,8 +163,15 @@ def expected_whole(collective: Collective, inputs: list[np.ndarray[Any, Any]]) -
             return np.maximum.reduce(floats) if kind == OperationKind.MAX else np.minimum.reduce(floats)
     stack = np.array(inputs)
     if kind == OperationKind.SUM:
-        return stack.sum(0, dtype=NUMPY[dtype])
+        total = stack.sum(0, dtype=NUMPY[dtype])
+        return truncated(total, len(inputs)) if collective.average else total
     return stack.max(0) if kind == OperationKind.MAX else stack.min(0)
+
+
+def truncated(total: np.ndarray[Any, Any], divisor: int) -> np.ndarray[Any, Any]:
+    """Integers divided by a positive number, in Python's integers, without the remainder."""
+    quotients = [abs(value) // divisor * (-1 if value < 0 else 1) for value in total.tolist()]
+    return np.array(quotients, total.dtype)
 
 
 def what_is_wrong(collective: Collective, inputs: list[np.ndarray[Any, Any]], lanes: int) -> str:

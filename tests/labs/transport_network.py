@@ -20,8 +20,9 @@ from emulator.ports.host import HostPort
 from emulator.ports.spec import parse_port
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
 from hostagent.transport.engine import Engine
+from hostagent.transport.errors import Cause
 from hostagent.transport.job import JobChannel
-from hostagent.transport.session.terms import Lease, Membership, Mismatch
+from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch
 from hostagent.transport.warm import all_entries
 
 LANES = 64
@@ -125,15 +126,15 @@ class Session:
     def describe(self, job: int, operation_hash: int, text: Any) -> None:
         self.described[operation_hash] = text
 
-    def fail(self, job: int, cause: str, *, mismatch: Mismatch | None = None) -> None:
+    def fail(self, job: int, text: str, cause: Cause = Cause.LOST, *, mismatch: Mismatch | None = None) -> None:
         if mismatch is not None:
             first = self.network.sessions[mismatch.first_child].described[mismatch.first_hash]()
             second = self.network.sessions[mismatch.second_child].described[mismatch.second_hash]()
-            cause = f"rank {mismatch.first_child} does {first}, rank {mismatch.second_child} does {second}"
+            text = f"rank {mismatch.first_child} does {first}, rank {mismatch.second_child} does {second}"
 
         def fail_all() -> None:
             for channel in self.network.channels:
-                channel.on_failed(cause)
+                channel.on_failed(JobFailed(text, cause))
 
         threading.Thread(target=fail_all).start()
 

@@ -18,7 +18,7 @@ import pytest
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.server import P4RuntimeServer
 from hostagent.launch.processes import netsum_command
-from hostagent.transport.session.session import Lease, SessionClient
+from hostagent.transport.session.session import JobFailed, Lease, SessionClient
 from tests.fakes.fake_switch import fake_target
 from tests.programs.aggregator_p4info import aggregator_p4info_text
 
@@ -53,8 +53,8 @@ class Rank:
     def on_resume(self, job: int, epoch: int, base: int) -> None:
         pass
 
-    def on_failed(self, job: int, cause: str) -> None:
-        self.cause = cause
+    def on_failed(self, job: int, failure: JobFailed) -> None:
+        self.cause = str(failure)
         self.failed.set()
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:

@@ -13,6 +13,7 @@ from emulator.p4runtime.device import Device
 from emulator.p4runtime.pipeline.package import pack
 from emulator.p4runtime.server import P4RuntimeServer
 from hostagent.transport.session.session import SessionClient
+from hostagent.transport.session.terms import JobFailed
 from tests.fakes.fake_switch import fake_target
 from tests.programs.aggregator_p4info import aggregator_p4info_text
 
@@ -58,7 +59,7 @@ class Callbacks:
     def on_resume(self, job: int, epoch: int, base: int) -> None:
         pass
 
-    def on_failed(self, job: int, cause: str) -> None:
+    def on_failed(self, job: int, failure: JobFailed) -> None:
         pass
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -165,6 +166,8 @@ def test_a_killed_service_is_started_again_and_no_sum_is_lost(shared, service):
         (["--aggregator", "p4:no-such.p4", str(SCRIPTS / "steps.py")], "no-such.p4"),
         (["--aggregator", "abacus", str(SCRIPTS / "steps.py")], "abacus"),
         (["no-such-script.py"], "no-such-script.py"),
+        (["--nproc-per-node", "65", str(SCRIPTS / "steps.py")], "a job has at most 64 ranks"),
+        (["--controller", "127.0.0.1:9", str(SCRIPTS / "steps.py")], "no controller answers at 127.0.0.1:9"),
     ],
 )
 def test_what_cannot_be_started_is_said_in_one_message(shared, arguments, message):
@@ -174,3 +177,83 @@ def test_what_cannot_be_started_is_said_in_one_message(shared, arguments, messag
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
     assert list(shared.iterdir()) == []
+
+
+def test_a_run_without_sums_says_so_and_what_to_do(shared):
+    ended = subprocess.run(command("gloo", script="backend_of.py"), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("[2.0, 2.0, 2.0, 2.0]") == 2
+    assert "netsum run: nothing went through the switch: no rank made a netsum group" in ended.stderr
+    assert "--replace-backend gloo" in ended.stderr
+
+
+@pytest.mark.parametrize("asked", [["gloo"], [], ["cpu:gloo"]])
+def test_netsum_takes_the_place_of_another_backend(shared, asked):
+    line = [*command()[:-1], "--replace-backend", "gloo", str(SCRIPTS / "backend_of.py"), *asked]
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("[2.0, 2.0, 2.0, 2.0]") == 2
+    assert "nothing went through" not in ended.stderr
+
+
+def test_a_stopped_rank_is_named_at_once_and_is_the_cause(shared):
+    process = start("endless")
+    until_step(process, 3)
+    ranks = {pid: line for pid, line in descendants(process.pid).items() if line.endswith("steps.py endless")}
+    [victim] = [pid for pid in ranks if b"RANK=1\0" in Path(f"/proc/{pid}/environ").read_bytes()]
+    os.kill(victim, signal.SIGSTOP)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert f"netsum run: rank 1 (process {victim}) is stopped: in 5 s netsum ends the job" in errors
+    assert f"netsum run: rank 1 was stopped (process {victim}, SIGSTOP) and did not go on" in errors
+    assert list(shared.iterdir()) == []
+
+
+def test_a_stopped_switch_is_named_and_may_go_on(shared):
+    process = start("slow")
+    until_step(process, 3)
+    [victim] = [pid for pid, line in descendants(process.pid).items() if "hostagent.cli.main switch" in line]
+    os.kill(victim, signal.SIGSTOP)
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
+    assert any(f"the switch (process {victim}) is stopped; the ranks wait for it" in line for line in lines)
+    os.kill(victim, signal.SIGCONT)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, errors
+    assert f"the switch (process {victim}) goes on" in errors
+
+
+@pytest.mark.parametrize(
+    ("core", "said"),
+    [
+        (
+            "Raises",
+            r"the aggregator ended with exit code 1 \(.*KeyError: 'the reason' \(at troubled_cores.py:\d+, in pr",
+        ),
+        ("Hangs", r"process\(\) has not returned for 1\d s, .* at troubled_cores.py:\d+, in Hangs.process"),
+    ],
+)
+def test_a_core_in_trouble_is_named_with_its_line(shared, monkeypatch, tmp_path, core, said):
+    monkeypatch.setenv("PYTHONPATH", str(SCRIPTS))
+    monkeypatch.setenv("TROUBLED_ONCE", str(tmp_path / "once"))
+    line = [*command()[:-1], "--aggregator", f"core:troubled_cores:{core}", str(SCRIPTS / "backend_of.py"), "netsum"]
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert ended.returncode == 0, ended.stderr
+    assert re.search(said, ended.stderr), ended.stderr
+
+
+def test_a_home_that_cannot_be_written_is_no_reason_to_fail(shared, tmp_path):
+    """The substitute is a folder of the user's among the temporary files; doctor names both."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    kept = {name: value for name, value in os.environ.items() if name not in ("NETSUM_CACHE", "XDG_CACHE_HOME")}
+    environment = {**kept, "HOME": "/proc", "TMPDIR": str(temporary)}
+    doctor = [sys.executable, "-m", "hostagent.cli.main", "doctor"]
+    said = subprocess.run(doctor, capture_output=True, text=True, timeout=PATIENCE_S, env=environment).stdout
+    assert re.search(rf"/proc/.cache/netsum: .*; {temporary}/netsum-cache-\d+ is used instead", said), said
+    compiled = (
+        "import numpy as np; from emulator.ports.cable.shm import _load; v = np.array([7]); print(_load(v.ctypes.data))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", compiled], capture_output=True, text=True, timeout=PATIENCE_S, env=environment
+    )
+    assert ended.stdout.strip() == "7", ended.stderr

@@ -74,6 +74,10 @@ class CoreRunner(SwitchRunner):
         self._longest_turn_ns = longest_turn_ns
         self._allowances = np.full(MAX_PORTS, PER_PORT, np.int32)
         self._raised: BaseException | None = None
+        self.batch_began_ns = 0
+        """When the core got the batch that it is processing (``time.monotonic_ns``); 0: none."""
+        self.batch_thread = 0
+        """Python's identifier of the thread that processes it."""
         super().__init__(
             _PythonProgram(self._process, is_loaded),
             ports,
@@ -88,8 +92,10 @@ class CoreRunner(SwitchRunner):
     def _process(self, *arguments: int) -> int:
         """What the loop calls; an exception cannot pass through it."""
         try:
-            start_ns = time.monotonic_ns()
+            self.batch_began_ns = start_ns = time.monotonic_ns()
+            self.batch_thread = threading.get_ident()
             timer_ns = self._core.process(self._batch, arguments[-1])
+            self.batch_began_ns = 0
             if self._longest_turn_ns is not None:
                 self._adapt(time.monotonic_ns() - start_ns > self._longest_turn_ns)
         except BaseException as error:

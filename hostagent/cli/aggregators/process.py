@@ -11,9 +11,11 @@ import json
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from emulator.p4runtime.shutdown_signals import ShutdownRequested, ShutdownSignals, die_with_parent
@@ -27,6 +29,7 @@ from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.opening import cable_for, make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
 from emulator.ports.spec import parse_ports
+from hostagent.cli.aggregators.batch_watch import BatchWatch
 from hostagent.cli.aggregators.cores import DEFAULT_SLOTS, CoreOptions, UnknownCore, make_core
 from hostagent.protocol.services.aggregator import Aggregator, CompiledAggregator, peer_port
 from hostagent.protocol.services.aggregator_pb2 import Place
@@ -69,6 +72,7 @@ class RunningAggregator:
     def __init__(self, options: AggregatorOptions, make: MakeCore | None = None) -> None:
         self.options = options
         self._stack = ExitStack()
+        self._watch: BatchWatch | None = None
         try:
             self._assemble(make or (lambda given: make_core(options.core, given)))
         except BaseException:
@@ -89,6 +93,9 @@ class RunningAggregator:
             self._stack.callback(port.close)
         self.runner = make_runner(self.core, self.ports, bell)
         self._loop = LiveLoop(self.runner)
+        if isinstance(self.runner, CoreRunner):
+            self._watch = BatchWatch(options.core, self.runner, tell_problem)
+            self._stack.callback(self._watch.stop)
         self._stack.callback(self._loop.stop)
         self.server = AggregatorServer(
             self.core, self.runner.paused, options.listen, self.statistics, self.place(), self._child_ports()
@@ -106,6 +113,8 @@ class RunningAggregator:
 
     def __enter__(self) -> RunningAggregator:
         self._loop.start()
+        if self._watch is not None:
+            self._watch.start()
         self.server.start()
         return self
 
@@ -116,7 +125,7 @@ class RunningAggregator:
         """Raises LoopFailure where the live loop has failed; it sends us SIGTERM then, as at the end of files."""
         if self._loop.failure is not None:
             logging.error("the core failed", exc_info=self._loop.failure)
-            raise LoopFailure(f"the core failed: {self._loop.failure!r}") from self._loop.failure
+            raise LoopFailure(f"the core failed: {_told(self._loop.failure)}") from self._loop.failure
 
     def ready_line(self) -> dict[str, Any]:
         """What is printed when it can be used."""
@@ -143,6 +152,18 @@ def make_runner(core: Aggregator, ports: Sequence[SwitchPort], bell: Bell) -> Sw
     if isinstance(core, CompiledAggregator):
         return SwitchRunner(core, ports, bell, timers=True, allowances=core.allowances_address)
     return CoreRunner(core, ports, bell)
+
+
+def _told(error: BaseException) -> str:
+    """An exception as Python's traceback ends it, with the innermost place."""
+    places = traceback.extract_tb(error.__traceback__)
+    place = f" (at {Path(places[-1].filename).name}:{places[-1].lineno}, in {places[-1].name})" if places else ""
+    return traceback.format_exception_only(error)[-1].strip() + place
+
+
+def tell_problem(text: str) -> None:
+    """To whoever started the process: a JSON line, as the one that says that it is ready."""
+    print(json.dumps({"problem": text}), flush=True)
 
 
 def spec_of(port: SwitchPort) -> str:

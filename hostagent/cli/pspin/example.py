@@ -32,7 +32,11 @@ FAULTS_SHOWN = 5
     option("--delay-ns", metavar="NS", type=integer(0), help="Inter-packet gap, ns; 0: back to back."),
     option("--clusters", metavar="N", type=integer(1), help="Clusters of the machine."),
     option("--cores", metavar="N", type=integer(1), help="Cores of a cluster."),
-    option("--costs", metavar="NAME", help="Cost table: rtl (measured) or flare (the paper's)."),
+    option(
+        "--costs",
+        metavar="NAME",
+        help="Cost table: rtl (measured), flare (the paper's 4 cycles a word), flare-remembered.",
+    ),
     flag("--riscv", help="Payload handler in C, executed by instructions."),
     AS_JSON,
     mistakes=mistakes,

@@ -105,7 +105,11 @@ def _status(reports: Sequence[Any]) -> int:
         help="Element type: int8, int16, int32, float16, float32 or module:name.",
     ),
     option("--operator", metavar="NAME", help="Reduction operator: sum, min, max, product or module:function."),
-    option("--costs", metavar="NAME", help="Cost table: flare (the paper's) or rtl (measured)."),
+    option(
+        "--costs",
+        metavar="NAME",
+        help="Cost table: flare (the paper's float32, narrow types packed), flare-remembered, rtl (measured).",
+    ),
     option("--cores-per-block", metavar="N", type=integer(1), help="Cores that may work on a block."),
     option("--buffers", metavar="N", type=integer(1, 62), help="Buffers of a block, for multi."),
     switchable("--staggered", help="Different start offsets of the children in the message."),

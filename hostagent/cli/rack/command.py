@@ -26,7 +26,12 @@ from hostagent.cli.parsing import UsageError, command, flag, integer, number, op
     ),
     option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 or 2048."),
     option("--slots", metavar="N", type=integer(), help="Slots, of two sets each, of all jobs together."),
-    option("--cores", metavar="N", type=integer(1, 64), help="Number of worker threads."),
+    option(
+        "--cores",
+        metavar="N",
+        type=integer(1, 64),
+        help="Number of worker threads. Two gain 1.4 times on one machine and nothing on another: netsum bench server.",
+    ),
     switchable("--pin", help="Pinning of the threads to CPUs of one NUMA node; requires several --cores."),
     option("--rack", metavar="RACK", type=integer(0, 63), help="Number of this server among those of several racks."),
     repeated(
@@ -36,7 +41,7 @@ from hostagent.cli.parsing import UsageError, command, flag, integer, number, op
         "--services",
         metavar="FILE.toml",
         type=Path,
-        help="File of services with nonces, weights, quotas; all other services are rejected.",
+        help="File of services, a [[service]] table each; all other services are rejected. Its form: above.",
     ),
     option("--memory", metavar="SIZE", help="Memory limit for all services. Default: half of RAM."),
     option("--metrics", metavar="HOST:PORT", help="Listening address for Prometheus."),
@@ -81,6 +86,16 @@ def server(
     given: Mapping[str, str],
 ) -> int:
     """Run the rack server until SIGTERM: it sums, keeps weights and steps optimizers for its tenants.
+
+    A --services file has a table for each service; name and workers are required:
+      [[service]]
+      name = "vision"
+      nonce = "4f1c..."    # as in RackOptimizer(server="vision:4f1c...")
+      workers = 4          # ranks of a job, at most
+      weight = 2           # share of the cores against other services
+      quota = "2GiB"       # of memory
+    Without a nonce the server draws one and prints it on stderr. A weight is 1
+    and a quota the server's --memory where they are left out.
 
     Examples:
       netsum server --port 1=shm:a --port 2=tcp:0.0.0.0:9001 \\
@@ -174,8 +189,8 @@ def racks(
 ) -> int:
     """Simulate a training step over racks of workers: every worker to all servers (flat), or rack by rack.
 
-    Each simulated step is next to the model's prediction; the last line is the uplink rate below which the hierarchy
-    pays.
+    Each simulated step is next to the model's prediction, and bytes out of a rack next to their formula, which counts
+    the answers of the flat scheme, too. The last line is the uplink rate below which the hierarchy pays.
 
     Example:
       netsum racks --racks 4 --workers 4 --plot racks.svg
@@ -196,7 +211,8 @@ def racks(
         print(json.dumps(summary))
     else:
         columns = (
-            "scheme", ">uplink Gbit/s", ">simulated ms", ">model ms", ">bytes out of a rack", ">formula", "sums"
+            "scheme", ">uplink Gbit/s", ">simulated ms", ">model ms", ">bytes out of a rack", "formula", ">bytes by it",
+            "sums",
         )  # fmt: skip
         rows = [
             (
@@ -205,12 +221,17 @@ def racks(
                 f"{point.time_ms:.3f}",
                 f"{point.model_ms:.3f}",
                 f"{point.crossed_bytes:,}",
+                point.formula,
                 f"{point.formula_bytes:,}",
                 "right" if point.right else "WRONG",
             )
             for point in points
         ]
         print_table(columns, rows)
+        print(
+            f"M = {summary['model_bytes']:,} bytes, n = {workers} workers in each of r = {count} racks. Flat: pushes, "
+            "and as many answers to the other racks' workers; with these left out, as published, n(r-1)M/r."
+        )
         limit, published = summary["switch_over_gbit"], summary["switch_over_without_answers_gbit"]
         pays = f"A hierarchy pays below {limit:g} Gbit/s of uplink" if limit else "A hierarchy never pays"
         print(f"{pays} ({f'{published:g}' if published else 'never'} with the flat answers left out).")

@@ -12,7 +12,7 @@ from typing import Any
 
 from emulator.ports.port import SwitchPort
 from hostagent.cli.aggregators.cores import CoreOptions
-from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, run_aggregator
+from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, run_aggregator, tell_problem
 from hostagent.cli.rack.checkpointing import Checkpointer, Pace
 from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
@@ -220,11 +220,6 @@ class RunningServer(RunningAggregator):
         """For the end, when nobody asks for statistics any more."""
         with self.runner.paused():
             return self._told()
-
-
-def tell_problem(text: str) -> None:
-    """To whoever started the server: a JSON line, as the one that says that it is ready."""
-    print(json.dumps({"problem": text}), flush=True)
 
 
 def run_server(options: ServerOptions) -> int:

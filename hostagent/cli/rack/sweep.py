@@ -21,6 +21,7 @@ from hostagent.rackserver.cost_model import (
 
 ANSWERS = Answers.COPIES
 """What the flat scheme is played with: every worker is sent its own copy."""
+FORMULAS = {scheme: "2n(r-1)M/r" if scheme == FLAT else "2(r-1)M/r" for scheme in SCHEMES}
 POINTS = 6
 STEPS_BELOW = 3
 """Uplinks are played from 2^-3 of the switch-over to 2^2 of it, each twice the one before."""
@@ -64,6 +65,9 @@ class Point:
     model_ms: float
     crossed_bytes: int
     """Bytes of lanes out of each rack: the most of any."""
+    formula: str
+    """What ``formula_bytes`` is: of a model of M bytes, n workers in each of r racks. The published formula of the flat
+    scheme is half of this one: it leaves out that a rack's server answers the other racks' workers as well."""
     formula_bytes: int
     right: bool
 
@@ -88,6 +92,7 @@ def play_all(sweep: Sweep) -> Iterator[Point]:
                 outcome.time_ns / 1e6,
                 model_ms(scheme, cluster),
                 max(outcome.crossed_bytes),
+                FORMULAS[scheme],
                 round(formula),
                 outcome.complete,
             )

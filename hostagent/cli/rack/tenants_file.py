@@ -10,6 +10,7 @@ quota = "2GiB"         # of memory; none if absent
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +44,8 @@ def declare_all(path: Path, registry: Registry) -> dict[str, bytes]:
         raise TenantsFileError(f"{path}: {error}") from error
     services = content.pop("service", [])
     if content or not isinstance(services, list) or not services:
-        raise TenantsFileError(f"{path}: write one [[service]] table for each service, and nothing else")
+        found = f"there is {next(iter(content))!r} in it; " if content else ""
+        raise TenantsFileError(f"{path}: {found}write one [[service]] table for each service, and nothing else")
     drawn = {}
     for number, service in enumerate(services, 1):
         where = f"{path}, service {service.get('name', number)!r}"
@@ -57,10 +59,15 @@ def declare_all(path: Path, registry: Registry) -> dict[str, bytes]:
     return drawn
 
 
+def _guess(field: str) -> str:
+    close = difflib.get_close_matches(field, FIELDS, 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
 def _check(service: Mapping[str, Any]) -> None:
     for field, value in service.items():
         if field not in FIELDS:
-            raise ValueError(f"unknown field {field!r}; the fields are {', '.join(FIELDS)}")
+            raise ValueError(f"unknown field {field!r}{_guess(field)}; the fields are {', '.join(FIELDS)}")
         if not isinstance(value, FIELDS[field]) or isinstance(value, bool):
             shown = field if field == "nonce" else f"{field} = {value!r}"  # a nonce is a secret
             raise ValueError(f"{shown} should be of type {FIELDS[field].__name__}")

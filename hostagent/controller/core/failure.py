@@ -10,12 +10,12 @@ from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
 
 
-def fail_job(world: World, job: Job, cause: str) -> None:
-    """Ends the job; the first cause stays."""
+def fail_job(world: World, job: Job, cause: str, ending: pb.Failed.Ending = pb.Failed.LOST) -> None:
+    """Ends the job; the first cause stays, and what its ranks can do about it."""
     if job.state is JobState.FAILED:
         return
     job.advance(JobEvent.FAIL)
-    job.cause = cause
+    job.cause, job.ending = cause, ending
     job.investigation = None
     world.log(f"job {job.job} has failed: {cause}")
     refuse_waiters(world, job)
@@ -28,7 +28,7 @@ def refuse_waiters(world: World, job: Job) -> None:
     """Answers the members that wait for a failed job's lease."""
     reason = Reason.EXHAUSTED if job.exhausted else Reason.JOB_FAILED
     for rank, waiter in job.waiters.items():
-        world.send(job.members[rank].process, messages.refused(waiter.request, reason, job.cause))
+        world.send(job.members[rank].process, messages.refused(waiter.request, reason, job.cause, ending=job.ending))
     job.waiters.clear()
 
 
@@ -54,7 +54,7 @@ def report(world: World, process: int, message: pb.Fail) -> None:
     job, member = found
     if not message.HasField("mismatch"):
         report = f"rank {member.rank} ({member.name}) reports: {message.cause}"
-        fail_job(world, job, f"{job.delivery_problem}. So {report}" if job.delivery_problem else report)
+        fail_job(world, job, f"{job.delivery_problem}. So {report}" if job.delivery_problem else report, message.ending)
         return
     asked = message.mismatch
     keys = [(asked.first_child, asked.first_hash), (asked.second_child, asked.second_hash)]
@@ -93,7 +93,8 @@ def conclude(world: World, job: Job) -> None:
         f"rank {rank} called {text or f'an unknown operation ({hash_:08x})'}"
         for (rank, hash_), text in descriptions.items()
     ]
-    fail_job(world, job, f"the ranks of group {job.label!r} disagree about an operation: {', but '.join(halves)}")
+    text = f"the ranks of group {job.label!r} disagree about an operation: {', but '.join(halves)}"
+    fail_job(world, job, text, pb.Failed.MISMATCH)
 
 
 def _ranks(ranks: tuple[int, ...]) -> str:

@@ -13,9 +13,7 @@ from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
-
-MOST_CHILDREN = 64
-"""Bits in a set's bitmap."""
+from hostagent.protocol.window import MOST_RANKS
 
 
 def join(world: World, process: int, request: int, message: pb.Join) -> None:
@@ -45,8 +43,8 @@ def join(world: World, process: int, request: int, message: pb.Join) -> None:
 
 
 def _problem_with(message: pb.Join) -> str:
-    if not 1 <= message.size <= MOST_CHILDREN:
-        return f"{message.size} ranks, where one aggregator serves 1 to {MOST_CHILDREN}"
+    if not 1 <= message.size <= MOST_RANKS:
+        return f"{message.size} ranks, where one aggregator serves 1 to {MOST_RANKS}"
     if message.rank >= message.size:
         return f"rank {message.rank} of {message.size}"
     return ""
@@ -143,7 +141,8 @@ def _free_row(world: World, job: int, rows: int) -> int | None:
 def _exhausted(world: World, job: Job, why: str) -> None:
     job.exhausted = True
     taken = ", ".join(f"{other.label!r} has {other.window}" for other in world.jobs.values() if other.window)
-    failure.fail_job(world, job, f"no room for {job} on the aggregator: {why}" + (f" ({taken})" if taken else ""))
+    text = f"no room for {job} on the aggregator: {why}" + (f" ({taken})" if taken else "")
+    failure.fail_job(world, job, text, pb.Failed.REFUSED)
 
 
 def _kinds(world: World, host: str, transports: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,14 +9,17 @@ from hostagent.protocol.services import session_pb2 as pb
 Reason = pb.Refused.Reason
 
 
-def refused(request: int, reason: Reason, text: str, missing: tuple[int, ...] = ()) -> pb.ServerMessage:
+def refused(
+    request: int, reason: Reason, text: str, missing: tuple[int, ...] = (), ending: pb.Failed.Ending = pb.Failed.LOST
+) -> pb.ServerMessage:
     """The answer to a request that can't be granted."""
-    return pb.ServerMessage(request=request, refused=pb.Refused(reason=reason, text=text, missing_ranks=missing))
+    why = pb.Refused(reason=reason, text=text, missing_ranks=missing, ending=ending)
+    return pb.ServerMessage(request=request, refused=why)
 
 
 def failed(job: Job) -> pb.ServerMessage:
     """The job's cause, for a rank."""
-    return pb.ServerMessage(failed=pb.Failed(job=job.job, cause=job.cause))
+    return pb.ServerMessage(failed=pb.Failed(job=job.job, cause=job.cause, ending=job.ending))
 
 
 def freeze(job: Job) -> pb.ServerMessage:

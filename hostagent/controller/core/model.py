@@ -15,7 +15,8 @@ from hostagent.controller.core.lifecycle import HAS_LEASE, JobEvent, JobState, n
 from hostagent.controller.core.ports import PortBook
 from hostagent.controller.core.slots import LARGEST_WINDOW, SlotAllocator
 from hostagent.protocol.services.aggregator import ServiceTerms
-from hostagent.protocol.services.session_pb2 import ServerMessage
+from hostagent.protocol.services.session_pb2 import Failed, ServerMessage
+from hostagent.transport.session.terms import LONGEST_SILENCE_NS
 
 SECOND_NS = 1_000_000_000
 
@@ -24,7 +25,7 @@ SECOND_NS = 1_000_000_000
 class Limits:
     """How long the controller waits for what. All bounded; the sum keeps "a dead rank is named within 10 s"."""
 
-    silence_ns: int = 5 * SECOND_NS
+    silence_ns: int = LONGEST_SILENCE_NS
     """Without a heartbeat, after the first one."""
     detached_ns: int = 2 * SECOND_NS
     """After a broken stream or the last heartbeat, whichever is later: a client that lives reconnects in under 1 s."""
@@ -177,6 +178,8 @@ class Job:
     base: int = 0
     restarts: int = 0
     cause: str = ""
+    ending: Failed.Ending = Failed.LOST
+    """Of a failed job: what its ranks can do about it."""
     exhausted: bool = False
     round: Round = field(default_factory=Round)
     investigation: Investigation | None = None

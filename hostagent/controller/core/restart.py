@@ -125,14 +125,14 @@ def _supersede(world: World, job: Job) -> None:
     for other in list(world.jobs.values()):
         is_older = other is not job and other.state in HAS_LEASE
         if is_older and other.service is not None and other.service.name == name:
-            failure.fail_job(world, other, f"service {name!r} has begun another job, {job}")
+            failure.fail_job(world, other, f"service {name!r} has begun another job, {job}", pb.Failed.REFUSED)
 
 
 def install_failed(world: World, number: int, epoch: int, why: str) -> None:
     """The aggregator refused a job. Where it is only unreachable, `aggregator_ready` follows."""
     job = world.jobs.get(number)
     if job is not None and job.epoch == epoch and job.state in AWAITS_INSTALLATION and world.ready:
-        failure.fail_job(world, job, f"the aggregator refused {job}: {why}")
+        failure.fail_job(world, job, f"the aggregator refused {job}: {why}", pb.Failed.REFUSED)
 
 
 def overdue(world: World, job: Job) -> None:

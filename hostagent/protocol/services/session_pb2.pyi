@@ -117,14 +117,16 @@ class Resumed(_message.Message):
     def __init__(self, job: _Optional[int] = ..., round: _Optional[int] = ...) -> None: ...
 
 class Fail(_message.Message):
-    __slots__ = ("job", "cause", "mismatch")
+    __slots__ = ("job", "cause", "mismatch", "ending")
     JOB_FIELD_NUMBER: _ClassVar[int]
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     MISMATCH_FIELD_NUMBER: _ClassVar[int]
+    ENDING_FIELD_NUMBER: _ClassVar[int]
     job: int
     cause: str
     mismatch: Mismatch
-    def __init__(self, job: _Optional[int] = ..., cause: _Optional[str] = ..., mismatch: _Optional[_Union[Mismatch, _Mapping]] = ...) -> None: ...
+    ending: Failed.Ending
+    def __init__(self, job: _Optional[int] = ..., cause: _Optional[str] = ..., mismatch: _Optional[_Union[Mismatch, _Mapping]] = ..., ending: _Optional[_Union[Failed.Ending, str]] = ...) -> None: ...
 
 class Mismatch(_message.Message):
     __slots__ = ("first_hash", "first_child", "second_hash", "second_child")
@@ -259,7 +261,7 @@ class Lease(_message.Message):
     def __init__(self, job: _Optional[int] = ..., child: _Optional[int] = ..., children: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., lanes: _Optional[int] = ..., port: _Optional[str] = ..., host_mac: _Optional[int] = ..., host_ip: _Optional[int] = ..., switch_mac: _Optional[int] = ..., switch_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., short_no_data: _Optional[bool] = ..., port_number: _Optional[int] = ..., first_slot: _Optional[int] = ..., row: _Optional[int] = ..., message_checksum: _Optional[bool] = ..., forwards_messages: _Optional[bool] = ..., aggregator: _Optional[str] = ...) -> None: ...
 
 class Refused(_message.Message):
-    __slots__ = ("reason", "text", "missing_ranks")
+    __slots__ = ("reason", "text", "missing_ranks", "ending")
     class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNKNOWN: _ClassVar[Refused.Reason]
@@ -277,10 +279,12 @@ class Refused(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     MISSING_RANKS_FIELD_NUMBER: _ClassVar[int]
+    ENDING_FIELD_NUMBER: _ClassVar[int]
     reason: Refused.Reason
     text: str
     missing_ranks: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, reason: _Optional[_Union[Refused.Reason, str]] = ..., text: _Optional[str] = ..., missing_ranks: _Optional[_Iterable[int]] = ...) -> None: ...
+    ending: Failed.Ending
+    def __init__(self, reason: _Optional[_Union[Refused.Reason, str]] = ..., text: _Optional[str] = ..., missing_ranks: _Optional[_Iterable[int]] = ..., ending: _Optional[_Union[Failed.Ending, str]] = ...) -> None: ...
 
 class Freeze(_message.Message):
     __slots__ = ("job", "round")
@@ -303,12 +307,24 @@ class Resume(_message.Message):
     def __init__(self, job: _Optional[int] = ..., round: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ...) -> None: ...
 
 class Failed(_message.Message):
-    __slots__ = ("job", "cause")
+    __slots__ = ("job", "cause", "ending")
+    class Ending(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        LOST: _ClassVar[Failed.Ending]
+        REFUSED: _ClassVar[Failed.Ending]
+        MISMATCH: _ClassVar[Failed.Ending]
+        TIMEOUT: _ClassVar[Failed.Ending]
+    LOST: Failed.Ending
+    REFUSED: Failed.Ending
+    MISMATCH: Failed.Ending
+    TIMEOUT: Failed.Ending
     JOB_FIELD_NUMBER: _ClassVar[int]
     CAUSE_FIELD_NUMBER: _ClassVar[int]
+    ENDING_FIELD_NUMBER: _ClassVar[int]
     job: int
     cause: str
-    def __init__(self, job: _Optional[int] = ..., cause: _Optional[str] = ...) -> None: ...
+    ending: Failed.Ending
+    def __init__(self, job: _Optional[int] = ..., cause: _Optional[str] = ..., ending: _Optional[_Union[Failed.Ending, str]] = ...) -> None: ...
 
 class Describe(_message.Message):
     __slots__ = ("job", "operation")

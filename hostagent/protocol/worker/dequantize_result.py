@@ -14,7 +14,7 @@ from hostagent.protocol.quantizer.blocks import (
 )
 from hostagent.protocol.quantizer.classes import settle_classes
 from hostagent.protocol.quantizer.floats import keep_not_finite, narrow, widen
-from hostagent.protocol.quantizer.integers import lanes_to_integers
+from hostagent.protocol.quantizer.integers import divide_integers, lanes_to_integers
 from hostagent.protocol.quantizer.long_integers import limbs_to_long, settle_high_words, settle_low_words
 from hostagent.protocol.quantizer.ordered import unorder_floats
 from hostagent.protocol.worker.operations import (
@@ -86,10 +86,13 @@ def store_data(core: Any, operation: Any, part: int, index: int, lanes: int) -> 
             store_classes(core, operation, first, count, lanes)
         else:
             store_sums(core, operation, index, exponent, False, lanes)
-    elif operation.dtype == INT64:
-        limbs_to_long(place, target, wanted, operation.per_chunk)
     else:
-        lanes_to_integers(operation.dtype, place, target, wanted, complement)
+        if operation.dtype == INT64:
+            limbs_to_long(place, target, wanted, operation.per_chunk)
+        else:
+            lanes_to_integers(operation.dtype, place, target, wanted, complement)
+        if operation.average:
+            divide_integers(operation.dtype, target, wanted, core.workers)
 
 
 @njit

@@ -247,7 +247,7 @@ def open_set(held: Any, job: Any, chunk: int, frame: int) -> None:
     held.short_result = 0
     held.begun = 0
     held.pending = 0
-    held.partial, held.total, held.total_has_data, held.above = 0, 0, 0, 0
+    held.partial, held.total, held.total_has_data, held.above, held.asked = 0, 0, 0, 0, 0
 
 
 @njit(forceinline=True)

@@ -5,8 +5,11 @@ contribution. A set that is full sends its own sum up and is *partial* until the
 the total. The total goes down to the racks below, and to this rack's children, through the service if there is one:
 every rack steps the same totals, so all have the same weights.
 
-There are no timers here. Losses are repaired by the workers' retransmissions: one to a partial set retransmits the
-partial sum to the rack above, where it is a duplicate as well; one to a final set is answered from the set. The bitmap
+There are no timers here. Losses are repaired by the workers' retransmissions. One to a final set is answered from the
+set. The second of one worker to a partial set retransmits the partial sum to the rack above, where it is a duplicate as
+well; the first does not: a chunk that is finished in another rack takes longer than its neighbours that are finished
+here, and to a worker, which knows of no racks, seems to be overtaken by them, hence lost. A rack's retransmission is
+passed on at once, so that what is lost several racks away takes no longer. The bitmap
 of contributors that a rack above reports is passed on to waiting children.
 
 Functions that take addresses are called through ``rackserver.compiled_calls``, for sets of jobs with a TIER.
@@ -145,7 +148,11 @@ def answer_duplicate(server_address: int, job_address: int, index: int, core: in
         write_words(words, come >> 32, come, 0, 0)
         answer_frame(server, job, core, WAITING, bit, held, words)
     if held.partial:
-        send_up(server, job, core, held, index, AGAIN_BYTES)
+        if is_rack or held.asked >> bit & 1:
+            held.asked = 0
+            send_up(server, job, core, held, index, AGAIN_BYTES)
+        else:
+            held.asked |= wide(1) << bit
     return 0
 
 

@@ -18,7 +18,7 @@ from hostagent.protocol.operation import NOTHING, Operation, Span, served_operat
 from hostagent.protocol.served import Action, Announcement, Answer, Hyperparameters, ServedFlag
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.torch_backend.creation import agree_on_name, controller_address
-from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
+from hostagent.torch_backend.errors import RefusedError, as_torch_error
 from hostagent.torch_backend.rack.layout import KeyLayout
 from hostagent.torch_backend.rack.rendezvous import Rendezvous
 from hostagent.torch_backend.tensors import dtype_name
@@ -217,7 +217,7 @@ def connect(service: RackService | str | None, timeout_s: float, workers: int = 
 
     ``workers``: as in RackService, if it is not 0.
 
-    Raises NetsumError where the controller is not there or refuses.
+    Raises LostError where the controller is not there, RefusedError where it refuses.
     """
     store = dist.distributed_c10d._get_default_store() if dist.is_available() and dist.is_initialized() else None
     rank, size = (dist.get_rank(), dist.get_world_size()) if store is not None else (0, 1)
@@ -242,7 +242,7 @@ def connect(service: RackService | str | None, timeout_s: float, workers: int = 
         try:
             return open_job(controller_address(), name, rank, size, timeout_s, terms)
         except TransportError as error:
-            raise NetsumError(f"netsum: rank {rank} cannot join service {agreed.name!r}: {error}") from error
+            raise as_torch_error(error, f"rank {rank} cannot join service {agreed.name!r}") from error
 
     client = RackClient(rank, size, agreed, timeout_s, join, rendezvous)
     _held[agreed.name] = client

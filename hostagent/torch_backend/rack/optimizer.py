@@ -331,7 +331,8 @@ class RackOptimizer(torch.optim.Optimizer):
         """After an error: join a new job of the same service and take its weights; returns the last whole step.
 
         What the interrupted step had changed is gone. A server that was started again has its checkpoint's step. If it
-        had none this raises NetsumError; ``load_state_dict`` can then give it a state that the script has saved.
+        had none this raises RefusedError; ``load_state_dict`` can then give it a state that the script has saved. While
+        a rank or the server is lost it raises LostError, and can be called again.
         """
         self._client.rejoin()
         for key in self._keys:

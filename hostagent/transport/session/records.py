@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.transport.errors import Cause
 from hostagent.transport.session.terms import (
     JobFailed,
     Lease,
@@ -17,6 +18,15 @@ from hostagent.transport.session.terms import (
     SessionError,
     SessionRefused,
 )
+
+ENDINGS = {
+    Cause.LOST: pb.Failed.LOST,
+    Cause.REFUSED: pb.Failed.REFUSED,
+    Cause.MISMATCH: pb.Failed.MISMATCH,
+    Cause.TIMEOUT: pb.Failed.TIMEOUT,
+}
+"""A cause in the controller's words; what only this process knows of (`Cause.LOCAL`) is a loss to others."""
+CAUSES = {ending: cause for cause, ending in ENDINGS.items()}
 
 DESCRIPTIONS_KEPT = 4096
 """Per job. An operation that the switch can still complain about is within a few windows of the newest."""
@@ -55,9 +65,9 @@ class JobRecord:
         text = self.descriptions.get(operation, "")
         return text if isinstance(text, str) else text()
 
-    def failure_message(self, cause: str, mismatch: Mismatch | None) -> pb.ClientMessage:
+    def failure_message(self, text: str, cause: Cause, mismatch: Mismatch | None) -> pb.ClientMessage:
         """Reports the job's end to the controller."""
-        fail = pb.Fail(job=self.membership.job, cause=cause)
+        fail = pb.Fail(job=self.membership.job, cause=text, ending=ENDINGS.get(cause, pb.Failed.LOST))
         if mismatch is not None:
             fail.mismatch.first_hash, fail.mismatch.first_child = mismatch.first_hash, mismatch.first_child
             fail.mismatch.second_hash, fail.mismatch.second_child = mismatch.second_hash, mismatch.second_child
@@ -122,6 +132,8 @@ def refusal(message: pb.Refused) -> SessionError:
         case pb.Refused.MISSING_RANKS:
             return MissingRanks(message.text, tuple(message.missing_ranks))
         case pb.Refused.JOB_FAILED:
-            return JobFailed(message.text)
+            return JobFailed(message.text, CAUSES[message.ending])
+        case pb.Refused.UNAVAILABLE:
+            return SessionError(message.text)
         case _:
             return SessionRefused(message.text)

@@ -26,8 +26,9 @@ from typing import Protocol
 
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.transport.errors import Cause
 from hostagent.transport.session.link import SessionLink
-from hostagent.transport.session.records import JobRecord, announce, join_message, lease_from, refusal
+from hostagent.transport.session.records import CAUSES, JobRecord, announce, join_message, lease_from, refusal
 from hostagent.transport.session.terms import (
     HEARTBEAT,
     HEARTBEAT_INTERVAL_NS,
@@ -74,8 +75,8 @@ class SessionCallbacks(Protocol):
     def on_resume(self, job: int, epoch: int, base: int) -> None:
         """Send again from chunk `base` (never above what on_freeze returned) under the new epoch."""
 
-    def on_failed(self, job: int, cause: str) -> None:
-        """The job has ended; everything in flight or submitted later raises `cause`. Comes once per job."""
+    def on_failed(self, job: int, failure: JobFailed) -> None:
+        """The job has ended; everything in flight or submitted later raises `failure`. Comes once per job."""
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         """A rank left in order: chunks from `next_chunk` on can never complete. An error only for operations that
@@ -171,14 +172,14 @@ class SessionClient:
         if record is not None:
             record.describe(operation_hash, text)
 
-    def fail(self, job: int, cause: str, *, mismatch: Mismatch | None = None) -> None:
+    def fail(self, job: int, text: str, cause: Cause = Cause.LOST, *, mismatch: Mismatch | None = None) -> None:
         """Reports to the controller that the job has failed; returns at once. Every rank, this one too, gets on_failed.
 
         With `mismatch` the controller asks both ranks to describe their operations and makes the cause of the answers.
         """
         record = self._jobs.get(job)
         if record is not None and record.failure is None:
-            record.failure = record.failure_message(cause, mismatch)
+            record.failure = record.failure_message(text, cause, mismatch)
             self._link.send(record.failure)
 
     def report(self, job: int, statistics: Mapping[str, int]) -> None:
@@ -253,7 +254,7 @@ class SessionClient:
         """The controller has been away for too long: every job here ends."""
         self._gone = why
         for record in list(self._jobs.values()):
-            self._fail(record, why)
+            self._fail(record, JobFailed(why))
         self._give_up(why)
 
     def _give_up(self, why: str) -> None:
@@ -277,7 +278,7 @@ class SessionClient:
             case "failed":
                 record = self._jobs.get(message.failed.job)
                 if record is not None:
-                    self._fail(record, message.failed.cause)
+                    self._fail(record, JobFailed(message.failed.cause, CAUSES[message.failed.ending]))
             case "describe":
                 self._describe(message.describe)
             case "peer_left":
@@ -346,11 +347,11 @@ class SessionClient:
         record.frozen = False
         self._link.send(pb.ClientMessage(resumed=pb.Resumed(job=message.job, round=message.round)))
 
-    def _fail(self, record: JobRecord, cause: str) -> None:
+    def _fail(self, record: JobRecord, failure: JobFailed) -> None:
         """Ends a job here, once."""
         if record.cause is None:
-            record.cause = cause
-            self._callbacks.on_failed(record.membership.job, cause)
+            record.cause = str(failure)
+            self._callbacks.on_failed(record.membership.job, failure)
 
     def _describe(self, message: pb.Describe) -> None:
         record = self._jobs.get(message.job)

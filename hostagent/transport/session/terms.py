@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass
 
 from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.transport.errors import Cause
 
 HEARTBEAT = struct.Struct("!8sQQ")
 """One UDP datagram to `Lease.heartbeat`: HEARTBEAT_MAGIC, the lease's token, a counter that grows. Big-endian."""
@@ -14,15 +15,21 @@ HEARTBEAT = struct.Struct("!8sQQ")
 HEARTBEAT_MAGIC = b"netsumhb"
 
 HEARTBEAT_INTERVAL_NS = 1_000_000_000
-"""Five times in the 5 s of silence after which the controller takes a rank for dead."""
+LONGEST_SILENCE_NS = 5 * HEARTBEAT_INTERVAL_NS
+"""After that without a heartbeat the controller takes a rank for dead."""
 
 
 class SessionError(Exception):
     """The controller refused something, cannot be reached, or a job has failed. The text is for the user."""
 
+    cause = Cause.LOST
+    """The reason as data."""
+
 
 class SessionRefused(SessionError):
     """The controller refused: a contradictory join, no slots or ports left."""
+
+    cause = Cause.REFUSED
 
 
 class MissingRanks(SessionError):
@@ -34,7 +41,14 @@ class MissingRanks(SessionError):
 
 
 class JobFailed(SessionError):
-    """The job has ended; the text is the cause, the same on every rank."""
+    """The job has ended; text and cause are the same on every rank."""
+
+    def __init__(self, message: str, cause: Cause = Cause.LOST):
+        super().__init__(message, cause)
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ControllerLost(SessionError):

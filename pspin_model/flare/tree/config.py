@@ -19,7 +19,7 @@ from typing import Any
 
 from pspin_model.flare.sparse.wire import PACKET_BYTES
 from pspin_model.flare.tree.manager import Fabric
-from pspin_model.machine.config import ConfigError
+from pspin_model.machine.config import ConfigError, unknown_field
 
 RATES_GBPS = (1e-3, 1e6)
 """Least and highest rate of links. [ours]"""
@@ -125,7 +125,7 @@ def make_tree(given: Mapping[str, Any], children: Sequence[int]) -> TreeConfig:
     leaves = values.pop("leaves", None)
     for name in values:
         if name not in names:
-            raise ConfigError(f"tree: there is no field {name}; known: leaves, {', '.join(names)}")
+            raise unknown_field("tree", name, ["leaves", *names])
     if (leaves is None) == ("fan_in" not in values):
         raise ConfigError("tree: give fan_in = [8, 8], hosts of a leaf first, or leaves = 8 for two levels")
     if leaves is not None:

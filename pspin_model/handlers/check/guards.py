@@ -1,18 +1,19 @@
 """Rewriting of a handler's source that inserts the guards of `runtime`.
 
-Loops, sizes of new arrays and work on whole arrays are counted, operands that are written into a view are checked, and
-`charge` gets all its counts.
+Loops, sizes of new arrays and work on whole arrays are counted, operands that are written into a view and indices are
+checked, integers are kept in the machine's words (`words`), and `charge` gets all its counts.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pspin_model.handlers.check import runtime
+from pspin_model.handlers.check import indices, runtime, words
 from pspin_model.handlers.check.subset import NOTHING, Charging, Names
 from pspin_model.handlers.core import charge, charge_all, turn
 from pspin_model.handlers.errors import refused, source_of
@@ -20,6 +21,7 @@ from pspin_model.handlers.errors import refused, source_of
 TURN, GONE_OVER, ROOM, ARANGE = "_netsum_turn", "_netsum_gone_over", "_netsum_room", "_netsum_arange"
 CHARGE, FITS, WORKED = "_netsum_charge", "_netsum_fits", "_netsum_worked"
 INTO = {1: "_netsum_into1", 2: "_netsum_into2"}
+INSIDE, HAVING = "_netsum_inside", "_netsum_having"
 NAMES: dict[str, Any] = {
     TURN: turn,
     GONE_OVER: runtime.gone_over,
@@ -30,6 +32,8 @@ NAMES: dict[str, Any] = {
     WORKED: runtime.worked,
     INTO[1]: runtime.into1,
     INTO[2]: runtime.into2,
+    INSIDE: indices.inside,
+    HAVING: indices.having,
 }
 """What a rewritten function calls, by the names under which it does."""
 SIZED = ("zeros", "ones", "empty", "full")
@@ -279,3 +283,104 @@ class Charges(_Pass):
             counts = [*node.args, *(given.get(name, ast.Constant(0)) for name in rest)]
             return ast.copy_location(ast.Call(variable(CHARGE), counts, []), node)
         return node
+
+
+class Indices(_Pass):
+    """``a[inside(a, i, place)]`` for ``a[i]``, and ``having(a, 0, place)[0]`` for ``a[0]``, as the compiler wants to
+    see constants that are indices of tuples. Where both are more than names the compiler's own check remains alone."""
+
+    def __init__(self, core: str, names: Names, place: Callable[[int], str]) -> None:
+        """``place``: file and line of a line of the function, from its first."""
+        super().__init__(core, names)
+        self._place = place
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        index = node.slice
+        constant = isinstance(index, ast.Constant) or (
+            isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant)
+        )
+        if sliced(index) or (isinstance(index, ast.Constant) and not isinstance(index.value, int)):
+            return node
+        line = ast.Constant(self._place(node.lineno) if hasattr(node, "lineno") else "")
+        if constant:
+            node.value = ast.Call(variable(HAVING), [node.value, index, line], [])
+        elif isinstance(node.value, ast.Name):
+            node.slice = ast.Call(variable(INSIDE), [variable(node.value.id), index, line], [])
+        else:
+            return node
+        self.count += 1
+        return node
+
+
+class Words(_Pass):
+    """Functions of `words` for operations on numbers. What they make of other operands is Python's and numpy's."""
+
+    def __init__(self, core: str, names: Names, place: Callable[[int], str]) -> None:
+        super().__init__(core, names)
+        self._place, self._own = place, names.own
+        self.constants: dict[str, Any] = {}
+        """What operations have as operands in place of the source's constants, by name."""
+
+    def constant(self, node: ast.expr) -> int | None:
+        """The integer that an expression of constants comes to."""
+        if isinstance(node, ast.Constant):
+            return node.value if type(node.value) is int else None
+        if isinstance(node, ast.BinOp | ast.UnaryOp):
+            parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+            compute: Any = words.CONSTANT.get(type(node.op).__name__)
+            values = [self.constant(each) for each in parts]
+            try:
+                return None if compute is None or None in values else compute(*values)
+            except (ValueError, ArithmeticError):  # of a count below zero, or by zero: the compiler's to say
+                return None
+        known = self._known(node) if isinstance(node, ast.Name | ast.Attribute) else None
+        return known if type(known) is int else None
+
+    def operand(self, node: ast.expr) -> ast.expr:
+        """An operand: a constant as the machine's type of it."""
+        value = self.constant(node)
+        if value is None or not isinstance(typed := words.constant_word(value), np.integer):
+            return node
+        name = f"{words.PREFIX}{typed.dtype.name}_{value}".replace("-", "minus")
+        self.constants[name] = typed
+        return ast.copy_location(variable(name), node)
+
+    def line(self, node: ast.AST) -> list[ast.expr]:
+        """The operand that names the line of a division."""
+        return [ast.Constant(self._place(getattr(node, "lineno", 1)))]
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        if self.constant(node) is not None:
+            return node
+        self.generic_visit(node)
+        name = type(node.op).__name__
+        if name == "Pow" and (exponent := self.constant(node.right)) is not None and abs(exponent) <= words.MOST_POWER:
+            return self._word(node, words.power(exponent), node.left)
+        if name not in words.OPERATORS or (
+            self.constant(node.left) is not None and self.constant(node.right) is not None
+        ):
+            return node
+        place = self.line(node) if name in words.DIVISIONS else []
+        return self._word(node, words.PREFIX + name, self.operand(node.left), self.operand(node.right), *place)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        if self.constant(node) is not None:
+            return node
+        self.generic_visit(node)
+        name = type(node.op).__name__
+        return self._word(node, words.PREFIX + name, node.operand) if name in words.SIGNS else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        name = type(node.op).__name__
+        if not isinstance(node.target, ast.Name) or name not in words.OPERATORS:
+            return node
+        place = self.line(node) if name in words.DIVISIONS else []
+        called = f"{words.PREFIX}i{name}"
+        value = self._word(node, called, variable(node.target.id), self.operand(node.value), *place)
+        return ast.copy_location(ast.Assign([node.target], value), node)
+
+    def _word(self, node: ast.AST, name: str, *arguments: ast.expr) -> ast.expr:
+        self.count += 1
+        return ast.copy_location(ast.Call(variable(name), list(arguments), []), node)

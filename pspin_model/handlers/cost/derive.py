@@ -14,8 +14,21 @@ from typing import Any
 import numpy as np
 
 from emulator.native.deferred import Deferred
-from pspin_model.handlers.check.guards import ARANGE, GONE_OVER, ROOM, TURN, calls, index_value, sliced, variable
+from pspin_model.handlers.check.guards import (
+    ARANGE,
+    GONE_OVER,
+    HAVING,
+    INSIDE,
+    ROOM,
+    TURN,
+    Words,
+    calls,
+    index_value,
+    sliced,
+    variable,
+)  # fmt: skip
 from pspin_model.handlers.check.subset import NOTHING, Charging, Names
+from pspin_model.handlers.check.words import DIVISIONS
 from pspin_model.handlers.core import charge_all
 from pspin_model.handlers.cost import prices
 from pspin_model.handlers.cost.accesses import ACCESSES
@@ -32,9 +45,10 @@ COUNTERS = (GONE_OVER, ROOM)
 """Calls that count turns, of what is their second argument."""
 
 
-def derive(definition: ast.FunctionDef, core: str, names: Names) -> dict[str, Any]:
-    """Charge every operation of a function, in place; returns the names its new source uses. Raises HandlerError."""
-    costs = _Costs(core, names)
+def derive(definition: ast.FunctionDef, core: str, names: Names, integers: Words) -> dict[str, Any]:
+    """Charge every operation of a function, in place; returns the names its new source uses. ``integers`` gives
+    constants the machine's types. Raises HandlerError."""
+    costs = _Costs(core, names, integers)
     documented = ast.get_docstring(definition, clean=False) is not None
     body = costs.statements(definition.body[1:] if documented else definition.body)
     definition.body = [*body, costs.charge(jump=1)]
@@ -48,8 +62,8 @@ def _cannot_price(node: ast.AST) -> HandlerError:
 class _Costs(ast.NodeTransformer):
     """Statements become lists of statements, expressions expressions."""
 
-    def __init__(self, core: str, names: Names) -> None:
-        self.core = core
+    def __init__(self, core: str, names: Names, integers: Words) -> None:
+        self.core, self._integers = core, integers
         self._own = names.own
         self._known = names.known
         self._count = 0
@@ -127,7 +141,9 @@ class _Costs(ast.NodeTransformer):
         if operator == "MatMult":
             name = prices.priced("matmul", 2, prices.INNER, prices.inner)
             return self._call(name, left, self.visit(right))
-        return self._call(prices.binary(operator), left, self.visit(right))
+        operands = [self._integers.operand(left), self._integers.operand(self.visit(right))]
+        place = self._integers.line(node) if operator in DIVISIONS else []
+        return self._call(prices.binary(operator), *operands, *place)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         if isinstance(node.op, ast.UAdd):
@@ -203,6 +219,9 @@ class _Costs(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if calls(node, *COUNTERS):
             node.args[1] = self.visit(node.args[1])
+            return node
+        if calls(node, INSIDE, HAVING):
+            node.args[:2] = [self.visit(each) for each in node.args[:2]]
             return node
         if calls(node, ARANGE):
             arguments = [self.visit(each) for each in node.args[1:]]
@@ -296,7 +315,7 @@ class _Costs(ast.NodeTransformer):
         operator, value = type(node.op).__name__, self._temporary()
         if operator not in prices.BINARY or not isinstance(node.target, ast.Name | ast.Subscript):
             raise _cannot_price(node)
-        keep = _assigned(value, self.visit(node.value))
+        keep = _assigned(value, self._integers.operand(self.visit(node.value)))
         if isinstance(node.target, ast.Name):
             cost = self._call(prices.update(operator), variable(node.target.id), variable(value))
             return [keep, ast.Expr(cost), ast.AugAssign(node.target, node.op, variable(value))]

@@ -16,17 +16,20 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from pspin_model.handlers.check import words
 from pspin_model.handlers.check.runtime import arange, fits, into1, into2
 from pspin_model.handlers.core import charge_all, charge_elements
 from pspin_model.handlers.cost.remote_memory_cost import reads, write_one, writes
 from pspin_model.handlers.errors import HandlerError
 from pspin_model.handlers.overloads import overloaded
 from pspin_model.machine.costs import CLASSES
+from pspin_model.machine.faults import PlacedDivisionError
 
 PREFIX = "_netsum_"
 SELF = "charge it yourself (cost='declared', or a helper that does)"
 NAMESPACE: dict[str, Any] = {"charge_all": charge_all, "charge_elements": charge_elements, "np": np, "math": math}
 NAMESPACE |= {"fits": fits, "into1": into1, "into2": into2, "arange": arange}
+NAMESPACE |= {"PlacedDivisionError": PlacedDivisionError}
 NAMESPACE |= {"reads": reads, "writes": writes, "write_one": write_one}
 
 
@@ -216,9 +219,20 @@ def priced(label: str, arity: int, expression: str, price: Price) -> str:
 
 
 def binary(operator: str) -> str:
-    """Of an operator or comparison, by its name in `ast`."""
+    """Of an operator or comparison, by its name in `ast`; a division has its place in the source as third operand."""
     sign, kind = BINARY[operator]
-    return priced(operator, 2, f"x0 {sign} x1", each(kind))
+    if operator not in words.OPERATORS:
+        return priced(operator, 2, f"x0 {sign} x1", each(kind))
+    operands = "x0, x1, place" if operator in words.DIVISIONS else "x0, x1"
+
+    def lines(*kinds: Any) -> str:
+        charged = each(kind)(operator, kinds[:2])
+        checked = ""
+        if words.checks_division(operator, kinds[:2]):
+            checked = "    if x1 == 0:\n        raise PlacedDivisionError(place)\n"
+        return f"{checked}    result = {words.result_text(operator, kinds[:2])}\n    {charged}\n    return result\n"
+
+    return _add_priced(f"{PREFIX}{operator}_2", operands, lines)
 
 
 def between(first: str, second: str) -> str:
@@ -240,14 +254,30 @@ def between(first: str, second: str) -> str:
 def unary(operator: str) -> str:
     """Of an operator with one operand."""
     sign, kind = UNARY[operator]
-    return priced(operator, 1, f"{sign}x0", each(kind))
+
+    def lines(x0: Any) -> str:
+        return _in_words(f"{sign}x0", None if operator == "Not" else x0, each(kind)(operator, (x0,)))
+
+    return _add_priced(f"{PREFIX}{operator}_1", "x0", lines)
 
 
 def power(exponent: int) -> str:
     """Of a small whole power, by multiplications."""
     turns = max(exponent.bit_length() - 1 + bin(exponent).count("1") - 1, 1)
     kind = Kind({"mul": turns}, {"fp": turns}, {"mul": turns - 1} if turns > 1 else {})
-    return priced(f"Pow{exponent}", 1, f"x0 ** {exponent}", each(kind))
+
+    def lines(x0: Any) -> str:
+        return _in_words(f"x0 ** {exponent}", x0, each(kind)(f"Pow{exponent}", (x0,)))
+
+    return _add_priced(f"{PREFIX}Pow{exponent}_1", "x0", lines)
+
+
+def _in_words(expression: str, operand: Any, charged: str) -> str:
+    """Code that charges and computes an expression of one operand."""
+    word = words.word_type(operand)
+    return (
+        f"    result = {expression if word is None else f'np.{word}({expression})'}\n    {charged}\n    return result\n"
+    )
 
 
 def in_place(operator: str) -> str:

@@ -18,7 +18,7 @@ import torch.distributed as dist
 from lines import say
 from torch import nn
 
-from hostagent.torch_backend.errors import NetsumError
+from hostagent import LostError
 from hostagent.torch_backend.rack import RackOptimizer
 
 options = argparse.ArgumentParser()
@@ -61,20 +61,23 @@ def train(service):
     model = nn.Sequential(nn.Linear(20, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 3))
     optimizer = RackOptimizer(model.parameters(), optim="adam", lr=1e-3, server=service)
     say(f"rank {RANK} begins after step {optimizer.step_number}")
-    rejoins = arguments.rejoins
+    failures = 0
     while optimizer.step_number < arguments.steps:
         if arguments.kill is not None and RANK == 0 and optimizer.step_number == 10:
             kill_as_told()
         try:
+            if failures:
+                say(f"rank {RANK} joins again after step {optimizer.rejoin()}")
             loss = train_one(model, optimizer)
+            failures = 0
             if optimizer.step_number % 10 == 0:
                 say(f"rank {RANK} step {optimizer.step_number} loss {loss:.4f}")
-        except NetsumError as error:
+        except LostError as error:
             say(f"rank {RANK} in step {optimizer.step_number + 1}: {error}")
-            if not rejoins:
+            failures += 1
+            if failures > arguments.rejoins:
                 raise
-            rejoins -= 1
-            say(f"rank {RANK} joins again after step {optimizer.rejoin()}")
+            time.sleep(0.1 * 2**failures)
     weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
     say(f"rank {RANK} has weights {zlib.crc32(weights):08x} after step {optimizer.step_number}")
     optimizer.close()

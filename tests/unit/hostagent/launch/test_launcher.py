@@ -16,13 +16,22 @@ from torch._C._distributed_c10d import Backend, HashStore
 
 from hostagent.launch import doctor, launcher, rank_launcher
 from hostagent.launch.processes import RESTARTS, LaunchError, Service
-from hostagent.torch_backend import failure_report
+from hostagent.torch_backend import creation, failure_report
 from hostagent.torch_backend.creation import agree_on_name, controller_address, create_group
 from hostagent.torch_backend.errors import NetsumError, RefusedError
+from hostagent.transport.session.reach import Unreachable, check_reachable
 
 
 def options(size: int = 1) -> SimpleNamespace:
-    return SimpleNamespace(store=HashStore(), group_rank=0, group_size=size, timeout=timedelta(seconds=5), group_id="0")
+    """Of the default group."""
+    return SimpleNamespace(
+        store=HashStore(),
+        group_rank=0,
+        group_size=size,
+        timeout=timedelta(seconds=0.1),
+        group_id="0",
+        global_ranks_in_group=[],
+    )
 
 
 def test_a_group_of_one_needs_no_controller(monkeypatch):
@@ -34,6 +43,16 @@ def test_without_a_controller_the_error_says_how_to_get_one(monkeypatch):
     monkeypatch.delenv("NETSUM_CONTROLLER", raising=False)
     with pytest.raises(NetsumError, match=r"netsum run -n N SCRIPT.*NETSUM_CONTROLLER=HOST:PORT"):
         create_group(options(2), None)
+
+
+def test_ranks_that_do_not_come_to_the_default_group_are_named(monkeypatch):
+    closed: list[bool] = []
+    channel = SimpleNamespace(close=lambda: closed.append(True))
+    monkeypatch.setattr(creation, "_open_channel", lambda *_: channel)
+    said = r"Timed out: rank 0 waited 0.1 s for 3 ranks to call init_process_group, and rank 1 and 2 did not"
+    with pytest.raises(NetsumError, match=said):
+        create_group(options(3), None)
+    assert closed == [True]
 
 
 @pytest.mark.parametrize("address", ["localhost", ":80", "host:port"])
@@ -97,6 +116,12 @@ def test_the_rank_that_brought_the_others_down_is_the_one_named(capsys, failures
     assert code == (137 if failures[culprit].exitcode == -9 else 1)
 
 
+def test_a_stopped_rank_is_the_cause_whatever_ended_it(capsys):
+    failures = {0: Failure(1, "NetsumError: rank 1 is stopped", 5), 1: Failure(-15, at_ns=10**9, pid=8)}
+    assert rank_launcher._report(SimpleNamespace(failures=failures), stopped={8}) == 128 + 15
+    assert capsys.readouterr().err.startswith("netsum run: rank 1 was stopped (process 8, SIGSTOP) and did not go on")
+
+
 def test_an_uncaught_exception_is_written_for_the_launcher(tmp_path, monkeypatch):
     path = tmp_path / "error.json"
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(path))
@@ -134,6 +159,29 @@ def test_a_service_keeps_its_address_over_a_restart_and_may_not_end_too_often(tm
 
 KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 STAYS = "import json, time; print(json.dumps({'address': 'a'}), flush=True); time.sleep(600)"
+
+
+def test_how_a_service_ended_says_what_it_said_last_and_not_what_it_said_before(tmp_path):
+    programs = iter(["print('first reason', file=sys.stderr); sys.exit(3)", "sys.exit(4)", "pass"])
+    service = Service("switch", tmp_path / "log", lambda ready: [sys.executable, "-c", f"import sys; {next(programs)}"])
+    service.start()
+    assert service.restart() == "ended with exit code 3 (first reason)"
+    assert service.restart() == "ended with exit code 4"
+    service.stop()
+
+
+def test_more_ranks_than_a_job_can_have_are_refused_before_anything_starts(tmp_path, capsys):
+    script = tmp_path / "train.py"
+    script.touch()
+    assert launcher.run_training(launcher.RunOptions(65, str(script))) == 1
+    assert capsys.readouterr().err == (
+        "netsum run: -n 65: a job has at most 64 ranks, a bit for each in the aggregator's slots\n"
+    )
+
+
+def test_nobody_at_a_controllers_address_is_found_out_soon():
+    with pytest.raises(Unreachable, match=r"no controller answers at 127.0.0.1:9: .*Is `netsum controller` running"):
+        check_reachable("127.0.0.1:9", within_s=0.2)
 
 
 def run_of_killed(path: Path, kills: int) -> tuple[launcher._Run, Service]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 import torch
@@ -53,6 +54,25 @@ def test_average_divides_by_the_number_of_ranks():
         return tensor
 
     assert all(torch.equal(result, torch.ones(4)) for result in run_ranks(body, SIZE))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_an_average_of_integers_is_truncated_as_ncclavg_does(dtype):
+    signed = dtype is not torch.uint8
+    given = torch.tensor([[-1, 0, 7, 5], [-3, -1, 7, 0], [-4, 0, 7, 0]] if signed else [[0, 1, 7, 5]] * 3).to(dtype)
+
+    def body(group, rank):
+        tensor, part = given[rank].clone(), torch.zeros(4, dtype=dtype)
+        group.allreduce([tensor], reduce_options(dist.ReduceOp.AVG)).wait()
+        options: Any = dist.ReduceScatterOptions()
+        options.reduceOp = dist.ReduceOp.AVG
+        group.reduce_scatter([part], [[given[rank].clone()] * 3], options).wait()
+        return tensor, part
+
+    expected = torch.div(given.sum(0), 3, rounding_mode="trunc").to(dtype)
+    for tensor, part in run_ranks(body, 3):
+        assert torch.equal(tensor, expected)
+        assert torch.equal(part, expected)
 
 
 def test_a_tensor_that_is_not_one_run_of_memory_is_reduced_in_place():
@@ -183,7 +203,6 @@ REFUSALS = [
     (torch.ones(2, dtype=torch.float64), SUM, "float64.*tensor.float()"),
     (torch.ones(2, dtype=torch.complex64), SUM, "complex64.*view_as_real"),
     (torch.ones(2, dtype=torch.bool), SUM, "bool.*int32"),
-    (torch.ones(2, dtype=torch.int32), dist.ReduceOp.AVG, "AVG of int32.*SUM and divide"),
     (torch.ones(2), dist.ReduceOp.PRODUCT, "does not support PRODUCT"),
     (torch.ones(2, dtype=torch.int32), dist.ReduceOp.BXOR, "does not support BXOR"),
     (torch.ones(2).to_sparse(), SUM, r"sparse.*\.to_dense\(\)"),

@@ -31,6 +31,7 @@ def test_played_steps_cross_as_many_bytes_as_the_formula_and_a_plot_is_drawn(tmp
     for point in told["points"]:
         assert point["right"]
         assert point["crossed_bytes"] == point["formula_bytes"]
+        assert point["formula"] == ("2n(r-1)M/r" if point["scheme"] == "flat" else "2(r-1)M/r")
         assert point["time_ms"] >= point["model_ms"]
     assert told["switch_over_gbit"] == 20
     assert "<svg" in plot.read_text()

@@ -36,12 +36,15 @@ def test_services_are_declared_and_nonces_drawn_where_none_is_given(tmp_path: Pa
     ("text", "says"),
     [
         ("", "one .* table for each service"),
-        ("x = 1", "one .* table for each service"),
+        ("x = 1", "there is 'x' in it; write one .* table for each service"),
         ("[[service]", "line 1"),
         ('[[service]]\nname = "a"', "service 'a': it has no workers"),
         ("[[service]]\nworkers = 2", "service 1: it has no name"),
         ('[[service]]\nname = "a"\nworkers = "2"', "workers = '2' should be of type int"),
-        ('[[service]]\nname = "a"\nworkers = 2\nnonse = ""', "unknown field 'nonse'; the fields are name, nonce"),
+        (
+            '[[service]]\nname = "a"\nworkers = 2\nnonse = ""',
+            r"unknown field 'nonse' \(did you mean 'nonce'\?\); the fields are name, nonce",
+        ),
         ('[[service]]\nname = "a"\nworkers = 2\nquota = "2 apples"', "'2 apples' is not a size"),
         ('[[service]]\nname = "a"\nworkers = 2\n' * 2, "tenant 'a' is already declared"),
     ],

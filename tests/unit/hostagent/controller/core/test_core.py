@@ -270,13 +270,14 @@ def test_the_first_cause_is_kept_and_told_to_every_rank() -> None:
     lab = Laboratory()
     ranks = lab.group(3)
     running(lab, ranks)
-    ranks[1].fail("world", "operation 7 timed out, waiting for rank 2")
+    ranks[1].fail("world", "operation 7 timed out, waiting for rank 2", ending=pb.Failed.TIMEOUT)
     lab.until(lambda: None not in causes(ranks))
-    ranks[0].fail("world", "something else")
+    ranks[0].fail("world", "something else", ending=pb.Failed.REFUSED)
     ranks[2].kill()
     lab.run(TEN_SECONDS_NS)
     assert len(set(causes(ranks))) == 1
     assert "operation 7 timed out, waiting for rank 2" in str(causes(ranks)[0])
+    assert {rank.places["world"].ending for rank in ranks[:2]} == {pb.Failed.TIMEOUT}
 
 
 def test_a_rank_is_told_what_the_driver_knows_to_be_wrong_before_what_it_saw_itself() -> None:
@@ -301,6 +302,7 @@ def test_a_mismatch_names_both_operations_on_every_rank() -> None:
         rank.fail("world", "error frame", mismatch)
     lab.until(lambda: None not in causes(ranks))
     assert "rank 0 called allreduce(10 x float32), but rank 2 called barrier()" in str(causes(ranks)[1])
+    assert {rank.places["world"].ending for rank in ranks} == {pb.Failed.MISMATCH}
 
 
 def test_a_mismatch_with_a_rank_that_does_not_answer_is_bounded() -> None:

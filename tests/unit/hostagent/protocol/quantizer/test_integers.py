@@ -39,6 +39,15 @@ def test_sums_wrap_as_the_type_does(dtype: DType) -> None:
         assert (result == sum(ranks[1:], ranks[0].copy())).all()
 
 
+@pytest.mark.parametrize("dtype", [*NUMPY, DType.INT64])
+@pytest.mark.parametrize("divisor", [1, 2, 3, 64])
+def test_quotients_are_truncated_towards_zero(dtype: DType, divisor: int) -> None:
+    values = anything(NUMPY.get(dtype, np.int64), divisor)
+    expected = [abs(int(value)) // divisor * (1 if value >= 0 else -1) for value in values]
+    integers.divide_integers(dtype, address(values), COUNT, divisor)
+    assert values.tolist() == expected
+
+
 @pytest.mark.parametrize("dtype", NUMPY)
 @pytest.mark.parametrize(("complement", "oracle"), [(0, np.maximum), (-1, np.minimum)])
 def test_extremes(dtype: DType, complement: int, oracle: np.ufunc) -> None:

@@ -310,7 +310,10 @@ def test_resuming_beyond_what_is_finished_or_kept_fails_the_job() -> None:
     [
         (operation_of(OperationKind.SUM, DType.FLOAT64, 4), "float64"),
         (operation_of(OperationKind.MAX, DType.BOOL, 4), "bool"),
-        (operation_of(OperationKind.SUM, DType.INT32, 4, average=True), "AVG of int32"),
+        (
+            operation_of(OperationKind.MAX, DType.INT32, 4, average=True),
+            "an average is a SUM that is divided, not a MAX",
+        ),
         (operation_of(OperationKind.RAW, DType.UINT8, 4, Span(1, 2, 3)), "elements 2 to 5 of an operation of 4"),
         (operation_of(OperationKind.MIN, DType.INT64, 4, Span(1, 0, 4)), "scratch"),
     ],

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from torch._C._distributed_c10d import HashStore
 
-from hostagent.torch_backend.errors import NetsumError
+from hostagent.protocol.served import Action, Announcement
+from hostagent.torch_backend.errors import LostError, NetsumError, RefusedError
 from hostagent.torch_backend.rack import RackOptimizer, client, layout
 from tests.labs.rack_network import RackNetwork, make_optimizer, on_ranks, rack_network
 from tests.labs.transport_network import LANES
@@ -461,7 +462,7 @@ def test_after_an_error_ranks_join_again_and_repeat_from_the_last_whole_step(net
                     network.sessions[1].fail(5, "the rack server has been away")
                 optimizer.step()
                 step = optimizer.step_number
-            except NetsumError as error:
+            except LostError as error:
                 told.append(str(error))
                 step = optimizer.rejoin()
         optimizer.close()
@@ -487,6 +488,18 @@ def test_another_models_service_is_refused(network: RackNetwork) -> None:
         for other in (torch.nn.Linear(8, 8), longer):
             with pytest.raises(NetsumError, match="holds another model"):
                 make_optimizer(network, rank, other.parameters(), "sgd", lr=0.1)
+
+    on_ranks(SIZE, body)
+
+
+def test_what_the_server_refuses_is_told_from_a_loss_on_every_rank(network: RackNetwork) -> None:
+    fresh(network)
+
+    def body(rank: int) -> None:
+        joined = network.client(rank)
+        with pytest.raises(RefusedError, match="no weights have been written for this key"):
+            joined.wait(joined.submit(Announcement(Action.PULL, 99, 8), target=torch.empty(8)))
+        joined.close()
 
     on_ranks(SIZE, body)
 

@@ -98,8 +98,8 @@ class Rank:
         self.resumed.append((epoch, base))
         self.went_on.set()
 
-    def on_failed(self, job: int, cause: str) -> None:
-        self.cause = cause
+    def on_failed(self, job: int, failure: JobFailed) -> None:
+        self.cause = str(failure)
         self.failed.set()
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:

@@ -14,7 +14,7 @@ from pspin_model.flare.config import FlareConfig, Reduction, flare_machine, make
 from pspin_model.flare.elements import ElementError
 from pspin_model.flare.study.simulate import Outcome, simulate
 from pspin_model.machine.config import ConfigError
-from pspin_model.machine.costs import FLARE_COSTS
+from pspin_model.machine.costs import FLARE_COSTS, FLARE_REMEMBERED_COSTS, CostTable
 
 MACHINE = flare_machine(clusters=4)
 CEILING_GBPS = 32 * 8
@@ -25,10 +25,10 @@ def union(a: Any, b: Any) -> Any:
     return a | b
 
 
-def run(message: str = "32KiB", machine: Any = MACHINE, **options: Any) -> Outcome:
+def run(message: str = "32KiB", machine: Any = MACHINE, costs: CostTable = FLARE_COSTS, **options: Any) -> Outcome:
     options.setdefault("children", 8)
     reduction = Reduction(parse_bytes(message), **options)
-    (outcome,) = simulate(FlareConfig(machine, FLARE_COSTS, (reduction,))).outcomes
+    (outcome,) = simulate(FlareConfig(machine, costs, (reduction,))).outcomes
     return outcome
 
 
@@ -63,16 +63,22 @@ def test_an_operator_that_depends_on_the_order_wants_a_tree() -> None:
     assert run("1KiB", algorithm="tree", operator="math:hypot", dtype="int8", children=3).exact
 
 
-def test_float32_reaches_the_cores_ceiling_and_narrower_types_two_and_four_times_it_up_to_the_line_rate() -> None:
-    found = {
-        dtype: run(
-            "128KiB", algorithm="single", dtype=dtype, children=32, line_rate_gbps=3 * CEILING_GBPS
-        ).bandwidth_gbps
-        for dtype in ("float32", "int16", "int8")
-    }
-    assert found["float32"] == pytest.approx(CEILING_GBPS, rel=0.1)
-    assert found["int16"] == pytest.approx(2 * CEILING_GBPS, rel=0.15)
-    assert found["int8"] == pytest.approx(3 * CEILING_GBPS, rel=0.15)
+@pytest.mark.parametrize(
+    ("costs", "times"),
+    [
+        (FLARE_COSTS, {"float32": 1, "int16": 1, "int8": 1}),  # two and four times the elements
+        (FLARE_REMEMBERED_COSTS, {"float32": 1, "int16": 2, "int8": 3}),  # four, but for the links
+    ],
+)
+def test_narrow_types_have_the_bytes_of_float32_or_of_the_remembered_table(
+    costs: CostTable, times: dict[str, int]
+) -> None:
+    for dtype, expected in times.items():
+        line_rate_gbps = 3 * CEILING_GBPS
+        outcome = run(
+            "128KiB", costs=costs, algorithm="single", dtype=dtype, children=32, line_rate_gbps=line_rate_gbps
+        )
+        assert outcome.bandwidth_gbps == pytest.approx(expected * CEILING_GBPS, rel=0.15)
 
 
 @pytest.mark.parametrize("line_rate_gbps", [50.0, 1000.0])
@@ -118,6 +124,20 @@ def test_reductions_at_once_are_all_right_and_share_the_cores_evenly(count: int)
     spent = np.minimum(packets["doorbell"], until) - np.minimum(packets["dispatch"], until)
     shares = [spent[packets["context"] == number].sum() / spent.sum() for number in range(count)]
     assert shares == pytest.approx([1 / count] * count, rel=0.1)
+
+
+def test_reductions_of_different_types_take_turns_by_packets() -> None:
+    """As many packets of each, so a type whose packets take twice as long has twice the cores."""
+    slow, fast = (Reduction(32 << 10, children=8, algorithm="single", element_cycles=each) for each in (8.0, 4.0))
+    report = simulate(FlareConfig(MACHINE, FLARE_COSTS, (slow, replace(fast, seed=1))))
+    assert report.run is not None
+    packets = report.run.packets
+    until = 0.8 * min(outcome.cycles for outcome in report.outcomes)
+    spent = np.minimum(packets["doorbell"], until) - np.minimum(packets["dispatch"], until)
+    served = [np.count_nonzero((packets["context"] == number) & (packets["doorbell"] < until)) for number in (0, 1)]
+    shares = [spent[packets["context"] == number].sum() / spent.sum() for number in (0, 1)]
+    assert served[0] == pytest.approx(served[1], rel=0.15)
+    assert shares == pytest.approx([2 / 3, 1 / 3], rel=0.1)
 
 
 def test_what_does_not_fit_is_refused_and_the_other_reduction_goes_on() -> None:
@@ -171,10 +191,12 @@ def test_memory_and_core_use_over_time_add_up() -> None:
         ({"reduction": [{"message": "1 MB of"}]}, "write 64KiB"),
         ({"reduction": [{"message": "1KiB", "type": "float64"}]}, "choose one of int8"),
         ({"reduction": [{"message": "1KiB", "operator": "median"}]}, "choose one of sum"),
-        ({"reduction": [{"message": "1KiB", "colour": 1}]}, "no field colour"),
+        ({"reduction": [{"message": "1KiB", "colour": 1}]}, "no field colour; known: message, children"),
+        ({"reduction": [{"mesage": "1KiB"}]}, "no field mesage; did you mean message"),
+        ({"reduction": [{"message": "1KiB", "type": 3}]}, "type = 3 is not of type str"),
         ({"reduction": [{"message": "1KiB", "children": "many"}]}, "children = 'many' is not of type int"),
         ({"reduction": [{"message": "1KiB", "algorithm": "single", "reproducible": True}]}, "needs the tree"),
-        ({"machine": {"clutsers": 4}, "reduction": [{"message": "1KiB"}]}, "no field clutsers"),
+        ({"machine": {"clutsers": 4}, "reduction": [{"message": "1KiB"}]}, "no field clutsers; did you mean clusters"),
         ({"machine": {"costs": "free"}, "reduction": [{"message": "1KiB"}]}, "choose one of rtl, flare"),
         ({"reductoin": []}, "no table [reductoin]"),
         ({"machine": 5, "reduction": [{"message": "1KiB"}]}, "5 is not a table"),

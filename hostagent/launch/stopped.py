@@ -1,0 +1,57 @@
+"""Processes of a run that were stopped (SIGSTOP): named at once, and ended where they were told to end.
+
+A stopped process keeps its connections and its memory; it just does nothing. Whoever waits for it learns nothing but
+that time passes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+LOOK_S = 0.5
+
+STOPPED_STATES = ("T", "t")
+"""In /proc/PID/stat: by a signal; by a debugger."""
+
+
+class StoppedProcesses:
+    """Those of a set of processes that are stopped."""
+
+    def __init__(self, on_change: Callable[[int, bool], None]) -> None:
+        """``on_change``: called with a process' number and whether it is stopped, when that has changed."""
+        self._on_change = on_change
+        self._stopped: set[int] = set()
+        self.ended: set[int] = set()
+        """Those that were still stopped when they were to end (SIGTERM)."""
+
+    def look(self, pids: list[int]) -> None:
+        """Look at these processes, tell what has changed, and let those go on that are to end."""
+        stopped = {pid for pid in pids if _is_stopped(pid)}
+        for pid in sorted(stopped ^ self._stopped):
+            if pid in stopped or (pid in pids and pid not in self.ended):
+                self._on_change(pid, pid in stopped)
+        self._stopped = stopped
+        for pid in stopped:
+            if _is_to_end(pid):
+                self.ended.add(pid)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)  # it dies of the other one then, or cleans up as it was going to
+
+
+def _is_stopped(pid: int) -> bool:
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in STOPPED_STATES
+    return False
+
+
+def _is_to_end(pid: int) -> bool:
+    """Whether a SIGTERM waits for it."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(("ShdPnd:", "SigPnd:")) and int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1:
+                return True
+    return False

@@ -1,0 +1,56 @@
+"""Indices that are checked before they are used, so that a fault says index, size and line; numba's own check, which
+says none of them, stays behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types as untyped_types
+
+from pspin_model.handlers.overloads import overloaded
+from pspin_model.machine.faults import PlacedIndexError
+
+types: Any = untyped_types
+"""Without annotations in numba."""
+
+
+def _integers(index: Any) -> tuple[Any, ...] | None:
+    """The types of an index's parts; None if one of them is no integer."""
+    parts = tuple(index.types) if isinstance(index, types.BaseTuple) else (index,)
+    return parts if all(isinstance(each, types.Integer) for each in parts) else None
+
+
+def checks_of(array: Any, index: Any) -> str:
+    """Statements that check ``index`` against the axes of ``array``, for these types of them; none for what is no
+    element's index of a view."""
+    parts = _integers(index)
+    if not isinstance(array, types.Array) or parts is None or len(parts) > array.ndim:
+        return ""
+    text = ""
+    for axis, part in enumerate(parts):
+        at = f"index[{axis}]" if isinstance(index, types.BaseTuple) else "index"
+        size = f"array.shape[{axis}]"
+        inside = f"0 <= {at} + {size} < 2 * {size}" if part.signed else f"{at} < np.uint64({size})"
+        text += f"    if not {inside}:\n        raise PlacedIndexError({at}, {size}, place)\n"
+    return text
+
+
+def _checking(array: Any, index: Any, returned: str) -> Any:
+    space: dict[str, Any] = {"PlacedIndexError": PlacedIndexError}
+    exec(
+        f"import numpy as np\ndef implement(array, index, place):\n{checks_of(array, index)}    return {returned}\n",
+        space,
+    )
+    return space["implement"]
+
+
+@overloaded
+def inside(array: Any, index: Any, place: Any) -> Any:
+    """``index``, if it is one of ``array``; ``place`` names its line of the source."""
+    return _checking(array, index, "index")
+
+
+@overloaded
+def having(array: Any, index: Any, place: Any) -> Any:
+    """``array``, if it has ``index``, which stands in the source as a constant."""
+    return _checking(array, index, "array")

@@ -1,0 +1,28 @@
+"""What `import torch` runs: the backend's name, another backend's in its place, monitored barriers for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SHOW = "from torch.distributed.distributed_c10d import Backend, BackendConfig as C; print({})"
+
+
+def printed(expression: str, replaced: str = "") -> str:
+    """What a fresh Python prints for an expression over torch's ``Backend`` and its config C."""
+    environment = {**os.environ, "NETSUM_REPLACE_BACKEND": replaced}
+    line = [sys.executable, "-c", SHOW.format(expression)]
+    return subprocess.run(line, env=environment, check=True, capture_output=True, text=True, timeout=100).stdout.strip()
+
+
+@pytest.mark.parametrize("expression", ["C(Backend('gloo'))", "C(Backend('undefined'))", "C(Backend('cpu:gloo'))"])
+def test_a_replaced_backend_is_netsum_however_it_is_asked_for(expression: str) -> None:
+    assert printed(f"{expression}.get_device_backend_map()['cpu']", "GLOO") == "netsum"
+
+
+def test_other_backends_stay_what_they_are() -> None:
+    assert printed("Backend('gloo'), Backend('netsum'), Backend('nccl')") == "gloo netsum nccl"
+    assert printed("Backend('nccl'), Backend('mpi')", "gloo") == "nccl mpi"
