@@ -28,9 +28,16 @@ class Completer:
 
     def watch(self, work: NetsumWork) -> None:
         """Have the work's future completed once it has finished."""
+        if work.is_message:  # may wait for ever for another rank's call, and keeps nothing else back
+            threading.Thread(target=self._complete, args=(work,), name=f"{self._name} message", daemon=True).start()
+            return
         with self._changed:
             self._watched.append(work)
             self._call_for_leader()
+
+    def _complete(self, work: NetsumWork) -> None:
+        work.wait_for_future()
+        work.complete_future()
 
     def close(self) -> None:
         """End the threads once nothing is watched any more."""

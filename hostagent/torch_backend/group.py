@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar
 
@@ -21,11 +22,12 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
+from hostagent.protocol.messages import ANY_SOURCE, COLLECTIVE_TAGS, Message
 from hostagent.torch_backend import plans, roll_call
 from hostagent.torch_backend.completer import Completer
-from hostagent.torch_backend.errors import NetsumError, OperationTimeoutError, RefusedError, as_torch_error
+from hostagent.torch_backend.errors import OperationTimeoutError, RefusedError, as_torch_error
 from hostagent.torch_backend.plans import Member, Plan
-from hostagent.torch_backend.tensors import OTHER_GROUP, parse_reduction
+from hostagent.torch_backend.tensors import parse_reduction
 from hostagent.torch_backend.work import NetsumWork
 from hostagent.transport.channel import Channel
 from hostagent.transport.errors import Cause, TransportError
@@ -35,6 +37,9 @@ RECENT_WORKS = 1024
 
 HELD_OUTPUTS = 16
 """Recent handles without a wait that keep their output tensors alive, for a later ``get_future``."""
+
+LEAST_OPEN_MESSAGES = 64
+"""Sends and receives to keep before looking which of them are over."""
 
 _ProcessGroup: Any = dist.ProcessGroup  # its declared overloads fit neither its own callers nor a subclass
 
@@ -78,7 +83,11 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         self._completer = Completer(f"netsum rank {rank}")
         self._pending: deque[NetsumWork] = deque()
         self._recent: deque[NetsumWork] = deque(maxlen=RECENT_WORKS)
-        self._order = threading.RLock()
+        self._open_messages: list[NetsumWork] = []
+        self._most_open_messages = LEAST_OPEN_MESSAGES
+        self._exchanges = 0
+        self._order = threading.RLock()  # of calls that all ranks make in the same order
+        self._remembering = threading.RLock()
         self._coalesced: list[NetsumWork] | None = None
         self._sequence = 0
 
@@ -231,8 +240,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     @untraced
     def alltoall(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None) -> NetsumWork:
-        sizes = self._exchange_sizes([tensor.numel() for tensor in inputs], opts)
-        return self._start("all_to_all", plans.all_to_all(outputs, inputs, sizes, self._member), opts)
+        return self._start("all_to_all", plans.all_to_all(outputs, inputs, self._member), opts)
 
     @untraced
     def all_to_all_single(
@@ -247,11 +255,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         collective, size = "all_to_all_single", self._member.size
         inputs = plans.split_rows(tensor, input_split_sizes, size, collective)
         outputs = plans.split_rows(output, output_split_sizes, size, collective)
-        if output_split_sizes or input_split_sizes:
-            sizes = self._exchange_sizes([part.numel() for part in inputs], opts)
-        else:
-            sizes = [[inputs[0].numel()] * size] * size
-        plan = plans.all_to_all(outputs, inputs, sizes, self._member)
+        plan = plans.all_to_all(outputs, inputs, self._member)
         plan.outputs = [output]
         return self._start(collective, plan, opts, timeout)
 
@@ -275,16 +279,20 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
     alltoall_base = all_to_all_single
 
-    # Point to point, refused by name.
+    # Point to point. Ranks are those of the group.
 
-    def send(self, *_: Any, **__: Any) -> NetsumWork:
-        raise _no_point_to_point("send")
+    @untraced
+    def send(self, tensors: Sequence[Tensor], dstRank: int, tag: int = 0) -> NetsumWork:
+        return self._start("send", plans.send(plans.only(_listed(tensors), "send"), dstRank, tag, self._member))
 
-    def recv(self, *_: Any, **__: Any) -> NetsumWork:
-        raise _no_point_to_point("recv")
+    @untraced
+    def recv(self, tensors: Sequence[Tensor], srcRank: int, tag: int = 0) -> NetsumWork:
+        return self._start("recv", plans.receive(plans.only(_listed(tensors), "recv"), srcRank, tag, self._member))
 
-    def recv_anysource(self, *_: Any, **__: Any) -> NetsumWork:
-        raise _no_point_to_point("recv from any source")
+    @untraced
+    def recv_anysource(self, tensors: Sequence[Tensor], tag: int = 0) -> NetsumWork:
+        plan = plans.receive(plans.only(_listed(tensors), "recv"), ANY_SOURCE, tag, self._member)
+        return self._start("recv_anysource", plan)
 
     # The coalescing manager, when given a device, brackets plain calls with these.
 
@@ -313,35 +321,45 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     def _start(self, event: str, plan: Plan, opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
         timeout_s = _timeout_s(opts, timeout) or self._timeout_s
-        with _profiled(event), self._order:
+        is_ordered = plan.is_exchange or not plan.messages  # a send or receive waits for no other call
+        with _profiled(event), self._order if is_ordered else contextlib.nullcontext():
             try:
                 numbers = [self._channel.submit(operation) for operation in plan.operations]
+                numbers += [self._channel.post(message) for message in self._numbered(plan)]
             except TransportError as error:
                 raise as_torch_error(error, event) from None
-            self._sequence += 1
+            if is_ordered:
+                self._sequence += 1
             work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
             self._remember(work)
+            plan.copy_own_part()
             return work
+
+    def _numbered(self, plan: Plan) -> list[Message]:
+        """A plan's messages, receives first; those of a collective with a tag that the same call has on all ranks."""
+        messages = sorted(plan.messages, key=lambda message: not message.receives)
+        if plan.is_exchange:
+            self._exchanges += 1
+            messages = [replace(message, tag=COLLECTIVE_TAGS | self._exchanges) for message in messages]
+        return messages
 
     def _remember(self, work: NetsumWork) -> None:
         """Keep the work, and so its tensors, until its operations are over; then its Python half for a while longer."""
-        self._pending.append(work)
-        self._recent.append(work)
-        if len(self._recent) > HELD_OUTPUTS:
-            self._recent[-HELD_OUTPUTS - 1].let_go()
-        if self._coalesced is not None:
-            self._coalesced.append(work)
-        while self._pending and self._pending[0].is_completed():
-            self._pending.popleft()
-
-    def _exchange_sizes(self, row: list[int], opts: Any) -> list[list[int]]:
-        """Every rank's list of element counts; blocks for one small all_gather."""
-        mine = torch.tensor(row, dtype=torch.int64)
-        rows = [torch.empty_like(mine) for _ in range(self._member.size)]
-        if len(row) != self._member.size:
-            raise RefusedError(f"netsum's all_to_all: {len(row)} input tensors for {self._member.size} ranks")
-        self._start("all_to_all sizes", plans.all_gather(rows, mine, self._member), opts).wait()
-        return [row.tolist() for row in rows]
+        with self._remembering:
+            self._recent.append(work)
+            if len(self._recent) > HELD_OUTPUTS:
+                self._recent[-HELD_OUTPUTS - 1].let_go()
+            if self._coalesced is not None:
+                self._coalesced.append(work)
+            if not work.is_message:
+                self._pending.append(work)
+            else:
+                self._open_messages.append(work)
+                if len(self._open_messages) >= self._most_open_messages:
+                    self._open_messages = [each for each in self._open_messages if not each.is_completed()]
+                    self._most_open_messages = max(LEAST_OPEN_MESSAGES, 2 * len(self._open_messages))
+            while self._pending and self._pending[0].is_completed():
+                self._pending.popleft()
 
 
 def _reduce_op(opts: Any) -> Any:
@@ -369,13 +387,6 @@ def _pairs(outputs: Sequence[Tensor], inputs: Sequence[Tensor], collective: str)
     if len(outputs) != len(inputs):
         raise RefusedError(f"netsum's {collective}: {len(outputs)} output tensors for {len(inputs)} inputs")
     return list(zip(outputs, inputs, strict=True))
-
-
-def _no_point_to_point(name: str) -> NetsumError:
-    return RefusedError(
-        f"netsum does not support {name}: an aggregator combines what all ranks of a group contribute. "
-        f"For messages between two ranks {OTHER_GROUP}"
-    )
 
 
 def _profiled(event: str) -> contextlib.AbstractContextManager[Any]:

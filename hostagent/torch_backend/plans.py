@@ -1,4 +1,4 @@
-"""From the arguments of a collective to operations on memory: pure functions, nothing is sent here.
+"""From the arguments of a call to operations and messages on memory: pure functions, nothing is sent here.
 
 A plan keeps every tensor its operations point into, and says what to copy where once they have finished (results for
 tensors that are not one run of memory arrive in scratch first).
@@ -7,11 +7,14 @@ tensors that are not one run of memory arrive in scratch first).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from hostagent.protocol.messages import ANY_SOURCE, LARGEST_TAG, POINT_TO_POINT, Message
 from hostagent.protocol.operation import NOTHING, Operation, OperationKind, Span
 from hostagent.torch_backend.errors import RefusedError
 from hostagent.torch_backend.tensors import (
@@ -45,12 +48,46 @@ class Plan:
     """Kept alive until the operations have finished."""
     copies: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """(target, source) pairs to copy once the operations have finished."""
+    own_part: tuple[Tensor, Tensor] | None = None
+    """(target, source) of what a rank gives to itself: copied while the network works."""
+    messages: list[Message] = field(default_factory=list)
+    is_exchange: bool = False
+    """The messages are those of a collective, which all ranks of the group call in the same order."""
+    source: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    """Of a receive: where the sender's rank will be."""
+
+    def copy_own_part(self) -> None:
+        """Bring a rank's own part to where it wants it."""
+        if self.own_part is not None:
+            with torch.no_grad():
+                self.own_part[0].copy_(self.own_part[1])
 
     def finish(self) -> None:
         """Bring results from scratch to where the caller wants them."""
         with torch.no_grad():
             for target, source in self.copies:
                 target.copy_(source)
+
+    def describe(self) -> str:
+        """The call in the words of error messages."""
+        if self.operations:
+            return self.operations[0].describe()
+        if not self.messages:
+            return "empty call"
+        return self.messages[0].family if self.is_exchange else self.messages[0].describe()
+
+    def send(self, tensor: Tensor, peer: int, collective: str, tag: int | None = None) -> None:
+        """One message with the tensor's elements."""
+        memory = self.input_of(tensor)
+        self.messages.append(_message(collective, False, peer, memory, tag))
+
+    def receive(self, tensor: Tensor, peer: int, collective: str, tag: int | None = None) -> None:
+        """One message into the tensor."""
+        memory = self.scratch_for(tensor)
+        self.source = np.full(1, -1, np.int64)
+        self.messages.append(
+            replace(_message(collective, True, peer, memory, tag), source_address=self.source.ctypes.data)
+        )
 
     def scratch_for(self, tensor: Tensor) -> Tensor:
         """Memory that the tensor's result may be written to; copied back at the end if not its own."""
@@ -93,6 +130,11 @@ class Plan:
         flat = torch.cat([readable(tensor).reshape(-1) for tensor in tensors])
         self.memory.append(flat)
         return flat.data_ptr()
+
+
+def _message(collective: str, receives: bool, peer: int, memory: Tensor, tag: int | None) -> Message:
+    name, width, family = dtype_name(memory), memory.element_size(), POINT_TO_POINT if tag is not None else collective
+    return Message(collective, receives, peer, name, width, memory.numel(), memory.data_ptr(), tag, family)
 
 
 def wants_whole_output(tensor: Tensor, reduction: Reduction) -> bool:
@@ -215,20 +257,28 @@ def gather(outputs: Sequence[Tensor], tensor: Tensor, root: int, member: Member)
     """Every rank's tensor to the root, one output tensor per rank there."""
     check_movable(tensor, "gather")
     check_root(root, member, "gather")
-    if member.rank == root:
-        _check_count(len(outputs), member, "gather", "output tensors")
-        check_alike(outputs, tensor, "gather", "output tensor")
-    elif outputs:
-        raise RefusedError(f"netsum's gather: only the root (rank {root}) may give output tensors")
-    return _gathered("gather", outputs, tensor, member, root)
+    plan = Plan(outputs=list(outputs), is_exchange=True)
+    if member.rank != root:
+        if outputs:
+            raise RefusedError(f"netsum's gather: only the root (rank {root}) may give output tensors")
+        plan.send(tensor, root, "gather")
+        return plan
+    _check_count(len(outputs), member, "gather", "output tensors")
+    check_alike(outputs, tensor, "gather", "output tensor")
+    for rank, output in enumerate(outputs):
+        if rank == root:
+            plan.own_part = (output.detach(), tensor.detach().reshape(output.shape))
+        else:
+            plan.receive(output, rank, "gather")
+    return plan
 
 
-def _gathered(collective: str, outputs: Sequence[Tensor], tensor: Tensor, member: Member, root: int = -1) -> Plan:
+def _gathered(collective: str, outputs: Sequence[Tensor], tensor: Tensor, member: Member) -> Plan:
     plan = Plan(outputs=list(outputs))
     count = tensor.numel()
     source = span(plan.input_of(tensor), member.rank * count)
-    target = Span(plan.flat_output(outputs), 0, member.size * count) if outputs else NOTHING
-    plan.operations.append(_operation(collective, tensor, member.size * count, None, (source, target), root))
+    target = Span(plan.flat_output(outputs), 0, member.size * count)
+    plan.operations.append(_operation(collective, tensor, member.size * count, None, (source, target)))
     return plan
 
 
@@ -246,15 +296,19 @@ def scatter(output: Tensor, inputs: Sequence[Tensor], root: int, member: Member)
     """The root's list of tensors, one to each rank."""
     check_movable(output, "scatter")
     check_root(root, member, "scatter")
-    plan, count, source = Plan(outputs=[output]), output.numel(), NOTHING
-    if member.rank == root:
-        _check_count(len(inputs), member, "scatter", "input tensors")
-        check_alike(inputs, output, "scatter", "input tensor")
-        source = Span(plan.flat_input(inputs), 0, member.size * count)
-    elif inputs:
-        raise RefusedError(f"netsum's scatter: only the root (rank {root}) may give input tensors")
-    target = span(plan.scratch_for(output), member.rank * count)
-    plan.operations.append(_operation("scatter", output, member.size * count, None, (source, target), root))
+    plan = Plan(outputs=[output], is_exchange=True)
+    if member.rank != root:
+        if inputs:
+            raise RefusedError(f"netsum's scatter: only the root (rank {root}) may give input tensors")
+        plan.receive(output, root, "scatter")
+        return plan
+    _check_count(len(inputs), member, "scatter", "input tensors")
+    check_alike(inputs, output, "scatter", "input tensor")
+    for rank, tensor in enumerate(inputs):
+        if rank == root:
+            plan.own_part = (output.detach(), tensor.detach().reshape(output.shape))
+        else:
+            plan.send(tensor, rank, "scatter")
     return plan
 
 
@@ -290,32 +344,52 @@ def _reduced(collective: str, plan: Plan, address: int, output: Tensor, reductio
     return plan
 
 
-def all_to_all(
-    outputs: Sequence[Tensor], inputs: Sequence[Tensor], sizes: Sequence[Sequence[int]], member: Member
-) -> Plan:
-    """Rank r's i-th input becomes rank i's r-th output; ``sizes[r][i]`` elements.
-
-    One gather per destination, so n times what a send would take: every word crosses every port.
-    """
+def all_to_all(outputs: Sequence[Tensor], inputs: Sequence[Tensor], member: Member) -> Plan:
+    """Rank r's i-th input becomes rank i's r-th output; each pair of ranks agrees on its own sizes."""
     collective = "all_to_all"
     _check_count(len(outputs), member, collective, "output tensors")
     _check_count(len(inputs), member, collective, "input tensors")
-    for source, output in enumerate(outputs):
-        check_movable(output, collective)
-        if output.numel() != sizes[source][member.rank]:
-            raise RefusedError(
-                f"netsum's {collective}: the output tensor for rank {source} has {output.numel()} elements, "
-                f"but that rank sends {sizes[source][member.rank]}"
-            )
-    plan = Plan(outputs=list(outputs))
-    for destination, tensor in enumerate(inputs):
+    for tensor in (*outputs, *inputs):
         check_movable(tensor, collective)
-        counts = [row[destination] for row in sizes]
-        spans = (span(plan.input_of(tensor), sum(counts[: member.rank])), NOTHING)
-        if destination == member.rank:
-            spans = (spans[0], Span(plan.flat_output(outputs), 0, sum(counts)))
-        plan.operations.append(_operation(collective, tensor, sum(counts), None, spans, destination))
+    own_output, own_input = outputs[member.rank], inputs[member.rank]
+    if own_output.numel() != own_input.numel() or own_output.dtype != own_input.dtype:
+        raise RefusedError(
+            f"netsum's {collective}: this rank's own part has {own_input.numel()} elements of "
+            f"{dtype_name(own_input)} and goes to {own_output.numel()} of {dtype_name(own_output)}"
+        )
+    plan = Plan(outputs=list(outputs), is_exchange=True)
+    plan.own_part = (own_output.detach(), own_input.detach().reshape(own_output.shape))
+    for step in range(1, member.size):  # not all to the same rank at first
+        source, destination = (member.rank - step) % member.size, (member.rank + step) % member.size
+        plan.receive(outputs[source], source, collective)
+        plan.send(inputs[destination], destination, collective)
     return plan
+
+
+def send(tensor: Tensor, peer: int, tag: int, member: Member) -> Plan:
+    """The tensor's elements to one rank."""
+    check_movable(tensor, "send")
+    check_root(peer, member, "send")
+    _check_tag(tag, "send")
+    plan = Plan()
+    plan.send(tensor, peer, "send", tag)
+    return plan
+
+
+def receive(tensor: Tensor, peer: int, tag: int, member: Member) -> Plan:
+    """The elements that one rank sends, or ``ANY_SOURCE``."""
+    check_movable(tensor, "recv")
+    if peer != ANY_SOURCE:
+        check_root(peer, member, "recv")
+    _check_tag(tag, "recv")
+    plan = Plan(outputs=[tensor])
+    plan.receive(tensor, peer, "recv", tag)
+    return plan
+
+
+def _check_tag(tag: int, collective: str) -> None:
+    if not 0 <= tag <= LARGEST_TAG:
+        raise RefusedError(f"netsum's {collective}: tag {tag} is not one of 0 to {LARGEST_TAG}")
 
 
 def split_rows(tensor: Tensor, sizes: Sequence[int], ranks: int, collective: str) -> list[Tensor]:
@@ -344,4 +418,5 @@ def together(plans: Sequence[Plan]) -> Plan:
         whole.outputs += plan.outputs
         whole.memory += plan.memory
         whole.copies += plan.copies
+        whole.messages += plan.messages
     return whole

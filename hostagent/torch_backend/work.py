@@ -40,7 +40,9 @@ class NetsumWork(Work):
         super().__init__()
         self._channel = channel
         self._plan: Plan | None = plan
-        self._name = plan.operations[0].describe() if plan.operations else "empty call"
+        self._name = plan.describe()
+        self._source = plan.source
+        self.is_message = bool(plan.messages) and not plan.is_exchange
         self._numbers = tuple(numbers)
         self._timeout_s = timeout_s
         self._deadline_s = time.monotonic() + timeout_s
@@ -183,4 +185,6 @@ class NetsumWork(Work):
         self.wait()
 
     def _source_rank(self) -> int:
-        raise NetsumError("netsum: only receives have a source rank")
+        if self._source is None:
+            raise NetsumError("netsum: only receives have a source rank")
+        return int(self._source[0])

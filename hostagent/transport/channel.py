@@ -1,6 +1,7 @@
 """The seam between a process group and whatever moves its operations: one channel per job.
 
-A channel numbers operations in the order they are submitted (0, 1, 2, ...). Everything here may be called from
+A channel numbers operations in the order they are submitted (0, 1, 2, ...), sends and receives from a large number
+on; ``wait`` and what follows take either. Everything here may be called from
 any thread. Two channels exist: ``loopback`` (ranks of one process, for tests and for groups of one) and ``job``
 (the compiled transport loop).
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from hostagent.protocol.messages import Message
 from hostagent.protocol.operation import Operation
 
 
@@ -19,6 +21,13 @@ class Channel(Protocol):
         """Queue an operation and return its number at once.
 
         Raises TransportError when the job has failed or is closed.
+        """
+
+    def post(self, message: Message) -> int:
+        """Start a send or a receive and return its number at once: another sequence than the operations', which it
+        does not wait for, and in which numbers come in no order.
+
+        Raises TransportError as ``submit`` does, and where the network does not forward messages.
         """
 
     def wait(self, number: int, timeout_s: float) -> bool:

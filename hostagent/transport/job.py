@@ -22,6 +22,7 @@ from emulator.native.pages import address_of
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool
 from hostagent.protocol.frames import Addresses
+from hostagent.protocol.messages import MOST_TRANSFERS, Message
 from hostagent.protocol.operation import (
     REQUEST,
     Operation,
@@ -48,7 +49,19 @@ from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause, TransportError, listed
 from hostagent.transport.loop import calls as loop_calls
 from hostagent.transport.loop import loop
-from hostagent.transport.loop.records import DETACH, FAIL, FREEZE, JOB, JOB_LIMIT, NO_LIMIT, RESUME, TRANSMIT_CAPACITY
+from hostagent.transport.loop.records import (
+    DETACH,
+    FAIL,
+    FREEZE,
+    JOB,
+    JOB_LIMIT,
+    MESSAGE_NUMBERS,
+    NO_LIMIT,
+    PEER_LEFT,
+    RESUME,
+    TRANSMIT_CAPACITY,
+)
+from hostagent.transport.messages import JobMessages
 from hostagent.transport.session.session import SessionClient
 from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError
 
@@ -152,6 +165,8 @@ class JobChannel:
         self._record["done"], self._record["done_mask"] = address_of(self._done), REQUESTS - 1
         self._record["limit_chunk"] = NO_LIMIT
         self._address = address_of(self._record)
+        self._messages = JobMessages(self._address, self._record)
+        self._message_order = threading.Lock()  # as ``_order``, of messages: they wait for no collective
         self._counts = OperationCounts()
         self._core: CoreMemory | None = None
         self._pool: FramePool | None = None
@@ -180,9 +195,23 @@ class JobChannel:
                 if self._attached:
                     self._describe(number, operation)
                     self._publish()
-                elif not self._asked:
-                    self._asked = True
-                    threading.Thread(target=self._lease, name="netsum-lease", daemon=True).start()
+                else:
+                    self._ask_lease()
+            return number
+
+    def post(self, message: Message) -> int:
+        """See Channel."""
+        with self._message_order:
+            number = self._message_number()
+            with self._lock:
+                self._check_usable()
+                self._check_messages()
+                self._messages.enter(number, message)
+                if self._attached:
+                    self._describe_message(message)
+                    self._publish_messages()
+                else:
+                    self._ask_lease()
             return number
 
     def wait(self, number: int, timeout_s: float) -> bool:
@@ -205,6 +234,8 @@ class JobChannel:
 
     def finished(self, number: int) -> bool:
         """See Channel."""
+        if number >= MESSAGE_NUMBERS and self._messages.refusal:
+            return True
         return bool(loop_calls.is_done(self._address, number)) or (self._failure is not None and not self._attached)
 
     def failure(self, number: int) -> Exception | None:
@@ -212,6 +243,8 @@ class JobChannel:
         if loop_calls.is_done(self._address, number):
             status = int(loop_calls.status_of(self._address, number))
             return None if status == 0 else self._cause(status, number)
+        if number >= MESSAGE_NUMBERS and self._messages.refusal:
+            return TransportError(self._messages.refusal, Cause.REFUSED)
         return self._failure
 
     def expire(self, number: int, timeout_s: float) -> Exception:
@@ -274,6 +307,9 @@ class JobChannel:
                 self._peer_left = rank
                 loop_calls.publish_word(self._address + JOB_LIMIT, next_chunk)
                 self._transport.wake()
+            if self._attached:
+                self._record["command_code"] = rank
+                self._command(PEER_LEFT)
 
     # --- opening ---
 
@@ -283,6 +319,12 @@ class JobChannel:
         except SessionError as error:
             self._fail_locally(TransportError(str(error), error.cause))
             self._told.set()
+
+    def _ask_lease(self) -> None:
+        """With the first thing to do, once."""
+        if not self._asked:
+            self._asked = True
+            threading.Thread(target=self._lease, name="netsum-lease", daemon=True).start()
 
     def _open(self, lease: Lease) -> None:
         engine = self._transport.engine_for(lease)
@@ -295,12 +337,18 @@ class JobChannel:
             core_settings(lease), self._pool.address, self._pool.stride_bytes, address_of(self._posted)
         )
         self._lanes = lease.lanes
+        self._messages.open(lease, engine)
         self._fill_record(lease)
+        for number, operation in self._operations.items():
+            self._describe(number, operation)
+        for message in self._messages.descriptions.values():
+            self._describe_message(message)
         engine.serve(lease.job, self._address)
         self._attached = True
         self._publish()
-        for number, operation in self._operations.items():
-            self._describe(number, operation)
+        self._publish_messages()
+        if self._messages.refusal:
+            loop.announce(self._address)
 
     def _fill_record(self, lease: Lease) -> None:
         assert self._core is not None
@@ -328,6 +376,34 @@ class JobChannel:
         port, bell, fifo = self._transport.wake_words
         loop_calls.publish(self._address, self._next, port, bell, fifo)
 
+    # --- messages ---
+
+    def _message_number(self) -> int:
+        """A number for a message; waits while too many have not ended."""
+        end_s = time.monotonic() + self._timeout_s
+        while True:
+            with self._lock:
+                self._check_usable()
+                self._check_messages()
+                number = self._messages.take_number()
+            if number is not None:
+                return number
+            if time.monotonic() > end_s:
+                text = f"rank {self.membership.rank} has {MOST_TRANSFERS} sends and receives that have not ended"
+                raise self._report_failure(f"{text} within {self._timeout_s:g} s", Cause.TIMEOUT)
+            loop_calls.wait_any(self._address, int(SLICE_S * 1e9))
+
+    def _check_messages(self) -> None:
+        if self._messages.refusal:
+            raise TransportError(self._messages.refusal, Cause.REFUSED)
+
+    def _describe_message(self, message: Message) -> None:
+        self._transport.session.describe(self.membership.job, message.call(), message.describe)
+
+    def _publish_messages(self) -> None:
+        port, bell, fifo = self._transport.wake_words
+        loop_calls.publish_messages(self._address, self._messages.submitted, port, bell, fifo)
+
     def _wait_for_room(self, number: int) -> None:
         while number >= REQUESTS and not self.wait(number - REQUESTS, SLICE_S):
             pass
@@ -347,11 +423,12 @@ class JobChannel:
         if self._failure is not None:
             return self._failure
         if status == FAILED_MISMATCH:
-            return self._report_mismatch()
+            return self._report_mismatch(number)
         if status == FAILED_REFUSED:
             return self._report_refusal()
         if status == loop.FAILED_PEER_LEFT:
-            text = f"rank {self._peer_left} has left the group, and {self._name(number)} needs it"
+            left = self._messages.left_peer() if number >= MESSAGE_NUMBERS else self._peer_left
+            text = f"rank {left} has left the group, and {self._name(number)} needs it"
             return self._fail_locally(TransportError(text, Cause.LOST))
         what = f"was refused{self._legality(number)}" if status == loop.FAILED_REFUSED else f"failed with code {status}"
         return self._report_failure(f"{self._name(number)} {what}; this is a bug", Cause.LOCAL)
@@ -365,10 +442,16 @@ class JobChannel:
         return f": {refusal_text(operation, int(reason))}" if reason else ""
 
     def _name(self, number: int) -> str:
+        if number >= MESSAGE_NUMBERS:
+            return self._messages.name(number)
         operation = self._operations.get(number)
         return f"{operation.describe()} (operation {number})" if operation else f"operation {number}"
 
-    def _report_mismatch(self) -> TransportError:
+    def _report_mismatch(self, number: int) -> TransportError:
+        if number >= MESSAGE_NUMBERS:
+            return self._report_failure(
+                "a send and a receive disagree", Cause.MISMATCH, Mismatch(*self._messages.mismatch())
+            )
         assert self._core is not None
         record = self._core.record[0]
         words = (int(record[name]) for name in ("first_hash", "first_child", "other_hash", "other_child"))
@@ -405,6 +488,9 @@ class JobChannel:
             return self._failure
 
     def _timeout_text(self, number: int, timeout_s: float) -> str:
+        if number >= MESSAGE_NUMBERS:
+            waited = f"Timed out: rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
+            return waited + self._messages.progress(number)
         came = self._came()
         missing = [rank for rank in range(self.membership.size) if came is not None and not came >> rank & 1]
         waited = f"Timed out: rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
@@ -442,7 +528,7 @@ class JobChannel:
     def statistics(self) -> dict[str, int]:
         """The core's counters, and what was asked for."""
         core = self._core.statistics() if self._core is not None else {}
-        return core | self._counts.counters()
+        return core | self._messages.statistics() | self._counts.counters()
 
     def _detach(self) -> None:
         if not self._attached:
@@ -453,6 +539,9 @@ class JobChannel:
         if self._pool is not None:
             self._transport.release_pool(self._pool)
             self._pool = None
+        if self._messages.pool is not None:
+            self._transport.release_pool(self._messages.pool)
+            self._messages.pool = None
 
     def _command(self, command: int) -> int:
         """Have the loop do something and wait until it has; returns what it says."""

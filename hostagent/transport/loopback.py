@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from hostagent.protocol.messages import ANY_SOURCE, Message
 from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.transport.errors import Cause, TransportError
+from hostagent.transport.loop.records import MESSAGE_NUMBERS
 
 
 def _memory(span: Span, element_bytes: int) -> np.ndarray[Any, Any]:
@@ -80,6 +82,18 @@ def _execute(operations: list[Operation]) -> None:
         target[:] = whole[start : start + target.size]
 
 
+Posted = tuple[int, int, Message]
+"""A rank, its number for the message, and the message."""
+
+
+def _fit(one: Posted, other: Posted) -> bool:
+    """Whether two are a send and a receive that wants it."""
+    if one[2].receives == other[2].receives:
+        return False
+    (receiver, _, receive), (sender, _, send) = (one, other) if one[2].receives else (other, one)
+    return receive.peer in (ANY_SOURCE, sender) and send.peer == receiver and receive.tag in (None, send.tag)
+
+
 @dataclass
 class LoopbackHub:
     """What the channels of one job share. ``hub.channel(rank)`` gives each rank its end."""
@@ -89,6 +103,9 @@ class LoopbackHub:
     pending: dict[int, dict[int, Operation]] = field(default_factory=dict)
     failure: Exception | None = None
     completed: int = 0
+    open_messages: list[Posted] = field(default_factory=list)
+    """Of all ranks, in the order of posting: (rank, number, message)."""
+    ended_messages: set[tuple[int, int]] = field(default_factory=set)
 
     def channel(self, rank: int) -> LoopbackChannel:
         return LoopbackChannel(self, rank)
@@ -100,6 +117,30 @@ class LoopbackHub:
             while len(self.pending.get(self.completed, {})) == self.size and self.failure is None:
                 self._complete(self.pending.pop(self.completed))
             self.changed.notify_all()
+
+    def post(self, rank: int, number: int, message: Message) -> None:
+        """Pair a message with the first that it fits, or let it wait."""
+        with self.changed:
+            for entry in self.open_messages:
+                if _fit((rank, number, message), entry):
+                    self.open_messages.remove(entry)
+                    self._pass((rank, number, message), entry)
+                    break
+            else:
+                self.open_messages.append((rank, number, message))
+            self.changed.notify_all()
+
+    def _pass(self, one: Posted, other: Posted) -> None:
+        receiver, sender = (one, other) if one[2].receives else (other, one)
+        receive, send = receiver[2], sender[2]
+        if receive.agreement() != send.agreement():
+            texts = f"rank {receiver[0]}: {receive.describe()}; rank {sender[0]}: {send.describe()}"
+            self.failure = self.failure or TransportError(f"a send and a receive disagree: {texts}", Cause.MISMATCH)
+            return
+        ctypes.memmove(receive.address, send.address, send.elements * send.element_bytes)
+        if receive.source_address:
+            ctypes.c_int64.from_address(receive.source_address).value = sender[0]
+        self.ended_messages |= {one[:2], other[:2]}
 
     def _complete(self, waiting: dict[int, Operation]) -> None:
         operations = [waiting[rank] for rank in range(self.size)]
@@ -121,6 +162,7 @@ class LoopbackChannel:
         self._hub = hub
         self._rank = rank
         self._submitted = 0
+        self._posted = MESSAGE_NUMBERS
         self._lock = threading.Lock()
 
     def submit(self, operation: Operation) -> int:
@@ -132,8 +174,22 @@ class LoopbackChannel:
             self._hub.contribute(self._rank, number, operation)
         return number
 
+    def post(self, message: Message) -> int:
+        if self._hub.failure is not None:
+            raise self._hub.failure
+        with self._lock:
+            number = self._posted
+            self._posted += 1
+        self._hub.post(self._rank, number, message)
+        return number
+
+    def _succeeded(self, number: int) -> bool:
+        if number >= MESSAGE_NUMBERS:
+            return (self._rank, number) in self._hub.ended_messages
+        return number < self._hub.completed
+
     def finished(self, number: int) -> bool:
-        return number < self._hub.completed or self._hub.failure is not None
+        return self._succeeded(number) or self._hub.failure is not None
 
     def wait(self, number: int, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
@@ -141,16 +197,22 @@ class LoopbackChannel:
             return self._hub.changed.wait_for(lambda: self.finished(number), deadline - time.monotonic())
 
     def failure(self, number: int) -> Exception | None:
-        return None if number < self._hub.completed else self._hub.failure
+        return None if self._succeeded(number) else self._hub.failure
 
     def expire(self, number: int, timeout_s: float) -> Exception:
         with self._hub.changed:
-            arrived = self._hub.pending.get(number, {})
-            missing = [rank for rank in range(self._hub.size) if rank not in arrived]
-            text = f"operation {number} timed out after {timeout_s:g} s: rank(s) {missing} have not contributed to it"
+            text = self._timeout_text(number, timeout_s)
             error = self._hub.failure or TransportError(text, Cause.TIMEOUT)
         self.fail(error)
         return error
+
+    def _timeout_text(self, number: int, timeout_s: float) -> str:
+        if number >= MESSAGE_NUMBERS:
+            message = next(entry[2] for entry in self._hub.open_messages if entry[:2] == (self._rank, number))
+            return f"{message.describe()} timed out after {timeout_s:g} s: no other rank has called what it fits"
+        arrived = self._hub.pending.get(number, {})
+        missing = [rank for rank in range(self._hub.size) if rank not in arrived]
+        return f"operation {number} timed out after {timeout_s:g} s: rank(s) {missing} have not contributed to it"
 
     def fail(self, error: Exception) -> None:
         with self._hub.changed:

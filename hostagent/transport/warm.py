@@ -66,6 +66,8 @@ CALLS = {
     "wait_done": 3,
     "publish_word": 2,
     "publish": 5,
+    "wait_any": 2,
+    "publish_messages": 5,
     "wake": 3,
     "command": 5,
     "wait_command": 3,

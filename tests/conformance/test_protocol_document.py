@@ -16,6 +16,9 @@ from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
 from hostagent.protocol import served, wire
 from hostagent.protocol.counters import Drop, Verdict
 from hostagent.protocol.dtypes import DType
+from hostagent.protocol.messages import frames as message_frames
+from hostagent.protocol.messages import losses as message_losses
+from hostagent.protocol.messages import records as message_records
 from hostagent.protocol.operation import OperationKind
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO
 from hostagent.protocol.worker import REASONS, core, retransmission
@@ -149,3 +152,30 @@ def test_links_and_sections_exist() -> None:
     root = DOCUMENT.parents[2]
     for path in re.findall(r"`((?:hostagent|tests|p4src|pspin_model|emulator)/[\w./]*)`", TEXT):
         assert (root / path).exists(), f"{path} is named, and does not exist"
+
+
+def test_the_limits_of_messages() -> None:
+    declared = vars(message_records) | vars(message_losses)
+    assert {name: int(value) for name, value in table("limit of messages", "value")} == {
+        name: declared[name] for name, _ in table("limit of messages", "value")
+    }
+
+
+def test_the_fragment_layout() -> None:
+    at = {row[0]: row[2] for row in table("in a `MESSAGE`", "bytes", "byte", "meaning")}
+    start = message_frames.PACKET_AT
+    assert {name: int(at[name]) for name in ("packet", "tag", "length", "agreement", "call")} == {
+        "packet": 0,
+        "tag": message_frames.TAG_AT - start,
+        "length": message_frames.LENGTH_AT - start,
+        "agreement": message_frames.AGREEMENT_AT - start,
+        "call": message_frames.CALL_AT - start,
+    }
+    assert at["data"] == f"{message_frames.ENVELOPE_END_AT - start}, or {message_frames.DATA_AT - start}"
+
+
+def test_the_acknowledgement_layout() -> None:
+    rows = {row[0]: row[1:3] for row in table("in an `ACKNOWLEDGEMENT`", "bytes", "byte", "meaning")}
+    start, seen, grants = message_frames.SEEN_AT, message_records.SEEN_PACKETS // 8, message_frames.GRANTS_AT
+    assert rows["seen"] == [str(seen), "0"]
+    assert rows["grants"] == [f"{message_frames.GRANTS} x {message_frames.GRANT_BYTES}", str(grants - start)]

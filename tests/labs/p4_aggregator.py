@@ -59,6 +59,8 @@ class P4Aggregator:
     def receive_all(self, frames: list[tuple[int, bytes]], now_ns: int = 0) -> list[tuple[int, bytes]]:
         """A batch of (port, frame) in; answers port by port, in the order in which each port sent them."""
         self._batch.clear()
+        for memory_port in self._ports:
+            memory_port.receive_into(self._batch)  # nothing comes, but the switch sees that cells are free again
         for at, frame in frames:
             self._batch.append(frame, at)
         self.switch.process(self._batch, now_ns)

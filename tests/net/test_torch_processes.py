@@ -13,6 +13,10 @@ def test_every_collective_equals_gloos(controller):
     assert all("all equal" in output for output in run(3, controller, "collectives.py"))
 
 
+def test_messages_of_every_kind_arrive(controller):
+    assert all("all equal" in output for output in run(3, controller, "messages.py"))
+
+
 @pytest.mark.parametrize("size", [2, 4])
 def test_ddp_trains_as_with_gloo(controller, size):
     assert all("as gloo's" in output for output in run(size, controller, "training.py"))
@@ -44,6 +48,21 @@ def test_a_stalled_rank_is_named_at_the_time_out(controller):
     assert "Timed out: rank 0 waited 2 s" in outputs[0]
     assert "to which rank 1 had not contributed" in outputs[0]
     assert "to which rank 1 had not contributed" in outputs[1]
+
+
+def test_a_rank_killed_in_the_middle_of_messages_is_named(controller):
+    with ranks(3, controller, "troubles.py", "die_in_messages") as started:
+        ends = [rank.finish() for rank in started]
+    for number in (0, 2):
+        code, output = ends[number]
+        assert code == 0, output
+        assert "rank 1" in output
+
+
+def test_a_receive_that_nobody_sends_names_peer_and_tag(controller):
+    outputs = run(2, controller, "troubles.py", "unsent")
+    assert "recv(float32, 10 elements, from rank 1, tag 3): rank 1 has not sent anything that it fits" in outputs[0]
+    assert "recv(float32, 10 elements, from rank 1, tag 3)" in outputs[1]
 
 
 def test_a_brief_wait_leaves_the_operation_running(controller):

@@ -75,7 +75,10 @@ def words_sum(address: int, words: int) -> int:
 @njit
 def udp_sum(frame: int, length: int) -> Any:
     """One's complement sum over pseudo header, UDP header with its checksum, and data; 0xFFFF when all is well."""
-    total = words_sum(frame + IPV4_AT + 12, 2) + words_sum(frame + UDP_AT, (length - UDP_AT) // 4)
+    words = (length - UDP_AT) // 4
+    total = words_sum(frame + IPV4_AT + 12, 2) + words_sum(frame + UDP_AT, words)
+    for at in range(UDP_AT + 4 * words, length):  # of a message whose data ends within a word
+        total += load_u8(frame, at) << (8 * (at & 1))
     pseudo = PROTOCOL_UDP + (length - UDP_AT)
     return folded(swap16(folded(total)) + pseudo)
 

@@ -17,9 +17,11 @@ from hostagent.transport.loop.records import (
     DONE_SHIFT,
     JOB_COMMAND_DONE,
     JOB_COMPLETIONS,
+    JOB_MESSAGE_TAIL,
     JOB_REQUEST_TAIL,
     JOB_TICKET,
     JOB_WAITERS,
+    MESSAGE_NUMBERS,
     job_at,
 )
 
@@ -27,10 +29,18 @@ EINTR = 4
 
 
 @njit
-def is_done(address: int, number: int) -> Any:
-    """Whether an operation has ended. Its slot may have been reused by a later one since."""
+def done_word(address: int, number: int) -> Any:
+    """What the loop has noted at the place of an operation, or of a send or receive."""
     job = job_at(address)
-    return load_acquire64(job.done + 8 * (number & job.done_mask)) >> DONE_SHIFT > number
+    if number >= MESSAGE_NUMBERS:
+        return load_acquire64(job.message_done + 8 * (number & job.message_mask))
+    return load_acquire64(job.done + 8 * (number & job.done_mask))
+
+
+@njit
+def is_done(address: int, number: int) -> Any:
+    """Whether an operation, send or receive has ended. Its place may have been reused by a later one since."""
+    return done_word(address, number) >> DONE_SHIFT > number
 
 
 @njit
@@ -39,8 +49,7 @@ def status_of(address: int, number: int) -> Any:
 
     If the slot was reused by a later operation this one succeeded: after a failure slots are not reused.
     """
-    job = job_at(address)
-    word = load_acquire64(job.done + 8 * (number & job.done_mask))
+    word = done_word(address, number)
     return word & ((1 << DONE_SHIFT) - 1) if word >> DONE_SHIFT == number + 1 else 0
 
 
@@ -54,6 +63,15 @@ def wait_done(address: int, number: int, timeout_ns: int) -> Any:
 def wait_command(address: int, ticket: int, timeout_ns: int) -> Any:
     """Sleep until a command has been carried out; False as above."""
     return _wait(address, -1, ticket, timeout_ns)
+
+
+@njit
+def wait_any(address: int, timeout_ns: int) -> None:
+    """Sleep until something of the job has ended, or at most so long."""
+    atomic_add64(address + JOB_WAITERS, 1)
+    seen = load_acquire32(address + JOB_COMPLETIONS)
+    futex_wait(address + JOB_COMPLETIONS, seen, timeout_ns)
+    atomic_add64(address + JOB_WAITERS, -1)
 
 
 @njit
@@ -87,6 +105,13 @@ def _wait(address: int, number: int, ticket: int, timeout_ns: int) -> Any:
 def publish(address: int, tail: int, port: int, bell: int, fifo: int) -> None:
     """Make requests up to ``tail`` visible to the loop."""
     store_release64(address + JOB_REQUEST_TAIL, tail)
+    wake(port, bell, fifo)
+
+
+@njit
+def publish_messages(address: int, tail: int, port: int, bell: int, fifo: int) -> None:
+    """Make sends and receives up to ``tail`` visible to the loop."""
+    store_release64(address + JOB_MESSAGE_TAIL, tail)
     wake(port, bell, fifo)
 
 

@@ -23,6 +23,21 @@ from emulator.ports.host import (
     host_release,
     host_wait,
 )
+from hostagent.protocol.messages import REQUEST as MESSAGE_REQUEST
+from hostagent.protocol.messages import core_at as message_core_at
+from hostagent.protocol.messages import (
+    is_forwarded,
+    message_fail,
+    message_freeze,
+    message_needs_left,
+    message_next_timer,
+    message_peer_left,
+    message_poll_transmit,
+    message_receive,
+    message_resume,
+    message_submit,
+    message_take_completion,
+)
 from hostagent.protocol.operation import REQUEST
 from hostagent.protocol.worker import (
     FAILED,
@@ -55,10 +70,13 @@ from hostagent.transport.loop.records import (
     JOB_COMMAND_DONE,
     JOB_COMPLETIONS,
     JOB_LIMIT,
+    JOB_MESSAGE_TAIL,
     JOB_REQUEST_HEAD,
     JOB_REQUEST_TAIL,
     JOB_TICKET,
     JOB_WAITERS,
+    MESSAGE_NUMBERS,
+    PEER_LEFT,
     RECEIVE_MOST,
     RESUME,
     TRANSMIT_CAPACITY,
@@ -68,6 +86,7 @@ from hostagent.transport.loop.records import (
 from hostagent.transport.session.terms import HEARTBEAT, HEARTBEAT_INTERVAL_NS
 
 REQUEST_BYTES = REQUEST.itemsize
+MESSAGE_REQUEST_BYTES = MESSAGE_REQUEST.itemsize
 HEARTBEAT_BYTES = HEARTBEAT.size
 HEARTBEAT_COUNTER_AT = HEARTBEAT_BYTES - 8
 
@@ -139,7 +158,10 @@ def take_frames(engine: Any, now_ns: int) -> Any:
             engine.frames_for_no_job += 1
             continue
         job = job_at(address)
-        core_receive(job.core, frame, length, now_ns)
+        if not is_forwarded(frame, length):
+            core_receive(job.core, frame, length, now_ns)
+        elif job.messages != 0:
+            message_receive(job.messages, frame, length, now_ns)
         job.busy = 1
     if count > 0:
         host_release(engine.port)
@@ -166,11 +188,16 @@ def serve(engine: Any, address: int, slot: int, now_ns: int) -> Any:
         if obey(engine, address, slot, now_ns) == DETACH:
             return worked
     worked += submit_requests(address)
+    if job.messages != 0:
+        worked += submit_messages(address)
     check_limit(address)
     if job.busy != 0 or job.starved != 0 or worked > 0 or now_ns >= job.due_ns:
         job.busy = 0
         worked += transmit(engine, address, now_ns)
         job.due_ns = core_next_timer(job.core)
+        if job.messages != 0:
+            worked += transmit_messages(engine, address, now_ns)
+            job.due_ns = min(job.due_ns, message_next_timer(job.messages), check_left(address, now_ns))
     return worked + report_finished(address)
 
 
@@ -183,13 +210,22 @@ def obey(engine: Any, address: int, slot: int, now_ns: int) -> Any:
     if command == FREEZE:
         drop_transmissions(engine, address)
         result = core_freeze(job.core)
+        if job.messages != 0:
+            message_freeze(job.messages)
     elif command == RESUME:
         result = 1 if core_resume(job.core, job.command_epoch, job.command_base, now_ns) else 0
+        if job.messages != 0:
+            message_resume(job.messages, job.command_epoch, now_ns)
+    elif command == PEER_LEFT:
+        if job.messages != 0:
+            message_peer_left(job.messages, job.command_code, now_ns)
     elif command == FAIL:
-        core_fail(job.core, job.command_code)
+        fail_cores(address)
     elif command == DETACH:
-        core_fail(job.core, job.command_code)
+        fail_cores(address)
         submit_requests(address)
+        if job.messages != 0:
+            submit_messages(address)
         report_finished(address)
         store_u8(engine.slot_of_job + job.number, 0)
         store_release64(engine.jobs + 8 * slot, 0)
@@ -201,6 +237,15 @@ def obey(engine: Any, address: int, slot: int, now_ns: int) -> Any:
 
 
 @njit
+def fail_cores(address: int) -> None:
+    """End the job here."""
+    job = job_at(address)
+    core_fail(job.core, job.command_code)
+    if job.messages != 0:
+        message_fail(job.messages, job.command_code)
+
+
+@njit
 def drop_transmissions(engine: Any, address: int) -> None:
     """Forget frames that the port has not taken; the core will ask for them again when it resumes."""
     job = job_at(address)
@@ -208,6 +253,10 @@ def drop_transmissions(engine: Any, address: int) -> None:
         order = transmit_at(job.transmit + index * TRANSMIT_BYTES)
         store_i64(job.posted + 8 * order.frame, host_posted(engine.port))
     job.transmit_count = 0
+    for index in range(job.message_transmit_first, job.message_transmit_first + job.message_transmit_count):
+        order = transmit_at(job.message_transmit + index * TRANSMIT_BYTES)
+        store_i64(job.message_posted + 8 * order.frame, host_posted(engine.port))
+    job.message_transmit_count = 0
 
 
 @njit
@@ -231,6 +280,39 @@ def submit_requests(address: int) -> Any:
         store_release64(address + JOB_REQUEST_HEAD, head)
         announce(address)
     return count
+
+
+@njit
+def submit_messages(address: int) -> Any:
+    """Hand submitted sends and receives to the message core."""
+    job = job_at(address)
+    tail = load_acquire64(address + JOB_MESSAGE_TAIL)
+    head = job.message_head
+    while head != tail:
+        request = job.message_requests + (head & job.message_mask) * MESSAGE_REQUEST_BYTES
+        taken = message_submit(job.messages, request)
+        if taken == QUEUE_FULL:
+            break
+        if taken == REFUSED:
+            message_fail(job.messages, FAILED_REFUSED)
+        if taken in (REFUSED, JOB_FAILED):
+            mark_done(address, load_i64(request, 0), message_core_at(job.messages).failure)
+        head += 1
+    count = head - job.message_head
+    if count > 0:
+        job.message_head = head
+        announce(address)
+    return count
+
+
+@njit
+def check_left(address: int, now_ns: int) -> Any:
+    """Fail the job's messages where one needs a rank that has left; returns when to look again."""
+    job = job_at(address)
+    needed, when_ns = message_needs_left(job.messages, now_ns)
+    if needed >= 0:
+        message_fail(job.messages, FAILED_PEER_LEFT)
+    return when_ns
 
 
 @njit
@@ -270,12 +352,46 @@ def transmit(engine: Any, address: int, now_ns: int) -> Any:
 
 
 @njit
+def transmit_messages(engine: Any, address: int, now_ns: int) -> Any:
+    """As ``transmit``, of the message core."""
+    job = job_at(address)
+    sent = 0
+    while True:
+        if job.message_transmit_count == 0:
+            consumed = host_consumed(engine.port)
+            if consumed != host_posted(engine.port):
+                job.starved = 1
+            out = job.message_transmit
+            count = message_poll_transmit(job.messages, out, TRANSMIT_CAPACITY, consumed, now_ns)
+            job.message_transmit_first, job.message_transmit_count = 0, count
+            if count == 0:
+                return sent
+            for index in range(count):
+                store_i64(job.message_posted + 8 * transmit_at(out + index * TRANSMIT_BYTES).frame, IN_TRANSIT)
+        while job.message_transmit_count > 0:
+            order = transmit_at(job.message_transmit + job.message_transmit_first * TRANSMIT_BYTES)
+            if host_post(engine.port, order.address, order.length) == 0:
+                job.starved = 1
+                return sent
+            store_i64(job.message_posted + 8 * order.frame, host_posted(engine.port))
+            job.message_transmit_first += 1
+            job.message_transmit_count -= 1
+            sent += 1
+
+
+@njit
 def report_finished(address: int) -> int:
     """Tell the waiting threads what the core has finished; how many operations."""
     job = job_at(address)
     count = 0
     while True:
         number, status = core_take_completion(job.core)
+        if number < 0:
+            break
+        mark_done(address, number, status)
+        count += 1
+    while job.messages != 0:
+        number, status = message_take_completion(job.messages)
         if number < 0:
             break
         mark_done(address, number, status)
@@ -290,7 +406,11 @@ def report_finished(address: int) -> int:
 def mark_done(address: int, number: int, status: int) -> None:
     """Note an operation's end where ``is_done`` looks."""
     job = job_at(address)
-    store_release64(job.done + 8 * (number & job.done_mask), ((number + 1) << DONE_SHIFT) | status)
+    word = ((number + 1) << DONE_SHIFT) | status
+    if number >= MESSAGE_NUMBERS:
+        store_release64(job.message_done + 8 * (number & job.message_mask), word)
+    else:
+        store_release64(job.done + 8 * (number & job.done_mask), word)
 
 
 @njit

@@ -40,14 +40,20 @@ JOB = np.dtype(
         # written by Python before the loop serves the job
         *_integers("number", "core", "posted"),
         *_integers("requests", "request_mask", "done", "done_mask", "transmit"),
+        # likewise, of the job's message core; 0 where the aggregator does not forward messages
+        *_integers(
+            "messages", "message_posted", "message_requests", "message_done", "message_mask", "message_transmit"
+        ),
         # written by Python while the loop runs
         *_integers("request_tail"),  # requests submitted, free running
+        *_integers("message_tail"),  # sends and receives submitted, free running
         *_integers("limit_chunk"),  # chunks from here on lack a rank that left
         *_integers("command", "command_code", "command_epoch", "command_base", "command_ticket"),
         *_integers("waiters"),  # threads that sleep on ``completions``
         # written by the loop
         *_integers("request_head", "command_done", "command_result", "completions"),
         *_integers("transmit_first", "transmit_count"),
+        *_integers("message_head", "message_transmit_first", "message_transmit_count"),
         *_integers("due_ns"),  # when the core wants a turn though nothing happens
         *_integers("busy"),  # something has happened to the core since its last turn
         *_integers("starved"),  # frames were unread, or the port full, at its last turn: ask again soon
@@ -59,13 +65,14 @@ ENGINE_STOP = offset_of(ENGINE, "stop")
 ENGINE_SLOTS_USED = offset_of(ENGINE, "slots_used")
 JOB_REQUEST_TAIL = offset_of(JOB, "request_tail")
 JOB_REQUEST_HEAD = offset_of(JOB, "request_head")
+JOB_MESSAGE_TAIL = offset_of(JOB, "message_tail")
 JOB_LIMIT = offset_of(JOB, "limit_chunk")
 JOB_TICKET = offset_of(JOB, "command_ticket")
 JOB_COMMAND_DONE = offset_of(JOB, "command_done")
 JOB_COMPLETIONS = offset_of(JOB, "completions")
 JOB_WAITERS = offset_of(JOB, "waiters")
 
-FREEZE, RESUME, FAIL, DETACH = 1, 2, 3, 4
+FREEZE, RESUME, FAIL, DETACH, PEER_LEFT = 1, 2, 3, 4, 5
 """Commands; each is answered by ``command_done`` taking the value of ``command_ticket``."""
 
 NO_LIMIT = 2**62
@@ -78,6 +85,9 @@ RECEIVE_MOST = 64
 
 engine_at = record_at(ENGINE)
 job_at = record_at(JOB)
+
+MESSAGE_NUMBERS = 1 << 40
+"""Numbers of sends and receives begin here; those of operations stay below."""
 
 DONE_SHIFT = 16
 """A word of ``done``: (number of the operation + 1) << 16 | status."""

@@ -38,6 +38,30 @@ def die():
         print(f"after {time.monotonic() - started:.1f} s: {error}")
 
 
+def die_in_messages():
+    """While it takes part in an exchange that is far from over."""
+    first_sum()
+    try:
+        if RANK == 1:
+            dist.isend(torch.ones(10_000_000), 0)
+            os.kill(os.getpid(), 9)
+        dist.all_to_all_single(torch.empty(3_000_000), torch.ones(3_000_000))
+    except RuntimeError as error:
+        print(error)
+
+
+def unsent():
+    first_sum()
+    try:
+        if RANK == 0:
+            dist.recv(torch.ones(10), 1, tag=3)
+        else:
+            time.sleep(4)  # so that its own time-out passes later
+            dist.barrier()
+    except RuntimeError as error:
+        print(error)
+
+
 def stall():
     """Alive but absent: an error at the operation's time-out, on every rank."""
     first_sum()
@@ -99,7 +123,7 @@ def futures():
     assert values == [1000.0 * value * dist.get_world_size() for value in range(20)], values
 
 
-timeout = timedelta(seconds=4) if sys.argv[1] == "never_joins" else timedelta(seconds=60)
+timeout = timedelta(seconds={"never_joins": 4, "unsent": 10}.get(sys.argv[1], 60))
 if sys.argv[1] == "never_joins" and RANK == 2:
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), 3, False)
     sys.stdin.read()  # there, as far as torch's store goes, but in no group

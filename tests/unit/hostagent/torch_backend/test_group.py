@@ -218,11 +218,91 @@ def test_what_cannot_be_reduced_is_refused_by_name_before_anything_is_sent(tenso
     assert group.barrier().wait()
 
 
-def test_point_to_point_is_refused_by_name():
+def test_a_message_goes_from_one_rank_to_another():
+    def body(group, rank):
+        tensor = ramp(rank, torch.float64).view(2, 3).t()  # not one run of memory
+        if rank == 0:
+            group.send([tensor], 2, 5).wait()
+        elif rank == 2:
+            tensor = torch.zeros(2, 3, dtype=torch.float64).t()
+            work = group.recv([tensor], 0, 5)
+            work.wait()
+            assert work._source_rank() == 0
+        return tensor
+
+    results = run_ranks(body, SIZE)
+    assert torch.equal(results[2], results[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.complex128, torch.bfloat16, torch.int16])
+def test_messages_of_any_type_to_oneself_and_from_any_rank(dtype):
+    def body(group, rank):
+        given, own, others = ramp(rank, dtype), torch.zeros(6, dtype=dtype), torch.zeros(6, dtype=dtype)
+        works = [group.send([given], rank, 1), group.recv([own], rank, 1)]
+        works.append(group.send([given], (rank + 1) % SIZE, 2))
+        taking = group.recv_anysource([others], 2)
+        for work in (*works, taking):
+            work.wait()
+        assert torch.equal(own, given)
+        assert taking._source_rank() == (rank - 1) % SIZE
+        return others
+
+    for rank, result in enumerate(run_ranks(body, SIZE)):
+        assert torch.equal(result, ramp((rank - 1) % SIZE, dtype))
+
+
+def test_empty_messages_and_messages_of_the_same_tag_arrive_in_order():
+    def body(group, rank):
+        tensors = [torch.full((3,), float(number)) for number in range(4)]
+        if rank == 0:
+            for tensor in (*tensors, torch.zeros(0)):
+                group.send([tensor], 1)
+            return []
+        got = [torch.zeros(3) for _ in tensors]
+        for work in [group.recv([tensor], 0) for tensor in (*got, torch.zeros(0))]:
+            work.wait()
+        return [tensor[0].item() for tensor in got]
+
+    assert run_ranks(body, 2)[1] == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_send_and_a_receive_that_disagree_are_both_named():
+    def body(group, rank):
+        if rank == 0:
+            work = group.send([torch.zeros(3)], 1, 4)
+        else:
+            work = group.recv([torch.zeros(3, dtype=torch.int32)], 0, 4)
+        with pytest.raises(NetsumError) as caught:
+            work.wait()
+        return str(caught.value)
+
+    for text in run_ranks(body, 2):
+        assert "send(float32, 3 elements, to rank 1, tag 4)" in text
+        assert "recv(int32, 3 elements, from rank 0, tag 4)" in text
+
+
+def test_parts_that_disagree_in_an_exchange_are_named():
+    def body(group, rank):
+        given = [torch.zeros(2 if rank == 0 else 3), torch.zeros(2)]
+        with pytest.raises(NetsumError) as caught:
+            group.alltoall([torch.zeros(2), torch.zeros(2)], given).wait()
+        return str(caught.value)
+
+    for text in run_ranks(body, 2):
+        assert "all_to_all(float32, 3 elements, to rank 0)" in text
+        assert "all_to_all(float32, 2 elements, from rank 1)" in text
+
+
+def test_messages_with_impossible_arguments_are_refused():
     [group] = make_groups(1)
-    for call in (group.send, group.recv, group.recv_anysource):
-        with pytest.raises(RefusedError, match=r"netsum does not support (send|recv).*gloo"):
-            call([torch.ones(1)], 0, 0)
+    with pytest.raises(RefusedError, match="rank 3 is not in the group"):
+        group.send([torch.ones(1)], 3, 0)
+    with pytest.raises(RefusedError, match="tag -4 is not one of 0 to"):
+        group.recv([torch.ones(1)], 0, -4)
+    with pytest.raises(RefusedError, match="takes dense tensors"):
+        group.send([torch.ones(2).to_sparse()], 0, 0)
+    with pytest.raises(RefusedError, match="own part has 2 elements of float32 and goes to 1"):
+        group.alltoall([torch.zeros(1)], [torch.zeros(2)])
 
 
 def test_lists_that_do_not_fit_the_group_are_refused():

@@ -1,0 +1,74 @@
+"""A send or a receive: what a caller asks for, and its REQUEST record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from hostagent.protocol.messages.records import ANY_SOURCE, REQUEST_FIELDS, WHOLE_TAG
+
+POINT_TO_POINT = "send and recv"
+
+LARGEST_TAG = 2**62 - 1
+"""A user's tags are 0 to this; the bit above is set in those of collectives."""
+COLLECTIVE_TAGS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One rank's part of a message: its memory is read, or written, until it has finished.
+
+    A message fits a receive that names its source, or ANY_SOURCE, and its tag, or None. Then the two must agree in
+    ``family``, element type and number of elements; where they do not, all ranks get an error that names both calls.
+    """
+
+    collective: str
+    """The name the user called it by; goes into error messages."""
+    receives: bool
+    peer: int
+    """The other rank; ANY_SOURCE for a receive from whichever."""
+    dtype: str
+    """The element type as torch names it (``float32``)."""
+    element_bytes: int
+    elements: int
+    address: int
+    tag: int | None = 0
+    family: str = POINT_TO_POINT
+    """Which calls may meet: those of one collective, or any send and receive."""
+    source_address: int = 0
+    """Where the source's rank is stored, as an int64, when a receive has its message; 0: nowhere."""
+    memory: tuple[object, ...] = field(default=(), compare=False, repr=False)
+    """Owners of the memory, where the caller wants it kept alive until the message has finished."""
+
+    def describe(self) -> str:
+        """The call in the words of error messages: ``send(float32, 1024 elements, to rank 1, tag 5)``."""
+        peer = "any rank" if self.peer == ANY_SOURCE else f"rank {self.peer}"
+        parts = [self.dtype, f"{self.elements} elements", f"{'from' if self.receives else 'to'} {peer}"]
+        if self.tag is None or self.tag < COLLECTIVE_TAGS:
+            parts.append("any tag" if self.tag is None else f"tag {self.tag}")
+        return f"{self.collective}({', '.join(parts)})"
+
+    def agreement(self) -> int:
+        """32 bits of what both sides must say alike."""
+        return crc32(f"{self.family} {self.dtype} {self.elements}".encode())
+
+    def call(self) -> int:
+        """32 bits that stand for ``describe``."""
+        return crc32(self.describe().encode())
+
+
+def message_request_of(message: Message, number: int) -> tuple[int, ...]:
+    """The values of a message's REQUEST record; assign them to an element of a REQUEST array."""
+    values = {
+        "number": number,
+        "receives": message.receives,
+        "peer": message.peer,
+        "tag": message.tag or 0,
+        "tag_mask": COLLECTIVE_TAGS if message.tag is None else WHOLE_TAG,
+        "address": message.address,
+        "length": message.elements * message.element_bytes,
+        "agreement": message.agreement(),
+        "call": message.call(),
+        "source_address": message.source_address,
+    }
+    return tuple(int(values[name]) for name in REQUEST_FIELDS)

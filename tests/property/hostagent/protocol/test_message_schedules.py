@@ -1,0 +1,81 @@
+"""Message cores over many seeded schedules, against MPI's rules; a failing one is shrunk and printed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.generators.message_schedules import draw
+from tests.labs import message_core
+from tests.labs.message_core import TICK_NS, Lab, Schedule, explain, make_lab, run
+
+BATCHES, BATCH = 20, 60
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_schedules(batch: int) -> None:
+    for seed in range(batch * BATCH, (batch + 1) * BATCH):
+        schedule = draw(seed)
+        if run(schedule):
+            pytest.fail(explain(schedule))
+
+
+def exchange(schedule: Schedule, size: int) -> Lab:
+    """Every rank sends ``size`` bytes to every other; checks them; returns the lab at the end."""
+    lab, _ = make_lab(schedule)
+    rng, n = np.random.default_rng(schedule.seed), schedule.workers
+    given = [[rng.integers(0, 256, size, np.uint8) for _ in range(n)] for _ in range(n)]
+    got = [[np.zeros(size, np.uint8) for _ in range(n)] for _ in range(n)]
+    for rank, core in enumerate(lab.cores):
+        for peer in range(n):
+            if peer != rank:
+                core.receive_message(peer, got[rank][peer])
+                core.send(peer, given[rank][peer])
+        lab.pump(rank)
+    while sum(map(len, lab.ended)) < 2 * n * (n - 1):
+        assert lab.step()
+    for rank in range(n):
+        for peer in range(n):
+            assert rank == peer or np.array_equal(got[rank][peer], given[peer][rank])
+    return lab
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_nothing_is_repeated_on_a_path_without_loss(workers: int) -> None:
+    lab = exchange(Schedule(workers=workers, lanes=64, budget=64), 1 << 20)
+    for core in lab.cores:
+        statistics = core.statistics()
+        assert statistics["retransmissions_sent"] == 0
+        assert statistics["duplicate_fragments"] == 0
+        assert statistics["acknowledgements_sent"] <= statistics["fragments_sent"]
+
+
+def test_many_mebibytes_under_loss_arrive_whole() -> None:
+    lab = exchange(Schedule(workers=2, lanes=1024, budget=64, loss=0.05, duplicate=0.05, reorder=0.1), 8 << 20)
+    fragments = 2 * (8 << 20) // (4 * 1024)
+    repeats = sum(core.statistics()["retransmissions_sent"] for core in lab.cores)
+    assert repeats < fragments / 2
+
+
+def test_a_path_slower_than_the_first_estimate_is_learnt() -> None:
+    """A round trip of 400 ms; the first estimate is 20."""
+    lab = exchange(Schedule(workers=2, lanes=64, delay_ticks=100), 1 << 16)
+    assert sum(core.statistics()["retransmissions_sent"] for core in lab.cores) < 200
+    assert lab.now_ns < 60_000 * TICK_NS
+
+
+def test_messages_that_changed_places_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test of the test: two messages of one source, to one rank and with one tag, arrive in each other's place."""
+    schedule = Schedule(seed=6, messages=8, tags=1, lanes=16)
+    assert run(schedule) == ""
+    original = message_core.matching_problem
+
+    def exchanged(traffic: message_core.Traffic) -> str:
+        first, *_, last = (sent for sent in traffic.sent[0] if sent.destination == 1)
+        receives = [each for each in traffic.wanted[1] if int(each.from_rank[0]) == 0]
+        one, other = (next(r for r in receives if np.array_equal(r.data, sent.data)) for sent in (first, last))
+        one.data[:], other.data[:] = last.data, first.data
+        return original(traffic)
+
+    monkeypatch.setattr(message_core, "matching_problem", exchanged)
+    assert "overtook" in run(schedule)

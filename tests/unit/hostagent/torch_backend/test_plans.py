@@ -1,0 +1,196 @@
+"""The bytes at each rank's port are those of the README's table: plans played in virtual time, without loss.
+
+Acknowledgements are apart from the formulas: how many there are depends on how frames are batched on the way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import ceil
+
+import pytest
+import torch
+
+from hostagent.protocol.messages import COLLECTIVE_TAGS, REQUEST_FIELDS, Message, message_request_of
+from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_FRAME_BYTES
+from hostagent.protocol.operation import OperationKind
+from hostagent.protocol.worker.header import KIND_AT
+from hostagent.torch_backend import plans
+from hostagent.torch_backend.plans import Member, Plan
+from hostagent.torch_backend.tensors import Reduction
+from tests.labs import message_core, protocol
+from tests.labs.links import NEVER_NS, Links
+
+LANES, SIZE = 64, 4
+FULL, SHORT = 66 + 4 * LANES, 66
+SUM = Reduction(OperationKind.SUM, average=False)
+Volumes = list[tuple[int, int]]
+"""Of each rank: bytes up, bytes down."""
+
+
+class CountedLinks(Links):
+    """Links that count bytes: of acknowledgements apart."""
+
+    volume: Counter[int]
+    acknowledgements: Counter[int]
+
+    def send(self, to: int, frame: bytes, now_ns: int) -> None:
+        if frame[KIND_AT] == ACKNOWLEDGEMENT:
+            self.acknowledgements[to] += len(frame)
+        else:
+            self.volume[to] += len(frame)
+        super().send(to, frame, now_ns)
+
+
+def counted(links: Links) -> CountedLinks:
+    links.__class__ = CountedLinks
+    assert isinstance(links, CountedLinks)
+    links.volume, links.acknowledgements = Counter(), Counter()
+    return links
+
+
+def measured(made: list[Plan]) -> Volumes:
+    """What one call of every rank sends and receives, without acknowledgements."""
+    total = [[0, 0] for _ in made]
+    for links in (sums(made), messages(made)):
+        for rank in range(len(made)):
+            total[rank][0] += links.volume[-1 - rank]
+            total[rank][1] += links.volume[rank]
+            frames = links.acknowledgements[rank] // ACKNOWLEDGEMENT_FRAME_BYTES
+            assert frames * ACKNOWLEDGEMENT_FRAME_BYTES == links.acknowledgements[rank]
+            assert frames <= ceil(links.volume[-1 - rank] / SHORT)
+    return [(up, down) for up, down in total]
+
+
+def sums(made: list[Plan]) -> CountedLinks:
+    lab = protocol.make_lab(protocol.Schedule(seed=0, workers=SIZE, window=16, lanes=LANES))
+    links = counted(lab.network)
+    for rank, plan in enumerate(made):
+        for operation in plan.operations:
+            lab.cores[rank].submit(operation)
+        lab.pump(rank)
+    while lab.finished != [len(plan.operations) for plan in made]:
+        assert lab.step()
+    while lab.network.next_ns() < NEVER_NS:
+        lab.step()
+    return links
+
+
+def messages(made: list[Plan]) -> CountedLinks:
+    lab, _ = message_core.make_lab(message_core.Schedule(workers=SIZE, lanes=LANES, budget=64))
+    links = counted(lab.network)
+    for rank, plan in enumerate(made):
+        for message in sorted(plan.messages, key=lambda each: not each.receives):
+            tagged = replace(message, tag=COLLECTIVE_TAGS) if message.tag is None else message
+            submit(lab.cores[rank], tagged)
+        lab.pump(rank)
+    while [len(ended) for ended in lab.ended] != [len(plan.messages) for plan in made]:
+        assert lab.step()
+    return links
+
+
+def submit(core: message_core.MessageCore, message: Message) -> None:
+    core._numbers += 1
+    values = message_request_of(message, core._numbers)
+    assert core._submit(**dict(zip(REQUEST_FIELDS, values, strict=True))) == core._numbers
+
+
+# --- the formulas of the README ---
+
+
+def message_bytes(size: int) -> int:
+    """M(B)."""
+    return size + 94 + 70 * ceil(max(0, size - (4 * LANES - 28)) / (4 * LANES - 4))
+
+
+def chunks(elements: int, dtype: torch.dtype, *, moved: bool = False) -> int:
+    """C(N): chunks with data, and for floats that are added their exponents."""
+    if moved:
+        return ceil(elements * dtype.itemsize / (4 * LANES))
+    if not dtype.is_floating_point:
+        return ceil(elements / LANES)
+    data = ceil(elements / LANES)
+    return data + ceil(data / min(LANES, 256))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A call with tensors of ``count`` elements: its plan on a rank, and the volumes of the ranks."""
+
+    count: int
+    dtype: torch.dtype
+
+    def tensor(self, parts: int = 1) -> torch.Tensor:
+        return torch.ones(parts * self.count, dtype=self.dtype)
+
+    def tensors(self) -> list[torch.Tensor]:
+        return list(torch.ones(SIZE, self.count, dtype=self.dtype))
+
+    @property
+    def size(self) -> int:
+        return self.count * self.dtype.itemsize
+
+
+CASES = [Case(1, torch.int32), Case(900, torch.int32), Case(5000, torch.float32)]
+
+
+def played(plan_of) -> Volumes:
+    return measured([plan_of(Member(rank, SIZE)) for rank in range(SIZE)])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sums(case):
+    volume = FULL * chunks(case.count, case.dtype)
+    assert played(lambda member: plans.all_reduce(case.tensor(), SUM)) == [(volume, volume)] * SIZE
+    assert played(lambda member: plans.reduce(case.tensor(), 1, SUM, member)) == [(volume, volume)] * SIZE
+    volume = FULL * chunks(SIZE * case.count, case.dtype)
+    assert played(
+        lambda member: plans.reduce_scatter(case.tensor(), case.tensors(), SUM, member)
+    ) == [(volume, volume)] * SIZE  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_moves_by_sums(case):
+    moved = chunks(case.count, case.dtype, moved=True)
+    broadcast = played(lambda member: plans.broadcast(case.tensor(), 2, member))
+    assert broadcast == [(FULL * moved if rank == 2 else SHORT * moved, FULL * moved) for rank in range(SIZE)]
+    gathered = played(lambda member: plans.all_gather_single(case.tensor(SIZE), case.tensor(), member))
+    whole = chunks(SIZE * case.count, case.dtype, moved=True)
+    for rank, (up, down) in enumerate(gathered):
+        first, end = rank * case.size, (rank + 1) * case.size
+        own = ceil(end / (4 * LANES)) - first // (4 * LANES)
+        assert (up, down) == (FULL * own + SHORT * (whole - own), FULL * whole)
+    assert played(lambda member: plans.barrier()) == [(SHORT, FULL)] * SIZE
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_messages(case):
+    one = message_bytes(case.size)
+    gathered = played(lambda member: plans.gather(case.tensors() if member.rank == 1 else [], case.tensor(), 1, member))
+    assert gathered == [(0, (SIZE - 1) * one) if rank == 1 else (one, 0) for rank in range(SIZE)]
+    scattered = played(
+        lambda member: plans.scatter(case.tensor(), case.tensors() if member.rank == 1 else [], 1, member)
+    )
+    assert scattered == [((SIZE - 1) * one, 0) if rank == 1 else (0, one) for rank in range(SIZE)]
+    exchanged = played(lambda member: plans.all_to_all(case.tensors(), case.tensors(), member))
+    assert exchanged == [((SIZE - 1) * one, (SIZE - 1) * one)] * SIZE
+
+    def pair(member: Member) -> Plan:
+        if member.rank == 0:
+            return plans.send(case.tensor(), 3, 7, member)
+        return plans.receive(case.tensor(), 0, 7, member) if member.rank == 3 else Plan()
+
+    assert played(pair) == [(one, 0), (0, 0), (0, 0), (0, one)]
+
+
+def test_uneven_parts():
+    def plan(member: Member) -> Plan:
+        inputs = [torch.ones(100 * (member.rank + 2 * peer)) for peer in range(SIZE)]
+        outputs = [torch.ones(100 * (peer + 2 * member.rank)) for peer in range(SIZE)]
+        return plans.all_to_all(outputs, inputs, member)
+
+    sizes = [[400 * (rank + 2 * peer) for peer in range(SIZE)] for rank in range(SIZE)]
+    up = [sum(message_bytes(sizes[rank][peer]) for peer in range(SIZE) if peer != rank) for rank in range(SIZE)]
+    down = [sum(message_bytes(sizes[peer][rank]) for peer in range(SIZE) if peer != rank) for rank in range(SIZE)]
+    assert played(plan) == list(zip(up, down, strict=True))
