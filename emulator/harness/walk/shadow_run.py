@@ -69,11 +69,11 @@ class WatchedEngine(CompiledEngine):
         self.set_multicast = self._set_multicast
         self.set_session = self._set_session
 
-    def process(self, batch: FrameBatch, now_ns: int) -> None:
+    def process(self, batch: FrameBatch, now_ns: int) -> int:
         """All frames of the batch, in order."""
-        if not self._reader.wants():
-            super().process(batch, now_ns)
-            return
+        if batch.count == 0 or not self._reader.wants():
+            return super().process(batch, now_ns)
+        next_ns = -1
         for index, (port, frame) in enumerate(batch.frames()):
             if index == 0 or self._reader.wants():
                 self._walk(frame, port, now_ns)
@@ -82,7 +82,8 @@ class WatchedEngine(CompiledEngine):
                 array[index] for array in (batch.address, batch.length_bytes, batch.port)
             )
             one.count = 1
-            super().process(one, now_ns)
+            next_ns = super().process(one, now_ns)
+        return next_ns
 
     def _walk(self, frame: bytes, port: int, now_ns: int) -> None:
         for cells in self._cells.values():
