@@ -72,7 +72,7 @@ def both(*steps: Prepare) -> Prepare:
 def test_packets_leave_at_the_rate_and_know_how_long_they_waited() -> None:
     frames = [asked(number=i) for i in range(4)]
     left = run(queue_program(), [(10 * MS, frames)], rate(1000))
-    assert seen(left[1]) == [Seen(i, 10_000, max(0, i - 1), 1000 * i, max(0, 2 - i) if i else 0, 10_000 + 1000 * i)
+    assert seen(left[1]) == [Seen(i, 10_000, max(0, i - 1), 1000 * i, (3 - i) if i else 0, 10_000 + 1000 * i)
                              for i in range(4)]  # fmt: skip
 
 
