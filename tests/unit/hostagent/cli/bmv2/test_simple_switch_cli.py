@@ -16,6 +16,7 @@ from emulator.p4runtime.device import Device
 from emulator.p4runtime.process import RunningSwitch
 from emulator.p4runtime.server import P4RuntimeServer
 from emulator.rpc.tls import ServerTls
+from emulator.switch.core import Switch
 from hostagent.cli.bmv2.simple_switch_cli import Prompt, run
 from hostagent.cli.bmv2.thrift_port import ThriftPort
 from tests.fakes.fake_switch import fake_target
@@ -75,7 +76,7 @@ def test_a_switch_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_switch_with_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     made = make_certificates(tmp_path)
-    handler = commands_handler(lambda: Interpreter(Machine(fails, lambda: None, dict)))
+    handler = commands_handler(lambda: Interpreter(Machine(fails, lambda: None, dict, Switch())))
     tls = ServerTls(made.path("server.crt"), made.path("server.key"))
     server = P4RuntimeServer(Device(0, fake_target()), "127.0.0.1:0", (handler,), tls=tls)
     try:
