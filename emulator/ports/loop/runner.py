@@ -76,8 +76,8 @@ class SwitchRunner:
         allowances: int = 0,
         starts_clock: bool = False,
     ) -> None:
-        """``allowances``: address of an int32 for each port number, which the program may change while it is called: how
-        many frames are taken from the port in a turn, PER_PORT at most. 0: that many from each.
+        """``allowances``: address of an int32 for each port number, which the program may change while it is called:
+        how many frames are taken from the port in a turn, PER_PORT at most. 0: that many from each.
 
         ``starts_clock``: the program's time is 0 now, as bmv2's time stamps count from the switch's start; otherwise it
         is CLOCK_MONOTONIC. Where all ports are capture files it is theirs.

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from functools import cache
 from pathlib import Path
 
-from emulator.v1model.compiled import CompiledProgram, load
+import emulator.v1model
+from emulator.bmv2json.program import load_json
+from emulator.bmv2json.write.program import write_json
+from emulator.p4.frontend import compile_source
+from emulator.v1model.architecture import V1MODEL
+from emulator.v1model.compiled import CompiledProgram, compile_program, load
 from emulator.v1model.metadata import Drop
 from tests.programs.p4_programs import Rig
 from tests.programs.queue_program import at_times
@@ -78,3 +84,25 @@ def test_random_early_detection_drops_before_the_queue_is_full() -> None:
     assert len(frames) > 50
     unlimited, none = run("red.p4", arrivals, rate=None)
     assert (len(unlimited), none) == (400, {})
+
+
+def test_the_queue_has_a_number_where_the_programs_own_v1model_asks(tmp_path: Path) -> None:
+    """As source, and as bmv2's JSON with the alias by which simple_switch finds the field."""
+    ours = (Path(emulator.v1model.__path__[0]) / "include" / "v1model.p4").read_text()
+    field = "    bit<3> priority;\n"
+    assert field in ours
+    (tmp_path / "v1model.p4").write_text(
+        ours.replace(field, f'{field}    @alias("queueing_metadata.qid")\n    bit<5> qid;\n')
+    )
+    text = (FOLDER / "mri.p4").read_text().replace("standard_metadata.deq_qdepth", "standard_metadata.qid")
+    path = tmp_path / "numbered.p4"
+    path.write_text(text.replace("egress_spec = 1;", "egress_spec = 1; standard_metadata.priority = 2;"))
+    checked = compile_source(str(path), architecture=V1MODEL, include_paths=(str(tmp_path),))
+    document = json.dumps(write_json(checked.program, checked.p4info)).encode()
+    for program in (checked, load_json(document, checked.p4info)):
+        for engine in ("interpreter", "llvm"):
+            rig = Rig(compile_program(program, engine=engine), engine)
+            rig.switch.set_priority_queues(3)
+            rig.switch.set_queue_rate(1000)
+            left = at_times(rig, [(0, [b"\0\0"] * 2)])
+            assert [struct.unpack("!H3I", frame)[2:] for frame in left[1]] == [(2, 0), (2, 1000)]
