@@ -40,7 +40,7 @@ class Seen:
     def read(cls, frame: bytes) -> Seen:
         end = 4 + 4 * len(KNOWN)
         words = [int.from_bytes(frame[at : at + 4], "big") for at in range(4, end, 4)]
-        return cls(int.from_bytes(frame[2:4], "big"), *words, frame[end])
+        return cls(int.from_bytes(frame[2:4], "big"), *words[: len(KNOWN)], qid=frame[end])
 
 
 def ask() -> tuple[ir.Statement, ...]:

@@ -9,6 +9,7 @@ import pytest
 from emulator.p4 import ir
 from emulator.switch.control import CloneSession, Code, ControlError
 from emulator.switch.core import Switch
+from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.egress_queues import interval_of
 from emulator.v1model.limits import REINJECTION_LIMIT
 from emulator.v1model.metadata import Drop, standard
@@ -44,13 +45,16 @@ def run(
             rig = Rig(program, engine)
             prepare(rig.switch)
             left = at_times(rig, arrivals, every_timer=every_timer, until_ns=until_ns)
-            cells = [
-                [rig.switch.read_register(v.id, i) for i in range(v.size)] for v in rig.switch.program.view.registers
-            ]
+            cells = [[rig.switch.read_register(v.id, i) for i in range(v.size)] for v in loaded(rig).view.registers]
             results.append((left, dict(rig.switch.drops), cells))
     assert all(result == results[0] for result in results)
     assert results[0][1] == (drops or {})
     return results[0][0]
+
+
+def loaded(rig: Rig) -> CompiledProgram:
+    assert rig.switch.program is not None
+    return rig.switch.program
 
 
 def seen(frames: Sequence[bytes]) -> list[Seen]:
@@ -212,7 +216,7 @@ def test_the_state_of_egress_is_written_when_packets_leave() -> None:
         rig = Rig(program, engine)
         rig.switch.set_queue_rate(1000)
         at_times(rig, [(0, [asked(number=i) for i in range(5)])], until_ns=2 * MS + MS // 2)
-        assert rig.switch.read_register(rig.switch.program.view.registers[0].id, 0) == 3
+        assert rig.switch.read_register(loaded(rig).view.registers[0].id, 0) == 3
         assert rig.next_ns == 3 * MS
 
 
@@ -236,7 +240,7 @@ def test_settings_outlive_the_program_and_packets_do_not(engine: str) -> None:
     rig = Rig(queue_program(), engine)
     rig.switch.set_queue_rate(1000)
     rig.run(*(asked(number=i) for i in range(3)), now_ns=0)
-    rig.switch.load(rig.switch.program)
+    rig.switch.load(loaded(rig))
     assert rig.run(now_ns=100 * MS) == {}
     left = at_times(rig, [(200 * MS, [asked(number=7), asked(number=8)])])
     assert [(s.number, s.deq_timedelta) for s in seen(left[1])] == [(7, 0), (8, 1000)]
