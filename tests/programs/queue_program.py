@@ -40,7 +40,8 @@ class Seen:
     def read(cls, frame: bytes) -> Seen:
         end = 4 + 4 * len(KNOWN)
         words = [int.from_bytes(frame[at : at + 4], "big") for at in range(4, end, 4)]
-        return cls(int.from_bytes(frame[2:4], "big"), *words[: len(KNOWN)], qid=frame[end])
+        known = dict(zip(KNOWN, words, strict=True))
+        return cls(number=int.from_bytes(frame[2:4], "big"), qid=frame[end], **known)
 
 
 def ask() -> tuple[ir.Statement, ...]:
