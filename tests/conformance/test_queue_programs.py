@@ -17,7 +17,7 @@ from emulator.v1model.metadata import Drop
 from tests.programs.p4_programs import Rig
 from tests.programs.queue_program import at_times
 
-FOLDER = Path(__file__).parents[3] / "programs" / "queueing"
+FOLDER = Path(__file__).parents[1] / "programs" / "queueing"
 MS = 1_000_000
 ETHERNET = bytes(12) + b"\x08\x00"
 
