@@ -32,9 +32,9 @@ class QuickEngine(CompiledEngine):
     """Calls machine code through ctypes: the compiled loop needs numba, and its first call in a process takes seconds,
     which would be most of a small test run."""
 
-    def process(self, batch: FrameBatch, now_ns: int) -> None:
+    def process(self, batch: FrameBatch, now_ns: int) -> int:
         words = [int(batch.record[name][0]) for name in ("addresses", "lengths", "ports", "count")]
-        PROCESS(self.program_address)(self.context_address, *words, now_ns)
+        return int(PROCESS(self.program_address)(self.context_address, *words, now_ns))
 
 
 class QuickSwitch(Switch):

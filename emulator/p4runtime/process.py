@@ -79,6 +79,8 @@ class SwitchOptions:
     cpu_port: int | None = None
     """Number of the CPU port (packet-in, packet-out); None: no CPU port."""
     engine: str = "llvm"
+    priority_queues: int = 1
+    """Of each port. With 1 packets go through no queue until a rate or a depth is set."""
     make_switch: Callable[[], Switch] = Switch
     """With engine `WITH_SOURCE`: a switch that traces its program."""
     tls: ServerTls | None = None
@@ -120,6 +122,8 @@ class RunningSwitch:
         """Whether all threads were gone when the context was left; one may still be compiling."""
         self._compiled = compiled
         self.switch = options.make_switch()
+        if options.priority_queues > 1:
+            self.switch.set_priority_queues(options.priority_queues)
         self._stack = ExitStack()
         try:
             self._assemble()
@@ -159,7 +163,7 @@ class RunningSwitch:
         return Target(
             self.switch,
             self.runner.paused,
-            lambda config: compile_config(config, engine),
+            lambda config: self._prepared(compile_config(config, engine)),
             Switch,
             now_ns=self.runner.now_ns,
             packets_wait=self.runner.packets_wait,
@@ -169,16 +173,20 @@ class RunningSwitch:
             packet_out=self.cpu.send if self.cpu is not None else None,
         )
 
+    def _prepared(self, compiled: Compiled) -> Compiled:
+        """So that the data plane does not wait for the compiler when a program is loaded."""
+        if self.switch.has_queues:
+            self.switch.prepare_queues(compiled.program)
+        return compiled
+
     def _commands(self) -> Any:
         """The service of simple_switch_CLI."""
 
         def make() -> Any:
             from emulator.p4runtime.commands.interpreter import Interpreter, Machine
-            from emulator.p4runtime.commands.state import Queues
 
             ports = {port.number: _spec_of(port) for port in self.ports}
-            queues = self.switch if isinstance(self.switch, Queues) else None
-            return Interpreter(Machine(self.device.live, self.device.reset, lambda: ports, queues))
+            return Interpreter(Machine(self.device.live, self.device.reset, lambda: ports, self.switch))
 
         return commands_handler(make)
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from emulator.ports.batch import FrameBatch, TxPortTable
+from emulator.ports.batch import MAX_PORTS, FrameBatch, TxPortTable
 from emulator.switch.control import (
     CloneSession,
     Code,
@@ -28,9 +28,11 @@ from emulator.switch.memory import MULTICAST_GROUPS
 from emulator.switch.profiles import ActionProfile
 from emulator.switch.tables.match_keys import member_keys
 from emulator.switch.tables.tables import Table, check_meter
-from emulator.v1model.compiled import CompiledProgram
+from emulator.v1model.compiled import CompiledProgram, with_egress_queues
 from emulator.v1model.control_view import ArrayView, TupleView
+from emulator.v1model.egress_queues import QueueSettings, interval_of
 from emulator.v1model.layout import CLONE_SESSIONS
+from emulator.v1model.queue_layout import MAX_PRIORITIES
 
 __all__ = ["Switch"]
 
@@ -47,6 +49,9 @@ class Switch(Control):
     def __init__(self, *, ports: TxPortTable | None = None, seed: int = 0) -> None:
         """``seed`` is what the program's random numbers start from, at each load."""
         self._seed = seed
+        self._queues: QueueSettings | None = None
+        self._queued: tuple[CompiledProgram, CompiledProgram] | None = None
+        """The program for which queues were prepared last, and what was made of it."""
         self.ports = ports if ports is not None else TxPortTable()
         self.lock = threading.Lock()
         self.program: CompiledProgram | None = None
@@ -68,8 +73,11 @@ class Switch(Control):
 
     def load(self, program: CompiledProgram) -> None:
         """Replace the program; all state starts from zero, also the multicast groups."""
-        self._engine = self._make_engine(program)
-        self._engine.seed(self._seed)
+        engine = self._make_engine(program)
+        engine.seed(self._seed)
+        if self._queues is not None:
+            engine.set_queues(self._queues, self._with_queues(program))
+        self._engine = engine
         self.program = program
         self._groups = {}
         self._tables = {view.id: self._engine.tables[view.name] for view in program.view.tables}
@@ -88,9 +96,10 @@ class Switch(Control):
         return make(program, self.ports)
 
     def process(self, batch: FrameBatch, now_ns: int) -> int | None:
-        """Run all frames of the batch; returns when the switch next wants to be called without any (never, so far)."""
-        self._loaded.process(batch, now_ns)
-        return None
+        """Run all frames of the batch. Returns when the switch wants to be called at the latest though no frame comes:
+        when a packet leaves its egress queue; None: never."""
+        next_ns = self._loaded.process(batch, now_ns)
+        return None if next_ns < 0 else next_ns
 
     @property
     def _loaded(self) -> Engine:
@@ -281,6 +290,57 @@ class Switch(Control):
     def take_digests(self, digest_id: int, limit: int) -> list[tuple[int, ...]]:
         return self._loaded.take_digests(_found("digest", self._digests, digest_id).name, limit)
 
+    # --- Egress queues ------------------------------------------------------------------------------------------------
+
+    @property
+    def has_queues(self) -> bool:
+        """Whether packets go through egress queues, of this program and of those to come."""
+        return self._queues is not None
+
+    def prepare_queues(self, program: CompiledProgram | None = None) -> None:
+        """Compile what queues need for a program, this one if none is given. Takes as long as compilation the first
+        time; without this the first setting, or the load, does it. May be called at any time."""
+        program = program or self.program
+        if program is not None:
+            self._with_queues(program)
+
+    def set_priority_queues(self, count: int) -> None:
+        """How many queues each port has, for the values 0 .. ``count`` - 1 of standard_metadata.priority; packets of
+        larger ones are dropped. For before the first program."""
+        if not 1 <= count <= MAX_PRIORITIES:
+            raise ControlError(Code.OUT_OF_RANGE, f"a port has 1 to {MAX_PRIORITIES} priority queues, not {count}")
+        settings = self._queues or QueueSettings()
+        settings.priorities = count
+        self._apply_queues(settings)
+
+    def set_queue_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> None:
+        """How many packets a queue holds. None: of all ports, or of all priorities of a port."""
+        _check_size("depth of a queue", packets)
+        settings = self._queues or QueueSettings()
+        settings.depth[_queues_of(settings, port, priority)] = packets
+        self._apply_queues(settings)
+
+    def set_queue_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
+        """How many packets may leave a queue in a second, evenly spaced; 0: no limit. None: of all ports, or of all
+        priorities of a port, each of which has the rate."""
+        _check_size("rate of a queue", packets_per_s)
+        settings = self._queues or QueueSettings()
+        settings.interval_ns[_queues_of(settings, port, priority)] = interval_of(packets_per_s)
+        self._apply_queues(settings)
+
+    def _apply_queues(self, settings: QueueSettings) -> None:
+        """Settings stay when a program is replaced (bmv2)."""
+        if self._engine is not None:
+            assert self.program is not None
+            self._engine.set_queues(settings, self._with_queues(self.program))
+        self._queues = settings
+
+    def _with_queues(self, program: CompiledProgram) -> CompiledProgram:
+        prepared = self._queued
+        if prepared is None or prepared[0] is not program:
+            prepared = self._queued = program, with_egress_queues(program)
+        return prepared[1]
+
     # --- Counters, meters and registers -------------------------------------------------------------------------------
 
     def _array(self, kind: str, arrays: dict[int, ArrayView], array_id: int, index: int) -> ArrayView:
@@ -324,6 +384,24 @@ class Switch(Control):
         if not 0 <= value < 1 << view.width_bits:
             raise ControlError(Code.INVALID_ARGUMENT, f"register {view.name} has {view.width_bits} bits: not {value}")
         self._loaded.write_register(view.name, index, value)
+
+
+def _queues_of(settings: QueueSettings, port: int | None, priority: int | None) -> tuple[int | slice, int | slice]:
+    """Indices into the settings. Raises ControlError."""
+    if port is not None and not 0 <= port < MAX_PORTS:
+        raise ControlError(Code.OUT_OF_RANGE, f"a port's number is 0 .. {MAX_PORTS - 1}, not {port}")
+    if priority is not None and not 0 <= priority < settings.priorities:
+        number = "one queue" if settings.priorities == 1 else f"queues 0 .. {settings.priorities - 1}"
+        raise ControlError(
+            Code.OUT_OF_RANGE, f"each port has {number}, and none for priority {priority} (--priority-queues)"
+        )
+    every = slice(None)
+    return (every if port is None else port), (every if priority is None else priority)
+
+
+def _check_size(what: str, value: int) -> None:
+    if not 0 <= value < 1 << 63:
+        raise ControlError(Code.OUT_OF_RANGE, f"the {what} is 0 or more, not {value}")
 
 
 def _found(kind: str, things: Mapping[int, Thing], number: int) -> Thing:

@@ -16,6 +16,7 @@ from emulator.switch.tables.mirror import Mirror
 from emulator.switch.tables.tables import Table
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.control_view import KeyParts, TableView
+from emulator.v1model.egress_queues import QueueSettings
 from emulator.v1model.layout import SYMBOL
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.random_numbers import Generator
@@ -27,7 +28,14 @@ class Engine(Protocol):
     tables: dict[str, Table]
     profiles: dict[str, ActionProfile]
 
-    def process(self, batch: FrameBatch, now_ns: int) -> None: ...
+    def process(self, batch: FrameBatch, now_ns: int) -> int:
+        """When the program is to be called again at the latest; -1: never."""
+        ...
+
+    def set_queues(self, settings: QueueSettings, queued: CompiledProgram) -> None:
+        """From now on packets go through egress queues; ``queued``: the program as `with_egress_queues` makes it."""
+        ...
+
     def read_register(self, name: str, index: int) -> int: ...
     def write_register(self, name: str, index: int, value: int) -> None: ...
     def read_counter(self, name: str, index: int) -> CounterValue: ...
@@ -61,6 +69,7 @@ class CompiledEngine:
     def __init__(self, program: CompiledProgram, ports: TxPortTable) -> None:
         assert program.layout is not None
         self._code = LoadedCode(program.object_code, SYMBOL)
+        self._has_queues = False
         self.memory = Memory(program.layout, ports)
         self.profiles = make_profiles(program)
         self.tables = {}
@@ -94,9 +103,18 @@ class CompiledEngine:
     def set_value_set(self, name: str, members: tuple[KeyParts, ...]) -> None:
         self._value_sets[name].fill(members)
 
-    def process(self, batch: FrameBatch, now_ns: int) -> None:
+    def process(self, batch: FrameBatch, now_ns: int) -> int:
         """All frames of the batch; the GIL is released meanwhile."""
-        call_program(self.program_address, self.context_address, batch.record_address, now_ns)
+        return int(call_program(self.program_address, self.context_address, batch.record_address, now_ns))
+
+    def set_queues(self, settings: QueueSettings, queued: CompiledProgram) -> None:
+        if not self._has_queues:
+            assert queued.layout is not None
+            self._code = LoadedCode(queued.object_code, SYMBOL)
+            self.memory.add_arrays(queued.layout)
+            self.program_address = self._code.address
+            self._has_queues = True
+        self.memory.set_queues(settings)
 
     def drops(self) -> dict[Drop, int]:
         return {reason: int(self.memory.drops[reason.index]) for reason in Drop}
@@ -131,10 +149,16 @@ class InterpretedEngine:
         )
         self.program_address = self.context_address = 0
 
-    def process(self, batch: FrameBatch, now_ns: int) -> None:
+    def process(self, batch: FrameBatch, now_ns: int) -> int:
+        for egress_port, copy in self._interpreter.depart(now_ns):
+            self._transmit(egress_port, copy)
         for port, frame in batch.frames():
             for egress_port, copy in self._interpreter.process(frame, port, now_ns):
                 self._transmit(egress_port, copy)
+        return self._interpreter.next_ns
+
+    def set_queues(self, settings: QueueSettings, queued: CompiledProgram) -> None:
+        self._interpreter.set_queues(settings)
 
     def _transmit(self, port: int, frame: bytes) -> None:
         exists = port < MAX_PORTS and int(self._ports.rings["cells"][port]) != 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.native.pages import address_of, table_bytes
+from emulator.native.pages import address_of, reserved_bytes, table_bytes
 from emulator.p4.layout import cell_bytes
 from emulator.p4.table_layout import TABLE_WORDS
 from emulator.ports.batch import TxPortTable
 from emulator.switch.control import CloneSession, CounterValue, MeterConfig, MeterCounts, Replicas
+from emulator.v1model.egress_queues import QueueSettings, empty_queues
 from emulator.v1model.layout import (
     CLONE_SESSION_BYTES,
     CLONE_SESSIONS,
@@ -37,6 +38,7 @@ from emulator.v1model.meters import (
     Bucket,
     Meter,
 )
+from emulator.v1model.queue_layout import HEAP, PRIORITIES, QUEUE, QUEUES
 from emulator.v1model.random_numbers import MASK
 
 MULTICAST_GROUPS = 65_536
@@ -70,13 +72,26 @@ class Memory:
         tables = self._allocate(Word.TABLES, 8 * TABLE_WORDS * max(1, len(layout.tables) + len(layout.value_sets)))
         self.tables = tables.view(np.uint64).reshape(-1, TABLE_WORDS)
         self._allocate(Word.HASH_BUFFER, layout.hash_buffer_bytes)
-        for array in layout.arrays:
-            self._arrays[array.word] = self._allocate(array.word, array.size_bytes)
+        self.add_arrays(layout)
         self.context[Word.TX_PORTS] = ports.address
         self.address = address_of(self.context)
 
+    def add_arrays(self, layout: PipelineLayout) -> None:
+        """What the layout has in addition to the present one."""
+        for array in layout.arrays:
+            if array.word not in self._arrays:
+                self._arrays[array.word] = self._allocate(array.word, array.size_bytes)
+
+    def set_queues(self, settings: QueueSettings) -> None:
+        """Of a program with egress queues."""
+        area = self._arrays[Word.EGRESS_QUEUES]
+        if not area[PRIORITIES : PRIORITIES + 8].any():
+            area[QUEUES:HEAP].view(QUEUE)[:] = empty_queues()
+        area[PRIORITIES : PRIORITIES + 8].view(np.int64)[0] = settings.priorities
+        settings.write(area[QUEUES:HEAP].view(QUEUE))
+
     def _allocate(self, word: int, size_bytes: int) -> NDArray[np.uint8]:
-        memory = table_bytes(max(size_bytes, 8))
+        memory = (reserved_bytes if word == Word.EGRESS_QUEUES else table_bytes)(max(size_bytes, 8))
         self._kept.append(memory)
         self.context[word] = address_of(memory)
         return memory

@@ -12,6 +12,7 @@ import hashlib
 import os
 import pickle
 import threading
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,6 +61,8 @@ class CompiledProgram:
     warnings: tuple[str, ...] = ()
     sources: tuple[tuple[str, str], ...] = field(default=())
     """(path, SHA-256) of every file read."""
+    packed_program: bytes = field(default=b"", repr=False)
+    """With machine code: the program that it was made from, for `with_egress_queues`."""
 
     @property
     def p4info(self) -> Any:
@@ -93,13 +96,31 @@ def _compile_program(checked: Checked, engine: str, cache: bool) -> CompiledProg
     layout, text = generate(program)
     code = _cached_object(text) if cache else make_object(text)
     kept = program if engine == WITH_SOURCE else None
-    return CompiledProgram(program.name, ENGINES[0], view, layout, code, kept, **rest)
+    packed = zlib.compress(pickle.dumps(program), 1)
+    return CompiledProgram(program.name, ENGINES[0], view, layout, code, kept, packed_program=packed, **rest)
 
 
-def generate(program: ir.Program) -> tuple[PipelineLayout, str]:
+def with_egress_queues(compiled: CompiledProgram, *, cache: bool = True) -> CompiledProgram:
+    """The same program with machine code for a switch that has egress queues: another function over the same memory.
+    Takes as long as compilation the first time; an interpreted program is as it was."""
+    if compiled.layout is None:
+        return compiled
+    file = program_file("egress queues", hashlib.sha256(compiled.packed_program).hexdigest())
+    queued = fetch_program(file) if cache else None
+    if queued is None:
+        program = with_room(lambda: pickle.loads(zlib.decompress(compiled.packed_program)))
+        layout, text = generate(program, egress_queues=True)
+        code = _cached_object(text) if cache else make_object(text)
+        queued = replace(compiled, layout=layout, object_code=code, program=None, packed_program=b"")
+        if cache:
+            store_program(file, queued)
+    return queued
+
+
+def generate(program: ir.Program, *, egress_queues: bool = False) -> tuple[PipelineLayout, str]:
     """Memory layout and LLVM text of a program."""
     with gc_paused():
-        return _nested(program, lambda: _generate(program))
+        return _nested(program, lambda: _generate(program, egress_queues))
 
 
 def _nested(program: ir.Program, work: Callable[[], T]) -> T:
@@ -111,7 +132,7 @@ def _nested(program: ir.Program, work: Callable[[], T]) -> T:
         raise CompileError((Diagnostic(Kind.SYNTAX, message, ir.Span(program.name, 1, 1, 1, 2)),)) from None
 
 
-def _generate(program: ir.Program) -> tuple[PipelineLayout, str]:
+def _generate(program: ir.Program, egress_queues: bool) -> tuple[PipelineLayout, str]:
     # a switch whose programs are all in the cache needs none of these
     from emulator.p4.ir.verify import verify
     from emulator.p4.passes import run_passes
@@ -120,9 +141,9 @@ def _generate(program: ir.Program) -> tuple[PipelineLayout, str]:
     verify(program, V1MODEL_TARGET)
     lowered = run_passes(program, V1MODEL_TARGET)
     layout = lay_out(lowered)
-    module, queue_bytes = pipeline.write_module(lowered, layout, V1MODEL_TARGET)
-    if queue_bytes:
-        layout = replace(layout, arrays=(*layout.arrays, ArrayLayout(Word.QUEUES, queue_bytes)))
+    module, sizes = pipeline.write_module(lowered, layout, V1MODEL_TARGET, egress_queues=egress_queues)
+    needed = ((Word.QUEUES, sizes.queues), (Word.EGRESS_QUEUES, sizes.egress_queues))
+    layout = replace(layout, arrays=(*layout.arrays, *(ArrayLayout(word, size) for word, size in needed if size)))
     text = str(module)
     if library.needed(module):
         text = library.link(text)

@@ -6,6 +6,9 @@ cell of state.
 All that comes of one arriving frame is finished before the next one: what waits for egress goes first, in the order in
 which it was put there, then what was resubmitted or recirculated. That is what simple_switch does with packets that
 come one at a time, and arrival order where its threads would decide.
+
+With egress queues (``emulator.v1model.egress_queues``) a packet enters a queue instead, and goes through egress at the
+time at which it leaves the queue; those that leave at once do so before anything that waits for the parser.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from emulator.p4 import ir
 from emulator.p4.arithmetic import wrap
 from emulator.p4.interpreter.interpreter import Discard, LoopLimit, Machine, Tables
+from emulator.v1model.egress_queues import EgressQueues, QueueSettings, qid_of
 from emulator.v1model.features import Features, features_of
 from emulator.v1model.interpreted_externs import EXTERNS
 from emulator.v1model.interpreted_requests import Requests, requests
@@ -48,11 +52,24 @@ class Leaving:
     fresh: bool
     """The copies are new packets, without the requests that the packet's ingress made."""
     cut_bytes: int = UNCUT
+    ingress_port: int = 0
+    """Of the frame; known in egress queues, which outlive the frame's life."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queueing:
+    """What egress learns of a packet's queue."""
+
+    enq_timestamp: int
+    enq_qdepth: int = 0
+    deq_timedelta: int = 0
+    deq_qdepth: int = 0
+    qid: int = 0
 
 
 @dataclass(slots=True)
 class Life:
-    """All packets that result from one arriving frame."""
+    """All packets that result from one arriving frame, or that leave their queues together."""
 
     port: int
     now_ns: int
@@ -74,20 +91,60 @@ class Interpreter:
     replicas: Callable[[int], tuple[tuple[int, int], ...]]
     state: State
     make_machine: type[Machine] = Machine
+    queues: EgressQueues[Leaving] | None = None
+    """None: nothing waits between ingress and egress."""
     uses: Features = field(init=False)
+    qid: ir.Variable | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.uses = features_of(self.program)
+        self.qid = qid_of(self.program)
 
     def process(self, frame: bytes, port: int, now_ns: int) -> Iterator[tuple[int, bytes]]:
         """The (egress port, frame) pairs that a frame becomes; whether those ports exist is the caller's concern."""
         life = Life(port, now_ns)
         life.entering.append(Entering(frame))
-        while life.leaving or life.entering:
+        yield from self._live(life)
+
+    def depart(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
+        """What the packets become that leave their queues until now; to be asked before frames that arrive now."""
+        life = Life(0, 0)
+        while 0 <= self.next_ns <= now_ns:
+            life.now_ns = self.next_ns
+            yield from self._live(life)
+
+    def _live(self, life: Life) -> Iterator[tuple[int, bytes]]:
+        while True:
             if life.leaving:
-                yield from self._leave(life, life.leaving.popleft())
-            else:
+                leaving = life.leaving.popleft()
+                if self.queues is None:
+                    yield from self._leave(life, leaving, Queueing(life.now_us))
+                else:
+                    self._enqueue(life, leaving)
+            elif self.queues is not None and (first := self.queues.leave(life.now_ns)) is not None:
+                waiting, depth = first
+                life.port = waiting.packet.ingress_port
+                enqueued_us = waiting.entered_ns // NANOSECONDS_PER_MICROSECOND
+                waited_us = life.now_us - enqueued_us
+                known = Queueing(enqueued_us, waiting.enq_qdepth, waited_us, depth, waiting.priority)
+                yield from self._leave(life, waiting.packet, known)
+            elif life.entering:
                 self._enter(life, life.entering.popleft())
+            else:
+                return
+
+    @property
+    def next_ns(self) -> int:
+        """When a packet next leaves its queue; -1: none waits in one."""
+        next_ns = None if self.queues is None else self.queues.next_ns
+        return -1 if next_ns is None else next_ns
+
+    def set_queues(self, settings: QueueSettings) -> None:
+        """From now on there are egress queues."""
+        if self.queues is None:
+            self.queues = EgressQueues(settings)
+        self.queues.settings = settings
+        settings.write(self.queues.queues)
 
     # --- From the parser to the end of ingress ----------------------------------------------------------------------
 
@@ -151,7 +208,7 @@ class Interpreter:
                 return self._dropped(Drop.NO_SUCH_GROUP)
         elif spec == DROP_PORT:
             return self._dropped(Drop.INGRESS)
-        if self._get(m, "priority"):
+        if self.queues is None and self._get(m, "priority"):
             return self._dropped(Drop.PRIORITY, len(copies))
         self._set(m, "instance_type", Instance.REPLICATED if group else Instance.NORMAL)
         return copies
@@ -220,32 +277,44 @@ class Interpreter:
 
     # --- Egress -----------------------------------------------------------------------------------------------------
 
-    def _leave(self, life: Life, leaving: Leaving) -> Iterator[tuple[int, bytes]]:
+    def _enqueue(self, life: Life, leaving: Leaving) -> None:
+        """Each copy into the queue of its port and its priority."""
+        assert self.queues is not None
+        m = leaving.machine
+        for replica in leaving.replicas:
+            one = replace(leaving, replicas=(replica,), ingress_port=life.port)
+            reason = self.queues.enter(one, replica[0], self._get(m, "priority"), len(m.frame), life.now_ns)
+            if reason is not None:
+                self._dropped(reason)
+
+    def _leave(self, life: Life, leaving: Leaving, known: Queueing) -> Iterator[tuple[int, bytes]]:
         for port, rid in leaving.replicas:
             each = _fork(leaving.machine)
+            each.notes["now_ns"] = life.now_ns
             if leaving.fresh:
                 each.notes["requests"] = Requests(cut_bytes=leaving.cut_bytes)
                 self._set(each, "egress_rid", rid)
             try:
-                if self._egress(life, each, port):
+                if self._egress(life, each, port, known):
                     yield port, bytes(each.output[: requests(each).cut_bytes])
             except Discard as reason:
                 self._discarded(reason)
 
-    def _egress(self, life: Life, m: Machine, port: int) -> bool:
+    def _egress(self, life: Life, m: Machine, port: int, known: Queueing) -> bool:
         """Whether a frame is to be sent."""
         for name, value in (
             ("egress_port", port),
             ("egress_spec", 0),
             ("packet_length", m.notes["length"]),
             ("egress_global_timestamp", life.now_us),
-            ("enq_timestamp", life.now_us),
-            # nothing waits in virtual time
-            ("enq_qdepth", 0),
-            ("deq_timedelta", 0),
-            ("deq_qdepth", 0),
+            ("enq_timestamp", known.enq_timestamp),
+            ("enq_qdepth", known.enq_qdepth),
+            ("deq_timedelta", known.deq_timedelta),
+            ("deq_qdepth", known.deq_qdepth),
         ):
             self._set(m, name, value)
+        if self.queues is not None and self.qid is not None:
+            m.assign(self.qid, wrap(known.qid, self.qid.type))
         self._control(m, "eg")
         self._clone_egress(life, m)
         if self._get(m, "egress_spec") == DROP_PORT:

@@ -54,7 +54,9 @@ class Word(IntEnum):
     """Address of the messages (``emulator.v1model.messages``)."""
     QUEUES = 12
     """Address of the queues of packets to be parsed or sent again (``emulator.v1model.llvm.queues``)."""
-    FIRST_FREE = 13
+    EGRESS_QUEUES = 13
+    """Address of the egress queues (``emulator.v1model.llvm.departures``); allocated where a switch has them."""
+    FIRST_FREE = 14
 
 
 CLONE_SESSIONS = 32_768

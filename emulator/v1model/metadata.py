@@ -78,6 +78,8 @@ class Drop(Enum):
     DIGEST_FULL = (11, "digest queue full")
     """A sample, not a packet."""
     LOG_FORMAT = (12, "log message with more or fewer values than braces")
+    EGRESS_QUEUE_FULL = (13, "egress queue full")
+    QUEUES_FULL = (14, "memory of the egress queues full")
 
     @property
     def index(self) -> int:

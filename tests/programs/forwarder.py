@@ -31,7 +31,7 @@ def _forward(context: int, addresses: int, lengths: int, ports: int, count: int,
         egress = load_i64(context + ROUTES + 8 * load_u32(ports + 4 * index))
         if egress >= 0:
             tx_append(load_i64(context + TABLE) + egress * TX_RING_BYTES, address, length)
-    return count
+    return -1
 
 
 class Forwarder:

@@ -153,6 +153,8 @@ class Rig:
         seed: int = 0,
     ) -> None:
         self.switch = Switch(seed=seed)
+        self.next_ns: int | None = None
+        """When the switch wants to be called."""
         self._memory = []
         for port in ports:
             ring = self.switch.ports.rings[port]
@@ -170,7 +172,7 @@ class Rig:
         for frame in frames:
             port, content = frame if isinstance(frame, tuple) else (0, frame)
             batch.append(content, port)
-        self.switch.process(batch, now_ns)
+        self.next_ns = self.switch.process(batch, now_ns)
         return drain(self.switch.ports)
 
 

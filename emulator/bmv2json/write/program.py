@@ -16,6 +16,7 @@ from emulator.bmv2json.write.parsers import parser
 from emulator.bmv2json.write.pipelines import action, action_profile, pipeline
 from emulator.p4 import ir
 from emulator.p4.ir import walk
+from emulator.v1model.egress_queues import qid_of
 from emulator.v1model.metadata import WIDTHS_BITS
 
 _VERSION = [2, 23]
@@ -31,6 +32,7 @@ _ALIASES = {
     ),
 }
 """The names by which simple_switch finds standard metadata (targets/simple_switch/simple_switch.cpp)."""
+_QID = "qid"
 
 
 def write_json(program: ir.Program, p4info: Any) -> Json:
@@ -68,9 +70,22 @@ def write_json(program: ir.Program, p4info: Any) -> Json:
         "enums": [], "parsers": parsers, "parse_vsets": value_sets, "deparsers": [deparser], **arrays,
         "calculations": cx.calculations, "learn_lists": cx.learn_lists, "actions": cx.actions,
         "pipelines": pipelines, "checksums": checksums, "force_arith": [], "extern_instances": [],
-        "field_aliases": [[f"{old}.{name}", [STANDARD, name]] for old, names in _ALIASES.items() for name in names],
+        "field_aliases": _aliases(program),
         "program": f"{program.name}.p4", "__meta__": {"version": _VERSION, "compiler": "netsum"},
     }  # fmt: skip
+
+
+def _has_qid(program: ir.Program) -> bool:
+    """A v1model.p4 of the program's own declares the number of the egress queue."""
+    found = qid_of(program)
+    return found is not None and found.name == f"{STANDARD}.{_QID}"
+
+
+def _aliases(program: ir.Program) -> list[Json]:
+    aliases: list[Any] = [[f"{old}.{name}", [STANDARD, name]] for old, names in _ALIASES.items() for name in names]
+    if _has_qid(program):
+        aliases.append([f"queueing_metadata.{_QID}", [STANDARD, _QID]])
+    return aliases
 
 
 def _control(cx: Context, key: str) -> ir.Control:
@@ -89,6 +104,8 @@ def _storage(cx: Context) -> Json:
     scalars = [_field(v.name, v.type) for v in variables if not isinstance(v.type, ir.VarBits)]
     scalars += [_field(name, type_) for name, type_ in cx.temporaries.items()]
     standard = [[name, width, False] for name, width in WIDTHS_BITS.items()]
+    if _has_qid(program):
+        standard.append(_field(_QID, next(v.type for v in program.variables if v.name == f"{STANDARD}.{_QID}")))
     types: dict[str, Json] = {}
     headers: list[Json] = []
 

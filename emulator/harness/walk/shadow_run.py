@@ -25,7 +25,9 @@ from emulator.switch.tables.mirror import Entry, Mirror
 from emulator.switch.tables.scan import Cell, Cells
 from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.control_view import KeyParts, TableView
+from emulator.v1model.egress_queues import QueueSettings
 from emulator.v1model.meters import Meter
+from emulator.v1model.queue_layout import HELD_PACKETS
 from emulator.v1model.state import Session, State
 
 log = logging.getLogger(__name__)
@@ -69,11 +71,11 @@ class WatchedEngine(CompiledEngine):
         self.set_multicast = self._set_multicast
         self.set_session = self._set_session
 
-    def process(self, batch: FrameBatch, now_ns: int) -> None:
+    def process(self, batch: FrameBatch, now_ns: int) -> int:
         """All frames of the batch, in order."""
-        if not self._reader.wants():
-            super().process(batch, now_ns)
-            return
+        if batch.count == 0 or not self._reader.wants():
+            return super().process(batch, now_ns)
+        next_ns = -1
         for index, (port, frame) in enumerate(batch.frames()):
             if index == 0 or self._reader.wants():
                 self._walk(frame, port, now_ns)
@@ -82,7 +84,15 @@ class WatchedEngine(CompiledEngine):
                 array[index] for array in (batch.address, batch.length_bytes, batch.port)
             )
             one.count = 1
-            super().process(one, now_ns)
+            next_ns = super().process(one, now_ns)
+        return next_ns
+
+    def set_queues(self, settings: QueueSettings, queued: CompiledProgram) -> None:
+        """A walk shows egress at once: the interpreter's queues drop what has no queue, and hold nothing up."""
+        super().set_queues(settings, queued)
+        at_once = QueueSettings(settings.priorities)
+        at_once.depth[:] = HELD_PACKETS
+        self._interpreter.set_queues(at_once)
 
     def _walk(self, frame: bytes, port: int, now_ns: int) -> None:
         for cells in self._cells.values():

@@ -18,7 +18,7 @@ from emulator.switch.tables.mirror import Entry
 from emulator.switch.tables.scan import Cells, Scan, best_match
 from emulator.switch.tables.tables import Table
 from emulator.v1model.compiled import CompiledProgram
-from emulator.v1model.interpreted import Entering, Interpreter, Life
+from emulator.v1model.interpreted import Entering, Interpreter, Leaving, Life, Queueing
 from emulator.v1model.interpreted_requests import requests
 from emulator.v1model.metadata import Drop, Instance
 from emulator.v1model.state import Session, State
@@ -116,11 +116,16 @@ class TracingInterpreter(Interpreter):
     walk: Walk
 
     def process(self, frame: bytes, port: int, now_ns: int) -> Iterator[tuple[int, bytes]]:
-        self.walk = Walk(port, frame)
+        walk = self.walk = Walk(port, frame)
         try:
             yield from Interpreter.process(self, frame, port, now_ns)
         finally:
-            self.report(self.walk)
+            self.report(walk)
+
+    def _leave(self, life: Life, leaving: Leaving, known: Queueing) -> Iterator[tuple[int, bytes]]:
+        """A packet that leaves an egress queue goes on with its own walk, which has been reported before."""
+        self.walk = leaving.machine.notes["walk"]
+        yield from Interpreter._leave(self, life, leaving, known)
 
     def _machine(self, life: Life, frame: bytes) -> Machine:
         m = Interpreter._machine(self, life, frame)
@@ -171,9 +176,9 @@ class TracingInterpreter(Interpreter):
         self._note(f"{entering.instance.name.lower()}: goes to the parser again")
         Interpreter._reinject(self, life, entering)
 
-    def _egress(self, life: Life, m: Machine, port: int) -> bool:
+    def _egress(self, life: Life, m: Machine, port: int, known: Queueing) -> bool:
         self.walk.depth = 0
-        is_sent = Interpreter._egress(self, life, m, port)
+        is_sent = Interpreter._egress(self, life, m, port, known)
         if is_sent:
             content = bytes(m.output[: requests(m).cut_bytes])
             self.walk.left.append(Left(port, content, m.notes["placed"]))

@@ -45,7 +45,7 @@ class Machine(NamedTuple):
     reset: Callable[[], None]
     """Loads the program again, with all state at its beginning."""
     ports: Callable[[], Mapping[int, str]]
-    queues: Queues | None = None
+    queues: Queues
 
 
 # --- Commands on the switch itself ------------------------------------------------------------------------------------
@@ -61,24 +61,19 @@ def _queue_place(words: list[str]) -> tuple[int | None, int | None]:
     return (places[0] if places else None, places[1] if len(places) > 1 else None)
 
 
-def _queues(state: State) -> Queues:
-    if state.queues is None:
-        raise CommandError("Error: This switch has no egress queues: packets leave at once")
-    state.queues.prepare_queues()
-    return state.queues
-
-
 def set_queue_depth(state: State, words: list[str]) -> list[str]:
-    queues, depth = _queues(state), number(words[0], "depth")
+    depth, place = number(words[0], "depth"), _queue_place(words[1:])
+    state.queues.prepare_queues()
     with state.view.access():
-        queues.set_queue_depth(depth, *_queue_place(words[1:]))
+        state.queues.set_queue_depth(depth, *place)
     return []
 
 
 def set_queue_rate(state: State, words: list[str]) -> list[str]:
-    queues, rate = _queues(state), number(words[0], "rate")
+    rate, place = number(words[0], "rate"), _queue_place(words[1:])
+    state.queues.prepare_queues()
     with state.view.access():
-        queues.set_queue_rate(rate, *_queue_place(words[1:]))
+        state.queues.set_queue_rate(rate, *place)
     return []
 
 

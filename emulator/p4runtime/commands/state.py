@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar
 
 from emulator.p4runtime.entities.registry import prepare_write
 from emulator.p4runtime.pipeline.schema import ActionSchema, TableSchema
@@ -26,7 +26,6 @@ class CommandError(Exception):
     """A command that cannot be carried out; the text is what bmv2's command line prints, or begins as it does."""
 
 
-@runtime_checkable
 class Queues(Protocol):
     """Egress queues of a switch; None stands for all ports, or all priorities of a port."""
 
@@ -75,7 +74,7 @@ class State:
     view: View
     ports: Mapping[int, str]
     """Number -> spec."""
-    queues: Queues | None
+    queues: Queues
     handles: dict[int, Handles] = field(default_factory=dict)
     """By table id."""
     nodes: dict[int, Node] = field(default_factory=dict)

@@ -84,7 +84,6 @@ class CoreRunner(SwitchRunner):
             bell,
             lock=lock,
             spin_ns=spin_ns,
-            timers=True,
             allowances=address_of(self._allowances),
             starts_clock=starts_clock,
         )

@@ -39,7 +39,8 @@ class Program(Protocol):
 
     @property
     def program_address(self) -> int:
-        """Machine code ``int64 process(context, addresses, lengths, ports, count, now_ns)``; 0: no program."""
+        """Machine code ``int64 process(context, addresses, lengths, ports, count, now_ns)``; 0: no program. It returns
+        when it is to be called at the latest though no frame comes, -1: never."""
 
     @property
     def context_address(self) -> int:
@@ -72,14 +73,11 @@ class SwitchRunner:
         *,
         lock: threading.Lock | None = None,
         spin_ns: int = SPIN_NS,
-        timers: bool = False,
         allowances: int = 0,
         starts_clock: bool = False,
     ) -> None:
-        """``timers``: what the program returns is when it wants to be called at the latest, -1: never.
-
-        ``allowances``: address of an int32 for each port number, which the program may change while it is called: how
-        many frames are taken from the port in a turn, PER_PORT at most. 0: that many from each.
+        """``allowances``: address of an int32 for each port number, which the program may change while it is called:
+        how many frames are taken from the port in a turn, PER_PORT at most. 0: that many from each.
 
         ``starts_clock``: the program's time is 0 now, as bmv2's time stamps count from the switch's start; otherwise it
         is CLOCK_MONOTONIC. Where all ports are capture files it is theirs.
@@ -106,18 +104,18 @@ class SwitchRunner:
         self._address = address_of(self._record)
         # looking around sees memory only: cables and interfaces' rings
         looks = any(port.spec.kind not in (PortKind.UDP, PortKind.TCP, PortKind.PCAP) for port in self.ports)
-        self._configure(spin_ns if looks else 0, timers)
+        self._configure(spin_ns if looks else 0)
         self._record["allowances"] = allowances
         self._warm_up()
 
-    def _configure(self, spin_ns: int, timers: bool) -> None:
+    def _configure(self, spin_ns: int) -> None:
         self._record["ports"] = address_of(self._addresses)
         self._record["port_count"] = len(self.ports)
         self._record["batch"] = self._batch.record_address
         self._record["sleeper"] = self.bell.sleeper_address
         self._record["spin_ns"] = spin_ns
         self._record["virtual"] = self._virtual
-        self._record["timers"], self._record["timer_ns"] = timers, -1
+        self._record["timer_ns"] = -1
 
     def _warm_up(self) -> None:
         """Load the loop's machine code now, rather than when the first frame waits."""

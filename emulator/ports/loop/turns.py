@@ -50,8 +50,7 @@ RUN = np.dtype(
             "sleeper",
             "program",  # address of process(), or 0
             "context",
-            "timers",  # 1: what the program returns is when it wants to be called at the latest, -1: never
-            "timer_ns",  # that time
+            "timer_ns",  # when the program wants to be called at the latest, as it said last; -1: never
             "spin_ns",
             "virtual",  # 1: time is the files'
             "now_ns",  # their present time
@@ -97,10 +96,10 @@ def _process(run: int, now_ns: int) -> None:
         return
     if program == 0:
         loop.no_program += count
+        loop.timer_ns = -1
         return
     returned = call_program(program, loop.context, batch, now_ns - loop.origin_ns)
-    if loop.timers != 0:
-        loop.timer_ns = returned + loop.origin_ns if returned >= 0 else -1
+    loop.timer_ns = returned + loop.origin_ns if returned >= 0 else -1
     loop.frames += count
 
 

@@ -8,6 +8,7 @@ from llvmlite import ir as llvm
 
 from emulator.p4.llvm.bits import I32, I64, Builder, Value, at, constant, i64, load
 from emulator.v1model.llvm.counting import drop_if
+from emulator.v1model.llvm.egress_queues import EgressQueues
 from emulator.v1model.llvm.externs import Notes
 from emulator.v1model.llvm.packet_context import PacketContext
 from emulator.v1model.llvm.registers import (
@@ -29,12 +30,14 @@ KEPT_REGISTERS = (LENGTH, CUT, RECIRCULATE)
 
 
 class Copies:
-    """Emits the loop over a packet's copies; ``then`` is where code goes on after the last."""
+    """Emits the loop over a packet's copies; ``then`` is where code goes on after the last. With ``egress_queues`` the
+    packet has left one of them, else it comes from ingress at once."""
 
-    def __init__(self, cx: PacketContext, then: Any) -> None:
+    def __init__(self, cx: PacketContext, then: Any, egress_queues: EgressQueues | None = None) -> None:
         self.cx = cx
         self.cg = cx.cg
         self.then = then
+        self.egress_queues = egress_queues
 
     def emit(self) -> None:
         cg, b = self.cg, self.cg.b
@@ -95,9 +98,11 @@ class Copies:
         cx.set("egress_spec", constant(0, 9))
         cx.set("packet_length", LENGTH.get(cg))
         cx.set("egress_global_timestamp", cx.now_us)
+        if self.egress_queues is not None:
+            self.egress_queues.set_metadata()
+            return
         cx.set("enq_timestamp", cx.now_us)
         for name in ("enq_qdepth", "deq_timedelta", "deq_qdepth"):
-            # nothing waits in virtual time
             cx.set(name, constant(0, 1))
 
     def _clone(self) -> None:

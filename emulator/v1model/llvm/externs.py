@@ -19,7 +19,7 @@ from emulator.v1model.llvm.hits import hit, miss, select_member
 from emulator.v1model.llvm.meters import emit_meter
 from emulator.v1model.llvm.random_numbers import random
 from emulator.v1model.llvm.records import digest, log_message
-from emulator.v1model.llvm.registers import FRAME_LENGTH, LENGTH
+from emulator.v1model.llvm.registers import FRAME_LENGTH, LENGTH, NOW
 from emulator.v1model.metadata import Drop, Fault
 from emulator.v1model.meters import METER_BYTES
 from emulator.v1model.target import HASH_OF_VALID
@@ -30,8 +30,6 @@ class Notes:
 
     LAYOUT = "layout"
     USES = "uses"
-    NOW = "now"
-    """The batch's time in nanoseconds, i64."""
     DISCARD = "discard"
     """Block to continue at when the packet or the copy is dropped; the drop is already counted."""
     REGISTERS = "registers"
@@ -170,7 +168,7 @@ def execute_meter(cg: CodeGen, call: ir.CallExtern) -> None:
     past, _ = _check_index(cg, index, meter.size, Fault.METER_INDEX)
     cell = at(b, cg.context_word(meter.word), b.mul(resize(b, index, 64), i64(METER_BYTES)))
     length = FRAME_LENGTH.get(cg)
-    colour = emit_meter(b, cell, length if meter.in_bytes else i64(1), length, cg.notes[Notes.NOW])
+    colour = emit_meter(b, cell, length if meter.in_bytes else i64(1), length, NOW.get(cg))
     expressions.assign(cg, out, resize(b, colour, width_of(out.type)))
     b.branch(past)
     b.position_at_end(past)

@@ -9,13 +9,10 @@ from emulator.p4.llvm.bits import I64, Value, at, constant, i64, load, resize, s
 from emulator.p4.llvm.context import CodeGen
 from emulator.v1model.llvm.checksums import emit_checksum
 from emulator.v1model.llvm.meters import emit_meter
-from emulator.v1model.llvm.registers import FRAME_LENGTH
+from emulator.v1model.llvm.registers import FRAME_LENGTH, NOW
 from emulator.v1model.make_control_view import algorithm_of, profile_of
 from emulator.v1model.meters import METER_CONFIGURED
 from emulator.v1model.table_resources import colour_targets, direct_meter_of, meters_bytes, selector_keys
-
-NOW = "now"
-"""In ``CodeGen.notes``: the batch's time in nanoseconds, i64."""
 
 
 def hit(cg: CodeGen, table: ir.Table, entry: Value) -> None:
@@ -23,7 +20,7 @@ def hit(cg: CodeGen, table: ir.Table, entry: Value) -> None:
     layout, owned = cg.tables[table.name], set(cg.storage.owned)
     _count(cg, table, entry)
     if layout.last_hit is not None:
-        store(cg.b, cg.notes[NOW], entry, layout.last_hit, align=8)
+        store(cg.b, NOW.get(cg), entry, layout.last_hit, align=8)
     _meter(cg, table, entry)
     cg.storage.owned &= owned
 
@@ -54,7 +51,7 @@ def _meter(cg: CodeGen, table: ir.Table, entry: Value) -> None:
     assert layout.attached is not None
     length = FRAME_LENGTH.get(cg)
     amount = length if meters_bytes(meter) else i64(1)
-    colour = emit_meter(cg.b, at(cg.b, entry, layout.attached), amount, length, cg.notes[NOW])
+    colour = emit_meter(cg.b, at(cg.b, entry, layout.attached), amount, length, NOW.get(cg))
     for target in colour_targets(cg.program).get(meter.name, ()):
         expressions.assign(cg, target, resize(cg.b, colour, width_of(target.type)))
 

@@ -2,6 +2,7 @@
 
     i64 netsum_sum(ptr, i64 bytes)        sum of 16-bit words in memory's byte order; bytes a multiple of 64
     void netsum_append(ptr buffer, i64 position_bits, ptr source, i64 bits)
+    netsum_admit, netsum_depart           packets in egress queues (``departures``)
     i64 netsum_{crc16,crc32,csum16,xor16,identity}(ptr, i64 bytes)
 
 Parameters of the hashes: bmv2's (crc16: CRC-16/ARC; crc32: zlib's; csum16: RFC 1071).
@@ -15,6 +16,7 @@ import llvmlite.binding as binding
 from llvmlite import ir as llvm
 
 from emulator.p4.llvm.bits import I64, PTR, VOID
+from emulator.v1model.llvm import departures
 from emulator.v1model.metadata import Algorithm
 
 SUM_BLOCK_BYTES = 64
@@ -31,6 +33,8 @@ FUNCTIONS = {
 
 SIGNATURES = {
     "netsum_append": llvm.FunctionType(VOID, [PTR, I64, PTR, I64]),
+    "netsum_admit": llvm.FunctionType(PTR, [PTR, PTR, I64, I64, I64]),
+    "netsum_depart": llvm.FunctionType(PTR, [PTR, I64]),
     **{name: llvm.FunctionType(I64, [PTR, I64]) for name in {"netsum_sum", *FUNCTIONS.values()}},
 }
 
@@ -242,6 +246,7 @@ def text() -> str:
             SUM,
             APPEND,
             IDENTITY,
+            departures.TEXT,
         ]
     )
 

@@ -11,6 +11,7 @@ from emulator.p4.llvm.context import CodeGen
 from emulator.p4.llvm.statements import emit_control
 from emulator.v1model.features import Features
 from emulator.v1model.llvm.queues import Queues
+from emulator.v1model.llvm.registers import NOW_US
 from emulator.v1model.llvm.saved import SavedState
 from emulator.v1model.metadata import WIDTHS_BITS, standard
 
@@ -23,7 +24,10 @@ class PacketContext:
     state: SavedState
     egress_scratch: Value
     """Where egress writes headers, so that every copy of the packet starts from the bytes that ingress left."""
-    now_us: Value
+
+    @property
+    def now_us(self) -> Value:
+        return NOW_US.get(self.cg)
 
     def get(self, name: str) -> Value:
         """A field of the standard metadata."""

@@ -2,16 +2,24 @@
 
     i64 netsum_process(ptr context, ptr addresses, ptr lengths, ptr ports, i64 count, i64 now_ns)
 
+It returns when it is to be called again at the latest, though no frame comes: -1, never, unless packets are in egress
+queues.
+
 For each frame: parser, verify, ingress; then the copies it becomes (none, one, or a multicast group's); for each copy,
 from the state that ingress left: egress, compute, deparser straight into the egress port's ring. Headers that egress
 writes go to separate scratch memory, so that every copy starts from ingress' bytes.
 
 Programs that clone, resubmit or recirculate go through the same code again: what waits is in the queues of
 ``emulator.v1model.llvm.queues``, and is finished before the next frame is taken.
+
+A switch with egress queues has another function, made from the same program: between ingress and egress a packet enters
+a queue (``emulator.v1model.llvm.egress_queues``). Before each frame, and after what became of it, the packets leave
+that are to leave by then.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -30,6 +38,7 @@ from emulator.v1model.layout import SYMBOL, PipelineLayout, Word
 from emulator.v1model.limits import UNCUT
 from emulator.v1model.llvm.copies import Copies
 from emulator.v1model.llvm.counting import drop_if
+from emulator.v1model.llvm.egress_queues import EgressQueues
 from emulator.v1model.llvm.externs import EXTERNS, HOOKS, Notes, note_layout
 from emulator.v1model.llvm.packet_context import PacketContext
 from emulator.v1model.llvm.queues import AGAIN, KEPT, KEPT_LIST, Queues, places_of
@@ -43,20 +52,35 @@ from emulator.v1model.llvm.registers import (
     FRAME_LENGTH,
     FRESH,
     LENGTH,
+    NOW,
     OWN_CELL,
     PORT,
     REPLICAS,
     RESUBMIT,
+    Register,
     clear_pending,
+    set_time,
 )
 from emulator.v1model.llvm.saved import SavedState, kept_of
 from emulator.v1model.metadata import DROP_PORT, Drop, Instance
+from emulator.v1model.queue_layout import area_bytes
 
-NANOSECONDS_PER_MICROSECOND = 1000
+FRAMES_TAKEN = Register("$frames_taken", I64)
+"""With egress queues: 0 where a packet that left its queue came before the next frame of the batch."""
 
 
-def write_module(program: ir.Program, layout: PipelineLayout, target: Target) -> tuple[llvm.Module, int]:
-    """The whole program as an LLVM module with the one function `SYMBOL`, and the size of its queues, bytes."""
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Memory that a function needs, bytes; 0: none."""
+
+    queues: int
+    egress_queues: int
+
+
+def write_module(
+    program: ir.Program, layout: PipelineLayout, target: Target, *, egress_queues: bool = False
+) -> tuple[llvm.Module, Sizes]:
+    """The whole program as an LLVM module with the one function `SYMBOL`."""
     module = llvm.Module(name="program")
     module.triple = ""
     kind = llvm.FunctionType(I64, [PTR, PTR, PTR, PTR, I64, I64])
@@ -64,11 +88,13 @@ def write_module(program: ir.Program, layout: PipelineLayout, target: Target) ->
     for argument in function.args:
         if argument.type == PTR:
             argument.add_attribute("noalias")
-    return module, _Pipeline(program, layout, target, function).write()
+    return module, _Pipeline(program, layout, target, function, egress_queues).write()
 
 
 class _Pipeline:
-    def __init__(self, program: ir.Program, layout: PipelineLayout, target: Target, function: Any) -> None:
+    def __init__(
+        self, program: ir.Program, layout: PipelineLayout, target: Target, function: Any, egress_queues: bool
+    ) -> None:
         self.program = program
         self.context, self.addresses, self.lengths, self.ports, self.count, self.now = function.args
         self.entry = function.append_basic_block("entry")
@@ -77,7 +103,6 @@ class _Pipeline:
             load(self.allocas, PTR, self.context, word * 8, align=8)
             for word in (Word.ZERO, Word.INGRESS_SCRATCH, Word.EGRESS_SCRATCH, Word.TABLES)
         )
-        now_us = self.allocas.udiv(self.now, i64(NANOSECONDS_PER_MICROSECOND))
         storage = Storage(self.allocas, layout.scratch, zero, ingress_scratch)
         by_name = {t.name: t for t in layout.tables}
         b = llvm.IRBuilder(self.entry)
@@ -99,11 +124,11 @@ class _Pipeline:
         self.prefetcher = self._make_prefetcher()
         self.uses = features_of(program)
         note_layout(self.cg.notes, layout, self.uses)
-        self.cg.notes[Notes.NOW] = self.now
         kept = kept_of(self.uses)
         self.state = SavedState(self.cg, ingress_scratch)
         self.queues = Queues(self.cg, self.uses, kept, places_of(kept), self.state)
-        self.cx = PacketContext(self.cg, self.uses, self.queues, self.state, egress_scratch, now_us)
+        self.cx = PacketContext(self.cg, self.uses, self.queues, self.state, egress_scratch)
+        self.egress_queues = EgressQueues(self.cx) if egress_queues else None
 
     def _make_prefetcher(self) -> Prefetcher | None:
         parser, ingress = self.program.block("p"), self.program.block("ig")
@@ -114,15 +139,19 @@ class _Pipeline:
 
     # --- The batch loop ---------------------------------------------------------------------------------------
 
-    def write(self) -> int:
-        """Size of the queues."""
+    def write(self) -> Sizes:
         cg = self.cg
-        head, arrival, self.begin, start, self.following, next_frame, self.copies, end = (
-            cg.new_block(n) for n in ("head", "arrival", "begin", "start", "following", "next_frame", "copies", "end")
+        first, head, arrival, self.begin, start, self.following, next_frame, self.copies, end = (
+            cg.new_block(n)
+            for n in ("first", "head", "arrival", "begin", "start", "following", "next_frame", "copies", "end")
         )
         b = cg.b
+        b.position_at_end(first)
+        self._before_all()
+        b.branch(head)
         b.position_at_end(head)
         self.index = b.phi(I64)
+        self._departures_before_frame()
         b.cbranch(b.icmp_signed("<", self.index, self.count), arrival, end)
         b.position_at_end(arrival)
         self._arrive()
@@ -132,26 +161,48 @@ class _Pipeline:
         b.position_at_end(self.following)
         self._take_waiting(next_frame)
         b.position_at_end(next_frame)
-        index = b.add(self.index, i64(1))
+        index = b.add(self.index, i64(1) if self.egress_queues is None else FRAMES_TAKEN.get(cg))
         b.branch(head)
-        self.index.add_incoming(i64(0), self.entry)
+        self.index.add_incoming(i64(0), first)
         self.index.add_incoming(index, next_frame)
         b.position_at_end(self.copies)
-        copies = Copies(self.cx, self.following)
+        if self.egress_queues is not None:
+            self.egress_queues.enter(self.following)
+            b.position_at_end(self.leaving)
+            self.egress_queues.leave()
+        copies = Copies(self.cx, self.following, self.egress_queues)
         copies.emit()
         b.position_at_end(end)
-        b.ret(self.count)
-        return self._finish(start, head, copies)
+        b.ret(i64(-1) if self.egress_queues is None else self.egress_queues.next_ns())
+        return self._finish(start, first, copies)
 
-    def _finish(self, start: Any, head: Any, copies: Copies) -> int:
+    def _finish(self, start: Any, first: Any, copies: Copies) -> Sizes:
         """Fill the blocks that treat every slot there is."""
-        size = self.queues.size_bytes(self.state.finish()) if self.uses.waits else 0
+        state_bytes = self.state.finish() if self.uses.waits or self.egress_queues is not None else 0
         b = llvm.IRBuilder(self.begin)
         self.cg.storage.reset(b)
         b.branch(start)
         copies.finish(self.allocas)
-        self.allocas.branch(head)
-        return size
+        self.allocas.branch(first)
+        return Sizes(
+            self.queues.size_bytes(state_bytes) if self.uses.waits else 0,
+            area_bytes(state_bytes) if self.egress_queues is not None else 0,
+        )
+
+    def _before_all(self) -> None:
+        set_time(self.cg, self.now)
+        if self.egress_queues is not None:
+            self.leaving = self.cg.new_block("leaving_queue")
+            if self.uses.reinjects:
+                self.queues.begin()
+
+    def _departures_before_frame(self) -> None:
+        """What leaves its queue until now does so before the next frame, or the end."""
+        if self.egress_queues is not None:
+            none = self.cg.new_block("none_leaves")
+            FRAMES_TAKEN.put(self.cg, 0)
+            self.egress_queues.next(self.now, self.leaving, none)
+            self.cg.b.position_at_end(none)
 
     def _prefetch_group(self, prefetcher: Prefetcher) -> None:
         """Every GROUP frames, prefetch for the look-ups of later ones."""
@@ -170,6 +221,9 @@ class _Pipeline:
         FRAME.put(cg, b.load(b.gep(self.addresses, [self.index], source_etype=PTR), typ=PTR))
         FRAME_LENGTH.put(cg, length)
         PORT.put(cg, port)
+        if self.egress_queues is not None:
+            set_time(cg, self.now)
+            FRAMES_TAKEN.put(cg, 1)
         if self.uses.reinjects:
             OWN_CELL.put(cg, 0)
             AGAIN.put(cg, Instance.NORMAL)
@@ -263,8 +317,9 @@ class _Pipeline:
 
     def _decide(self, replicas: Value, count: Value, instance: Instance, decided: Any) -> None:
         cg, b = self.cg, self.cg.b
-        queued = b.icmp_unsigned("!=", self.cx.get("priority"), constant(0, 3))
-        drop_if(cg, queued, Drop.PRIORITY, decided, count)
+        if self.egress_queues is None:
+            has_priority = b.icmp_unsigned("!=", self.cx.get("priority"), constant(0, 3))
+            drop_if(cg, has_priority, Drop.PRIORITY, decided, count)
         self.cx.set("instance_type", constant(instance, 32))
         REPLICAS.put(cg, replicas)
         COPIES.put(cg, count)
@@ -316,7 +371,8 @@ class _Pipeline:
     # --- What waits -------------------------------------------------------------------------------------------
 
     def _take_waiting(self, next_frame: Any) -> None:
-        """After a packet: first what waits for egress, then what waits for the parser, then the next frame."""
+        """After a packet: first what waits for egress, then what leaves an egress queue now, then what waits for the
+        parser, then the next frame."""
         cg, b = self.cg, self.cg.b
         if self.uses.clones:
             none, clone = cg.new_block("none_leaving"), cg.new_block("egress_clone")
@@ -324,6 +380,10 @@ class _Pipeline:
             b.cbranch(is_clone, clone, self.copies)
             b.position_at_end(clone)
             self._become_clone(KEPT.get(cg), number, Instance.EGRESS_CLONE)
+            b.position_at_end(none)
+        if self.egress_queues is not None:
+            none = cg.new_block("none_leaves_now")
+            self.egress_queues.next(NOW.get(cg), self.leaving, none)
             b.position_at_end(none)
         if self.uses.reinjects:
             self.queues.next_entering(next_frame)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.p4.llvm.bits import I1, I32, I64, PTR, Value, at, constant
+from emulator.p4.llvm.bits import I1, I32, I64, PTR, Value, at, constant, i64
 from emulator.p4.llvm.context import CodeGen
 from emulator.v1model.limits import UNCUT
+from emulator.v1model.meters import NANOSECONDS_PER_MICROSECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,9 @@ class Register:
         return cg.storage.slot(self.name, self.kind)
 
 
+NOW = Register("$now", I64)
+"""Time in nanoseconds: the batch's, or that at which the packet has left its egress queue."""
+NOW_US = Register("$now_us", I64)
 FRAME = Register("$frame", PTR)
 """The frame of this pass, from its first byte."""
 FRAME_LENGTH = Register("$frame_length", I64)
@@ -70,6 +74,11 @@ COPY_CUT = Register("$copy_cut", I32)
 
 SAVED_REGISTERS = (FRAME, FRAME_LENGTH, CURSOR, LENGTH, RECIRCULATE, CUT, REPLICAS, COPIES, FRESH, COPY_CUT)
 """Registers that are saved with a packet that waits for egress."""
+
+
+def set_time(cg: CodeGen, now_ns: Value) -> None:
+    NOW.put(cg, now_ns)
+    NOW_US.put(cg, cg.b.udiv(now_ns, i64(NANOSECONDS_PER_MICROSECOND)))
 
 
 def clear_pending(cg: CodeGen, cut: Value | int = UNCUT) -> None:

@@ -150,7 +150,7 @@ class RunningAggregator:
 def make_runner(core: Aggregator, ports: Sequence[SwitchPort], bell: Bell) -> SwitchRunner:
     """The compiled loop where the core is machine code, else the one that calls Python once a batch."""
     if isinstance(core, CompiledAggregator):
-        return SwitchRunner(core, ports, bell, timers=True, allowances=core.allowances_address)
+        return SwitchRunner(core, ports, bell, allowances=core.allowances_address)
     return CoreRunner(core, ports, bell)
 
 

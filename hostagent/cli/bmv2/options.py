@@ -29,6 +29,8 @@ class Options:
     device_id: int = 0
     grpc_server_addr: str = DEFAULT_ADDRESS
     cpu_port: int | None = None
+    priority_queues: int = 1
+    """Of each port; packets of priorities that have none are dropped."""
     translation: str | None = None
     """A file."""
     tls: dict[str, str] = field(default_factory=dict)
@@ -154,7 +156,6 @@ WITHOUT_EFFECT: Mapping[str, str] = {
     "notifications_addr": NO_CHANNEL,
     "debugger_addr": NO_CHANNEL,
     "max_port_count": "",
-    "priority_queues": "packets with a priority are dropped, counted",
     "max_mc_groups": "",
     "max_l1_entries": "",
     "max_l2_entries": "",
@@ -229,6 +230,13 @@ OPTIONS: tuple[Option, ...] = (
         metavar="N",
         type=integer(1, DROP_PORT - 1),
         help="Number of the port for packet-in and packet-out.",
+    ),
+    option(
+        "--priority-queues",
+        metavar="N",
+        type=integer(1, 8),
+        help="Number of egress queues of each port, one for each value of standard_metadata.priority; the larger goes "
+        "first.",
     ),
     option("--drop-port", metavar="N", type=_drop_port, help=f"Drop port; only {DROP_PORT} is supported."),
     option("--translation", metavar="FILE", help="Values of types with @p4runtime_translation, as for netsum switch."),

@@ -120,6 +120,7 @@ def switch_options(options: Options) -> SwitchOptions:
         grpc_server_addr=options.grpc_server_addr,
         device_id=options.device_id,
         cpu_port=options.cpu_port,
+        priority_queues=options.priority_queues,
         flavor=PI,
         translation=Path(options.translation) if options.translation is not None else None,
         tls=_tls(options),

@@ -1,4 +1,4 @@
-/* In virtual time nothing queues: depths and waiting time are 0 in egress. */
+/* Without egress queues nothing waits: depths and waiting time are 0 in egress. */
 #include "../include/start.p4"
 
 header byte_t {

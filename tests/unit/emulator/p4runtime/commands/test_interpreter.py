@@ -16,7 +16,7 @@ class Lines:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         ports = {0: "memory:p0", 1: "memory:p1"}
-        self.interpreter = Interpreter(Machine(bench.device.live, bench.device.reset, lambda: ports))
+        self.interpreter = Interpreter(Machine(bench.device.live, bench.device.reset, lambda: ports, bench.switch))
 
     def __call__(self, *lines: str) -> str:
         """The output of the last one; none of those before is refused."""
@@ -102,7 +102,9 @@ def test_keys_of_every_kind_and_the_smaller_priority_wins(run: Lines, bench: Ben
         ("swap_configs", "Error: The program cannot be swapped here"),
         ("port_add veth7 7", "Error: Ports cannot be changed while the switch runs"),
         ("set_crc16_parameters c 0x8005 0 0 true true", "Error: The polynomials of hash algorithms"),
-        ("set_queue_depth 64", "Error: This switch has no egress queues"),
+        ("set_queue_depth deep", "Error: Invalid depth: deep is not a number"),
+        ("set_queue_depth 64 600", "Invalid set operation (OUT_OF_RANGE): a port's number is 0 .. 511, not 600"),
+        ("set_queue_rate 64 6 1", "Invalid set operation (OUT_OF_RANGE): each port has one queue, and none for"),
         ("register_read sums 8", "Invalid register operation (OUT_OF_RANGE): register I.sums has indices 0 .. 7"),
         ("table_add 'routes", "Error: No closing quotation"),
     ],

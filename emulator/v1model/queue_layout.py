@@ -1,0 +1,73 @@
+"""The memory of a switch's egress queues, for machine code: queues, the order in which packets leave, packets.
+
+The area begins with the words below; then the queues; then a binary heap of entries {time, rank and number, cell}, the
+first to leave on top; then the cells. Cells that are free again are a list, the others have never been used: their
+pages cost nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.native.memory import offset_of
+from emulator.p4.layout import CACHE_LINE_BYTES, round_up
+from emulator.ports.batch import MAX_PORTS
+
+MAX_PRIORITIES = 8
+"""standard_metadata.priority has 3 bits."""
+HELD_PACKETS = 32_768
+"""That all queues of a switch hold together."""
+HELD_FRAME_BYTES = 16_384
+"""Longest frame that can wait; what is recirculated is no longer."""
+QUEUE = np.dtype([(name, "<i8") for name in ("depth", "interval_ns", "last_ns", "size")])
+"""One queue: packets at most, time between two, when the last one that entered leaves, packets in it. Queue of a port
+and a priority: number ``port * MAX_PRIORITIES + priority``."""
+
+HELD = 0
+"""Number of packets in all queues."""
+FREE = 8
+"""First free cell, or null."""
+USED = 16
+"""Cells that have ever been used."""
+ENTERED = 24
+"""Packets so far; the next one's number."""
+DEPARTED = 32
+"""Cell of the packet that left last, or null."""
+PRIORITIES = 40
+"""Queues of a port that are in use."""
+QUEUES = 64
+HEAP = QUEUES + QUEUE.itemsize * MAX_PORTS * MAX_PRIORITIES
+ENTRY_BYTES = 24
+CELLS = round_up(HEAP + ENTRY_BYTES * (HELD_PACKETS + 1), CACHE_LINE_BYTES)
+
+# A cell: these words, the frame, the packet's state.
+CELL_NEXT = 0
+"""In the list of free cells."""
+CELL_LEAVES = 0
+"""Of a packet in a queue: the time at which it leaves, ns."""
+CELL_REPLICA = 8
+"""{u32 port, u32 rid}"""
+CELL_ENTERED = 16
+"""Time, us."""
+CELL_DEPTH = 24
+"""Of the queue before the packet entered."""
+CELL_QUEUE = 32
+"""Address."""
+CELL_PRIORITY = 40
+CELL_INGRESS_PORT = 48
+CELL_FRAME = 64
+CELL_STATE = CELL_FRAME + HELD_FRAME_BYTES
+
+QUEUE_DEPTH, QUEUE_INTERVAL, QUEUE_LAST, QUEUE_SIZE = (
+    offset_of(QUEUE, n) for n in ("depth", "interval_ns", "last_ns", "size")
+)
+RANK_SHIFT = 56
+"""Of a heap entry's second word: above it the rank, below the packet's number."""
+
+
+def area_bytes(state_bytes: int) -> int:
+    return CELLS + HELD_PACKETS * cell_bytes(state_bytes)
+
+
+def cell_bytes(state_bytes: int) -> int:
+    return CELL_STATE + state_bytes
