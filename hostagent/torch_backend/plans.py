@@ -6,7 +6,7 @@ tensors that are not one run of memory arrive in scratch first).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -45,12 +45,18 @@ class Plan:
     """Kept alive until the operations have finished."""
     copies: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """(target, source) pairs to copy once the operations have finished."""
+    local: list[Callable[[], None]] = field(default_factory=list)
+    """What to calculate after that."""
+    then: Callable[[], Plan] | None = None
+    """Makes the plan to start next, from what this one left behind; its outputs are those of this one."""
 
     def finish(self) -> None:
         """Bring results from scratch to where the caller wants them."""
         with torch.no_grad():
             for target, source in self.copies:
                 target.copy_(source)
+            for calculate in self.local:
+                calculate()
 
     def scratch_for(self, tensor: Tensor) -> Tensor:
         """Memory that the tensor's result may be written to; copied back at the end if not its own."""
@@ -97,7 +103,7 @@ class Plan:
 
 def wants_whole_output(tensor: Tensor, reduction: Reduction) -> bool:
     """64-bit comparisons take two passes, the second from what the first left: everywhere, in scratch if need be."""
-    return tensor.dtype is torch.int64 and reduction.kind in (OperationKind.MIN, OperationKind.MAX)
+    return tensor.dtype in (torch.int64, torch.float64) and reduction.name in ("MIN", "MAX")
 
 
 def _operation(
@@ -108,10 +114,20 @@ def _operation(
     spans: tuple[Span, Span],
     root: int = -1,
 ) -> Operation:
-    kind = OperationKind.RAW if reduction is None else reduction.kind
-    average = reduction is not None and reduction.average
     name, width = dtype_name(like), like.element_size()
-    return Operation(collective, kind, name, width, elements, spans[0], spans[1], average, root)
+    if reduction is None:
+        return Operation(collective, OperationKind.RAW, name, width, elements, *spans, root=root)
+    if like.is_complex():  # two real numbers each
+        like, elements, spans = torch.view_as_real(like), 2 * elements, (_doubled(spans[0]), _doubled(spans[1]))
+        name, width = dtype_name(like), like.element_size()
+    kind = reduction.kind_for(like.dtype)
+    assert kind is not None
+    exact = reduction.exact and kind is OperationKind.SUM and like.is_floating_point()
+    return Operation(collective, kind, name, width, elements, *spans, reduction.average, root, exact)
+
+
+def _doubled(whole: Span) -> Span:
+    return Span(whole.address, 2 * whole.first, 2 * whole.count)
 
 
 def check_alike(tensors: Sequence[Tensor], like: Tensor, collective: str, what: str) -> None:
@@ -142,30 +158,98 @@ def _check_count(count: int, member: Member, collective: str, what: str) -> None
         raise RefusedError(f"netsum's {collective}: {count} {what}, but the group has {member.size} ranks")
 
 
-def all_reduce(tensor: Tensor, reduction: Reduction, collective: str = "all_reduce") -> Plan:
+def all_reduce(tensor: Tensor, reduction: Reduction, member: Member, collective: str = "all_reduce") -> Plan:
     """Every rank contributes the whole tensor and gets the whole result, in place."""
     check_reducible(tensor, reduction, collective)
+    if reduction.kind_for(tensor.dtype) is None:
+        return _composed_all_reduce(collective, tensor, reduction, member)
     plan = Plan(outputs=[tensor])
-    memory = plan.in_place(tensor)
-    spans = (span(memory), span(memory))
+    if reduction.factor is None:
+        memory = plan.in_place(tensor)
+        spans = (span(memory), span(memory))
+    else:
+        spans = (span(plan.input_of(reduction.scaled(tensor))), span(plan.scratch_for(tensor)))
     plan.operations.append(_operation(collective, tensor, tensor.numel(), reduction, spans))
     return plan
 
 
-def all_reduce_coalesced(tensors: Sequence[Tensor], reduction: Reduction) -> Plan:
+GATHERED_BYTES = 256 << 10
+"""The most that a rank receives of a composed all_reduce in one step: more is exchanged, reduced in parts, gathered."""
+
+
+def _composed_all_reduce(collective: str, tensor: Tensor, reduction: Reduction, member: Member) -> Plan:
+    """What no aggregator calculates. Small tensors and two ranks: everybody gets everything. Otherwise rank r gets, and
+    reduces, the r-th part of every tensor, and the parts are gathered: 2 tensors a rank receives instead of n."""
+    source, size = readable(tensor).reshape(-1), member.size
+    if size <= 2 or size * source.nbytes <= GATHERED_BYTES:
+        parts = list(source.new_empty(size, source.numel()).unbind())
+        plan = _gathered(f"{collective} {reduction.name}", parts, source, member)
+        plan.local.append(lambda: reduction.combine(tensor.detach(), parts))
+        plan.outputs = [tensor]
+        return plan
+    share = (source.numel() + size - 1) // size
+    padded = source.new_zeros(size, share)
+    padded.view(-1)[: source.numel()] = source
+    mine = source.new_empty(share)
+    plan = reduce_scatter(mine, list(padded.unbind()), reduction, member)
+    plan.outputs = [tensor]
+
+    def gathered() -> Plan:
+        last = _gathered(f"{collective} {reduction.name}", [padded], mine, member)
+        last.local.append(lambda: tensor.detach().copy_(padded.view(-1)[: source.numel()].view(tensor.shape)))
+        return last
+
+    plan.then = gathered
+    return plan
+
+
+def all_reduce_coalesced(tensors: Sequence[Tensor], reduction: Reduction, member: Member) -> Plan:
     """Several tensors at once: one operation per element type, over all its tensors together."""
     collective = "all_reduce_coalesced"
     if not tensors:
         raise RefusedError(f"netsum's {collective}: the list of tensors is empty")
-    plan = Plan(outputs=list(tensors))
+    parts = []
     for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
         alike = [tensor for tensor in tensors if tensor.dtype == dtype]
         for tensor in alike:
             check_reducible(tensor, reduction, collective)
-        elements = sum(tensor.numel() for tensor in alike)
+        if reduction.kind_for(dtype) is None or reduction.factor is not None:
+            parts += [all_reduce(tensor, reduction, member, collective) for tensor in alike]
+            continue
+        plan, elements = Plan(), sum(tensor.numel() for tensor in alike)
         source, target = plan.flat_input(alike), plan.flat_output(alike)
         spans = (Span(source, 0, elements), Span(target, 0, elements))
         plan.operations.append(_operation(collective, alike[0], elements, reduction, spans))
+        parts.append(plan)
+    whole = together(parts)
+    whole.outputs = list(tensors)
+    return whole
+
+
+def all_reduce_sparse(tensor: Tensor, counts: Sequence[int], member: Member) -> Plan:
+    """The sum of sparse tensors of which rank r has ``counts[r]`` elements that are not zero; ``tensor`` is coalesced.
+
+    Every rank gets all indices and all values, and adds them in the order of the ranks.
+    """
+    plan, total, before = Plan(), sum(counts), sum(counts[: member.rank])
+    gathered = []
+    for part in (tensor.indices().t(), tensor.values()):
+        mine, row = plan.input_of(part), part.shape[1:].numel()
+        whole = mine.new_empty(total, *part.shape[1:])
+        spans = (span(mine, before * row), span(whole))
+        plan.operations.append(_operation("all_reduce_sparse", mine, total * row, None, spans))
+        plan.memory.append(whole)
+        gathered.append(torch.split(whole, list(counts)))
+    shape = tensor.shape
+
+    def add() -> None:
+        parts = [torch.sparse_coo_tensor(i.t(), values, shape) for i, values in zip(*gathered, strict=True)]
+        held = parts[0]
+        for part in parts[1:]:
+            held = held + part
+        plan.outputs[0].copy_(held.coalesce())
+
+    plan.local.append(add)
     return plan
 
 
@@ -185,15 +269,27 @@ def broadcast(tensor: Tensor, root: int, member: Member) -> Plan:
 def reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> Plan:
     """As all_reduce, with the result at the root only; the others' tensors stay as they are."""
     check_root(root, member, "reduce")
+    check_reducible(tensor, reduction, "reduce")
+    if reduction.kind_for(tensor.dtype) is None:
+        return _composed_reduce(tensor, root, reduction, member)
     if member.rank == root:
-        plan = all_reduce(tensor, reduction, "reduce")
+        plan = all_reduce(tensor, reduction, member, "reduce")
         spans = (plan.operations[0].input, plan.operations[0].output)
     else:
-        check_reducible(tensor, reduction, "reduce")
         plan = Plan(outputs=[tensor])
-        memory = plan.input_of(tensor.clone() if wants_whole_output(tensor, reduction) else tensor)
+        memory = plan.input_of(tensor.clone() if wants_whole_output(tensor, reduction) else reduction.scaled(tensor))
         spans = (span(memory), span(memory) if wants_whole_output(tensor, reduction) else NOTHING)
     plan.operations = [_operation("reduce", tensor, tensor.numel(), reduction, spans, root)]
+    return plan
+
+
+def _composed_reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> Plan:
+    source = readable(tensor)
+    parts = list(source.new_empty(member.size, *source.shape).unbind()) if member.rank == root else []
+    plan = _gathered(f"reduce {reduction.name}", parts, source, member, root)
+    if parts:
+        plan.local.append(lambda: reduction.combine(tensor.detach(), parts))
+    plan.outputs = [tensor]
     return plan
 
 
@@ -263,16 +359,34 @@ def reduce_scatter(output: Tensor, inputs: Sequence[Tensor], reduction: Reductio
     check_reducible(output, reduction, "reduce_scatter")
     _check_count(len(inputs), member, "reduce_scatter", "input tensors")
     check_alike(inputs, output, "reduce_scatter", "input tensor")
+    if reduction.kind_for(output.dtype) is None:
+        return _composed_reduce_scatter(output, inputs, reduction, member)
     plan = Plan(outputs=[output])
-    return _reduced("reduce_scatter", plan, plan.flat_input(inputs), output, reduction, member)
+    address = plan.flat_input([reduction.scaled(tensor) for tensor in inputs])
+    return _reduced("reduce_scatter", plan, address, output, reduction, member)
+
+
+def _composed_reduce_scatter(output: Tensor, inputs: Sequence[Tensor], reduction: Reduction, member: Member) -> Plan:
+    """An exchange: rank r gets every rank's r-th tensor, and reduces them."""
+    count, size = output.numel(), member.size
+    parts = list(output.new_empty(size, count).unbind())
+    plan = all_to_all(parts, [tensor.reshape(-1) for tensor in inputs], [[count] * size] * size, member)
+    plan.local.append(lambda: reduction.combine(output.detach(), parts))
+    plan.outputs = [output]
+    # moved bytes do not say what for: a chunk without data makes sure that all ranks calculate the same
+    plan.operations.append(Operation(f"reduce_scatter {reduction.name}", OperationKind.BARRIER, "uint8", 1, 0))
+    return plan
 
 
 def reduce_scatter_single(output: Tensor, tensor: Tensor, reduction: Reduction, member: Member) -> Plan:
     """Rank r gets the r-th part of the reduction of every rank's input tensor."""
     check_reducible(output, reduction, "reduce_scatter_single")
     _check_single(tensor, output, member, "reduce_scatter_single", ("input", "output"))
+    if reduction.kind_for(output.dtype) is None:
+        inputs = list(readable(tensor).reshape(member.size, -1).unbind())
+        return _composed_reduce_scatter(output, inputs, reduction, member)
     plan = Plan(outputs=[output])
-    address = plan.input_of(tensor).data_ptr()
+    address = plan.input_of(reduction.scaled(tensor)).data_ptr()
     return _reduced("reduce_scatter_single", plan, address, output, reduction, member)
 
 
@@ -344,4 +458,8 @@ def together(plans: Sequence[Plan]) -> Plan:
         whole.outputs += plan.outputs
         whole.memory += plan.memory
         whole.copies += plan.copies
+        whole.local += plan.local
+    following = [plan.then for plan in plans if plan.then is not None]
+    if following:
+        whole.then = lambda: together([make() for make in following])
     return whole

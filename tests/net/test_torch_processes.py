@@ -13,6 +13,11 @@ def test_every_collective_equals_gloos(controller):
     assert all("all equal" in output for output in run(3, controller, "collectives.py"))
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_exact_sums_and_every_reduction(controller, size):
+    assert all("all exact" in output for output in run(size, controller, "exact_sums.py"))
+
+
 @pytest.mark.parametrize("size", [2, 4])
 def test_ddp_trains_as_with_gloo(controller, size):
     assert all("as gloo's" in output for output in run(size, controller, "training.py"))
