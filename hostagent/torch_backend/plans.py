@@ -117,12 +117,13 @@ def _operation(
     name, width = dtype_name(like), like.element_size()
     if reduction is None:
         return Operation(collective, OperationKind.RAW, name, width, elements, *spans, root=root)
-    if like.is_complex():  # two real numbers each
-        like, elements, spans = torch.view_as_real(like), 2 * elements, (_doubled(spans[0]), _doubled(spans[1]))
-        name, width = dtype_name(like), like.element_size()
-    kind = reduction.kind_for(like.dtype)
+    dtype = like.dtype
+    if dtype.is_complex:  # two real numbers each
+        dtype, width, elements = dtype.to_real(), width // 2, 2 * elements
+        name, spans = str(dtype).removeprefix("torch."), (_doubled(spans[0]), _doubled(spans[1]))
+    kind = reduction.kind_for(dtype)
     assert kind is not None
-    exact = reduction.exact and kind is OperationKind.SUM and like.is_floating_point()
+    exact = reduction.exact and kind is OperationKind.SUM and dtype.is_floating_point
     return Operation(collective, kind, name, width, elements, *spans, reduction.average, root, exact)
 
 
