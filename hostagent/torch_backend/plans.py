@@ -45,7 +45,7 @@ class Plan:
     """Kept alive until the operations have finished."""
     copies: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """(target, source) pairs to copy once the operations have finished."""
-    local: list[Callable[[], None]] = field(default_factory=list)
+    local: list[Callable[[], object]] = field(default_factory=list)
     """What to calculate after that."""
     then: Callable[[], Plan] | None = None
     """Makes the plan to start next, from what this one left behind; its outputs are those of this one."""

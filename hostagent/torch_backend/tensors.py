@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -130,14 +131,14 @@ def check_reducible(tensor: Tensor, reduction: Reduction, collective: str) -> No
     )
 
 
-def parse_reduction(reduce_op: object, collective: str, exact: bool = False) -> Reduction:
+def parse_reduction(reduce_op: Any, collective: str, exact: bool = False) -> Reduction:
     """The reduction that torch's ``opts.reduceOp`` asks for."""
     name = str(getattr(getattr(reduce_op, "op", reduce_op), "name", reduce_op))
     if name not in _DTYPES:
         raise RefusedError(f"netsum's {collective} does not support {name}. It reduces with {', '.join(_DTYPES)}")
     if name != "PREMUL_SUM":
         return Reduction(name, exact)
-    factor = reduce_op.__getstate__()[1]  # type: ignore[attr-defined]
+    factor = reduce_op.__getstate__()[1]
     return Reduction(name, exact, factor)
 
 

@@ -59,7 +59,7 @@ def top_exponent_of(dtype: int) -> int:
 
 
 @njit
-def infinity_field_of(dtype: int) -> int:
+def infinity_field_of(dtype: int) -> Any:
     """The exponent field of infinities and NaN: all ones."""
     return top_exponent_of(dtype) - unit_exponent_of(dtype) - precision_of(dtype) + 2
 
@@ -98,7 +98,7 @@ def f64_bits(dtype: int, source: int, i: int) -> Any:
 
 
 @njit
-def exponent_of_magnitude(dtype: int, magnitude: int) -> int:
+def exponent_of_magnitude(dtype: int, magnitude: int) -> Any:
     """The least E with a value below 2^E, of the bits without the sign of a finite value that is not 0."""
     precision, unit = precision_of(dtype), unit_exponent_of(dtype)
     field = magnitude >> (precision - 1)
