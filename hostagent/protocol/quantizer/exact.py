@@ -101,7 +101,7 @@ def words_of(dtype: int, workers: int) -> int:
 
 
 @njit
-def shorter_form(dtype: int, limbs: int, special: int, workers: int) -> int:
+def shorter_form(dtype: int, limbs: int, special: int, workers: int) -> Any:
     """WORDS, or the number of limbs, with SPECIAL where a lane of class counts follows them."""
     if words_of(dtype, workers) < limbs + special:
         return WORDS
@@ -116,7 +116,7 @@ def whole_range_form(dtype: int, workers: int, workers_log2: int) -> Any:
 
 
 @njit
-def width_of(dtype: int, form: int, workers: int) -> int:
+def width_of(dtype: int, form: int, workers: int) -> Any:
     """Lanes an element takes in a form."""
     if form == WORDS:
         return words_of(dtype, workers)
