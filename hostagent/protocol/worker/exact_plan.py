@@ -101,14 +101,14 @@ def block_span(operation: Any, block: int) -> tuple[int, int]:
 
 
 @njit
-def frames_of_block(core: Any, operation: Any, block: int) -> int:
+def frames_of_block(core: Any, operation: Any, block: int) -> Any:
     """Data frames of a block whose form is known."""
     per_frame = frame_elements(core, operation, form_of_block(operation, block))
     return (block_span(operation, block)[1] + per_frame - 1) // per_frame
 
 
 @njit
-def number_group(core: Any, operation: Any) -> int:
+def number_group(core: Any, operation: Any) -> Any:
     """Number the next group's data frames, and R of the group after the next; returns how many numbers that takes."""
     first = operation.numbered_groups * operation.group_chunks
     end = min(first + operation.group_chunks, operation.chunks)
@@ -128,7 +128,7 @@ def number_group(core: Any, operation: Any) -> int:
 
 
 @njit
-def range_position(operation: Any, group: int) -> int:
+def range_position(operation: Any, group: int) -> Any:
     """Position of R(group), which is numbered."""
     if group < 2:
         return group
@@ -136,7 +136,7 @@ def range_position(operation: Any, group: int) -> int:
 
 
 @njit
-def block_position(operation: Any, block: int) -> int:
+def block_position(operation: Any, block: int) -> Any:
     """Position of a numbered block's first data frame."""
     return min(block // operation.group_chunks + 2, operation.groups) + frames_before(operation, block)
 
@@ -161,7 +161,7 @@ def exact_part(operation: Any, position: int) -> tuple[bool, int]:
 
 
 @njit
-def block_of_frame(operation: Any, frame: int) -> int:
+def block_of_frame(operation: Any, frame: int) -> Any:
     """The block of a numbered data frame."""
     low, high = 0, min(operation.numbered_groups * operation.group_chunks, operation.chunks) - 1
     while low < high:
